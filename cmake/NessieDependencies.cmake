@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What we stand on, by its Debian name; `./dev deps` installs all of it.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(MPI REQUIRED COMPONENTS C)             # libopenmpi-dev
+find_package(OpenSSL REQUIRED)                      # libssl-dev
+find_package(fmt REQUIRED)                          # libfmt-dev
+find_package(Boost 1.74 REQUIRED COMPONENTS context) # libboost-context-dev
+find_package(GTest REQUIRED)                        # libgtest-dev
+pkg_check_modules(FABRIC REQUIRED IMPORTED_TARGET libfabric)   # libfabric-dev
+pkg_check_modules(TIRPC REQUIRED IMPORTED_TARGET libtirpc)     # libtirpc-dev
+
+find_path(PNETCDF_INCLUDE_DIR pnetcdf.h REQUIRED)   # libpnetcdf-dev
+find_library(PNETCDF_LIBRARY pnetcdf REQUIRED)
+add_library(pnetcdf_native INTERFACE)
+target_include_directories(pnetcdf_native SYSTEM INTERFACE ${PNETCDF_INCLUDE_DIR})
+target_link_libraries(pnetcdf_native INTERFACE ${PNETCDF_LIBRARY} MPI::MPI_C)

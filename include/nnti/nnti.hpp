@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NNTI, the Network Transport Interface, in C++: peers, registered buffers, messages, one-sided put and get.
+// Nessie paper, section 4. The C interface of the paper (nnti/nnti.h) is a thin face of this one.
+//
+// Threads: an Endpoint and everything made from it is used by one thread at a time (its callers hold a lock of their
+// own); only Endpoint::wake() may be called by any thread at any moment.
+// Progress: nothing moves behind the caller's back. Events are delivered, and queued messages sent, from progress()
+// and wait() and, where said, from the call that caused them.
+#pragma once
+
+#include <base/clock.hpp>
+#include <base/config.hpp>
+#include <base/credential.hpp>
+#include <nessie/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nnti {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+
+/// Names a peer of one endpoint. Never reused within the endpoint's life.
+struct PeerId {
+  std::uint64_t value = 0;
+  bool operator==(const PeerId &) const = default;
+};
+
+enum class Rights : std::uint32_t { kNone = 0, kRemoteRead = 1, kRemoteWrite = 2, kReadWrite = 3 };
+
+/// What a peer needs to reach a registered buffer. Plain data that travels inside messages (see remote_buffer_xdr in
+/// src/nnti/wire.hpp). Nothing in it is trusted: key, bounds and rights are checked against the owner's registration.
+struct RemoteBuffer {
+  std::uint64_t key = 0;         ///< unguessable; dies with the registration
+  std::uint64_t address = 0;     ///< transport-private
+  std::uint64_t size_bytes = 0;
+  std::uint64_t location = 0;    ///< transport-private
+  std::uint32_t slot = 0;        ///< transport-private
+  Rights rights = Rights::kNone;
+};
+
+/// Receives an endpoint's events, each from within progress(), wait(), or the call that caused it.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  /// A message arrived. `message` is borrowed until the function returns. Messages of one peer arrive in the order in
+  /// which they were sent, each exactly once.
+  virtual void on_message(PeerId from, std::span<const std::byte> message) = 0;
+  /// A peer connected to us (not called for peers that we connected to).
+  virtual void on_peer_connected(PeerId) {}
+  /// The peer died, disconnected, or its connection broke: called exactly once for a peer, after the completions, with
+  /// kPeerLost, of all operations pending with it. The id is dead from now on.
+  virtual void on_peer_lost(PeerId, const Error &) = 0;
+};
+
+/// Told, exactly once, how a put or get ended. Borrowed by the operation until then.
+class Completion {
+ public:
+  virtual void on_complete(Status status) = 0;
+
+ protected:
+  ~Completion() = default;
+};
+
+class Endpoint;
+
+/// A range of memory that peers may reach. Moves, does not copy; unregisters when dropped: afterwards its key is
+/// refused and no new transfer touches the memory.
+class RegisteredBuffer {
+ public:
+  RegisteredBuffer() = default;
+  RegisteredBuffer(RegisteredBuffer &&) noexcept;
+  RegisteredBuffer &operator=(RegisteredBuffer &&) noexcept;
+  ~RegisteredBuffer();
+
+  bool valid() const { return impl_ != nullptr; }
+  std::span<std::byte> bytes() const;
+  Rights rights() const;
+  /// The description to send to `peer`. kPeerLost if there is no such peer; kUnsupported if the peer's transport could
+  /// not register this memory.
+  Result<RemoteBuffer> describe_for(PeerId peer) const;
+  void reset();
+
+ private:
+  friend class Endpoint;
+  struct Impl;
+  explicit RegisteredBuffer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+struct EndpointOptions {
+  /// Transports to open, in order of preference; empty: all that this machine has ("inproc", "shm", "ofi").
+  std::vector<std::string> transports;
+  nessie::Credential credential;
+  /// Accept connections (servers), or only make them (clients).
+  bool listen = true;
+  /// Settings "nnti.*" (see docs/configuration.md): nnti.spin_us, nnti.shm.cma, nnti.ofi.provider, nnti.ofi.address, …
+  nessie::Config config;
+};
+
+/// How a transport presents itself to `nessie info`.
+struct TransportInfo {
+  std::string name;
+  bool available = false;
+  std::string explanation;   ///< why not available; or how it moves bulk data, and why so
+};
+
+class Endpoint {
+ public:
+  /// Opens the transports. `sink` is borrowed for the endpoint's life. kUnsupported, with the list of those that exist,
+  /// if a transport asked for does not exist here; when none is asked for, what cannot be opened is left out.
+  static Result<std::unique_ptr<Endpoint>> open(EndpointOptions options, EventSink &sink);
+  /// What this machine has, without opening an endpoint.
+  static std::vector<TransportInfo> survey(const nessie::Config &config);
+
+  ~Endpoint();
+
+  /// The URLs at which this endpoint can be reached, joined by ';'. Empty if it does not listen.
+  const std::string &url() const;
+
+  /// Connects to the endpoint at `url` (a list joined by ';') over the first of our transports, in order of preference,
+  /// that can reach it, proving the credential both ways. Returns when messages can be sent; drives progress meanwhile.
+  /// kInvalidArgument: the URL does not parse. kUnsupported: none of its transports can reach it from here (the message
+  /// says why for each). kRefused: the credentials differ. kTimedOut. kPeerLost: nobody listens there any more.
+  Result<PeerId> connect(std::string_view url, Deadline deadline);
+  /// Gives the peer up: pending operations complete with kCancelled; the peer sees kPeerLost. No on_peer_lost here.
+  void disconnect(PeerId peer);
+
+  /// "shm": the transport that reaches `peer`, and a sentence why it was chosen.
+  std::string_view transport_of(PeerId peer) const;
+  std::string explain(PeerId peer) const;
+  /// The largest message that send() takes for this peer (at least 4096 bytes).
+  std::size_t max_message_bytes(PeerId peer) const;
+
+  /// Registers memory that the caller owns; it must stay mapped until the buffer is dropped.
+  Result<RegisteredBuffer> register_memory(std::span<std::byte> memory, Rights rights);
+  /// Allocates memory that peers on this node can map (zeroed, page-aligned) and registers it.
+  Result<RegisteredBuffer> allocate(std::size_t size_bytes, Rights rights);
+
+  /// Sends `message` (copied before the call returns). Locally complete on return; delivered in order, exactly once, as
+  /// long as both sides live. Never blocks and never overruns the receiver: without credits the message is queued here
+  /// and sent from progress(). kBusy: more than nnti.send_queue messages are queued for this peer. kInvalidArgument:
+  /// larger than max_message_bytes. kPeerLost.
+  Status send(PeerId peer, std::span<const std::byte> message);
+
+  /// Copies remote[offset, offset+local.size()) into `local`. `local` and `completion` are borrowed until on_complete,
+  /// which may run before get() returns. ok: the bytes can be read here. kOutOfRange / kRefused: outside the registered
+  /// buffer, or a dead or forged key, or a right that is missing; nothing was moved. kPeerLost: `local` holds no usable
+  /// data. kCancelled: disconnected.
+  void get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion);
+  /// Copies `local` into remote[offset, …). ok: the bytes can be read by the peer, remotely visible before any message
+  /// that is sent to it afterwards. Otherwise as get().
+  void put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion);
+
+  /// Delivers what has happened, without waiting. Returns the number of events handled (0: nothing to do).
+  std::size_t progress();
+  /// Waits until progress() may have something to do, wake() was called, or the deadline passes; spins, then yields,
+  /// then blocks. May return early; delivers nothing itself.
+  void wait(Deadline deadline);
+  /// Makes the current or the next wait() return at once. Any thread.
+  void wake();
+
+ private:
+  struct Impl;
+  explicit Endpoint(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nnti

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NSSI, the Network Scalable Service Interface, in C++: asynchronous remote procedure calls in which the server directs
+// all bulk data. Nessie paper, sections 3 and 5. The C interface of the paper (nssi/nssi.h) is a thin face of this one.
+//
+// A request says what is wanted and, where there is bulk data, where the client's buffer is; it is small and goes at
+// once. The server's handler pulls (get_data) or pushes (put_data) the data when it is ready, then sends the result.
+// Arguments and results are XDR (src/xdr). Those that do not fit a message are left registered at the sender and
+// fetched by the receiver.
+#pragma once
+
+#include <nnti/nnti.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nssi {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+using nnti::PeerId;
+using Bytes = std::vector<std::byte>;
+using OpCode = std::uint32_t;
+
+class Runtime;
+
+/// A request as its handler sees it. Lives until the handler returns; a handler that returns without having replied
+/// gives the caller kNoResult.
+class Request {
+ public:
+  virtual ~Request() = default;
+  virtual PeerId caller() const = 0;
+  virtual OpCode op() const = 0;
+  virtual std::span<const std::byte> args() const = 0;
+  /// Size of the caller's bulk buffer; 0 if it sent none.
+  virtual std::uint64_t data_bytes() const = 0;
+  /// Pulls data[offset, offset+destination.size()) of the caller. Suspends the handler's fiber (a short handler blocks
+  /// the progress thread instead) until the bytes can be read here. Errors as nnti::Endpoint::get, and kTimedOut past
+  /// the request's deadline.
+  virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
+  /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
+  virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
+  /// Sends the result; at most once, kExists after that. kPeerLost: the caller is gone, which is no fault of a handler.
+  virtual Status reply(std::span<const std::byte> result = {}) = 0;
+  virtual Status reply_error(const Error &error) = 0;
+  /// When the caller stops waiting.
+  virtual Deadline deadline() const = 0;
+};
+
+using Handler = std::function<void(Request &)>;
+
+/// kFiber: the handler is a user-level thread and may block in straight-line code (get_data, Event::wait, offload)
+/// without holding up other requests. kShort: it runs to completion where the request arrived, without a switch.
+enum class HandlerKind { kFiber, kShort };
+
+/// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
+/// touch the data buffer, or the deadline of the call has passed.
+class Call {
+ public:
+  Call();
+  Call(Call &&) noexcept;
+  Call &operator=(Call &&) noexcept;
+  ~Call();
+  /// True once the result, or an error, is here. Drives progress.
+  bool test();
+  /// Waits for the result. ok, or the error that the handler replied with, or: kTimedOut (the call stays in progress
+  /// and can be waited for again until its own deadline has passed), kPeerLost, kNotFound (unknown operation),
+  /// kBadMessage (the server could not decode the arguments), kNoResult.
+  Status wait(Deadline deadline = Deadline::never());
+  /// The result's bytes, after wait() returned ok.
+  const Bytes &result() const;
+
+ private:
+  friend class Runtime;
+  struct State;
+  explicit Call(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+struct CallOptions {
+  /// Bulk data that the server may pull or push, by the buffer's rights; borrowed until the call completes.
+  const nnti::RegisteredBuffer *data = nullptr;
+  /// When the call gives up; NESSIE_NSSI_TIMEOUT (30 s) if not given.
+  std::optional<Deadline> deadline;
+};
+
+struct RuntimeOptions {
+  nnti::EndpointOptions endpoint;
+  std::size_t fiber_stack_bytes = 128 * 1024;
+  /// Handlers running or suspended at once; requests beyond wait in the transport (their senders keep them).
+  std::size_t max_fibers = 1024;
+};
+
+/// A flag that a handler's fiber can wait for. set() may come from any thread.
+class Event {
+ public:
+  explicit Event(Runtime &runtime);
+  ~Event();
+  Event(const Event &) = delete;
+  void set();
+  /// Suspends the fiber until set() or the deadline (kTimedOut). Only inside a fiber of the runtime.
+  Status wait(Deadline deadline = Deadline::never());
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// Client and server side of one process: an endpoint, the operations it serves, the calls it makes.
+/// Threads: all functions may be called from any thread; handlers, and callbacks, run on the thread that drives
+/// progress (the one in run(), or, in a process that only calls, the ones in wait() and test()).
+class Runtime {
+ public:
+  static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options);
+  /// Stops, cancels outstanding calls, closes the endpoint.
+  ~Runtime();
+
+  const std::string &url() const;
+  nnti::Endpoint &endpoint();
+
+  // --- services -----------------------------------------------------------------------------------------------------
+  /// kExists if the code is taken. Before run().
+  Status add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler);
+  /// Called on the progress thread when a peer connected, or died or left.
+  void on_peer_connected(std::function<void(PeerId)> callback);
+  void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
+  /// Drives progress until stop(): serves requests, runs fibers.
+  void run();
+  /// Makes run() return after the current turn. Any thread; async-signal-safe.
+  void stop();
+  /// Starts a fiber on the progress thread that belongs to no request. Any thread.
+  void spawn(std::function<void()> work);
+  /// Runs `work` on the progress thread's next turn, not in a fiber. Any thread.
+  void post(std::function<void()> work);
+  /// Suspends the calling fiber for a time.
+  void sleep_until(Deadline deadline);
+  /// True when called from within a fiber of this runtime.
+  bool in_fiber() const;
+
+  // --- clients ------------------------------------------------------------------------------------------------------
+  Result<PeerId> connect(std::string_view url, Deadline deadline);
+  void disconnect(PeerId peer);
+  Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);
+  Result<nnti::RegisteredBuffer> allocate(std::size_t size_bytes, nnti::Rights rights);
+  /// Sends a request; returns at once. An error that is known already (peer lost) is reported by the call's wait().
+  /// `args` is copied. Inside a fiber, Call::wait suspends the fiber only.
+  Call call(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options = {});
+
+ private:
+  friend class Event;
+  friend class Call;
+  struct Impl;
+  explicit Runtime(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace nssi

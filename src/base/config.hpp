@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Settings, in one place. A setting "staging.memory" is looked up, first found wins, as
+//   1. a value set by the program's flags (set()),
+//   2. the environment variable NESSIE_STAGING_MEMORY,
+//   3. a line `staging.memory = 1G` of the file that NESSIE_CONFIG names.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace nessie {
+
+class Config {
+ public:
+  /// Reads the environment and, if NESSIE_CONFIG is set, that file. kNotFound / kInvalidArgument with line number.
+  static Result<Config> load();
+  static Result<Config> parse_file_text(std::string_view text);
+  void set(std::string_view key, std::string value);
+
+  std::optional<std::string> get(std::string_view key) const;
+  std::string get_or(std::string_view key, std::string_view fallback) const;
+  /// 1/0, true/false, yes/no, on/off. kInvalidArgument otherwise.
+  Result<bool> get_bool(std::string_view key, bool fallback) const;
+  Result<std::int64_t> get_int(std::string_view key, std::int64_t fallback) const;
+  /// "4096", "64K", "512MiB", "2G" (powers of 1024).
+  Result<std::uint64_t> get_size(std::string_view key, std::uint64_t fallback) const;
+  /// "30", "30s", "500ms", "2min"; a bare number is in seconds.
+  Result<std::chrono::milliseconds> get_duration(std::string_view key, std::chrono::milliseconds fallback) const;
+
+ private:
+  std::unordered_map<std::string, std::string> flags_, file_;
+};
+
+Result<std::uint64_t> parse_size(std::string_view text);
+/// "1.5 GiB", "512 B".
+std::string format_size(std::uint64_t size_bytes);
+
+}  // namespace nessie

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The job's credential: one secret that all processes of a job share; it is proved, never sent.
+// After the cookie and protection tag of the Gemini paper (communication domains).
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace nessie {
+
+using Nonce = std::array<std::byte, 16>;
+using Proof = std::array<std::byte, 32>;
+
+/// A 256-bit secret. The default-constructed credential is the empty one ("no job"): two processes without a
+/// credential prove the same all-zero secret to each other and so can connect.
+class Credential {
+ public:
+  Credential() = default;
+  /// A fresh secret from the system's random source.
+  static Credential generate();
+  /// Parses what to_hex() wrote. kInvalidArgument unless it is 64 hexadecimal digits.
+  static Result<Credential> from_hex(std::string_view hex);
+  std::string to_hex() const;
+
+  /// HMAC-SHA256 over (`role`, `mine`, `theirs`) under the secret. `role` keeps a proof from being reflected.
+  Proof prove(std::string_view role, const Nonce &mine, const Nonce &theirs) const;
+  /// Compares in constant time.
+  bool check(const Proof &proof, std::string_view role, const Nonce &mine, const Nonce &theirs) const;
+
+ private:
+  std::array<std::byte, 32> secret_{};
+};
+
+/// Fills `bytes` from the system's random source.
+void random_bytes(std::span<std::byte> bytes);
+std::uint64_t random_u64();
+
+}  // namespace nessie

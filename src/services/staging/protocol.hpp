@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The staging service's requests and results. Each struct is its XDR encoding, field by field (src/xdr/codec.hpp).
+// README.md in this folder says what each operation promises.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+enum Op : std::uint32_t {
+  kOpHello = 100,
+  kOpCreate = 101,
+  kOpOpen = 102,
+  kOpEndDef = 103,
+  kOpAmend = 104,
+  kOpWrite = 105,
+  kOpRead = 106,
+  kOpFillRecord = 107,
+  kOpSync = 108,
+  kOpClose = 109,
+  kOpAbort = 110,
+  kOpAttach = 111,
+  kOpDetach = 112,
+  kOpDelete = 113,
+  kOpSettle = 114,
+  kOpReport = 115,
+  kOpShutdown = 116,
+};
+
+enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1 };
+
+/// Names an open file on all servers; random, made by the client's rank 0.
+using FileToken = std::uint64_t;
+using Extents = boost::container::small_vector<std::int64_t, 6>;
+using Bytes = std::vector<std::byte>;
+
+struct Hint {
+  std::string key, value;
+  template <class A> void xdr(A &a) { a(key, value); }
+};
+
+struct HelloArgs {
+  std::uint32_t version = kProtocolVersion;
+  std::string program;        ///< for the report
+  std::int64_t pid = 0;
+  template <class A> void xdr(A &a) { a(version, program, pid); }
+};
+struct HelloResult {
+  std::uint32_t version = kProtocolVersion;
+  std::uint32_t index = 0, servers = 1;    ///< which of how many staging servers this is
+  Mode mode = Mode::kCaching;
+  std::string pnetcdf_version;
+  template <class A> void xdr(A &a) { a(version, index, servers, mode, pnetcdf_version); }
+};
+
+/// What most operations answer. `nc_error` is native PnetCDF's code (0: NC_NOERR).
+struct NcResult {
+  std::int32_t nc_error = 0;
+  template <class A> void xdr(A &a) { a(nc_error); }
+};
+
+struct CreateArgs {
+  FileToken file = 0;
+  std::string path;            ///< absolute
+  std::int32_t cmode = 0;
+  std::uint32_t umask = 022;
+  std::vector<Hint> hints;
+  template <class A> void xdr(A &a) { a(file, path, cmode, umask, hints); }
+};
+
+struct OpenArgs {
+  FileToken file = 0;
+  std::string path;
+  std::int32_t omode = 0;
+  std::vector<Hint> hints;
+  template <class A> void xdr(A &a) { a(file, path, omode, hints); }
+};
+
+/// The header as it stands in the file, for the clients' mirrors.
+struct HeaderResult {
+  std::int32_t nc_error = 0;
+  Bytes header;                ///< the first ncmpi_inq_header_size() bytes of the file
+  std::int64_t file_size = 0;
+  std::int64_t num_records = 0;
+  std::vector<Hint> hints;     ///< of ncmpi_inq_file_info
+  template <class A> void xdr(A &a) { a(nc_error, header, file_size, num_records, hints); }
+};
+
+/// One definition, as the client's mirror accepted it.
+struct Definition {
+  enum Kind : std::uint32_t {
+    kDefDim, kDefVar, kRenameDim, kRenameVar, kRenameAtt, kPutAtt, kDelAtt, kSetFill, kDefVarFill
+  };
+  std::uint32_t kind = kDefDim;
+  std::int32_t varid = -1;             ///< or the dimension's id
+  std::int32_t type = 0;               ///< nc_type; fill mode for kSetFill; no_fill for kDefVarFill
+  std::int64_t length = 0;             ///< of a dimension (0: unlimited), or elements of an attribute
+  std::string name, new_name;
+  std::vector<std::int32_t> dims;
+  Bytes value;                         ///< attribute or fill value: `type`'s elements in host representation
+  template <class A> void xdr(A &a) { a(kind, varid, type, length, name, new_name, dims, value); }
+};
+
+struct EndDefArgs {
+  FileToken file = 0;
+  std::vector<Definition> definitions;
+  std::uint32_t has_layout = 0;        ///< ncmpi__enddef rather than ncmpi_enddef
+  std::int64_t h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
+  std::int64_t num_records = 0;
+  template <class A> void xdr(A &a) { a(file, definitions, has_layout, h_minfree, v_align, v_minfree, r_align, num_records); }
+};
+
+/// Definitions that are legal in data mode (attributes that do not grow, renames), applied at once.
+struct AmendArgs {
+  FileToken file = 0;
+  std::vector<Definition> definitions;
+  template <class A> void xdr(A &a) { a(file, definitions); }
+};
+
+/// A part of a variable. Its elements travel in C order, in the variable's external type, in host byte order.
+struct Piece {
+  std::int32_t varid = 0;
+  Extents start, count;
+  Extents stride;                      ///< empty: all ones
+  template <class A> void xdr(A &a) { a(varid, start, count, stride); }
+};
+
+/// Write: the bulk buffer holds the pieces' data one after the other; the server pulls it. Read: the server pushes it.
+struct TransferArgs {
+  FileToken file = 0;
+  std::int64_t num_records = 0;        ///< what the client knows: reads may reach so far
+  std::vector<Piece> pieces;
+  template <class A> void xdr(A &a) { a(file, num_records, pieces); }
+};
+
+struct FillRecordArgs {
+  FileToken file = 0;
+  std::int32_t varid = 0;
+  std::int64_t record = 0;
+  template <class A> void xdr(A &a) { a(file, varid, record); }
+};
+
+/// Sync, Close, Detach.
+struct FileArgs {
+  FileToken file = 0;
+  std::int64_t num_records = -1;       ///< as the clients agreed; -1: unknown
+  std::uint32_t durable = 0;           ///< Close: answer when the data are in the file
+  template <class A> void xdr(A &a) { a(file, num_records, durable); }
+};
+
+struct AttachArgs {
+  FileToken file = 0;
+  std::string path;
+  std::int32_t omode = 0;
+  std::vector<Hint> hints;
+  template <class A> void xdr(A &a) { a(file, path, omode, hints); }
+};
+
+/// Delete (home server), Settle (all servers: answer when nothing of that path is left to drain).
+struct PathArgs {
+  std::string path;
+  template <class A> void xdr(A &a) { a(path); }
+};
+
+/// A file whose drain failed, or is not finished.
+struct FileReport {
+  std::string path;
+  std::int32_t nc_error = 0;
+  std::string message;                 ///< e.g. "No space left on device"
+  std::uint64_t bytes_acknowledged = 0, bytes_in_file = 0;
+  std::vector<std::string> missing;    ///< "temperature[0:63,0:63,0:63]" (inclusive), one for each range
+  template <class A> void xdr(A &a) { a(path, nc_error, message, bytes_acknowledged, bytes_in_file, missing); }
+};
+
+/// Report: now. Shutdown: after everything was drained (or failed to be); the server exits after answering.
+struct ReportResult {
+  std::uint64_t bytes_pulled = 0, bytes_pushed = 0, bytes_drained = 0, bytes_pending = 0;
+  std::uint64_t writes = 0, reads = 0, files = 0, clients = 0, memory_high_bytes = 0;
+  double busy_pull_s = 0, busy_drain_s = 0;
+  double first_write_s = 0, last_pull_s = 0, last_drain_s = 0;   ///< CLOCK_MONOTONIC, seconds
+  std::vector<FileReport> drained;     ///< every file that was written, in order of closing
+  std::vector<FileReport> failures;
+  std::vector<std::string> native;     ///< "path: why it went native"
+  template <class A> void xdr(A &a) {
+    a(bytes_pulled, bytes_pushed, bytes_drained, bytes_pending, writes, reads, files, clients, memory_high_bytes,
+      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native);
+  }
+};
+
+}  // namespace staging
