@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/credential.hpp"
+
+#include "base/log.hpp"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <sys/random.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace nessie {
+namespace {
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Error no_credential() {
+  return {Code::kInvalidArgument, "a credential is 64 hexadecimal digits; take the one that the job's servers were started with"};
+}
+
+void append(std::vector<unsigned char> &text, std::span<const std::byte> bytes) {
+  auto *first = reinterpret_cast<const unsigned char *>(bytes.data());
+  text.insert(text.end(), first, first + bytes.size());
+}
+
+}  // namespace
+
+Credential Credential::generate() {
+  Credential credential;
+  random_bytes(credential.secret_);
+  return credential;
+}
+
+Result<Credential> Credential::from_hex(std::string_view hex) {
+  Credential credential;
+  if (hex.size() != 2 * credential.secret_.size()) return no_credential();
+  for (std::size_t i = 0; i < credential.secret_.size(); ++i) {
+    int high = hex_value(hex[2 * i]), low = hex_value(hex[2 * i + 1]);
+    if (high < 0 || low < 0) return no_credential();
+    credential.secret_[i] = static_cast<std::byte>(high * 16 + low);
+  }
+  return credential;
+}
+
+std::string Credential::to_hex() const {
+  std::string hex;
+  for (auto byte : secret_) hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  return hex;
+}
+
+Proof Credential::prove(std::string_view role, const Nonce &mine, const Nonce &theirs) const {
+  // The role's length goes in front of it, so that no two (role, nonces) give the same text.
+  std::vector<unsigned char> text{static_cast<unsigned char>(role.size())};
+  append(text, std::as_bytes(std::span(role)));
+  append(text, mine);
+  append(text, theirs);
+  Proof proof{};
+  unsigned size = 0;
+  if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()), text.data(), text.size(),
+           reinterpret_cast<unsigned char *>(proof.data()), &size) == nullptr)
+    random_bytes(proof);  // no HMAC, no proof: the peer refuses it
+  return proof;
+}
+
+bool Credential::check(const Proof &proof, std::string_view role, const Nonce &mine, const Nonce &theirs) const {
+  auto expected = prove(role, mine, theirs);
+  return CRYPTO_memcmp(proof.data(), expected.data(), proof.size()) == 0;
+}
+
+void random_bytes(std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    auto got = ::getrandom(bytes.data(), bytes.size(), 0);
+    if (got > 0) {
+      bytes = bytes.subspan(static_cast<std::size_t>(got));
+    } else if (errno != EINTR) {
+      // Without randomness no key of ours is a secret: nothing can safely go on.
+      log::error("the system's random source failed: {}", std::strerror(errno));
+      std::abort();
+    }
+  }
+}
+
+std::uint64_t random_u64() {
+  std::uint64_t value = 0;
+  random_bytes(std::as_writable_bytes(std::span(&value, 1)));
+  return value;
+}
+
+}  // namespace nessie
