@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// XDR (RFC 4506) to and from bytes; the bytes are those that rpcgen and libtirpc make.
+//
+// A struct names its fields in the order of the wire:
+//     struct Piece { int32_t varid; std::vector<int64_t> start; template <class A> void xdr(A &a) { a(varid, start); } };
+// Types: 32- and 64-bit integers, float, double, bool, enums (of at most 32 bits), std::string and vectors of std::byte
+// (opaque<>), std::string_view and std::span<const std::byte> (likewise, borrowed from the message), std::vector and
+// boost::container::small_vector (T<>), std::array (T[n]; of std::byte: opaque[n]), std::optional (T *), structs. An
+// element of an array takes at least four bytes on the wire.
+//
+// Decoding trusts nothing: a count is checked against the bytes that are left before memory is spent on it; padding
+// must be zero; bool and optional are 0 or 1; nothing may follow the value; structs nest at most kMaxDepth deep.
+#pragma once
+
+#include <nessie/result.hpp>
+#include <xdr/traits.hpp>
+
+#include <vector>
+
+namespace xdr {
+
+inline constexpr int kMaxDepth = 64;
+
+/// Counts the bytes that a value takes.
+class Sizer {
+ public:
+  template <class... Fields> void operator()(Fields &...fields) { (add(fields), ...); }
+  std::size_t size() const { return size_; }
+
+ private:
+  template <class T> void add(T &v) {
+    using namespace detail;
+    if constexpr (Word<T>) size_ += 4;
+    else if constexpr (DoubleWord<T>) size_ += 8;
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) size_ += 4 + v.size() + padding(v.size());
+    else if constexpr (kIsArray<T>) add_array(v);
+    else if constexpr (Sequence<T>) { size_ += 4; add_elements(v); }
+    else if constexpr (kIsOptional<T>) { size_ += 4; if (v) add(*v); }
+    else v.xdr(*this);
+  }
+  template <class T, std::size_t N> void add_array(std::array<T, N> &v) {
+    if constexpr (std::same_as<T, std::byte>) size_ += N + detail::padding(N);
+    else add_elements(v);
+  }
+  template <class S> void add_elements(S &v) {
+    using T = typename S::value_type;
+    if constexpr (detail::Number<T>) size_ += v.size() * sizeof(T);
+    else for (auto &element : v) add(element);
+  }
+
+  std::size_t size_ = 0;
+};
+
+/// Writes into memory that Sizer has found large enough.
+class Writer {
+ public:
+  explicit Writer(std::byte *at) : at_(at) {}
+  template <class... Fields> void operator()(Fields &...fields) { (put(fields), ...); }
+  std::byte *at() const { return at_; }
+
+ private:
+  template <class T> void put(T &v) {
+    using namespace detail;
+    if constexpr (Word<T> || DoubleWord<T>) put_number(v);
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) { put_number(count_of(v)); put_bytes(v.data(), v.size()); }
+    else if constexpr (kIsArray<T>) put_array(v);
+    else if constexpr (Sequence<T>) { put_number(count_of(v)); put_elements(v); }
+    else if constexpr (kIsOptional<T>) { put_number(std::uint32_t{v.has_value()}); if (v) put(*v); }
+    else v.xdr(*this);
+  }
+  template <class S> static std::uint32_t count_of(const S &v) { return static_cast<std::uint32_t>(v.size()); }
+  template <class T> void put_number(T v) {
+    auto word = detail::to_wire(v);
+    std::memcpy(at_, &word, sizeof word);
+    at_ += sizeof word;
+  }
+  void put_bytes(const void *bytes, std::size_t size) {
+    if (size != 0) std::memcpy(at_, bytes, size);
+    at_ += size;
+    for (auto n = detail::padding(size); n != 0; --n) *at_++ = std::byte{0};
+  }
+  template <class T, std::size_t N> void put_array(std::array<T, N> &v) {
+    if constexpr (std::same_as<T, std::byte>) put_bytes(v.data(), N);
+    else put_elements(v);
+  }
+  template <class S> void put_elements(S &v) {
+    using T = typename S::value_type;
+    if constexpr (detail::Number<T>) for (const T element : v) put_number(element);
+    else for (auto &element : v) put(element);
+  }
+
+  std::byte *at_;
+};
+
+/// Reads from bytes that may be anything. After the first fault every field reads as zero or empty.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes)
+      : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
+  template <class... Fields> void operator()(Fields &...fields) { (get(fields), ...); }
+
+  bool ok() const { return fault_ == nullptr; }
+  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+  /// Demands that nothing is left; ok, or kBadMessage that says what is wrong at which byte.
+  nessie::Status finish();
+
+ private:
+  void fail(const char *fault);
+  std::uint32_t get_count(std::size_t element_bytes);
+  const std::byte *get_bytes(std::size_t size);
+
+  template <class T> void get(T &v) {
+    using namespace detail;
+    if constexpr (std::same_as<T, bool>) v = get_flag();
+    else if constexpr (std::is_enum_v<T> && Word<T>) get_enum(v);
+    else if constexpr (Word<T> || DoubleWord<T>) v = get_number<T>();
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) get_opaque(v);
+    else if constexpr (kIsArray<T>) get_array(v);
+    else if constexpr (Sequence<T>) get_sequence(v);
+    else if constexpr (kIsOptional<T>) get_optional(v);
+    else get_struct(v);
+  }
+  template <class T> T get_number() {
+    typename detail::WordOf<T>::type word;
+    if (left() < sizeof word) { fail("the message ends within a number"); return T{}; }
+    std::memcpy(&word, at_, sizeof word);
+    at_ += sizeof word;
+    return detail::from_wire<T>(word);
+  }
+  bool get_flag() {
+    auto word = get_number<std::uint32_t>();
+    if (word > 1) fail("a flag is neither 0 nor 1");
+    return word == 1;
+  }
+  template <class T> void get_enum(T &v) {
+    using Base = std::underlying_type_t<T>;
+    auto word = get_number<std::int32_t>();
+    v = static_cast<T>(static_cast<Base>(word));
+    if (static_cast<std::int32_t>(static_cast<Base>(v)) != word) fail("an enum is out of range");
+  }
+  template <class T> void get_opaque(T &v) {
+    using Element = std::remove_cvref_t<decltype(*v.data())>;
+    auto count = get_count(1);
+    auto bytes = reinterpret_cast<const Element *>(get_bytes(count));
+    if (!ok()) v = T{};
+    else if constexpr (detail::BorrowedBytes<T>) v = T(bytes, count);
+    else v.assign(bytes, bytes + count);
+  }
+  template <class T, std::size_t N> void get_array(std::array<T, N> &v) {
+    if constexpr (std::same_as<T, std::byte>) {
+      if (auto bytes = get_bytes(N); ok()) std::memcpy(v.data(), bytes, N);
+    } else {
+      for (auto &element : v) get(element);
+    }
+  }
+  template <class S> void get_sequence(S &v) {
+    using T = typename S::value_type;
+    v.clear();
+    auto count = get_count(detail::DoubleWord<T> ? 8 : 4);
+    if constexpr (detail::Number<T>) get_numbers(v, count);
+    else for (; count != 0 && ok(); --count) get(v.emplace_back());   // memory grows with the bytes actually read
+  }
+  template <class S> void get_numbers(S &v, std::size_t count) {
+    using T = typename S::value_type;
+    v.resize(count);
+    T *out = v.data();
+    const std::byte *in = at_;
+    for (std::size_t i = 0; i < count; ++i) {
+      typename detail::WordOf<T>::type word;
+      std::memcpy(&word, in + i * sizeof word, sizeof word);
+      out[i] = detail::from_wire<T>(word);
+    }
+    at_ += count * sizeof(T);
+  }
+  template <class T> void get_optional(std::optional<T> &v) {
+    v.reset();
+    if (get_flag() && ok()) get(v.emplace());
+  }
+  template <class T> void get_struct(T &v) {
+    if (depth_ == kMaxDepth) fail("structs are nested too deep");
+    if (!ok()) return;
+    ++depth_;
+    v.xdr(*this);
+    --depth_;
+  }
+
+  const std::byte *begin_, *at_, *end_;
+  const char *fault_ = nullptr;
+  std::size_t fault_offset_ = 0;
+  int depth_ = 0;
+};
+
+template <class T> std::size_t encoded_size(const T &value) {
+  Sizer sizer;
+  sizer(const_cast<T &>(value));   // xdr() is written once for reading and writing; Sizer and Writer only read
+  return sizer.size();
+}
+
+/// Encodes into `bytes`, which is made as large as the value and keeps its capacity.
+template <class T> void encode_into(const T &value, std::vector<std::byte> &bytes) {
+  bytes.resize(encoded_size(value));
+  Writer writer(bytes.data());
+  writer(const_cast<T &>(value));
+}
+
+/// Encodes into a buffer of the caller's. Returns the bytes written; 0, with nothing written, if it is too small.
+template <class T> std::size_t encode_to(const T &value, std::span<std::byte> buffer) {
+  auto size = encoded_size(value);
+  if (size > buffer.size()) return 0;
+  Writer writer(buffer.data());
+  writer(const_cast<T &>(value));
+  return size;
+}
+
+template <class T> std::vector<std::byte> encode(const T &value) {
+  std::vector<std::byte> bytes;
+  encode_into(value, bytes);
+  return bytes;
+}
+
+/// Decodes the whole of `bytes`. kBadMessage: they are not the encoding of one T; `value` is then unspecified.
+template <class T> nessie::Status decode_into(std::span<const std::byte> bytes, T &value) {
+  Reader reader(bytes);
+  reader(value);
+  return reader.finish();
+}
+
+template <class T> nessie::Result<T> decode(std::span<const std::byte> bytes) {
+  T value{};
+  if (auto status = decode_into(bytes, value); !status.ok()) return status.error();
+  return value;
+}
+
+}  // namespace xdr
