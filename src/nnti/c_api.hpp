@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C handles of nnti/nnti.h and their C++ meanings, for the C faces of NNTI and NSSI.
+#pragma once
+
+#include <nnti/nnti.h>
+#include <nnti/nnti.hpp>
+
+#include <string_view>
+
+namespace nnti {
+
+/// A handle of the peer `id` of some endpoint of this process. `instance` names the peer's process to other processes;
+/// 0 where nobody asks. A URL that does not fit the handle is left out.
+NNTI_peer_t peer_to_c(PeerId id, std::string_view url, std::uint64_t instance = 0);
+inline PeerId peer_from_c(const NNTI_peer_t &peer) { return {peer.peer.local_id}; }
+
+/// A handle of one element, owned by `owner`, that carries `remote`.
+NNTI_buffer_t buffer_to_c(const RemoteBuffer &remote, const NNTI_peer_t &owner);
+RemoteBuffer buffer_from_c(const NNTI_buffer_t &buffer);
+
+/// The purposes PUT_DST, GET_SRC that `rights` allow, and back.
+NNTI_buf_ops_t ops_of(Rights rights);
+Rights rights_of(NNTI_buf_ops_t ops);
+
+NNTI_result_t result_of(Code code);
+
+}  // namespace nnti
