@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a transport must be able to do. Every transport lives in transports/<name>/ with the same nouns in the same file
+// names: transport.hpp/.cpp (opens, listens, makes progress), connection.hpp/.cpp (one peer), memory.hpp/.cpp
+// (registrations). endpoint.cpp routes to them; transport_list.cpp lists them. conformance_test.cpp holds each to this.
+//
+// Threads: everything here is called by one thread at a time. Callbacks of TransportEvents and Completion may call back
+// into any function of the endpoint, progress() and disconnect() included; so a transport never holds an iterator, a
+// lock, or a reference to its connection's inside across one unless it is safe against that.
+#pragma once
+
+#include <nnti/nnti.hpp>
+
+#include <base/url.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace nnti {
+
+class Transport;
+
+/// Memory to be registered. Borrowed by the registration.
+struct MemoryRegion {
+  std::span<std::byte> bytes;
+  Rights rights = Rights::kNone;
+  /// The sealed memfd that holds `bytes` from its offset 0 on, if Endpoint::allocate() made them; -1 otherwise.
+  int memfd = -1;
+};
+
+/// One peer. Owned by its transport, from the moment that connects it until the transport reaps it, in a progress() that
+/// is not nested in another one, after close() or TransportEvents::lost().
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  /// Set by the endpoint; the transport passes it back.
+  PeerId peer;
+
+  virtual Transport &transport() = 0;
+  /// A sentence: why this transport, how bulk data moves and why so.
+  virtual std::string explain() const = 0;
+  virtual std::size_t max_message_bytes() const = 0;
+  /// Copies `message` (at most max_message_bytes) on its way. False: no credits now; the endpoint keeps the message and
+  /// asks again from progress(). A transport whose sender lacks credits makes wait_fd() readable when some arrive. On a
+  /// broken connection it returns true: lost() follows, or has been called.
+  virtual bool try_send(std::span<const std::byte> message) = 0;
+  /// As Endpoint::get and put. Every one completes exactly once, in whatever order. The transport checks key, bounds
+  /// and rights against the owner's registration.
+  virtual void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) = 0;
+  virtual void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) = 0;
+  /// Completes pending operations with kCancelled and closes; what was sent before still reaches the peer, which then
+  /// sees kPeerLost. No event of this connection follows. Nothing but the destructor is called afterwards.
+  virtual void close() = 0;
+};
+
+/// One region registered with one transport; unregisters when dropped: afterwards the key is refused, and no transfer
+/// touches the memory.
+class TransportMemory {
+ public:
+  virtual ~TransportMemory() = default;
+  /// What to tell `peer`, a connection of the same transport.
+  virtual Result<RemoteBuffer> describe_for(Connection &peer) = 0;
+};
+
+/// A connection being made. Dropping it gives the attempt up.
+class Connecting {
+ public:
+  virtual ~Connecting() = default;
+  /// Goes on as far as that is possible without waiting; empty: not finished. A Connecting makes its transport's
+  /// wait_fd() readable when advance() has something to do.
+  /// kRefused: the credentials differ. kPeerLost: nobody listens there. kBadMessage. kUnsupported: versions differ.
+  virtual std::optional<Result<Connection *>> advance() = 0;
+};
+
+/// What a transport tells its endpoint; called only from within Transport::progress() (and, for completions, from
+/// within get(), put() and close()).
+class TransportEvents {
+ public:
+  /// A peer connected to us. Sets connection.peer.
+  virtual void accepted(Connection &connection) = 0;
+  virtual void message(Connection &connection, std::span<const std::byte> message) = 0;
+  /// The peer died, left or broke the protocol. After all its messages were delivered and its pending operations
+  /// completed with kPeerLost. The last call for this connection.
+  virtual void lost(Connection &connection, const Error &error) = 0;
+
+ protected:
+  ~TransportEvents() = default;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;   ///< closes every connection
+
+  virtual std::string_view name() const = 0;
+  /// Where it can be reached; empty if it does not listen.
+  virtual std::string url() const = 0;
+  /// Ok, or kUnsupported with a sentence that says why `url` (of this transport's name) cannot be reached from here:
+  /// another host, another namespace. kInvalidArgument: not an address of this transport.
+  virtual Status can_reach(const nessie::Url &url) const = 0;
+  virtual Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) = 0;
+  virtual Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) = 0;
+
+  /// Delivers what has happened; returns the number of events. The hot path: no system calls on most turns (look at
+  /// sockets only when told to by disarm(true), and every few hundred turns).
+  virtual std::size_t progress() = 0;
+  /// True if progress() would find something in memory; no system calls. A waiter spins on this.
+  virtual bool ready() = 0;
+  /// A descriptor that is readable whenever progress() has something to do and the transport was armed; -1: none.
+  virtual int wait_fd() const = 0;
+  /// The caller is about to block on wait_fd(). False if there is something to do already (then nothing is armed).
+  virtual bool arm() = 0;
+  /// The caller has blocked: `fd_ready` if wait_fd() was readable. Ends what arm() began.
+  virtual void disarm(bool fd_ready) = 0;
+  /// The next moment at which progress() must be called even if nothing happens (a deadline of a handshake).
+  virtual Deadline timer() const { return Deadline::never(); }
+};
+
+/// What every transport is opened with.
+struct TransportOptions {
+  const nessie::Credential &credential;   ///< outlives the transport, as do the others
+  const nessie::Config &config;
+  TransportEvents &events;
+  bool listen = true;
+};
+
+/// One line of the list of transports.
+struct TransportKind {
+  std::string_view name;
+  TransportInfo (*survey)(const nessie::Config &config);
+  Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
+};
+
+/// All that were built in, in order of preference: inproc, shm, ofi.
+std::span<const TransportKind> transport_list();
+
+}  // namespace nnti
