@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drain.hpp"
+
+#include <services/staging/client/client.hpp>
+
+#include <chrono>
+#include <utility>
+
+namespace nessie::cli {
+
+namespace {
+
+constexpr auto kReportInterval = std::chrono::milliseconds(100);
+
+}  // namespace
+
+ServerDrain::ServerDrain(const Config &config, const std::string &url, const std::string &credential)
+    : config_(config) {
+  config_.set("servers", url);
+  config_.set("credential", credential);
+  stopper_ = std::thread([this] { stop_server(); });
+  watcher_ = std::thread([this] { watch_server(); });
+}
+
+ServerDrain::~ServerDrain() {
+  stopper_.join();
+  watcher_.join();
+}
+
+bool ServerDrain::finished() const {
+  std::lock_guard lock(mutex_);
+  return finished_;
+}
+
+bool ServerDrain::hung() const {
+  std::lock_guard lock(mutex_);
+  return hung_ && !finished_;
+}
+
+std::optional<staging::ReportResult> ServerDrain::last_report() const {
+  std::lock_guard lock(mutex_);
+  return report_;
+}
+
+Status ServerDrain::outcome() const {
+  std::lock_guard lock(mutex_);
+  return outcome_;
+}
+
+void ServerDrain::note_finished(Status outcome) {
+  std::lock_guard lock(mutex_);
+  finished_ = true;
+  outcome_ = std::move(outcome);
+  changed_.notify_all();
+}
+
+void ServerDrain::stop_server() {
+  auto client = staging::Client::connect(config_, "nessie run");
+  if (!client) return note_finished(client.error());
+  auto report = (*client)->shutdown(0, Deadline::never());
+  if (!report) return note_finished(report.error());
+  {
+    std::lock_guard lock(mutex_);
+    report_ = std::move(*report);
+  }
+  note_finished({});
+}
+
+void ServerDrain::watch_server() {
+  auto client = staging::Client::connect(config_, "nessie run");
+  if (!client) return;   // the stopper says so
+  while (true) {
+    auto report = (*client)->report(0);
+    std::unique_lock lock(mutex_);
+    if (finished_) return;
+    if (!report) {
+      hung_ = report.code() == Code::kTimedOut;
+      return;
+    }
+    report_ = std::move(*report);
+    if (changed_.wait_for(lock, kReportInterval, [this] { return finished_; })) return;
+  }
+}
+
+}  // namespace nessie::cli

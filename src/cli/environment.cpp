@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "environment.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace nessie::cli {
+
+namespace {
+
+std::vector<std::string> split(const std::string &list, std::string_view separators) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin <= list.size()) {
+    auto end = std::min(list.find_first_of(separators, begin), list.size());
+    if (end > begin) parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+Environment Environment::current() {
+  Environment environment;
+  for (char **line = environ; line && *line; ++line) {
+    const std::string_view text = *line;
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      environment.variables_.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return environment;
+}
+
+std::optional<std::string> Environment::get(const std::string &name) const {
+  const auto found = variables_.find(name);
+  if (found == variables_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Environment::set(const std::string &name, std::string value) { variables_[name] = std::move(value); }
+
+void Environment::unset(const std::string &name) { variables_.erase(name); }
+
+void Environment::unset_prefix(std::string_view prefix) {
+  std::erase_if(variables_, [prefix](const auto &variable) { return variable.first.starts_with(prefix); });
+}
+
+void Environment::prepend(const std::string &name, const std::string &value, char separator) {
+  auto &list = variables_[name];
+  const auto parts = split(list, std::string_view(&separator, 1));
+  if (std::find(parts.begin(), parts.end(), value) != parts.end()) return;
+  list = list.empty() ? value : value + separator + list;
+}
+
+std::vector<char *> Environment::to_envp() {
+  lines_.clear();
+  for (const auto &[name, value] : variables_) lines_.push_back(name + "=" + value);
+  std::vector<char *> pointers;
+  for (auto &line : lines_) pointers.push_back(line.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void put_in_front(const Staging &staging, bool other_nodes, Environment &environment) {
+  environment.prepend("LD_PRELOAD", staging.preload_library, ':');
+  environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
+  environment.set("NESSIE_CREDENTIAL", staging.credential);
+  if (!other_nodes) return;
+  for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {
+    environment.prepend("OMPI_MCA_mca_base_env_list", name, ';');
+  }
+}
+
+void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment) {
+  for (const char *prefix : {"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "OMPI_APP_", "OMPI_FIRST_", "OMPI_MCA_ess",
+                             "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {
+    environment.unset_prefix(prefix);
+  }
+  environment.set("OMPI_MCA_ess_singleton_isolated", "1");   // no helper process of Open MPI's beside the server
+  environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
+  environment.set("OMPI_MCA_btl", "self");
+  if (const auto list = environment.get("LD_PRELOAD")) {
+    auto parts = split(*list, " :");
+    std::erase(parts, preload_library);
+    environment.set("LD_PRELOAD", fmt::format("{}", fmt::join(parts, ":")));
+    if (parts.empty()) environment.unset("LD_PRELOAD");
+  }
+}
+
+}  // namespace nessie::cli

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A process environment, to be changed and handed to a child.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nessie::cli {
+
+class Environment {
+ public:
+  /// A copy of this process's own.
+  static Environment current();
+
+  std::optional<std::string> get(const std::string &name) const;
+  void set(const std::string &name, std::string value);
+  void unset(const std::string &name);
+  /// Drops all variables whose name starts with `prefix`.
+  void unset_prefix(std::string_view prefix);
+  /// Puts `value` in front of a list joined by `separator`, unless it is in it already.
+  void prepend(const std::string &name, const std::string &value, char separator);
+
+  /// For execve: "NAME=value" and a null pointer at the end. Borrows from this object until it is changed.
+  std::vector<char *> to_envp();
+
+ private:
+  std::map<std::string, std::string> variables_;
+  std::vector<std::string> lines_;
+};
+
+/// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL; and, for
+/// Open MPI, the request to carry them to other nodes (its mpiexec forwards nothing else; the others forward all).
+struct Staging {
+  std::string preload_library;
+  std::vector<std::string> server_urls;
+  std::string credential;
+};
+void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
+
+/// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and our own interposer, and has
+/// Open MPI keep its session files in `scratch_folder`, so that none are left when the process is killed.
+void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment);
+
+}  // namespace nessie::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Where the other parts of Nessie lie, relative to this program: in a build folder and wherever it was installed to.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <string>
+
+namespace nessie::cli {
+
+struct Installation {
+  std::string nessied;           ///< the staging daemon
+  std::string preload_library;   ///< what is put in front of an application's PnetCDF
+
+  /// kNotFound, naming the places that were searched.
+  static Result<Installation> find();
+};
+
+/// The program behind `nessie bench`. kNotFound as above.
+Result<std::string> find_bench_program();
+
+}  // namespace nessie::cli

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The `nessie` command.
+#include "bench.hpp"
+#include "info.hpp"
+#include "run.hpp"
+#include "status.hpp"
+#include "version.hpp"
+
+#include <base/config.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace nessie::cli;
+
+constexpr const char *kIntroduction =
+    "Nessie takes over the I/O of an unchanged parallel program: it goes on computing while staging servers write its\n"
+    "PnetCDF files.\n\n"
+    "Examples:\n"
+    "  nessie run -- mpiexec -n 8 ./sim                 stage the output of ./sim\n"
+    "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
+    "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
+    "  nessie info                                      which transports there are, and which one is chosen\n"
+    "  nessie bench                                     list the measurements\n";
+
+constexpr const char *kRunFooter =
+    "Everything after -- is the command as it was before.\n"
+    "The program's own exit code is returned; 74 if it is 0 and data did not reach the files. The summary goes to\n"
+    "stderr. Ctrl-C reaches the program; what it had written is then drained; a second Ctrl-C gives that up.\n\n"
+    "Examples:\n"
+    "  nessie run -- mpiexec -n 8 ./sim\n"
+    "  nessie run --json summary.json -- mpiexec -n 8 ./sim\n"
+    "  NESSIE_CLOSE=durable nessie run -- mpiexec -n 8 ./sim   ncmpi_close waits for the file\n";
+
+std::string check_size(const std::string &text) {
+  const auto size = nessie::parse_size(text);
+  return size ? std::string() : size.error().message;
+}
+
+void add_run(CLI::App &app, RunOptions &options) {
+  auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
+  run->footer(kRunFooter);
+  run->add_option("-s,--servers", options.servers, "Staging servers to start")->check(CLI::Range(1, 1024))->capture_default_str();
+  run->add_option("-m,--mode", options.mode, "caching: answer when the data are in a server's memory; direct: when they are written")
+      ->check(CLI::IsMember({"caching", "direct"}))->capture_default_str();
+  run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")->check(check_size);
+  run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
+  run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
+  run->prefix_command();
+}
+
+// Everything after the first "--" of `nessie run` is the program's, whatever it looks like.
+std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
+  if (arguments.empty() || arguments.front() != "run") return {};
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (dashes == arguments.end()) return {};
+  std::vector<std::string> command(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return command;
+}
+
+int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options, bool status_json,
+             std::vector<std::string> command) {
+  if (const auto *selected = app.get_subcommand("run"); *selected) {
+    run_options.command = command.empty() ? selected->remaining() : std::move(command);
+    if (!run_options.command.empty()) return run(run_options);
+    fprintf(stderr, "nessie run: say what to run, e.g.: nessie run -- mpiexec -n 8 ./sim\n");
+    return 2;
+  }
+  if (*app.get_subcommand("info")) return info(info_options);
+  if (*app.get_subcommand("status")) return status(status_json);
+  if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
+  return version();
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app(kIntroduction, "nessie");
+  app.require_subcommand(1);
+  RunOptions run_options;
+  InfoOptions info_options;
+  bool status_json = false;
+  add_run(app, run_options);
+  auto *info = app.add_subcommand("info", "Show this machine's transports, and which one two processes would use");
+  info->add_option("--to", info_options.url, "Connect to this URL instead of to a process started for it");
+  info->add_flag("--json", info_options.json, "Print JSON");
+  auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
+  status->add_flag("--json", status_json, "Print JSON");
+  app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
+      ->prefix_command()->set_help_flag();
+  app.add_subcommand("version", "Print the version");
+
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  auto command = cut_command(arguments);
+  std::reverse(arguments.begin(), arguments.end());   // as CLI11 wants them
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return dispatch(app, run_options, info_options, status_json, std::move(command));
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace nessie::cli {
+
+namespace {
+
+[[noreturn]] void fail_in_child(int report_fd) {
+  const int cause = errno;
+  [[maybe_unused]] auto written = write(report_fd, &cause, sizeof cause);
+  _exit(127);
+}
+
+// Between fork and exec: async-signal-safe calls only.
+[[noreturn]] void run_child(const SpawnOptions &options, char *const *argv, char *const *envp, pid_t parent,
+                            const Signals &signals, int report_fd) {
+  if (options.own_process_group) setpgid(0, 0);
+  if (options.death_signal) {
+    prctl(PR_SET_PDEATHSIG, options.death_signal);
+    if (getppid() != parent) _exit(127);
+  }
+  if (options.stdin_fd >= 0 && dup2(options.stdin_fd, STDIN_FILENO) < 0) fail_in_child(report_fd);
+  if (options.stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail_in_child(report_fd);
+  signals.restore_original();
+  execvpe(argv[0], argv, envp);
+  fail_in_child(report_fd);
+}
+
+Error exec_error(const std::string &program, int cause) {
+  const Code code = cause == ENOENT ? Code::kNotFound : cause == EACCES ? Code::kRefused : Code::kIo;
+  return Error{code, fmt::format("cannot run '{}': {}", program, std::strerror(cause)), Scope::kProcess, cause};
+}
+
+pid_t parent_of(const std::filesystem::path &proc_entry) {
+  std::ifstream file(proc_entry / "stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto name_end = text.rfind(')');   // the name may hold anything
+  if (name_end == std::string::npos || name_end + 4 > text.size()) return -1;
+  pid_t parent = -1;
+  std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  return parent;
+}
+
+}  // namespace
+
+Result<pid_t> spawn(SpawnOptions options, const Signals &signals) {
+  std::vector<char *> argv;
+  for (auto &word : options.command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const auto envp = options.environment.to_envp();
+  std::array<int, 2> report{};
+  if (pipe2(report.data(), O_CLOEXEC) != 0) return exec_error(options.command.front(), errno);
+  const pid_t self = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) run_child(options, argv.data(), envp.data(), self, signals, report[1]);
+  const int fork_error = errno;
+  close(report[1]);
+  int cause = 0;
+  const bool failed = pid < 0 || read(report[0], &cause, sizeof cause) == sizeof cause;   // otherwise exec closed it
+  close(report[0]);
+  if (!failed) return pid;
+  if (pid > 0) waitpid(pid, nullptr, 0);
+  return exec_error(options.command.front(), pid < 0 ? fork_error : cause);
+}
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+std::string describe_wait_status(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return fmt::format("exited with {}", WEXITSTATUS(wait_status));
+  const int number = WTERMSIG(wait_status);
+  return fmt::format("was killed by signal {} ({})", number, strsignal(number));
+}
+
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto name = entry.path().filename().string();
+    pid_t pid = 0;
+    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (parsed.ptr == name.data() + name.size() && parent_of(entry.path()) == getpid()) found.push_back(pid);
+  }
+  return found;
+}
+
+void become_reaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+}  // namespace nessie::cli

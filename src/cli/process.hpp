@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Child processes.
+#pragma once
+
+#include "environment.hpp"
+#include "signals.hpp"
+
+#include <nessie/result.hpp>
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace nessie::cli {
+
+struct SpawnOptions {
+  std::vector<std::string> command;   ///< looked for in PATH unless it holds a '/'
+  Environment environment;
+  bool own_process_group = false;     ///< out of reach of the terminal's Ctrl-C
+  int stdin_fd = -1;                  ///< -1: inherited
+  bool stdout_to_stderr = false;
+  int death_signal = 0;               ///< sent to the child if this process dies first
+};
+
+/// Starts a program. When it returns ok, the program was found and is running. kNotFound, kRefused (not executable),
+/// kIo: with errno as cause.
+Result<pid_t> spawn(SpawnOptions options, const Signals &signals);
+
+/// As a shell says it: the exit status, or 128 + the signal's number.
+int exit_code_of(int wait_status);
+/// "exited with 3", "was killed by signal 9 (Killed)".
+std::string describe_wait_status(int wait_status);
+
+/// The processes whose parent this process is, or has become because theirs died (see become_reaper).
+std::vector<pid_t> children();
+/// Makes this process the parent of all of its descendants whose own parent dies.
+void become_reaper();
+
+}  // namespace nessie::cli

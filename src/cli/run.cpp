@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Design notes. One thread follows signals and children; it never blocks for longer than a turn (kTurn) except in
+// poll(2). The program stays in this process's process group, so that the terminal treats both as one job: it gets
+// Ctrl-C and Ctrl-Z, and reads stdin, as it would alone. What is sent to this process only is passed on. The servers are
+// out of the terminal's reach and end when asked to, or when this process is gone.
+//
+// Every descendant of the program ends before the drain begins: this process is the reaper of orphans (a rank whose
+// mpiexec was killed), so nothing can escape it.
+#include "run.hpp"
+
+#include "drain.hpp"
+#include "installation.hpp"
+#include "launcher.hpp"
+#include "losses.hpp"
+#include "memory.hpp"
+#include "process.hpp"
+#include "run_directory.hpp"
+#include "servers.hpp"
+#include "signals.hpp"
+#include "summary.hpp"
+
+#include <base/config.hpp>
+#include <base/credential.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+namespace nessie::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr auto kTurn = milliseconds(50);
+constexpr auto kDefaultStartTimeout = seconds(30);
+constexpr auto kDefaultLinger = seconds(10);
+constexpr auto kServerExitTimeout = seconds(10);
+constexpr auto kTermGrace = seconds(3);
+
+void say(const std::string &text) { fmt::print(stderr, "nessie: {}\n", text); }
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// LD_PRELOAD knows no quoting: a path with a blank or a colon in it is reached through a link in the run's folder.
+std::string preloadable(const std::string &library, const RunDirectory &folder) {
+  if (library.find_first_of(" :") == std::string::npos) return library;
+  const auto link = folder.file(std::filesystem::path(library).filename());
+  std::error_code error;
+  std::filesystem::create_symlink(library, link, error);
+  return link;
+}
+
+class Job {
+ public:
+  Job(const RunOptions &options, const Config &config, const Installation &installation, Signals signals,
+      RunDirectory folder)
+      : options_(options), config_(config), signals_(std::move(signals)), folder_(std::move(folder)),
+        nessied_(installation.nessied), preload_library_(preloadable(installation.preload_library, folder_)),
+        memory_(options.memory.empty() ? default_memory_of_each(options.servers) : options.memory),
+        credential_(Credential::generate().to_hex()) {}
+
+  int execute();
+
+ private:
+  enum class Phase { kStarting, kRunning, kDraining };
+
+  Status start_servers();
+  Status await_urls();
+  Status start_program();
+  void await_program();
+  void end_stragglers();
+  std::vector<pid_t> stragglers() const;
+  void drain();
+  void watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains);
+  void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
+  void hide_progress();
+  void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
+  void await_servers_end();
+  int tell();
+  int write_json(const RunRecord &record, int code) const;
+
+  /// Waits for at most a turn, then handles one signal and the children that have ended.
+  void turn(milliseconds at_most = kTurn);
+  void on_signal(const Signal &signal);
+  void on_signal_in_drain(const Signal &signal);
+  void on_child_ended(pid_t pid, int wait_status);
+  void reap();
+
+  const RunOptions &options_;
+  const Config &config_;
+  Signals signals_;
+  RunDirectory folder_;
+  std::string nessied_, preload_library_, memory_, credential_;
+  std::optional<Servers> servers_;
+  Phase phase_ = Phase::kStarting;
+  pid_t program_ = -1;
+  std::optional<int> program_status_;
+  int interrupts_ = 0;
+  int stop_signal_ = 0;            ///< what ended the start
+  bool gave_up_ = false;
+  std::uint64_t most_pending_ = 0;
+  bool progress_shown_ = false;
+  RunRecord record_;
+};
+
+int Job::execute() {
+  record_.command = options_.command;
+  record_.mode = options_.mode;
+  record_.memory = memory_;
+  record_.servers = options_.servers;
+  if (auto started = start_servers(); !started) {
+    if (stop_signal_) return 128 + stop_signal_;
+    say("error: " + started.error().message);
+    return 1;
+  }
+  const auto start = Clock::now();
+  if (auto started = start_program(); !started) {
+    say("error: " + started.error().message);
+    return started.code() == Code::kNotFound ? 127 : 126;
+  }
+  await_program();
+  record_.program_s = seconds_since(start);
+  record_.program_exit_code = exit_code_of(*program_status_);
+  end_stragglers();
+  const auto drain_start = Clock::now();
+  drain();
+  record_.drain_s = seconds_since(drain_start);
+  return tell();
+}
+
+// --- start ------------------------------------------------------------------------------------------------------------
+
+Status Job::start_servers() {
+  ServerOptions options;
+  options.program = nessied_;
+  options.preload_library = preload_library_;
+  options.count = options_.servers;
+  options.mode = options_.mode;
+  options.memory = memory_;
+  options.credential = credential_;
+  auto servers = Servers::start(options, folder_, signals_);
+  if (!servers) return servers.error();
+  servers_.emplace(std::move(*servers));
+  return await_urls();
+}
+
+Status Job::await_urls() {
+  const auto timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
+  if (!timeout) return timeout.error();
+  const auto deadline = Deadline::in(*timeout);
+  while (!servers_->find_urls(folder_)) {
+    turn(milliseconds(5));
+    if (stop_signal_) return Error{Code::kCancelled, "interrupted"};
+    for (int index = 0; index < servers_->count(); ++index) {
+      if (servers_->running(index)) continue;
+      return Error{Code::kIo, fmt::format("staging server {} {} while it started; it says why above", index,
+                                          describe_wait_status(servers_->wait_status(index)))};
+    }
+    if (deadline.passed()) {
+      return Error{Code::kTimedOut, fmt::format("the staging servers did not start within {} s; what they say is "
+                                                "above (NESSIE_RUN_START_TIMEOUT gives them longer)", timeout->count() / 1000)};
+    }
+  }
+  return {};
+}
+
+Status Job::start_program() {
+  SpawnOptions spawn_options;
+  spawn_options.command = options_.command;
+  spawn_options.environment = Environment::current();
+  auto &environment = spawn_options.environment;
+  if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
+  put_in_front({preload_library_, servers_->urls(), credential_}, may_use_other_nodes(options_.command, environment),
+               environment);
+  spawn_options.death_signal = SIGTERM;
+  auto pid = spawn(std::move(spawn_options), signals_);
+  if (!pid) return pid.error();
+  program_ = *pid;
+  phase_ = Phase::kRunning;
+  return {};
+}
+
+// --- while the program runs -------------------------------------------------------------------------------------------
+
+void Job::turn(milliseconds at_most) {
+  if (const auto signal = signals_.wait(Deadline::in(at_most))) on_signal(*signal);
+  reap();
+}
+
+void Job::reap() {
+  int wait_status = 0;
+  while (true) {
+    const pid_t pid = waitpid(-1, &wait_status, WNOHANG);
+    if (pid <= 0) return;
+    on_child_ended(pid, wait_status);
+  }
+}
+
+void Job::on_child_ended(pid_t pid, int wait_status) {
+  if (pid == program_) program_status_ = wait_status;
+  const auto server = servers_ ? servers_->note_exit(pid, wait_status) : std::nullopt;
+  if (!server || phase_ != Phase::kRunning) return;
+  say(fmt::format("error: staging server {} {}; what it held and is not in the files is listed at the end", *server,
+                  describe_wait_status(wait_status)));
+}
+
+void Job::on_signal(const Signal &signal) {
+  if (signal.number == SIGCHLD) return;
+  if (phase_ == Phase::kStarting) stop_signal_ = signal.number;
+  if (phase_ == Phase::kDraining) on_signal_in_drain(signal);
+  if (phase_ != Phase::kRunning) return;
+  if (signal.number == SIGINT || signal.number == SIGTERM) interrupts_ = 1;
+  if (!signal.from_terminal && !program_status_) ::kill(program_, signal.number);
+}
+
+void Job::on_signal_in_drain(const Signal &signal) {
+  if (signal.number != SIGINT && signal.number != SIGTERM && signal.number != SIGQUIT) return;
+  ++interrupts_;
+  gave_up_ = interrupts_ > 1 || signal.number == SIGQUIT;
+  if (gave_up_) return;
+  hide_progress();
+  say("the program's data are still on their way to the files; once more gives them up");
+}
+
+void Job::await_program() {
+  while (!program_status_) turn(seconds(1));
+}
+
+std::vector<pid_t> Job::stragglers() const {
+  auto found = children();
+  std::erase_if(found, [this](pid_t pid) { return servers_->owns(pid); });
+  return found;
+}
+
+// What the program left behind may still write; but it must not stay for ever.
+void Job::end_stragglers() {
+  const bool broken = WIFSIGNALED(*program_status_) || interrupts_ > 0;
+  const auto linger = config_.get_duration("run.linger", kDefaultLinger);
+  const auto terminate = Deadline::in(broken || !linger ? milliseconds(1000) : *linger);
+  const auto kill = Deadline::at(terminate.when() + kTermGrace);
+  bool told = false, terminated = false;
+  for (auto left = stragglers(); !left.empty(); left = stragglers()) {
+    if (!std::exchange(told, true)) say(fmt::format("waiting for {} processes that the program left behind", left.size()));
+    if (terminate.passed() && !std::exchange(terminated, true)) {
+      for (pid_t pid : left) ::kill(pid, SIGTERM);
+    }
+    if (kill.passed()) {
+      for (pid_t pid : left) ::kill(pid, SIGKILL);
+    }
+    turn();
+  }
+}
+
+// --- drain ------------------------------------------------------------------------------------------------------------
+
+void Job::drain() {
+  phase_ = Phase::kDraining;
+  for (int index = 0; index < servers_->count(); ++index) {
+    if (servers_->running(index)) continue;
+    record_.broken_servers.push_back(fmt::format("staging server {} {}", index, describe_wait_status(servers_->wait_status(index))));
+    note_losses(folder_.path(), index, record_.lost);
+  }
+  std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));
+  for (int index = 0; index < servers_->count(); ++index) {
+    if (!servers_->running(index)) continue;
+    drains[static_cast<std::size_t>(index)] = std::make_unique<ServerDrain>(config_, servers_->urls()[static_cast<std::size_t>(index)], credential_);
+  }
+  watch_drain(drains);
+  collect(drains);
+  await_servers_end();
+}
+
+void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
+  const auto busy = [](const auto &drain) { return drain && !drain->finished(); };
+  while (std::any_of(drains.begin(), drains.end(), busy)) {
+    for (std::size_t i = 0; i < drains.size(); ++i) {
+      if (drains[i] && drains[i]->hung()) servers_->kill(static_cast<int>(i));
+    }
+    if (gave_up_) servers_->kill_all();
+    show_progress(drains);
+    turn(milliseconds(10));
+  }
+  hide_progress();
+}
+
+void Job::show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
+  if (options_.quiet || !isatty(STDERR_FILENO)) return;
+  std::uint64_t pending = 0;
+  for (const auto &drain : drains) {
+    const auto report = drain ? drain->last_report() : std::nullopt;
+    if (report) pending += report->bytes_pending;
+  }
+  most_pending_ = std::max(most_pending_, pending);
+  if (pending == 0) return;
+  progress_shown_ = true;
+  fmt::print(stderr, "\r\033[Knessie: draining: {} of {} to go", format_size(pending), format_size(most_pending_));
+}
+
+void Job::hide_progress() {
+  if (std::exchange(progress_shown_, false)) fmt::print(stderr, "\r\033[K");
+}
+
+void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
+  for (std::size_t i = 0; i < drains.size(); ++i) {
+    if (!drains[i]) continue;
+    const auto outcome = drains[i]->outcome();
+    if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
+    if (outcome) continue;
+    if (!gave_up_) record_.broken_servers.push_back(fmt::format("staging server {} did not finish: {}", i, outcome.error().message));
+    servers_->kill(static_cast<int>(i));
+    note_losses(folder_.path(), static_cast<int>(i), record_.lost);
+  }
+  record_.gave_up = gave_up_;
+}
+
+void Job::await_servers_end() {
+  const auto deadline = Deadline::in(kServerExitTimeout);
+  while (servers_->any_running() && !deadline.passed()) turn(milliseconds(5));
+  servers_->kill_all();
+}
+
+// --- end --------------------------------------------------------------------------------------------------------------
+
+int Job::tell() {
+  const int code = exit_code(record_);
+  if (!options_.quiet) fmt::print(stderr, "{}", describe_work(record_));
+  fmt::print(stderr, "{}", describe_trouble(record_));
+  return options_.json_file.empty() ? code : write_json(record_, code);
+}
+
+int Job::write_json(const RunRecord &record, int code) const {
+  std::ofstream file(options_.json_file);
+  file << to_json(record).dump(2) << '\n';
+  file.close();
+  if (file) return code;
+  say(fmt::format("error: cannot write {}", options_.json_file));
+  return code == 0 ? 1 : code;
+}
+
+template <class T>
+Status keep(Result<T> result, std::optional<T> &place) {
+  if (!result) return result.error();
+  place.emplace(std::move(*result));
+  return {};
+}
+
+}  // namespace
+
+int run(const RunOptions &options) {
+  std::optional<Config> config;
+  std::optional<Installation> installation;
+  std::optional<Signals> signals;
+  std::optional<RunDirectory> folder;
+  Status ready = keep(Config::load(), config);
+  if (ready) ready = keep(Installation::find(), installation);
+  if (ready) ready = keep(Signals::open(), signals);
+  if (ready) ready = keep(RunDirectory::make(), folder);
+  if (!ready) {
+    say("error: " + ready.error().message);
+    return 1;
+  }
+  become_reaper();
+  return Job(options, *config, *installation, std::move(*signals), std::move(*folder)).execute();
+}
+
+}  // namespace nessie::cli

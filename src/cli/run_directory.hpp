@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The private folder of one `nessie run`: URL files, reports and ledgers of its servers.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <string>
+
+namespace nessie::cli {
+
+/// Made with mode 0700; removed, with all that is in it, when dropped.
+class RunDirectory {
+ public:
+  /// In $XDG_RUNTIME_DIR, or in /tmp. kIo with the cause if neither can be written.
+  static Result<RunDirectory> make();
+  RunDirectory(RunDirectory &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  RunDirectory &operator=(RunDirectory &&) = delete;
+  ~RunDirectory();
+
+  const std::string &path() const { return path_; }
+  std::string file(const std::string &name) const { return path_ + "/" + name; }
+
+ private:
+  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace nessie::cli

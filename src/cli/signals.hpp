@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Signals as events of a poll loop.
+#pragma once
+
+#include <base/clock.hpp>
+#include <nessie/result.hpp>
+
+#include <signal.h>
+
+#include <optional>
+
+namespace nessie::cli {
+
+struct Signal {
+  int number = 0;
+  bool from_terminal = false;   ///< Ctrl-C, Ctrl-\: the whole foreground process group has it already
+};
+
+/// Holds back SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, and ignores SIGPIPE, from open() to the
+/// end of the process. One per process; to be opened before the first thread and the first child.
+class Signals {
+ public:
+  static Result<Signals> open();
+  Signals(Signals &&other) noexcept;
+  Signals &operator=(Signals &&) = delete;
+  ~Signals();
+
+  /// Waits for a signal, or until the deadline.
+  std::optional<Signal> wait(Deadline deadline);
+  /// In a child, before exec: puts back what the process was started with. Async-signal-safe.
+  void restore_original() const;
+
+ private:
+  Signals() = default;
+  int fd_ = -1;
+  sigset_t original_mask_{};
+  struct sigaction original_pipe_ {};
+};
+
+}  // namespace nessie::cli

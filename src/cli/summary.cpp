@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "summary.hpp"
+
+#include <base/config.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace nessie::cli {
+
+namespace {
+
+using staging::FileReport;
+using staging::ReportResult;
+
+constexpr std::size_t kMaxFilesListed = 8;
+constexpr std::size_t kMaxRangesListed = 8;
+
+double rate(std::uint64_t bytes, double seconds) { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
+
+void join_by_path(const std::vector<FileReport> &reports, std::vector<FileReport> &files) {
+  for (const auto &report : reports) {
+    auto same = std::find_if(files.begin(), files.end(), [&](const FileReport &file) { return file.path == report.path; });
+    if (same == files.end()) {
+      files.push_back(report);
+      continue;
+    }
+    same->bytes_acknowledged += report.bytes_acknowledged;
+    same->bytes_in_file += report.bytes_in_file;
+    same->missing.insert(same->missing.end(), report.missing.begin(), report.missing.end());
+    if (same->nc_error == 0) same->nc_error = report.nc_error;
+    if (same->message.empty()) same->message = report.message;
+  }
+}
+
+void join_notes(const std::vector<std::string> &notes, std::vector<std::string> &all) {
+  for (const auto &note : notes) {
+    if (std::find(all.begin(), all.end(), note) == all.end()) all.push_back(note);
+  }
+}
+
+void add(const ReportResult &report, Totals &totals) {
+  totals.bytes_staged += report.bytes_pulled;
+  totals.bytes_read += report.bytes_pushed;
+  totals.bytes_drained += report.bytes_drained;
+  totals.bytes_pending += report.bytes_pending;
+  totals.writes += report.writes;
+  totals.reads += report.reads;
+  totals.memory_high_bytes = std::max(totals.memory_high_bytes, report.memory_high_bytes);
+  totals.perceived_bytes_per_s += rate(report.bytes_pulled, report.busy_pull_s);
+  totals.durable_bytes_per_s += rate(report.bytes_drained, report.busy_drain_s);
+  join_by_path(report.drained, totals.files);
+  join_by_path(report.failures, totals.failures);
+  join_notes(report.native, totals.native);
+}
+
+double first_write_to_last_drain(const std::vector<ReportResult> &reports) {
+  double first = 0, last = 0;
+  for (const auto &report : reports) {
+    if (report.first_write_s > 0) first = first > 0 ? std::min(first, report.first_write_s) : report.first_write_s;
+    last = std::max(last, report.last_drain_s);
+  }
+  return std::max(0.0, last - first);
+}
+
+std::string format_rate(double bytes_per_s) {
+  return fmt::format("{}/s", format_size(static_cast<std::uint64_t>(bytes_per_s)));
+}
+
+std::string describe_staged(const Totals &totals) {
+  if (totals.writes == 0 && totals.reads == 0) {
+    return "nessie: nothing was staged: the program made no PnetCDF transfers, or is linked to PnetCDF statically\n";
+  }
+  std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
+  if (totals.perceived_bytes_per_s > 0) text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
+  if (totals.durable_bytes_per_s > 0) text += fmt::format("; into the files at {}", format_rate(totals.durable_bytes_per_s));
+  if (totals.reads > 0) text += fmt::format("; read {} in {} reads", format_size(totals.bytes_read), totals.reads);
+  return text + fmt::format("; {} of memory at most\n", format_size(totals.memory_high_bytes));
+}
+
+std::string describe_files(const std::vector<FileReport> &files) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(files.size(), kMaxFilesListed); ++i) {
+    text += fmt::format("nessie:   {}: {}\n", files[i].path, format_size(files[i].bytes_in_file));
+  }
+  if (files.size() > kMaxFilesListed) text += fmt::format("nessie:   … and {} more files\n", files.size() - kMaxFilesListed);
+  return text;
+}
+
+std::string describe_loss(const FileReport &file) {
+  const auto missing_bytes = file.bytes_acknowledged - std::min(file.bytes_acknowledged, file.bytes_in_file);
+  std::string text = fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", file.path,
+                                 format_size(missing_bytes), missing_bytes);
+  if (!file.message.empty()) text += ": " + file.message;
+  text += '\n';
+  for (std::size_t i = 0; i < std::min(file.missing.size(), kMaxRangesListed); ++i) {
+    text += fmt::format("nessie:   missing: {}\n", file.missing[i]);
+  }
+  if (file.missing.size() > kMaxRangesListed) {
+    text += fmt::format("nessie:   … and {} more ranges (all of them: --json)\n", file.missing.size() - kMaxRangesListed);
+  }
+  return text;
+}
+
+nlohmann::json file_json(const FileReport &file) {
+  return {{"path", file.path}, {"nc_error", file.nc_error}, {"message", file.message},
+          {"bytes_acknowledged", file.bytes_acknowledged}, {"bytes_in_file", file.bytes_in_file},
+          {"missing", file.missing}};
+}
+
+nlohmann::json files_json(const std::vector<FileReport> &files) {
+  auto array = nlohmann::json::array();
+  for (const auto &file : files) array.push_back(file_json(file));
+  return array;
+}
+
+std::vector<FileReport> all_losses(const RunRecord &record, const Totals &totals) {
+  auto losses = totals.failures;
+  join_by_path(record.lost, losses);
+  return losses;
+}
+
+}  // namespace
+
+Totals add_up(const RunRecord &record) {
+  Totals totals;
+  for (const auto &report : record.reports) add(report, totals);
+  totals.durable_s = first_write_to_last_drain(record.reports);
+  return totals;
+}
+
+std::string describe_work(const RunRecord &record) {
+  const auto totals = add_up(record);
+  std::string text = fmt::format("nessie: the program ended with {} after {:.2f} s; {} staging server{} ({}, {}) drained for {:.2f} s more\n",
+                                 record.program_exit_code, record.program_s, record.servers,
+                                 record.servers == 1 ? "" : "s", record.mode, record.memory, record.drain_s);
+  text += describe_staged(totals);
+  text += describe_files(totals.files);
+  for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", note);
+  return text;
+}
+
+std::string describe_trouble(const RunRecord &record) {
+  std::string text;
+  for (const auto &server : record.broken_servers) text += fmt::format("nessie: error: {}\n", server);
+  if (record.gave_up) text += "nessie: error: the drain was given up\n";
+  for (const auto &loss : all_losses(record, add_up(record))) text += describe_loss(loss);
+  return text;
+}
+
+nlohmann::json to_json(const RunRecord &record) {
+  const auto totals = add_up(record);
+  return {{"command", record.command}, {"mode", record.mode}, {"servers", record.servers}, {"memory", record.memory},
+          {"program_exit_code", record.program_exit_code}, {"exit_code", exit_code(record)},
+          {"program_s", record.program_s}, {"drain_s", record.drain_s}, {"total_s", record.program_s + record.drain_s},
+          {"durable_s", totals.durable_s},
+          {"bytes_staged", totals.bytes_staged}, {"bytes_read", totals.bytes_read},
+          {"bytes_drained", totals.bytes_drained}, {"writes", totals.writes}, {"reads", totals.reads},
+          {"memory_high_bytes", totals.memory_high_bytes},
+          {"perceived_MBps", totals.perceived_bytes_per_s / 1e6}, {"durable_MBps", totals.durable_bytes_per_s / 1e6},
+          {"files", files_json(totals.files)}, {"native", totals.native}, {"broken_servers", record.broken_servers},
+          {"gave_up", record.gave_up}, {"failures", files_json(all_losses(record, totals))}};
+}
+
+nlohmann::json server_json(int index, const std::string &url, const ReportResult &report) {
+  return {{"index", index}, {"url", url}, {"clients", report.clients}, {"bytes_staged", report.bytes_pulled},
+          {"bytes_read", report.bytes_pushed}, {"bytes_drained", report.bytes_drained},
+          {"bytes_pending", report.bytes_pending}, {"writes", report.writes}, {"reads", report.reads},
+          {"memory_high_bytes", report.memory_high_bytes}, {"native", report.native},
+          {"files", files_json(report.drained)}, {"failures", files_json(report.failures)}};
+}
+
+int exit_code(const RunRecord &record) {
+  if (record.program_exit_code != 0) return record.program_exit_code;
+  const bool complete = record.broken_servers.empty() && !record.gave_up && all_losses(record, add_up(record)).empty();
+  return complete ? 0 : kExitDataLost;
+}
+
+}  // namespace nessie::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `nessie run` tells at the end, for people and as JSON, and the exit code that follows from it.
+#pragma once
+
+#include <services/staging/protocol.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nessie::cli {
+
+/// EX_IOERR of sysexits.h: the program succeeded, but not all of its data reached the files.
+inline constexpr int kExitDataLost = 74;
+
+struct RunRecord {
+  std::vector<std::string> command;
+  std::string mode;
+  std::string memory;
+  int servers = 1;
+  int program_exit_code = 0;
+  double program_s = 0;    ///< from the program's start to its end
+  double drain_s = 0;      ///< from its end until everything was in the files
+  bool gave_up = false;    ///< the user ended the drain
+  /// The last report of each server that gave one.
+  std::vector<staging::ReportResult> reports;
+  /// Servers that ended before their work did: "staging server 1 was killed by signal 9 (Killed)".
+  std::vector<std::string> broken_servers;
+  /// What was acknowledged and is not in the files, besides the failures in the reports.
+  std::vector<staging::FileReport> lost;
+};
+
+/// The servers' reports as one: counters added up, files joined by path.
+struct Totals {
+  std::uint64_t bytes_staged = 0, bytes_read = 0, bytes_drained = 0, bytes_pending = 0;
+  std::uint64_t writes = 0, reads = 0;
+  std::uint64_t memory_high_bytes = 0;   ///< of the server that needed most
+  double perceived_bytes_per_s = 0;      ///< while data were pulled
+  double durable_bytes_per_s = 0;        ///< while data were written to the files
+  double durable_s = 0;                  ///< from the first write to the last byte in a file
+  std::vector<staging::FileReport> files;
+  std::vector<staging::FileReport> failures;
+  std::vector<std::string> native;
+};
+Totals add_up(const RunRecord &record);
+
+/// Lines for stderr, each ending in a newline: what was done, and what went wrong (empty if nothing did).
+std::string describe_work(const RunRecord &record);
+std::string describe_trouble(const RunRecord &record);
+nlohmann::json to_json(const RunRecord &record);
+nlohmann::json server_json(int index, const std::string &url, const staging::ReportResult &report);
+/// The program's own code; kExitDataLost if that is 0 and data did not reach the files or a server broke.
+int exit_code(const RunRecord &record);
+
+}  // namespace nessie::cli

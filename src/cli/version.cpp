@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "version.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <pnetcdf.h>
+
+namespace nessie::cli {
+
+std::string pnetcdf_version() { return ncmpi_inq_libvers(); }
+
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  MPI_Get_library_version(text, &length);   // needs no MPI_Init
+  return std::string(text, static_cast<std::size_t>(length)).substr(0, std::string(text).find('\n'));
+}
+
+int version() {
+  fmt::print("nessie {}\nPnetCDF: {}\nMPI: {}\n", NESSIE_VERSION, pnetcdf_version(), mpi_version());
+  return 0;
+}
+
+}  // namespace nessie::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+
+namespace nessie::cli {
+
+/// The libraries that decide what a file looks like: "1.12.3 of 29 Aug 2022", "Open MPI v4.1.4, …".
+std::string pnetcdf_version();
+std::string mpi_version();
+
+/// Prints Nessie's version, and theirs.
+int version();
+
+}  // namespace nessie::cli
