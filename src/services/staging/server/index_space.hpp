@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The geometry of a variable: its elements in row-major order, numbered from 0 (a record variable: through all records),
+// and the ways between pieces (start, count, stride), runs of consecutive elements, and boxes.
+#pragma once
+
+#include <services/staging/protocol.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+/// A variable as the server knows it.
+struct Variable {
+  int varid = 0;
+  std::string name;
+  int type = 0;                ///< nc_type
+  int element_bytes = 1;
+  bool is_record = false;
+  Extents shape;               ///< shape[0] is meaningless for a record variable
+
+  std::size_t dims() const { return shape.size(); }
+  /// Elements of one step in dimension `dim`.
+  std::int64_t elements_below(std::size_t dim) const;
+  /// Elements of the variable; of one record, for a record variable.
+  std::int64_t extent_elements() const { return is_record ? elements_below(0) : (dims() == 0 ? 1 : shape[0] * elements_below(0)); }
+};
+
+/// Elements that `piece` selects; nothing if the piece does not lie within the variable (a record variable has no last
+/// record), or its numbers overflow. What comes from a client passes here before it is used.
+std::optional<std::int64_t> checked_elements(const Variable &variable, const Piece &piece);
+
+/// [begin, end) of element numbers.
+struct Interval {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Interval &) const = default;
+};
+
+/// The runs of consecutive elements that a piece consists of, in the order of its data. The piece must have passed
+/// checked_elements.
+class RunCursor {
+ public:
+  RunCursor(const Variable &variable, const Piece &piece);
+  bool done() const { return done_; }
+  /// What is left of the present run.
+  Interval run() const { return {position_, position_ + left_}; }
+  /// Goes on by `elements` <= run().size().
+  void consume(std::int64_t elements);
+
+ private:
+  void next_run();
+  struct Level { std::int64_t count, step, at; };
+  boost::container::small_vector<Level, 6> levels_;   ///< outermost first; those inside of a run are left out
+  std::int64_t run_elements_ = 1, origin_ = 0, position_ = 0, left_ = 0;
+  bool done_ = false;
+};
+
+/// The smallest run that holds all of a piece.
+Interval bounds(const Variable &variable, const Piece &piece);
+
+struct Box {
+  Extents start, count;
+  std::int64_t elements() const;
+  bool operator==(const Box &) const = default;
+};
+
+/// Appends the boxes that make up the elements of `run` (at most 2 * dims - 1), in ascending order. A box that continues
+/// the last one in `boxes` is joined to it.
+void append_boxes(const Variable &variable, Interval run, std::vector<Box> &boxes);
+
+/// "temperature[0:63,0:63,0:63]", bounds inclusive; "temperature" for a scalar.
+std::string describe(const std::string &name, const Box &box);
+
+/// Cuts a piece into pieces of at most `max_bytes` (but at least one element), each contiguous in the piece's data, in order.
+class SliceCursor {
+ public:
+  SliceCursor(const Piece &piece, int element_bytes, std::size_t max_bytes);
+  bool done() const { return done_; }
+  const Piece &slice() const { return slice_; }
+  std::int64_t elements() const { return elements_; }
+  void next();
+
+ private:
+  static constexpr std::size_t kUncut = ~std::size_t{0};
+  void fill_slice();
+  const Piece &piece_;
+  Piece slice_;
+  std::size_t cut_ = 0;          ///< the dimension that is cut into steps of step_; those before it go one by one
+  std::int64_t step_ = 1, elements_ = 0;
+  Extents at_;
+  bool done_ = false;
+};
+
+}  // namespace staging

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/native_file.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <pnetcdf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace staging {
+
+namespace {
+
+/// An MPI_Info with the program's hints and ours.
+class Info {
+ public:
+  explicit Info(const std::vector<Hint> &hints) {
+    MPI_Info_create(&info_);
+    for (const auto &hint : hints)
+      if (usable(hint)) MPI_Info_set(info_, hint.key.c_str(), hint.value.c_str());
+    // With data sieving a write would read, and write again, bytes of other servers.
+    MPI_Info_set(info_, "romio_ds_write", "disable");
+  }
+  ~Info() { MPI_Info_free(&info_); }
+  Info(const Info &) = delete;
+  operator MPI_Info() const { return info_; }
+
+ private:
+  static bool usable(const Hint &hint) {
+    return !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY && !hint.value.empty() && hint.value.size() < MPI_MAX_INFO_VAL;
+  }
+  MPI_Info info_;
+};
+
+/// The path without the prefix ("ufs:") that PnetCDF takes for MPI-IO.
+std::string system_path(const std::string &path) {
+  const auto colon = path.find(':'), slash = path.find('/');
+  return colon != std::string::npos && (slash == std::string::npos || colon < slash) ? path.substr(colon + 1) : path;
+}
+
+int type_bytes(nc_type type) {
+  switch (type) {
+    case NC_SHORT: case NC_USHORT: return 2;
+    case NC_INT: case NC_UINT: case NC_FLOAT: return 4;
+    case NC_DOUBLE: case NC_INT64: case NC_UINT64: return 8;
+    default: return 1;
+  }
+}
+
+MPI_Offset offset(std::int64_t n) { return static_cast<MPI_Offset>(n); }
+
+std::vector<MPI_Offset> offsets(const Extents &extents) {
+  std::vector<MPI_Offset> out(extents.begin(), extents.end());
+  if (out.empty()) out.push_back(0);        // a scalar has none, but PnetCDF looks at the pointer
+  return out;
+}
+
+}  // namespace
+
+NativeFile::NativeFile(int ncid, const std::string &path, bool writable, bool is_new)
+    : ncid_(ncid), writable_(writable), new_(is_new) {
+  struct stat status {};
+  fd_ = ::open(system_path(path).c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (fd_ >= 0 && ::fstat(fd_, &status) == 0) identity_ = {status.st_dev, status.st_ino};
+}
+
+NativeFile::~NativeFile() {
+  if (ncid_ >= 0) close(0);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+NativeFile::Opened NativeFile::create(const CreateArgs &args) {
+  int ncid = -1;
+  const Info info(args.hints);
+  const auto mine = ::umask(static_cast<mode_t>(args.umask & 0777));
+  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, info, &ncid);
+  ::umask(mine);
+  if (error != NC_NOERR) return {error, nullptr};
+  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, args.path, true, true))};
+}
+
+NativeFile::Opened NativeFile::open(const std::string &path, int omode, const std::vector<Hint> &hints) {
+  int ncid = -1;
+  const Info info(hints);
+  const int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), omode, info, &ncid);
+  if (error != NC_NOERR) return {error, nullptr};
+  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, path, (omode & NC_WRITE) != 0, false))};
+}
+
+namespace {
+
+int put_attribute(int ncid, const Definition &d) {
+  if (d.length < 0 || static_cast<std::size_t>(d.length) > d.value.size() / type_bytes(d.type)) return NC_EINVAL;
+  return ncmpi_put_att(ncid, d.varid, d.name.c_str(), d.type, offset(d.length), d.value.data());
+}
+
+int define_fill(int ncid, const Definition &d) {
+  nc_type type = NC_NAT;
+  if (int error = ncmpi_inq_vartype(ncid, d.varid, &type); error != NC_NOERR) return error;
+  const bool usable = d.value.size() >= static_cast<std::size_t>(type_bytes(type));
+  return ncmpi_def_var_fill(ncid, d.varid, d.type, usable ? d.value.data() : nullptr);
+}
+
+int apply(int ncid, const Definition &d) {
+  int id = 0;
+  switch (d.kind) {
+    case Definition::kDefDim: return ncmpi_def_dim(ncid, d.name.c_str(), offset(d.length), &id);
+    case Definition::kDefVar:
+      return ncmpi_def_var(ncid, d.name.c_str(), d.type, static_cast<int>(d.dims.size()), d.dims.data(), &id);
+    case Definition::kRenameDim: return ncmpi_rename_dim(ncid, d.varid, d.new_name.c_str());
+    case Definition::kRenameVar: return ncmpi_rename_var(ncid, d.varid, d.new_name.c_str());
+    case Definition::kRenameAtt: return ncmpi_rename_att(ncid, d.varid, d.name.c_str(), d.new_name.c_str());
+    case Definition::kPutAtt: return put_attribute(ncid, d);
+    case Definition::kDelAtt: return ncmpi_del_att(ncid, d.varid, d.name.c_str());
+    case Definition::kSetFill: return ncmpi_set_fill(ncid, d.type, nullptr);
+    case Definition::kDefVarFill: return define_fill(ncid, d);
+    default: return NC_EINVAL;
+  }
+}
+
+}  // namespace
+
+int NativeFile::amend(const std::vector<Definition> &definitions) {
+  for (const auto &definition : definitions)
+    if (int error = apply(ncid_, definition); error != NC_NOERR) return error;
+  return NC_NOERR;
+}
+
+int NativeFile::end_define(const EndDefArgs &args) {
+  if (!new_) {
+    if (int error = see_records(args.num_records); error != NC_NOERR) return error;
+    if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
+  }
+  if (int error = amend(args.definitions); error != NC_NOERR) return error;
+  const int error = args.has_layout != 0 ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
+                                         : ncmpi_enddef(ncid_);
+  if (error == NC_NOERR) new_ = false;
+  return error;
+}
+
+int NativeFile::describe(HeaderResult &result) const {
+  MPI_Offset size = 0;
+  if (int error = ncmpi_inq_header_size(ncid_, &size); error != NC_NOERR) return error;
+  result.header.resize(static_cast<std::size_t>(size));
+  const auto got = ::pread(fd_, result.header.data(), result.header.size(), 0);
+  if (got != size) return NC_EREAD;
+  struct stat status {};
+  if (::fstat(fd_, &status) == 0) result.file_size = status.st_size;
+  result.num_records = num_records();
+  MPI_Info info = MPI_INFO_NULL;
+  if (ncmpi_inq_file_info(ncid_, &info) != NC_NOERR) return NC_NOERR;
+  int keys = 0, found = 0;
+  std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+  std::array<char, MPI_MAX_INFO_VAL + 1> value{};
+  MPI_Info_get_nkeys(info, &keys);
+  for (int i = 0; i < keys; ++i) {
+    MPI_Info_get_nthkey(info, i, key.data());
+    MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
+    if (found != 0) result.hints.push_back({key.data(), value.data()});
+  }
+  MPI_Info_free(&info);
+  return NC_NOERR;
+}
+
+int NativeFile::variables(std::vector<Variable> &variables) const {
+  int count = 0, unlimited = -1;
+  if (int error = ncmpi_inq(ncid_, nullptr, &count, nullptr, &unlimited); error != NC_NOERR) return error;
+  for (int varid = 0; varid < count; ++varid) {
+    std::array<char, NC_MAX_NAME + 1> name{};
+    int dims = 0;
+    if (int error = ncmpi_inq_varndims(ncid_, varid, &dims); error != NC_NOERR) return error;
+    std::vector<int> ids(static_cast<std::size_t>(dims) + 1);
+    Variable variable;
+    if (int error = ncmpi_inq_var(ncid_, varid, name.data(), &variable.type, nullptr, ids.data(), nullptr); error != NC_NOERR) return error;
+    variable.varid = varid;
+    variable.name = name.data();
+    variable.element_bytes = type_bytes(variable.type);
+    variable.is_record = dims > 0 && ids[0] == unlimited;
+    for (int d = 0; d < dims; ++d) {
+      MPI_Offset length = 0;
+      if (!(d == 0 && variable.is_record)) ncmpi_inq_dimlen(ncid_, ids[static_cast<std::size_t>(d)], &length);
+      variable.shape.push_back(length);
+    }
+    variables.push_back(std::move(variable));
+  }
+  return NC_NOERR;
+}
+
+std::int64_t NativeFile::num_records() const {
+  int unlimited = -1;
+  MPI_Offset length = 0;
+  if (ncmpi_inq_unlimdim(ncid_, &unlimited) == NC_NOERR && unlimited >= 0) ncmpi_inq_dimlen(ncid_, unlimited, &length);
+  return length;
+}
+
+int NativeFile::write(const Piece &piece, std::byte *data) {
+  const auto start = offsets(piece.start), count = offsets(piece.count);
+  if (piece.stride.empty()) return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
+  const auto stride = offsets(piece.stride);
+  return ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
+}
+
+int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
+  if (boxes.size() == 1) return write(Piece{varid, boxes[0].start, boxes[0].count, {}}, data);
+  std::vector<std::vector<MPI_Offset>> extents;
+  std::vector<MPI_Offset *> starts, counts;
+  extents.reserve(2 * boxes.size());
+  for (const auto &box : boxes) {
+    starts.push_back(extents.emplace_back(offsets(box.start)).data());
+    counts.push_back(extents.emplace_back(offsets(box.count)).data());
+  }
+  return ncmpi_put_varn_all(ncid_, varid, static_cast<int>(boxes.size()), starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL);
+}
+
+int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
+  if (variable.is_record && piece.count[0] > 0) {
+    const auto stride = piece.stride.empty() ? 1 : piece.stride[0];
+    const auto end = piece.start[0] + (piece.count[0] - 1) * stride + 1;
+    if (end <= known_records)
+      if (int error = see_records(end); error != NC_NOERR) return error;
+  }
+  const auto start = offsets(piece.start), count = offsets(piece.count);
+  if (piece.stride.empty()) return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
+  const auto stride = offsets(piece.stride);
+  return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
+}
+
+int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }
+
+int NativeFile::sync() { return ncmpi_sync(ncid_); }
+
+namespace {
+
+/// Reads or writes the header's number of records: 4 bytes, big-endian, at offset 4; 8 bytes in CDF-5.
+bool read_field(int fd, std::size_t width, std::uint64_t &value) {
+  std::array<unsigned char, 8> bytes{};
+  if (::pread(fd, bytes.data(), width, 4) != static_cast<ssize_t>(width)) return false;
+  value = 0;
+  for (std::size_t i = 0; i < width; ++i) value = value << 8 | bytes[i];
+  return true;
+}
+
+bool write_field(int fd, std::size_t width, std::uint64_t value) {
+  std::array<unsigned char, 8> bytes{};
+  for (std::size_t i = 0; i < width; ++i) bytes[i] = static_cast<unsigned char>(value >> 8 * (width - 1 - i));
+  return ::pwrite(fd, bytes.data(), width, 4) == static_cast<ssize_t>(width);
+}
+
+}  // namespace
+
+int NativeFile::raise_num_records(std::int64_t num_records) {
+  std::array<char, 4> magic{};
+  std::uint64_t present = 0;
+  if (num_records <= 0 || !writable_) return NC_NOERR;
+  if (::pread(fd_, magic.data(), magic.size(), 0) != 4 || std::memcmp(magic.data(), "CDF", 3) != 0) return NC_EREAD;
+  const std::size_t width = magic[3] == 5 ? 8 : 4;
+  if (!read_field(fd_, width, present)) return NC_EREAD;
+  if (present >= static_cast<std::uint64_t>(num_records)) return NC_NOERR;
+  return write_field(fd_, width, static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
+}
+
+// PnetCDF reads the number of records when it opens a file, and never again.
+int NativeFile::see_records(std::int64_t num_records) {
+  if (num_records <= this->num_records()) return NC_NOERR;
+  if (int error = raise_num_records(num_records); error != NC_NOERR) return error;
+  const auto path = fmt::format("/proc/self/fd/{}", fd_);
+  const Info info({});
+  int ncid = -1;
+  if (int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), writable_ ? NC_WRITE : NC_NOWRITE, info, &ncid); error != NC_NOERR) return error;
+  ncmpi_close(ncid_);
+  ncid_ = ncid;
+  return NC_NOERR;
+}
+
+int NativeFile::close(std::int64_t num_records) {
+  const int error = ncmpi_close(ncid_);
+  ncid_ = -1;
+  const int raised = raise_num_records(num_records);
+  return error != NC_NOERR ? error : raised;
+}
+
+int NativeFile::abort() {
+  const int error = ncmpi_abort(ncid_);
+  ncid_ = -1;
+  return error;
+}
+
+void NativeFile::forsake() { ncid_ = -1; }
+
+int remove_natively(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
+std::string native_message(int nc_error) { return ncmpi_strerror(nc_error); }
+
+// ncmpi_inq_libvers() says "1.12.3 of 21 Apr 2022".
+std::string native_version() {
+  const std::string text = ncmpi_inq_libvers();
+  return text.substr(0, text.find(' '));
+}
+
+}  // namespace staging

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A file, open with native PnetCDF on MPI_COMM_SELF, in collective mode. Every function returns PnetCDF's own code.
+// Thread: the I/O thread only (the one that initialised MPI).
+#pragma once
+
+#include <services/staging/server/index_space.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+class NativeFile {
+ public:
+  /// Null `file` with the code that says why.
+  struct Opened {
+    int nc_error = 0;
+    std::unique_ptr<NativeFile> file;
+  };
+  static Opened create(const CreateArgs &args);
+  static Opened open(const std::string &path, int omode, const std::vector<Hint> &hints);
+  /// Closes what is open, as close() does.
+  ~NativeFile();
+
+  bool writable() const { return writable_; }
+  /// True from create() to the first end_define().
+  bool is_new() const { return new_; }
+
+  /// Ends define mode after replaying the definitions; enters it before if need be.
+  int end_define(const EndDefArgs &args);
+  /// Definitions that are legal in data mode.
+  int amend(const std::vector<Definition> &definitions);
+  /// The header's bytes as they are in the file, and what goes with them.
+  int describe(HeaderResult &result) const;
+  int variables(std::vector<Variable> &variables) const;
+  std::int64_t num_records() const;
+
+  /// Writes boxes, whose data lie one after the other in `data`, in the variable's external type and host byte order.
+  /// `data` may be changed meanwhile.
+  int write(int varid, const std::vector<Box> &boxes, std::byte *data);
+  int write(const Piece &piece, std::byte *data);
+  /// Reads one piece. `known_records`: records that other servers may have added.
+  int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
+  int fill_record(int varid, std::int64_t record);
+  int sync();
+
+  /// Closes. The number of records in the header becomes at least `num_records`: every server that holds the file knows
+  /// only the records that it wrote itself, and the last one to close must not leave a smaller number than another did.
+  int close(std::int64_t num_records);
+  int abort();
+  /// Leaves the file as a program that was killed leaves it: nothing more is written.
+  void forsake();
+
+  struct Identity {
+    std::uint64_t device = 0, inode = 0;
+    bool operator==(const Identity &) const = default;
+  };
+  Identity identity() const { return identity_; }
+
+ private:
+  NativeFile(int ncid, const std::string &path, bool writable, bool is_new);
+  int raise_num_records(std::int64_t num_records);
+  int see_records(std::int64_t num_records);
+
+  int ncid_ = -1;
+  int fd_ = -1;               ///< the file, whatever becomes of its name
+  bool writable_ = false, new_ = false;
+  Identity identity_;
+};
+
+int remove_natively(const std::string &path);
+std::string native_message(int nc_error);
+/// "1.12.3".
+std::string native_version();
+
+}  // namespace staging

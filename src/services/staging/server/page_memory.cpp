@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/page_memory.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace staging {
+
+namespace {
+
+constexpr std::size_t kHugePage = 2 << 20;
+
+std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
+
+}  // namespace
+
+// The arena is address space only: the kernel gives memory when a frame is first touched.
+PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes) : budget_(budget_bytes), frame_(frame_bytes) {
+  const auto frames = std::max<std::size_t>(1, budget_bytes / frame_bytes);
+  arena_bytes_ = round_up(frames * frame_bytes, kHugePage);
+  void *mapped = ::mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) {
+    arena_bytes_ = 0;           // every block is allocated singly
+    return;
+  }
+  arena_ = static_cast<std::byte *>(mapped);
+  ::madvise(arena_, arena_bytes_, MADV_HUGEPAGE);
+}
+
+PageMemory::~PageMemory() {
+  if (arena_ != nullptr) ::munmap(arena_, arena_bytes_);
+}
+
+PageMemory::Block PageMemory::allocate(std::size_t size_bytes) {
+  const bool frame = size_bytes <= frame_ && size_bytes > frame_ / 2;
+  const auto charged = frame ? frame_ : round_up(size_bytes, 64);
+  if (used_ != 0 && used_ + charged > budget_) return {};
+  Block block = frame ? allocate_frame(charged) : Block{};
+  if (!block) block = allocate_single(charged);
+  if (!block) return {};
+  used_ += charged;
+  high_ = std::max(high_, used_);
+  return block;
+}
+
+PageMemory::Block PageMemory::allocate_frame(std::size_t size_bytes) {
+  for (auto *list : {&warm_, &cold_}) {
+    if (list->empty()) continue;
+    Block block{list->back(), size_bytes};
+    list->pop_back();
+    return block;
+  }
+  if (arena_used_ + frame_ > arena_bytes_) return {};
+  Block block{arena_ + arena_used_, size_bytes};
+  arena_used_ += frame_;
+  return block;
+}
+
+PageMemory::Block PageMemory::allocate_single(std::size_t size_bytes) {
+  release_idle_frames(size_bytes);
+  auto *data = static_cast<std::byte *>(std::aligned_alloc(64, size_bytes));
+  return {data, data == nullptr ? 0 : size_bytes};
+}
+
+void PageMemory::release_idle_frames(std::uint64_t bytes) {
+  while (!warm_.empty() && used_ + warm_.size() * frame_ + bytes > budget_) {
+    ::madvise(warm_.back(), frame_, MADV_DONTNEED);
+    cold_.push_back(warm_.back());
+    warm_.pop_back();
+  }
+}
+
+void PageMemory::free(Block block) {
+  used_ -= block.size_bytes;
+  if (is_frame(block.data)) warm_.push_back(block.data);
+  else std::free(block.data);
+}
+
+}  // namespace staging

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memory for pages, within a budget. Blocks of one size (the most) come from one mapping and are used again while they
+// are warm; smaller ones are allocated singly. What is resident never exceeds the budget.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace staging {
+
+class PageMemory {
+ public:
+  struct Block {
+    std::byte *data = nullptr;
+    std::size_t size_bytes = 0;
+    explicit operator bool() const { return data != nullptr; }
+  };
+
+  PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes);
+  ~PageMemory();
+  PageMemory(const PageMemory &) = delete;
+  PageMemory &operator=(const PageMemory &) = delete;
+
+  /// An empty block if the budget does not allow it now, unless nothing at all is in use. Contents are indeterminate.
+  Block allocate(std::size_t size_bytes);
+  void free(Block block);
+
+  std::uint64_t used_bytes() const { return used_; }
+  std::uint64_t budget_bytes() const { return budget_; }
+  std::uint64_t high_bytes() const { return high_; }
+
+ private:
+  Block allocate_frame(std::size_t size_bytes);
+  Block allocate_single(std::size_t size_bytes);
+  void release_idle_frames(std::uint64_t bytes);
+  bool is_frame(const std::byte *data) const { return data >= arena_ && data < arena_ + arena_bytes_; }
+
+  const std::uint64_t budget_;
+  const std::size_t frame_;
+  std::byte *arena_ = nullptr;
+  std::size_t arena_bytes_ = 0, arena_used_ = 0;   ///< frames below arena_used_ have been handed out once
+  std::vector<std::byte *> warm_, cold_;           ///< free frames: resident; given back to the kernel
+  std::uint64_t used_ = 0, high_ = 0;
+};
+
+}  // namespace staging
