@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "child.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+namespace bench {
+namespace {
+
+using nessie::Code;
+using nessie::Error;
+using SteadyClock = std::chrono::steady_clock;
+constexpr int kPartnerSilence_ms = 30000;
+constexpr int kNotStarted = 127;
+
+/// The child ends with its parent, even if the parent is killed.
+void die_with(pid_t parent, int signal) {
+  prctl(PR_SET_PDEATHSIG, signal);
+  if (getppid() != parent) _exit(kNotStarted);
+}
+
+bool ended_within(pid_t pid, std::chrono::milliseconds limit, int &status) {
+  for (auto until = SteadyClock::now() + limit;;) {
+    if (waitpid(pid, &status, WNOHANG) == pid) return true;
+    if (SteadyClock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+/// Asks, then forces. Returns the wait status.
+int end_child(pid_t pid) {
+  int status = 0;
+  kill(pid, SIGTERM);
+  if (ended_within(pid, std::chrono::seconds(5), status)) return status;
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+[[noreturn]] void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment, int out,
+                               int err) {
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  for (const auto &setting : environment) putenv(const_cast<char *>(setting.c_str()));
+  std::vector<char *> argv;
+  for (const auto &word : command) argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  _exit(kNotStarted);
+}
+
+/// Reads until the pipe is closed. False if that does not happen before `until`.
+bool drain_pipe(int descriptor, SteadyClock::time_point until, std::string &text) {
+  char buffer[4096];
+  for (;;) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyClock::now()).count();
+    pollfd ready{descriptor, POLLIN, 0};
+    if (left <= 0 || poll(&ready, 1, static_cast<int>(std::min<long>(left, INT_MAX))) == 0) return false;
+    auto n = ::read(descriptor, buffer, sizeof buffer);
+    if (n == 0 || (n < 0 && errno != EINTR)) return true;
+    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+  }
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was killed by {}", strsignal(WTERMSIG(status)));
+  return fmt::format("ended with exit code {}", WEXITSTATUS(status));
+}
+
+std::string tail_of(FILE *file) {
+  char buffer[1500];
+  fseek(file, 0, SEEK_END);
+  fseek(file, std::max(0L, ftell(file) - static_cast<long>(sizeof buffer)), SEEK_SET);
+  return std::string(buffer, fread(buffer, 1, sizeof buffer, file));
+}
+
+}  // namespace
+
+nessie::Result<ProgramResult> run_program(const std::vector<std::string> &command, std::chrono::seconds limit,
+                                          const std::vector<std::string> &environment) {
+  int out[2];
+  std::unique_ptr<FILE, int (*)(FILE *)> errors(tmpfile(), fclose);
+  if (!errors || pipe(out) != 0) return Error{Code::kIo, "no pipe or temporary file for a child process", {}, errno};
+  auto began = SteadyClock::now();
+  auto parent = getpid();
+  pid_t pid = fork();
+  if (pid == 0) {
+    die_with(parent, SIGTERM);
+    close(out[0]);
+    exec_program(command, environment, out[1], fileno(errors.get()));
+  }
+  close(out[1]);
+  if (pid < 0) return close(out[0]), Error{Code::kIo, "cannot fork", {}, errno};
+
+  ProgramResult result;
+  auto until = began + limit;
+  bool closed = drain_pipe(out[0], until, result.output);
+  close(out[0]);
+  int status = 0;
+  bool ended = closed && ended_within(pid, std::chrono::milliseconds(10000), status);
+  if (!ended) status = end_child(pid);
+  result.wall_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
+
+  auto line = fmt::format("`{}`", fmt::join(command, " "));
+  if (!ended) return Error{Code::kTimedOut, fmt::format("{} did not end within {} s", line, limit.count())};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return result;
+  auto code = WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted ? Code::kNotFound : Code::kIo;
+  return Error{code, fmt::format("{} {}:\n{}{}", line, how_it_ended(status), tail_of(errors.get()), result.output)};
+}
+
+std::vector<std::string> mpiexec(int processes, std::vector<std::string> program, std::vector<std::string> options) {
+  std::vector<std::string> command{"mpiexec", "--oversubscribe", "-n", std::to_string(processes)};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), program.begin(), program.end());
+  return command;
+}
+
+std::string sibling(const std::string &name) {
+  std::error_code error;
+  auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  auto installed = folder / "../../bin" / name;
+  return std::filesystem::exists(folder / name, error) ? folder / name : installed;
+}
+
+bool read_all(int descriptor, std::span<std::byte> bytes) {
+  while (!bytes.empty()) {
+    pollfd ready{descriptor, POLLIN, 0};
+    if (poll(&ready, 1, kPartnerSilence_ms) <= 0) return false;
+    auto n = ::read(descriptor, bytes.data(), bytes.size());
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+bool write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    auto n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n <= 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+Partner::Partner(const std::function<int(int, int)> &body) {
+  int down[2], up[2];
+  if (pipe2(down, O_CLOEXEC) != 0 || pipe2(up, O_CLOEXEC) != 0) return;
+  auto parent = getpid();
+  pid_ = fork();
+  if (pid_ == 0) {
+    die_with(parent, SIGKILL);
+    close(down[1]);
+    close(up[0]);
+    _exit(body(down[0], up[1]));
+  }
+  close(down[0]);
+  close(up[1]);
+  to_partner_ = down[1];
+  from_partner_ = up[0];
+}
+
+Partner::~Partner() {
+  if (to_partner_ >= 0) close(to_partner_);
+  if (from_partner_ >= 0) close(from_partner_);
+  int status = 0;
+  if (pid_ > 0 && !ended_within(pid_, std::chrono::seconds(5), status)) end_child(pid_);
+}
+
+bool Partner::read(std::span<std::byte> bytes) { return from_partner_ >= 0 && read_all(from_partner_, bytes); }
+bool Partner::write(std::span<const std::byte> bytes) { return to_partner_ >= 0 && write_all(to_partner_, bytes); }
+
+}  // namespace bench

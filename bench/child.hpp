@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Child processes of a benchmark: programs that are run and listened to, and partners forked from ourselves.
+// Whatever happens, no child outlives its parent, and every wait has a limit.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+struct ProgramResult {
+  std::string output;   ///< what it wrote to stdout
+  double wall_s = 0;
+};
+
+/// Runs a program and returns its standard output. kNotFound: it cannot be started. kIo: it failed; the message holds
+/// the command, how it ended and the last of what it wrote. kTimedOut: it was ended after `limit`.
+nessie::Result<ProgramResult> run_program(const std::vector<std::string> &command, std::chrono::seconds limit,
+                                          const std::vector<std::string> &environment = {});
+
+/// The command that starts `processes` processes of a program under Open MPI, with options for mpiexec.
+std::vector<std::string> mpiexec(int processes, std::vector<std::string> program, std::vector<std::string> options = {});
+
+/// A program of Nessie's, by its name: in our own folder, or, when installed, in bin.
+std::string sibling(const std::string &name);
+
+/// A process forked from this one that runs `body`, with a pipe in each direction.
+class Partner {
+ public:
+  /// `body` gets the descriptors to read from and to write to; its return value is the exit code.
+  explicit Partner(const std::function<int(int from_parent, int to_parent)> &body);
+  /// Closes the pipes; ends the partner if it does not end by itself within some seconds.
+  ~Partner();
+  Partner(const Partner &) = delete;
+  Partner &operator=(const Partner &) = delete;
+
+  pid_t pid() const { return pid_; }
+  /// False if the partner is gone, or nothing came for half a minute.
+  bool read(std::span<std::byte> bytes);
+  bool write(std::span<const std::byte> bytes);
+  template <class T>
+  bool read_value(T &value) { return read(std::as_writable_bytes(std::span(&value, 1))); }
+  template <class T>
+  bool write_value(const T &value) { return write(std::as_bytes(std::span(&value, 1))); }
+
+ private:
+  pid_t pid_ = -1;
+  int from_partner_ = -1, to_partner_ = -1;
+};
+
+/// For a partner's body: all of `bytes`, or false.
+bool read_all(int descriptor, std::span<std::byte> bytes);
+bool write_all(int descriptor, std::span<const std::byte> bytes);
+
+}  // namespace bench

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the figures were taken on, and whether its cores were fit for it.
+#pragma once
+
+#include <sched.h>
+
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// "commit 1a2b3c4, AMD EPYC, 2 cores".
+std::string describe_machine();
+
+/// The cores that this process may run on.
+std::vector<int> usable_cores();
+
+/// Binds the calling thread to the i-th usable core while it lives. Without effect where there is only one.
+class Pin {
+ public:
+  explicit Pin(int index);
+  ~Pin();
+  Pin(const Pin &) = delete;
+
+ private:
+  cpu_set_t before_;
+};
+
+/// One way of a cache line from core to core, in microseconds; 0 where there is only one core.
+double cache_line_us();
+
+/// Judges the repetitions of a latency run by the cache-line times taken around each of them.
+class CoreWatch {
+ public:
+  /// Call before the first repetition and after each.
+  void bracket() { times_.push_back(cache_line_us()); }
+  /// The repetitions during which the two cores were, for a while, threads of one physical core: there the cache line
+  /// takes far less than it mostly did. Empty if that leaves fewer than half of the repetitions.
+  std::vector<int> unfit() const;
+  double typical_us() const;
+
+ private:
+  std::vector<double> times_;
+};
+
+}  // namespace bench

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// nessie-bench: `nessie bench` runs it. Without a workload's name it lists them.
+#include "machine.hpp"
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <unistd.h>
+
+namespace {
+
+using bench::Options;
+
+struct Entry {
+  std::string_view name;
+  bench::Workload workload;
+  std::string_view what, reproduces;
+};
+
+constexpr Entry kWorkloads[] = {
+    {"rpc-latency", bench::rpc_latency, "round trip of a request: no-op, and 64 B to 4 KiB echoed; beside Open MPI's ping-pong",
+     "composable services (ANL/LANL 2016), figure 5: access latency"},
+    {"bulk-bandwidth", bench::bulk_bandwidth, "get and put of 4 KiB to 64 MiB; beside memcpy, process_vm_readv and Open MPI",
+     "Nessie (CUG 2012), figures 7 to 10: transfers by RDMA, read and write, beside MPI"},
+    {"staging-s3d", bench::staging_s3d, "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
+     "PnetCDF staging (PDSW 2011): the figure of the S3D I/O kernel, native, direct and caching"},
+};
+
+constexpr const char *kUsage =
+    "usage: nessie bench NAME [--json] [--quick | --once] [--transport shm|ofi] [--processes N]\n\n"
+    "  --json        one JSON object a line, as docs/benchmarks.md says\n"
+    "  --quick       under a minute\n"
+    "  --once        as small as it gets: only to see that it works\n"
+    "  --transport   for rpc-latency and bulk-bandwidth (shm)\n"
+    "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
+
+void list() {
+  fmt::print("{}", kUsage);
+  for (const auto &entry : kWorkloads) fmt::print("{:<16}{}\n{:<16}after {}\n\n", entry.name, entry.what, "", entry.reproduces);
+}
+
+const Entry *find(std::string_view name) {
+  for (const auto &entry : kWorkloads)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+/// The sentence that says what is wrong with the arguments; nothing if they are right.
+std::optional<std::string> parse(int argc, char **argv, Options &options) {
+  for (int i = 2; i < argc; ++i) {
+    std::string_view word = argv[i];
+    const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
+    if (word == "--json") options.json = true;
+    else if (word == "--quick") options.quick = true;
+    else if (word == "--once") options.once = true;
+    else if (word == "--transport" && value) options.transport = argv[++i];
+    else if (word == "--processes" && value && std::atoi(value) > 0) options.processes = std::atoi(argv[++i]);
+    else return fmt::format("cannot use '{}'; `nessie bench` alone lists the options", word);
+  }
+  return std::nullopt;
+}
+
+/// mpiexec refuses to run as root, as in a container, unless it is told that this is meant.
+void allow_mpi_as_root() {
+  if (geteuid() != 0) return;
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+}
+
+int run(const Entry &entry, const Options &options) {
+  bench::Report report{std::string(entry.name)};
+  fmt::print(options.json ? stderr : stdout, "{}: {}, transport {}\n", entry.name, bench::describe_machine(), options.transport);
+  if (auto status = entry.workload(options, report); !status.ok()) {
+    fmt::print(stderr, "nessie bench: {}: {}\n", entry.name, status.error().message);
+    return 1;
+  }
+  fmt::print("{}", options.json ? report.json() : "\n" + report.table());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  signal(SIGPIPE, SIG_IGN);
+  std::string_view name = argc > 1 ? argv[1] : "";
+  if (name.empty() || name == "--help" || name == "-h") return list(), 0;
+  const auto *entry = find(name);
+  Options options;
+  auto mistake = entry ? parse(argc, argv, options)
+                       : fmt::format("there is no workload '{}'; `nessie bench` alone lists them", name);
+  if (mistake) return fmt::print(stderr, "nessie bench: {}\n", *mistake), 2;
+  allow_mpi_as_root();
+  return run(*entry, options);
+}

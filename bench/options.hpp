@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a workload is to be run, and what the workloads are.
+#pragma once
+
+#include "report.hpp"
+
+#include <nessie/result.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace bench {
+
+struct Options {
+  bool json = false;
+  bool quick = false;            ///< under a minute
+  bool once = false;             ///< as small as it gets: only to see that it works
+  std::string transport = "shm";
+  int processes = 0;             ///< of staging-s3d; 0: its list
+  int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
+};
+
+/// Measures and fills the report; an error if what it needs is missing or fails.
+using Workload = nessie::Status (*)(const Options &options, Report &report);
+
+nessie::Status rpc_latency(const Options &options, Report &report);
+nessie::Status bulk_bandwidth(const Options &options, Report &report);
+nessie::Status staging_s3d(const Options &options, Report &report);
+
+/// Shows on a terminal how far a long run is.
+class Progress {
+ public:
+  explicit Progress(int steps);
+  ~Progress();
+  void step(const std::string &next);
+
+ private:
+  int steps_, done_ = 0;
+  bool shown_;
+};
+
+}  // namespace bench
