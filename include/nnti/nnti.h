@@ -220,7 +220,8 @@ NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buff
 
 /* Withdraws the buffer: its handles, here and at peers, are dead; no new transfer touches the memory. Threads that wait
  * for it return NNTI_ECANCELED; completions not yet taken are dropped.
- *   NNTI_EAGAIN  an operation that this process started on it is in progress: wait for it, or disconnect its peer
+ *   NNTI_EAGAIN  an operation on it is in progress, or a large message is just coming in: wait for it, or disconnect
+ *                the peer
  *   NNTI_ENOENT  it is not registered (any more);  NNTI_EPERM  it is a peer's;  NNTI_EINVAL  a NULL;  NNTI_ENOTINIT */
 NNTI_result_t NNTI_unregister_memory(NNTI_buffer_t *reg_buf);
 
@@ -233,13 +234,14 @@ NNTI_result_t NNTI_unregister_memory(NNTI_buffer_t *reg_buf);
  *   NNTI_EPEERLOST the peer is not connected (any more)
  *   NNTI_EAGAIN    too much is queued for this peer;  NNTI_ENOTINIT
  * Errors that only the peer can know are the completion's result: NNTI_ENOENT (its buffer is gone), NNTI_EPERM (the
- * handle is forged, or for another peer), NNTI_EMSGSIZE, NNTI_EPEERLOST (it died; a destination holds no usable data),
- * NNTI_ECANCELED. */
+ * buffer went since it was last used, or the handle is forged, or for another peer), NNTI_EMSGSIZE, NNTI_EPEERLOST (it
+ * died; a destination holds no usable data), NNTI_ECANCELED. */
 
 /* Sends the whole buffer `msg_hdl` (NNTI_SEND_SRC) to `dest_hdl` (NNTI_RECV_DST or NNTI_RECV_QUEUE), or, with NULL, to
  * the peer's receive queue. Makes an event at both ends. Completes when the message is in its destination; while that
  * is full (see NNTI_wait) the message stays pending here and none is lost. The messages of one sender to one
- * destination arrive in the order in which they were sent. NNTI_EMSGSIZE: larger than the destination's element. */
+ * destination arrive in the order in which they were sent. NNTI_EMSGSIZE: larger than the destination's element. As
+ * a completion, NNTI_EAGAIN: more than 65,536 messages are pending for the destination already. */
 NNTI_result_t NNTI_send(const NNTI_peer_t *peer_hdl, const NNTI_buffer_t *msg_hdl, const NNTI_buffer_t *dest_hdl);
 
 /* Copies `src_length` bytes at `src_offset` of our buffer (NNTI_PUT_SRC) to `dest_offset` of a peer's (NNTI_PUT_DST).
