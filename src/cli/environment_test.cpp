@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "environment.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nessie::cli {
+namespace {
+
+TEST(Environment, PrependPutsTheValueInFrontOnce) {
+  Environment environment;
+  environment.prepend("LIST", "b", ':');
+  environment.prepend("LIST", "a", ':');
+  environment.prepend("LIST", "b", ':');
+  EXPECT_EQ(environment.get("LIST"), "a:b");
+}
+
+TEST(Environment, EnvpEndsWithANullPointer) {
+  Environment environment;
+  environment.set("A", "1");
+  const auto envp = environment.to_envp();
+  ASSERT_EQ(envp.size(), 2u);
+  EXPECT_STREQ(envp[0], "A=1");
+  EXPECT_EQ(envp[1], nullptr);
+}
+
+TEST(PutInFront, KeepsWhatThePreloadListHeldAlready) {
+  Environment environment;
+  environment.set("LD_PRELOAD", "libother.so");
+  put_in_front({"/lib/ours.so", {"shm://a;ofi://b", "shm://c"}, "secret"}, false, environment);
+  EXPECT_EQ(environment.get("LD_PRELOAD"), "/lib/ours.so:libother.so");
+  EXPECT_EQ(environment.get("NESSIE_SERVERS"), "shm://a;ofi://b shm://c");
+  EXPECT_EQ(environment.get("NESSIE_CREDENTIAL"), "secret");
+  EXPECT_FALSE(environment.get("OMPI_MCA_mca_base_env_list"));
+}
+
+TEST(PutInFront, OnOtherNodes_AsksOpenMpiToCarryTheVariables) {
+  Environment environment;
+  environment.set("OMPI_MCA_mca_base_env_list", "MINE");
+  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, true, environment);
+  EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "LD_PRELOAD;NESSIE_SERVERS;NESSIE_CREDENTIAL;MINE");
+}
+
+TEST(MakeSingleton, ForgetsTheLauncherAndTheInterposer) {
+  Environment environment;
+  environment.set("OMPI_COMM_WORLD_RANK", "3");
+  environment.set("PMIX_RANK", "3");
+  environment.set("OMPI_MCA_io", "romio321");
+  environment.set("LD_PRELOAD", "/lib/ours.so:libasan.so");
+  make_singleton("/lib/ours.so", "/run/x", environment);
+  EXPECT_FALSE(environment.get("OMPI_COMM_WORLD_RANK"));
+  EXPECT_FALSE(environment.get("PMIX_RANK"));
+  EXPECT_EQ(environment.get("OMPI_MCA_io"), "romio321");
+  EXPECT_EQ(environment.get("LD_PRELOAD"), "libasan.so");
+  EXPECT_EQ(environment.get("OMPI_MCA_orte_tmpdir_base"), "/run/x");
+}
+
+}  // namespace
+}  // namespace nessie::cli

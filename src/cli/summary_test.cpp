@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "memory.hpp"
+#include "run_directory.hpp"
+#include "summary.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace nessie::cli {
+namespace {
+
+staging::FileReport file(const std::string &path, std::uint64_t acknowledged, std::uint64_t in_file) {
+  staging::FileReport report;
+  report.path = path;
+  report.bytes_acknowledged = acknowledged;
+  report.bytes_in_file = in_file;
+  return report;
+}
+
+RunRecord two_servers() {
+  RunRecord record;
+  record.command = {"sim"};
+  record.mode = "caching";
+  record.memory = "1G";
+  record.servers = 2;
+  staging::ReportResult report;
+  report.bytes_pulled = report.bytes_drained = 1000;
+  report.writes = 2;
+  report.busy_pull_s = 0.5;
+  report.busy_drain_s = 2;
+  report.drained = {file("/a.nc", 1000, 1000)};
+  report.first_write_s = 10;
+  report.last_drain_s = 14;
+  record.reports = {report, report};
+  record.reports[1].first_write_s = 12;
+  record.reports[1].last_drain_s = 15;
+  return record;
+}
+
+bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+TEST(Summary, AddsTheServersUp) {
+  const auto totals = add_up(two_servers());
+  EXPECT_EQ(totals.bytes_staged, 2000u);
+  EXPECT_EQ(totals.writes, 4u);
+  EXPECT_DOUBLE_EQ(totals.perceived_bytes_per_s, 4000);
+  EXPECT_DOUBLE_EQ(totals.durable_bytes_per_s, 1000);
+  EXPECT_DOUBLE_EQ(totals.durable_s, 5);
+  ASSERT_EQ(totals.files.size(), 1u);
+  EXPECT_EQ(totals.files[0].bytes_in_file, 2000u);
+}
+
+TEST(Summary, WhenAllIsWell_TellsNoTroubleAndReturnsTheProgramsCode) {
+  auto record = two_servers();
+  EXPECT_EQ(describe_trouble(record), "");
+  EXPECT_EQ(exit_code(record), 0);
+  record.program_exit_code = 3;
+  EXPECT_EQ(exit_code(record), 3);
+}
+
+TEST(Summary, OfAFailedDrain_NamesFileRangesBytesAndError) {
+  auto record = two_servers();
+  auto failure = file("/full/b.nc", 4096, 1024);
+  failure.message = "No space left on device";
+  failure.missing = {"temperature[0:63,0:63]"};
+  record.reports[0].failures = {failure};
+  const auto text = describe_trouble(record);
+  EXPECT_TRUE(contains(text, "/full/b.nc")) << text;
+  EXPECT_TRUE(contains(text, "3072 bytes")) << text;
+  EXPECT_TRUE(contains(text, "No space left on device")) << text;
+  EXPECT_TRUE(contains(text, "temperature[0:63,0:63]")) << text;
+  EXPECT_EQ(exit_code(record), kExitDataLost);
+}
+
+TEST(Summary, OfAKilledServer_SaysSoAndDoesNotHideTheProgramsFailure) {
+  auto record = two_servers();
+  record.broken_servers = {"staging server 1 was killed by signal 9 (Killed)"};
+  EXPECT_TRUE(contains(describe_trouble(record), "killed by signal 9"));
+  EXPECT_EQ(exit_code(record), kExitDataLost);
+  record.program_exit_code = 5;
+  EXPECT_EQ(exit_code(record), 5);
+}
+
+TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
+  auto record = two_servers();
+  auto failure = file("/b.nc", 100, 0);
+  for (int i = 0; i < 20; ++i) failure.missing.push_back("v[" + std::to_string(i) + "]");
+  record.lost = {failure};
+  EXPECT_TRUE(contains(describe_trouble(record), "12 more ranges"));
+  EXPECT_EQ(to_json(record)["failures"][0]["missing"].size(), 20u);
+}
+
+TEST(Summary, WhenNothingWasStaged_SaysWhy) {
+  EXPECT_TRUE(contains(describe_work(RunRecord{}), "nothing was staged"));
+}
+
+TEST(DefaultMemory, IsSharedAmongTheServers) {
+  EXPECT_GT(available_memory_bytes(), 0u);
+  EXPECT_GE(std::stoull(default_memory_of_each(1)), std::stoull(default_memory_of_each(4)));
+  EXPECT_GE(std::stoull(default_memory_of_each(1 << 20)), 64u);
+}
+
+TEST(RunDirectory, IsPrivateAndGoesWithItsOwner) {
+  std::string path;
+  {
+    auto folder = RunDirectory::make();
+    ASSERT_TRUE(folder);
+    path = folder->path();
+    std::ofstream(folder->file("server.0.url")) << "shm://x\n";
+    struct stat info {};
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700u);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace nessie::cli
