@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# `cmake --install`: programs, libraries, headers, the CMake package Nessie (Nessie::nnti, Nessie::nssi, …) and the
+# pkg-config files nessie-nnti, nessie-nssi and nessie-pnetcdf.
+
+include(CMakePackageConfigHelpers)
+
+# Our warnings and sanitizers are our own affair, not that of those who build on Nessie.
+get_target_property(nessie_own_options nessie_flags INTERFACE_COMPILE_OPTIONS)
+set_target_properties(nessie_flags PROPERTIES INTERFACE_COMPILE_OPTIONS "$<BUILD_INTERFACE:${nessie_own_options}>")
+target_compile_features(nessie_flags INTERFACE cxx_std_20)
+# The public headers include some of base's, as <base/clock.hpp>.
+target_include_directories(nessie_flags INTERFACE
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/nessie>)
+
+set(nessie_exported nessie_flags)
+foreach(floor base xdr nnti nssi)
+  if(TARGET nessie_${floor})
+    set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
+    list(APPEND nessie_exported nessie_${floor})
+  endif()
+endforeach()
+install(TARGETS ${nessie_exported} EXPORT NessieTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+foreach(program nessie nessied)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+if(TARGET nessie-bench)
+  install(TARGETS nessie-bench RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/nessie)
+endif()
+if(TARGET nessie_pnetcdf)
+  install(TARGETS nessie_pnetcdf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES
+  ${PROJECT_SOURCE_DIR}/src/base/clock.hpp
+  ${PROJECT_SOURCE_DIR}/src/base/config.hpp
+  ${PROJECT_SOURCE_DIR}/src/base/credential.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/base)
+
+# --- CMake package ----------------------------------------------------------------------------------------------------
+
+set(nessie_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Nessie)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/NessieConfig.cmake.in ${PROJECT_BINARY_DIR}/NessieConfig.cmake
+  INSTALL_DESTINATION ${nessie_package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/NessieConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/NessieConfig.cmake ${PROJECT_BINARY_DIR}/NessieConfigVersion.cmake
+  DESTINATION ${nessie_package_dir})
+install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir})
+
+# --- pkg-config -------------------------------------------------------------------------------------------------------
+
+foreach(package nessie-nnti nessie-nssi nessie-pnetcdf)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
