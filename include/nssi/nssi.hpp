@@ -30,7 +30,9 @@ using nnti::PeerId;
 using Bytes = std::vector<std::byte>;
 using OpCode = std::uint32_t;
 
-class Runtime;
+class Engine;
+struct CallState;
+struct EventState;
 
 /// A request as its handler sees it. Lives until the handler returns; a handler that returns without having replied
 /// gives the caller kNoResult.
@@ -80,9 +82,9 @@ class Call {
 
  private:
   friend class Runtime;
-  struct State;
-  explicit Call(std::shared_ptr<State> state);
-  std::shared_ptr<State> state_;
+  explicit Call(std::shared_ptr<CallState> state);
+  void drop();
+  std::shared_ptr<CallState> state_;
 };
 
 struct CallOptions {
@@ -102,16 +104,16 @@ struct RuntimeOptions {
 /// A flag that a handler's fiber can wait for. set() may come from any thread.
 class Event {
  public:
-  explicit Event(Runtime &runtime);
+  explicit Event(class Runtime &runtime);
   ~Event();
   Event(const Event &) = delete;
   void set();
-  /// Suspends the fiber until set() or the deadline (kTimedOut). Only inside a fiber of the runtime.
+  /// Suspends the fiber until set() or the deadline (kTimedOut). Only inside a fiber of the runtime: kInvalidArgument
+  /// elsewhere. kCancelled: the runtime is being destroyed; whoever may call set() must have finished by then.
   Status wait(Deadline deadline = Deadline::never());
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<EventState> state_;
 };
 
 /// Client and server side of one process: an endpoint, the operations it serves, the calls it makes.
@@ -120,7 +122,8 @@ class Event {
 class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options);
-  /// Stops, cancels outstanding calls, closes the endpoint.
+  /// Stops, cancels outstanding calls (kCancelled), makes whatever suspends a fiber return kCancelled until all fibers
+  /// have ended, closes the endpoint. No other thread may be inside a function of the runtime.
   ~Runtime();
 
   const std::string &url() const;
@@ -150,16 +153,16 @@ class Runtime {
   void disconnect(PeerId peer);
   Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);
   Result<nnti::RegisteredBuffer> allocate(std::size_t size_bytes, nnti::Rights rights);
+  /// Drops a buffer from a thread that does not drive progress, where its destructor must not run.
+  void unregister_memory(nnti::RegisteredBuffer buffer);
   /// Sends a request; returns at once. An error that is known already (peer lost) is reported by the call's wait().
   /// `args` is copied. Inside a fiber, Call::wait suspends the fiber only.
   Call call(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options = {});
 
  private:
   friend class Event;
-  friend class Call;
-  struct Impl;
-  explicit Runtime(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Runtime(std::unique_ptr<Engine> engine);
+  std::unique_ptr<Engine> engine_;
 };
 
 }  // namespace nssi

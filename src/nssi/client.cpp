@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <nssi/client.hpp>
+#include <nssi/engine.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+namespace nssi {
+
+namespace {
+
+constexpr std::size_t kKeptResultBytes = 64 * 1024;
+
+/// How long a call past its deadline waits for the server's word that it no longer reaches for the data buffer.
+constexpr std::chrono::milliseconds kCancelPatience{200};
+
+/// Milliseconds for the wire, rounded up; 0: none are left.
+std::uint32_t milliseconds_left(Deadline deadline) {
+  if (deadline.is_never()) return wire::kNoTimeout;
+  if (deadline.passed()) return 0;
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.when() - Clock::now()).count();
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, wire::kNoTimeout - 1));
+}
+
+std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+
+}  // namespace
+
+void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
+
+std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<const std::byte> args,
+                                         const CallOptions &options) {
+  const auto deadline = options.deadline.value_or(Deadline::in(engine_.timeout()));
+  auto prepare = [&](CallState &call) {
+    call.peer = service;
+    call.op = op;
+    call.deadline = deadline;
+  };
+  if (Turn turn(engine_.driver()); turn) {
+    auto call = claim(nullptr);
+    prepare(*call);
+    send(*call, args, options.data);
+    return call;
+  }
+  auto call = std::make_shared<CallState>();
+  prepare(*call);
+  call->engine = &engine_;
+  call->args.assign(args.begin(), args.end());
+  engine_.driver().hand_over([this, call, data = options.data] {
+    claim(call);
+    const Bytes copy = std::move(call->args);
+    if (!call->done.load()) send(*call, copy, data);
+  });
+  engine_.wake();
+  return call;
+}
+
+std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.push_back(nullptr);
+  }
+  const auto slot = free_.back();
+  free_.pop_back();
+  auto &place = slots_[slot];
+  const auto uses = place ? (place->id >> 32) + 1 : 1;
+  if (state) place = std::move(state);
+  else if (!place) place = std::make_shared<CallState>();
+  place->engine = &engine_;
+  place->id = uses << 32 | slot;
+  return place;
+}
+
+void Client::send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
+  wire::Request request;
+  request.prefix.id = call.id;
+  request.op = call.op;
+  request.timeout_ms = milliseconds_left(call.deadline);
+  if (request.timeout_ms == 0) return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
+  if (data != nullptr) {
+    auto remote = data->describe_for(call.peer);
+    if (!remote.ok()) return finish(call, remote.error());
+    request.data = wire::Buffer{*remote};
+  }
+  if (auto status = lend_args(call, request, args); !status.ok()) return finish(call, std::move(status));
+  call.lends = request.data || request.long_args;
+  call.phase = CallState::Phase::kSent;
+  if (auto status = engine_.send_message(call.peer, request); !status.ok()) finish(call, std::move(status));
+}
+
+/// Puts the arguments into the request, or, where they do not fit a message, a description of a copy of them.
+Status Client::lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args) {
+  if (args.size() + wire::kMaxRequestOverhead <= wire::kAlwaysFits ||
+      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.peer)) {
+    request.args = args;
+    return {};
+  }
+  call.args.assign(args.begin(), args.end());
+  auto buffer = engine_.endpoint().register_memory(call.args, nnti::Rights::kRemoteRead);
+  if (!buffer.ok()) return buffer.error();
+  auto remote = buffer->describe_for(call.peer);
+  if (!remote.ok()) return remote.error();
+  call.args_buffer = *std::move(buffer);
+  request.long_args = wire::Buffer{*remote};
+  return {};
+}
+
+CallState *Client::find(PeerId from, std::uint64_t id) {
+  const auto slot = slot_of(id);
+  if (slot >= slots_.size() || !slots_[slot]) return nullptr;
+  auto *call = slots_[slot].get();
+  const bool current = call->id == id && call->peer == from && !call->done.load(std::memory_order_relaxed);
+  return current && call->phase != CallState::Phase::kFetching ? call : nullptr;
+}
+
+void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
+  auto *call = find(from, id);
+  auto result = wire::decode_result(message);
+  if (call == nullptr) {   // cancelled meanwhile
+    if (result.ok() && result->long_result) (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
+    return;
+  }
+  if (!result.ok()) return finish(*call, result.error());
+  if (result->failure) return finish(*call, wire::to_error(*result->failure));
+  if (result->long_result) return fetch(*call, result->long_result->remote);
+  call->result.assign(result->result.begin(), result->result.end());
+  finish(*call, {});
+}
+
+void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
+  try {
+    if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
+    call.result.resize(remote.size_bytes);
+  } catch (const std::bad_alloc &) {
+    (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+    return finish(call, Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
+                                                           "meant to be so large", remote.size_bytes)});
+  }
+  call.phase = CallState::Phase::kFetching;
+  call.fetching = true;
+  engine_.endpoint().get(call.peer, remote, 0, call.result, call);
+}
+
+void Client::on_fetched(CallState &call, Status status) {
+  call.fetching = false;
+  (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+  if (!call.done.load()) finish(call, std::move(status));
+  else if (call.dropped) recycle(call);
+}
+
+void Client::on_cancelled(PeerId from, std::uint64_t id) {
+  auto *call = find(from, id);
+  if (call != nullptr && call->phase == CallState::Phase::kCancelling) finish(*call, std::move(call->status));
+}
+
+void Client::finish(CallState &call, Status status) {
+  call.status = std::move(status);
+  call.phase = CallState::Phase::kDone;
+  call.args_buffer.reset();
+  engine_.set_done(call.done, call.waiter);
+}
+
+void Client::cancel(CallState &call, const Error &why, Deadline patience) {
+  engine_.run_as_driver([&] { begin_cancel(call, why); });
+  engine_.wait_until(call.done, call.waiter, patience);
+  if (call.done.load()) return;
+  engine_.run_as_driver([&] { if (!call.done.load()) finish(call, why); });
+}
+
+void Client::begin_cancel(CallState &call, const Error &why) {
+  using Phase = CallState::Phase;
+  if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;   // fetching: the result is about to be here
+  const bool sent = call.phase == Phase::kSent && engine_.send_message(call.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
+  if (!sent || !call.lends) return finish(call, why);
+  call.status = why;
+  call.phase = Phase::kCancelling;
+}
+
+void Client::release(std::shared_ptr<CallState> call) {
+  if (Turn turn(engine_.driver()); turn) {
+    call->dropped = true;
+    if (!call->fetching) recycle(*call);
+    return;
+  }
+  engine_.driver().hand_over([this, call = std::move(call)] {
+    call->dropped = true;
+    if (!call->fetching) recycle(*call);
+  });
+}
+
+/// Makes the state ready for the next call; what it has allocated is kept, unless it is large.
+void Client::recycle(CallState &call) {
+  if (call.result.capacity() > kKeptResultBytes) call.result = Bytes();
+  if (call.args.capacity() > kKeptResultBytes) call.args = Bytes();
+  call.result.clear();
+  call.done.store(false, std::memory_order_relaxed);
+  call.phase = CallState::Phase::kNew;
+  call.dropped = call.lends = false;
+  call.waiter = nullptr;
+  call.status = {};
+  call.id += std::uint64_t{1} << 32;   // a late result finds nobody
+  free_.push_back(slot_of(call.id));
+}
+
+void Client::on_peer_lost(PeerId peer, const Error &error) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    auto *call = slots_[i].get();
+    if (call == nullptr || call->peer != peer || call->phase == CallState::Phase::kNew || call->done.load()) continue;
+    finish(*call, error);
+  }
+}
+
+void Client::finish_all(const Error &error) {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (auto *call = slots_[i].get(); call != nullptr && call->phase != CallState::Phase::kNew && !call->done.load()) finish(*call, error);
+}
+
+void Client::detach_all() {
+  for (auto &call : slots_)
+    if (call) call->engine = nullptr;
+}
+
+// --- Call -------------------------------------------------------------------------------------------------------------
+
+Call::Call() = default;
+Call::Call(std::shared_ptr<CallState> state) : state_(std::move(state)) {}
+Call::Call(Call &&) noexcept = default;
+
+Call &Call::operator=(Call &&other) noexcept {
+  if (this != &other) {
+    drop();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+
+Call::~Call() { drop(); }
+
+void Call::drop() {
+  if (!state_ || state_->engine == nullptr) return state_.reset();
+  auto &client = state_->engine->client();
+  if (!state_->done.load(std::memory_order_acquire))
+    client.cancel(*state_, Error{Code::kCancelled, "the call was dropped"}, state_->deadline);
+  client.release(std::move(state_));
+}
+
+bool Call::test() {
+  if (!state_ || state_->done.load(std::memory_order_acquire)) return true;
+  state_->engine->poke();
+  if (state_->done.load(std::memory_order_acquire)) return true;
+  if (!state_->deadline.passed()) return false;
+  (void)wait(Deadline::now());
+  return true;
+}
+
+Status Call::wait(Deadline deadline) {
+  if (!state_) return Error{Code::kInvalidArgument, "there is no call to wait for"};
+  auto &call = *state_;
+  if (call.done.load(std::memory_order_acquire)) return call.status;
+  auto &engine = *call.engine;
+  engine.wait_until(call.done, call.waiter, deadline.earlier(call.deadline));
+  if (call.done.load(std::memory_order_acquire)) return call.status;
+  if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
+  if (!call.deadline.passed()) return Error{Code::kTimedOut, "the result is not here yet"};
+  engine.client().cancel(call, Error{Code::kTimedOut, fmt::format("no result of operation {} within the call's deadline; "
+                                                                  "the service may have acted", call.op)},
+                         Deadline::in(kCancelPatience));
+  return call.status;
+}
+
+const Bytes &Call::result() const {
+  static const Bytes kNone;
+  return state_ ? state_->result : kNone;
+}
+
+}  // namespace nssi

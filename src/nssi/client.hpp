@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The calling side: calls in progress, found by the id that travels with them. Used by the driver, unless said.
+#pragma once
+
+#include <nssi/nssi.hpp>
+#include <nssi/wire.hpp>
+
+#include <atomic>
+
+namespace nssi {
+
+struct Strand;
+
+/// A call. Its table keeps it, for the next call when this one is over; a Call borrows it by a second pointer.
+struct CallState final : nnti::Completion {
+  void on_complete(Status status) override;   ///< of fetching a long result
+
+  enum class Phase { kNew, kSent, kCancelling, kFetching, kDone };
+  Engine *engine = nullptr;                   ///< nullptr after the runtime is gone
+  std::uint64_t id = 0;                       ///< high half: how often the slot was used; low half: the slot
+  PeerId peer;
+  OpCode op = 0;
+  Deadline deadline = Deadline::never();
+  std::atomic<bool> done{false};
+  Strand *waiter = nullptr;
+  Phase phase = Phase::kNew;
+  bool fetching = false;                      ///< `result` is lent to the transport
+  bool dropped = false;                       ///< nobody holds the Call any more
+  bool lends = false;                         ///< the server may reach the data buffer or the arguments
+  Status status;                              ///< the outcome; while cancelling, the one to be
+  Bytes result;
+  Bytes args;                                 ///< long arguments
+  std::optional<nnti::RegisteredBuffer> args_buffer;
+};
+
+class Client {
+ public:
+  explicit Client(Engine &engine) : engine_(engine) {}
+
+  // --- any thread ---------------------------------------------------------------------------------------------------
+  std::shared_ptr<CallState> start(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options);
+  /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
+  /// lends, or until `patience` is over.
+  void cancel(CallState &call, const Error &why, Deadline patience);
+  /// Takes back the state of a call that is over.
+  void release(std::shared_ptr<CallState> call);
+
+  // --- the driver ---------------------------------------------------------------------------------------------------
+  void on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message);
+  void on_cancelled(PeerId from, std::uint64_t id);
+  void on_peer_lost(PeerId peer, const Error &error);
+  void on_fetched(CallState &call, Status status);
+  void finish_all(const Error &error);
+  /// The runtime is going: no state may use it any more.
+  void detach_all();
+
+ private:
+  std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
+  void send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data);
+  Status lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args);
+  void begin_cancel(CallState &call, const Error &why);
+  void fetch(CallState &call, const nnti::RemoteBuffer &remote);
+  void finish(CallState &call, Status status);
+  void recycle(CallState &call);
+  CallState *find(PeerId from, std::uint64_t id);
+
+  Engine &engine_;
+  std::vector<std::shared_ptr<CallState>> slots_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace nssi

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which thread drives: at most one at a time holds the role, and with it everything in the runtime that is not
+// thread-safe. Whoever does not get the role hands his work over to the one who has it.
+#pragma once
+
+#include <base/clock.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace nssi {
+
+class Driver {
+ public:
+  using Work = std::function<void()>;
+
+  /// Takes the role if nobody has it. Not for a thread that has it already.
+  bool try_take();
+  /// Gives the role up, after doing what was handed over meanwhile.
+  void give_up();
+  bool is_mine() const { return owner_.load(std::memory_order_relaxed) == self(); }
+
+  /// Takes the role for good, ahead of the threads that drive while they wait. `wake` interrupts the one that has it.
+  void take_for_run(const std::function<void()> &wake);
+  /// True if a thread is waiting in take_for_run(): who drives while he waits should give up.
+  bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
+
+  /// Work that must not be delayed: done by the driver's next turn, or when he gives the role up.
+  void hand_over(Work work);
+  /// Work for the driver's next turn.
+  void post(Work work);
+  /// Does what was handed over and posted. True if there was anything.
+  bool do_work() { return pending_.load(std::memory_order_acquire) && do_pending(); }
+
+  /// Blocks until `done`, or the role is free, or the deadline has passed.
+  void wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadline);
+  /// To be called after a `done` that another thread may wait for was set.
+  void notify();
+
+ private:
+  static std::uintptr_t self();
+  bool do_pending();
+  void do_urgent();
+
+  std::atomic<std::uintptr_t> owner_{0};
+  std::atomic<bool> wanted_{false};
+  std::atomic<bool> pending_{false};   ///< something was handed over or posted
+  std::atomic<bool> urgent_{false};    ///< something was handed over
+  std::atomic<int> waiters_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Work> handed_over_, posted_;
+};
+
+/// Holds the role for a scope, if it can be had; nests.
+class Turn {
+ public:
+  explicit Turn(Driver &driver) : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {}
+  ~Turn() { if (taken_) driver_.give_up(); }
+  Turn(const Turn &) = delete;
+  explicit operator bool() const { return nested_ || taken_; }
+  bool nested() const { return nested_; }
+
+ private:
+  Driver &driver_;
+  bool nested_, taken_;
+};
+
+}  // namespace nssi

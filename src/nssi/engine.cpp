@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/engine.hpp>
+
+#include <fmt/format.h>
+
+#include <base/log.hpp>
+
+#include <algorithm>
+#include <exception>
+
+namespace nssi {
+
+namespace log = nessie::log;
+
+namespace {
+
+constexpr std::size_t kDefaultMaxLongBytes = std::size_t{1} << 30;
+constexpr int kTurnsBetweenClockReads = 64;
+constexpr int kMaxClosingTurns = 10000;
+
+/// Exceptions stop where a thread or fiber starts.
+std::function<void()> guarded(std::function<void()> work) {
+  return [work = std::move(work)] {
+    try {
+      work();
+    } catch (const std::exception &e) {
+      log::error("work on the progress thread failed: {}", e.what());
+    } catch (...) {
+      log::error("work on the progress thread failed: an exception of unknown type");
+    }
+  };
+}
+
+}  // namespace
+
+Engine::Engine(const RuntimeOptions &options)
+    : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1)) {}
+
+Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
+  std::unique_ptr<Engine> engine(new Engine(options));
+  auto timeout = options.endpoint.config.get_duration("nssi.timeout", engine->timeout_);
+  if (!timeout.ok()) return timeout.error();
+  auto max_long = options.endpoint.config.get_size("nssi.max_long", kDefaultMaxLongBytes);
+  if (!max_long.ok()) return max_long.error();
+  engine->timeout_ = *timeout;
+  engine->max_long_bytes_ = *max_long;
+  auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
+  if (!endpoint.ok()) return endpoint.error();
+  engine->endpoint_ = *std::move(endpoint);
+  return engine;
+}
+
+Engine::~Engine() {
+  if (!endpoint_) return;
+  Turn turn(driver_);
+  finish_fibers();
+  client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
+  client_.detach_all();
+  server_.forget_all();
+  endpoint_.reset();
+}
+
+/// Lets the fibers run to their ends: whatever they wait for ends with kCancelled.
+void Engine::finish_fibers() {
+  driver_.do_work();
+  flush_unsent();
+  closing_ = true;
+  while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
+  for (int i = 0; scheduler_.unfinished() != 0 && i < kMaxClosingTurns; ++i) {
+    scheduler_.wake_all();
+    turn();
+  }
+  if (scheduler_.unfinished() != 0) log::error("{} handlers go on waiting although the runtime is being destroyed", scheduler_.unfinished());
+}
+
+// --- driving ----------------------------------------------------------------------------------------------------------
+
+bool Engine::turn() {
+  bool busy = driver_.do_work();
+  busy |= endpoint_->progress() != 0;
+  busy |= scheduler_.run_ready();
+  if (!unsent_.empty()) flush_unsent();
+  return busy;
+}
+
+void Engine::run() {
+  driver_.take_for_run([this] { wake(); });
+  int turns = 0;
+  while (!stop_.exchange(false)) {
+    const bool busy = turn();
+    if (busy && ++turns % kTurnsBetweenClockReads != 0) continue;
+    if (!busy) endpoint_->wait(next_expiry());
+    scheduler_.expire();
+    server_.expire();
+  }
+  driver_.give_up();
+}
+
+void Engine::stop() {
+  stop_.store(true);
+  wake();
+}
+
+Deadline Engine::next_expiry() const {
+  if (!unsent_.empty()) return Deadline::in(std::chrono::milliseconds(1));
+  return scheduler_.next_expiry().earlier(server_.next_expiry());
+}
+
+void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
+  int turns = 0;
+  while (!done.load(std::memory_order_acquire)) {
+    const bool busy = turn();
+    if (done.load(std::memory_order_acquire)) return;
+    if (busy && ++turns % kTurnsBetweenClockReads != 0) continue;
+    if (deadline.passed() || (may_give_up && driver_.wanted())) return;
+    if (!busy) endpoint_->wait(deadline.earlier(next_expiry()));
+    scheduler_.expire();
+    server_.expire();
+  }
+}
+
+void Engine::poke() {
+  if (Turn turn(driver_); turn && !in_fiber()) {
+    this->turn();
+    scheduler_.expire();
+  }
+}
+
+void Engine::wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline) {
+  if (in_fiber()) return suspend_until(done, waiter, deadline);
+  while (!done.load(std::memory_order_acquire)) {
+    if (Turn turn(driver_); turn) {
+      drive_until(done, deadline, !turn.nested());
+    } else {
+      driver_.wait_for_turn(done, deadline);
+    }
+    if (deadline.passed()) return;
+  }
+}
+
+void Engine::suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline) {
+  waiter = scheduler_.current();
+  while (!done.load(std::memory_order_relaxed) && !closing_ && !deadline.passed()) scheduler_.suspend(deadline);
+  waiter = nullptr;
+}
+
+void Engine::set_done(std::atomic<bool> &done, Strand *waiter) {
+  done.store(true);
+  if (waiter != nullptr) scheduler_.wake(waiter);
+  else driver_.notify();
+}
+
+void Engine::run_as_driver(const std::function<void()> &work) {
+  if (Turn turn(driver_); turn) return work();
+  std::atomic<bool> done{false};
+  driver_.hand_over([&] {
+    work();
+    done.store(true);
+    driver_.notify();
+  });
+  wake();
+  while (!done.load()) {
+    if (Turn turn(driver_); !turn) driver_.wait_for_turn(done, Deadline::never());   // giving a turn up does the work
+  }
+}
+
+void Engine::spawn(std::function<void()> work) {
+  if (driver_.is_mine()) return scheduler_.spawn(guarded(std::move(work)));
+  driver_.post([this, work = guarded(std::move(work))] { scheduler_.spawn(work); });
+  wake();
+}
+
+void Engine::post(std::function<void()> work) {
+  driver_.post(guarded(std::move(work)));
+  wake();
+}
+
+// --- peers and messages -----------------------------------------------------------------------------------------------
+
+Result<PeerId> Engine::connect(std::string_view url, Deadline deadline) {
+  Result<PeerId> result = Error{Code::kInternal, "not connected"};
+  run_as_driver([&] {
+    result = endpoint_->connect(url, deadline);
+    if (result.ok()) peers_.insert(result->value);
+  });
+  return result;
+}
+
+void Engine::disconnect(PeerId peer) {
+  run_as_driver([&] {
+    endpoint_->disconnect(peer);
+    forget(peer, Error{Code::kCancelled, "the peer was disconnected", nessie::Scope::kPeer});
+  });
+}
+
+void Engine::give_up_peer(PeerId peer, const Error &error) {
+  endpoint_->disconnect(peer);
+  on_peer_lost(peer, error);
+}
+
+void Engine::forget(PeerId peer, const Error &error) {
+  peers_.erase(peer.value);
+  std::erase_if(unsent_, [&](const Unsent &message) { return message.peer == peer; });
+  client_.on_peer_lost(peer, error);
+  server_.on_peer_lost(peer);
+}
+
+Status Engine::send(PeerId peer, std::span<const std::byte> message) {
+  if (unsent_.empty()) {
+    auto status = endpoint_->send(peer, message);
+    if (status.code() != Code::kBusy) return status;
+  }
+  unsent_.push_back({peer, Bytes(message.begin(), message.end())});
+  return {};
+}
+
+/// Messages that the transport's queue had no room for, in their order.
+void Engine::flush_unsent() {
+  while (!unsent_.empty()) {
+    auto &oldest = unsent_.front();
+    if (endpoint_->send(oldest.peer, oldest.message).code() == Code::kBusy) return;
+    unsent_.pop_front();
+  }
+}
+
+void Engine::on_message(PeerId from, std::span<const std::byte> message) {
+  auto prefix = wire::decode_prefix(message);
+  if (!prefix.ok()) return log::debug("a peer's message was dropped: {}", prefix.error().message);
+  switch (prefix->kind) {
+    case wire::Kind::kRequest: return server_.on_request(from, prefix->id, message);
+    case wire::Kind::kResult: return client_.on_result(from, prefix->id, message);
+    case wire::Kind::kResultFetched: return server_.on_result_fetched(from, prefix->id);
+    case wire::Kind::kCancel: return server_.on_cancel(from, prefix->id);
+    case wire::Kind::kCancelled: return client_.on_cancelled(from, prefix->id);
+  }
+}
+
+void Engine::on_peer_connected(PeerId peer) {
+  peers_.insert(peer.value);
+  if (peer_connected_) peer_connected_(peer);
+}
+
+void Engine::on_peer_lost(PeerId peer, const Error &error) {
+  forget(peer, error);
+  if (peer_lost_ && !closing_) peer_lost_(peer, error);
+}
+
+}  // namespace nssi

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The inside of a Runtime.
+//
+// Design notes. One thread at a time drives (driver.hpp): the one in run(), or one of those that wait for a call. Only
+// the driver touches the endpoint, the scheduler, the calls and the requests; they need no locks. A thread that wants
+// something while another one drives hands it over and wakes the driver. Handlers run on the driver's thread: on a
+// fiber, or in place. Everything that waits goes through wait_until(), which suspends the fiber, or drives, or sleeps
+// until the driver has done it, whichever fits the place it is called from.
+#pragma once
+
+#include <nssi/client.hpp>
+#include <nssi/driver.hpp>
+#include <nssi/nssi.hpp>
+#include <nssi/scheduler.hpp>
+#include <nssi/server.hpp>
+
+#include <atomic>
+#include <deque>
+#include <unordered_set>
+
+namespace nssi {
+
+class Engine final : public nnti::EventSink {
+ public:
+  static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
+  ~Engine() override;
+
+  nnti::Endpoint &endpoint() { return *endpoint_; }
+  Scheduler &scheduler() { return scheduler_; }
+  Driver &driver() { return driver_; }
+  Client &client() { return client_; }
+  Server &server() { return server_; }
+  std::chrono::milliseconds timeout() const { return timeout_; }
+  std::size_t max_long_bytes() const { return max_long_bytes_; }
+  bool closing() const { return closing_; }
+  bool in_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
+
+  // --- any thread ---------------------------------------------------------------------------------------------------
+  void run();
+  void stop();
+  /// One turn, if the role is free. Without waiting.
+  void poke();
+  /// Waits until `done` is set (by the driver) or the deadline passes. `waiter` is where the driver finds the fiber to
+  /// wake when it sets `done`; returns at once, with `done` unset, in a fiber of a runtime that is being destroyed.
+  void wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
+  /// Runs `work` as the driver, and waits for it.
+  void run_as_driver(const std::function<void()> &work);
+  void spawn(std::function<void()> work);
+  void post(std::function<void()> work);
+  void wake() { endpoint_->wake(); }
+
+  Result<PeerId> connect(std::string_view url, Deadline deadline);
+  void disconnect(PeerId peer);
+  void set_on_peer_connected(std::function<void(PeerId)> callback) { peer_connected_ = std::move(callback); }
+  void set_on_peer_lost(std::function<void(PeerId, const Error &)> callback) { peer_lost_ = std::move(callback); }
+
+  // --- the driver ---------------------------------------------------------------------------------------------------
+  /// Sends, or keeps the message until the transport takes it.
+  Status send(PeerId peer, std::span<const std::byte> message);
+  template <class Message> Status send_message(PeerId peer, const Message &message) {
+    xdr::encode_into(message, scratch_);
+    return send(peer, scratch_);
+  }
+  /// Sets what a waiter waits for.
+  void set_done(std::atomic<bool> &done, Strand *waiter);
+  /// Ends the connection to a peer that does not answer, as if it had been lost.
+  void give_up_peer(PeerId peer, const Error &error);
+
+ private:
+  struct Unsent {
+    PeerId peer;
+    Bytes message;
+  };
+  explicit Engine(const RuntimeOptions &options);
+  void on_message(PeerId from, std::span<const std::byte> message) override;
+  void on_peer_connected(PeerId peer) override;
+  void on_peer_lost(PeerId peer, const Error &error) override;
+
+  bool turn();
+  Deadline next_expiry() const;
+  void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
+  void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
+  void flush_unsent();
+  void forget(PeerId peer, const Error &error);
+  void finish_fibers();
+
+  std::unique_ptr<nnti::Endpoint> endpoint_;
+  Driver driver_;
+  Scheduler scheduler_;
+  Client client_{*this};
+  Server server_{*this};
+  std::deque<Unsent> unsent_;
+  Bytes scratch_;
+  std::unordered_set<std::uint64_t> peers_;
+  std::function<void(PeerId)> peer_connected_;
+  std::function<void(PeerId, const Error &)> peer_lost_;
+  std::atomic<bool> stop_{false};
+  bool closing_ = false;
+  std::chrono::milliseconds timeout_{30000};
+  std::size_t max_long_bytes_ = std::size_t{1} << 30;
+};
+
+/// One put or get that somebody waits for.
+class Transfer final : public nnti::Completion {
+ public:
+  explicit Transfer(Engine &engine) : engine_(engine) {}
+  void on_complete(Status status) override;
+  /// Waits for the end. Past the deadline the peer is given up, because the transfer's memory is lent to it: kTimedOut.
+  Status await(PeerId peer, Deadline deadline);
+
+ private:
+  Engine &engine_;
+  std::atomic<bool> done_{false};
+  Strand *waiter_ = nullptr;
+  Status status_;
+};
+
+}  // namespace nssi

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/fiber.hpp>
+
+#include <boost/context/preallocated.hpp>
+#include <cxxabi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace nssi {
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::size_t kStackFactor = 4;   // instrumented frames are larger
+#else
+constexpr std::size_t kStackFactor = 1;
+#endif
+
+std::size_t page_bytes() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+/// The fiber's stack belongs to its Fiber, which outlives the context on it.
+struct BorrowedStack {
+  static boost::context::stack_context allocate() { return {}; }
+  static void deallocate(boost::context::stack_context &) {}
+};
+
+}  // namespace
+
+GuardedStack::GuardedStack(std::size_t size_bytes) {
+  const auto page = page_bytes();
+  mapping_bytes_ = (size_bytes * kStackFactor + page - 1) / page * page + page;
+  void *memory = ::mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  mapping_ = static_cast<std::byte *>(memory);
+  if (::mprotect(mapping_, page, PROT_NONE) != 0) {
+    ::munmap(mapping_, mapping_bytes_);
+    throw std::bad_alloc();
+  }
+}
+
+GuardedStack::~GuardedStack() { ::munmap(mapping_, mapping_bytes_); }
+
+std::byte *GuardedStack::bottom() const { return mapping_ + page_bytes(); }
+
+Fiber::Fiber(std::size_t stack_bytes) : stack_(stack_bytes) {
+  boost::context::stack_context context;
+  context.sp = stack_.top();
+  context.size = static_cast<std::size_t>(stack_.top() - stack_.bottom());
+  boost::context::preallocated place(context.sp, context.size, context);
+  inside_ = boost::context::fiber(std::allocator_arg, place, BorrowedStack{},
+                                  [this](boost::context::fiber &&outside) { return main(std::move(outside)); });
+#if defined(__SANITIZE_THREAD__)
+  race_fiber_ = __tsan_create_fiber(0);
+#endif
+}
+
+Fiber::~Fiber() {
+  quit_ = true;
+  resume();
+#if defined(__SANITIZE_THREAD__)
+  __tsan_destroy_fiber(race_fiber_);
+#endif
+}
+
+boost::context::fiber Fiber::main(boost::context::fiber &&outside) {
+  outside_ = std::move(outside);
+  arrived(nullptr);
+  while (!quit_) {
+    work_();
+    work_ = nullptr;
+    yield();
+  }
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_size_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(race_outside_, 0);
+#endif
+  return std::move(outside_);
+}
+
+void Fiber::resume() {
+  swap_exception_state();
+#if defined(__SANITIZE_ADDRESS__)
+  void *fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, stack_.bottom(), static_cast<std::size_t>(stack_.top() - stack_.bottom()));
+#endif
+#if defined(__SANITIZE_THREAD__)
+  race_outside_ = __tsan_get_current_fiber();
+  __tsan_switch_to_fiber(race_fiber_, 0);
+#endif
+  inside_ = std::move(inside_).resume();
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
+#endif
+  swap_exception_state();
+}
+
+void Fiber::yield() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&fake_stack_, outside_bottom_, outside_size_);
+#endif
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(race_outside_, 0);
+#endif
+  outside_ = std::move(outside_).resume();
+  arrived(fake_stack_);
+}
+
+void Fiber::arrived([[maybe_unused]] void *fake_stack) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_finish_switch_fiber(fake_stack, &outside_bottom_, &outside_size_);
+#endif
+}
+
+/// The C++ run time keeps the exceptions being handled per thread; a fiber may be suspended in a catch block.
+void Fiber::swap_exception_state() {
+  void *globals = abi::__cxa_get_globals();
+  ExceptionState mine;
+  std::memcpy(&mine, globals, sizeof mine);
+  std::memcpy(globals, &exception_state_, sizeof mine);
+  exception_state_ = mine;
+}
+
+}  // namespace nssi

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <nssi/engine.hpp>
+
+#include <new>
+
+namespace nssi {
+
+namespace {
+
+constexpr std::size_t kKeptArgsBytes = 4096;
+
+}  // namespace
+
+void IncomingRequest::accept(PeerId caller, const wire::Request &request, const Operation &operation) {
+  caller_ = caller;
+  wire_ = request;
+  operation_ = &operation;
+  deadline_ = request.timeout_ms == wire::kNoTimeout ? Deadline::never()
+                                                     : Deadline::in(std::chrono::milliseconds(request.timeout_ms));
+  replied_ = cancelled_ = transferring_ = false;
+}
+
+void IncomingRequest::keep_args() {
+  kept_args_.assign(wire_.args.begin(), wire_.args.end());
+  wire_.args = kept_args_;
+}
+
+void IncomingRequest::forget_args() {
+  if (kept_args_.capacity() > kKeptArgsBytes) kept_args_ = Bytes();
+}
+
+bool IncomingRequest::cancel() {
+  cancelled_ = true;
+  return !transferring_;
+}
+
+void IncomingRequest::serve() {
+  if (cancelled_) return;
+  if (deadline_.passed()) {
+    (void)reply_error({Code::kTimedOut, fmt::format("operation {} was not started before the call's deadline", op())});
+    return;
+  }
+  if (has_long_args())
+    if (auto status = fetch_args(); !status.ok()) {
+      (void)reply_error(status.error());
+      return;
+    }
+  run_handler();
+  if (!replied_)
+    (void)reply_error({Code::kNoResult, fmt::format("the handler of operation {} ({}) ended without a result", op(), operation_->name),
+                       nessie::Scope::kService});
+}
+
+void IncomingRequest::run_handler() {
+  auto failed = [this](const char *what) {
+    (void)reply_error({Code::kInternal, fmt::format("the handler of operation {} ({}) failed: {}", op(), operation_->name, what),
+                       nessie::Scope::kService});
+  };
+  try {
+    operation_->handler(*this);
+  } catch (const std::exception &e) {
+    failed(e.what());
+  } catch (...) {
+    failed("an exception of unknown type");
+  }
+}
+
+Status IncomingRequest::fetch_args() {
+  const auto &remote = wire_.long_args->remote;
+  try {
+    if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
+    kept_args_.resize(remote.size_bytes);
+  } catch (const std::bad_alloc &) {
+    return Error{Code::kNoMemory, fmt::format("the service has no memory for arguments of {} bytes; raise nssi.max_long if "
+                                              "they are meant to be so large", remote.size_bytes)};
+  }
+  wire_.args = kept_args_;
+  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, remote, 0, kept_args_, t); });
+}
+
+template <class Start> Status IncomingRequest::transfer(Start start) {
+  Transfer transfer(engine_);
+  transferring_ = true;
+  start(transfer);
+  auto status = transfer.await(caller_, deadline_);
+  transferring_ = false;
+  if (cancelled_) (void)engine_.send_message(caller_, wire::Prefix{wire::Kind::kCancelled, id()});
+  return status;
+}
+
+Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
+  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
+  if (!wire_.data) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
+  if (replied_) return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
+  if (offset > data_bytes() || size_bytes > data_bytes() - offset)
+    return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes, offset, data_bytes())};
+  if (deadline_.passed()) return Error{Code::kTimedOut, "the caller has stopped waiting"};
+  return {};
+}
+
+Status IncomingRequest::get_data(std::span<std::byte> destination, std::uint64_t offset) {
+  if (auto status = may_transfer(offset, destination.size()); !status.ok() || destination.empty()) return status;
+  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, wire_.data->remote, offset, destination, t); });
+}
+
+Status IncomingRequest::put_data(std::span<const std::byte> source, std::uint64_t offset) {
+  if (auto status = may_transfer(offset, source.size()); !status.ok() || source.empty()) return status;
+  return transfer([&](Transfer &t) { engine_.endpoint().put(caller_, wire_.data->remote, offset, source, t); });
+}
+
+Status IncomingRequest::begin_reply() {
+  if (replied_) return Error{Code::kExists, "the request has been answered"};
+  replied_ = true;
+  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
+  return {};
+}
+
+Status IncomingRequest::reply(std::span<const std::byte> result) {
+  if (auto status = begin_reply(); !status.ok()) return status;
+  const auto size = result.size() + wire::kMaxResultOverhead;
+  if (size > wire::kAlwaysFits && size > engine_.endpoint().max_message_bytes(caller_))
+    return engine_.server().send_long_result(caller_, id(), result, deadline_);
+  wire::Result message;
+  message.prefix.id = id();
+  message.result = result;
+  return engine_.send_message(caller_, message);
+}
+
+Status IncomingRequest::reply_error(const Error &error) {
+  if (auto status = begin_reply(); !status.ok()) return status;
+  return engine_.server().refuse(caller_, id(), error);
+}
+
+// --- Transfer ---------------------------------------------------------------------------------------------------------
+
+void Transfer::on_complete(Status status) {
+  status_ = std::move(status);
+  engine_.set_done(done_, waiter_);
+}
+
+Status Transfer::await(PeerId peer, Deadline deadline) {
+  if (!done_.load(std::memory_order_relaxed)) engine_.wait_until(done_, waiter_, deadline);
+  if (done_.load(std::memory_order_relaxed)) return std::move(status_);
+  const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline", nessie::Scope::kPeer};
+  engine_.give_up_peer(peer, late);   // completes the transfer
+  return late;
+}
+
+}  // namespace nssi

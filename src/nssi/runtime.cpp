@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/engine.hpp>
+
+#include <algorithm>
+
+namespace nssi {
+
+Runtime::Runtime(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
+Runtime::~Runtime() = default;
+
+Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
+  auto engine = Engine::open(std::move(options));
+  if (!engine.ok()) return engine.error();
+  return std::unique_ptr<Runtime>(new Runtime(*std::move(engine)));
+}
+
+const std::string &Runtime::url() const { return engine_->endpoint().url(); }
+nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
+
+Status Runtime::add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler) {
+  return engine_->server().add(op, std::move(name), kind, std::move(handler));
+}
+
+void Runtime::on_peer_connected(std::function<void(PeerId)> callback) { engine_->set_on_peer_connected(std::move(callback)); }
+
+void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) { engine_->set_on_peer_lost(std::move(callback)); }
+
+void Runtime::run() { engine_->run(); }
+void Runtime::stop() { engine_->stop(); }
+void Runtime::spawn(std::function<void()> work) { engine_->spawn(std::move(work)); }
+void Runtime::post(std::function<void()> work) { engine_->post(std::move(work)); }
+bool Runtime::in_fiber() const { return engine_->in_fiber(); }
+
+void Runtime::sleep_until(Deadline deadline) {
+  const std::atomic<bool> never{false};
+  Strand *waiter = nullptr;
+  engine_->wait_until(never, waiter, deadline);
+}
+
+Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline) { return engine_->connect(url, deadline); }
+void Runtime::disconnect(PeerId peer) { engine_->disconnect(peer); }
+
+Result<nnti::RegisteredBuffer> Runtime::register_memory(std::span<std::byte> memory, nnti::Rights rights) {
+  Result<nnti::RegisteredBuffer> result = Error{};
+  engine_->run_as_driver([&] { result = engine_->endpoint().register_memory(memory, rights); });
+  return result;
+}
+
+Result<nnti::RegisteredBuffer> Runtime::allocate(std::size_t size_bytes, nnti::Rights rights) {
+  Result<nnti::RegisteredBuffer> result = Error{};
+  engine_->run_as_driver([&] { result = engine_->endpoint().allocate(size_bytes, rights); });
+  return result;
+}
+
+void Runtime::unregister_memory(nnti::RegisteredBuffer buffer) {
+  engine_->run_as_driver([&] { buffer.reset(); });
+}
+
+Call Runtime::call(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options) {
+  return Call(engine_->client().start(service, op, args, options));
+}
+
+// --- Event ------------------------------------------------------------------------------------------------------------
+
+struct EventState {
+  Engine &engine;
+  std::atomic<bool> set{false};
+  std::vector<Strand *> waiters;
+
+  void wake_all() {
+    for (auto *strand : waiters) engine.scheduler().wake(strand);
+  }
+};
+
+Event::Event(Runtime &runtime) : state_(new EventState{*runtime.engine_, {}, {}}) {}
+Event::~Event() = default;
+
+void Event::set() {
+  auto state = state_;   // the event may be gone as soon as its waiter sees it set
+  state->set.store(true);
+  if (state->engine.driver().is_mine()) return state->wake_all();
+  state->engine.post([state] { state->wake_all(); });
+}
+
+Status Event::wait(Deadline deadline) {
+  auto &engine = state_->engine;
+  if (!engine.in_fiber()) return Error{Code::kInvalidArgument, "an event can be waited for only inside a fiber of its runtime"};
+  auto &waiters = state_->waiters;
+  auto *self = engine.scheduler().current();
+  waiters.push_back(self);
+  while (!state_->set.load() && !engine.closing() && !deadline.passed()) engine.scheduler().suspend(deadline);
+  waiters.erase(std::find(waiters.begin(), waiters.end(), self));
+  if (state_->set.load()) return {};
+  if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
+  return Error{Code::kTimedOut, "the event was not set before the deadline"};
+}
+
+}  // namespace nssi

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/scheduler.hpp>
+
+#include <new>
+#include <utility>
+
+namespace nssi {
+
+void Scheduler::spawn(std::function<void()> work) {
+  waiting_.push_back(std::move(work));
+  start_waiting();
+}
+
+void Scheduler::start_waiting() {
+  while (!waiting_.empty()) {
+    if (idle_.empty()) {
+      if (strands_.size() >= max_fibers_ || !add_strand()) return;
+    }
+    auto *strand = idle_.back();
+    idle_.pop_back();
+    strand->fiber.start(std::move(waiting_.front()));
+    waiting_.pop_front();
+    wake(strand);
+  }
+}
+
+/// False if there is no memory for another stack: the work then waits for one of the fibers that exist.
+bool Scheduler::add_strand() {
+  try {
+    strands_.push_back(std::make_unique<Strand>(stack_bytes_));
+  } catch (const std::bad_alloc &) {
+    if (strands_.empty()) throw;
+    return false;
+  }
+  idle_.push_back(strands_.back().get());
+  return true;
+}
+
+bool Scheduler::run_ready() {
+  const auto count = ready_.size();
+  for (std::size_t i = 0; i < count && !ready_.empty(); ++i) {
+    auto *strand = ready_.front();
+    ready_.pop_front();
+    run(strand);
+  }
+  return count != 0;
+}
+
+void Scheduler::run(Strand *strand) {
+  strand->queued = false;
+  auto *outer = std::exchange(current_, strand);
+  strand->fiber.resume();
+  current_ = outer;
+  if (strand->fiber.has_work()) return;
+  idle_.push_back(strand);
+  start_waiting();
+}
+
+void Scheduler::suspend(Deadline deadline) {
+  auto *strand = current_;
+  if (!deadline.is_never()) {
+    strand->timer = timers_.emplace(deadline.when(), strand);
+    strand->timed = true;
+  }
+  strand->fiber.yield();
+  drop_timer(strand);
+}
+
+void Scheduler::wake(Strand *strand) {
+  if (std::exchange(strand->queued, true)) return;
+  ready_.push_back(strand);
+}
+
+void Scheduler::wake_all() {
+  for (auto &strand : strands_)
+    if (strand->fiber.has_work() && strand.get() != current_) wake(strand.get());
+}
+
+void Scheduler::drop_timer(Strand *strand) {
+  if (std::exchange(strand->timed, false)) timers_.erase(strand->timer);
+}
+
+void Scheduler::expire() {
+  if (timers_.empty()) return;
+  const auto now = Clock::now();
+  for (auto it = timers_.begin(); it != timers_.end() && it->first <= now; ++it) wake(it->second);
+}
+
+Deadline Scheduler::next_expiry() const {
+  if (!ready_.empty()) return Deadline::now();
+  return timers_.empty() ? Deadline::never() : Deadline::at(timers_.begin()->first);
+}
+
+}  // namespace nssi

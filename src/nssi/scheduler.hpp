@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs fibers, first come first served, on whichever thread drives progress. Used by that thread only.
+#pragma once
+
+#include <base/clock.hpp>
+#include <nssi/fiber.hpp>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace nssi {
+
+using nessie::Clock;
+using nessie::Deadline;
+
+/// A fiber with its place in the scheduler.
+struct Strand {
+  explicit Strand(std::size_t stack_bytes) : fiber(stack_bytes) {}
+  Fiber fiber;
+  bool queued = false;
+  bool timed = false;
+  std::multimap<Clock::time_point, Strand *>::iterator timer;
+};
+
+class Scheduler {
+ public:
+  Scheduler(std::size_t stack_bytes, std::size_t max_fibers) : stack_bytes_(stack_bytes), max_fibers_(max_fibers) {}
+
+  /// Queues `work`; it starts when one of the max_fibers fibers is free, in order of arrival.
+  void spawn(std::function<void()> work);
+  /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile. True if anything ran.
+  bool run_ready();
+  /// The fiber that is running, or nullptr.
+  Strand *current() const { return current_; }
+  /// From inside a fiber: until wake(), or the deadline. Callers loop: being woken is no promise.
+  void suspend(Deadline deadline);
+  void wake(Strand *strand);
+  void wake_all();
+  /// Wakes the fibers whose deadline has passed.
+  void expire();
+  Deadline next_expiry() const;
+  /// Works that have started and not ended, and those that have not started.
+  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size(); }
+
+ private:
+  void start_waiting();
+  bool add_strand();
+  void run(Strand *strand);
+  void drop_timer(Strand *strand);
+
+  std::size_t stack_bytes_, max_fibers_;
+  std::vector<std::unique_ptr<Strand>> strands_;
+  std::vector<Strand *> idle_;
+  std::deque<Strand *> ready_;
+  std::deque<std::function<void()>> waiting_;
+  std::multimap<Clock::time_point, Strand *> timers_;
+  Strand *current_ = nullptr;
+};
+
+}  // namespace nssi

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NSSI's messages, field by field in XDR; README.md in this folder is the format's page.
+#pragma once
+
+#include <nnti/nnti.hpp>
+#include <xdr/codec.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace nssi::wire {
+
+/// The first word of a message: 'N' 'S', the version, the kind.
+enum class Kind : std::uint32_t {
+  kRequest = 0x4E530101,
+  kResult = 0x4E530102,
+  kResultFetched = 0x4E530103,   ///< the long result was fetched, or is not wanted: free it
+  kCancel = 0x4E530104,
+  kCancelled = 0x4E530105,       ///< no transfer of that request is, or will be, under way
+};
+
+inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
+
+/// A registered buffer's description.
+struct Buffer {
+  nnti::RemoteBuffer remote;
+  template <class A> void xdr(A &a) {
+    a(remote.key, remote.address, remote.size_bytes, remote.location, remote.slot, remote.rights);
+  }
+};
+
+/// How every message starts; all of a ResultFetched, Cancel or Cancelled.
+struct Prefix {
+  Kind kind = Kind::kRequest;
+  std::uint64_t id = 0;
+  template <class A> void xdr(A &a) { a(kind, id); }
+};
+
+struct Request {
+  Prefix prefix{Kind::kRequest, 0};
+  std::uint32_t op = 0;
+  std::uint32_t timeout_ms = kNoTimeout;   ///< how long the caller still waits
+  std::optional<Buffer> data;              ///< the caller's bulk buffer
+  std::optional<Buffer> long_args;         ///< arguments that did not fit, left at the caller; `args` is empty then
+  std::span<const std::byte> args;         ///< borrowed from the message
+  template <class A> void xdr(A &a) { a(prefix, op, timeout_ms, data, long_args, args); }
+};
+
+struct Failure {
+  std::uint32_t code = 0, scope = 0;
+  std::int32_t cause = 0;
+  std::string_view message;                ///< borrowed from the message
+  template <class A> void xdr(A &a) { a(code, scope, cause, message); }
+};
+
+struct Result {
+  Prefix prefix{Kind::kResult, 0};
+  std::optional<Failure> failure;
+  std::optional<Buffer> long_result;       ///< left at the server until it hears ResultFetched
+  std::span<const std::byte> result;       ///< borrowed from the message
+  template <class A> void xdr(A &a) { a(prefix, failure, long_result, result); }
+};
+
+/// The prefix of a message that may be anything; kBadMessage if it is not one of ours.
+nessie::Result<Prefix> decode_prefix(std::span<const std::byte> message);
+/// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones.
+nessie::Result<Request> decode_request(std::span<const std::byte> message);
+nessie::Result<Result> decode_result(std::span<const std::byte> message);
+
+Failure to_failure(const nessie::Error &error);
+nessie::Error to_error(const Failure &failure);
+
+/// Every transport takes messages of this size.
+inline constexpr std::size_t kAlwaysFits = 4096;
+/// The bytes of a request (result) apart from its args (result): what does not fit a message is sent as a long one.
+inline constexpr std::size_t kMaxRequestOverhead = 12 + 8 + 2 * (4 + 40) + 4 + 3;
+inline constexpr std::size_t kMaxResultOverhead = 12 + 4 + (4 + 40) + 4 + 3;
+
+}  // namespace nssi::wire
