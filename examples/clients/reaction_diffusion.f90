@@ -319,6 +319,7 @@ contains
 end module checkpoint
 
 program reaction_diffusion
+  use, intrinsic :: iso_fortran_env, only: output_unit
   use checkpoint
   implicit none
   type(options_t) :: options
@@ -369,6 +370,7 @@ contains
     call MPI_Reduce(local, global, 3, MPI_DOUBLE_PRECISION, MPI_MAX, 0, domain%comm, ierr)
     if (domain%rank == 0) print '("step ", i4, "  hottest ", f5.2, "  radical ", f6.4, "  mass error ", es7.1, ' // &
       '"  checkpoint ", f6.3, " s ", f7.1, " MB/s")', step, global, slowest, bytes / slowest / 1d6
+    flush (output_unit)
   end subroutine
 
   function decimal(seconds) result(text)
