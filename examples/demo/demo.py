@@ -232,9 +232,10 @@ def draw(timings, options, path):
         values = [median(timings[mode], name) for mode in MODES]
         spread = [[value - min(getattr(t, name) for t in timings[mode]) for value, mode in zip(values, MODES)],
                   [max(getattr(t, name) for t in timings[mode]) - value for value, mode in zip(values, MODES)]]
-        bars = axis.bar(MODES, values, color=[colours[mode] for mode in MODES], width=0.62, yerr=spread,
+        axis.bar(MODES, values, color=[colours[mode] for mode in MODES], width=0.62, yerr=spread,
                         error_kw={"ecolor": "#52606d", "elinewidth": 0.9, "capsize": 2})
-        axis.bar_label(bars, [f"{value:.2f} s" for value in values], label_type="center", color="white", fontweight="bold")
+        axis.set_xticks(range(len(MODES)), [f"{mode}\n{value:.2f} s" for mode, value in zip(MODES, values)], fontsize=10.5)
+        axis.tick_params(axis="x", length=0)
         axis.set_title(title, fontsize=11)
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.set_yticks([])
