@@ -53,6 +53,7 @@ install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir
 
 # --- pkg-config -------------------------------------------------------------------------------------------------------
 
+file(RELATIVE_PATH nessie_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)   # found from wherever it was moved to
 foreach(package nessie-nnti nessie-nssi nessie-pnetcdf)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""cmake --install: what is installed runs, and others can build on it, by CMake and by pkg-config."""
+import os
+import unittest
+
+from harness import BUILD, ProcessTestCase
+
+CONSUMER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "consumer")
+
+
+class Installed(ProcessTestCase):
+    def setUp(self):
+        super().setUp()
+        self.prefix = self.path("prefix")
+        self.do("cmake", "--install", BUILD, "--prefix", self.prefix)
+
+    def do(self, *command, **environment):
+        code, out, err = self.run_command(list(command), env=environment)
+        self.assertEqual(code, 0, out + err)
+        return out
+
+    def folder_of(self, name):
+        for folder, _, files in os.walk(self.prefix):
+            if name in files:
+                return folder
+        self.fail(f"{name} was not installed")
+
+    def test_runs_a_program(self):
+        nessie = os.path.join(self.prefix, "bin", "nessie")
+        self.assertIn("nessie", self.do(nessie, "version"))
+        self.assertIn(self.prefix, self.do(nessie, "run", "--", "printenv", "LD_PRELOAD"))
+        self.assert_nothing_left()
+
+    def test_serves_a_cmake_project(self):
+        self.do("cmake", "-S", CONSUMER, "-B", self.path("build"), f"-DCMAKE_PREFIX_PATH={self.prefix}",
+                "-DCMAKE_BUILD_TYPE=Release")
+        self.do("cmake", "--build", self.path("build"))
+        self.assertIn("shm", self.do(self.path("build/transports")))
+
+    def test_serves_pkg_config(self):
+        packages = self.folder_of("nessie-nnti.pc")
+        flags = self.do("pkg-config", "--cflags", "--libs", "nessie-nnti", PKG_CONFIG_PATH=packages).split()
+        self.do("cc", os.path.join(CONSUMER, "transports.c"), "-o", self.path("transports"), *flags)
+        self.assertIn("shm://", self.do(self.path("transports")))
+
+    def test_names_the_library_for_link_order(self):
+        flags = self.do("pkg-config", "--libs", "nessie-pnetcdf", PKG_CONFIG_PATH=self.folder_of("nessie-pnetcdf.pc"))
+        self.assertIn("-lnessie_pnetcdf", flags)
+
+
+if __name__ == "__main__":
+    unittest.main()
