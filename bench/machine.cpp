@@ -38,6 +38,13 @@ void bounce(Line &line, int mine) {
   }
 }
 
+/// The upper quartile: a few short times do not move it.
+double typical(std::vector<double> times_us) {
+  if (times_us.empty()) return 0;
+  std::sort(times_us.begin(), times_us.end());
+  return times_us[times_us.size() * 3 / 4];
+}
+
 }  // namespace
 
 std::string describe_machine() {
@@ -87,18 +94,15 @@ double cache_line_us() {
   return elapsed_us / kTurns;
 }
 
-double CoreWatch::typical_us() const {
-  if (times_.empty()) return 0;
-  auto sorted = times_;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() * 3 / 4];
-}
+double CoreWatch::typical_us() const { return typical(times_us_); }
 
-std::vector<int> CoreWatch::unfit() const {
+std::vector<int> CoreWatch::unfit() const { return unfit_repetitions(times_us_); }
+
+std::vector<int> unfit_repetitions(const std::vector<double> &times_us) {
   std::vector<int> unfit;
-  for (std::size_t i = 0; i + 1 < times_.size(); ++i)
-    if (std::min(times_[i], times_[i + 1]) < kUnfitShare * typical_us()) unfit.push_back(static_cast<int>(i));
-  if (unfit.size() * 2 >= times_.size()) unfit.clear();
+  for (std::size_t i = 0; i + 1 < times_us.size(); ++i)
+    if (std::min(times_us[i], times_us[i + 1]) < kUnfitShare * typical(times_us)) unfit.push_back(static_cast<int>(i));
+  if (unfit.size() * 2 >= times_us.size()) unfit.clear();
   return unfit;
 }
 

@@ -33,14 +33,17 @@ double cache_line_us();
 class CoreWatch {
  public:
   /// Call before the first repetition and after each.
-  void bracket() { times_.push_back(cache_line_us()); }
-  /// The repetitions during which the two cores were, for a while, threads of one physical core: there the cache line
-  /// takes far less than it mostly did. Empty if that leaves fewer than half of the repetitions.
+  void bracket() { times_us_.push_back(cache_line_us()); }
   std::vector<int> unfit() const;
   double typical_us() const;
 
  private:
-  std::vector<double> times_;
+  std::vector<double> times_us_;
 };
+
+/// Of repetitions bracketed by `cache_line_times_us` (one more than there are repetitions): those during which the two
+/// cores were, for a while, threads of one physical core, where a cache line takes far less than it mostly does. Empty
+/// if that would leave fewer than half of the repetitions.
+std::vector<int> unfit_repetitions(const std::vector<double> &cache_line_times_us);
 
 }  // namespace bench
