@@ -86,13 +86,14 @@ bool Engine::turn() {
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
   int turns = 0;
-  while (!stop_.exchange(false)) {
+  while (!stop_.load(std::memory_order_relaxed)) {
     const bool busy = turn();
     if (busy && ++turns % kTurnsBetweenClockReads != 0) continue;
     if (!busy) endpoint_->wait(next_expiry());
     scheduler_.expire();
     server_.expire();
   }
+  stop_.store(false);
   driver_.give_up();
 }
 
