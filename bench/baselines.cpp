@@ -96,7 +96,8 @@ Result<TimesBySize> socket_round_trips(const std::vector<std::uint64_t> &sizes) 
     Pin pin(0);
     for (auto size : sizes) {
       std::vector<std::byte> buffer(size);
-      times[size] = typical_us(kSocketCalls, [&] { alive = alive && write_all(pair[0], buffer) && read_all(pair[0], buffer); });
+      times[size] =
+          typical_us(kSocketCalls, [&] { alive = alive && write_all(pair[0], buffer) && read_all(pair[0], buffer); });
     }
     close(pair[0]);
   }

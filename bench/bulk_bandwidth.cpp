@@ -63,7 +63,8 @@ bool closed(int descriptor) {
   return poll(&state, 1, 0) > 0;
 }
 
-bool Owner::describe(const nnti::RegisteredBuffer &mapped, const nnti::RegisteredBuffer &application, int to_parent) const {
+bool Owner::describe(const nnti::RegisteredBuffer &mapped, const nnti::RegisteredBuffer &application,
+                     int to_parent) const {
   auto first = mapped.describe_for(*peer_), second = application.describe_for(*peer_);
   if (!first || !second) return false;
   Descriptions descriptions{*first, *second};
@@ -125,10 +126,12 @@ Series series(std::string system, std::string transport, std::string mode, std::
   return {std::move(system), std::move(transport), std::move(mode), size, 1, "bandwidth_MBps", "MB/s"};
 }
 
-Status measure_buffer(nnti::Endpoint &endpoint, nnti::PeerId owner, const nnti::RemoteBuffer &remote, std::span<std::byte> local,
-                      const std::function<void(const char *what, double us)> &tell) {
+Status measure_buffer(nnti::Endpoint &endpoint, nnti::PeerId owner, const nnti::RemoteBuffer &remote,
+                      std::span<std::byte> local, const std::function<void(const char *what, double us)> &tell) {
   Status status;
-  auto keep = [&](Status now) { if (status.ok()) status = std::move(now); };
+  auto keep = [&](Status now) {
+    if (status.ok()) status = std::move(now);
+  };
   int calls = transfers_per_batch(local.size());
   tell("get", typical_us(calls, [&] {
          keep(transfer(endpoint, [&](Flag &flag) { endpoint.get(owner, remote, 0, local, flag); }));
@@ -144,7 +147,8 @@ Status measure_nessie(const Options &options, const std::vector<std::uint64_t> &
   Partner partner([&](int in, int out) { return Owner().serve(options, largest, in, out); });
   Invitation invitation;
   if (!partner.read_value(invitation))
-    return Error{nessie::Code::kUnsupported, fmt::format("no endpoint over '{}'; `nessie info` says why", options.transport)};
+    return Error{nessie::Code::kUnsupported,
+                 fmt::format("no endpoint over '{}'; `nessie info` says why", options.transport)};
   Pin pin(0);
   Visitor visitor;
   auto endpoint = nnti::Endpoint::open(endpoint_options(options, false), visitor);
@@ -152,14 +156,16 @@ Status measure_nessie(const Options &options, const std::vector<std::uint64_t> &
   auto owner = (*endpoint)->connect(invitation.url, Deadline::in(std::chrono::seconds(30)));
   if (!owner) return owner.error();
   Descriptions remote;
-  if (!partner.read_value(remote)) return Error{nessie::Code::kPeerLost, "the process that owns the memory ended early"};
+  if (!partner.read_value(remote))
+    return Error{nessie::Code::kPeerLost, "the process that owns the memory ended early"};
   std::vector<std::byte> local(largest, std::byte{2});
   for (auto size : sizes)
     for (bool mapped : {true, false}) {
-      auto status = measure_buffer(**endpoint, *owner, mapped ? remote.mapped : remote.application, std::span(local).first(size),
-                                   [&](const char *what, double us) {
+      auto status = measure_buffer(**endpoint, *owner, mapped ? remote.mapped : remote.application,
+                                   std::span(local).first(size), [&](const char *what, double us) {
                                      auto mode = fmt::format("{}-{}", what, mapped ? "mapped" : "application");
-                                     report.add(series("nessie", options.transport, mode, size), repetition, megabytes_per_s(size, us));
+                                     report.add(series("nessie", options.transport, mode, size), repetition,
+                                                megabytes_per_s(size, us));
                                    });
       if (!status.ok()) return status;
     }
@@ -167,9 +173,10 @@ Status measure_nessie(const Options &options, const std::vector<std::uint64_t> &
   return {};
 }
 
-void add(Report &report, int repetition, const TimesBySize &times, const std::string &system, const std::string &transport,
-         const std::string &mode) {
-  for (auto [size, us] : times) report.add(series(system, transport, mode, size), repetition, megabytes_per_s(size, us));
+void add(Report &report, int repetition, const TimesBySize &times, const std::string &system,
+         const std::string &transport, const std::string &mode) {
+  for (auto [size, us] : times)
+    report.add(series(system, transport, mode, size), repetition, megabytes_per_s(size, us));
 }
 
 Status measure_baselines(const std::vector<std::uint64_t> &sizes, int repetition, Report &report) {
@@ -190,7 +197,8 @@ void add_ratios(const Options &options, const std::vector<std::uint64_t> &sizes,
     for (std::string what : {"get", "put"}) {
       auto ours = [&](const char *kind) { return series("nessie", options.transport, what + kind, size); };
       report.add_ratio(ours("-mapped"), series("memcpy", "memory", what, size));
-      report.add_ratio(ours("-application"), series(what == "get" ? "process_vm_readv" : "process_vm_writev", "kernel", what, size));
+      report.add_ratio(ours("-application"),
+                       series(what == "get" ? "process_vm_readv" : "process_vm_writev", "kernel", what, size));
       report.add_ratio(ours("-mapped"), series("openmpi", "shm", "send", size));
       report.add_ratio(ours("-application"), series("openmpi", "shm", "send", size));
     }

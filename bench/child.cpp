@@ -53,8 +53,8 @@ int end_child(pid_t pid) {
   return status;
 }
 
-[[noreturn]] void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment, int out,
-                               int err) {
+[[noreturn]] void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment,
+                               int out, int err) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   for (const auto &setting : environment) putenv(const_cast<char *>(setting.c_str()));

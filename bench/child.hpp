@@ -16,7 +16,7 @@
 namespace bench {
 
 struct ProgramResult {
-  std::string output;   ///< what it wrote to stdout
+  std::string output;  ///< what it wrote to stdout
   double wall_s = 0;
 };
 
@@ -26,7 +26,8 @@ nessie::Result<ProgramResult> run_program(const std::vector<std::string> &comman
                                           const std::vector<std::string> &environment = {});
 
 /// The command that starts `processes` processes of a program under Open MPI, with options for mpiexec.
-std::vector<std::string> mpiexec(int processes, std::vector<std::string> program, std::vector<std::string> options = {});
+std::vector<std::string> mpiexec(int processes, std::vector<std::string> program,
+                                 std::vector<std::string> options = {});
 
 /// A program of Nessie's, by its name: in our own folder, or, when installed, in bin.
 std::string sibling(const std::string &name);
@@ -46,9 +47,13 @@ class Partner {
   bool read(std::span<std::byte> bytes);
   bool write(std::span<const std::byte> bytes);
   template <class T>
-  bool read_value(T &value) { return read(std::as_writable_bytes(std::span(&value, 1))); }
+  bool read_value(T &value) {
+    return read(std::as_writable_bytes(std::span(&value, 1)));
+  }
   template <class T>
-  bool write_value(const T &value) { return write(std::as_bytes(std::span(&value, 1))); }
+  bool write_value(const T &value) {
+    return write(std::as_bytes(std::span(&value, 1)));
+  }
 
  private:
   pid_t pid_ = -1;

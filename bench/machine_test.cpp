@@ -14,7 +14,9 @@ TEST(UnfitRepetitions, AreNoneWhereALongTimeIsTheException) {
   EXPECT_TRUE(unfit_repetitions({0.12, 0.12, 0.9, 0.12, 0.12, 0.12, 0.13, 0.12}).empty());
 }
 
-TEST(UnfitRepetitions, AreNoneIfTooFewWouldBeLeft) { EXPECT_TRUE(unfit_repetitions({0.12, 0.04, 0.12, 0.04, 0.12}).empty()); }
+TEST(UnfitRepetitions, AreNoneIfTooFewWouldBeLeft) {
+  EXPECT_TRUE(unfit_repetitions({0.12, 0.04, 0.12, 0.04, 0.12}).empty());
+}
 
 TEST(Pin, GivesTheOtherCoresBack) {
   cpu_set_t before, after;

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
-#include <unistd.h>
 
 namespace {
 
@@ -22,11 +22,14 @@ struct Entry {
 };
 
 constexpr Entry kWorkloads[] = {
-    {"rpc-latency", bench::rpc_latency, "round trip of a request: no-op, and 64 B to 4 KiB echoed; beside Open MPI's ping-pong",
+    {"rpc-latency", bench::rpc_latency,
+     "round trip of a request: no-op, and 64 B to 4 KiB echoed; beside Open MPI's ping-pong",
      "composable services (ANL/LANL 2016), figure 5: access latency"},
-    {"bulk-bandwidth", bench::bulk_bandwidth, "get and put of 4 KiB to 64 MiB; beside memcpy, process_vm_readv and Open MPI",
+    {"bulk-bandwidth", bench::bulk_bandwidth,
+     "get and put of 4 KiB to 64 MiB; beside memcpy, process_vm_readv and Open MPI",
      "Nessie (CUG 2012), figures 7 to 10: transfers by RDMA, read and write, beside MPI"},
-    {"staging-s3d", bench::staging_s3d, "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
+    {"staging-s3d", bench::staging_s3d,
+     "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
      "PnetCDF staging (PDSW 2011): the figure of the S3D I/O kernel, native, direct and caching"},
 };
 
@@ -40,7 +43,8 @@ constexpr const char *kUsage =
 
 void list() {
   fmt::print("{}", kUsage);
-  for (const auto &entry : kWorkloads) fmt::print("{:<16}{}\n{:<16}after {}\n\n", entry.name, entry.what, "", entry.reproduces);
+  for (const auto &entry : kWorkloads)
+    fmt::print("{:<16}{}\n{:<16}after {}\n\n", entry.name, entry.what, "", entry.reproduces);
 }
 
 const Entry *find(std::string_view name) {
@@ -54,12 +58,18 @@ std::optional<std::string> parse(int argc, char **argv, Options &options) {
   for (int i = 2; i < argc; ++i) {
     std::string_view word = argv[i];
     const char *value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (word == "--json") options.json = true;
-    else if (word == "--quick") options.quick = true;
-    else if (word == "--once") options.once = true;
-    else if (word == "--transport" && value) options.transport = argv[++i];
-    else if (word == "--processes" && value && std::atoi(value) > 0) options.processes = std::atoi(argv[++i]);
-    else return fmt::format("cannot use '{}'; `nessie bench` alone lists the options", word);
+    if (word == "--json")
+      options.json = true;
+    else if (word == "--quick")
+      options.quick = true;
+    else if (word == "--once")
+      options.once = true;
+    else if (word == "--transport" && value)
+      options.transport = argv[++i];
+    else if (word == "--processes" && value && std::atoi(value) > 0)
+      options.processes = std::atoi(argv[++i]);
+    else
+      return fmt::format("cannot use '{}'; `nessie bench` alone lists the options", word);
   }
   return std::nullopt;
 }
@@ -73,7 +83,8 @@ void allow_mpi_as_root() {
 
 int run(const Entry &entry, const Options &options) {
   bench::Report report{std::string(entry.name)};
-  fmt::print(options.json ? stderr : stdout, "{}: {}, transport {}\n", entry.name, bench::describe_machine(), options.transport);
+  fmt::print(options.json ? stderr : stdout, "{}: {}, transport {}\n", entry.name, bench::describe_machine(),
+             options.transport);
   if (auto status = entry.workload(options, report); !status.ok()) {
     fmt::print(stderr, "nessie bench: {}: {}\n", entry.name, status.error().message);
     return 1;

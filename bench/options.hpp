@@ -13,10 +13,10 @@ namespace bench {
 
 struct Options {
   bool json = false;
-  bool quick = false;            ///< under a minute
-  bool once = false;             ///< as small as it gets: only to see that it works
+  bool quick = false;  ///< under a minute
+  bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
-  int processes = 0;             ///< of staging-s3d; 0: its list
+  int processes = 0;  ///< of staging-s3d; 0: its list
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
 };
 

@@ -99,8 +99,8 @@ std::string Report::json() const {
 }
 
 std::string Report::table() const {
-  auto text = fmt::format("{:<18} {:<16} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", "system", "mode", "size",
-                          "clients", "metric", "median", "mad", "min", "max", "n");
+  auto text = fmt::format("{:<18} {:<16} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", "system", "mode",
+                          "size", "clients", "metric", "median", "mad", "min", "max", "n");
   for (const auto &s : order_) {
     auto summary = summarise(values_of(samples_.at(s)));
     text += fmt::format("{:<18} {:<16} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", s.system, s.mode,
@@ -108,10 +108,11 @@ std::string Report::table() const {
                         figure(summary.min), figure(summary.max), summary.n);
   }
   if (!ratios_.empty())
-    text += fmt::format("\n{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10}\n", "ratio", "mode", "size", "clients", "metric", "median");
+    text += fmt::format("\n{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10}\n", "ratio", "mode", "size", "clients", "metric",
+                        "median");
   for (const auto &r : ratios_)
-    text += fmt::format("{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10.3f}\n", r.ours.system + "/" + r.baseline.system, r.ours.mode,
-                        size_text(r.ours.size_bytes), r.ours.clients, r.ours.metric, median_ratio(r));
+    text += fmt::format("{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10.3f}\n", r.ours.system + "/" + r.baseline.system,
+                        r.ours.mode, size_text(r.ours.size_bytes), r.ours.clients, r.ours.metric, median_ratio(r));
   for (const auto &note : notes_) text += "\n" + note;
   return text + (notes_.empty() ? "" : "\n");
 }

@@ -24,10 +24,11 @@ TEST(Report, PrintsASeriesAsOneJsonObjectALine) {
   Report report("rpc-latency");
   report.add(kOurs, 0, 1.5);
   report.add(kOurs, 1, 2.5);
-  EXPECT_EQ(report.json(),
-            R"({"bench": "rpc-latency", "system": "nessie", "transport": "shm", "mode": "polling", "size_bytes": 64, )"
-            R"("clients": 1, "metric": "round_trip_us", "unit": "us", "median": 2, "mad": 0.5, "min": 1.5, "max": 2.5, "n": 2})"
-            "\n");
+  EXPECT_EQ(
+      report.json(),
+      R"({"bench": "rpc-latency", "system": "nessie", "transport": "shm", "mode": "polling", "size_bytes": 64, )"
+      R"("clients": 1, "metric": "round_trip_us", "unit": "us", "median": 2, "mad": 0.5, "min": 1.5, "max": 2.5, "n": 2})"
+      "\n");
 }
 
 TEST(Report, PrintsRatiosAfterAllSeries) {

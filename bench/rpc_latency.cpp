@@ -26,7 +26,7 @@ enum Op : nssi::OpCode { kOpNothing = 1, kOpEcho = 2 };
 
 struct Waiting {
   const char *mode;
-  const char *spin_us;       ///< nnti.spin_us: how long a wait polls before it sleeps
+  const char *spin_us;  ///< nnti.spin_us: how long a wait polls before it sleeps
   int calls_per_batch;
 };
 constexpr Waiting kPolling{"polling", "1000000", 1000};
@@ -49,9 +49,8 @@ Status add_operations(nssi::Runtime &runtime) {
   auto status = runtime.add_operation(kOpNothing, "nothing", nssi::HandlerKind::kShort,
                                       [](nssi::Request &request) { static_cast<void>(request.reply().ok()); });
   if (!status.ok()) return status;
-  return runtime.add_operation(kOpEcho, "echo", nssi::HandlerKind::kShort, [](nssi::Request &request) {
-    static_cast<void>(request.reply(request.args()).ok());
-  });
+  return runtime.add_operation(kOpEcho, "echo", nssi::HandlerKind::kShort,
+                               [](nssi::Request &request) { static_cast<void>(request.reply(request.args()).ok()); });
 }
 
 /// The service's process: tells its URL, serves until the pipe from the parent is closed.
@@ -91,7 +90,8 @@ Result<TimesBySize> nessie_round_trips(const Options &options, const Waiting &wa
   Partner partner([&](int in, int out) { return serve(options, waiting, in, out); });
   std::string url(1024, '\0');
   if (!partner.read(std::as_writable_bytes(std::span(url))))
-    return nessie::Error{nessie::Code::kUnsupported, fmt::format("no service over '{}'; `nessie info` says why", options.transport)};
+    return nessie::Error{nessie::Code::kUnsupported,
+                         fmt::format("no service over '{}'; `nessie info` says why", options.transport)};
   url.resize(url.find('\0'));
   Pin pin(0);
   auto runtime = nssi::Runtime::open(runtime_options(options, waiting, false));
@@ -125,8 +125,10 @@ Status measure_once(const Options &options, int repetition, Report &report) {
 
 void note_conditions(const CoreWatch &watch, std::size_t dropped, Report &report) {
   if (usable_cores().size() < 2) return report.note("Only one core: every message waits for a change of process.");
-  report.note(fmt::format("A cache line takes {:.2f} us from core to core; {} repetitions were left out, because the two "
-                          "cores shared a physical one.", watch.typical_us(), dropped));
+  report.note(
+      fmt::format("A cache line takes {:.2f} us from core to core; {} repetitions were left out, because the two "
+                  "cores shared a physical one.",
+                  watch.typical_us(), dropped));
 }
 
 }  // namespace
@@ -146,8 +148,10 @@ Status rpc_latency(const Options &options, Report &report) {
   for (int repetition : unfit) report.drop(repetition);
   note_conditions(watch, unfit.size(), report);
   for (auto size : kSizes) {
-    report.add_ratio(series("nessie", options.transport, kPolling, size), series("openmpi", "shm", kPolling, baseline_size(size)));
-    report.add_ratio(series("nessie", options.transport, kBlocking, size), series("socket", "unix", kBlocking, baseline_size(size)));
+    report.add_ratio(series("nessie", options.transport, kPolling, size),
+                     series("openmpi", "shm", kPolling, baseline_size(size)));
+    report.add_ratio(series("nessie", options.transport, kBlocking, size),
+                     series("socket", "unix", kBlocking, baseline_size(size)));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// staging-s3d: what a simulation's checkpoints cost it, natively and staged. The program is examples/clients/checkpoint.c,
-// which knows nothing of Nessie. Native PnetCDF runs on both of Open MPI's MPI-IO implementations; the faster one counts.
+// staging-s3d: what a simulation's checkpoints cost it, natively and staged. The program is
+// examples/clients/checkpoint.c, which knows nothing of Nessie. Native PnetCDF runs on both of Open MPI's MPI-IO
+// implementations; the faster one counts.
 #include "child.hpp"
 #include "options.hpp"
 
@@ -59,8 +60,15 @@ class Scratch {
 };
 
 std::vector<std::string> kernel_command(const Kernel &kernel, const Scratch &scratch) {
-  return {sibling("nessie-bench-s3d"), "--n",          kernel.n,         "--steps",  kernel.steps,
-          "--compute-ms",              kernel.compute_ms, "--prefix", (scratch.path() / "s3d").string()};
+  return {sibling("nessie-bench-s3d"),
+          "--n",
+          kernel.n,
+          "--steps",
+          kernel.steps,
+          "--compute-ms",
+          kernel.compute_ms,
+          "--prefix",
+          (scratch.path() / "s3d").string()};
 }
 
 /// The figures of the program's last line: "result bytes=… io_s=… run_s=…".
@@ -125,14 +133,16 @@ struct Measured {
   std::map<std::string, std::vector<Timing>> native, staged;
 };
 
-Result<Measured> measure(int processes, int repetitions, const Kernel &kernel, const Scratch &scratch, Progress &progress) {
+Result<Measured> measure(int processes, int repetitions, const Kernel &kernel, const Scratch &scratch,
+                         Progress &progress) {
   Measured measured;
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     for (auto native : {true, false})
       for (const std::string name : native ? kMpiIo : kModes) {
         progress.step(fmt::format("{} processes, {}", processes, name));
         scratch.clear();
-        auto timing = native ? run_native(processes, name, kernel, scratch) : run_staged(processes, name, kernel, scratch);
+        auto timing =
+            native ? run_native(processes, name, kernel, scratch) : run_staged(processes, name, kernel, scratch);
         if (!timing) return timing.error();
         (native ? measured.native : measured.staged)[name].push_back(*timing);
       }
@@ -148,7 +158,8 @@ double median_perceived(const std::vector<Timing> &timings) {
 
 /// Native PnetCDF at its best, and ours beside it.
 void tell(const Measured &measured, int processes, Report &report) {
-  double ompio = median_perceived(measured.native.at(kMpiIo[0])), romio = median_perceived(measured.native.at(kMpiIo[1]));
+  double ompio = median_perceived(measured.native.at(kMpiIo[0])),
+         romio = median_perceived(measured.native.at(kMpiIo[1]));
   std::string best = kMpiIo[romio < ompio ? 1 : 0];
   Case native{"pnetcdf", "file", best, processes};
   auto add_all = [&](const Case &c, const std::vector<Timing> &timings) {
@@ -159,10 +170,12 @@ void tell(const Measured &measured, int processes, Report &report) {
   for (const auto &mode : kModes) {
     Case ours{"nessie", "shm", mode, processes};
     add_all(ours, measured.staged.at(mode));
-    for (const char *metric : {"perceived_s", "durable_s"}) report.add_ratio(ours.series(metric, "s", bytes), native.series(metric, "s", bytes));
+    for (const char *metric : {"perceived_s", "durable_s"})
+      report.add_ratio(ours.series(metric, "s", bytes), native.series(metric, "s", bytes));
   }
-  report.note(fmt::format("{} processes: native PnetCDF is faster on {} (perceived: ompio {:.3f} s, romio321 {:.3f} s).",
-                          processes, best, ompio, romio));
+  report.note(
+      fmt::format("{} processes: native PnetCDF is faster on {} (perceived: ompio {:.3f} s, romio321 {:.3f} s).",
+                  processes, best, ompio, romio));
 }
 
 }  // namespace

@@ -73,16 +73,31 @@ static Options read_options(int argc, char **argv) {
   Options o = {.n = 32, .steps = 4, .format = 5, .prefix = "s3d"};
   for (int i = 1; i < argc; i++) {
     const char *key = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-    if (!strcmp(key, "--records")) { o.records = 1; continue; }
-    if (!strcmp(key, "--nonblocking")) { o.nonblocking = 1; continue; }
-    if (!strcmp(key, "--verify")) { o.verify = 1; continue; }
-    if (!strcmp(key, "--n")) o.n = number(key, value);
-    else if (!strcmp(key, "--steps")) o.steps = number(key, value);
-    else if (!strcmp(key, "--compute-ms")) o.compute_ms = number(key, value);
-    else if (!strcmp(key, "--format")) o.format = number(key, value);
-    else if (!strcmp(key, "--prefix") && value) o.prefix = value;
-    else if (!strcmp(key, "--grid") && value && sscanf(value, "%d,%d,%d", &o.grid[2], &o.grid[1], &o.grid[0]) == 3) {}
-    else die("cannot use this option, see the head of the source: ", key);
+    if (!strcmp(key, "--records")) {
+      o.records = 1;
+      continue;
+    }
+    if (!strcmp(key, "--nonblocking")) {
+      o.nonblocking = 1;
+      continue;
+    }
+    if (!strcmp(key, "--verify")) {
+      o.verify = 1;
+      continue;
+    }
+    if (!strcmp(key, "--n"))
+      o.n = number(key, value);
+    else if (!strcmp(key, "--steps"))
+      o.steps = number(key, value);
+    else if (!strcmp(key, "--compute-ms"))
+      o.compute_ms = number(key, value);
+    else if (!strcmp(key, "--format"))
+      o.format = number(key, value);
+    else if (!strcmp(key, "--prefix") && value)
+      o.prefix = value;
+    else if (!strcmp(key, "--grid") && value && sscanf(value, "%d,%d,%d", &o.grid[2], &o.grid[1], &o.grid[0]) == 3) {
+    } else
+      die("cannot use this option, see the head of the source: ", key);
     i++;
   }
   if (o.n < 1 || o.steps < 1) die("--n and --steps must be positive", "");
@@ -126,8 +141,10 @@ static void for_each_cell(const Domain *d, int step, int field, double *values, 
     for (MPI_Offset y = d->first[1]; y < d->first[1] + d->local[1]; y++)
       for (MPI_Offset x = d->first[2]; x < d->first[2] + d->local[2]; x++, i++) {
         double value = value_at(d, field, step, z, y, x);
-        if (differing) *differing += values[i] != value;
-        else values[i] = value;
+        if (differing)
+          *differing += values[i] != value;
+        else
+          values[i] = value;
       }
 }
 
@@ -140,8 +157,10 @@ static void compute(const Domain *d, int step, int compute_ms) {
 }
 
 static void file_name(const Options *o, int step, char *name, size_t size) {
-  if (o->records) snprintf(name, size, "%s.nc", o->prefix);
-  else snprintf(name, size, "%s.%04d.nc", o->prefix, step);
+  if (o->records)
+    snprintf(name, size, "%s.nc", o->prefix);
+  else
+    snprintf(name, size, "%s.%04d.nc", o->prefix, step);
 }
 
 static File create_file(const Options *o, const Domain *d, int step) {
@@ -156,7 +175,8 @@ static File create_file(const Options *o, const Domain *d, int step) {
   for (int axis = 0; axis < 3; axis++) check(ncmpi_def_dim(file.ncid, axis_names[axis], d->cells[axis], &axes[axis]));
   if (o->records) check(ncmpi_def_var(file.ncid, "time", NC_INT, 1, dims, &file.time));
   for (int f = 0; f < kFields; f++)
-    check(ncmpi_def_var(file.ncid, kFieldNames[f], NC_DOUBLE, o->records ? 4 : 3, o->records ? dims : axes, &file.variable[f]));
+    check(ncmpi_def_var(file.ncid, kFieldNames[f], NC_DOUBLE, o->records ? 4 : 3, o->records ? dims : axes,
+                        &file.variable[f]));
   if (!o->records) check(ncmpi_put_att_int(file.ncid, NC_GLOBAL, "step", NC_INT, 1, &step));
   check(ncmpi_enddef(file.ncid));
   return file;
@@ -170,7 +190,8 @@ static void write_fields(const Options *o, const Domain *d, const File *file, in
   if (o->records) check(ncmpi_put_var1_int_all(file->ncid, file->time, start, &step));
   for (int f = 0; f < kFields; f++) {
     if (o->nonblocking)
-      check(ncmpi_iput_vara_double(file->ncid, file->variable[f], start + skip, count + skip, d->field[f], &requests[f]));
+      check(
+          ncmpi_iput_vara_double(file->ncid, file->variable[f], start + skip, count + skip, d->field[f], &requests[f]));
     else
       check(ncmpi_put_vara_double_all(file->ncid, file->variable[f], start + skip, count + skip, d->field[f]));
   }
@@ -225,9 +246,9 @@ int main(int argc, char **argv) {
   File file = {0};
   double bytes = 8.0 * kFields * (double)(d.cells[0] * d.cells[1] * d.cells[2]), io_s = 0;
   if (d.rank == 0)
-    printf("%lld x %lld x %lld cells on %d processes (%d x %d x %d), %d checkpoints of %.1f MiB\n", (long long)d.cells[2],
-           (long long)d.cells[1], (long long)d.cells[0], d.processes, d.shape[2], d.shape[1], d.shape[0], o.steps,
-           bytes / (1 << 20));
+    printf("%lld x %lld x %lld cells on %d processes (%d x %d x %d), %d checkpoints of %.1f MiB\n",
+           (long long)d.cells[2], (long long)d.cells[1], (long long)d.cells[0], d.processes, d.shape[2], d.shape[1],
+           d.shape[0], o.steps, bytes / (1 << 20));
   MPI_Barrier(d.comm);
   double began = MPI_Wtime();
   for (int step = 1; step <= o.steps; step++) {
