@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# `cmake --install`: programs, libraries, headers, the CMake package Nessie (Nessie::nnti, Nessie::nssi, …) and the
+# `cmake --install`: programs (those of bench install themselves), libraries, headers, the CMake package Nessie (Nessie::nnti, Nessie::nssi, …) and the
 # pkg-config files nessie-nnti, nessie-nssi and nessie-pnetcdf.
 
 include(CMakePackageConfigHelpers)
@@ -27,9 +27,6 @@ foreach(program nessie nessied)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-if(TARGET nessie-bench)
-  install(TARGETS nessie-bench RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/nessie)
-endif()
 if(TARGET nessie_pnetcdf)
   install(TARGETS nessie_pnetcdf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
