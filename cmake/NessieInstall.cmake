@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# `cmake --install`: programs (those of bench install themselves), libraries, headers, the CMake package Nessie (Nessie::nnti, Nessie::nssi, …) and the
-# pkg-config files nessie-nnti, nessie-nssi and nessie-pnetcdf.
+# `cmake --install`: programs (those of bench install themselves), libraries, headers, the CMake package Nessie
+# (Nessie::nnti, Nessie::nssi, …) and the pkg-config files nessie-nnti, nessie-nssi and nessie-pnetcdf.
 
 include(CMakePackageConfigHelpers)
 
