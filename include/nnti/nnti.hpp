@@ -169,8 +169,9 @@ class Endpoint {
   /// Makes the current or the next wait() return at once. Any thread.
   void wake();
 
+  struct Impl;   ///< private to the implementation
+
  private:
-  struct Impl;
   explicit Endpoint(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -13,6 +13,7 @@
 #include <base/credential.hpp>
 #include <nessie/result.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,9 +43,13 @@ enum class PageType : std::uint16_t { kHello = 1, kChallenge = 2, kProof = 3, kW
 /// One unit of the conversation.
 struct Page {
   PageType type = PageType::kHello;
+  std::size_t descriptor_count = 0;   ///< as the header says
   std::vector<std::byte> body;
-  std::vector<Fd> descriptors;
+  std::vector<Fd> descriptors;        ///< filled in by PageSocket
 };
+
+/// Appends the page's bytes to `out`.
+void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body, std::vector<std::byte> &out);
 
 /// Cuts a byte stream into pages. Its input is untrusted.
 class PageDecoder {
@@ -77,14 +82,16 @@ class PageSocket {
     std::size_t sent = 0;
     std::vector<Fd> descriptors;
   };
-  Status read_some();
-  Status write_some(Unsent &unsent);
+  /// Reads once. False: nothing there. kPeerLost: the end.
+  Result<bool> read_some();
+  /// Writes once. False: the socket takes no more for now.
+  Result<bool> write_some(Unsent &unsent);
+  Status take_descriptors(Page &page);
 
   Fd socket_;
   PageDecoder decoder_;
   std::deque<Unsent> unsent_;
   std::vector<Fd> descriptors_;   ///< received, not yet part of a page
-  bool lost_ = false;
 };
 
 /// What a transport tells its peer at the beginning.
@@ -127,18 +134,17 @@ class Listener {
  public:
   /// Decides about a peer that has proved the credential: what to answer, or why not. `socket` is the peer's.
   using Answer = std::function<Result<Hello>(int socket, Hello &theirs)>;
-  /// Takes over a finished connection; called right after its Answer.
+  /// Takes over a finished connection; called right after its Answer. Neither may call back into the listener.
   using Accept = std::function<void(Established established)>;
   struct Limits {
-    std::size_t half_open = 256;                               ///< the oldest beyond are dropped
+    std::size_t half_open = 256;   ///< the oldest beyond are dropped
     std::chrono::milliseconds handshake{10'000};
   };
 
   /// `listening` is a bound, listening, non-blocking stream socket.
   Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept,
            Limits limits);
-  Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept)
-      : Listener(std::move(listening), transport, credential, std::move(answer), std::move(accept), Limits()) {}
+  ~Listener();
   /// An epoll descriptor: readable when progress() has something to do.
   int wait_fd() const { return epoll_.get(); }
   /// Accepts, goes on with handshakes, drops the late ones. Returns the number of connections finished.
@@ -157,7 +163,12 @@ class Listener {
   Step on_proof(HalfOpen &peer, Page page);
   void watch(HalfOpen &peer);
 
+  void expire();
+  void pause();
+  void resume();
+
   Fd listening_, epoll_;
+  std::optional<Deadline> paused_until_;   ///< no descriptors left: accepts nothing until then
   std::string transport_;
   const Credential &credential_;
   Answer answer_;

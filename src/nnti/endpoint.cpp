@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The endpoint owns the transports, routes to them by PeerId, and keeps what waits for credits.
+#include "nnti/endpoint_impl.hpp"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace nnti {
+namespace {
+
+constexpr std::int64_t kDefaultSendQueue = 4096;
+constexpr std::int64_t kDefaultSpinMicroseconds = 50;
+
+Error no_peer(PeerId peer) { return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer}; }
+
+std::string names_of_transports() {
+  std::vector<std::string_view> names;
+  for (const auto &kind : transport_list()) names.push_back(kind.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool can_hold(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
+  return offset <= remote.size_bytes && size_bytes <= remote.size_bytes - offset;
+}
+
+Error outside(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
+  return {Code::kOutOfRange, fmt::format("bytes {} to {} lie outside the registered buffer of {} bytes", offset, offset + size_bytes, remote.size_bytes)};
+}
+
+}  // namespace
+
+// --- inside -----------------------------------------------------------------------------------------------------------
+
+Endpoint::Impl::Impl(EndpointOptions endpoint_options, EventSink &event_sink) : options(std::move(endpoint_options)), sink(event_sink) {}
+
+Endpoint::Impl::~Impl() {
+  for (auto *buffer : buffers) {
+    buffer->registrations.clear();
+    buffer->endpoint = nullptr;
+  }
+  for (auto &peer : peers)
+    if (auto dropped = std::move(peer)) dropped->connection->close();
+  transports.clear();
+}
+
+Status Endpoint::Impl::open_transports() {
+  auto queue = options.config.get_int("nnti.send_queue", kDefaultSendQueue);
+  if (!queue.ok()) return queue.error();
+  auto spin_us = options.config.get_int("nnti.spin_us", kDefaultSpinMicroseconds);
+  if (!spin_us.ok()) return spin_us.error();
+  queue_limit = static_cast<std::size_t>(std::max<std::int64_t>(*queue, 1));
+  waiter.configure(std::chrono::microseconds(std::clamp<std::int64_t>(*spin_us, 0, 1'000'000)));
+  auto kinds = transport_list();
+  for (const auto &name : options.transports) {
+    auto kind = std::ranges::find(kinds, name, &TransportKind::name);
+    if (kind == kinds.end()) return Error{Code::kUnsupported, fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
+    if (auto status = open_transport(*kind, true); !status.ok()) return status;
+  }
+  for (const auto &kind : kinds)
+    if (options.transports.empty())
+      if (auto status = open_transport(kind, false); !status.ok()) return status;
+  if (transports.empty()) return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
+  return {};
+}
+
+Status Endpoint::Impl::open_transport(const TransportKind &kind, bool required) {
+  auto transport = kind.open({options.credential, options.config, *this, options.listen});
+  if (!transport.ok()) {
+    if (required || transport.code() == Code::kInvalidArgument) return transport.error();
+    return {};
+  }
+  if (auto address = (*transport)->url(); !address.empty()) url += url.empty() ? address : ';' + address;
+  transports.push_back(std::move(*transport));
+  return {};
+}
+
+PeerId Endpoint::Impl::add_peer(Connection &connection) {
+  peers.push_back(std::make_unique<Peer>());
+  peers.back()->connection = &connection;
+  connection.peer = PeerId{peers.size()};
+  return connection.peer;
+}
+
+Endpoint::Impl::Peer *Endpoint::Impl::find(PeerId peer) const {
+  auto index = peer.value - 1;   // 0 wraps to far beyond
+  return index < peers.size() ? peers[index].get() : nullptr;
+}
+
+Connection *Endpoint::Impl::remove(PeerId peer) {
+  auto *known = find(peer);
+  if (known == nullptr) return nullptr;
+  auto *connection = known->connection;
+  peers[peer.value - 1].reset();
+  std::erase(waiting_for_credits, peer);
+  return connection;
+}
+
+Status Endpoint::Impl::enqueue(PeerId id, Peer &peer, std::span<const std::byte> message) {
+  if (peer.queue.size() >= queue_limit)
+    return Error{Code::kBusy, fmt::format("{} messages wait for a peer that does not take them; send later, or raise nnti.send_queue", peer.queue.size())};
+  if (peer.queue.empty()) waiting_for_credits.push_back(id);
+  peer.queue.emplace_back(message.begin(), message.end());
+  return {};
+}
+
+std::size_t Endpoint::Impl::flush_queues() {
+  std::size_t sent = 0;
+  for (std::size_t i = 0; i < waiting_for_credits.size();) {
+    if (flush_queue(waiting_for_credits[i])) {
+      waiting_for_credits.erase(waiting_for_credits.begin() + static_cast<std::ptrdiff_t>(i));
+      ++sent;
+    } else {
+      ++i;
+    }
+  }
+  return sent;
+}
+
+/// True if nothing is left to send.
+bool Endpoint::Impl::flush_queue(PeerId id) {
+  auto *peer = find(id);
+  if (peer == nullptr) return true;
+  while (!peer->queue.empty() && peer->connection->try_send(peer->queue.front())) peer->queue.pop_front();
+  return peer->queue.empty();
+}
+
+std::size_t Endpoint::Impl::progress() {
+  std::size_t events = 0;
+  for (const auto &transport : transports) events += transport->progress();
+  if (!waiting_for_credits.empty()) events += flush_queues();
+  return events;
+}
+
+void Endpoint::Impl::accepted(Connection &connection) { sink.on_peer_connected(add_peer(connection)); }
+
+void Endpoint::Impl::message(Connection &connection, std::span<const std::byte> message) { sink.on_message(connection.peer, message); }
+
+void Endpoint::Impl::lost(Connection &connection, const Error &error) {
+  auto peer = connection.peer;
+  if (remove(peer) != nullptr) sink.on_peer_lost(peer, error);
+}
+
+Result<PeerId> Endpoint::Impl::finish_connect(Connecting &connecting, Deadline deadline, std::string_view target) {
+  for (;;) {
+    if (auto outcome = connecting.advance()) {
+      if (!outcome->ok()) return outcome->error();
+      return add_peer(***outcome);
+    }
+    if (deadline.passed()) return Error{Code::kTimedOut, fmt::format("{} did not answer in time", target), nessie::Scope::kPeer};
+    if (progress() == 0) waiter.wait(transports, deadline);
+  }
+}
+
+// --- outside ----------------------------------------------------------------------------------------------------------
+
+Endpoint::Endpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Endpoint::~Endpoint() = default;
+
+Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventSink &sink) {
+  auto impl = std::make_unique<Impl>(std::move(options), sink);
+  if (auto status = impl->open_transports(); !status.ok()) return status.error();
+  return std::unique_ptr<Endpoint>(new Endpoint(std::move(impl)));
+}
+
+std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config) {
+  std::vector<TransportInfo> infos;
+  for (const auto &kind : transport_list()) infos.push_back(kind.survey(config));
+  return infos;
+}
+
+const std::string &Endpoint::url() const { return impl_->url; }
+
+Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
+  auto targets = nessie::Url::parse_list(url);
+  if (!targets.ok()) return targets.error();
+  std::vector<std::string> reasons;
+  for (const auto &transport : impl_->transports) {
+    for (const auto &target : *targets) {
+      if (target.transport != transport->name()) continue;
+      auto reachable = transport->can_reach(target);
+      if (!reachable.ok()) {
+        reasons.push_back(fmt::format("{}: {}", target.transport, reachable.error().message));
+        continue;
+      }
+      auto connecting = transport->connect(target, deadline);
+      if (!connecting.ok()) return connecting.error();
+      return impl_->finish_connect(**connecting, deadline, target.to_string());
+    }
+  }
+  if (reasons.empty()) reasons.push_back("none of its transports is open here");
+  return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")), nessie::Scope::kPeer};
+}
+
+void Endpoint::disconnect(PeerId peer) {
+  if (auto *connection = impl_->remove(peer)) connection->close();
+}
+
+std::string_view Endpoint::transport_of(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? std::string_view() : known->connection->transport().name();
+}
+
+std::string Endpoint::explain(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? no_peer(peer).message : known->connection->explain();
+}
+
+std::size_t Endpoint::max_message_bytes(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? 0 : known->connection->max_message_bytes();
+}
+
+Result<RegisteredBuffer> Endpoint::register_memory(std::span<std::byte> memory, Rights rights) {
+  auto impl = std::make_unique<RegisteredBuffer::Impl>();
+  impl->region = {memory, rights, -1};
+  impl->position = impl_->buffers.insert(impl_->buffers.end(), impl.get());
+  impl->endpoint = impl_.get();
+  return RegisteredBuffer(std::move(impl));
+}
+
+Result<RegisteredBuffer> Endpoint::allocate(std::size_t size_bytes, Rights rights) {
+  auto memory = make_shared_memory("nessie-buffer", std::max<std::size_t>(size_bytes, 1), Peers::kMayWrite);
+  if (!memory.ok()) return memory.error();
+  auto buffer = register_memory(memory->mapping.bytes().first(size_bytes), rights);
+  buffer->impl_->region.memfd = memory->fd.get();
+  buffer->impl_->allocated = std::move(*memory);
+  return buffer;
+}
+
+Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {
+  auto *known = impl_->find(peer);
+  if (known == nullptr) return no_peer(peer);
+  if (message.size() > known->connection->max_message_bytes())
+    return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}", message.size(), known->connection->max_message_bytes())};
+  if (known->queue.empty() && known->connection->try_send(message)) return {};
+  return impl_->enqueue(peer, *known, message);
+}
+
+void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+  auto *known = impl_->find(peer);
+  if (known == nullptr) return completion.on_complete(no_peer(peer));
+  if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));
+  known->connection->get(remote, offset, local, completion);
+}
+
+void Endpoint::put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+  auto *known = impl_->find(peer);
+  if (known == nullptr) return completion.on_complete(no_peer(peer));
+  if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));
+  known->connection->put(remote, offset, local, completion);
+}
+
+std::size_t Endpoint::progress() { return impl_->progress(); }
+void Endpoint::wait(Deadline deadline) { impl_->waiter.wait(impl_->transports, deadline); }
+void Endpoint::wake() { impl_->waiter.wake(); }
+
+}  // namespace nnti

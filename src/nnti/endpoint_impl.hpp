@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The endpoint's inside, shared by endpoint.cpp, wait.cpp and registered_buffer.cpp.
+#pragma once
+
+#include "nnti/allocation.hpp"
+#include "nnti/transport.hpp"
+#include "nnti/waiter.hpp"
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nnti {
+
+struct RegisteredBuffer::Impl {
+  Endpoint::Impl *endpoint = nullptr;   ///< null once the endpoint is gone
+  MemoryRegion region;
+  SharedMemory allocated;               ///< if Endpoint::allocate() made the memory
+  /// One for each transport over which the buffer was described.
+  std::vector<std::pair<Transport *, std::unique_ptr<TransportMemory>>> registrations;
+  std::list<Impl *>::iterator position;
+
+  ~Impl();
+  Result<TransportMemory *> registration_with(Transport &transport);
+};
+
+struct Endpoint::Impl final : TransportEvents {
+  struct Peer {
+    Connection *connection = nullptr;
+    std::deque<std::vector<std::byte>> queue;   ///< waits for credits
+  };
+
+  Impl(EndpointOptions options, EventSink &event_sink);
+  ~Impl();
+  Status open_transports();
+  Status open_transport(const TransportKind &kind, bool required);
+
+  PeerId add_peer(Connection &connection);
+  Peer *find(PeerId peer) const;
+  /// Forgets the peer; the connection, if it lives, must be closed by the caller.
+  Connection *remove(PeerId peer);
+  Status enqueue(PeerId id, Peer &peer, std::span<const std::byte> message);
+  std::size_t flush_queues();
+  bool flush_queue(PeerId id);
+  Result<PeerId> finish_connect(Connecting &connecting, Deadline deadline, std::string_view url);
+  std::size_t progress();
+
+  void accepted(Connection &connection) override;
+  void message(Connection &connection, std::span<const std::byte> message) override;
+  void lost(Connection &connection, const Error &error) override;
+
+  EndpointOptions options;
+  EventSink &sink;
+  std::size_t queue_limit = 0;
+  std::string url;
+  std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<std::unique_ptr<Peer>> peers;   ///< by PeerId - 1; null once lost
+  std::vector<PeerId> waiting_for_credits;
+  std::list<RegisteredBuffer::Impl *> buffers;
+  Waiter waiter;
+};
+
+}  // namespace nnti

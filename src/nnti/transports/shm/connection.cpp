@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/shm/connection.hpp"
+
+#include "nnti/registration_check.hpp"
+#include "nnti/transports/shm/table.hpp"
+#include "nnti/transports/shm/transport_impl.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace nnti::shm {
+namespace {
+
+constexpr std::size_t kMessagesPerTurn = 64;
+
+/// Names memory that the peer may map; its descriptor goes with it.
+struct Announcement {
+  std::uint64_t key = 0;
+  std::uint32_t slot = 0, zero = 0;
+};
+
+/// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.
+class TransferMark {
+ public:
+  TransferMark(Lane &lane, std::uint32_t slot) : lane_(lane) { lane_.transfer.store(slot + 1ull, std::memory_order_seq_cst); }
+  ~TransferMark() { lane_.transfer.store(0, std::memory_order_release); }
+  TransferMark(const TransferMark &) = delete;
+
+ private:
+  Lane &lane_;
+};
+
+Error garbage(std::string_view what) {
+  return {Code::kBadMessage, fmt::format("the peer wrote {} into the shared memory; the connection is given up", what), nessie::Scope::kPeer};
+}
+
+}  // namespace
+
+ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
+    : transport_(transport), parts_(std::move(parts)), out_(mine()), in_(theirs()),
+      relay_(mine(), theirs(), transport.table(), out_), socket_(std::move(socket)) {}
+
+Transport &ShmConnection::transport() { return transport_; }
+
+std::string ShmConnection::explain() const {
+  std::string text = "shm: the peer is on the same node; memory that Nessie allocated is mapped; ";
+  if (parts_.cma.ok()) return text + "the application's own is reached by cross-memory attach";
+  return text + "the application's own is relayed by its owner, because " + parts_.cma.error().message;
+}
+
+// --- messages ---------------------------------------------------------------------------------------------------------
+
+bool ShmConnection::try_send(std::span<const std::byte> message) {
+  if (!is_open()) return true;
+  switch (out_.write(Kind::kMessage, message)) {
+    case RingWriter::Outcome::kSent: ring_doorbell(); return true;
+    case RingWriter::Outcome::kNoCredit: return false;
+    case RingWriter::Outcome::kBroken: break;
+  }
+  end_ = garbage("an impossible count of free slots");
+  return true;
+}
+
+void ShmConnection::ring_doorbell() {
+  auto epoch = table().sleep_epoch.load(std::memory_order_seq_cst);
+  if ((epoch & 1) == 0 || epoch == rung_epoch_) return;
+  rung_epoch_ = epoch;
+  std::uint64_t one = 1;
+  [[maybe_unused]] auto written = ::write(parts_.doorbell.get(), &one, sizeof one);
+}
+
+std::size_t ShmConnection::progress() {
+  std::size_t events = 0;
+  while (events < kMessagesPerTurn && is_open() && in_.ready() && deliver_one()) ++events;
+  if (is_open() && relay_.busy()) pump_relay();
+  if (end_ && is_open() && !in_.ready()) {
+    lose(std::move(*end_));
+    ++events;
+  }
+  return events;
+}
+
+/// The message is copied first: the peer cannot change it any more, and a nested progress() may go on with the ring.
+bool ShmConnection::deliver_one() {
+  std::array<std::byte, kMaxMessageBytes> buffer;
+  auto message = in_.read(buffer);
+  if (!message) {
+    lose(garbage("what is no message"));
+    return false;
+  }
+  if (in_.give_back()) ring_doorbell();
+  auto bytes = std::span<const std::byte>(buffer).first(message->size_bytes);
+  if (message->kind == Kind::kMessage) {
+    transport_.events().message(*this, bytes);
+  } else if (!relay_.on_message(message->kind, bytes) && is_open()) {
+    lose(garbage("a request that makes no sense"));
+    return false;
+  }
+  return true;
+}
+
+void ShmConnection::pump_relay() {
+  bool broken = false;
+  if (relay_.pump(broken)) ring_doorbell();
+  if (broken) end_ = garbage("an impossible count of free slots");
+}
+
+// --- the end ----------------------------------------------------------------------------------------------------------
+
+void ShmConnection::lose(Error error) {
+  state_ = State::kLost;
+  end_.reset();
+  socket_ = bootstrap::PageSocket(Fd());
+  relay_.abandon({Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
+  transport_.events().lost(*this, error);
+}
+
+void ShmConnection::close() {
+  if (!is_open()) return;
+  state_ = State::kClosed;
+  socket_ = bootstrap::PageSocket(Fd());
+  relay_.abandon({Code::kCancelled, "disconnected"});
+}
+
+void ShmConnection::on_socket() {
+  if (!is_open() || end_) return;
+  (void)socket_.flush().ok();
+  for (;;) {
+    auto page = socket_.receive();
+    if (!page.ok()) {
+      end_ = page.error();
+      transport_.unwatch(socket_.fd());
+      return;
+    }
+    if (!*page) return;
+    Announcement announcement;
+    if ((*page)->type != bootstrap::PageType::kTransport || (*page)->body.size() != sizeof announcement || (*page)->descriptors.size() != 1) {
+      end_ = garbage("a wrong page");
+      transport_.unwatch(socket_.fd());
+      return;
+    }
+    std::memcpy(&announcement, (*page)->body.data(), sizeof announcement);
+    mappings_.add(table(), announcement.slot, announcement.key, (*page)->descriptors[0].get());
+  }
+}
+
+bool ShmConnection::peer_is_gone() const {
+  char byte;
+  auto got = ::recv(socket_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+// --- bulk data --------------------------------------------------------------------------------------------------------
+
+void ShmConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+  start({remote, offset, local.size(), local.data(), nullptr, &completion});
+}
+
+void ShmConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+  static constexpr std::byte kNothing{};
+  start({remote, offset, local.size(), nullptr, local.empty() ? &kNothing : local.data(), &completion});
+}
+
+void ShmConnection::start(const Operation &operation) {
+  auto status = transfer_now(operation);
+  if (status) return operation.completion->on_complete(std::move(*status));
+  relay_.start(operation);
+  pump_relay();
+}
+
+std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
+  if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
+  TransferMark mark(mine(), operation.remote.slot);
+  auto registered = look_up(table(), operation.remote.slot, operation.remote.key);
+  if (!registered) return unknown_key();
+  auto needed = operation.is_put() ? Rights::kRemoteWrite : Rights::kRemoteRead;
+  auto allowed = check_access(registered->size_bytes, registered->rights, operation.offset, operation.size_bytes, needed);
+  if (!allowed.ok() || operation.size_bytes == 0) return allowed;
+  return copy(operation, *registered);
+}
+
+std::optional<Status> ShmConnection::copy(const Operation &operation, const Registered &registered) {
+  if (auto *mapped = registered.is_shared ? find_mapping(operation, registered.size_bytes) : nullptr) {
+    if (operation.is_put()) std::memcpy(mapped + operation.offset, operation.source, operation.size_bytes);
+    else std::memcpy(operation.destination, mapped + operation.offset, operation.size_bytes);
+    return Status();
+  }
+  if (!parts_.cma.ok()) return std::nullopt;
+  auto address = registered.address + operation.offset;
+  auto status = operation.is_put() ? cma_write(parts_.process, address, {operation.source, operation.size_bytes})
+                                   : cma_read(parts_.process, address, {operation.destination, operation.size_bytes});
+  if (status.code() != Code::kUnsupported) return status;
+  parts_.cma = std::move(status);   // forbidden since the probe
+  return std::nullopt;
+}
+
+/// The announcement was sent before anything that could name the buffer to us: if it is not here yet, it waits in the
+/// socket.
+std::byte *ShmConnection::find_mapping(const Operation &operation, std::uint64_t size_bytes) {
+  auto slot = operation.remote.slot;
+  auto key = operation.remote.key;
+  if (auto *mapped = mappings_.find(slot, key, size_bytes)) return mapped;
+  on_socket();
+  return mappings_.find(slot, key, size_bytes);
+}
+
+void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {
+  if (!is_open() || socket_.has_unsent() || !announced_.insert(buffer.key).second) return;
+  Announcement announcement{buffer.key, buffer.slot, 0};
+  socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), std::span(&memfd, 1));
+}
+
+}  // namespace nnti::shm

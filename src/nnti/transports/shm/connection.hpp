@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One peer: its segment with a ring in each direction, its table, its doorbell, and the socket whose end is its death.
+#pragma once
+
+#include "nnti/bootstrap.hpp"
+#include "nnti/transports/shm/bulk.hpp"
+#include "nnti/transports/shm/relay.hpp"
+#include "nnti/transports/shm/ring.hpp"
+#include "nnti/transports/shm/table.hpp"
+
+#include <unordered_set>
+
+namespace nnti::shm {
+
+class ShmTransport;
+
+/// What the bootstrap brought together.
+struct PeerParts {
+  int side = 0;   ///< 0: we connected
+  Mapping segment, table;
+  Fd doorbell;
+  pid_t process = 0;
+  Status cma;     ///< or why bulk data is relayed
+};
+
+class ShmConnection final : public Connection {
+ public:
+  ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts);
+
+  Transport &transport() override;
+  std::string explain() const override;
+  std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
+  bool try_send(std::span<const std::byte> message) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  void close() override;
+
+  /// Delivers messages, moves relayed data, and reports the loss of the peer once all that it sent is delivered.
+  std::size_t progress();
+  bool ready() const { return is_open() && (in_.ready() || out_.has_new_credit() || end_.has_value()); }
+  bool is_open() const { return state_ == State::kOpen; }
+  int socket_fd() const { return socket_.fd(); }
+  /// The socket is readable: memory to map, or the peer's end.
+  void on_socket();
+  void sweep_mappings() { if (!mappings_.empty()) mappings_.sweep(table()); }
+
+  /// Lets the peer map our buffer. Without success the peer reaches it in another way.
+  void announce(const RemoteBuffer &buffer, int memfd);
+  void forget(std::uint64_t key) { announced_.erase(key); }
+  void ring_doorbell();
+  /// True while the peer reads or writes our buffer at `slot`.
+  bool peer_transfers(std::uint32_t slot) const { return theirs().transfer.load(std::memory_order_seq_cst) == slot + 1ull; }
+  bool peer_is_gone() const;
+
+ private:
+  enum class State { kOpen, kLost, kClosed };
+  Segment &segment() const { return *reinterpret_cast<Segment *>(parts_.segment.base()); }
+  Lane &mine() const { return segment().lanes[parts_.side]; }
+  Lane &theirs() const { return segment().lanes[1 - parts_.side]; }
+  const EndpointTable &table() const { return *reinterpret_cast<const EndpointTable *>(parts_.table.base()); }
+  bool deliver_one();
+  void pump_relay();
+  void lose(Error error);
+  void start(const Operation &operation);
+  /// Empty: must be relayed.
+  std::optional<Status> transfer_now(const Operation &operation);
+  std::optional<Status> copy(const Operation &operation, const Registered &registered);
+  std::byte *find_mapping(const Operation &operation, std::uint64_t size_bytes);
+
+  ShmTransport &transport_;
+  PeerParts parts_;
+  RingWriter out_;
+  RingReader in_;
+  Relay relay_;
+  State state_ = State::kOpen;
+  std::uint64_t rung_epoch_ = 0;
+  std::optional<Error> end_;   ///< the peer is gone; what it sent before is still to be delivered
+  bootstrap::PageSocket socket_;
+  PeerMappings mappings_;
+  std::unordered_set<std::uint64_t> announced_;
+};
+
+}  // namespace nnti::shm
