@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nessie-bench-mpi: what MPI itself takes between two processes; the baseline of rpc-latency and bulk-bandwidth.
 // Run by nessie-bench, as `mpiexec -n 2 nessie-bench-mpi round-trip|transfer SIZE…`. Rank 0 prints "SIZE MICROSECONDS"
-// for each size: of a message there and one of the same size back, or of a message there and an empty one back.
+// for each size: of a message there and one of the same size back, or an empty one back.
 #include "timing.hpp"
 
 #include <mpi.h>

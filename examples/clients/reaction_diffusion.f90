@@ -8,7 +8,8 @@
 ! Run:     mpiexec -n 8 ./reaction_diffusion --n 32 --steps 40 --interval 10 --prefix /tmp/flame
 ! Options: --n N         cells per process and direction (32); the box then has N times the process grid
 !          --grid X,Y,Z  cells of the whole box instead: files are then the same bytes on any number of processes
-!          --steps S     time steps (40);  --interval I  steps between checkpoints (10);  --prefix P  "P.0010.nc" (flame)
+!          --steps S     time steps (40);  --interval I  steps between checkpoints (10)
+!          --prefix P    files are "P.0010.nc", ... (flame)
 ! Expected output (the times differ):
 !          64 x 64 x 64 cells on 8 processes (2 x 2 x 2), 4 checkpoints of 20.0 MiB
 !          step   10  hottest  3.21  radical 0.1016  mass error 2.2E-16  checkpoint  0.026 s   801.2 MB/s
@@ -293,7 +294,8 @@ contains
     integer(MPI_OFFSET_KIND) :: start(3), count(3)
     character(len=12) :: suffix
     write (suffix, '(a, i4.4, a)') '.', step, '.nc'
-    call check(nf90mpi_create(domain%comm, prefix // trim(suffix), ior(NF90_CLOBBER, NF90_64BIT_DATA), MPI_INFO_NULL, ncid))
+    call check(nf90mpi_create(domain%comm, prefix // trim(suffix), ior(NF90_CLOBBER, NF90_64BIT_DATA), &
+      MPI_INFO_NULL, ncid))
     do axis = 1, 3
       call check(nf90mpi_def_dim(ncid, 'xyz'(axis:axis), int(domain%cells(axis), MPI_OFFSET_KIND), dims(axis)))
     end do

@@ -5,9 +5,9 @@
 Run:  ./dev demo            (or: examples/demo/demo.py --build-dir build)
 Ends with a table of medians, the word that the files are identical, and a plot, nessie-demo.png.
 
-Everything is measured from outside of Nessie: the simulation prints what its checkpoints cost it; when a checkpoint is in
-its file the file system tells (the time of the last modification); the length of a run is that of the whole command, with
-the start of the staging servers and the drain. NESSIE_DEMO_PROCS sets the number of processes (8).
+Everything is measured from outside of Nessie: the simulation prints what its checkpoints cost it; the file system tells
+when a checkpoint is in its file (the time of its last modification); the length of a run is that of the whole command,
+with the start of the staging servers and the drain. NESSIE_DEMO_PROCS sets the number of processes (8).
 """
 import argparse
 import filecmp
@@ -36,7 +36,7 @@ class DemoError(Exception):
 
 @dataclass
 class Timing:
-    """One run. Seconds; `durable_s` adds up, over the checkpoints, the time from a checkpoint's begin until it was in its file."""
+    """One run, in seconds. `durable_s`: from a checkpoint's begin until it was in its file, summed over the checkpoints."""
     io_s: float
     durable_s: float
     run_s: float
@@ -122,7 +122,7 @@ class Simulation:
 
 
 def seconds_until_in_file(arrival, line, folder):
-    """For the line that tells the end of a checkpoint: how long after its begin the file was changed for the last time."""
+    """For the line that tells a checkpoint's end: how long after its begin its file was changed for the last time."""
     checkpoint = CHECKPOINT_LINE.match(line)
     if not checkpoint:
         return 0.0
@@ -202,8 +202,9 @@ def ratio(timings, native, name):
 
 
 def print_table(timings, mpi_io):
-    columns = (("time in I/O", "io_s", " s", 3), ("until in the file", "durable_s", " s", 3), ("whole run", "run_s", " s", 2),
-               ("perceived", "perceived_MBps", " MB/s", 0), ("durable", "durable_MBps", " MB/s", 0))
+    columns = (("time in I/O", "io_s", " s", 3), ("until in the file", "durable_s", " s", 3),
+               ("whole run", "run_s", " s", 2), ("perceived", "perceived_MBps", " MB/s", 0),
+               ("durable", "durable_MBps", " MB/s", 0))
     labels = {"native": f"native ({mpi_io})", "direct": "staged, direct", "caching": "staged, caching"}
     print(f"{'':<18}" + "".join(f"{title:>22}" for title, *_ in columns))
     for mode in MODES:
@@ -234,15 +235,17 @@ def draw(timings, options, path):
                   [max(getattr(t, name) for t in timings[mode]) - value for value, mode in zip(values, MODES)]]
         axis.bar(MODES, values, color=[colours[mode] for mode in MODES], width=0.62, yerr=spread,
                         error_kw={"ecolor": "#52606d", "elinewidth": 0.9, "capsize": 2})
-        axis.set_xticks(range(len(MODES)), [f"{mode}\n{value:.2f} s" for mode, value in zip(MODES, values)], fontsize=10.5)
+        labels = [f"{mode}\n{value:.2f} s" for mode, value in zip(MODES, values)]
+        axis.set_xticks(range(len(MODES)), labels, fontsize=10.5)
         axis.tick_params(axis="x", length=0)
         axis.set_title(title, fontsize=11)
         axis.spines[["top", "right", "left"]].set_visible(False)
         axis.set_yticks([])
         axis.set_ylim(0, max(v + s for v, s in zip(values, spread[1])) * 1.05)
     size_mib = options.checkpoints * options.processes * BYTES_PER_PROCESS / 2**20
-    figure.suptitle(f"{options.processes} processes, {options.checkpoints} checkpoints, {size_mib:.0f} MiB; medians and extremes of "
-                    f"{len(timings['native'])} runs; identical files", fontsize=10, color="#52606d", y=0.04)
+    caption = (f"{options.processes} processes, {options.checkpoints} checkpoints, {size_mib:.0f} MiB; medians and extremes "
+               f"of {options.repetitions} runs; identical files")
+    figure.suptitle(caption, fontsize=10, color="#52606d", y=0.04)
     figure.tight_layout(rect=(0, 0.05, 1, 1))
     figure.savefig(path, dpi=150)
     return True
@@ -252,7 +255,7 @@ def ensure_space(options, scratch):
     needed = (len(MODES) + 1) * options.checkpoints * options.processes * BYTES_PER_PROCESS
     free = shutil.disk_usage(scratch).free
     if free < needed:
-        raise DemoError(f"{scratch} has {free >> 20} MiB free, {needed >> 20} MiB are needed; set TMPDIR to a larger place")
+        raise DemoError(f"{scratch} has {free >> 20} MiB free, not {needed >> 20}; set TMPDIR to a larger place")
 
 
 def demonstrate(options, scratch):
@@ -268,7 +271,7 @@ def demonstrate(options, scratch):
     print("Native PnetCDF runs on the faster MPI-IO of Open MPI: " + ", ".join(
         f"{name} {seconds:.3f} s in I/O" for name, seconds in probe.items()) + f": {mpi_io}.\n")
     print_table(timings, mpi_io)
-    print(f"\nThe files are identical: {compared} checkpoints of each mode, compared byte for byte with the native ones.")
+    print(f"\nThe files are identical: {compared} of each mode, compared byte for byte with the native ones.")
     picture = options.picture.resolve()
     if draw(timings, options, picture):
         print(f"The picture: {picture}")
