@@ -32,6 +32,8 @@ enum Op : std::uint32_t {
   kOpSettle = 114,
   kOpReport = 115,
   kOpShutdown = 116,
+  kOpNoteNative = 117,
+  kOpPing = 118,
 };
 
 enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1 };
@@ -167,6 +169,17 @@ struct AttachArgs {
 struct PathArgs {
   std::string path;
   template <class A> void xdr(A &a) { a(path); }
+};
+
+/// A file that went native, for the report.
+struct NativeNote {
+  std::string path, why;
+  template <class A> void xdr(A &a) { a(path, why); }
+};
+
+/// Report, Shutdown and Ping have no arguments.
+struct Nothing {
+  template <class A> void xdr(A &) {}
 };
 
 /// A file whose drain failed, or is not finished.

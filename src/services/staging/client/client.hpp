@@ -33,21 +33,26 @@ struct VariableLayout {
 class Domains {
  public:
   Domains(const VariableLayout &layout, int servers);
-  /// Splits `piece` by owner. `offset_bytes` of a part says where its data lie in the piece's C-order buffer if they
-  /// are contiguous there; otherwise `scattered` is true and the caller packs the rows.
+  /// A part of a piece with one owner. Its data lie together in the piece's C-order data, from `offset_bytes` on.
   struct Part {
     int server = 0;
     Piece piece;
     std::size_t offset_bytes = 0;
     std::size_t size_bytes = 0;
-    bool scattered = false;
   };
+  /// Splits `piece` by owner, in the order of its data.
   std::vector<Part> split(const Piece &piece) const;
 
  private:
-  // (implementer's choice)
+  int owner_of(std::int64_t index) const;
+  Part whole(const Piece &piece, int server) const;
+  void cut(const Part &from, std::vector<Part> &parts) const;
+
   VariableLayout layout_;
   int servers_;
+  bool split_ = false;            ///< large enough for several servers
+  std::size_t slab_dim_ = 0;
+  std::int64_t slab_ = 1;         ///< indices of slab_dim_ for each server
 };
 
 /// A transfer on its way: started, later finished.
@@ -122,8 +127,10 @@ class Client {
   Result<ReportResult> shutdown(int server, nssi::Deadline deadline);
 
  private:
+  friend class Transfer;
   struct Impl;
   explicit Client(std::unique_ptr<Impl> impl);
+  Transfer start(std::uint32_t op, FileToken file, std::int64_t num_records, std::span<const Item> items);
   std::unique_ptr<Impl> impl_;
 };
 

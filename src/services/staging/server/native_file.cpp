@@ -232,7 +232,6 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
 
 int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }
 
-int NativeFile::sync() { return ncmpi_sync(ncid_); }
 
 namespace {
 
@@ -277,6 +276,11 @@ int NativeFile::see_records(std::int64_t num_records) {
   return NC_NOERR;
 }
 
+int NativeFile::sync(std::int64_t num_records) {
+  if (int error = raise_num_records(num_records); error != NC_NOERR) return error;
+  return ncmpi_sync(ncid_);
+}
+
 int NativeFile::close(std::int64_t num_records) {
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;
@@ -291,6 +295,12 @@ int NativeFile::abort() {
 }
 
 void NativeFile::forsake() { ncid_ = -1; }
+
+NativeFile::Identity identify(const std::string &path) {
+  struct stat status {};
+  if (::stat(system_path(path).c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
 
 int remove_natively(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
 std::string native_message(int nc_error) { return ncmpi_strerror(nc_error); }

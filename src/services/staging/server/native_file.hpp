@@ -43,7 +43,8 @@ class NativeFile {
   /// Reads one piece. `known_records`: records that other servers may have added.
   int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
   int fill_record(int varid, std::int64_t record);
-  int sync();
+  /// Native sync; the number of records in the header becomes at least `num_records`, as in close().
+  int sync(std::int64_t num_records);
 
   /// Closes. The number of records in the header becomes at least `num_records`: every server that holds the file knows
   /// only the records that it wrote itself, and the last one to close must not leave a smaller number than another did.
@@ -69,6 +70,8 @@ class NativeFile {
   Identity identity_;
 };
 
+/// Of the file that goes by this name; zeros if there is none.
+NativeFile::Identity identify(const std::string &path);
 int remove_natively(const std::string &path);
 std::string native_message(int nc_error);
 /// "1.12.3".

@@ -88,6 +88,14 @@ Interval Page::dirty_bounds() const {
           first_ + static_cast<std::int64_t>(high) * kWordBits - std::countl_zero(bits_[high - 1])};
 }
 
+Interval CachedVariable::dirty_bounds() const {
+  Interval all{INT64_MAX, INT64_MIN};
+  const auto include = [&](Interval part) { all = {std::min(all.begin, part.begin), std::max(all.end, part.end)}; };
+  for (const Page *page : draining) include(page->dirty_bounds());
+  if (!pages.empty()) include(pages.begin()->second->dirty_bounds()), include(pages.rbegin()->second->dirty_bounds());
+  return all.begin > all.end ? Interval{} : all;
+}
+
 PageCache::PageCache(std::uint64_t budget_bytes)
     : memory_(budget_bytes, frame_bytes(page_bytes_for(budget_bytes))), page_bytes_(page_bytes_for(budget_bytes)) {}
 

@@ -21,6 +21,7 @@
 
 namespace staging {
 
+class OpenFile;
 class PageCache;
 struct CachedVariable;
 
@@ -74,6 +75,10 @@ struct CachedVariable {
   std::map<std::int64_t, std::unique_ptr<Page>> pages;   ///< by index
   std::vector<Page *> draining;                          ///< taken out, oldest first
   std::uint64_t dirty_bytes = 0;                         ///< of pages and of draining
+  OpenFile *file = nullptr;                              ///< whose variable it is; the cache does not look at it
+
+  /// Holds all dirty elements.
+  Interval dirty_bounds() const;
 };
 
 class PageCache {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// nessied, the staging server: an MPI program for the sake of native PnetCDF, alone (a singleton) or under a launcher.
+// This thread initialises MPI and does all native I/O; a second one makes progress; a third waits for the end.
+#include "options.hpp"
+#include "report_json.hpp"
+#include "watcher.hpp"
+
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+namespace {
+
+namespace log = nessie::log;
+using nessied::Options;
+
+/// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
+/// transport of MPI's, nor the shared memory that would stay behind if it were killed.
+void prepare_mpi() {
+  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr && std::getenv("PMIX_RANK") == nullptr;
+  ::setenv("OMPI_MCA_io", "romio321", 0);
+  if (!alone) return;
+  ::setenv("OMPI_MCA_btl", "self", 0);
+  ::setenv("OMPI_MCA_pml", "ob1", 0);
+  ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
+}
+
+/// A file appears whole or not at all: whoever waits for it may read it at once.
+bool write_file(const std::string &path, const std::string &text) {
+  const auto part = path + ".part";
+  {
+    std::ofstream file(part, std::ios::trunc);
+    file << text;
+    if (!file.flush()) return false;
+  }
+  return std::rename(part.c_str(), path.c_str()) == 0;
+}
+
+std::string run_file(const Options &options, std::uint32_t index, const char *suffix) {
+  return fmt::format("{}/server.{}.{}", options.run_directory, index, suffix);
+}
+
+/// Serves until the end. Returns the exit code: 0 if all data are in the files.
+int serve(const Options &options, const staging::ServerOptions &server_options) {
+  staging::IoQueue io;
+  auto opened = staging::Server::open(server_options, io);
+  if (!opened.ok()) return log::error("{}", opened.error().message), 2;
+  auto &server = **opened;
+  const auto url_file = run_file(options, server_options.index, "url");
+  if (!write_file(url_file, server.url() + "\n")) return log::error("cannot write {}", url_file), 2;
+  {
+    nessied::Watcher watcher(options.parent_fd, [&server] { server.request_shutdown(); });
+    std::thread progress([&] {
+      server.run();
+      io.stop();
+    });
+    io.run();
+    progress.join();
+  }
+  const auto report = server.report();
+  if (!write_file(run_file(options, server_options.index, "report"), nessied::to_json(report))) log::warning("cannot write the report");
+  return report.failures.empty() ? 0 : 1;
+}
+
+int run(const Options &options) {
+  auto server_options = nessied::server_options(options.config);
+  if (!server_options.ok()) return log::error("{}", server_options.error().message), 2;
+  int rank = 0, size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  server_options->index = options.index.value_or(static_cast<std::uint32_t>(rank));
+  server_options->servers = options.servers.value_or(static_cast<std::uint32_t>(size));
+  server_options->ledger_path = run_file(options, server_options->index, "ledger");
+  log::set_program(fmt::format("nessied.{}", server_options->index));
+  return serve(options, *server_options);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  log::set_program("nessied");
+  auto options = nessied::parse_options(argc, argv);
+  if (!options.ok()) return log::error("{}", options.error().message), 2;
+  if (options->help) return std::fputs(nessied::kUsage, stdout), 0;
+  nessied::prepare_signals();
+  prepare_mpi();
+  int provided = 0;
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return log::error("cannot initialise MPI"), 2;
+  nessied::prepare_signals();      // MPI may have installed handlers of its own
+  const int code = run(*options);
+  MPI_Finalize();
+  return code;
+}

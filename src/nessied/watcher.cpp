@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "watcher.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace nessied {
+
+namespace {
+
+sigset_t only_sigterm() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+/// True at the end of file; drops what was read.
+bool at_end(int fd) {
+  std::array<char, 256> ignored{};
+  const auto got = ::read(fd, ignored.data(), ignored.size());
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+}  // namespace
+
+void prepare_signals() {
+  const auto set = only_sigterm();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+Watcher::Watcher(int parent_fd, std::function<void()> end) : parent_fd_(parent_fd), end_(std::move(end)) {
+  const auto set = only_sigterm();
+  signal_fd_ = ::signalfd(-1, &set, SFD_CLOEXEC);
+  stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
+  thread_ = std::thread([this] { watch(); });
+}
+
+Watcher::~Watcher() {
+  const std::uint64_t one = 1;
+  (void)!::write(stop_fd_, &one, sizeof one);
+  thread_.join();
+  ::close(signal_fd_);
+  ::close(stop_fd_);
+}
+
+void Watcher::watch() {
+  std::array<pollfd, 3> fds = {pollfd{stop_fd_, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0}, pollfd{parent_fd_, POLLIN, 0}};
+  for (;;) {
+    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
+    if (fds[0].revents != 0) return;
+    signalfd_siginfo info{};
+    if (fds[1].revents != 0 && ::read(signal_fd_, &info, sizeof info) == sizeof info) end_();
+    if (fds[2].revents != 0 && at_end(parent_fd_)) {
+      fds[2].fd = -1;
+      end_();
+    }
+  }
+}
+
+}  // namespace nessied

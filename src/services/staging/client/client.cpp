@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/client/impl.hpp>
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <unistd.h>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+
+namespace {
+
+constexpr std::int32_t kNcWrite = 1;        // NC_WRITE
+constexpr int kSignsInTimeout = 3;          // a server is asked for a sign of life this often within the timeout
+
+std::vector<std::string> words(const std::string &text) {
+  std::istringstream stream(text);
+  std::vector<std::string> out;
+  for (std::string word; stream >> word;) out.push_back(word);
+  return out;
+}
+
+Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
+  return {Code::kTimedOut, fmt::format("the staging server {} gave no sign of life for {} s and was given up; it may be stopped or hang in "
+                                       "the file system (NESSIE_STAGING_TIMEOUT sets how long to wait)",
+                                       url, std::chrono::duration<double>(timeout).count()), nessie::Scope::kPeer};
+}
+
+Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config) {
+  nssi::RuntimeOptions options;
+  options.endpoint.listen = false;
+  options.endpoint.config = config;
+  if (auto hex = config.get("credential")) {
+    auto credential = nessie::Credential::from_hex(*hex);
+    if (!credential.ok()) return credential.error();
+    options.endpoint.credential = *credential;
+  }
+  return nssi::Runtime::open(std::move(options));
+}
+
+}  // namespace
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
+  const auto urls = words(config.get_or("servers", ""));
+  if (urls.empty()) return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
+  auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
+  if (!timeout.ok()) return timeout.error();
+  auto runtime = open_runtime(config);
+  if (!runtime.ok()) return runtime.error();
+  auto impl = std::make_unique<Impl>();
+  impl->runtime = std::move(*runtime);
+  impl->timeout = *timeout;
+  for (const auto &url : urls) {
+    auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
+    if (!peer.ok()) return peer.error();
+    impl->servers.push_back({url, *peer});
+  }
+  const HelloArgs hello{kProtocolVersion, program, ::getpid()};
+  for (int s = 0; s < impl->count(); ++s) {
+    auto answer = impl->ask<HelloResult>(s, kOpHello, hello);
+    if (!answer.ok()) return answer.error();
+    impl->mode = answer->mode;
+  }
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+int Client::servers() const { return impl_->count(); }
+Mode Client::mode() const { return impl_->mode; }
+const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
+
+// FNV-1a: every process must come to the same server.
+int Client::home_of(const std::string &path) const {
+  std::uint64_t hash = 14695981039346656037u;
+  for (unsigned char c : path) hash = (hash ^ c) * 1099511628211u;
+  return static_cast<int>(hash % impl_->servers.size());
+}
+
+nssi::Call Client::Impl::start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
+  nssi::CallOptions options;
+  options.data = data;
+  options.deadline = Deadline::never();
+  return runtime->call(servers[static_cast<std::size_t>(server)].peer, op, args, options);
+}
+
+Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
+  for (;;) {
+    auto status = call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+    if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
+    if (alive(server)) continue;
+    give_up(server);
+    return no_sign_of_life(servers[static_cast<std::size_t>(server)].url, timeout);
+  }
+}
+
+bool Client::Impl::alive(int server) {
+  if (servers[static_cast<std::size_t>(server)].lost) return false;
+  nssi::CallOptions options;
+  options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
+  auto ping = runtime->call(servers[static_cast<std::size_t>(server)].peer, kOpPing, xdr::encode(Nothing{}), options);
+  return ping.wait(*options.deadline).code() != Code::kTimedOut;
+}
+
+void Client::Impl::give_up(int server) {
+  auto &given_up = servers[static_cast<std::size_t>(server)];
+  if (!given_up.lost) runtime->disconnect(given_up.peer);
+  given_up.lost = true;
+}
+
+Result<int> Client::Impl::first_error(std::vector<std::pair<int, nssi::Call>> &calls) {
+  int nc_error = 0;
+  Status failure;
+  for (auto &[server, call] : calls) {
+    auto result = answer<NcResult>(std::move(call), server);
+    if (!result.ok() && failure.ok()) failure = result.error();
+    if (result.ok() && nc_error == 0) nc_error = result->nc_error;
+  }
+  if (!failure.ok()) return failure.error();
+  return nc_error;
+}
+
+Result<int> Client::Impl::attach_others(FileToken token, int home) {
+  auto &file = opened[token];
+  file.attached = true;
+  return ask_all(kOpAttach, AttachArgs{token, file.path, file.omode, file.hints}, home);
+}
+
+Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {
+  opened[token].attached = false;
+  return ask_all(kOpDetach, FileArgs{token, num_records, 1}, home);
+}
+
+// The home server itself waits for what it has to drain of this path.
+Result<int> Client::create(const CreateArgs &args) {
+  const int home = home_of(args.path);
+  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{args.path}, home); !settled.ok()) return settled;
+  auto result = impl_->ask<NcResult>(home, kOpCreate, args);
+  if (!result.ok()) return result.error();
+  if (result->nc_error == 0) impl_->opened[args.file] = {args.path, kNcWrite, args.hints, false};
+  return result->nc_error;
+}
+
+Result<HeaderResult> Client::open(const OpenArgs &args) {
+  const int home = home_of(args.path);
+  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{args.path}, home); !settled.ok()) return settled.error();
+  auto result = impl_->ask<HeaderResult>(home, kOpOpen, args);
+  if (!result.ok() || result->nc_error != 0) return result;
+  impl_->opened[args.file] = {args.path, args.omode, args.hints, false};
+  auto attached = impl_->attach_others(args.file, home);
+  if (!attached.ok()) return attached.error();
+  result->nc_error = *attached;
+  return result;
+}
+
+Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
+  const int home = home_of(impl_->opened[args.file].path);
+  if (!first && impl_->opened[args.file].attached) {
+    auto detached = impl_->detach_others(args.file, args.num_records, home);
+    if (!detached.ok()) return detached.error();
+    if (*detached != 0) return HeaderResult{*detached, {}, 0, 0, {}};
+  }
+  auto result = impl_->ask<HeaderResult>(home, kOpEndDef, args);
+  if (!result.ok() || result->nc_error != 0) return result;
+  auto attached = impl_->attach_others(args.file, home);
+  if (!attached.ok()) return attached.error();
+  result->nc_error = *attached;
+  return result;
+}
+
+namespace {
+
+Result<int> code_of(const Result<NcResult> &result) {
+  if (!result.ok()) return result.error();
+  return result->nc_error;
+}
+
+}  // namespace
+
+Result<int> Client::amend(const AmendArgs &args) {
+  return code_of(impl_->ask<NcResult>(home_of(impl_->opened[args.file].path), kOpAmend, args));
+}
+
+// A record may have several owners: each drains what it has before the home server fills it all.
+Result<int> Client::fill_record(const FillRecordArgs &args) {
+  const int home = home_of(impl_->opened[args.file].path);
+  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0}, home);
+  if (!drained.ok() || *drained != 0) return drained;
+  return code_of(impl_->ask<NcResult>(home, kOpFillRecord, args));
+}
+
+Result<int> Client::sync(FileToken file, std::int64_t num_records) {
+  const bool attached = impl_->opened[file].attached;
+  const FileArgs args{file, num_records, 0};
+  return attached ? impl_->ask_all(kOpSync, args) : code_of(impl_->ask<NcResult>(home_of(impl_->opened[file].path), kOpSync, args));
+}
+
+Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable) {
+  const auto opened = impl_->opened[file];
+  impl_->opened.erase(file);
+  const FileArgs args{file, num_records, durable ? 1u : 0u};
+  if (opened.attached) return impl_->ask_all(kOpClose, args);
+  return code_of(impl_->ask<NcResult>(home_of(opened.path), kOpClose, args));
+}
+
+Result<int> Client::abort(FileToken file) {
+  const int home = home_of(impl_->opened[file].path);
+  if (impl_->opened[file].attached)
+    if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
+  impl_->opened.erase(file);
+  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, 0}));
+}
+
+Result<int> Client::remove(const std::string &path) {
+  const int home = home_of(path);
+  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{path}, home); !settled.ok()) return settled;
+  return code_of(impl_->ask<NcResult>(home, kOpDelete, PathArgs{path}));
+}
+
+Status Client::settle(const std::string &path) {
+  auto settled = impl_->ask_all(kOpSettle, PathArgs{path});
+  return settled.ok() ? Status() : settled.error();
+}
+
+Status Client::note_native(const std::string &path, const std::string &why) {
+  auto result = impl_->ask<NcResult>(home_of(path), kOpNoteNative, NativeNote{path, why});
+  return result.ok() ? Status() : result.error();
+}
+
+Result<ReportResult> Client::report(int server) { return impl_->ask<ReportResult>(server, kOpReport, Nothing{}); }
+
+Result<ReportResult> Client::shutdown(int server, Deadline deadline) {
+  return impl_->answer<ReportResult>(impl_->start(server, kOpShutdown, xdr::encode(Nothing{})), server, deadline);
+}
+
+}  // namespace staging

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/client/client.hpp>
+
+#include <algorithm>
+
+namespace staging {
+
+namespace {
+
+/// Below this, in bytes (of a record), a variable is not worth splitting.
+constexpr std::int64_t kSmallBytes = 256 << 10;
+
+std::int64_t product(const Extents &extents, std::size_t from) {
+  std::int64_t n = 1;
+  for (auto d = from; d < extents.size(); ++d) n *= extents[d];
+  return n;
+}
+
+std::int64_t stride_of(const Piece &piece, std::size_t dim) { return piece.stride.empty() ? 1 : piece.stride[dim]; }
+
+}  // namespace
+
+Domains::Domains(const VariableLayout &layout, int servers) : layout_(layout), servers_(std::max(1, servers)) {
+  slab_dim_ = layout.is_record ? 1 : 0;
+  if (servers_ == 1 || layout.shape.size() <= slab_dim_) return;
+  split_ = product(layout.shape, slab_dim_) * layout.element_bytes >= kSmallBytes;
+  slab_ = std::max<std::int64_t>(1, (layout.shape[slab_dim_] + servers_ - 1) / servers_);
+}
+
+int Domains::owner_of(std::int64_t index) const { return static_cast<int>(std::min<std::int64_t>(servers_ - 1, index / slab_)); }
+
+Domains::Part Domains::whole(const Piece &piece, int server) const {
+  return {server, piece, 0, static_cast<std::size_t>(product(piece.count, 0) * layout_.element_bytes)};
+}
+
+// In a record variable a server's part of several records would lie scattered in the data: the records are cut apart
+// first.
+std::vector<Domains::Part> Domains::split(const Piece &piece) const {
+  std::vector<Part> parts;
+  if (product(piece.count, 0) == 0) return parts;
+  if (!split_) return {whole(piece, layout_.varid % servers_)};
+  const auto first = piece.start[slab_dim_], last = first + (piece.count[slab_dim_] - 1) * stride_of(piece, slab_dim_);
+  if (owner_of(first) == owner_of(last)) return {whole(piece, owner_of(first))};
+  if (slab_dim_ == 0) {
+    cut(whole(piece, 0), parts);
+    return parts;
+  }
+  for (std::int64_t r = 0; r < piece.count[0]; ++r) {
+    Part record = whole(piece, 0);
+    record.piece.start[0] += r * stride_of(piece, 0);
+    record.piece.count[0] = 1;
+    record.size_bytes /= static_cast<std::size_t>(piece.count[0]);
+    record.offset_bytes = static_cast<std::size_t>(r) * record.size_bytes;
+    cut(record, parts);
+  }
+  return parts;
+}
+
+/// Cuts a part along slab_dim_, before which nothing has more than one index.
+void Domains::cut(const Part &from, std::vector<Part> &parts) const {
+  const auto start = from.piece.start[slab_dim_], count = from.piece.count[slab_dim_], stride = stride_of(from.piece, slab_dim_);
+  const auto row_bytes = from.size_bytes / static_cast<std::size_t>(count);
+  for (std::int64_t at = 0; at < count;) {
+    Part part = from;
+    part.server = owner_of(start + at * stride);
+    const auto end = part.server == servers_ - 1 ? INT64_MAX : (part.server + 1) * slab_;    // of the owner's slab
+    const auto rows = end == INT64_MAX ? count - at : std::min(count - at, (end - (start + at * stride) + stride - 1) / stride);
+    part.piece.start[slab_dim_] = start + at * stride;
+    part.piece.count[slab_dim_] = rows;
+    part.offset_bytes = from.offset_bytes + static_cast<std::size_t>(at) * row_bytes;
+    part.size_bytes = static_cast<std::size_t>(rows) * row_bytes;
+    parts.push_back(std::move(part));
+    at += rows;
+  }
+}
+
+}  // namespace staging

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/drainer.hpp>
+
+#include <base/log.hpp>
+
+#include <chrono>
+
+namespace staging {
+
+namespace {
+
+constexpr std::size_t kPagesInFlight = 4;        // enough that the I/O thread never waits for the next
+constexpr std::size_t kBoxesInCall = 1024;       // PnetCDF keeps some hundred bytes for each
+
+/// Writes boxes that do not lie together in the page, a call at a time.
+int write_scattered(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
+  static thread_local std::vector<std::byte> packed;
+  const auto &variable = page.owner().variable;
+  packed.resize(static_cast<std::size_t>(page.dirty_elements() * variable.element_bytes));
+  for (std::size_t at = 0; at < boxes.size(); at += kBoxesInCall) {
+    const std::vector<Box> some(boxes.begin() + static_cast<std::ptrdiff_t>(at),
+                                boxes.begin() + static_cast<std::ptrdiff_t>(std::min(boxes.size(), at + kBoxesInCall)));
+    std::byte *end = packed.data();
+    for (const auto &box : some) end = pack(page, variable, box, end);
+    if (int error = file.write(variable.varid, some, packed.data()); error != 0) return error;
+  }
+  return 0;
+}
+
+int write_page(NativeFile &file, const Page &page, const std::vector<Interval> &runs) {
+  const auto &variable = page.owner().variable;
+  std::vector<Box> boxes;
+  for (auto run : runs) append_boxes(variable, run, boxes);
+  if (runs.size() > 1) return write_scattered(file, page, boxes);
+  return file.write(variable.varid, boxes, page.data() + (runs[0].begin - page.first()) * variable.element_bytes);
+}
+
+}  // namespace
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Drainer::Task {
+  std::unique_ptr<Page> page;
+  std::shared_ptr<OpenFile> file;
+  NativeFile *native = nullptr;
+  std::vector<Interval> runs;
+  int nc_error = 0;
+  double started_s = 0, ended_s = 0;
+};
+
+void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte *data) {
+  Scatter scatter(variable, piece, data);
+  for (;;) {
+    const auto before = variable.dirty_bytes;
+    const bool done = scatter.advance(cache_);
+    pending_bytes_ += variable.dirty_bytes - before;
+    if (done) return;
+    ++starved_;
+    pump();
+    memory_freed_.wait();
+    --starved_;
+  }
+}
+
+void Drainer::flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request) {
+  auto watch = std::make_shared<DrainWatch>();
+  nssi::Event done(runtime_);
+  watch->done = [&] { done.set(); };
+  request(watch);
+  pump();
+  if (watch->left > 0) (void)done.wait();
+}
+
+void Drainer::flush(CachedVariable &variable, Interval within) {
+  flush([&](const auto &watch) { cache_.request_drain(variable, within, PageState::kUrgent, watch); });
+}
+
+void Drainer::flush(OpenFile &file, PageState priority) {
+  flush([&](const auto &watch) {
+    for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, priority, watch);
+  });
+}
+
+void Drainer::hasten(OpenFile &file) {
+  auto nobody = std::make_shared<DrainWatch>();
+  for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, PageState::kUrgent, nobody);
+  pump();
+}
+
+void Drainer::drop(OpenFile &file) {
+  for (auto &variable : file.variables()) {
+    const auto before = variable.cached->dirty_bytes;
+    cache_.drop(*variable.cached);
+    pending_bytes_ -= before - variable.cached->dirty_bytes;
+  }
+  memory_freed_.notify_all();
+}
+
+// Without somebody who waits for memory, pages of open files stay: what is written next may complete them.
+void Drainer::pump() {
+  while (in_flight_ < kPagesInFlight) {
+    auto page = cache_.take(starved_ > 0 ? PageState::kPartial : PageState::kClosing);
+    if (!page) return;
+    start(std::move(page));
+  }
+}
+
+void Drainer::start(std::unique_ptr<Page> page) {
+  ++in_flight_;
+  auto task = std::make_shared<Task>();
+  task->file = page->owner().file->shared_from_this();
+  task->native = task->file->native.get();
+  task->page = std::move(page);
+  io_.submit(IoQueue::Lane::kDrain, [this, task] {
+    task->started_s = seconds_now();
+    task->runs = task->page->dirty_runs();
+    task->nc_error = write_page(*task->native, *task->page, task->runs);
+    task->ended_s = seconds_now();
+    runtime_.post([this, task] { finish(*task); });
+  });
+}
+
+void Drainer::finish(Task &task) {
+  --in_flight_;
+  auto &cached = task.page->owner();
+  const auto bytes = static_cast<std::uint64_t>(task.page->dirty_elements() * cached.variable.element_bytes);
+  pending_bytes_ -= bytes;
+  statistics_.busy_drain_s += task.ended_s - task.started_s;
+  statistics_.last_drain_s = task.ended_s;
+  auto &variable = *task.file->find(cached.variable.varid);
+  cache_.give_back(std::move(task.page));
+  if (task.nc_error == 0) {
+    statistics_.bytes_drained += bytes;
+    task.file->reached_file(variable, task.runs);
+  } else {
+    if (!task.file->lost_anything())
+      nessie::log::error("cannot write {}: {}", task.file->path, native_message(task.nc_error));
+    task.file->failed(variable, task.runs, task.nc_error);
+  }
+  memory_freed_.notify_all();
+  pump();
+}
+
+}  // namespace staging

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The ledger: what a staging server has promised and not yet kept, in a file that survives the server. Were the server
+// killed, `nessie run` reads from it which bytes of which file were lost.
+//
+// Format, in the machine's byte order: a Head, then Records. A record names one variable of one file; its counters
+// change in place. Whoever reads trusts nothing of it.
+#pragma once
+
+#include <services/staging/protocol.hpp>
+#include <services/staging/server/index_space.hpp>
+
+#include <nessie/result.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+class Ledger {
+ public:
+  /// A variable's place in the ledger; 0: none.
+  using Slot = std::size_t;
+
+  /// Creates the file. kIo with errno as the cause.
+  static nessie::Result<std::unique_ptr<Ledger>> create(const std::string &path);
+  ~Ledger();
+  Ledger(const Ledger &) = delete;
+
+  /// 0 if the disk has no room for the ledger; staging goes on without.
+  Slot add(const std::string &path, const Variable &variable);
+  void remove(Slot slot);
+  /// Bytes that were answered for; bytes of them that are in the file; bytes that are in memory only, and the elements
+  /// between which they lie.
+  struct State {
+    std::uint64_t acknowledged = 0, in_file = 0, dirty = 0;
+    Interval dirty_bounds;
+  };
+  void update(Slot slot, const State &state);
+
+ private:
+  struct Record;
+  Ledger(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  bool grow();
+  Record &record(Slot slot);
+
+  int fd_;
+  std::string path_;
+  std::byte *mapped_ = nullptr;
+  std::size_t records_ = 0;             ///< that the file has room for
+  std::vector<Slot> idle_;
+
+  friend nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);
+};
+
+/// The files with bytes that are not in them, as a server that ended without a report left them. Empty if it had kept
+/// all it promised. kNotFound; kBadMessage if it is no ledger.
+nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);
+
+}  // namespace staging

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/open_file.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace staging {
+
+namespace {
+
+constexpr std::size_t kMostRanges = 64;      // in a report, for each variable
+
+std::uint64_t bytes(const FileVariable &variable, std::int64_t elements) {
+  return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
+}
+
+void append_missing(const FileVariable &variable, std::vector<std::string> &texts) {
+  const auto &shape = variable.cached->variable;
+  std::vector<Box> boxes;
+  for (auto [begin, end] : variable.missing.runs()) append_boxes(shape, {begin, end}, boxes);
+  for (std::size_t i = 0; i < std::min(boxes.size(), kMostRanges); ++i) texts.push_back(describe(shape.name, boxes[i]));
+  if (boxes.size() > kMostRanges) texts.push_back(fmt::format("{}: {} more ranges", shape.name, boxes.size() - kMostRanges));
+}
+
+}  // namespace
+
+OpenFile::~OpenFile() {
+  for (auto &variable : variables_)
+    if (ledger_ != nullptr) ledger_->remove(variable.slot);
+}
+
+void OpenFile::set_variables(const PageCache &cache, std::vector<Variable> variables) {
+  variables_.resize(variables.size());
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    variables_[i].cached = cache.adopt(std::move(variables[i]));
+    variables_[i].cached->file = this;
+  }
+}
+
+FileVariable *OpenFile::find(std::int32_t varid) {
+  return varid >= 0 && static_cast<std::size_t>(varid) < variables_.size() ? &variables_[static_cast<std::size_t>(varid)] : nullptr;
+}
+
+void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes) {
+  variable.acknowledged += bytes;
+  note_ledger(variable);
+}
+
+// Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file once.
+void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> &elements) {
+  for (auto run : elements) {
+    variable.in_file += bytes(variable, run.size());
+    if (!variable.missing.empty()) variable.missing.subtract(run);
+  }
+  note_ledger(variable);
+}
+
+void OpenFile::failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error) {
+  for (auto run : elements) variable.missing.add(run);
+  remember(nc_error);
+  note_ledger(variable);
+}
+
+void OpenFile::remember(int nc_error) {
+  if (nc_error == 0) return;
+  if (first_error_ == 0) first_error_ = nc_error;
+  untold_error_ = nc_error;
+}
+
+int OpenFile::take_error() { return std::exchange(untold_error_, 0); }
+
+void OpenFile::note_ledger(FileVariable &variable) {
+  if (ledger_ == nullptr) return;
+  if (variable.slot == 0) variable.slot = ledger_->add(path, variable.cached->variable);
+  auto lost = variable.cached->dirty_bounds();
+  if (!variable.missing.empty()) {
+    const auto &runs = variable.missing.runs();
+    const Interval all{runs.begin()->first, runs.rbegin()->second};
+    lost = lost.size() == 0 ? all : Interval{std::min(lost.begin, all.begin), std::max(lost.end, all.end)};
+  }
+  ledger_->update(variable.slot, {variable.acknowledged, variable.in_file,
+                                  variable.cached->dirty_bytes + bytes(variable, variable.missing.elements()), lost});
+}
+
+bool OpenFile::wrote_anything() const {
+  return std::any_of(variables_.begin(), variables_.end(), [](const auto &v) { return v.acknowledged > 0; });
+}
+
+std::uint64_t OpenFile::dirty_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto &variable : variables_) sum += variable.cached->dirty_bytes;
+  return sum;
+}
+
+FileReport OpenFile::report() const {
+  FileReport report;
+  report.path = path;
+  report.nc_error = first_error_;
+  if (first_error_ != 0) report.message = native_message(first_error_);
+  for (const auto &variable : variables_) {
+    report.bytes_acknowledged += variable.acknowledged;
+    report.bytes_in_file += variable.in_file;
+    append_missing(variable, report.missing);
+  }
+  return report;
+}
+
+}  // namespace staging

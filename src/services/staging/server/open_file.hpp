@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A file that the server holds for a program: the native file, its variables with their pages, and what became of the
+// bytes. Progress thread only; `native` is handed to the I/O thread.
+#pragma once
+
+#include <services/staging/server/interval_set.hpp>
+#include <services/staging/server/ledger.hpp>
+#include <services/staging/server/native_file.hpp>
+#include <services/staging/server/page_cache.hpp>
+#include <services/staging/server/wait_queue.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+/// A variable and the fate of its bytes.
+struct FileVariable {
+  std::unique_ptr<CachedVariable> cached;
+  std::uint64_t acknowledged = 0, in_file = 0;
+  IntervalSet missing;             ///< elements whose drain failed
+  Ledger::Slot slot = 0;
+};
+
+class OpenFile : public std::enable_shared_from_this<OpenFile> {
+ public:
+  OpenFile(nssi::Runtime &runtime, FileToken token, std::string path, nssi::PeerId owner, Ledger *ledger)
+      : token(token), path(std::move(path)), owner(owner), gate(runtime), ledger_(ledger) {}
+  ~OpenFile();
+
+  /// Takes the variables as the native file has them; those that were there before keep their accounts.
+  void set_variables(const PageCache &cache, std::vector<Variable> variables);
+  FileVariable *find(std::int32_t varid);
+  std::vector<FileVariable> &variables() { return variables_; }
+
+  void acknowledge(FileVariable &variable, std::uint64_t bytes);
+  void reached_file(FileVariable &variable, const std::vector<Interval> &elements);
+  void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error);
+  /// An error of a drain or close: kept for the next call on this file, and for the report.
+  void remember(int nc_error);
+  /// The error that no call has been told of yet; told once.
+  int take_error();
+  void note_ledger(FileVariable &variable);
+
+  bool wrote_anything() const;
+  bool lost_anything() const { return first_error_ != 0; }
+  std::uint64_t dirty_bytes() const;
+  FileReport report() const;
+
+  const FileToken token;
+  const std::string path;
+  const nssi::PeerId owner;        ///< who opened it: rank 0 of the program
+  std::unique_ptr<NativeFile> native;
+  NativeFile::Identity identity;
+  bool defined = false;            ///< enddef was called, or the file existed: it can have data
+  std::int64_t num_records = 0;    ///< the most that anyone has told
+  FileGate gate;
+
+ private:
+  Ledger *ledger_;
+  std::vector<FileVariable> variables_;
+  int first_error_ = 0, untold_error_ = 0;
+};
+
+}  // namespace staging

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/server.hpp>
+
+#include <base/log.hpp>
+#include <xdr/codec.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+using nssi::HandlerKind;
+
+namespace {
+
+constexpr std::size_t kMostClosedReports = 4096;
+constexpr auto kFarewell = std::chrono::seconds(2);   // for the caller of Shutdown to read the answer
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io) {
+  auto runtime = nssi::Runtime::open(options.runtime);
+  if (!runtime.ok()) return runtime.error();
+  std::unique_ptr<Server> server(new Server(std::move(options), io, std::move(*runtime)));
+  if (auto status = server->add_operations(); !status.ok()) return status.error();
+  return server;
+}
+
+Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime)
+    : options_(std::move(options)), io_(io), runtime_(std::move(runtime)),
+      drainer_(*runtime_, io, options_.memory_bytes, statistics_),
+      closed_one_(*runtime_), peer_left_(*runtime_), bounce_free_(*runtime_) {
+  for (std::size_t i = 0; i < kBounces; ++i) bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
+  if (options_.ledger_path.empty()) return;
+  auto ledger = Ledger::create(options_.ledger_path);
+  if (ledger.ok()) ledger_ = std::move(*ledger);
+  else nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}", ledger.error().message);
+}
+
+Server::~Server() = default;
+
+template <class Args, class Answer>
+Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), HandlerKind kind) {
+  return runtime_->add_operation(op, std::move(name), kind, [this, handler](Request &request) {
+    auto args = xdr::decode<Args>(request.args());
+    if (!args.ok()) return (void)request.reply_error(args.error());
+    auto answer = (this->*handler)(request, *args);
+    if (answer.ok()) (void)request.reply(xdr::encode(*answer));
+    else (void)request.reply_error(answer.error());
+  });
+}
+
+Status Server::add_operations() {
+  const Status all[] = {
+      add(kOpHello, "hello", &Server::hello, HandlerKind::kShort),
+      add(kOpCreate, "create", &Server::create),
+      add(kOpOpen, "open", &Server::open_file),
+      add(kOpEndDef, "enddef", &Server::end_define),
+      add(kOpAmend, "amend", &Server::amend),
+      add(kOpWrite, "write", &Server::write),
+      add(kOpRead, "read", &Server::read),
+      add(kOpFillRecord, "fill-record", &Server::fill_record),
+      add(kOpSync, "sync", &Server::sync),
+      add(kOpClose, "close", &Server::close),
+      add(kOpAbort, "abort", &Server::abort),
+      add(kOpAttach, "attach", &Server::attach),
+      add(kOpDetach, "detach", &Server::detach),
+      add(kOpDelete, "delete", &Server::remove),
+      add(kOpSettle, "settle", &Server::settle),
+      add(kOpReport, "report", &Server::answer_report, HandlerKind::kShort),
+      add(kOpShutdown, "shutdown", &Server::shutdown),
+      add(kOpPing, "ping", &Server::ping, HandlerKind::kShort),
+      add(kOpNoteNative, "note-native", &Server::note_native, HandlerKind::kShort),
+  };
+  for (const auto &status : all)
+    if (!status.ok()) return status;
+  runtime_->on_peer_connected([this](nssi::PeerId peer) { peers_.push_back(peer); });
+  runtime_->on_peer_lost([this](nssi::PeerId peer, const Error &) { lost(peer); });
+  return {};
+}
+
+void Server::run() { runtime_->run(); }
+
+Server::File Server::find(FileToken token) const {
+  const auto found = files_.find(token);
+  return found == files_.end() ? nullptr : found->second;
+}
+
+Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
+  if (args.version != kProtocolVersion)
+    return Error{Code::kUnsupported, fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
+                                                 "install both from the same release", kProtocolVersion, args.version)};
+  ++statistics_.clients;
+  return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
+}
+
+Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
+  native_.push_back(args.path + ": " + args.why);
+  return NcResult{};
+}
+
+Result<Nothing> Server::ping(Request &, const Nothing &) { return Nothing{}; }
+
+Result<ReportResult> Server::answer_report(Request &, const Nothing &) { return report(); }
+
+ReportResult Server::report() const {
+  ReportResult r;
+  r.bytes_pulled = statistics_.bytes_pulled, r.bytes_pushed = statistics_.bytes_pushed;
+  r.bytes_drained = statistics_.bytes_drained, r.bytes_pending = drainer_.pending_bytes();
+  r.writes = statistics_.writes, r.reads = statistics_.reads;
+  r.files = statistics_.files, r.clients = statistics_.clients;
+  r.memory_high_bytes = drainer_.memory_high_bytes();
+  r.busy_pull_s = statistics_.busy_pull_s, r.busy_drain_s = statistics_.busy_drain_s;
+  r.first_write_s = statistics_.first_write_s, r.last_pull_s = statistics_.last_pull_s, r.last_drain_s = statistics_.last_drain_s;
+  r.drained.assign(closed_.begin(), closed_.end());
+  r.failures = failed_;
+  for (const auto &[token, file] : files_)
+    if (file->lost_anything()) r.failures.push_back(file->report());
+  for (const auto &file : closing_)
+    if (file->lost_anything()) r.failures.push_back(file->report());
+  r.native = native_;
+  return r;
+}
+
+void Server::note_closed(const File &file) {
+  if (file->wrote_anything()) closed_.push_back(file->report());
+  if (closed_.size() > kMostClosedReports) closed_.pop_front();
+  if (file->lost_anything()) failed_.push_back(file->report());
+}
+
+// A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that
+// was written.
+void Server::lost(nssi::PeerId peer) {
+  std::erase(peers_, peer);
+  peer_left_.notify_all();
+  std::vector<File> orphans;
+  for (const auto &[token, file] : files_)
+    if (file->owner == peer) orphans.push_back(file);
+  for (const auto &file : orphans) runtime_->spawn([this, file] { abandon(file); });
+}
+
+Result<ReportResult> Server::shutdown(Request &request, const Nothing &) {
+  finish_everything();
+  const auto caller = request.caller();
+  runtime_->spawn([this, caller] { stop_when_gone(caller); });
+  return report();
+}
+
+void Server::request_shutdown() {
+  runtime_->spawn([this] {
+    finish_everything();
+    runtime_->stop();
+  });
+}
+
+void Server::finish_everything() {
+  finishing_ = true;
+  while (!files_.empty() || !closing_.empty() || opening_ > 0) {
+    for (const auto &file : closing_) drainer_.hasten(*file);
+    if (files_.empty()) closed_one_.wait();
+    else abandon(files_.begin()->second);
+  }
+}
+
+// The answer must be read before this process, and with it the connection, ends.
+void Server::stop_when_gone(nssi::PeerId caller) {
+  const auto deadline = nessie::Deadline::in(kFarewell);
+  while (!deadline.passed() && std::find(peers_.begin(), peers_.end(), caller) != peers_.end())
+    runtime_->sleep_until(nessie::Deadline::in(std::chrono::milliseconds(5)).earlier(deadline));
+  runtime_->stop();
+}
+
+}  // namespace staging

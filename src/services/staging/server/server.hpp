@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A staging server. Two threads: run() is the progress thread, on which all handlers' fibers and all state live, so
+// that nothing here needs a lock; IoQueue::run() is the I/O thread, which must be the one that initialised MPI.
+#pragma once
+
+#include <services/staging/server/drainer.hpp>
+
+#include <nssi/nssi.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+using nessie::Result;
+using nessie::Status;
+
+struct ServerOptions {
+  std::uint32_t index = 0, servers = 1;
+  Mode mode = Mode::kCaching;
+  std::uint64_t memory_bytes = 512 << 20;
+  std::string ledger_path;               ///< empty: no ledger
+  nssi::RuntimeOptions runtime;
+};
+
+class Server {
+ public:
+  /// Opens the endpoint; requests are served from run() on. `io` is borrowed for the server's life.
+  static Result<std::unique_ptr<Server>> open(ServerOptions options, IoQueue &io);
+  ~Server();
+
+  const std::string &url() const { return runtime_->url(); }
+  /// Serves until a Shutdown was answered or request_shutdown() has drained everything.
+  void run();
+  /// Drains and closes all files, then makes run() return. Any thread, once or more.
+  void request_shutdown();
+  /// What was done. After run(), or on the progress thread.
+  ReportResult report() const;
+
+ private:
+  class Bounce;
+  static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
+  using File = std::shared_ptr<OpenFile>;
+  using Request = nssi::Request;
+
+  Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
+  template <class Args, class Answer>
+  Status add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), nssi::HandlerKind kind = nssi::HandlerKind::kFiber);
+  Status add_operations();
+
+  // files.cpp
+  Result<NcResult> create(Request &request, const CreateArgs &args);
+  Result<HeaderResult> open_file(Request &request, const OpenArgs &args);
+  Result<HeaderResult> end_define(Request &request, const EndDefArgs &args);
+  Result<NcResult> amend(Request &request, const AmendArgs &args);
+  Result<NcResult> attach(Request &request, const AttachArgs &args);
+  Result<NcResult> detach(Request &request, const FileArgs &args);
+  Result<NcResult> sync(Request &request, const FileArgs &args);
+  Result<NcResult> close(Request &request, const FileArgs &args);
+  Result<NcResult> abort(Request &request, const FileArgs &args);
+  Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
+  Result<NcResult> remove(Request &request, const PathArgs &args);
+  Result<NcResult> settle(Request &request, const PathArgs &args);
+  int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
+  int describe(OpenFile &file, HeaderResult &result);
+  void finish_close(const File &file, PageState priority);
+  void note_closed(const File &file);
+  void abandon(const File &file);
+  void settle_path(const std::string &path);
+
+  // transfers.cpp
+  Result<NcResult> write(Request &request, const TransferArgs &args);
+  Result<NcResult> read(Request &request, const TransferArgs &args);
+  Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
+  Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
+  Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
+  int fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data);
+
+  // server.cpp
+  Result<HelloResult> hello(Request &request, const HelloArgs &args);
+  Result<Nothing> ping(Request &request, const Nothing &args);
+  Result<NcResult> note_native(Request &request, const NativeNote &args);
+  Result<ReportResult> answer_report(Request &request, const Nothing &args);
+  Result<ReportResult> shutdown(Request &request, const Nothing &args);
+  void finish_everything();
+  void stop_when_gone(nssi::PeerId caller);
+  void lost(nssi::PeerId peer);
+  File find(FileToken token) const;
+  /// Runs `work` on the I/O thread; suspends the fiber meanwhile.
+  template <class Work> auto on_io(Work work);
+
+  const ServerOptions options_;
+  IoQueue &io_;
+  std::unique_ptr<nssi::Runtime> runtime_;
+  std::unique_ptr<Ledger> ledger_;
+  Statistics statistics_;
+  Drainer drainer_;
+  std::map<FileToken, File> files_;        ///< open, by token
+  std::vector<File> closing_;              ///< closed by the program, not yet in the file
+  std::deque<FileReport> closed_;
+  std::vector<FileReport> failed_;
+  std::vector<std::string> native_;
+  std::vector<nssi::PeerId> peers_;
+  WaitQueue closed_one_, peer_left_, bounce_free_;
+  std::vector<std::unique_ptr<std::byte[]>> bounces_;
+  bool finishing_ = false;
+  int opening_ = 0;                        ///< creates and opens in progress
+};
+
+template <class Work> auto Server::on_io(Work work) {
+  nssi::Event done(*runtime_);
+  decltype(work()) result{};
+  io_.submit(IoQueue::Lane::kRequest, [&] {
+    result = work();
+    done.set();
+  });
+  (void)done.wait();
+  return result;
+}
+
+}  // namespace staging

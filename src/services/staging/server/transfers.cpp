@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Write and read: data are pulled and pushed a slice at a time, so that a piece of any size needs little memory.
+#include <services/staging/server/server.hpp>
+
+#include <fmt/format.h>
+#include <pnetcdf.h>
+
+#include <algorithm>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+
+namespace {
+
+Error bad_piece(const std::string &why) { return {Code::kInvalidArgument, "a transfer cannot be carried out: " + why}; }
+
+/// The bytes of all pieces; an error if one does not lie in its variable or the sum is not what the caller sent.
+Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes) {
+  std::int64_t sum = 0;
+  for (const auto &piece : args.pieces) {
+    const auto *variable = file.find(piece.varid);
+    if (variable == nullptr) return bad_piece(fmt::format("there is no variable {}", piece.varid));
+    const auto &shape = variable->cached->variable;
+    auto bytes = checked_elements(shape, piece);
+    if (!bytes || __builtin_mul_overflow(*bytes, shape.element_bytes, &*bytes) || __builtin_add_overflow(sum, *bytes, &sum))
+      return bad_piece(fmt::format("a piece does not lie within variable {}", shape.name));
+  }
+  if (static_cast<std::uint64_t>(sum) != data_bytes) return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
+  return {};
+}
+
+}  // namespace
+
+/// One of the few buffers that data pass through.
+class Server::Bounce {
+ public:
+  explicit Bounce(Server &server) : server_(server) {
+    while (server_.bounces_.empty()) server_.bounce_free_.wait();
+    memory_ = std::move(server_.bounces_.back());
+    server_.bounces_.pop_back();
+  }
+  ~Bounce() {
+    server_.bounces_.push_back(std::move(memory_));
+    server_.bounce_free_.notify_all();
+  }
+  Bounce(const Bounce &) = delete;
+  std::byte *data() const { return memory_.get(); }
+
+ private:
+  Server &server_;
+  std::unique_ptr<std::byte[]> memory_;
+};
+
+Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
+  const auto file = find(args.file);
+  if (!file) return NcResult{NC_EBADID};
+  const FileGate::Shared shared(file->gate);
+  if (!find(args.file)) return NcResult{NC_EBADID};
+  if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
+  if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
+  file->num_records = std::max(file->num_records, args.num_records);
+  std::uint64_t offset = 0;
+  int first_error = NC_NOERR;
+  for (const auto &piece : args.pieces) {
+    auto error = write_piece(request, *file, piece, offset);
+    if (!error.ok()) return error.error();
+    if (first_error == NC_NOERR) first_error = *error;
+  }
+  const int earlier = file->take_error();
+  return NcResult{earlier != NC_NOERR ? earlier : first_error};
+}
+
+Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset) {
+  auto &variable = *file.find(piece.varid);
+  const auto element_bytes = variable.cached->variable.element_bytes;
+  const auto begin = offset;
+  int nc_error = NC_NOERR;
+  for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+    const Bounce bounce(*this);
+    const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
+    if (auto status = write_slice(request, file, variable, slices.slice(), {bounce.data(), size}, offset, nc_error); !status.ok())
+      return status.error();
+    offset += size;
+  }
+  file.acknowledge(variable, offset - begin);
+  return nc_error;
+}
+
+Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes,
+                           std::uint64_t offset, int &nc_error) {
+  const auto before = seconds_now();
+  if (auto status = request.get_data(bytes, offset); !status.ok()) return status;
+  statistics_.last_pull_s = seconds_now();
+  statistics_.busy_pull_s += statistics_.last_pull_s - before;
+  statistics_.bytes_pulled += bytes.size();
+  if (options_.mode == Mode::kCaching) {
+    drainer_.put(*variable.cached, slice, bytes.data());
+    return {};
+  }
+  const int error = on_io([&] { return file.native->write(slice, bytes.data()); });
+  if (error == NC_NOERR) {
+    statistics_.bytes_drained += bytes.size();
+    statistics_.last_drain_s = seconds_now();
+    variable.in_file += bytes.size();
+  }
+  if (nc_error == NC_NOERR) nc_error = error;
+  return {};
+}
+
+Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
+  const auto file = find(args.file);
+  if (!file) return NcResult{NC_EBADID};
+  const FileGate::Shared shared(file->gate);
+  if (!find(args.file)) return NcResult{NC_EBADID};
+  if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
+  ++statistics_.reads;
+  file->num_records = std::max(file->num_records, args.num_records);
+  std::uint64_t offset = 0;
+  int first_error = NC_NOERR;
+  for (const auto &piece : args.pieces) {
+    auto error = read_piece(request, *file, piece, offset);
+    if (!error.ok()) return error.error();
+    if (first_error == NC_NOERR) first_error = *error;
+  }
+  return NcResult{first_error};
+}
+
+Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset) {
+  auto &variable = *file.find(piece.varid);
+  const auto element_bytes = variable.cached->variable.element_bytes;
+  int nc_error = NC_NOERR;
+  for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+    const Bounce bounce(*this);
+    const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
+    const int error = fetch(file, variable, slices.slice(), bounce.data());
+    if (nc_error == NC_NOERR) nc_error = error;
+    if (error == NC_NOERR)
+      if (auto status = request.put_data({bounce.data(), size}, offset); !status.ok()) return status.error();
+    statistics_.bytes_pushed += size;
+    offset += size;
+  }
+  return nc_error;
+}
+
+/// Reads a slice as it is after all writes: from the pages, or, when what is dirty of it has been drained, from the file.
+int Server::fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data) {
+  if (drainer_.cache().gather(*variable.cached, slice, data)) return NC_NOERR;
+  drainer_.flush(*variable.cached, bounds(variable.cached->variable, slice));
+  const auto records = file.num_records;
+  return on_io([&] { return file.native->read(variable.cached->variable, slice, records, data); });
+}
+
+}  // namespace staging

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What fibers of the progress thread wait with: for a state to change, and for a file to be free.
+#pragma once
+
+#include <nssi/nssi.hpp>
+
+#include <vector>
+
+namespace staging {
+
+/// Fibers that wait until somebody says that the state they look at has changed.
+class WaitQueue {
+ public:
+  explicit WaitQueue(nssi::Runtime &runtime) : runtime_(runtime) {}
+  bool empty() const { return waiting_.empty(); }
+  /// Suspends the fiber until notify_all(). It looks at the state again itself.
+  void wait() {
+    nssi::Event changed(runtime_);
+    waiting_.push_back(&changed);
+    (void)changed.wait();
+  }
+  void notify_all() {
+    for (auto *changed : std::exchange(waiting_, {})) changed->set();
+  }
+
+ private:
+  nssi::Runtime &runtime_;
+  std::vector<nssi::Event *> waiting_;
+};
+
+/// Shared by transfers, taken alone by what changes a file as a whole. Who wants it alone goes before later transfers.
+class FileGate {
+ public:
+  explicit FileGate(nssi::Runtime &runtime) : changed_(runtime) {}
+
+  class Shared {
+   public:
+    explicit Shared(FileGate &gate) : gate_(gate) {
+      while (gate_.alone_wanted_ > 0) gate_.changed_.wait();
+      ++gate_.shared_;
+    }
+    ~Shared() {
+      if (--gate_.shared_ == 0) gate_.changed_.notify_all();
+    }
+    Shared(const Shared &) = delete;
+
+   private:
+    FileGate &gate_;
+  };
+
+  class Alone {
+   public:
+    explicit Alone(FileGate &gate) : gate_(gate) {
+      ++gate_.alone_wanted_;
+      while (gate_.shared_ > 0 || gate_.alone_) gate_.changed_.wait();
+      gate_.alone_ = true;
+    }
+    ~Alone() {
+      --gate_.alone_wanted_;
+      gate_.alone_ = false;
+      gate_.changed_.notify_all();
+    }
+    Alone(const Alone &) = delete;
+
+   private:
+    FileGate &gate_;
+  };
+
+ private:
+  WaitQueue changed_;
+  int shared_ = 0, alone_wanted_ = 0;
+  bool alone_ = false;
+};
+
+}  // namespace staging
