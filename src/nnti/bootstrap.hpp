@@ -144,6 +144,8 @@ class Listener {
   /// `listening` is a bound, listening, non-blocking stream socket.
   Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept,
            Limits limits);
+  Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept)
+      : Listener(std::move(listening), transport, credential, std::move(answer), std::move(accept), Limits()) {}
   ~Listener();
   /// An epoll descriptor: readable when progress() has something to do.
   int wait_fd() const { return epoll_.get(); }

@@ -149,7 +149,7 @@ Status ShmTransport::listen() {
   auto accept = [this](bootstrap::Established established) {
     accepted_.push_back(add_connection(std::move(established.socket), std::move(*answered_)));
   };
-  listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), "shm", credential_, answer, accept, bootstrap::Listener::Limits());
+  listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), "shm", credential_, answer, accept);
   watch(listener_->wait_fd(), &listener_);
   return {};
 }
