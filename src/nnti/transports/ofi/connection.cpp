@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/ofi/connection.hpp"
+
+#include "nnti/transports/ofi/transport.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace nnti::ofi {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kDrainTime = 20ms;   // for frames that a dead peer had sent
+constexpr auto kLingerTime = 5s;    // for a peer to take what was sent before we closed
+
+Error lost_error(std::string message, int cause = 0) {
+  return {Code::kPeerLost, std::move(message), nessie::Scope::kPeer, cause};
+}
+
+Code received_code(std::uint32_t value) {
+  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
+}
+
+Error refusal(Code code) {
+  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
+  if (code == Code::kRefused) return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
+  return {code, "the peer could not transfer the data"};
+}
+
+}  // namespace
+
+OfiConnection::~OfiConnection() { leave_fabric(); }
+
+Transport &OfiConnection::transport() { return transport_; }
+
+std::string OfiConnection::explain() const {
+  return fmt::format("over the network with libfabric's provider {}; bulk data is written and read directly between the "
+                     "two processes' buffers by the side that owns the registered one",
+                     transport_.fabric().provider());
+}
+
+Status OfiConnection::learn(const Hello &hello) {
+  if (hello.provider != transport_.fabric().provider())
+    return Error{Code::kUnsupported, fmt::format("the peer uses libfabric's provider {}, this process {}; set nnti.ofi.provider", hello.provider, transport_.fabric().provider())};
+  auto address = transport_.fabric().add_peer(hello.name);
+  if (!address.ok()) return address.error();
+  name_ = hello.name;
+  address_ = *address;
+  their_token_ = hello.token;
+  on_fabric_ = true;
+  return {};
+}
+
+void OfiConnection::established(bootstrap::PageSocket socket, bool we_connected) {
+  socket_.emplace(std::move(socket));
+  state_ = State::kOpen;
+  if (!we_connected) return;
+  credits_ = kCredits;
+  owed_ = kCredits;
+  transport_.pump_later(*this);
+}
+
+// --- frames -----------------------------------------------------------------------------------------------------------
+
+bool OfiConnection::post(FrameHeader header, std::span<const std::byte> body) {
+  const bool costs = header.type != FrameType::kCredit;
+  if (costs && credits_ == 0) return false;
+  header.token = their_token_;
+  header.credits = static_cast<std::uint16_t>(owed_);
+  header.size = static_cast<std::uint32_t>(body.size());
+  if (!transport_.post_frame(*this, header, body)) return false;
+  uncredited_ -= std::min(uncredited_, owed_);
+  owed_ = 0;
+  credits_ -= costs ? 1 : 0;
+  ++sends_in_flight_;
+  return true;
+}
+
+bool OfiConnection::try_send(std::span<const std::byte> message) {
+  if (state_ != State::kOpen || broken_ || dies_at_) return true;
+  FrameHeader header;
+  header.type = FrameType::kMessage;
+  if (!waiting_.empty() || !post(header, message)) {
+    transport_.pump_later(*this);
+    return broken_.has_value();
+  }
+  return true;
+}
+
+void OfiConnection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
+  if (waiting_.empty() && post(header, body)) return;
+  Waiting frame{header, body, {}};
+  if (copy) {
+    frame.owned.assign(body.begin(), body.end());
+    frame.body = frame.owned;
+  }
+  waiting_.push_back(std::move(frame));
+  transport_.pump_later(*this);
+}
+
+void OfiConnection::answer(const FrameHeader &header, std::span<const std::byte> body) { send_or_keep(header, body, true); }
+
+bool OfiConnection::pump() {
+  if (!active() || broken_) return true;
+  while (!waiting_.empty() && post(waiting_.front().header, waiting_.front().body)) waiting_.pop_front();
+  FrameHeader header;
+  if (waiting_.empty() && goodbye_ && !goodbye_posted_) {
+    header.type = FrameType::kBye;
+    goodbye_posted_ = post(header, {});
+  }
+  header.type = FrameType::kCredit;
+  if (owed_ >= kCredits / 2) post(header, {});
+  return waiting_.empty() && owed_ < kCredits / 2 && goodbye_ == goodbye_posted_;
+}
+
+bool OfiConnection::count_credits(const FrameHeader &header) {
+  credits_ += header.credits;
+  if (credits_ > kCredits) return false;
+  if (header.type == FrameType::kCredit) return true;
+  ++uncredited_;
+  ++owed_;
+  return uncredited_ <= kCredits;
+}
+
+void OfiConnection::on_frame(const Frame &frame) {
+  if (!active()) return;
+  if (!count_credits(frame.header)) return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
+  if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
+  if (state_ == State::kOpen) handle(frame);
+  else if (frame.header.type == FrameType::kBye) state_ = State::kClosed;
+}
+
+void OfiConnection::handle(const Frame &frame) {
+  switch (frame.header.type) {
+    case FrameType::kMessage: return transport_.events().message(*this, frame.body);
+    case FrameType::kGet:
+    case FrameType::kPut: return transport_.serve(*this, frame);
+    case FrameType::kDone: return on_done(frame);
+    case FrameType::kBye: return lose(lost_error("the peer closed the connection"));
+    case FrameType::kCredit: return;
+  }
+}
+
+// --- what we ask of the peer --------------------------------------------------------------------------------------------
+
+void OfiConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+  start(true, remote, offset, local, completion);
+}
+
+void OfiConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+  start(false, remote, offset, {const_cast<std::byte *>(local.data()), local.size()}, completion);
+}
+
+void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+  if (state_ != State::kOpen || broken_ || dies_at_) return completion.on_complete(lost_error("the peer is gone"));
+  const auto needed = static_cast<std::uint32_t>(get ? Rights::kRemoteRead : Rights::kRemoteWrite);
+  if (!(static_cast<std::uint32_t>(remote.rights) & needed)) return completion.on_complete(refusal(Code::kRefused));
+  if (offset > remote.size_bytes || local.size() > remote.size_bytes - offset) return completion.on_complete(refusal(Code::kOutOfRange));
+  FrameHeader header;
+  header.type = get ? FrameType::kGet : FrameType::kPut;
+  header.operation = next_operation_++;
+  header.key = remote.key;
+  header.offset = offset;
+  header.length = local.size();
+  Pending pending{&completion, local, get, {}};
+  const bool small = local.size() <= kMaxMessageBytes;
+  if (!small)
+    if (auto status = expose(pending, header); !status.ok()) return completion.on_complete(status);
+  pending_.emplace(header.operation, std::move(pending));
+  send_or_keep(header, small && !get ? std::span<const std::byte>(local) : std::span<const std::byte>(), false);
+}
+
+/// Lets the peer reach our side of this one transfer, until it is complete.
+Status OfiConnection::expose(Pending &pending, FrameHeader &header) {
+  auto key = transport_.fabric().register_memory(pending.local, pending.get ? FI_REMOTE_WRITE : FI_REMOTE_READ);
+  if (!key.ok()) return key.error();
+  header.exposed = 1;
+  header.rkey = fi_mr_key(key->mr.get());
+  header.address = transport_.fabric().base_address(pending.local);
+  pending.exposed = std::move(*key);
+  return {};
+}
+
+void OfiConnection::on_done(const Frame &frame) {
+  auto node = pending_.extract(frame.header.operation);
+  if (node.empty()) return;
+  Pending &pending = node.mapped();
+  const Code code = received_code(frame.header.result);
+  if (code != Code::kOk) {
+    pending.exposed = {};
+    return pending.completion->on_complete(refusal(code));
+  }
+  const bool inline_get = pending.get && pending.local.size() <= kMaxMessageBytes;
+  if (inline_get && frame.body.size() != pending.local.size()) {
+    pending_.insert(std::move(node));
+    return break_with({Code::kBadMessage, "the peer's answer has the wrong size", nessie::Scope::kPeer});
+  }
+  if (inline_get && !frame.body.empty()) std::memcpy(pending.local.data(), frame.body.data(), frame.body.size());
+  pending.exposed = {};
+  pending.completion->on_complete({});
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+void OfiConnection::on_socket() {
+  if (!active() || dies_at_) return;
+  auto page = socket_->receive();
+  if (page.ok()) {
+    if (page->has_value()) break_with({Code::kBadMessage, "the peer speaks out of turn", nessie::Scope::kPeer});
+    return;
+  }
+  transport_.forget_socket(*this);
+  if (state_ == State::kClosing) state_ = State::kClosed;
+  else dies_at_ = Deadline::in(kDrainTime);
+}
+
+void OfiConnection::break_with(Error error) {
+  if (broken_ || !active()) return;
+  broken_ = std::move(error);
+  transport_.attend(*this);
+}
+
+void OfiConnection::sever() {
+  break_with({Code::kTimedOut, "the peer stopped in the middle of a transfer", nessie::Scope::kPeer});
+  leave_fabric();
+}
+
+void OfiConnection::settle(bool queue_is_empty) {
+  if (state_ == State::kClosing && (broken_ || linger_->passed())) state_ = State::kClosed;
+  if (state_ != State::kOpen) return;
+  if (broken_) return lose(lost_error(broken_->message, broken_->cause));
+  if (dies_at_ && dies_at_->passed() && queue_is_empty) lose(lost_error("the peer's process ended, or the connection to it broke"));
+}
+
+Deadline OfiConnection::timer() const {
+  Deadline first = Deadline::never();
+  if (dies_at_) first = first.earlier(*dies_at_);
+  if (linger_) first = first.earlier(*linger_);
+  return active() ? first : Deadline::never();
+}
+
+std::vector<Completion *> OfiConnection::take_pending() {
+  std::vector<Completion *> completions;
+  std::vector<std::uint64_t> order;
+  for (const auto &[operation, pending] : pending_) order.push_back(operation);
+  std::sort(order.begin(), order.end());
+  for (const auto operation : order) completions.push_back(pending_[operation].completion);
+  pending_.clear();
+  return completions;
+}
+
+void OfiConnection::leave_fabric() {
+  if (!std::exchange(on_fabric_, false)) return;
+  transport_.fabric().remove_peer(name_);
+}
+
+void OfiConnection::abandon(Code code, std::string_view why) {
+  auto completions = take_pending();
+  waiting_.clear();
+  transport_.forget_socket(*this);
+  leave_fabric();
+  transport_.drain_queue();
+  for (auto *completion : completions) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
+}
+
+void OfiConnection::lose(const Error &error) {
+  state_ = State::kLost;
+  abandon(Code::kPeerLost, error.message);
+  transport_.events().lost(*this, error);
+}
+
+void OfiConnection::close() {
+  if (state_ != State::kOpen) return;
+  constexpr const char *kWhy = "the connection was closed";
+  const bool peer_reaches_us = std::any_of(pending_.begin(), pending_.end(), [](const auto &entry) { return entry.second.exposed.mr != nullptr; });
+  if (peer_reaches_us || broken_ || dies_at_) {
+    state_ = State::kClosed;
+    return abandon(Code::kCancelled, kWhy);
+  }
+  state_ = State::kClosing;
+  linger_ = Deadline::in(kLingerTime);
+  goodbye_ = true;
+  std::erase_if(waiting_, [](const Waiting &frame) { return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut; });
+  auto completions = take_pending();
+  transport_.pump_later(*this);
+  transport_.attend(*this);
+  pump();
+  for (auto *completion : completions) completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});
+}
+
+}  // namespace nnti::ofi

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One peer: its frames, with credits; what we asked of it; its end.
+#pragma once
+
+#include "nnti/bootstrap.hpp"
+#include "nnti/transport.hpp"
+#include "nnti/transports/ofi/fabric.hpp"
+#include "nnti/transports/ofi/wire.hpp"
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace nnti::ofi {
+
+class OfiTransport;
+
+class OfiConnection final : public Connection {
+ public:
+  /// kConnecting: before the handshake is done. kClosing: we close; what was sent is still on its way. kLost, kClosed:
+  /// to be reaped.
+  enum class State { kConnecting, kOpen, kClosing, kLost, kClosed };
+
+  OfiConnection(OfiTransport &transport, std::uint64_t token) : transport_(transport), token_(token) {}
+  ~OfiConnection() override;
+
+  Transport &transport() override;
+  std::string explain() const override;
+  std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
+  bool try_send(std::span<const std::byte> message) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  void close() override;
+
+  // --- for the transport ---------------------------------------------------------------------------------------------
+  /// What the peer said of itself.
+  Status learn(const Hello &hello);
+  /// The handshake is done. The side that connected speaks first.
+  void established(bootstrap::PageSocket socket, bool we_connected);
+  void on_frame(const Frame &frame);
+  /// The bootstrap's socket has something: only its end is expected.
+  void on_socket();
+  void on_sent() { --sends_in_flight_; }
+  /// Sends what waits, as far as credits and the provider allow. True if nothing waits any more.
+  bool pump();
+  /// A frame that must go, if need be later. `body` is copied if it must wait.
+  void answer(const FrameHeader &header, std::span<const std::byte> body = {});
+  /// The provider, or the protocol, failed; lost() follows from progress().
+  void break_with(Error error);
+  /// Ends all transfers with the peer now, and the connection from progress().
+  void sever();
+  /// Works off deadlines and what broke; calls the endpoint.
+  void settle(bool queue_is_empty);
+  /// Ends at once, with everything that is in flight.
+  void abandon(Code code, std::string_view why);
+
+  State state() const { return state_; }
+  bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
+  bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
+  bool said_goodbye() const { return goodbye_posted_ && sends_in_flight_ == 0; }
+  std::uint64_t token() const { return token_; }
+  int socket() const { return socket_ ? socket_->fd() : -1; }
+  fi_addr_t address() const { return address_; }
+  Deadline timer() const;
+  std::size_t served = 0;       ///< of its operations, those in progress here
+  bool waits_for_pump = false;  ///< is in the transport's list
+
+ private:
+  struct Pending {
+    Completion *completion = nullptr;
+    std::span<std::byte> local;
+    bool get = false;
+    MemoryKey exposed;
+  };
+  struct Waiting {
+    FrameHeader header;
+    std::span<const std::byte> body;
+    std::vector<std::byte> owned;
+  };
+
+  void start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion);
+  Status expose(Pending &pending, FrameHeader &header);
+  bool post(FrameHeader header, std::span<const std::byte> body);
+  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
+  bool count_credits(const FrameHeader &header);
+  void handle(const Frame &frame);
+  void on_done(const Frame &frame);
+  std::vector<Completion *> take_pending();
+  void leave_fabric();
+  void lose(const Error &error);
+
+  OfiTransport &transport_;
+  State state_ = State::kConnecting;
+  std::uint64_t token_;          ///< in frames to us
+  std::uint64_t their_token_ = 0;
+  std::vector<std::byte> name_;
+  fi_addr_t address_ = FI_ADDR_UNSPEC;
+  bool on_fabric_ = false;
+  std::optional<bootstrap::PageSocket> socket_;
+
+  std::uint32_t credits_ = 0;    ///< frames that we may send
+  std::uint32_t owed_ = 0;       ///< credits to be returned
+  std::uint32_t uncredited_ = 0; ///< frames received whose credits were not yet returned
+  std::size_t sends_in_flight_ = 0;
+  std::deque<Waiting> waiting_;
+  std::unordered_map<std::uint64_t, Pending> pending_;
+  std::uint64_t next_operation_ = 1;
+
+  std::optional<Error> broken_;
+  std::optional<Deadline> dies_at_;   ///< the socket ended; until then, frames that are still on the way are read
+  std::optional<Deadline> linger_;
+  bool goodbye_ = false, goodbye_posted_ = false;
+};
+
+}  // namespace nnti::ofi

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/ofi/fabric.hpp"
+
+#include "nnti/transports/ofi/wire.hpp"
+
+#include <base/credential.hpp>
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+
+namespace nnti::ofi {
+
+namespace {
+
+using nessie::Code;
+
+constexpr std::array<const char *, 5> kProviders = {"verbs;ofi_rxm", "cxi", "efa", "psm3", "tcp;ofi_rxm"};
+constexpr std::size_t kQueueEntries = 4096;
+
+/// libfabric reads these once. The first makes fi_av_remove close the connection beneath, which is how transfers with a
+/// peer that is given up are ended for certain; the others keep the memory for each peer small.
+void set_defaults() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    ::setenv("FI_AV_REMOVE_CLEANUP", "1", 0);
+    ::setenv("FI_OFI_RXM_BUFFER_SIZE", "8192", 0);
+  });
+}
+
+Info make_hints(const std::string &provider) {
+  Info hints(fi_allocinfo());
+  if (!hints) return hints;
+  hints->caps = FI_MSG | FI_RMA;
+  hints->mode = FI_CONTEXT | FI_CONTEXT2;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->threading = FI_THREAD_DOMAIN;
+  hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->tx_attr->msg_order = FI_ORDER_SAS;
+  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  hints->fabric_attr->prov_name = ::strdup(provider.c_str());
+  return hints;
+}
+
+/// Text of an IP address; empty if it is none, or only valid on one link.
+std::string numeric_host(const sockaddr *address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address == nullptr) return {};
+  if (address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in *>(address)->sin_addr, text, sizeof text);
+  } else if (address->sa_family == AF_INET6) {
+    const auto &six = reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr;
+    if (!IN6_IS_ADDR_LINKLOCAL(&six)) inet_ntop(AF_INET6, &six, text, sizeof text);
+  }
+  return text;
+}
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
+
+/// How well others reach an address: the loopback last, IPv4 before IPv6; 0: not at all.
+int rank_of(std::string_view host) {
+  if (host.empty()) return 0;
+  const bool four = host.find(':') == std::string_view::npos;
+  return (is_loopback(host) ? 1 : 3) + (four ? 1 : 0);
+}
+
+bool is_ip(const fi_info &info) { return info.addr_format == FI_SOCKADDR_IN || info.addr_format == FI_SOCKADDR_IN6; }
+
+/// The provider's best interface, or the one with the address asked for.
+Info best_of(Info list, const std::string &address) {
+  fi_info *best = nullptr;
+  int best_rank = 0;
+  for (fi_info *info = list.get(); info != nullptr; info = info->next) {
+    const auto host = is_ip(*info) ? numeric_host(static_cast<const sockaddr *>(info->src_addr)) : std::string();
+    const int rank = is_ip(*info) ? rank_of(host) : 5;
+    const bool wanted = address.empty() || host.empty() || host == address;
+    if (!wanted || rank <= best_rank) continue;
+    best = info;
+    best_rank = rank;
+  }
+  return Info(best ? fi_dupinfo(best) : nullptr);
+}
+
+Result<Info> ask(const std::string &provider, const std::string &address) {
+  Info hints = make_hints(provider);
+  if (!hints) return Error{Code::kNoMemory, "out of memory"};
+  fi_info *found = nullptr;
+  const int rc = fi_getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints.get(), &found);
+  if (rc != 0) return fabric_error(fmt::format("libfabric has no provider '{}' here", provider), rc);
+  Info best = best_of(Info(found), address);
+  if (!best) return Error{Code::kUnsupported, fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
+  return best;
+}
+
+/// The address of the bootstrap where the fabric has addresses of another kind.
+std::string best_host() {
+  ifaddrs *list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  std::string best;
+  for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (!(entry->ifa_flags & IFF_UP)) continue;
+    if (auto host = numeric_host(entry->ifa_addr); rank_of(host) > rank_of(best)) best = host;
+  }
+  ::freeifaddrs(list);
+  return best;
+}
+
+}  // namespace
+
+Error fabric_error(std::string_view what, long code) {
+  const int number = static_cast<int>(code < 0 ? -code : code);
+  const auto kind = number == FI_ENOMEM ? Code::kNoMemory : number == FI_ENODATA || number == FI_ENOSYS ? Code::kUnsupported : Code::kIo;
+  return {kind, fmt::format("{}: {}", what, fi_strerror(number)), nessie::Scope::kOperation, number};
+}
+
+Result<Info> choose_info(const nessie::Config &config) {
+  set_defaults();
+  const auto address = config.get_or("nnti.ofi.address", "");
+  if (auto provider = config.get("nnti.ofi.provider")) {
+    auto info = ask(*provider, address);
+    if (info.ok() || provider->find(';') != std::string::npos) return info;
+    auto layered = ask(*provider + ";ofi_rxm", address);
+    return layered.ok() ? std::move(layered) : std::move(info);
+  }
+  std::optional<Error> last;
+  for (const char *provider : kProviders) {
+    auto info = ask(provider, address);
+    if (info.ok()) return info;
+    last = info.error();
+  }
+  return *last;
+}
+
+Result<std::unique_ptr<Fabric>> Fabric::open(const nessie::Config &config) {
+  auto info = choose_info(config);
+  if (!info.ok()) return info.error();
+  std::unique_ptr<Fabric> fabric(new Fabric);
+  fabric->info_ = std::move(*info);
+  if (auto status = fabric->open_objects(); !status.ok()) return status.error();
+  if (auto status = fabric->find_host(); !status.ok()) return status.error();
+  return fabric;
+}
+
+Fabric::~Fabric() = default;
+
+Status Fabric::open_objects() {
+  fid_fabric *fabric = nullptr;
+  if (int rc = fi_fabric(info_->fabric_attr, &fabric, nullptr); rc != 0) return fabric_error("cannot open the fabric", rc);
+  fabric_.reset(fabric);
+  fid_domain *domain = nullptr;
+  if (int rc = fi_domain(fabric, info_.get(), &domain, nullptr); rc != 0) return fabric_error("cannot open the fabric's domain", rc);
+  domain_.reset(domain);
+  fi_av_attr attributes{};
+  attributes.type = FI_AV_TABLE;
+  fid_av *addresses = nullptr;
+  if (int rc = fi_av_open(domain, &attributes, &addresses, nullptr); rc != 0) return fabric_error("cannot open an address vector", rc);
+  addresses_.reset(addresses);
+  if (auto status = open_queue(); !status.ok()) return status;
+  return open_endpoint();
+}
+
+Status Fabric::open_queue() {
+  fi_cq_attr attributes{};
+  attributes.format = FI_CQ_FORMAT_MSG;
+  attributes.size = kQueueEntries;
+  attributes.wait_obj = FI_WAIT_FD;
+  fid_cq *queue = nullptr;
+  int rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+  if (rc != 0) {   // a provider without descriptors: it is polled
+    attributes.wait_obj = FI_WAIT_NONE;
+    rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+  }
+  if (rc != 0) return fabric_error("cannot open a completion queue", rc);
+  queue_.reset(queue);
+  if (attributes.wait_obj == FI_WAIT_FD && fi_control(&queue->fid, FI_GETWAIT, &wait_fd_) != 0) wait_fd_ = -1;
+  return {};
+}
+
+Status Fabric::open_endpoint() {
+  fid_ep *endpoint = nullptr;
+  if (int rc = fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr); rc != 0) return fabric_error("cannot open an endpoint", rc);
+  endpoint_.reset(endpoint);
+  if (int rc = fi_ep_bind(endpoint, &addresses_->fid, 0); rc != 0) return fabric_error("cannot bind the address vector", rc);
+  if (int rc = fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV); rc != 0) return fabric_error("cannot bind the completion queue", rc);
+  if (int rc = fi_enable(endpoint); rc != 0) return fabric_error("cannot enable the endpoint", rc);
+  name_.resize(kMaxNameBytes);
+  std::size_t size = name_.size();
+  if (int rc = fi_getname(&endpoint->fid, name_.data(), &size); rc != 0 || size > name_.size())
+    return fabric_error("cannot learn the endpoint's address", rc);
+  name_.resize(size);
+  return {};
+}
+
+Status Fabric::find_host() {
+  host_ = is_ip(*info_) ? numeric_host(static_cast<const sockaddr *>(info_->src_addr)) : best_host();
+  if (host_.empty()) return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
+  return {};
+}
+
+bool Fabric::may_block() {
+  fid *queue = &queue_->fid;
+  return wait_fd_ >= 0 && fi_trywait(fabric_.get(), &queue, 1) == FI_SUCCESS;
+}
+
+Result<fi_addr_t> Fabric::add_peer(const std::vector<std::byte> &name) {
+  auto &peer = peers_[name];
+  if (peer.references == 0 && fi_av_insert(addresses_.get(), name.data(), 1, &peer.address, 0, nullptr) != 1) {
+    peers_.erase(name);
+    return Error{Code::kBadMessage, "the peer's fabric address cannot be used", nessie::Scope::kPeer};
+  }
+  ++peer.references;
+  return peer.address;
+}
+
+bool Fabric::remove_peer(const std::vector<std::byte> &name) {
+  auto found = peers_.find(name);
+  if (found == peers_.end() || --found->second.references > 0) return false;
+  fi_av_remove(addresses_.get(), &found->second.address, 1, 0);
+  peers_.erase(found);
+  return true;
+}
+
+Result<MemoryKey> Fabric::register_memory(std::span<std::byte> memory, std::uint64_t access) {
+  const auto &domain = *info_->domain_attr;
+  std::uint64_t wanted = nessie::random_u64();
+  if (domain.mr_key_size < sizeof wanted) wanted &= (std::uint64_t{1} << (8 * domain.mr_key_size)) - 1;
+  fid_mr *mr = nullptr;
+  const int rc = fi_mr_reg(domain_.get(), memory.data(), memory.size(), access, 0, wanted, 0, &mr, nullptr);
+  if (rc != 0) return fabric_error("the fabric cannot register this memory", rc);
+  MemoryKey key{Fid<fid_mr>(mr)};
+  if (domain.mr_mode & FI_MR_ENDPOINT) {
+    if (int failed = fi_mr_bind(mr, &endpoint_->fid, 0); failed != 0) return fabric_error("cannot bind memory to the endpoint", failed);
+    if (int failed = fi_mr_enable(mr); failed != 0) return fabric_error("cannot enable registered memory", failed);
+  }
+  return key;
+}
+
+std::uint64_t Fabric::base_address(std::span<std::byte> memory) const {
+  return info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? reinterpret_cast<std::uintptr_t>(memory.data()) : 0;
+}
+
+}  // namespace nnti::ofi

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/ofi/transport.hpp"
+
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+
+namespace nnti::ofi {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kListenerEvent = 0;    // in epoll; everything else is a connection's token, or
+constexpr std::uint64_t kQueueEvent = 1;
+constexpr unsigned kTurnsPerSocketLook = 256;
+constexpr unsigned kIdleTurns = 64;            // after so many, the queue is read only every
+constexpr unsigned kTurnsPerIdlePoll = 8;      // so many turns
+constexpr std::size_t kSpareReceives = 8;
+constexpr std::size_t kCreditFrames = 4;       // kCredit frames that may be under way beside the credits
+constexpr auto kRetryTime = 1ms;
+constexpr auto kGoodbyeTime = 1s;
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+/// "10.0.0.1:4711", "[fd00::1]:4711".
+Result<HostPort> parse_address(std::string_view text) {
+  const auto colon = text.rfind(':');
+  HostPort result;
+  if (colon != std::string_view::npos) {
+    auto host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    result.host = host;
+    const auto digits = text.substr(colon + 1);
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.port);
+    if (error == std::errc() && end == digits.data() + digits.size() && result.port != 0 && !host.empty()) return result;
+  }
+  return Error{Code::kInvalidArgument, fmt::format("'{}' is no host:port", text)};
+}
+
+std::string join_address(const std::string &host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
+
+/// Names this network namespace of this machine, so that a loopback address of another is not mistaken for one here.
+std::string this_node() {
+  std::string boot = "?";
+  if (FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    std::array<char, 64> text{};
+    if (std::fgets(text.data(), text.size(), file)) boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
+    std::fclose(file);
+  }
+  struct stat space {};
+  ::stat("/proc/self/ns/net", &space);
+  return fmt::format("{}-{:x}", boot, space.st_ino);
+}
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
+                                             : reinterpret_cast<sockaddr_in &>(address).sin_port);
+}
+
+/// A peer whose node vanished from the network is noticed within half a minute.
+void keep_alive(int socket) {
+  int on = 1, idle_s = 10, interval_s = 5, probes = 4;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+/// A connection being made: the bootstrap's connecting side.
+class OfiConnecting final : public Connecting {
+ public:
+  OfiConnecting(OfiTransport &transport, OfiConnection &connection, Fd socket)
+      : transport_(transport), connection_(&connection),
+        connector_(std::move(socket), "ofi", transport.credential(), {transport.hello_for(connection), {}}) {
+    transport_.watch(connector_.fd(), connection_->token(), true);
+  }
+  ~OfiConnecting() override {
+    if (connection_) transport_.drop(*connection_);
+  }
+
+  std::optional<Result<nnti::Connection *>> advance() override {
+    auto outcome = connector_.advance();
+    if (!outcome) {
+      transport_.watch(connector_.fd(), connection_->token(), connector_.wants_write());
+      return std::nullopt;
+    }
+    if (!outcome->ok()) return Result<nnti::Connection *>(outcome->error());
+    auto hello = decode_hello((*outcome)->theirs.blob);
+    if (!hello.ok()) return Result<nnti::Connection *>(hello.error());
+    if (auto status = connection_->learn(*hello); !status.ok()) return Result<nnti::Connection *>(status.error());
+    auto *connection = std::exchange(connection_, nullptr);
+    transport_.start(*connection, std::move((*outcome)->socket), true);
+    return Result<nnti::Connection *>(connection);
+  }
+
+ private:
+  OfiTransport &transport_;
+  OfiConnection *connection_;
+  bootstrap::Connector connector_;
+};
+
+}  // namespace
+
+// --- opening ------------------------------------------------------------------------------------------------------------
+
+TransportInfo survey(const nessie::Config &config) {
+  auto fabric = Fabric::open(config);
+  if (!fabric.ok()) return {"ofi", false, fabric.error().message};
+  return {"ofi", true,
+          fmt::format("libfabric's provider {} at {}; the owner of a registered buffer writes into, or reads from, the "
+                      "memory that the other side exposes for the transfer",
+                      (*fabric)->provider(), (*fabric)->host())};
+}
+
+Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
+  auto fabric = Fabric::open(options.config);
+  if (!fabric.ok()) return fabric.error();
+  auto transport = std::make_unique<OfiTransport>(options, std::move(*fabric));
+  if (options.listen)
+    if (auto status = transport->listen(options.config); !status.ok()) return status.error();
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric)
+    : credential_(options.credential), events_(options.events), fabric_(std::move(fabric)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)), slots_(*fabric_) {
+  if (fabric_->wait_fd() >= 0) watch(fabric_->wait_fd(), kQueueEvent, false);
+  post_receives();
+}
+
+Status OfiTransport::listen(const nessie::Config &config) {
+  auto port = config.get_int("nnti.ofi.port", 0);
+  if (!port.ok()) return port.error();
+  if (*port < 0 || *port > 65535) return Error{Code::kInvalidArgument, "nnti.ofi.port is not a port"};
+  auto socket = bootstrap::listen_tcp(fabric_->host(), static_cast<std::uint16_t>(*port));
+  if (!socket.ok()) return socket.error();
+  nessie::Url url{"ofi", join_address(fabric_->host(), port_of(socket->get())), {{"provider", fabric_->provider()}}};
+  if (is_loopback(fabric_->host())) url.query["node"] = this_node();
+  // The list of an endpoint's URLs is joined by ';', which libfabric's names contain.
+  std::replace(url.query["provider"].begin(), url.query["provider"].end(), ';', '+');
+  url_ = url.to_string();
+  listener_ = std::make_unique<bootstrap::Listener>(
+      std::move(*socket), "ofi", credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
+      [this](bootstrap::Established established) {
+        OfiConnection &connection = *std::exchange(answering_, nullptr);
+        start(connection, std::move(established.socket), false);
+        unannounced_.push_back(connection.token());
+      },
+      bootstrap::Listener::Limits());
+  watch(listener_->wait_fd(), kListenerEvent, false);
+  return {};
+}
+
+/// Says goodbye to everybody, and gives what was sent a moment to leave.
+OfiTransport::~OfiTransport() {
+  for (auto &[token, connection] : connections_) connection->close();
+  const auto deadline = Deadline::in(kGoodbyeTime);
+  const auto some_left = [this] {
+    return std::any_of(connections_.begin(), connections_.end(), [](const auto &entry) {
+      return entry.second->state() == OfiConnection::State::kClosing && !entry.second->said_goodbye();
+    });
+  };
+  while (some_left() && !deadline.passed()) {
+    poll_queue();
+    dispatch();
+    pump_connections();
+  }
+  connections_.clear();
+}
+
+Status OfiTransport::can_reach(const nessie::Url &url) const {
+  auto address = parse_address(url.address);
+  if (!address.ok()) return address.error();
+  auto provider = fabric_->provider();
+  std::replace(provider.begin(), provider.end(), ';', '+');
+  if (auto theirs = url.query.find("provider"); theirs != url.query.end() && theirs->second != provider)
+    return Error{Code::kUnsupported, fmt::format("it uses libfabric's provider {}, this process {}; set nnti.ofi.provider", theirs->second, provider)};
+  if (auto node = url.query.find("node"); node != url.query.end() && node->second != this_node())
+    return Error{Code::kUnsupported, "it listens at the loopback of another node; set nnti.ofi.address there"};
+  return {};
+}
+
+Result<std::unique_ptr<Connecting>> OfiTransport::connect(const nessie::Url &url, Deadline) {
+  auto address = parse_address(url.address);
+  if (!address.ok()) return address.error();
+  auto socket = bootstrap::connect_tcp(address->host, address->port);
+  if (!socket.ok()) return socket.error();
+  return std::unique_ptr<Connecting>(std::make_unique<OfiConnecting>(*this, new_connection(), std::move(*socket)));
+}
+
+Result<std::unique_ptr<TransportMemory>> OfiTransport::register_memory(const MemoryRegion &region) {
+  MemoryKey local;
+  if (fabric_->needs_local_registration() && !region.bytes.empty()) {
+    auto key = fabric_->register_memory(region.bytes, FI_READ | FI_WRITE);
+    if (!key.ok()) return key.error();
+    local = std::move(*key);
+  }
+  return std::unique_ptr<TransportMemory>(std::make_unique<Memory>(*this, region, std::move(local)));
+}
+
+// --- connections ----------------------------------------------------------------------------------------------------------
+
+OfiConnection *OfiTransport::find(std::uint64_t token) {
+  auto found = connections_.find(token);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+OfiConnection &OfiTransport::new_connection() {
+  const std::uint64_t token = std::max<std::uint64_t>(nessie::random_u64(), kQueueEvent + 1);
+  auto &connection = connections_[token] = std::make_unique<OfiConnection>(*this, token);
+  post_receives();
+  return *connection;
+}
+
+void OfiTransport::drop(OfiConnection &connection) { connections_.erase(connection.token()); }
+
+std::vector<std::byte> OfiTransport::hello_for(const OfiConnection &connection) const {
+  return encode_hello({connection.token(), fabric_->provider(), fabric_->name()});
+}
+
+Result<bootstrap::Hello> OfiTransport::answer(bootstrap::Hello &theirs) {
+  auto hello = decode_hello(theirs.blob);
+  if (!hello.ok()) return hello.error();
+  OfiConnection &connection = new_connection();
+  if (auto status = connection.learn(*hello); !status.ok()) {
+    drop(connection);
+    return status.error();
+  }
+  answering_ = &connection;
+  return bootstrap::Hello{hello_for(connection), {}};
+}
+
+void OfiTransport::start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected) {
+  connection.established(std::move(socket), we_connected);
+  keep_alive(connection.socket());
+  watch(connection.socket(), connection.token(), false);
+  attend(connection);
+}
+
+void OfiTransport::watch(int fd, std::uint64_t token, bool also_writing) {
+  epoll_event event{};
+  event.events = EPOLLIN | (also_writing ? EPOLLOUT : 0u);
+  event.data.u64 = token;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void OfiTransport::forget_socket(OfiConnection &connection) {
+  if (connection.socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket(), nullptr);
+}
+
+void OfiTransport::pump_later(OfiConnection &connection) {
+  if (std::exchange(connection.waits_for_pump, true)) return;
+  to_pump_.push_back(connection.token());
+}
+
+void OfiTransport::attend(OfiConnection &connection) {
+  if (std::find(to_attend_.begin(), to_attend_.end(), connection.token()) == to_attend_.end()) to_attend_.push_back(connection.token());
+}
+
+bool OfiTransport::post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body) {
+  Slot *slot = slots_.take();
+  if (slot == nullptr) return false;
+  std::memcpy(slot->data, &header, sizeof header);
+  if (!body.empty()) std::memcpy(slot->data + sizeof header, body.data(), body.size());
+  slot->kind = Work::Kind::kSend;
+  slot->token = connection.token();
+  const auto rc = fi_send(fabric_->endpoint(), slot->data, sizeof header + body.size(), slot->descriptor,
+                          connection.address(), static_cast<Work *>(slot));
+  if (rc == 0) return true;
+  slots_.give_back(slot);
+  if (rc == -FI_EAGAIN) stalled_ = true;
+  else connection.break_with(fabric_error("cannot send to the peer", rc));
+  return false;
+}
+
+// --- the provider's queue ---------------------------------------------------------------------------------------------------
+
+std::size_t OfiTransport::wanted_receives() const {
+  const std::size_t wanted = kSpareReceives + connections_.size() * (kCredits + kCreditFrames);
+  return std::min<std::size_t>(wanted, fabric_->info().rx_attr->size);
+}
+
+void OfiTransport::post_receives() {
+  while (receives_posted_ < wanted_receives()) {
+    Slot *slot = slots_.take();
+    if (slot == nullptr || !post_receive(*slot)) return;
+  }
+}
+
+bool OfiTransport::post_receive(Slot &slot) {
+  slot.kind = Work::Kind::kReceive;
+  const auto rc = fi_recv(fabric_->endpoint(), slot.data, kMaxFrameBytes, slot.descriptor, FI_ADDR_UNSPEC, static_cast<Work *>(&slot));
+  if (rc == 0) ++receives_posted_;
+  else slots_.give_back(&slot);
+  return rc == 0;
+}
+
+std::size_t OfiTransport::poll_queue() {
+  std::array<fi_cq_msg_entry, 32> entries;
+  std::size_t handled = 0;
+  for (;;) {
+    const auto count = fi_cq_read(fabric_->queue(), entries.data(), entries.size());
+    if (count == -FI_EAVAIL) {
+      read_error();
+      ++handled;
+      continue;
+    }
+    if (count <= 0) return handled;
+    for (ssize_t i = 0; i < count; ++i)
+      if (entries[i].op_context != nullptr) on_completion(*static_cast<Work *>(entries[i].op_context), entries[i].len, 0);
+    handled += static_cast<std::size_t>(count);
+    if (static_cast<std::size_t>(count) < entries.size()) return handled;
+  }
+}
+
+void OfiTransport::read_error() {
+  fi_cq_err_entry entry{};
+  if (fi_cq_readerr(fabric_->queue(), &entry, 0) <= 0 || entry.op_context == nullptr) return;
+  on_completion(*static_cast<Work *>(entry.op_context), 0, entry.err == 0 ? FI_EIO : entry.err);
+}
+
+/// Notes what happened; calls nobody.
+void OfiTransport::on_completion(Work &work, std::size_t size_bytes, int error) {
+  if (work.kind == Work::Kind::kReceive) {
+    --receives_posted_;
+    arrived_.push_back({static_cast<Slot *>(&work), error == 0 ? size_bytes : 0});
+  } else if (work.kind == Work::Kind::kSend) {
+    Slot &slot = static_cast<Slot &>(work);
+    if (OfiConnection *connection = find(slot.token)) {
+      connection->on_sent();
+      if (error != 0) connection->break_with(fabric_error("the peer cannot be reached any more", error));
+    }
+    slots_.give_back(&slot);
+  } else {
+    Chunk &chunk = static_cast<Chunk &>(work);
+    --chunk.served->in_flight;
+    if (error != 0 && chunk.served->result == Code::kOk) chunk.served->result = Code::kIo;
+    free_chunks_.push_back(&chunk);
+  }
+}
+
+/// Tells the endpoint of new peers: not from within the listener, but before any of their messages.
+void OfiTransport::announce() {
+  while (!unannounced_.empty()) {
+    OfiConnection *connection = find(unannounced_.front());
+    unannounced_.pop_front();
+    if (connection) events_.accepted(*connection);
+  }
+}
+
+std::size_t OfiTransport::dispatch() {
+  std::size_t frames = 0;
+  announce();
+  while (!arrived_.empty()) {
+    const Arrived arrived = arrived_.front();
+    arrived_.pop_front();
+    if (auto frame = decode_frame({arrived.slot->data, arrived.size_bytes}))
+      if (OfiConnection *connection = find(frame->header.token)) connection->on_frame(*frame);
+    if (receives_posted_ < wanted_receives()) post_receive(*arrived.slot);
+    else slots_.give_back(arrived.slot);
+    ++frames;
+  }
+  return frames;
+}
+
+// --- progress ---------------------------------------------------------------------------------------------------------------
+
+std::size_t OfiTransport::progress() {
+  ++depth_;
+  const bool idle = connections_.empty() || (++idle_turns_ > kIdleTurns && idle_turns_ % kTurnsPerIdlePoll != 0);
+  std::size_t events = idle && !look_at_sockets_ ? 0 : poll_queue();
+  events += dispatch();
+  stalled_ = false;
+  if (look_at_sockets_ || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
+  if (!served_.empty()) continue_served();
+  if (!to_pump_.empty()) pump_connections();
+  if (!to_attend_.empty()) settle_connections();
+  if (events > 0) idle_turns_ = 0;
+  if (--depth_ == 0) reap();
+  return events;
+}
+
+std::size_t OfiTransport::poll_sockets() {
+  look_at_sockets_ = false;
+  std::array<epoll_event, 64> happened;
+  const int count = ::epoll_wait(epoll_.get(), happened.data(), happened.size(), 0);
+  std::size_t events = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t token = happened[i].data.u64;
+    if (token == kListenerEvent) events += listener_->progress();
+    else if (OfiConnection *connection = token == kQueueEvent ? nullptr : find(token)) connection->on_socket();
+  }
+  if (listener_ && listener_->timer().passed()) events += listener_->progress();
+  announce();
+  return events;
+}
+
+void OfiTransport::pump_connections() {
+  for (const auto token : std::exchange(to_pump_, {})) {
+    OfiConnection *connection = find(token);
+    if (connection == nullptr) continue;
+    connection->waits_for_pump = false;
+    if (!connection->pump()) pump_later(*connection);
+  }
+}
+
+void OfiTransport::settle_connections() {
+  const bool queue_is_empty = poll_queue() == 0 && arrived_.empty();
+  for (const auto token : std::exchange(to_attend_, {})) {
+    OfiConnection *connection = find(token);
+    if (connection == nullptr) continue;
+    connection->settle(queue_is_empty);
+    if (connection->reapable()) any_to_reap_ = true;
+    else if (!connection->timer().is_never()) attend(*connection);
+  }
+}
+
+void OfiTransport::reap() {
+  if (!std::exchange(any_to_reap_, false)) return;
+  std::erase_if(connections_, [](const auto &entry) { return entry.second->reapable(); });
+}
+
+bool OfiTransport::ready() {
+  if (!arrived_.empty() || look_at_sockets_) return true;
+  return !connections_.empty() && poll_queue() > 0;
+}
+
+bool OfiTransport::arm() {
+  if (!arrived_.empty() || look_at_sockets_) return false;
+  if (poll_queue() > 0) return false;
+  return fabric_->wait_fd() < 0 || fabric_->may_block();
+}
+
+Deadline OfiTransport::timer() const {
+  Deadline first = listener_ ? listener_->timer() : Deadline::never();
+  const bool poll = fabric_->wait_fd() < 0 && !connections_.empty();
+  if (stalled_ || poll) first = first.earlier(Deadline::in(kRetryTime));
+  for (const auto token : to_attend_)
+    if (auto found = connections_.find(token); found != connections_.end()) first = first.earlier(found->second->timer());
+  return first;
+}
+
+}  // namespace nnti::ofi

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network, through libfabric.
+//
+// Design notes. Providers end the whole connection when a peer presents a key that is not, or no longer, valid: a late
+// access to a buffer would cost all messages under way. So a registered buffer is never exposed to the fabric. A peer
+// that wants to get or put sends a frame that names the buffer by our own, unguessable key, and exposes its own side of
+// this one transfer; we check key, bounds and rights, and write or read. What fits a frame travels in it. A software
+// provider needs the owner's processor for a transfer anyway.
+//
+// One libfabric endpoint serves all peers. The bootstrap's TCP socket stays open, and its end is the peer's death.
+// What libfabric reports is only noted while the queue is read (poll_queue); it is worked off in progress().
+#pragma once
+
+#include "nnti/bootstrap.hpp"
+#include "nnti/transport.hpp"
+#include "nnti/transports/ofi/connection.hpp"
+#include "nnti/transports/ofi/memory.hpp"
+#include "nnti/transports/ofi/slots.hpp"
+
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace nnti::ofi {
+
+TransportInfo survey(const nessie::Config &config);
+Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
+
+class OfiTransport final : public Transport {
+ public:
+  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric);
+  ~OfiTransport() override;
+  Status listen(const nessie::Config &config);
+
+  std::string_view name() const override { return "ofi"; }
+  std::string url() const override { return url_; }
+  Status can_reach(const nessie::Url &url) const override;
+  Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
+  Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
+  std::size_t progress() override;
+  bool ready() override;
+  int wait_fd() const override { return epoll_.get(); }
+  bool arm() override;
+  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready; }
+  Deadline timer() const override;
+
+  // --- for connections and memory --------------------------------------------------------------------------------------
+  Fabric &fabric() { return *fabric_; }
+  TransportEvents &events() { return events_; }
+  const nessie::Credential &credential() const { return credential_; }
+  /// The blob of a new connection's Hello.
+  std::vector<std::byte> hello_for(const OfiConnection &connection) const;
+  OfiConnection &new_connection();
+  /// A connection whose handshake did not succeed.
+  void drop(OfiConnection &connection);
+  void watch(int fd, std::uint64_t token, bool also_writing);
+  void start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected);
+  void forget_socket(OfiConnection &connection);
+  /// Copies a frame to the provider. False: not now; or it broke the connection.
+  bool post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body);
+  void pump_later(OfiConnection &connection);
+  /// Has settle() called from progress().
+  void attend(OfiConnection &connection);
+  /// Reads what the provider has to say after a peer was removed.
+  void drain_queue() { poll_queue(); }
+  void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
+  void remove_memory(Memory &memory);
+  void serve(OfiConnection &connection, const Frame &frame);
+
+ private:
+  struct Served;
+  struct Chunk : Work {
+    Served *served = nullptr;
+  };
+  /// An access of a peer to memory of ours, under way.
+  struct Served {
+    std::uint64_t token = 0;   ///< of the connection
+    FrameHeader request;
+    const Memory *memory = nullptr;
+    std::uint64_t next = 0;    ///< bytes begun
+    std::size_t in_flight = 0;
+    Code result = Code::kOk;
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    bool over() const { return in_flight == 0 && (result != Code::kOk || next == request.length); }
+  };
+  struct Arrived {
+    Slot *slot;
+    std::size_t size_bytes;
+  };
+
+  OfiConnection *find(std::uint64_t token);
+  Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
+
+  std::size_t poll_queue();
+  void on_completion(Work &work, std::size_t size_bytes, int error);
+  void read_error();
+  void announce();
+  std::size_t dispatch();
+  std::size_t poll_sockets();
+  void pump_connections();
+  void settle_connections();
+  void reap();
+  void post_receives();
+  bool post_receive(Slot &slot);
+  std::size_t wanted_receives() const;
+
+  void begin_chunks(Served &served);
+  bool begin_chunk(Served &served, std::uint64_t length);
+  void continue_served();
+  void finish_served(std::list<Served>::iterator served);
+
+  const nessie::Credential &credential_;
+  TransportEvents &events_;
+  std::unique_ptr<Fabric> fabric_;
+  Fd epoll_;
+  std::string url_;
+  SlotPool slots_;
+  std::deque<Chunk> chunks_;
+  std::vector<Chunk *> free_chunks_;
+  std::size_t receives_posted_ = 0;
+  std::deque<Arrived> arrived_;
+  std::unordered_map<std::uint64_t, Memory *> memories_;
+  std::list<Served> served_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<OfiConnection>> connections_;   ///< by token
+  std::vector<std::uint64_t> to_pump_, to_attend_;
+  OfiConnection *answering_ = nullptr;     ///< between the listener's answer and accept
+  std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
+  std::unique_ptr<bootstrap::Listener> listener_;
+
+  bool look_at_sockets_ = true;
+  bool stalled_ = false;       ///< the provider took no more; try again soon
+  bool any_to_reap_ = false;
+  int depth_ = 0;
+  unsigned turns_ = 0, idle_turns_ = 0;
+};
+
+}  // namespace nnti::ofi

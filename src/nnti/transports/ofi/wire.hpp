@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What two ofi transports say to each other. Host byte order: libfabric's RDM endpoints connect alike machines only, and
+// the magic number tells when they are not.
+//
+// In the bootstrap each side sends a Hello: its fabric address, and a token, which the other puts into every message: it
+// says from whom a message is, and keeps strangers, who know only the address, from having their messages heard.
+//
+// Over the fabric go frames: a FrameHeader, then `size` bytes.
+//   kMessage  the bytes are the endpoint's message
+//   kCredit   nothing but the credits
+//   kGet      wants [offset, offset+length) of buffer `key`: written to (address, rkey), or, with rkey 0, in the answer
+//   kPut      likewise in the other direction: read from (address, rkey), or, with rkey 0, the bytes that follow
+//   kDone     the answer: `result` is a nessie code; then, for an inline kGet that went well, the bytes
+//   kBye      the sender closes; no frame follows
+// Every frame but kCredit uses up one of the credits that its receiver gave; every frame returns some.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace nnti::ofi {
+
+inline constexpr std::uint32_t kMagic = 0x4e4f4649;
+inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::size_t kMaxMessageBytes = 4096;
+inline constexpr std::uint32_t kCredits = 16;          ///< frames that a peer may have on the way to us
+inline constexpr std::size_t kMaxNameBytes = 256;      ///< of a fabric address
+
+enum class FrameType : std::uint16_t { kMessage = 1, kCredit, kGet, kPut, kDone, kBye };
+
+struct FrameHeader {
+  std::uint64_t token = 0;
+  FrameType type = FrameType::kMessage;
+  std::uint16_t credits = 0;
+  std::uint32_t size = 0;
+  std::uint64_t operation = 0;   ///< the asking side's name for it
+  std::uint64_t key = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+  std::uint64_t address = 0;
+  std::uint64_t rkey = 0;
+  std::uint32_t result = 0;
+  std::uint32_t exposed = 0;     ///< 1: address and rkey hold; 0: inline
+};
+static_assert(sizeof(FrameHeader) == 72);
+inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
+
+struct Frame {
+  FrameHeader header;
+  std::span<const std::byte> body;
+};
+
+/// Empty if `bytes` are no whole frame.
+inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
+  Frame frame;
+  if (bytes.size() < sizeof frame.header) return std::nullopt;
+  std::memcpy(&frame.header, bytes.data(), sizeof frame.header);
+  frame.body = bytes.subspan(sizeof frame.header);
+  const auto &header = frame.header;
+  if (header.type < FrameType::kMessage || header.type > FrameType::kBye) return std::nullopt;
+  if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
+  const bool inline_put = header.type == FrameType::kPut && header.exposed == 0;
+  if (inline_put && header.length != header.size) return std::nullopt;
+  const bool inline_get = header.type == FrameType::kGet && header.exposed == 0;
+  if (inline_get && header.length > kMaxMessageBytes) return std::nullopt;
+  return frame;
+}
+
+struct Hello {
+  std::uint64_t token = 0;
+  std::string provider;
+  std::vector<std::byte> name;   ///< of the fabric's endpoint
+};
+
+std::vector<std::byte> encode_hello(const Hello &hello);
+/// kBadMessage; kUnsupported: another version or byte order.
+nessie::Result<Hello> decode_hello(std::span<const std::byte> bytes);
+
+}  // namespace nnti::ofi
