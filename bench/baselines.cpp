@@ -76,7 +76,8 @@ void store(TimesBySize &times, std::uint64_t size, double us) {
 Result<TimesBySize> openmpi_times(const std::string &what, const std::vector<std::uint64_t> &sizes) {
   std::vector<std::string> program{sibling("nessie-bench-mpi"), what};
   for (auto size : sizes) program.push_back(std::to_string(size));
-  std::vector<std::string> options{"--bind-to", usable_cores().size() < 2 ? "none" : "core"};
+  std::vector<std::string> options{"--bind-to", "core"};
+  if (usable_cores().size() < 2) options = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};
   auto result = run_program(mpiexec(2, program, options), std::chrono::seconds(120));
   if (!result) return result.error();
   TimesBySize times;

@@ -85,6 +85,7 @@ int run(const Entry &entry, const Options &options) {
   bench::Report report{std::string(entry.name)};
   fmt::print(options.json ? stderr : stdout, "{}: {}, transport {}\n", entry.name, bench::describe_machine(),
              options.transport);
+  fflush(stdout);
   if (auto status = entry.workload(options, report); !status.ok()) {
     fmt::print(stderr, "nessie bench: {}: {}\n", entry.name, status.error().message);
     return 1;
