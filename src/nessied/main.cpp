@@ -21,11 +21,12 @@ namespace log = nessie::log;
 using nessied::Options;
 
 /// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
-/// transport of MPI's, nor the shared memory that would stay behind if it were killed.
+/// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
 void prepare_mpi() {
   const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr && std::getenv("PMIX_RANK") == nullptr;
   ::setenv("OMPI_MCA_io", "romio321", 0);
   if (!alone) return;
+  ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   ::setenv("OMPI_MCA_btl", "self", 0);
   ::setenv("OMPI_MCA_pml", "ob1", 0);
   ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The service from end to end: client, servers and native files, in one process.
+#include <services/staging/testing.hpp>
+
+#include <tuple>
+
+namespace staging {
+namespace {
+
+using testing::contents;
+using testing::IoThread;
+using testing::random_data;
+using testing::Schema;
+using testing::Service;
+
+/// A file that is written through Nessie and, with the same calls, natively.
+class Twins {
+ public:
+  Twins(Service &service, Client &client, const std::string &name)
+      : client_(client), staged_(service.file(name + ".staged.nc")), native_(service.file(name + ".native.nc")) {}
+
+  void create(int cmode = NC_CLOBBER | NC_64BIT_DATA) {
+    CreateArgs args{token_, staged_, cmode, 022, {}};
+    auto created = client_.create(args);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    ASSERT_EQ(*created, NC_NOERR);
+    args.path = native_;
+    IoThread::get().run([&] { twin_ = NativeFile::create(args).file; });
+  }
+
+  HeaderResult enddef(std::vector<Definition> definitions, bool first = true) {
+    EndDefArgs args;
+    args.file = token_;
+    args.definitions = std::move(definitions);
+    args.num_records = num_records;
+    auto ended = client_.enddef(args, first);
+    EXPECT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+    EXPECT_EQ(IoThread::get().run([&] { return twin_->end_define(args); }), NC_NOERR);
+    return ended.ok() ? *ended : HeaderResult{};
+  }
+
+  void put(const VariableLayout &layout, Piece piece) {
+    piece.varid = layout.varid;
+    auto data = random_data(layout, piece, random_);
+    if (layout.is_record) num_records = std::max(num_records, piece.start[0] + piece.count[0]);
+    const Item item{&layout, piece, data};
+    auto written = client_.start_write(token_, num_records, {&item, 1}).finish();
+    ASSERT_TRUE(written.ok()) << written.error().message;
+    ASSERT_EQ(*written, NC_NOERR);
+    ASSERT_EQ(IoThread::get().run([&] { return twin_->write(piece, data.data()); }), NC_NOERR);
+  }
+
+  void expect_same(const VariableLayout &layout, Piece piece) {
+    piece.varid = layout.varid;
+    auto mine = random_data(layout, piece, random_), theirs = mine;
+    const Item item{&layout, piece, mine};
+    auto got = client_.start_read(token_, num_records, {&item, 1}).finish();
+    ASSERT_TRUE(got.ok()) << got.error().message;
+    ASSERT_EQ(*got, NC_NOERR);
+    const Variable variable{layout.varid, "", 0, layout.element_bytes, layout.is_record, layout.shape};
+    ASSERT_EQ(IoThread::get().run([&] { return twin_->read(variable, piece, num_records, theirs.data()); }), NC_NOERR);
+    ASSERT_EQ(mine, theirs);
+  }
+
+  void close(bool durable) {
+    auto closed = client_.close(token_, num_records, durable);
+    ASSERT_TRUE(closed.ok()) << closed.error().message;
+    ASSERT_EQ(*closed, NC_NOERR);
+    close_twin();
+  }
+  void close_twin() {
+    ASSERT_EQ(IoThread::get().run([&] { return twin_->close(num_records); }), NC_NOERR);
+  }
+  void expect_same_files() { ASSERT_TRUE(contents(staged_) == contents(native_)) << "the files differ"; }
+
+  const std::string &path() const { return staged_; }
+  FileToken token() const { return token_; }
+  std::int64_t num_records = 0;
+
+ private:
+  Client &client_;
+  const std::string staged_, native_;
+  const FileToken token_ = nessie::random_u64();
+  std::unique_ptr<NativeFile> twin_;
+  std::mt19937 random_{42};
+};
+
+class StagingTest : public ::testing::TestWithParam<std::tuple<int, Mode, std::uint64_t>> {
+ protected:
+  void SetUp() override {
+    const auto [servers, mode, memory] = GetParam();
+    service_ = std::make_unique<Service>(servers, mode, memory);
+    client_ = service_->client();
+    ASSERT_NE(client_, nullptr);
+  }
+
+  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+
+  Piece any_piece(const VariableLayout &layout, std::int64_t records) {
+    Piece piece;
+    const bool strided = pick(0, 3) == 0;
+    for (std::size_t d = 0; d < layout.shape.size(); ++d) {
+      const auto size = layout.is_record && d == 0 ? records : layout.shape[d];
+      const auto stride = strided ? pick(1, 3) : 1, start = pick(0, size - 1);
+      piece.start.push_back(start);
+      piece.count.push_back(pick(1, (size - start + stride - 1) / stride));
+      if (strided) piece.stride.push_back(stride);
+    }
+    return piece;
+  }
+
+  static Piece all(const VariableLayout &layout, std::int64_t records) {
+    Piece piece;
+    piece.start.assign(layout.shape.size(), 0);
+    piece.count = layout.shape;
+    if (layout.is_record) piece.count[0] = records;
+    return piece;
+  }
+
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<Client> client_;
+  std::mt19937 random_{2011};
+};
+
+TEST_P(StagingTest, FilesAreTheSameByteForByte) {
+  for (int cmode : {0, NC_64BIT_OFFSET, NC_64BIT_DATA}) {
+    Twins file(*service_, *client_, "same" + std::to_string(cmode));
+    file.create(NC_CLOBBER | cmode);
+    file.enddef(Schema::definitions());
+    file.put(Schema::box(), all(Schema::box(), 0));
+    file.put(Schema::history(), all(Schema::history(), 3));
+    for (int i = 0; i < 12; ++i) {
+      file.put(Schema::box(), any_piece(Schema::box(), 0));
+      file.put(Schema::scalar(), {});
+      file.put(Schema::history(), any_piece(Schema::history(), 3));
+    }
+    file.close(true);
+    file.expect_same_files();
+  }
+}
+
+TEST_P(StagingTest, ReadsSeeWhatWasWrittenBefore) {
+  Twins file(*service_, *client_, "reads");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::history(), all(Schema::history(), 2));
+  for (int i = 0; i < 12; ++i) {
+    file.put(Schema::box(), any_piece(Schema::box(), 0));
+    file.expect_same(Schema::box(), any_piece(Schema::box(), 0));
+    file.put(Schema::history(), any_piece(Schema::history(), 2));
+    file.expect_same(Schema::history(), any_piece(Schema::history(), 2));
+  }
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, RecordsOfOneServerCanBeReadFromAllOthers) {
+  Twins file(*service_, *client_, "records");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::history(), {0, {4, 0, 0}, {1, 3, Schema::kRecordX}, {}});
+  file.expect_same(Schema::history(), all(Schema::history(), 4));
+  file.expect_same(Schema::history(), {0, {4, 0, 0}, {1, 3, Schema::kRecordX}, {}});
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, DefinitionsCanBeAddedLater) {
+  Twins file(*service_, *client_, "redef");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::history(), all(Schema::history(), 2));
+  Definition more;
+  more.kind = Definition::kDefVar, more.name = "late", more.type = NC_FLOAT, more.dims = {1, 2, 3};
+  file.enddef({more}, false);
+  const VariableLayout late{3, 4, false, {Schema::kZ, Schema::kY, Schema::kX}};
+  file.put(late, all(late, 0));
+  file.put(Schema::history(), any_piece(Schema::history(), 3));
+  file.put(Schema::history(), all(Schema::history(), 3));
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, SyncPutsEverythingIntoTheFile) {
+  Twins file(*service_, *client_, "sync");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::scalar(), {});
+  file.put(Schema::history(), all(Schema::history(), 2));
+  auto synced = client_->sync(file.token(), file.num_records);
+  ASSERT_TRUE(synced.ok() && *synced == NC_NOERR);
+  file.close_twin();
+  file.expect_same_files();
+  auto closed = client_->close(file.token(), file.num_records, true);
+  ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+}
+
+TEST_P(StagingTest, AFileWithoutItsProgramIsDrainedAndClosed) {
+  Twins file(*service_, *client_, "orphan");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::scalar(), {});
+  file.close_twin();
+  client_.reset();
+  auto other = service_->client();
+  ASSERT_TRUE(other->settle(file.path()).ok());
+  service_->stop();
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, ASecondFileWaitsForTheFirstOfItsName) {
+  for (int i = 0; i < 3; ++i) {
+    Twins file(*service_, *client_, "again");
+    file.create();
+    file.enddef(Schema::definitions());
+    file.put(Schema::box(), all(Schema::box(), 0));
+    file.put(Schema::scalar(), {});
+    file.close(false);
+    ASSERT_TRUE(client_->settle(file.path()).ok());
+    file.expect_same_files();
+  }
+}
+
+TEST_P(StagingTest, NativeErrorsAreTheAnswer) {
+  CreateArgs nowhere{1, service_->file("no/such/folder.nc"), NC_CLOBBER, 022, {}};
+  const int native = IoThread::get().run([&] { return NativeFile::create(nowhere).nc_error; });
+  EXPECT_EQ(*client_->create(nowhere), native);
+  OpenArgs absent{2, service_->file("absent.nc"), NC_NOWRITE, {}};
+  const int missing = IoThread::get().run([&] { return NativeFile::open(absent.path, NC_NOWRITE, {}).nc_error; });
+  EXPECT_NE(missing, NC_NOERR);
+  EXPECT_EQ(client_->open(absent)->nc_error, missing);
+  EXPECT_EQ(*client_->close(3, -1, true), NC_EBADID);
+  EXPECT_EQ(*client_->sync(3, -1), NC_EBADID);
+}
+
+TEST_P(StagingTest, PiecesOutsideTheirVariableAreRefused) {
+  Twins file(*service_, *client_, "refused");
+  file.create();
+  file.enddef(Schema::definitions());
+  std::vector<std::byte> data(4096);
+  const auto layout = Schema::box();
+  const Item outside{&layout, {0, {0, 0, 0}, {1, 1, Schema::kX + 1}, {}}, {data.data(), (Schema::kX + 1) * 4}};
+  EXPECT_EQ(client_->start_write(file.token(), 0, {&outside, 1}).finish().code(), nessie::Code::kInvalidArgument);
+  const Item short_of{&layout, {0, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 4}};
+  EXPECT_EQ(client_->start_write(file.token(), 0, {&short_of, 1}).finish().code(), nessie::Code::kInvalidArgument);
+  const Item strange{&layout, {17, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 32}};
+  EXPECT_FALSE(client_->start_read(file.token(), 0, {&strange, 1}).finish().ok());
+  file.close(true);
+}
+
+TEST_P(StagingTest, ManySmallPiecesTakeFewMessages) {
+  Twins file(*service_, *client_, "small");
+  file.create();
+  file.enddef(Schema::definitions());
+  const auto layout = Schema::box();
+  std::vector<std::int32_t> values(Schema::kZ * Schema::kY * Schema::kX);
+  for (auto &value : values) value = static_cast<std::int32_t>(random_());
+  std::vector<Item> items;
+  for (std::int64_t row = 0; row < Schema::kZ * Schema::kY; ++row)
+    items.push_back({&layout, {0, {row / Schema::kY, row % Schema::kY, 0}, {1, 1, Schema::kX}, {}},
+                     std::as_writable_bytes(std::span(values).subspan(static_cast<std::size_t>(row * Schema::kX), Schema::kX))});
+  ASSERT_EQ(*client_->start_write(file.token(), 0, items).finish(), NC_NOERR);
+  const auto written = values;
+  std::fill(values.begin(), values.end(), 0);
+  ASSERT_EQ(*client_->start_read(file.token(), 0, items).finish(), NC_NOERR);
+  EXPECT_EQ(values, written);
+  std::uint64_t messages = 0;
+  for (int s = 0; s < client_->servers(); ++s) messages += client_->report(s)->writes;
+  EXPECT_LE(messages, 6u);
+  file.close(true);
+}
+
+TEST_P(StagingTest, TheReportAccountsForEveryByte) {
+  Twins file(*service_, *client_, "accounts");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.close(true);
+  const std::uint64_t bytes = Schema::kZ * Schema::kY * Schema::kX * 4;
+  std::uint64_t pulled = 0, drained = 0, acknowledged = 0, in_file = 0;
+  for (int s = 0; s < client_->servers(); ++s) {
+    const auto report = *client_->report(s);
+    EXPECT_EQ(report.bytes_pending, 0u);
+    EXPECT_TRUE(report.failures.empty());
+    pulled += report.bytes_pulled, drained += report.bytes_drained;
+    for (const auto &f : report.drained) acknowledged += f.bytes_acknowledged, in_file += f.bytes_in_file;
+  }
+  EXPECT_EQ(pulled, bytes);
+  EXPECT_EQ(drained, bytes);
+  EXPECT_EQ(acknowledged, bytes);
+  EXPECT_EQ(in_file, bytes);
+}
+
+TEST_P(StagingTest, AbortOfANewFileRemovesIt) {
+  CreateArgs args{5, service_->file("aborted.nc"), NC_CLOBBER, 022, {}};
+  ASSERT_EQ(*client_->create(args), NC_NOERR);
+  EXPECT_TRUE(std::filesystem::exists(args.path));
+  EXPECT_EQ(*client_->abort(5), NC_NOERR);
+  EXPECT_FALSE(std::filesystem::exists(args.path));
+}
+
+TEST_P(StagingTest, AFileThatWasNeverDefinedStaysEmptyWhenItsProgramDies) {
+  CreateArgs args{5, service_->file("undefined.nc"), NC_CLOBBER, 022, {}};
+  ASSERT_EQ(*client_->create(args), NC_NOERR);
+  client_.reset();
+  service_->stop();
+  EXPECT_EQ(std::filesystem::file_size(args.path), 0u);
+}
+
+TEST_P(StagingTest, ShutdownDrainsFirst) {
+  Twins file(*service_, *client_, "shutdown");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::scalar(), {});
+  file.close(false);
+  for (int s = 0; s < client_->servers(); ++s) {
+    auto report = client_->shutdown(s, nessie::Deadline::in(std::chrono::seconds(30)));
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    EXPECT_EQ(report->bytes_pending, 0u);
+  }
+  file.expect_same_files();
+}
+
+INSTANTIATE_TEST_SUITE_P(Servers, StagingTest,
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values(Mode::kCaching, Mode::kDirect),
+                                            ::testing::Values(std::uint64_t{64} << 20, std::uint64_t{64} << 10)),
+                         [](const auto &info) {
+                           return std::string(std::get<1>(info.param) == Mode::kCaching ? "Caching" : "Direct") +
+                                  (std::get<2>(info.param) > (1 << 20) ? "Large" : "Small") + std::to_string(std::get<0>(info.param));
+                         });
+
+}  // namespace
+}  // namespace staging

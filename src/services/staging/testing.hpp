@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For tests: the whole service in one process. Servers over inproc, with one I/O thread between them, which is also where
+// a test calls native PnetCDF.
+#pragma once
+
+#include <services/staging/client/client.hpp>
+#include <services/staging/server/server.hpp>
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+#include <pnetcdf.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <random>
+#include <thread>
+
+namespace staging::testing {
+
+/// The thread that initialised MPI.
+class IoThread {
+ public:
+  static IoThread &get() {
+    static IoThread instance;
+    return instance;
+  }
+  IoQueue &queue() { return queue_; }
+  /// Runs `work` there.
+  template <class Work> auto run(Work work) {
+    std::packaged_task<decltype(work())()> task(std::move(work));
+    auto result = task.get_future();
+    queue_.submit(IoQueue::Lane::kRequest, [&] { task(); });
+    return result.get();
+  }
+
+ private:
+  IoThread() : thread_([this] { live(); }) {}
+  ~IoThread() {
+    queue_.stop();
+    thread_.join();
+  }
+  void live() {
+    for (auto [name, value] : {std::pair{"OMPI_MCA_io", "romio321"}, {"OMPI_MCA_btl", "self"}, {"OMPI_MCA_pml", "ob1"},
+                               {"OMPI_MCA_ess_singleton_isolated", "1"}})
+      ::setenv(name, value, 0);
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    queue_.run();
+    MPI_Finalize();
+  }
+
+  IoQueue queue_;
+  std::thread thread_;
+};
+
+/// Servers and a folder for files.
+class Service {
+ public:
+  Service(int servers, Mode mode, std::uint64_t memory_bytes) {
+    std::string folder = ::testing::TempDir() + "staging-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+    for (int index = 0; index < servers; ++index) {
+      ServerOptions options;
+      options.index = static_cast<std::uint32_t>(index);
+      options.servers = static_cast<std::uint32_t>(servers);
+      options.mode = mode;
+      options.memory_bytes = memory_bytes;
+      options.ledger_path = file("ledger." + std::to_string(index));
+      options.runtime.endpoint.transports = {"inproc"};
+      auto server = Server::open(options, IoThread::get().queue());
+      EXPECT_TRUE(server.ok()) << server.error().message;
+      urls_ += (*server)->url() + " ";
+      servers_.push_back(std::move(*server));
+      threads_.emplace_back([server = servers_.back().get()] { server->run(); });
+    }
+  }
+  ~Service() {
+    stop();
+    std::filesystem::remove_all(folder_);
+  }
+  void stop() {
+    for (auto &server : servers_) server->request_shutdown();
+    for (auto &thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  std::unique_ptr<Client> client() {
+    nessie::Config config;
+    config.set("servers", urls_);
+    auto client = Client::connect(config, "test");
+    EXPECT_TRUE(client.ok()) << client.error().message;
+    return client.ok() ? std::move(*client) : nullptr;
+  }
+  std::string file(const std::string &name) const { return folder_ + "/" + name; }
+  /// After stop().
+  ReportResult report(int server) const { return servers_[static_cast<std::size_t>(server)]->report(); }
+
+ private:
+  std::string folder_, urls_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::thread> threads_;
+};
+
+inline std::string contents(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The schema of the tests: a box of ints, a small scalar, and a record variable of doubles.
+struct Schema {
+  static constexpr std::int64_t kZ = 40, kY = 60, kX = 70, kRecordY = 200, kRecordX = 210;
+  static std::vector<Definition> definitions() {
+    const auto dim = [](const char *name, std::int64_t length) {
+      Definition d;
+      d.kind = Definition::kDefDim, d.name = name, d.length = length;
+      return d;
+    };
+    const auto var = [](const char *name, int type, std::vector<std::int32_t> dims) {
+      Definition d;
+      d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
+      return d;
+    };
+    return {dim("time", NC_UNLIMITED), dim("z", kZ), dim("y", kY), dim("x", kX), dim("ry", kRecordY), dim("rx", kRecordX),
+            var("box", NC_INT, {1, 2, 3}), var("scalar", NC_SHORT, {}), var("history", NC_DOUBLE, {0, 4, 5})};
+  }
+  static VariableLayout box() { return {0, 4, false, {kZ, kY, kX}}; }
+  static VariableLayout scalar() { return {1, 2, false, {}}; }
+  static VariableLayout history() { return {2, 8, true, {0, kRecordY, kRecordX}}; }
+};
+
+/// Random bytes for a piece.
+inline std::vector<std::byte> random_data(const VariableLayout &layout, const Piece &piece, std::mt19937 &random) {
+  std::int64_t elements = 1;
+  for (auto n : piece.count) elements *= n;
+  std::vector<std::byte> data(static_cast<std::size_t>(elements * layout.element_bytes));
+  for (auto &byte : data) byte = static_cast<std::byte>(random());
+  return data;
+}
+
+}  // namespace staging::testing
