@@ -45,9 +45,8 @@ std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<co
     send(*call, args, options.data);
     return call;
   }
-  auto call = std::make_shared<CallState>();
+  auto call = make_state();
   prepare(*call);
-  call->engine = &engine_;
   call->args.assign(args.begin(), args.end());
   engine_.driver().hand_over([this, call, data = options.data] {
     claim(call);
@@ -56,6 +55,12 @@ std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<co
   });
   engine_.wake();
   return call;
+}
+
+std::shared_ptr<CallState> Client::make_state() {
+  auto state = std::make_shared<CallState>();
+  state->engine = &engine_;
+  return state;
 }
 
 std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
@@ -68,8 +73,7 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   auto &place = slots_[slot];
   const auto uses = place ? (place->id >> 32) + 1 : 1;
   if (state) place = std::move(state);
-  else if (!place) place = std::make_shared<CallState>();
-  place->engine = &engine_;
+  else if (!place) place = make_state();
   place->id = uses << 32 | slot;
   return place;
 }

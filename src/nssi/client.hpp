@@ -55,6 +55,7 @@ class Client {
   void detach_all();
 
  private:
+  std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
   void send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data);
   Status lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/fiber.hpp>
 
-#include <boost/context/preallocated.hpp>
 #include <cxxabi.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -32,11 +32,15 @@ std::size_t page_bytes() {
   return size;
 }
 
-/// The fiber's stack belongs to its Fiber, which outlives the context on it.
-struct BorrowedStack {
-  static boost::context::stack_context allocate() { return {}; }
-  static void deallocate(boost::context::stack_context &) {}
-};
+namespace context = boost::context::detail;
+
+/// Goes to another context; returns the one that comes back here.
+context::fcontext_t hop(context::fcontext_t to, void *argument, [[maybe_unused]] void *race_to) {
+#if defined(__SANITIZE_THREAD__)
+  __tsan_switch_to_fiber(race_to, 0);
+#endif
+  return context::jump_fcontext(to, argument).fctx;
+}
 
 }  // namespace
 
@@ -53,17 +57,17 @@ GuardedStack::GuardedStack(std::size_t size_bytes) {
   }
 }
 
-GuardedStack::~GuardedStack() { ::munmap(mapping_, mapping_bytes_); }
+GuardedStack::~GuardedStack() {
+#if defined(__SANITIZE_ADDRESS__)
+  __asan_unpoison_memory_region(bottom(), static_cast<std::size_t>(top() - bottom()));   // frames that never returned
+#endif
+  ::munmap(mapping_, mapping_bytes_);
+}
 
 std::byte *GuardedStack::bottom() const { return mapping_ + page_bytes(); }
 
 Fiber::Fiber(std::size_t stack_bytes) : stack_(stack_bytes) {
-  boost::context::stack_context context;
-  context.sp = stack_.top();
-  context.size = static_cast<std::size_t>(stack_.top() - stack_.bottom());
-  boost::context::preallocated place(context.sp, context.size, context);
-  inside_ = boost::context::fiber(std::allocator_arg, place, BorrowedStack{},
-                                  [this](boost::context::fiber &&outside) { return main(std::move(outside)); });
+  inside_ = context::make_fcontext(stack_.top(), static_cast<std::size_t>(stack_.top() - stack_.bottom()), entry);
 #if defined(__SANITIZE_THREAD__)
   race_fiber_ = __tsan_create_fiber(0);
 #endif
@@ -77,21 +81,20 @@ Fiber::~Fiber() {
 #endif
 }
 
-boost::context::fiber Fiber::main(boost::context::fiber &&outside) {
-  outside_ = std::move(outside);
-  arrived(nullptr);
-  while (!quit_) {
+void Fiber::entry(context::transfer_t from) {
+  auto *self = static_cast<Fiber *>(from.data);
+  self->outside_ = from.fctx;
+  self->arrived(nullptr);
+  self->work_for_ever();
+}
+
+void Fiber::work_for_ever() {
+  for (;;) {
+    if (quit_) leave(true);
     work_();
     work_ = nullptr;
     yield();
   }
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(nullptr, outside_bottom_, outside_size_);
-#endif
-#if defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(race_outside_, 0);
-#endif
-  return std::move(outside_);
 }
 
 void Fiber::resume() {
@@ -102,24 +105,23 @@ void Fiber::resume() {
 #endif
 #if defined(__SANITIZE_THREAD__)
   race_outside_ = __tsan_get_current_fiber();
-  __tsan_switch_to_fiber(race_fiber_, 0);
 #endif
-  inside_ = std::move(inside_).resume();
+  inside_ = hop(inside_, this, race_fiber_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
   swap_exception_state();
 }
 
-void Fiber::yield() {
+void Fiber::yield() { leave(false); }
+
+void Fiber::leave([[maybe_unused]] bool for_good) {
+  void *fake_stack = nullptr;
 #if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&fake_stack_, outside_bottom_, outside_size_);
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake_stack, outside_bottom_, outside_size_);
 #endif
-#if defined(__SANITIZE_THREAD__)
-  __tsan_switch_to_fiber(race_outside_, 0);
-#endif
-  outside_ = std::move(outside_).resume();
-  arrived(fake_stack_);
+  outside_ = hop(outside_, nullptr, race_outside_);
+  arrived(fake_stack);
 }
 
 void Fiber::arrived([[maybe_unused]] void *fake_stack) {

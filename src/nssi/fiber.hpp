@@ -2,7 +2,7 @@
 // A user-level thread with a stack of its own, used for one piece of work after the other.
 #pragma once
 
-#include <boost/context/fiber.hpp>
+#include <boost/context/detail/fcontext.hpp>
 
 #include <cstddef>
 #include <functional>
@@ -26,6 +26,9 @@ class GuardedStack {
 
 /// resume() runs the fiber's work on its stack until it ends or calls yield(); the two are a fiber's only switches.
 /// The switches are made known to AddressSanitizer and ThreadSanitizer, and each fiber has its own exception state.
+///
+/// Made from Boost.Context's bare contexts: boost::context::fiber ends by unwinding its stack with an exception, which a
+/// handler's `catch (...)` would swallow. Our fibers never end; they are idle, and then their stack is unmapped.
 class Fiber {
  public:
   explicit Fiber(std::size_t stack_bytes);
@@ -41,21 +44,23 @@ class Fiber {
   void yield();
 
  private:
+  using Context = boost::context::detail::fcontext_t;
   struct ExceptionState {
     void *caught = nullptr;
     unsigned uncaught = 0;
   };
-  boost::context::fiber main(boost::context::fiber &&outside);
+  static void entry(boost::context::detail::transfer_t from);
+  void work_for_ever();
+  void leave(bool for_good);
   void arrived(void *fake_stack);
   void swap_exception_state();
 
   GuardedStack stack_;
-  boost::context::fiber inside_, outside_;
+  Context inside_, outside_ = nullptr;
   std::function<void()> work_;
   bool quit_ = false;
   ExceptionState exception_state_;
-  void *fake_stack_ = nullptr;              // AddressSanitizer's
-  const void *outside_bottom_ = nullptr;
+  const void *outside_bottom_ = nullptr;    // AddressSanitizer's
   std::size_t outside_size_ = 0;
   void *race_fiber_ = nullptr, *race_outside_ = nullptr;   // ThreadSanitizer's
 };
