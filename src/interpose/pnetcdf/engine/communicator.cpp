@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Design notes. Natively, a collective write is over on no rank before every rank has at least begun it, and file
+// systems order the rest. Here each rank's part goes to the servers by itself, so a fast rank could overwrite data that
+// a slow rank is still about to write by an earlier call. Each collective write therefore starts a non-blocking
+// reduction, which costs the writer next to nothing; whoever needs the earlier writes to be done waits for those. The
+// reduction carries the number of records. It is the same for all variables, so that a rank whose arguments are wrong,
+// and which cannot know what the others write, still takes part in the right one.
+#include <interpose/pnetcdf/engine/communicator.hpp>
+
+#include <algorithm>
+#include <climits>
+
+namespace interpose {
+
+namespace {
+
+MPI_Comm copy_of_world() {
+  static MPI_Comm copy = [] {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    return comm;
+  }();
+  return copy;
+}
+
+bool can_call_mpi() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  return finalized == 0;
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &size_);
+  if (size_ == 1) {
+    comm_ = MPI_COMM_SELF;
+  } else if (comm == MPI_COMM_WORLD) {
+    comm_ = copy_of_world();
+  } else {
+    MPI_Comm_dup(comm, &comm_);
+    owned_ = true;
+  }
+}
+
+Communicator::~Communicator() {
+  if (!can_call_mpi()) return;
+  wait_until_written();
+  if (owned_) MPI_Comm_free(&comm_);
+}
+
+void Communicator::reduce_max(std::int64_t *values, std::size_t count) {
+  if (size_ == 1) return;
+  MPI_Allreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_);
+}
+
+std::int64_t Communicator::max(std::int64_t mine) {
+  reduce_max(&mine, 1);
+  return mine;
+}
+
+void Communicator::broadcast(std::int64_t *values, std::size_t count) {
+  if (size_ == 1) return;
+  MPI_Bcast(values, static_cast<int>(count), MPI_INT64_T, 0, comm_);
+}
+
+void Communicator::broadcast(std::vector<std::byte> &bytes) {
+  if (size_ == 1) return;
+  std::array<std::int64_t, 1> size{static_cast<std::int64_t>(bytes.size())};
+  broadcast(size);
+  bytes.resize(static_cast<std::size_t>(size[0]));
+  for (std::size_t done = 0; done < bytes.size();) {
+    const auto part = static_cast<int>(std::min<std::size_t>(bytes.size() - done, INT_MAX));
+    MPI_Bcast(bytes.data() + done, part, MPI_BYTE, 0, comm_);
+    done += static_cast<std::size_t>(part);
+  }
+}
+
+void Communicator::note_written(int varid, std::int64_t records) {
+  constexpr std::size_t kMost = 64;
+  if (written_.size() >= kMost) wait_until_written();
+  records_ = std::max(records_, records);
+  if (size_ == 1) return;
+  Written &written = written_.emplace_back(Written{records, MPI_REQUEST_NULL});
+  MPI_Iallreduce(MPI_IN_PLACE, &written.records, 1, MPI_INT64_T, MPI_MAX, comm_, &written.request);
+  variables_.push_back(varid);
+}
+
+void Communicator::wait_until_written() {
+  for (Written &written : written_) {
+    MPI_Wait(&written.request, MPI_STATUS_IGNORE);
+    records_ = std::max(records_, written.records);
+  }
+  written_.clear();
+  variables_.clear();
+}
+
+void Communicator::wait_until_written(int varid) {
+  const auto is_written = [varid](int other) { return other == varid || other == kAnyVariable; };
+  if (std::any_of(variables_.begin(), variables_.end(), is_written)) wait_until_written();
+}
+
+}  // namespace interpose

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The processes that share a file, and the order of what they do to it.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace interpose {
+
+/// A private communicator with the processes of the one that the program passed, so that our messages cannot meet the
+/// program's, and the program may free its own.
+class Communicator {
+ public:
+  Communicator() = default;
+  /// Collective over `comm`. Copies of MPI_COMM_WORLD are made once.
+  explicit Communicator(MPI_Comm comm);
+  Communicator(const Communicator &) = delete;
+  Communicator &operator=(const Communicator &) = delete;
+  ~Communicator();
+
+  MPI_Comm get() const { return comm_; }
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool is_root() const { return rank_ == 0; }
+
+  /// Reductions over all ranks; also points in time that no rank passes before all have come to them.
+  std::int64_t max(std::int64_t mine);
+  template <std::size_t N>
+  std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
+  /// Root's value, to all.
+  template <std::size_t N>
+  void broadcast(std::array<std::int64_t, N> &values);
+  void broadcast(std::vector<std::byte> &bytes);
+
+  /// Says that this rank's part of a collective write to variable `varid` is done, and how many records the file has as
+  /// far as this rank knows. Does not wait. Every rank says it after every collective write, also after one of its own
+  /// that failed.
+  void note_written(int varid, std::int64_t records);
+  /// Returns when every rank's part of all collective writes is done.
+  void wait_until_written();
+  /// The same, if `varid` is among the variables that this rank knows to be written since.
+  void wait_until_written(int varid);
+  /// The most records that any rank told by the last wait.
+  std::int64_t records() const { return records_; }
+
+  static constexpr int kAnyVariable = -1;
+
+ private:
+  void reduce_max(std::int64_t *values, std::size_t count);
+  void broadcast(std::int64_t *values, std::size_t count);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  bool owned_ = false;
+
+  /// A reduction on its way.
+  struct Written { std::int64_t records; MPI_Request request; };
+  std::deque<Written> written_;
+  std::vector<int> variables_;
+  std::int64_t records_ = 0;
+};
+
+template <std::size_t N>
+std::array<std::int64_t, N> Communicator::max(std::array<std::int64_t, N> mine) {
+  reduce_max(mine.data(), N);
+  return mine;
+}
+
+template <std::size_t N>
+void Communicator::broadcast(std::array<std::int64_t, N> &values) {
+  broadcast(values.data(), N);
+}
+
+}  // namespace interpose

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Definitions: the mirror accepts or refuses them; what it accepts is noted for the home server.
+#include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <utility>
+
+namespace interpose {
+
+namespace {
+
+using staging::Definition;
+
+/// Notes a definition that the mirror accepted; in data mode, where native PnetCDF writes it to the file at once, root
+/// has it carried out. Only root, as natively, learns of a failure in that.
+int note(File &file, Definition definition) {
+  if (file.in_define_mode) {
+    file.log(std::move(definition));
+    return NC_NOERR;
+  }
+  if (!file.ranks().is_root()) return NC_NOERR;
+  staging::AmendArgs args;
+  args.file = file.token();
+  args.definitions.push_back(std::move(definition));
+  auto result = Session::get().client()->amend(args);
+  return result ? *result : file.lost(result.error(), "changing the header", NC_EWRITE);
+}
+
+Definition make(Definition::Kind kind, int id, const char *name) {
+  Definition definition;
+  definition.kind = kind;
+  definition.varid = id;
+  if (name != nullptr) definition.name = name;
+  return definition;
+}
+
+/// The attribute as the mirror stored it: conversions, and what takes the place of values out of range, are native.
+Definition stored_attribute(const File &file, int varid, const char *name) {
+  Definition definition = make(Definition::kPutAtt, varid, name);
+  MPI_Offset length = 0;
+  nc_type type = NC_NAT;
+  ncmpi_inq_att(file.id(), varid, name, &type, &length);
+  definition.type = type;
+  definition.length = length;
+  const auto size = static_cast<std::size_t>(length) * size_of(native_element(type));
+  definition.value.resize(size);
+  if (size > 0) ncmpi_get_att(file.id(), varid, name, definition.value.data());
+  return definition;
+}
+
+}  // namespace
+
+int on_def_dim(int ncid, const char *name, MPI_Offset length, int *dimidp) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_def_dim(file->id(), name, length, dimidp);
+  if (error != NC_NOERR || file->is_native()) return error;
+  Definition definition = make(Definition::kDefDim, -1, name);
+  definition.length = length;
+  return note(*file, std::move(definition));
+}
+
+int on_def_var(int ncid, const char *name, nc_type type, int ndims, const int *dimids, int *varidp) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_def_var(file->id(), name, type, ndims, dimids, varidp);
+  if (error != NC_NOERR || file->is_native()) return error;
+  Definition definition = make(Definition::kDefVar, -1, name);
+  definition.type = type;
+  if (ndims > 0) definition.dims.assign(dimids, dimids + ndims);
+  return note(*file, std::move(definition));
+}
+
+int on_rename_dim(int ncid, int dimid, const char *name) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_rename_dim(file->id(), dimid, name);
+  if (error != NC_NOERR || file->is_native()) return error;
+  Definition definition = make(Definition::kRenameDim, dimid, nullptr);
+  definition.new_name = name;
+  return note(*file, std::move(definition));
+}
+
+int on_rename_var(int ncid, int varid, const char *name) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_rename_var(file->id(), varid, name);
+  if (error != NC_NOERR || file->is_native()) return error;
+  Definition definition = make(Definition::kRenameVar, varid, nullptr);
+  definition.new_name = name;
+  return note(*file, std::move(definition));
+}
+
+int on_rename_att(int ncid, int varid, const char *name, const char *new_name) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_rename_att(file->id(), varid, name, new_name);
+  if (error != NC_NOERR || file->is_native()) return error;
+  Definition definition = make(Definition::kRenameAtt, varid, name);
+  definition.new_name = new_name;
+  return note(*file, std::move(definition));
+}
+
+int attribute_was_put(File &file, int varid, const char *name, int error) {
+  if (file.is_native() || (error != NC_NOERR && error != NC_ERANGE)) return error;
+  const int noted = note(file, stored_attribute(file, varid, name));
+  return error != NC_NOERR ? error : noted;
+}
+
+int on_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, int varid_out) {
+  File *in = files().find(ncid_in), *out = files().find(ncid_out);
+  if (in == nullptr || out == nullptr) return NC_EBADID;
+  const int error = ncmpi_copy_att(in->id(), varid_in, name, out->id(), varid_out);
+  return attribute_was_put(*out, varid_out, name, error);
+}
+
+int on_del_att(int ncid, int varid, const char *name) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_del_att(file->id(), varid, name);
+  if (error != NC_NOERR || file->is_native()) return error;
+  return note(*file, make(Definition::kDelAtt, varid, name));
+}
+
+// --- fill modes --------------------------------------------------------------------------------------------------------------
+
+int on_set_fill(int ncid, int fill_mode, int *old_mode) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_set_fill(file->id(), fill_mode, old_mode);
+  if (error != NC_NOERR || file->is_native()) return error;
+  file->fill_mode = fill_mode;
+  file->set_fill_modes(fill_mode == NC_NOFILL);
+  Definition definition = make(Definition::kSetFill, -1, nullptr);
+  definition.type = fill_mode;
+  return note(*file, std::move(definition));
+}
+
+int on_def_var_fill(int ncid, int varid, int no_fill, const void *fill_value) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_def_var_fill(file->id(), varid, no_fill, fill_value);
+  if (error != NC_NOERR || file->is_native()) return error;
+  file->set_fill_mode(varid, no_fill != 0);
+  Definition definition = make(Definition::kDefVarFill, varid, nullptr);
+  definition.type = no_fill;
+  if (fill_value != nullptr) {
+    const auto *bytes = static_cast<const std::byte *>(fill_value);
+    definition.length = 1;
+    definition.value.assign(bytes, bytes + file->variable(varid)->layout.element_bytes);
+  }
+  return note(*file, std::move(definition));
+}
+
+namespace {
+
+/// Native PnetCDF's checks; where those would let it write out of bounds, the code that it means to give.
+int check_fill_record(File &file, int varid) {
+  if (!file.writable) return NC_EPERM;
+  if (file.in_define_mode) return NC_EINDEFINE;
+  if (varid == NC_GLOBAL) return NC_EGLOBAL;
+  const Variable *variable = file.variable(varid);
+  if (variable == nullptr) return NC_ENOTVAR;
+  if (!variable->layout.is_record) return NC_ENOTRECVAR;
+  const bool has_value = ncmpi_inq_attid(file.id(), varid, "_FillValue", nullptr) == NC_NOERR;
+  return file.no_fill(varid) && !has_value ? NC_ENOTFILL : NC_NOERR;
+}
+
+int fill_record_as_root(File &file, int varid, MPI_Offset record) {
+  auto result = Session::get().client()->fill_record({file.token(), varid, record});
+  return result ? *result : file.lost(result.error(), "filling a record", NC_EWRITE);
+}
+
+}  // namespace
+
+int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_fill_var_rec(file->id(), varid, record);
+  if (int error = check_fill_record(*file, varid)) return error;
+  const auto records = file->ranks().max(record + 1);
+  file->ranks().wait_until_written();
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file->ranks().is_root()) status[0] = fill_record_as_root(*file, varid, record);
+  file->ranks().broadcast(status);
+  if (status[0] == NC_NOERR) file->num_records = std::max(file->num_records, records);
+  return static_cast<int>(status[0]);
+}
+
+}  // namespace interpose

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/file.hpp>
+
+#include <base/log.hpp>
+
+#include <utility>
+
+namespace interpose {
+
+namespace {
+
+int bytes_of(nc_type type) {
+  switch (type) {
+    case NC_BYTE: case NC_CHAR: case NC_UBYTE: return 1;
+    case NC_SHORT: case NC_USHORT: return 2;
+    case NC_INT: case NC_UINT: case NC_FLOAT: return 4;
+    default: return 8;
+  }
+}
+
+Variable describe(int mirror, int varid) {
+  Variable variable;
+  int dimensions = 0, unlimited = -1;
+  ncmpi_inq_var(mirror, varid, nullptr, &variable.type, &dimensions, nullptr, nullptr);
+  std::vector<int> dimids(static_cast<std::size_t>(dimensions));
+  ncmpi_inq_vardimid(mirror, varid, dimids.data());
+  ncmpi_inq_unlimdim(mirror, &unlimited);
+  variable.layout.varid = varid;
+  variable.layout.element_bytes = bytes_of(variable.type);
+  variable.layout.is_record = dimensions > 0 && unlimited >= 0 && dimids[0] == unlimited;
+  for (const int dimid : dimids) {
+    MPI_Offset length = 0;
+    ncmpi_inq_dimlen(mirror, dimid, &length);
+    variable.layout.shape.push_back(length);
+  }
+  return variable;
+}
+
+}  // namespace
+
+File::File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token)
+    : ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {}
+
+void File::hand_back(int native_id) {
+  mirror.drop();
+  native_id_ = native_id;
+}
+
+const Variable *File::variable(int varid) {
+  if (varid < 0) return nullptr;
+  if (varid >= static_cast<int>(variables_.size())) {
+    int defined = 0;
+    ncmpi_inq_nvars(mirror.id(), &defined);
+    for (int next = static_cast<int>(variables_.size()); next < defined; ++next)
+      variables_.push_back(describe(mirror.id(), next));
+    if (varid >= defined) return nullptr;
+  }
+  return &variables_[static_cast<std::size_t>(varid)];
+}
+
+bool File::has_record_variables() const {
+  int count = 0;
+  ncmpi_inq_num_rec_vars(mirror.id(), &count);
+  return count > 0;
+}
+
+std::vector<std::byte> File::fill_value(int varid) const {
+  std::vector<std::byte> value(8);
+  ncmpi_inq_var_fill(mirror.id(), varid, nullptr, value.data());
+  return value;
+}
+
+bool File::no_fill(int varid) const {
+  if (varid < static_cast<int>(no_fill_.size())) return no_fill_[static_cast<std::size_t>(varid)];
+  int no_fill = 0;
+  ncmpi_inq_var_fill(mirror.id(), varid, &no_fill, nullptr);
+  return no_fill != 0;
+}
+
+void File::keep_fill_modes() {
+  int defined = 0;
+  ncmpi_inq_nvars(mirror.id(), &defined);
+  for (int varid = static_cast<int>(no_fill_.size()); varid < defined; ++varid) no_fill_.push_back(no_fill(varid));
+}
+
+void File::set_fill_modes(bool no_fill) { no_fill_.assign(no_fill_.size(), no_fill); }
+
+void File::set_fill_mode(int varid, bool no_fill) {
+  if (varid < static_cast<int>(no_fill_.size())) no_fill_[static_cast<std::size_t>(varid)] = no_fill;
+}
+
+void File::log(staging::Definition definition) {
+  if (ranks_->is_root()) log_.push_back(std::move(definition));
+}
+
+std::vector<staging::Definition> File::take_log() { return std::exchange(log_, {}); }
+
+int File::lost(const nessie::Error &error, std::string_view doing, int code) {
+  if (!said_lost_) nessie::log::error("{}: {}: {}", opened_as_.path, doing, error.to_string());
+  said_lost_ = true;
+  return code;
+}
+
+File *FileTable::find(int ncid) {
+  return ncid >= 0 && ncid < static_cast<int>(files_.size()) ? files_[static_cast<std::size_t>(ncid)].get() : nullptr;
+}
+
+int FileTable::add(std::unique_ptr<File> file) {
+  for (std::size_t id = 0; id < NC_MAX_NFILES; ++id) {
+    if (id == files_.size()) files_.emplace_back();
+    if (files_[id] != nullptr) continue;
+    files_[id] = std::move(file);
+    return static_cast<int>(id);
+  }
+  return -1;
+}
+
+void FileTable::remove(int ncid) { files_[static_cast<std::size_t>(ncid)].reset(); }
+
+std::vector<int> FileTable::ids() const {
+  std::vector<int> open;
+  for (std::size_t id = 0; id < files_.size(); ++id)
+    if (files_[id] != nullptr) open.push_back(static_cast<int>(id));
+  return open;
+}
+
+FileTable &files() {
+  // Never destroyed: after MPI_Finalize nothing may call MPI any more, and closing files does.
+  static FileTable &table = *new FileTable;
+  return table;
+}
+
+}  // namespace interpose

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An open file as the program sees it: staged, or handed back to native PnetCDF.
+#pragma once
+
+#include <interpose/pnetcdf/engine/communicator.hpp>
+#include <interpose/pnetcdf/engine/mirror.hpp>
+#include <interpose/pnetcdf/engine/requests.hpp>
+#include <services/staging/client/client.hpp>
+
+#include <pnetcdf.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace interpose {
+
+/// What a read or write must know of a variable. It does not change after the variable's definition.
+struct Variable {
+  nc_type type = NC_NAT;
+  staging::VariableLayout layout;
+  int dimensions() const { return static_cast<int>(layout.shape.size()); }
+};
+
+/// How the program opened the file; what it takes to open it again natively.
+struct OpenedAs {
+  std::string path;                  ///< as the program gave it
+  std::string absolute_path;         ///< with the MPI-IO prefix ("ufs:"), if any
+  int mode = 0;                      ///< root's cmode or omode
+  std::vector<staging::Hint> hints;  ///< the program's, and PNETCDF_HINTS
+};
+
+class File {
+ public:
+  /// A staged file.
+  File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token);
+  /// A native file.
+  explicit File(int native_id) : native_id_(native_id) {}
+
+  bool is_native() const { return native_id_ >= 0; }
+  /// The id by which native PnetCDF knows the file, or its mirror.
+  int id() const { return is_native() ? native_id_ : mirror.id(); }
+  /// From now on native PnetCDF has the file.
+  void hand_back(int native_id);
+
+  Communicator &ranks() { return *ranks_; }
+  const OpenedAs &opened_as() const { return opened_as_; }
+  staging::FileToken token() const { return token_; }
+
+  /// The variable, or nullptr if there is no such id.
+  const Variable *variable(int varid);
+  bool has_record_variables() const;
+  /// The values that a variable takes where nothing was written, in host order (at most 8 bytes).
+  std::vector<std::byte> fill_value(int varid) const;
+
+  /// A variable's fill mode. It is not in the header, so that mirrors lose it.
+  bool no_fill(int varid) const;
+  void keep_fill_modes();
+  void set_fill_modes(bool no_fill);
+  void set_fill_mode(int varid, bool no_fill);
+
+  /// Notes, on root, what the mirror accepted, to be replayed by the home server.
+  void log(staging::Definition definition);
+  std::vector<staging::Definition> take_log();
+
+  /// Turns an error of the transport into a code of PnetCDF's, and says it, once for each file.
+  int lost(const nessie::Error &error, std::string_view doing, int code);
+
+  // State, as native PnetCDF keeps it.
+  Mirror mirror;
+  bool writable = true;
+  bool in_define_mode = true;
+  bool is_new = false;               ///< created, and never left define mode
+  bool independent = false;
+  int fill_mode = NC_NOFILL;
+  int format = 0;                    ///< 1, 2 or 5
+  std::int64_t num_records = 0;
+  std::int64_t put_bytes = 0, get_bytes = 0;
+  Requests requests;
+  std::optional<AttachedBuffer> attached_buffer;
+
+ private:
+  int native_id_ = -1;
+  std::unique_ptr<Communicator> ranks_;
+  OpenedAs opened_as_;
+  staging::FileToken token_ = 0;
+  std::deque<Variable> variables_;
+  std::vector<bool> no_fill_;
+  std::vector<staging::Definition> log_;
+  bool said_lost_ = false;
+};
+
+/// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them.
+class FileTable {
+ public:
+  /// nullptr if no open file has this id.
+  File *find(int ncid);
+  /// The new id, or -1 if the table is full (NC_ENFILE).
+  int add(std::unique_ptr<File> file);
+  void remove(int ncid);
+  std::vector<int> ids() const;
+
+ private:
+  std::vector<std::unique_ptr<File>> files_;
+};
+
+FileTable &files();
+
+}  // namespace interpose

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inquiries that the mirror cannot answer alone.
+#include <interpose/pnetcdf/engine/functions.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace interpose {
+
+namespace {
+
+bool is_unlimited(const File &file, int dimid) {
+  int unlimited = -1;
+  ncmpi_inq_unlimdim(file.id(), &unlimited);
+  return unlimited >= 0 && dimid == unlimited;
+}
+
+}  // namespace
+
+int on_inq_dim(int ncid, int dimid, char *name, MPI_Offset *length) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_dim(file->id(), dimid, name, length);
+  if (error == NC_NOERR && !file->is_native() && length != nullptr && is_unlimited(*file, dimid))
+    *length = file->num_records;
+  return error;
+}
+
+int on_inq_dimlen(int ncid, int dimid, MPI_Offset *length) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_dimlen(file->id(), dimid, length);
+  if (error == NC_NOERR && !file->is_native() && length != nullptr && is_unlimited(*file, dimid))
+    *length = file->num_records;
+  return error;
+}
+
+int on_inq_var_fill(int ncid, int varid, int *no_fill, void *fill_value) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_var_fill(file->id(), varid, no_fill, fill_value);
+  if (error == NC_NOERR && !file->is_native() && no_fill != nullptr) *no_fill = file->no_fill(varid);
+  return error;
+}
+
+int on_inq_path(int ncid, int *length, char *path) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_path(file->id(), length, path);
+  const std::string &name = file->opened_as().path;
+  if (length != nullptr) *length = static_cast<int>(name.size());
+  if (path != nullptr) std::memcpy(path, name.c_str(), name.size() + 1);
+  return NC_NOERR;
+}
+
+int on_inq_put_size(int ncid, MPI_Offset *size) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_put_size(file->id(), size);
+  if (size != nullptr) *size = file->put_bytes;
+  return NC_NOERR;
+}
+
+int on_inq_get_size(int ncid, MPI_Offset *size) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_get_size(file->id(), size);
+  if (size != nullptr) *size = file->get_bytes;
+  return NC_NOERR;
+}
+
+int on_inq_files_opened(int *num, int *ncids) {
+  if (num == nullptr) return NC_EINVAL;
+  const auto open = files().ids();
+  *num = static_cast<int>(open.size());
+  if (ncids != nullptr) std::copy(open.begin(), open.end(), ncids);
+  return NC_NOERR;
+}
+
+}  // namespace interpose

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From ncmpi_create and ncmpi_open to ncmpi_close. All ranks of the program's communicator decide together whether a
+// file is staged: it is if every rank reaches the servers and nothing asks for what is not staged.
+#include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/modes.hpp>
+#include <interpose/pnetcdf/engine/native.hpp>
+#include <interpose/pnetcdf/engine/paths.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <base/credential.hpp>
+
+#include <cstdio>
+#include <utility>
+
+namespace interpose {
+
+namespace {
+
+int register_file(std::unique_ptr<File> file, int *ncidp) {
+  *ncidp = files().add(std::move(file));
+  return *ncidp < 0 ? NC_ENFILE : NC_NOERR;
+}
+
+/// The program's mode with the format that it means when it names none.
+int with_default_format(int cmode) {
+  int format = NC_FORMAT_CLASSIC;
+  if ((cmode & (NC_64BIT_DATA | NC_64BIT_OFFSET | NC_NETCDF4 | NC_CLASSIC_MODEL)) != 0) return cmode;
+  ncmpi_inq_default_format(&format);
+  if (format == NC_FORMAT_CDF5) return cmode | NC_64BIT_DATA;
+  return format == NC_FORMAT_CDF2 ? cmode | NC_64BIT_OFFSET : cmode;
+}
+
+/// What root announces before anything else.
+struct Proposal {
+  enum { kMode, kTokenHigh, kTokenLow };
+  std::array<std::int64_t, 3> facts{};
+
+  Proposal(Communicator &ranks, int mode) {
+    const auto token = nessie::random_u64();
+    facts = {mode, static_cast<std::int64_t>(token >> 32), static_cast<std::int64_t>(token & 0xffffffffU)};
+    ranks.broadcast(facts);
+  }
+  int mode() const { return static_cast<int>(facts[kMode]); }
+  staging::FileToken token() const {
+    return static_cast<std::uint64_t>(facts[kTokenHigh]) << 32 | static_cast<std::uint64_t>(facts[kTokenLow]);
+  }
+};
+
+/// Whether all ranks can stage; `reason`, where this one cannot, becomes some rank's reason on root.
+bool all_can_stage(Communicator &ranks, std::string &reason) {
+  if (ranks.max(reason.empty() ? 0 : 1) == 0) return true;
+  if (reason.empty()) reason = "another process of the program cannot reach the staging servers";
+  return false;
+}
+
+}  // namespace
+
+// --- create ----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+int create_as_root(File &file) {
+  const OpenedAs &as = file.opened_as();
+  const staging::CreateArgs args{file.token(), as.absolute_path, as.mode, current_umask(), as.hints};
+  auto result = Session::get().client()->create(args);
+  return result ? *result : file.lost(result.error(), "ncmpi_create", NC_EOFILE);
+}
+
+int create_staged(std::unique_ptr<File> file, int *ncidp) {
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file->ranks().is_root()) status[0] = create_as_root(*file);
+  file->ranks().broadcast(status);
+  if (status[0] != NC_NOERR) {
+    *ncidp = -1;
+    return static_cast<int>(status[0]);
+  }
+  file->in_define_mode = file->is_new = true;
+  ncmpi_inq_format(file->id(), &file->format);
+  return register_file(std::move(file), ncidp);
+}
+
+}  // namespace
+
+int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
+  if (path == nullptr || *path == '\0') return ncmpi_create(comm, path, cmode, info, ncidp);
+  auto ranks = std::make_unique<Communicator>(comm);
+  const Proposal proposal(*ranks, cmode);
+  const int status = proposal.mode() == cmode ? NC_NOERR : NC_EMULTIDEFINE_CMODE;
+  const int mode = with_default_format(proposal.mode());
+
+  OpenedAs as{path, absolute_path(path), mode, collect_hints(info)};
+  std::string reason = why_not_staged(mode, as.hints);
+  auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
+  int refusal = NC_NOERR;
+  if (reason.empty()) refusal = file->mirror.create(mode, info);
+  if (refusal == Mirror::kNoMirror) reason = "this system has no memfd or no /proc";
+  if (!all_can_stage(file->ranks(), reason)) return create_natively(*file, comm, cmode, info, ncidp, reason);
+  if (refusal != NC_NOERR) {
+    *ncidp = -1;
+    return refusal;
+  }
+  const int error = create_staged(std::move(file), ncidp);
+  return error != NC_NOERR ? error : status;
+}
+
+// --- open ------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What root tells the others of the file that it opened.
+struct Opened {
+  enum { kError, kFileSize, kRecords };
+  std::array<std::int64_t, 3> facts{};
+  std::vector<std::byte> header;
+};
+
+Opened open_as_root(File &file) {
+  const OpenedAs &as = file.opened_as();
+  auto result = Session::get().client()->open({file.token(), as.absolute_path, as.mode, as.hints});
+  if (!result) return {{file.lost(result.error(), "ncmpi_open", NC_EOFILE), 0, 0}, {}};
+  return {{result->nc_error, result->file_size, result->num_records}, std::move(result->header)};
+}
+
+bool is_harmless(std::int64_t error) { return error == NC_NOERR || error == NC_ENULLPAD; }
+
+int open_staged(std::unique_ptr<File> file, int *ncidp) {
+  Opened opened;
+  if (file->ranks().is_root()) opened = open_as_root(*file);
+  file->ranks().broadcast(opened.facts);
+  const auto error = static_cast<int>(opened.facts[Opened::kError]);
+  if (!is_harmless(error)) {
+    *ncidp = -1;
+    return error;
+  }
+  file->ranks().broadcast(opened.header);
+  const OpenedAs &as = file->opened_as();
+  const Info info(as.hints);
+  const int refusal = file->mirror.open(opened.header, opened.facts[Opened::kFileSize], as.mode, info.get());
+  if (file->mirror.id() < 0) {
+    *ncidp = -1;
+    return refusal == Mirror::kNoMirror ? NC_EFILE : refusal;
+  }
+  file->in_define_mode = false;
+  file->writable = (as.mode & NC_WRITE) != 0;
+  file->num_records = opened.facts[Opened::kRecords];
+  if (file->ranks().is_root()) file->get_bytes = static_cast<std::int64_t>(opened.header.size());
+  ncmpi_inq_format(file->id(), &file->format);
+  const int full = register_file(std::move(file), ncidp);
+  return full != NC_NOERR ? full : error;
+}
+
+}  // namespace
+
+int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
+  if (path == nullptr || *path == '\0') return ncmpi_open(comm, path, omode, info, ncidp);
+  auto ranks = std::make_unique<Communicator>(comm);
+  const Proposal proposal(*ranks, omode);
+  const int status = proposal.mode() == omode ? NC_NOERR : NC_EMULTIDEFINE_OMODE;
+
+  OpenedAs as{path, absolute_path(path), proposal.mode(), collect_hints(info)};
+  std::string reason = why_not_staged(0, as.hints);
+  auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
+  if (!all_can_stage(file->ranks(), reason)) return open_natively(*file, comm, omode, info, ncidp, reason);
+  const int error = open_staged(std::move(file), ncidp);
+  return is_harmless(error) && status != NC_NOERR ? status : error;
+}
+
+// --- close -----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+int cancel_pending(File &file, const Queue &queue, const char *kind, int which) {
+  if (queue.size() == 0) return NC_NOERR;
+  std::printf("PnetCDF warning: %d nonblocking %s requests still pending on process %d. Cancelling ...\n", queue.size(),
+              kind, file.ranks().rank());
+  cancel(file, which, nullptr, nullptr);
+  return NC_EPENDING;
+}
+
+int close_on_servers(File &file) {
+  agree(file);
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file.ranks().is_root()) {
+    auto &session = Session::get();
+    auto result = session.client()->close(file.token(), file.num_records, session.close_is_durable());
+    status[0] = result ? *result : file.lost(result.error(), "ncmpi_close", NC_EWRITE);
+  }
+  file.ranks().broadcast(status);
+  return static_cast<int>(status[0]);
+}
+
+int abort_on_servers(File &file) {
+  agree(file);
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file.ranks().is_root()) {
+    auto result = Session::get().client()->abort(file.token());
+    status[0] = result ? *result : file.lost(result.error(), "ncmpi_abort", NC_EWRITE);
+  }
+  file.ranks().broadcast(status);
+  return static_cast<int>(status[0]);
+}
+
+int first(int earlier, int later) { return earlier != NC_NOERR ? earlier : later; }
+
+int close_staged(File &file) {
+  int status = NC_NOERR;
+  if (file.in_define_mode) status = end_definitions(file, {});
+  if (file.independent) leave_independent_mode(file);
+  status = first(status, cancel_pending(file, file.requests.gets, "get", NC_GET_REQ_ALL));
+  status = first(status, cancel_pending(file, file.requests.puts, "put", NC_PUT_REQ_ALL));
+  return first(status, close_on_servers(file));
+}
+
+}  // namespace
+
+int on_close(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int status = file->is_native() ? ncmpi_close(file->id()) : close_staged(*file);
+  files().remove(ncid);
+  return status;
+}
+
+int on_abort(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  int status = NC_NOERR;
+  if (file->is_native())
+    status = ncmpi_abort(file->id());
+  else
+    status = file->in_define_mode ? abort_on_servers(*file) : close_on_servers(*file);
+  files().remove(ncid);
+  return status;
+}
+
+int on_delete(const char *path, MPI_Info info) {
+  if (path == nullptr || *path == '\0' || !Session::get().connected()) return ncmpi_delete(path, info);
+  auto result = Session::get().client()->remove(absolute_path(path));
+  return result ? *result : ncmpi_delete(path, info);
+}
+
+}  // namespace interpose

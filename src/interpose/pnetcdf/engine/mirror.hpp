@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A native PnetCDF file of this process alone, in memory, that holds a staged file's header and none of its data.
+// Definitions and inquiries go to it, so that native PnetCDF itself checks and answers them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace interpose {
+
+class Mirror {
+ public:
+  Mirror() = default;
+  Mirror(const Mirror &) = delete;
+  Mirror &operator=(const Mirror &) = delete;
+  ~Mirror() { drop(); }
+
+  /// Makes an empty file in define mode. Native PnetCDF's code; kNoMirror if this system does not let us.
+  int create(int cmode, MPI_Info info);
+  /// Opens `header`, of a file that has `file_size_bytes`, in data mode. Replaces what was there, also on failure.
+  int open(std::span<const std::byte> header, std::int64_t file_size_bytes, int omode, MPI_Info info);
+  /// Forgets it; nothing is written anywhere.
+  void drop();
+
+  /// The native id, or -1.
+  int id() const { return id_; }
+
+  static constexpr int kNoMirror = 1;
+
+ private:
+  int make_file();
+
+  int fd_ = -1, id_ = -1;
+};
+
+}  // namespace interpose

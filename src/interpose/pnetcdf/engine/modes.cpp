@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Define mode and data mode, collective and independent, and what is made known between them.
+#include <interpose/pnetcdf/engine/modes.hpp>
+
+#include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <algorithm>
+
+namespace interpose {
+
+void agree(File &file) {
+  file.num_records = std::max(file.num_records, file.ranks().max(file.num_records));
+  file.ranks().wait_until_written();
+}
+
+// --- leaving define mode -------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What root tells the others of the header as it is in the file.
+struct Header {
+  enum { kError, kFileSize, kRecords };
+  std::array<std::int64_t, 3> facts{};
+  std::vector<std::byte> bytes;
+};
+
+Header end_definitions_as_root(File &file, const EndDefLayout &layout) {
+  staging::EndDefArgs args{file.token(), file.take_log(), layout.given, layout.h_minfree,
+                           layout.v_align, layout.v_minfree, layout.r_align, file.num_records};
+  auto result = Session::get().client()->enddef(args, file.is_new);
+  if (!result) return {{file.lost(result.error(), "ending define mode", NC_EWRITE), 0, 0}, {}};
+  return {{result->nc_error, result->file_size, result->num_records}, std::move(result->header)};
+}
+
+int take_over(File &file, const Header &header) {
+  file.keep_fill_modes();
+  const Info info(file.opened_as().hints);
+  const int error = file.mirror.open(header.bytes, header.facts[Header::kFileSize], NC_WRITE, info.get());
+  if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
+  file.num_records = std::max(file.num_records, header.facts[Header::kRecords]);
+  file.in_define_mode = file.independent = file.is_new = false;
+  return NC_NOERR;
+}
+
+}  // namespace
+
+int end_definitions(File &file, const EndDefLayout &layout) {
+  agree(file);
+  Header header;
+  if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
+  file.ranks().broadcast(header.facts);
+  if (header.facts[Header::kError] != NC_NOERR) return static_cast<int>(header.facts[Header::kError]);
+  file.ranks().broadcast(header.bytes);
+  if (file.ranks().is_root()) file.put_bytes += static_cast<std::int64_t>(header.bytes.size());
+  return take_over(file, header);
+}
+
+int on_enddef(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_enddef(file->id());
+  return file->in_define_mode ? end_definitions(*file, {}) : NC_ENOTINDEFINE;
+}
+
+int on__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_minfree, MPI_Offset r_align) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi__enddef(file->id(), h_minfree, v_align, v_minfree, r_align);
+  if (!file->in_define_mode) return NC_ENOTINDEFINE;
+  if (h_minfree < 0 || v_align < 0 || v_minfree < 0 || r_align < 0) return NC_EINVAL;
+  return end_definitions(*file, {true, h_minfree, v_align, v_minfree, r_align});
+}
+
+// --- entering it again -----------------------------------------------------------------------------------------------------
+
+int on_redef(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_redef(file->id());
+  if (error != NC_NOERR || file->is_native()) return error;
+  if (file->independent) leave_independent_mode(*file);
+  if (file->fill_mode == NC_FILL) ncmpi_set_fill(file->id(), NC_FILL, nullptr);
+  file->in_define_mode = true;
+  return NC_NOERR;
+}
+
+// --- collective and independent data mode ------------------------------------------------------------------------------------
+
+void leave_independent_mode(File &file) {
+  file.independent = false;
+  if (!file.writable) return;
+  if (file.has_record_variables())
+    agree(file);
+  else
+    file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
+}
+
+int on_begin_indep_data(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_begin_indep_data(file->id());
+  if (error != NC_NOERR || file->is_native()) return error;
+  file->ranks().wait_until_written();
+  file->independent = true;
+  return NC_NOERR;
+}
+
+int on_end_indep_data(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_end_indep_data(file->id());
+  if (error != NC_NOERR || file->is_native()) return error;
+  if (file->independent) leave_independent_mode(*file);
+  return NC_NOERR;
+}
+
+// --- making things known -----------------------------------------------------------------------------------------------------
+
+int on_sync_numrecs(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_sync_numrecs(file->id());
+  if (file->in_define_mode) return NC_EINDEFINE;
+  if (!file->has_record_variables()) return NC_NOERR;
+  if (!file->writable) return NC_EPERM;
+  if (file->independent) agree(*file);
+  return NC_NOERR;
+}
+
+int on_flush(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  return file->is_native() ? ncmpi_flush(file->id()) : NC_NOERR;
+}
+
+int on_sync(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_sync(file->id());
+  if (file->in_define_mode) return NC_EINDEFINE;
+  if (!file->writable) return NC_NOERR;
+  agree(*file);
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file->ranks().is_root()) {
+    auto result = Session::get().client()->sync(file->token(), file->num_records);
+    status[0] = result ? *result : file->lost(result.error(), "ncmpi_sync", NC_EWRITE);
+  }
+  file->ranks().broadcast(status);
+  return static_cast<int>(status[0]);
+}
+
+}  // namespace interpose

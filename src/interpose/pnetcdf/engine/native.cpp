@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/native.hpp>
+
+#include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <base/log.hpp>
+
+#include <cstdlib>
+#include <strings.h>
+#include <utility>
+
+namespace interpose {
+
+namespace {
+
+bool is_safe_mode() {
+  const char *value = std::getenv("PNETCDF_SAFE_MODE");
+  return value != nullptr && *value != '0';
+}
+
+/// Says once that the file is native, and tells the servers, for their report.
+void announce(File &file, const std::string &why) {
+  if (!file.ranks().is_root()) return;
+  nessie::log::warning("{} is not staged, but read and written by native PnetCDF: {}", file.opened_as().path, why);
+  if (!Session::get().connected()) return;
+  if (auto told = Session::get().client()->note_native(file.opened_as().absolute_path, why); !told)
+    nessie::log::info("the staging server does not know: {}", told.error().to_string());
+}
+
+/// Returns on every rank when the servers have nothing of this path left to write.
+void settle(File &file) {
+  if (file.ranks().is_root() && Session::get().connected()) {
+    auto settled = Session::get().client()->settle(file.opened_as().absolute_path);
+    if (!settled) file.lost(settled.error(), "waiting for its data to be written", NC_EWRITE);
+  }
+  file.ranks().max(0);
+}
+
+constexpr int kUntouched = -2;
+
+int take(int native_id, int *ncidp) {
+  if (native_id >= 0) {
+    *ncidp = files().add(std::make_unique<File>(native_id));
+  } else if (native_id != kUntouched) {
+    *ncidp = native_id;
+  }
+  return NC_NOERR;
+}
+
+}  // namespace
+
+std::string why_not_staged(int cmode, const Hints &hints) {
+  if (!Session::get().connected()) return Session::get().reason();
+  if (is_safe_mode()) return "PNETCDF_SAFE_MODE is set, which compares the arguments of all processes";
+  if ((cmode & NC_NETCDF4) != 0) return "it is a netCDF-4 file";
+  const std::string *burst_buffer = find_hint(hints, "nc_burst_buf");
+  if (burst_buffer != nullptr && strcasecmp(burst_buffer->c_str(), "enable") == 0)
+    return "the hint nc_burst_buf asks for PnetCDF's own burst buffer";
+  return {};
+}
+
+int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
+  announce(file, why);
+  settle(file);
+  int native_id = kUntouched;
+  const int error = ncmpi_create(comm, file.opened_as().path.c_str(), cmode, info, &native_id);
+  take(native_id, ncidp);
+  return error;
+}
+
+int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
+  announce(file, why);
+  settle(file);
+  int native_id = kUntouched;
+  const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
+  take(native_id, ncidp);
+  return error;
+}
+
+}  // namespace interpose

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that are not staged: when, and how native PnetCDF gets them.
+#pragma once
+
+#include <interpose/pnetcdf/engine/file.hpp>
+#include <interpose/pnetcdf/engine/hints.hpp>
+
+#include <string>
+
+namespace interpose {
+
+/// Why this process will not stage a file of this cmode (0: any) with these hints, in a sentence; empty if it will.
+std::string why_not_staged(int cmode, const Hints &hints);
+
+/// Creates or opens natively, in place of `file`, after the servers have written what they hold of it. Says so, once, on
+/// root. Collective, with the program's own arguments.
+int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why);
+int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why);
+
+}  // namespace interpose

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/functions.hpp>
+
+#include <algorithm>
+
+namespace interpose {
+
+int on_wait(int ncid, int count, int ids[], int statuses[]) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  return file->is_native() ? ncmpi_wait(file->id(), count, ids, statuses) : complete(*file, count, ids, statuses, false);
+}
+
+int on_wait_all(int ncid, int count, int ids[], int statuses[]) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  return file->is_native() ? ncmpi_wait_all(file->id(), count, ids, statuses) : complete(*file, count, ids, statuses, true);
+}
+
+int on_cancel(int ncid, int count, int *ids, int *statuses) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  return file->is_native() ? ncmpi_cancel(file->id(), count, ids, statuses) : cancel(*file, count, ids, statuses);
+}
+
+int on_inq_nreqs(int ncid, int *count) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_nreqs(file->id(), count);
+  if (count != nullptr) *count = file->requests.size();
+  return NC_NOERR;
+}
+
+int on_buffer_attach(int ncid, MPI_Offset size) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_buffer_attach(file->id(), size);
+  if (size <= 0) return NC_ENULLBUF;
+  if (file->attached_buffer) return NC_EPREVATTACHBUF;
+  file->attached_buffer.emplace(size);
+  return NC_NOERR;
+}
+
+int on_buffer_detach(int ncid) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_buffer_detach(file->id());
+  if (!file->attached_buffer) return NC_ENULLABUF;
+  const auto &puts = file->requests.puts.pending();
+  const auto uses_it = [](const Request &request) { return request.attached_slot >= 0; };
+  if (std::any_of(puts.begin(), puts.end(), uses_it)) return NC_EPENDINGBPUT;
+  file->attached_buffer.reset();
+  return NC_NOERR;
+}
+
+int on_inq_buffer_usage(int ncid, MPI_Offset *usage) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_buffer_usage(file->id(), usage);
+  if (usage == nullptr) return NC_NOERR;
+  if (!file->attached_buffer) return NC_ENULLABUF;
+  *usage = file->attached_buffer->used();
+  return NC_NOERR;
+}
+
+int on_inq_buffer_size(int ncid, MPI_Offset *size) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_buffer_size(file->id(), size);
+  if (size == nullptr) return NC_NOERR;
+  if (!file->attached_buffer) return NC_ENULLABUF;
+  *size = file->attached_buffer->size();
+  return NC_NOERR;
+}
+
+}  // namespace interpose

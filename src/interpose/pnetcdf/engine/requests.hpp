@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nonblocking reads and writes between their posting and their completion.
+#pragma once
+
+#include <interpose/pnetcdf/engine/packing.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace interpose {
+
+class File;
+
+/// A posted read or write: where in the variable, and its external data.
+struct Request {
+  int id = -1;
+  const Variable *variable = nullptr;
+  std::vector<staging::Piece> pieces;
+  MemoryLayout layout;                    ///< where a read is delivered
+  std::span<std::byte> external;          ///< all pieces, one after the other
+  Buffer own;                             ///< holds `external`, unless the program's memory or the attached buffer does
+  int attached_slot = -1;                 ///< in the attached buffer, for bput
+  std::int64_t last_record = 0;           ///< number of records that the file has after it
+  bool refused = false;                   ///< named in a wait that failed; later waits do not find its id any more
+};
+
+/// The memory that the program lends for bput (ncmpi_buffer_attach), handed out and taken back as native PnetCDF does:
+/// from the front, and back only from the end.
+class AttachedBuffer {
+ public:
+  explicit AttachedBuffer(std::int64_t size_bytes) : size_(size_bytes), memory_(static_cast<std::size_t>(size_bytes)) {}
+  std::int64_t size() const { return size_; }
+  std::int64_t used() const { return used_; }
+  /// The slot, or -1 if it does not fit.
+  int take(std::int64_t size_bytes, std::span<std::byte> &bytes);
+  void release(int slot);
+  void reclaim();
+  void clear();
+
+ private:
+  struct Slot { std::int64_t size; bool used; };
+  std::int64_t size_, used_ = 0;
+  Buffer memory_;
+  std::vector<Slot> slots_;
+};
+
+/// Pending requests of one direction. Ids as native PnetCDF gives them: even for writes, odd for reads, from the
+/// beginning whenever nothing is pending.
+class Queue {
+ public:
+  explicit Queue(int first_id) : first_id_(first_id) {}
+  int add(Request request);
+  std::vector<Request> &pending() { return pending_; }
+  const std::vector<Request> &pending() const { return pending_; }
+  int size() const { return static_cast<int>(pending_.size()); }
+  Request *find(int id);
+
+ private:
+  int first_id_, newest_id_ = 0;
+  std::vector<Request> pending_;
+};
+
+struct Requests {
+  Queue puts{0}, gets{1};
+  Queue &of(int id) { return id % 2 == 0 ? puts : gets; }
+  int size() const { return puts.size() + gets.size(); }
+};
+
+/// ncmpi_wait and ncmpi_wait_all.
+int complete(File &file, int count, int *ids, int *statuses, bool collective);
+/// Completes requests that the program never saw (varn, mput and mget), as complete() does.
+int complete_own(File &file, std::vector<int> ids, bool collective);
+int cancel(File &file, int count, int *ids, int *statuses);
+
+}  // namespace interpose

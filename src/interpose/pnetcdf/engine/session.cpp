@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <errno.h>
+#include <unistd.h>
+
+namespace interpose {
+
+Session &Session::get() {
+  static Session session;
+  return session;
+}
+
+Session::~Session() {
+  // A forked child that exits must not say good-bye in its parent's name.
+  if (getpid() != pid_) client_.release();
+}
+
+bool Session::connected() {
+  std::lock_guard lock(mutex_);
+  if (!tried_) {
+    tried_ = true;
+    pid_ = getpid();
+    connect();
+  }
+  return client_ != nullptr;
+}
+
+void Session::connect() {
+  auto config = nessie::Config::load();
+  if (!config) {
+    reason_ = config.error().message;
+    return;
+  }
+  close_is_durable_ = config->get_or("close", "") == "durable";
+  auto client = staging::Client::connect(*config, program_invocation_short_name);
+  if (client) {
+    client_ = std::move(*client);
+  } else {
+    reason_ = client.error().to_string();
+  }
+}
+
+}  // namespace interpose

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// This process's connection to the staging servers, and what it was told by its settings.
+#pragma once
+
+#include <base/config.hpp>
+#include <services/staging/client/client.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace interpose {
+
+class Session {
+ public:
+  /// The process's session. Lives until exit.
+  static Session &get();
+
+  /// Connects on first use; afterwards says what came of that.
+  bool connected();
+  /// Why not, in a sentence.
+  const std::string &reason() const { return reason_; }
+
+  /// The client, for one call: no two threads use it at once. Only if connected().
+  class Use {
+   public:
+    explicit Use(Session &session) : lock_(session.mutex_), client_(*session.client_) {}
+    staging::Client *operator->() { return &client_; }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+    staging::Client &client_;
+  };
+  Use client() { return Use(*this); }
+
+  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
+  bool close_is_durable() const { return close_is_durable_; }
+
+ private:
+  Session() = default;
+  ~Session();
+  void connect();
+
+  std::mutex mutex_;
+  std::unique_ptr<staging::Client> client_;
+  std::string reason_;
+  bool tried_ = false;
+  bool close_is_durable_ = false;
+  int pid_ = 0;
+};
+
+}  // namespace interpose

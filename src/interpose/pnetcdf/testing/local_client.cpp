@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A staging client without servers, to test the interposer by itself: it carries everything out at once, in this
+// process, with native PnetCDF. For programs of one rank.
+#include <services/staging/client/client.hpp>
+
+#include <pnetcdf.h>
+
+#include <fstream>
+#include <map>
+
+namespace staging {
+
+namespace {
+
+struct LocalFile {
+  int ncid = -1;
+  std::string path;
+  bool independent = false;
+};
+
+int replay(int ncid, const Definition &definition) {
+  const char *name = definition.name.c_str(), *new_name = definition.new_name.c_str();
+  const void *value = definition.value.empty() ? nullptr : definition.value.data();
+  int unused = 0;
+  switch (definition.kind) {
+    case Definition::kDefDim: return ncmpi_def_dim(ncid, name, definition.length, &unused);
+    case Definition::kDefVar:
+      return ncmpi_def_var(ncid, name, definition.type, static_cast<int>(definition.dims.size()), definition.dims.data(), &unused);
+    case Definition::kRenameDim: return ncmpi_rename_dim(ncid, definition.varid, new_name);
+    case Definition::kRenameVar: return ncmpi_rename_var(ncid, definition.varid, new_name);
+    case Definition::kRenameAtt: return ncmpi_rename_att(ncid, definition.varid, name, new_name);
+    case Definition::kPutAtt:
+      return ncmpi_put_att(ncid, definition.varid, name, definition.type, definition.length, value);
+    case Definition::kDelAtt: return ncmpi_del_att(ncid, definition.varid, name);
+    case Definition::kSetFill: return ncmpi_set_fill(ncid, definition.type, nullptr);
+    case Definition::kDefVarFill: return ncmpi_def_var_fill(ncid, definition.varid, definition.type, value);
+  }
+  return NC_EINVAL;
+}
+
+int replay_all(int ncid, const std::vector<Definition> &definitions) {
+  for (const Definition &definition : definitions)
+    if (int error = replay(ncid, definition)) return error;
+  return NC_NOERR;
+}
+
+int record_dimension(int ncid) {
+  int unlimited = -1;
+  ncmpi_inq_unlimdim(ncid, &unlimited);
+  return unlimited;
+}
+
+}  // namespace
+
+struct Client::Impl {
+  std::map<FileToken, LocalFile> files;
+
+  int make_collective(LocalFile &file) {
+    if (!file.independent) return NC_NOERR;
+    file.independent = false;
+    return ncmpi_end_indep_data(file.ncid);
+  }
+  HeaderResult header(LocalFile &file) {
+    HeaderResult result;
+    MPI_Offset size = 0;
+    make_collective(file);
+    ncmpi_sync(file.ncid);
+    ncmpi_inq_header_size(file.ncid, &size);
+    std::ifstream stream(file.path, std::ios::binary | std::ios::ate);
+    result.file_size = stream.tellg();
+    result.header.resize(static_cast<std::size_t>(size));
+    stream.seekg(0).read(reinterpret_cast<char *>(result.header.data()), size);
+    MPI_Offset records = 0;
+    if (record_dimension(file.ncid) >= 0) ncmpi_inq_dimlen(file.ncid, record_dimension(file.ncid), &records);
+    result.num_records = records;
+    return result;
+  }
+};
+
+struct Transfer::State { int nc_error = NC_NOERR; };
+Transfer::Transfer() = default;
+Transfer::Transfer(Transfer &&) noexcept = default;
+Transfer &Transfer::operator=(Transfer &&) noexcept = default;
+Transfer::~Transfer() = default;
+Result<int> Transfer::finish() { return state_->nc_error; }
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const std::string &) {
+  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
+}
+
+Result<int> Client::create(const CreateArgs &args) {
+  LocalFile file{-1, args.path};
+  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, MPI_INFO_NULL, &file.ncid);
+  if (error == NC_NOERR) impl_->files[args.file] = file;
+  return error;
+}
+
+Result<HeaderResult> Client::open(const OpenArgs &args) {
+  LocalFile file{-1, args.path};
+  const int error = ncmpi_open(MPI_COMM_SELF, args.path.c_str(), args.omode, MPI_INFO_NULL, &file.ncid);
+  HeaderResult result;
+  if (file.ncid >= 0) result = impl_->header(impl_->files[args.file] = file);
+  result.nc_error = error;
+  return result;
+}
+
+Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
+  LocalFile &file = impl_->files.at(args.file);
+  impl_->make_collective(file);
+  HeaderResult result;
+  if (!first) result.nc_error = ncmpi_redef(file.ncid);
+  if (result.nc_error == NC_NOERR) result.nc_error = replay_all(file.ncid, args.definitions);
+  if (result.nc_error == NC_NOERR)
+    result.nc_error = args.has_layout != 0
+        ? ncmpi__enddef(file.ncid, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
+        : ncmpi_enddef(file.ncid);
+  return result.nc_error == NC_NOERR ? impl_->header(file) : result;
+}
+
+Result<int> Client::amend(const AmendArgs &args) {
+  LocalFile &file = impl_->files.at(args.file);
+  impl_->make_collective(file);
+  return replay_all(file.ncid, args.definitions);
+}
+
+Result<int> Client::fill_record(const FillRecordArgs &args) {
+  LocalFile &file = impl_->files.at(args.file);
+  impl_->make_collective(file);
+  return ncmpi_fill_var_rec(file.ncid, args.varid, args.record);
+}
+
+Result<int> Client::sync(FileToken token, std::int64_t) {
+  impl_->make_collective(impl_->files.at(token));
+  return ncmpi_sync(impl_->files.at(token).ncid);
+}
+
+Result<int> Client::close(FileToken token, std::int64_t, bool) {
+  impl_->make_collective(impl_->files.at(token));
+  const int error = ncmpi_close(impl_->files.at(token).ncid);
+  impl_->files.erase(token);
+  return error;
+}
+
+Result<int> Client::abort(FileToken token) {
+  impl_->make_collective(impl_->files.at(token));
+  const int error = ncmpi_abort(impl_->files.at(token).ncid);
+  impl_->files.erase(token);
+  return error;
+}
+
+Result<int> Client::remove(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
+Status Client::settle(const std::string &) { return {}; }
+Status Client::note_native(const std::string &, const std::string &) { return {}; }
+
+namespace {
+
+void begin(LocalFile &file) {
+  if (!file.independent) ncmpi_begin_indep_data(file.ncid);
+  file.independent = true;
+}
+
+}  // namespace
+
+Transfer Client::start_write(FileToken token, std::int64_t, std::span<const Item> items) {
+  LocalFile &file = impl_->files.at(token);
+  begin(file);
+  Transfer transfer;
+  transfer.state_ = std::make_unique<Transfer::State>();
+  for (const Item &item : items) {
+    std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
+    std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
+    std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
+    const int error = ncmpi_put_vars(file.ncid, item.piece.varid, start.data(), count.data(),
+                                     stride.empty() ? nullptr : stride.data(), item.data.data(), 1, MPI_DATATYPE_NULL);
+    if (transfer.state_->nc_error == NC_NOERR) transfer.state_->nc_error = error;
+  }
+  return transfer;
+}
+
+Transfer Client::start_read(FileToken token, std::int64_t, std::span<const Item> items) {
+  LocalFile &file = impl_->files.at(token);
+  begin(file);
+  Transfer transfer;
+  transfer.state_ = std::make_unique<Transfer::State>();
+  for (const Item &item : items) {
+    std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
+    std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
+    std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
+    const int error = ncmpi_get_vars(file.ncid, item.piece.varid, start.data(), count.data(),
+                                     stride.empty() ? nullptr : stride.data(), item.data.data(), 1, MPI_DATATYPE_NULL);
+    if (transfer.state_->nc_error == NC_NOERR) transfer.state_->nc_error = error;
+  }
+  return transfer;
+}
+
+}  // namespace staging
