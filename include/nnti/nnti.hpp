@@ -77,7 +77,7 @@ class Endpoint;
 /// refused and no new transfer touches the memory.
 class RegisteredBuffer {
  public:
-  RegisteredBuffer() = default;
+  RegisteredBuffer();
   RegisteredBuffer(RegisteredBuffer &&) noexcept;
   RegisteredBuffer &operator=(RegisteredBuffer &&) noexcept;
   ~RegisteredBuffer();

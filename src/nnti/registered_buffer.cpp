@@ -22,6 +22,7 @@ Result<TransportMemory *> RegisteredBuffer::Impl::registration_with(Transport &t
   return registrations.back().second.get();
 }
 
+RegisteredBuffer::RegisteredBuffer() = default;
 RegisteredBuffer::RegisteredBuffer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RegisteredBuffer::RegisteredBuffer(RegisteredBuffer &&) noexcept = default;
 RegisteredBuffer &RegisteredBuffer::operator=(RegisteredBuffer &&) noexcept = default;
