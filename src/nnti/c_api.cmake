@@ -2,3 +2,8 @@
 # The C interface of the Nessie paper, section 4.1, and its tests.
 target_sources(nessie_nnti PRIVATE c_api.cpp c_api_handles.cpp c_api_operations.cpp c_api_transport.cpp)
 target_link_libraries(nessie_nnti PRIVATE PkgConfig::TIRPC)
+
+nessie_test(nnti_c_api_test
+  SOURCES c_api_test.cpp c_api_header_test.c
+  LIBS nessie_nnti PkgConfig::TIRPC
+  LABELS nnti)
