@@ -3,6 +3,7 @@
 
 #include <base/log.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace interpose {
@@ -58,10 +59,12 @@ const Variable *File::variable(int varid) {
   return &variables_[static_cast<std::size_t>(varid)];
 }
 
-bool File::has_record_variables() const {
-  int count = 0;
-  ncmpi_inq_num_rec_vars(mirror.id(), &count);
-  return count > 0;
+int File::count_record_variables() {
+  int defined = 0;
+  ncmpi_inq_nvars(mirror.id(), &defined);
+  variable(defined - 1);
+  const auto is_record = [](const Variable &variable) { return variable.layout.is_record; };
+  return static_cast<int>(std::count_if(variables_.begin(), variables_.end(), is_record));
 }
 
 std::vector<std::byte> File::fill_value(int varid) const {

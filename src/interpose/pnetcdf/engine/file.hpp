@@ -52,7 +52,9 @@ class File {
 
   /// The variable, or nullptr if there is no such id.
   const Variable *variable(int varid);
-  bool has_record_variables() const;
+  /// Counted here: native PnetCDF does not know it of files that it opened.
+  int count_record_variables();
+  bool has_record_variables() { return count_record_variables() > 0; }
   /// The values that a variable takes where nothing was written, in host order (at most 8 bytes).
   std::vector<std::byte> fill_value(int varid) const;
 
@@ -74,6 +76,7 @@ class File {
   bool writable = true;
   bool in_define_mode = true;
   bool is_new = false;               ///< created, and never left define mode
+  bool was_created = false;          ///< rather than opened
   bool independent = false;
   int fill_mode = NC_NOFILL;
   int format = 0;                    ///< 1, 2 or 5

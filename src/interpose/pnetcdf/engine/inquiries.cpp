@@ -43,6 +43,43 @@ int on_inq_var_fill(int ncid, int varid, int *no_fill, void *fill_value) {
   return error;
 }
 
+int on_inq_num_rec_vars(int ncid, int *count) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_num_rec_vars(file->id(), count);
+  if (count != nullptr) *count = file->count_record_variables();
+  return NC_NOERR;
+}
+
+int on_inq_num_fix_vars(int ncid, int *count) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  if (file->is_native()) return ncmpi_inq_num_fix_vars(file->id(), count);
+  if (count == nullptr) return NC_NOERR;
+  const int error = ncmpi_inq_nvars(file->id(), count);
+  *count -= file->count_record_variables();
+  return error;
+}
+
+int on_inq_header_size(int ncid, MPI_Offset *size) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_header_size(file->id(), size);
+  if (error == NC_NOERR && size != nullptr && !file->is_native() && file->is_new) *size = 0;
+  return error;
+}
+
+int on_inq_header_extent(int ncid, MPI_Offset *extent) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_header_extent(file->id(), extent);
+  if (error != NC_NOERR || extent == nullptr || file->is_native()) return error;
+  if (file->is_new) *extent = 0;
+  // Where there are no variables, native PnetCDF knows it of files that it made, but not of those that it opened.
+  if (*extent == 0 && !file->is_new && file->was_created) return ncmpi_inq_header_size(file->id(), extent);
+  return error;
+}
+
 int on_inq_path(int ncid, int *length, char *path) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;

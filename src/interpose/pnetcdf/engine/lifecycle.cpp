@@ -75,7 +75,7 @@ int create_staged(std::unique_ptr<File> file, int *ncidp) {
     *ncidp = -1;
     return static_cast<int>(status[0]);
   }
-  file->in_define_mode = file->is_new = true;
+  file->in_define_mode = file->is_new = file->was_created = true;
   ncmpi_inq_format(file->id(), &file->format);
   return register_file(std::move(file), ncidp);
 }
@@ -97,7 +97,8 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   if (refusal == Mirror::kNoMirror) reason = "this system has no memfd or no /proc";
   if (!all_can_stage(file->ranks(), reason)) return create_natively(*file, comm, cmode, info, ncidp, reason);
   if (refusal != NC_NOERR) {
-    *ncidp = -1;
+    constexpr int kBoth = NC_64BIT_OFFSET | NC_64BIT_DATA;
+    if ((mode & kBoth) != kBoth) *ncidp = -1;   // natively found out earlier, and later, respectively
     return refusal;
   }
   const int error = create_staged(std::move(file), ncidp);
@@ -122,6 +123,12 @@ Opened open_as_root(File &file) {
   return {{result->nc_error, result->file_size, result->num_records}, std::move(result->header)};
 }
 
+/// Errors that native PnetCDF finds before it gives the file an id.
+bool is_early(int error) {
+  return error == NC_ENOENT || error == NC_EACCESS || error == NC_EBAD_FILE || error == NC_EFILE || error == NC_ENOTNC ||
+         error == NC_ENOTBUILT;
+}
+
 bool is_harmless(std::int64_t error) { return error == NC_NOERR || error == NC_ENULLPAD; }
 
 int open_staged(std::unique_ptr<File> file, int *ncidp) {
@@ -130,7 +137,7 @@ int open_staged(std::unique_ptr<File> file, int *ncidp) {
   file->ranks().broadcast(opened.facts);
   const auto error = static_cast<int>(opened.facts[Opened::kError]);
   if (!is_harmless(error)) {
-    *ncidp = -1;
+    if (!is_early(error)) *ncidp = -1;
     return error;
   }
   file->ranks().broadcast(opened.header);

@@ -33,7 +33,10 @@ int Mirror::make_file() {
 
 int Mirror::create(int cmode, MPI_Info info) {
   if (int error = make_file()) return error;
-  return ncmpi_create(MPI_COMM_SELF, path_of(fd_).c_str(), cmode & ~NC_NOCLOBBER, info, &id_);
+  if (int error = ncmpi_create(MPI_COMM_SELF, path_of(fd_).c_str(), cmode & ~NC_NOCLOBBER, info, &id_)) return error;
+  // Leaves and enters define mode once, because aborting a file that is quite new would mean to delete it.
+  if (int error = ncmpi_enddef(id_)) return error;
+  return ncmpi_redef(id_);
 }
 
 int Mirror::open(std::span<const std::byte> header, std::int64_t file_size_bytes, int omode, MPI_Info info) {

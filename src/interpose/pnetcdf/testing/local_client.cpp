@@ -44,6 +44,24 @@ int replay_all(int ncid, const std::vector<Definition> &definitions) {
   return NC_NOERR;
 }
 
+/// Makes the file have at least so many records: by writing none of them after the last.
+void raise_records(int ncid, std::int64_t records) {
+  int variables = 0, unlimited = -1;
+  ncmpi_inq(ncid, nullptr, &variables, nullptr, &unlimited);
+  for (int varid = 0; records > 0 && varid < variables; ++varid) {
+    int dimensions = 0;
+    ncmpi_inq_varndims(ncid, varid, &dimensions);
+    std::vector<int> dimids(static_cast<std::size_t>(dimensions));
+    ncmpi_inq_vardimid(ncid, varid, dimids.data());
+    if (dimensions == 0 || dimids[0] != unlimited) continue;
+    std::vector<MPI_Offset> start(dimids.size(), 0), count(dimids.size(), 0);
+    start[0] = records;
+    const char nothing = 0;
+    ncmpi_put_vara_all(ncid, varid, start.data(), count.data(), &nothing, 0, MPI_DATATYPE_NULL);
+    return;
+  }
+}
+
 int record_dimension(int ncid) {
   int unlimited = -1;
   ncmpi_inq_unlimdim(ncid, &unlimited);
@@ -132,13 +150,15 @@ Result<int> Client::fill_record(const FillRecordArgs &args) {
   return ncmpi_fill_var_rec(file.ncid, args.varid, args.record);
 }
 
-Result<int> Client::sync(FileToken token, std::int64_t) {
+Result<int> Client::sync(FileToken token, std::int64_t records) {
   impl_->make_collective(impl_->files.at(token));
+  raise_records(impl_->files.at(token).ncid, records);
   return ncmpi_sync(impl_->files.at(token).ncid);
 }
 
-Result<int> Client::close(FileToken token, std::int64_t, bool) {
+Result<int> Client::close(FileToken token, std::int64_t records, bool) {
   impl_->make_collective(impl_->files.at(token));
+  raise_records(impl_->files.at(token).ncid, records);
   const int error = ncmpi_close(impl_->files.at(token).ncid);
   impl_->files.erase(token);
   return error;
