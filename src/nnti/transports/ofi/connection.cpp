@@ -33,7 +33,7 @@ Error refusal(Code code) {
 
 }  // namespace
 
-OfiConnection::~OfiConnection() { leave_fabric(); }
+OfiConnection::~OfiConnection() { leave_fabric(Fabric::Removal::kLater); }
 
 Transport &OfiConnection::transport() { return transport_; }
 
@@ -132,6 +132,7 @@ void OfiConnection::on_frame(const Frame &frame) {
   if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
   if (state_ == State::kOpen) handle(frame);
   else if (frame.header.type == FrameType::kBye) state_ = State::kClosed;
+  if (state_ == State::kClosed) transport_.attend(*this);
 }
 
 void OfiConnection::handle(const Frame &frame) {
@@ -140,7 +141,7 @@ void OfiConnection::handle(const Frame &frame) {
     case FrameType::kGet:
     case FrameType::kPut: return transport_.serve(*this, frame);
     case FrameType::kDone: return on_done(frame);
-    case FrameType::kBye: return lose(lost_error("the peer closed the connection"));
+    case FrameType::kBye: return lose(lost_error("the peer closed the connection"), Fabric::Removal::kLater);
     case FrameType::kCredit: return;
   }
 }
@@ -216,6 +217,7 @@ void OfiConnection::on_socket() {
   transport_.forget_socket(*this);
   if (state_ == State::kClosing) state_ = State::kClosed;
   else dies_at_ = Deadline::in(kDrainTime);
+  transport_.attend(*this);
 }
 
 void OfiConnection::break_with(Error error) {
@@ -226,14 +228,15 @@ void OfiConnection::break_with(Error error) {
 
 void OfiConnection::sever() {
   break_with({Code::kTimedOut, "the peer stopped in the middle of a transfer", nessie::Scope::kPeer});
-  leave_fabric();
+  leave_fabric(Fabric::Removal::kNow);
 }
 
 void OfiConnection::settle(bool queue_is_empty) {
   if (state_ == State::kClosing && (broken_ || linger_->passed())) state_ = State::kClosed;
   if (state_ != State::kOpen) return;
-  if (broken_) return lose(lost_error(broken_->message, broken_->cause));
-  if (dies_at_ && dies_at_->passed() && queue_is_empty) lose(lost_error("the peer's process ended, or the connection to it broke"));
+  if (broken_) return lose(lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
+  if (dies_at_ && dies_at_->passed() && queue_is_empty)
+    lose(lost_error("the peer's process ended, or the connection to it broke"), Fabric::Removal::kNow);
 }
 
 Deadline OfiConnection::timer() const {
@@ -253,33 +256,38 @@ std::vector<Completion *> OfiConnection::take_pending() {
   return completions;
 }
 
-void OfiConnection::leave_fabric() {
-  if (!std::exchange(on_fabric_, false)) return;
-  transport_.fabric().remove_peer(name_);
+/// A transfer that we asked for may still write into, or read from, our memory.
+bool OfiConnection::peer_reaches_us() const {
+  return std::any_of(pending_.begin(), pending_.end(), [](const auto &entry) { return entry.second.exposed.mr != nullptr; });
 }
 
-void OfiConnection::abandon(Code code, std::string_view why) {
-  auto completions = take_pending();
+void OfiConnection::leave_fabric(Fabric::Removal removal) {
+  if (!std::exchange(on_fabric_, false)) return;
+  transport_.fabric().remove_peer(name_, removal);
+}
+
+void OfiConnection::abandon(Code code, std::string_view why, Fabric::Removal removal) {
+  if (peer_reaches_us()) removal = Fabric::Removal::kNow;
   waiting_.clear();
   transport_.forget_socket(*this);
-  leave_fabric();
+  leave_fabric(removal);
   transport_.drain_queue();
-  for (auto *completion : completions) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
+  transport_.attend(*this);
+  for (auto *completion : take_pending()) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
-void OfiConnection::lose(const Error &error) {
+void OfiConnection::lose(const Error &error, Fabric::Removal removal) {
   state_ = State::kLost;
-  abandon(Code::kPeerLost, error.message);
+  abandon(Code::kPeerLost, error.message, removal);
   transport_.events().lost(*this, error);
 }
 
 void OfiConnection::close() {
   if (state_ != State::kOpen) return;
   constexpr const char *kWhy = "the connection was closed";
-  const bool peer_reaches_us = std::any_of(pending_.begin(), pending_.end(), [](const auto &entry) { return entry.second.exposed.mr != nullptr; });
-  if (peer_reaches_us || broken_ || dies_at_) {
+  if (peer_reaches_us() || broken_ || dies_at_) {
     state_ = State::kClosed;
-    return abandon(Code::kCancelled, kWhy);
+    return abandon(Code::kCancelled, kWhy, Fabric::Removal::kNow);
   }
   state_ = State::kClosing;
   linger_ = Deadline::in(kLingerTime);

@@ -52,8 +52,6 @@ class OfiConnection final : public Connection {
   void sever();
   /// Works off deadlines and what broke; calls the endpoint.
   void settle(bool queue_is_empty);
-  /// Ends at once, with everything that is in flight.
-  void abandon(Code code, std::string_view why);
 
   State state() const { return state_; }
   bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
@@ -87,8 +85,11 @@ class OfiConnection final : public Connection {
   void handle(const Frame &frame);
   void on_done(const Frame &frame);
   std::vector<Completion *> take_pending();
-  void leave_fabric();
-  void lose(const Error &error);
+  bool peer_reaches_us() const;
+  void leave_fabric(Fabric::Removal removal);
+  /// Ends at once, with everything that is in flight.
+  void abandon(Code code, std::string_view why, Fabric::Removal removal);
+  void lose(const Error &error, Fabric::Removal removal);
 
   OfiTransport &transport_;
   State state_ = State::kConnecting;

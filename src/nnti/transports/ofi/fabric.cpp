@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,7 @@ using nessie::Code;
 
 constexpr std::array<const char *, 5> kProviders = {"verbs;ofi_rxm", "cxi", "efa", "psm3", "tcp;ofi_rxm"};
 constexpr std::size_t kQueueEntries = 4096;
+constexpr auto kPeerRest = std::chrono::seconds(10);
 
 /// libfabric reads these once. The first makes fi_av_remove close the connection beneath, which is how transfers with a
 /// peer that is given up are ended for certain; the others keep the memory for each peer small.
@@ -211,8 +213,9 @@ bool Fabric::may_block() {
 }
 
 Result<fi_addr_t> Fabric::add_peer(const std::vector<std::byte> &name) {
+  expire_peers();
   auto &peer = peers_[name];
-  if (peer.references == 0 && fi_av_insert(addresses_.get(), name.data(), 1, &peer.address, 0, nullptr) != 1) {
+  if (peer.address == FI_ADDR_UNSPEC && fi_av_insert(addresses_.get(), name.data(), 1, &peer.address, 0, nullptr) != 1) {
     peers_.erase(name);
     return Error{Code::kBadMessage, "the peer's fabric address cannot be used", nessie::Scope::kPeer};
   }
@@ -220,12 +223,20 @@ Result<fi_addr_t> Fabric::add_peer(const std::vector<std::byte> &name) {
   return peer.address;
 }
 
-bool Fabric::remove_peer(const std::vector<std::byte> &name) {
+void Fabric::remove_peer(const std::vector<std::byte> &name, Removal removal) {
   auto found = peers_.find(name);
-  if (found == peers_.end() || --found->second.references > 0) return false;
-  fi_av_remove(addresses_.get(), &found->second.address, 1, 0);
-  peers_.erase(found);
-  return true;
+  if (found == peers_.end() || --found->second.references > 0) return;
+  found->second.expires = removal == Removal::kNow ? nessie::Deadline::now() : nessie::Deadline::in(kPeerRest);
+  expire_peers();
+}
+
+void Fabric::expire_peers() {
+  for (auto next = peers_.begin(); next != peers_.end();) {
+    auto entry = next++;
+    if (entry->second.references > 0 || !entry->second.expires.passed()) continue;
+    fi_av_remove(addresses_.get(), &entry->second.address, 1, 0);
+    peers_.erase(entry);
+  }
 }
 
 Result<MemoryKey> Fabric::register_memory(std::span<std::byte> memory, std::uint64_t access) {

@@ -2,6 +2,7 @@
 // libfabric's objects: one domain, address vector, completion queue and RDM endpoint for the whole transport.
 #pragma once
 
+#include <base/clock.hpp>
 #include <base/config.hpp>
 #include <nessie/result.hpp>
 
@@ -65,9 +66,10 @@ class Fabric {
 
   /// Makes the peer with that name addressable; one reference.
   Result<fi_addr_t> add_peer(const std::vector<std::byte> &name);
-  /// Gives a reference back. With the last one the provider's connection is closed, and everything in flight to or from
-  /// the peer ends: true.
-  bool remove_peer(const std::vector<std::byte> &name);
+  /// Gives a reference back. With the last one, kNow: the provider's connection is closed, and everything in flight to or
+  /// from the peer ends; kLater: some time after, if nobody connects again (the peer may be about to).
+  enum class Removal { kNow, kLater };
+  void remove_peer(const std::vector<std::byte> &name, Removal removal);
 
   bool needs_local_registration() const { return info_->domain_attr->mr_mode & FI_MR_LOCAL; }
   Result<MemoryKey> register_memory(std::span<std::byte> memory, std::uint64_t access);
@@ -79,10 +81,12 @@ class Fabric {
   Status open_queue();
   Status open_endpoint();
   Status find_host();
+  void expire_peers();
 
   struct Peer {
     fi_addr_t address = FI_ADDR_UNSPEC;
     std::size_t references = 0;
+    nessie::Deadline expires = nessie::Deadline::never();
   };
 
   Info info_;
