@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/conformance/conformance.hpp"
+
+#include "nnti/fd.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace nnti::conformance {
+
+/// The suite's subjects: one line each.
+const std::vector<Subject> &subjects() {
+  static const std::vector<Subject> all = {
+      {"inproc", "inproc", {}, false},
+      {"shm", "shm", {}, true},
+      {"shm_without_cma", "shm", {{"nnti.shm.cma", "off"}}, true},
+      {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
+  };
+  return all;
+}
+
+std::ostream &operator<<(std::ostream &out, const Subject &subject) { return out << subject.name; }
+
+Bytes bytes_of(std::string_view text) {
+  auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
+
+Bytes pattern(std::size_t size_bytes, unsigned seed) {
+  Bytes bytes(size_bytes);
+  std::uint32_t state = seed * 2654435761u + 1;
+  for (auto &byte : bytes) byte = static_cast<std::byte>((state = state * 1664525u + 1013904223u) >> 24);
+  return bytes;
+}
+
+void Recorder::on_message(PeerId from, std::span<const std::byte> message) {
+  if (message_hook) return message_hook(from, message);
+  messages.emplace_back(message.begin(), message.end());
+}
+
+void Recorder::on_peer_lost(PeerId peer, const Error &error) {
+  lost.emplace_back(peer, error);
+  if (lost_hook) lost_hook(peer);
+}
+
+Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen, std::vector<std::pair<std::string, std::string>> settings) {
+  EndpointOptions options;
+  options.transports = {subject.transport};
+  options.credential = credential;
+  options.listen = listen;
+  for (const auto &[key, value] : subject.settings) options.config.set(key, value);
+  for (const auto &[key, value] : settings) options.config.set(key, value);
+  auto opened = Endpoint::open(std::move(options), seen);
+  if (!opened.ok()) {
+    ADD_FAILURE() << opened.error().to_string();
+    throw std::runtime_error("no endpoint");
+  }
+  endpoint = std::move(*opened);
+}
+
+bool drive(std::initializer_list<Node *> nodes, const std::function<bool()> &state) {
+  auto watchdog = Deadline::in(kWatchdog);
+  while (!state()) {
+    std::size_t events = 0;
+    for (auto *node : nodes) events += node->endpoint->progress();
+    if (events == 0 && nodes.size() == 1) (*nodes.begin())->endpoint->wait(Deadline::in(100ms).earlier(watchdog));
+    if (events == 0 && watchdog.passed()) return state();
+  }
+  return true;
+}
+
+Driver::Driver(Node &node) : endpoint_(*node.endpoint), thread_([this] {
+  while (!stop_.load())
+    if (endpoint_.progress() == 0) endpoint_.wait(Deadline::in(kWatchdog));
+}) {}
+
+Driver::~Driver() {
+  stop_.store(true);
+  endpoint_.wake();
+  thread_.join();
+}
+
+Pair::Pair(const Subject &subject, std::vector<std::pair<std::string, std::string>> settings)
+    : server(subject, credential, true, settings), client(subject, credential, false, settings) {
+  {
+    Driver driver(server);
+    auto connected = client.endpoint->connect(server.endpoint->url(), Deadline::in(kWatchdog));
+    EXPECT_TRUE(connected.ok()) << connected.error().to_string();
+    if (connected.ok()) to_server = *connected;
+  }
+  EXPECT_TRUE(drive_until([&] { return !server.seen.connected.empty(); }));
+  if (!server.seen.connected.empty()) to_client = server.seen.connected[0];
+}
+
+const Status &Pair::finish(Outcome &outcome) {
+  EXPECT_TRUE(drive_until([&] { return outcome.times != 0; }));
+  EXPECT_EQ(outcome.times, 1);
+  return outcome.status;
+}
+
+Status Pair::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local) {
+  Outcome outcome;
+  client.endpoint->get(to_server, remote, offset, local, outcome);
+  return finish(outcome);
+}
+
+Status Pair::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local) {
+  Outcome outcome;
+  client.endpoint->put(to_server, remote, offset, local, outcome);
+  return finish(outcome);
+}
+
+RemoteBuffer Pair::describe(const RegisteredBuffer &buffer) {
+  auto description = buffer.describe_for(to_client);
+  EXPECT_TRUE(description.ok()) << description.error().to_string();
+  return description.ok() ? *description : RemoteBuffer();
+}
+
+Child::Child(const Subject &subject, const nessie::Credential &credential) {
+  std::vector<std::string> words = {"/proc/self/exe", "--child", subject.name, credential.to_hex()};
+  std::vector<char *> arguments;
+  for (auto &word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  Fd output(ends[0]), input(ends[1]);
+  process_ = ::fork();
+  if (process_ == 0) {
+    ::dup2(input.get(), STDOUT_FILENO);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  input.reset();
+  char c;
+  while (::read(output.get(), &c, 1) == 1 && c != '\n') url_ += c;
+  EXPECT_FALSE(url_.empty()) << "the child did not come up";
+}
+
+Child::~Child() {
+  kill();
+  reap();
+}
+
+void Child::kill() {
+  if (process_ > 0) ::kill(process_, SIGKILL);
+}
+
+int Child::reap() {
+  if (process_ <= 0) return 0;
+  int status = 0;
+  ::waitpid(std::exchange(process_, -1), &status, 0);
+  return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void Conformance::SetUp() {
+  for (const auto &info : Endpoint::survey({}))
+    if (info.name == subject().transport) {
+      if (!info.available) GTEST_SKIP() << subject().transport << " is not available here: " << info.explanation;
+      return;
+    }
+  GTEST_SKIP() << subject().transport << " was not built in";
+}
+
+}  // namespace nnti::conformance

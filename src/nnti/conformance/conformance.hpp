@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The conformance suite: what every transport promises, tested over every transport that this machine has. A transport
+// joins with one line in conformance.cpp.
+#pragma once
+
+#include <nnti/nnti.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace nnti::conformance {
+
+using namespace std::chrono_literals;
+using Bytes = std::vector<std::byte>;
+
+/// One way to run the suite.
+struct Subject {
+  std::string name;
+  std::string transport;
+  std::vector<std::pair<std::string, std::string>> settings;
+  bool between_processes = true;
+};
+std::ostream &operator<<(std::ostream &out, const Subject &subject);
+const std::vector<Subject> &subjects();
+
+/// How long a state may take to come about before a test fails.
+inline constexpr auto kWatchdog = 60s;
+
+Bytes bytes_of(std::string_view text);
+std::string text_of(std::span<const std::byte> bytes);
+/// Bytes that differ from place to place.
+Bytes pattern(std::size_t size_bytes, unsigned seed = 1);
+template <class T>
+std::span<const std::byte> raw(const T &value) { return std::as_bytes(std::span(&value, 1)); }
+
+struct Recorder final : EventSink {
+  void on_message(PeerId from, std::span<const std::byte> message) override;
+  void on_peer_connected(PeerId peer) override { connected.push_back(peer); }
+  void on_peer_lost(PeerId peer, const Error &error) override;
+
+  std::vector<Bytes> messages;
+  std::vector<PeerId> connected;
+  std::vector<std::pair<PeerId, Error>> lost;
+  /// Called instead of recording the message.
+  std::function<void(PeerId, std::span<const std::byte>)> message_hook;
+  std::function<void(PeerId)> lost_hook;
+};
+
+struct Outcome final : Completion {
+  void on_complete(Status result) override {
+    ++times;
+    status = std::move(result);
+  }
+  int times = 0;
+  Status status;
+};
+
+/// An endpoint and what it has seen.
+class Node {
+ public:
+  Node(const Subject &subject, const nessie::Credential &credential, bool listen, std::vector<std::pair<std::string, std::string>> settings = {});
+  Recorder seen;
+  std::unique_ptr<Endpoint> endpoint;
+};
+
+/// Makes progress on all of `nodes`, in one thread, until `state` holds. False: the watchdog bit.
+bool drive(std::initializer_list<Node *> nodes, const std::function<bool()> &state);
+
+/// Drives a node in a thread of its own until it goes out of scope.
+class Driver {
+ public:
+  explicit Driver(Node &node);
+  ~Driver();
+
+ private:
+  std::atomic<bool> stop_{false};
+  Endpoint &endpoint_;
+  std::thread thread_;
+};
+
+/// Two connected endpoints in this process. `client` connected to `server`.
+struct Pair {
+  explicit Pair(const Subject &subject, std::vector<std::pair<std::string, std::string>> settings = {});
+  bool drive_until(const std::function<bool()> &state) { return drive({&client, &server}, state); }
+  /// Waits for the transfer's end, which may need both sides.
+  const Status &finish(Outcome &outcome);
+  Status get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local);
+  Status put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local);
+  /// The server's buffer as the client may use it.
+  RemoteBuffer describe(const RegisteredBuffer &buffer);
+
+  nessie::Credential credential = nessie::Credential::generate();
+  Node server, client;
+  PeerId to_server, to_client;
+};
+
+/// A process of its own that serves one client; see child.cpp for what it understands. Reaped in any case.
+class Child {
+ public:
+  Child(const Subject &subject, const nessie::Credential &credential);
+  ~Child();
+  const std::string &url() const { return url_; }
+  void kill();
+  /// Waits for its end; the exit code, or -signal.
+  int reap();
+
+ private:
+  pid_t process_ = -1;
+  std::string url_;
+};
+
+/// The whole program of a child: opens an endpoint, says its URL, serves until its client is gone.
+int run_child(int argc, char **argv);
+
+class Conformance : public testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override;
+  const Subject &subject() const { return GetParam(); }
+};
+
+}  // namespace nnti::conformance

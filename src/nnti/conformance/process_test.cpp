@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/conformance/conformance.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace nnti::conformance {
+namespace {
+
+class Processes : public Conformance {};
+
+std::vector<Subject> subjects_between_processes() {
+  std::vector<Subject> chosen;
+  std::ranges::copy_if(subjects(), std::back_inserter(chosen), &Subject::between_processes);
+  return chosen;
+}
+
+/// A client here, and its server in another process.
+struct Apart {
+  explicit Apart(const Subject &subject) : child(subject, credential), client(subject, credential, false) {
+    auto connected = client.endpoint->connect(child.url(), Deadline::in(kWatchdog));
+    EXPECT_TRUE(connected.ok()) << connected.error().to_string();
+    if (connected.ok()) server = *connected;
+  }
+  bool until(const std::function<bool()> &state) { return drive({&client}, state); }
+  bool is_lost() const { return !client.seen.lost.empty(); }
+  void tell(std::string_view order) { EXPECT_TRUE(client.endpoint->send(server, bytes_of(order)).ok()); }
+  /// Sends an order and takes the answer to it.
+  Bytes ask(std::string_view order) {
+    tell(order);
+    if (!until([&] { return !client.seen.messages.empty() || is_lost(); }) || is_lost()) return {};
+    return std::exchange(client.seen.messages, {})[0];
+  }
+  RemoteBuffer borrow(std::string_view which) {
+    RemoteBuffer remote;
+    auto answer = ask(which);
+    EXPECT_EQ(answer.size(), sizeof remote);
+    if (answer.size() == sizeof remote) std::memcpy(&remote, answer.data(), sizeof remote);
+    return remote;
+  }
+  Status finish(Outcome &outcome) {
+    EXPECT_TRUE(until([&] { return outcome.times != 0; }));
+    EXPECT_EQ(outcome.times, 1);
+    return outcome.status;
+  }
+
+  nessie::Credential credential = nessie::Credential::generate();
+  Child child;
+  Node client;
+  PeerId server;
+};
+
+TEST_P(Processes, TalkToEachOther) {
+  Apart apart(subject());
+  EXPECT_EQ(text_of(apart.ask("echo of another process")), "echo of another process");
+}
+
+TEST_P(Processes, ReachEachOthersMemory) {
+  Apart apart(subject());
+  for (const char *which : {"own", "shared"}) {
+    auto remote = apart.borrow(which);
+    Bytes local(remote.size_bytes);
+    Outcome got;
+    apart.client.endpoint->get(apart.server, remote, 0, local, got);
+    auto status = apart.finish(got);
+    ASSERT_TRUE(status.ok()) << which << ": " << status.error().to_string();
+    EXPECT_EQ(local, pattern(local.size(), 7)) << which;
+    Bytes ones(local.size(), std::byte{1});
+    Outcome put;
+    apart.client.endpoint->put(apart.server, remote, 0, ones, put);
+    ASSERT_TRUE(apart.finish(put).ok()) << which;
+    auto answer = apart.ask("sum");
+    std::uint64_t sum = 0;
+    ASSERT_EQ(answer.size(), sizeof sum);
+    std::memcpy(&sum, answer.data(), sizeof sum);
+    EXPECT_EQ(sum, local.size()) << which;
+  }
+}
+
+TEST_P(Processes, NoticeTheDeathOfAnIdlePeer) {
+  Apart apart(subject());
+  EXPECT_EQ(text_of(apart.ask("echo")), "echo");
+  apart.child.kill();
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  EXPECT_EQ(apart.client.seen.lost.size(), 1u);
+  EXPECT_EQ(apart.client.seen.lost[0].second.code, Code::kPeerLost);
+  EXPECT_EQ(apart.client.endpoint->send(apart.server, bytes_of("x")).code(), Code::kPeerLost);
+  EXPECT_EQ(apart.child.reap(), -SIGKILL);
+}
+
+TEST_P(Processes, ReceiveWhatAPeerSentBeforeItDied) {
+  Apart apart(subject());
+  apart.tell("last words");
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  ASSERT_EQ(apart.client.seen.messages.size(), 3u);
+  EXPECT_EQ(text_of(apart.client.seen.messages[2]), "three");
+}
+
+TEST_P(Processes, CompleteWhatWasPendingWithAPeerThatDied) {
+  Apart apart(subject());
+  auto remote = apart.borrow("own");
+  apart.tell("freeze");
+  std::vector<Bytes> local(20, Bytes(remote.size_bytes));
+  std::vector<Outcome> outcomes(20);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) apart.client.endpoint->get(apart.server, remote, 0, local[i], outcomes[i]);
+  int completed_before_loss = 0;
+  apart.client.seen.lost_hook = [&](PeerId) {
+    for (auto &outcome : outcomes) completed_before_loss += outcome.times;
+  };
+  apart.child.kill();
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  EXPECT_EQ(completed_before_loss, 20);
+  for (auto &outcome : outcomes) {
+    EXPECT_EQ(outcome.times, 1);
+    EXPECT_TRUE(outcome.status.ok() || outcome.status.code() == Code::kPeerLost) << outcome.status.error().to_string();
+  }
+}
+
+TEST_P(Processes, CancelWhatWasPendingWhenTheyDisconnect) {
+  Apart apart(subject());
+  auto remote = apart.borrow("own");
+  apart.tell("freeze");
+  Bytes local(remote.size_bytes);
+  std::vector<Outcome> outcomes(5);
+  for (auto &outcome : outcomes) apart.client.endpoint->get(apart.server, remote, 0, local, outcome);
+  apart.client.endpoint->disconnect(apart.server);
+  for (auto &outcome : outcomes) {
+    EXPECT_EQ(outcome.times, 1);
+    EXPECT_TRUE(outcome.status.ok() || outcome.status.code() == Code::kCancelled) << outcome.status.error().to_string();
+  }
+  EXPECT_FALSE(apart.is_lost());
+}
+
+TEST_P(Processes, SurviveAFloodToAPeerThatDies) {
+  Apart apart(subject());
+  apart.tell("freeze");
+  std::size_t sent = 0;
+  while (sent < 1'000'000 && apart.client.endpoint->send(apart.server, pattern(1000)).ok()) ++sent;
+  EXPECT_LT(sent, 1'000'000u);
+  apart.child.kill();
+  EXPECT_TRUE(apart.until([&] { return apart.is_lost(); }));
+}
+
+TEST_P(Processes, LeaveWhenTheirClientLeaves) {
+  Apart apart(subject());
+  apart.client.endpoint->disconnect(apart.server);
+  apart.until([&, turns = 0]() mutable { return ++turns > 3; });   // lets a transport send its farewell
+  EXPECT_EQ(apart.child.reap(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, Processes, testing::ValuesIn(subjects_between_processes()), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace nnti::conformance
