@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nssi/client.hpp>
+#include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
 
 #include <algorithm>
@@ -33,11 +34,11 @@ void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this,
 
 std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<const std::byte> args,
                                          const CallOptions &options) {
-  const auto deadline = options.deadline.value_or(Deadline::in(engine_.timeout()));
   auto prepare = [&](CallState &call) {
     call.peer = service;
     call.op = op;
-    call.deadline = deadline;
+    call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
+    call.timeout_ms = options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
   };
   if (Turn turn(engine_.driver()); turn) {
     auto call = claim(nullptr);
@@ -82,7 +83,7 @@ void Client::send(CallState &call, std::span<const std::byte> args, const nnti::
   wire::Request request;
   request.prefix.id = call.id;
   request.op = call.op;
-  request.timeout_ms = milliseconds_left(call.deadline);
+  request.timeout_ms = call.timeout_ms;
   if (request.timeout_ms == 0) return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
   if (data != nullptr) {
     auto remote = data->describe_for(call.peer);
@@ -255,7 +256,7 @@ bool Call::test() {
   if (!state_ || state_->done.load(std::memory_order_acquire)) return true;
   state_->engine->poke();
   if (state_->done.load(std::memory_order_acquire)) return true;
-  if (!state_->deadline.passed()) return false;
+  if (!has_passed(state_->deadline)) return false;
   (void)wait(Deadline::now());
   return true;
 }

@@ -21,6 +21,7 @@ struct CallState final : nnti::Completion {
   PeerId peer;
   OpCode op = 0;
   Deadline deadline = Deadline::never();
+  std::uint32_t timeout_ms = 0;               ///< the same, for the wire
   std::atomic<bool> done{false};
   Strand *waiter = nullptr;
   Phase phase = Phase::kNew;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/engine.hpp>
 
+#include <nssi/coarse_clock.hpp>
+
 #include <fmt/format.h>
 
 #include <base/log.hpp>
@@ -15,7 +17,9 @@ namespace log = nessie::log;
 namespace {
 
 constexpr std::size_t kDefaultMaxLongBytes = std::size_t{1} << 30;
-constexpr int kTurnsBetweenClockReads = 64;
+constexpr int kTurnsBetweenChecks = 64;
+/// Turns without an event before the transport's own wait begins, which reads clocks: about two microseconds.
+constexpr int kIdleTurns = 256;
 constexpr int kMaxClosingTurns = 10000;
 
 /// Exceptions stop where a thread or fiber starts.
@@ -85,13 +89,11 @@ bool Engine::turn() {
 
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
-  int turns = 0;
-  while (!stop_.load(std::memory_order_relaxed)) {
-    const bool busy = turn();
-    if (busy && ++turns % kTurnsBetweenClockReads != 0) continue;
-    if (!busy) endpoint_->wait(next_expiry());
-    scheduler_.expire();
-    server_.expire();
+  for (int idle = 0, turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
+    idle = turn() ? 0 : idle + 1;
+    if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+    if (idle >= kIdleTurns) endpoint_->wait(next_expiry());
+    expire();
   }
   stop_.store(false);
   driver_.give_up();
@@ -108,22 +110,24 @@ Deadline Engine::next_expiry() const {
 }
 
 void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
-  int turns = 0;
-  while (!done.load(std::memory_order_acquire)) {
-    const bool busy = turn();
-    if (done.load(std::memory_order_acquire)) return;
-    if (busy && ++turns % kTurnsBetweenClockReads != 0) continue;
-    if (deadline.passed() || (may_give_up && driver_.wanted())) return;
-    if (!busy) endpoint_->wait(deadline.earlier(next_expiry()));
-    scheduler_.expire();
-    server_.expire();
+  for (int idle = 0, turns = 1; !done.load(std::memory_order_acquire); ++turns) {
+    idle = turn() ? 0 : idle + 1;
+    if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+    if (has_passed(deadline) || (may_give_up && driver_.wanted())) return;
+    if (idle >= kIdleTurns && !done.load(std::memory_order_acquire)) endpoint_->wait(deadline.earlier(next_expiry()));
+    expire();
   }
+}
+
+void Engine::expire() {
+  scheduler_.expire();
+  server_.expire();
 }
 
 void Engine::poke() {
   if (Turn turn(driver_); turn && !in_fiber()) {
     this->turn();
-    scheduler_.expire();
+    expire();
   }
 }
 
@@ -135,7 +139,7 @@ void Engine::wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline
     } else {
       driver_.wait_for_turn(done, deadline);
     }
-    if (deadline.passed()) return;
+    if (done.load(std::memory_order_acquire) || has_passed(deadline)) return;
   }
 }
 

@@ -77,6 +77,7 @@ class Engine final : public nnti::EventSink {
   void on_peer_lost(PeerId peer, const Error &error) override;
 
   bool turn();
+  void expire();
   Deadline next_expiry() const;
   void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
   void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
+#include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
 
 #include <new>
@@ -18,7 +19,7 @@ void IncomingRequest::accept(PeerId caller, const wire::Request &request, const 
   wire_ = request;
   operation_ = &operation;
   deadline_ = request.timeout_ms == wire::kNoTimeout ? Deadline::never()
-                                                     : Deadline::in(std::chrono::milliseconds(request.timeout_ms));
+                                                     : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
   replied_ = cancelled_ = transferring_ = false;
 }
 
@@ -38,7 +39,7 @@ bool IncomingRequest::cancel() {
 
 void IncomingRequest::serve() {
   if (cancelled_) return;
-  if (deadline_.passed()) {
+  if (has_passed(deadline_)) {
     (void)reply_error({Code::kTimedOut, fmt::format("operation {} was not started before the call's deadline", op())});
     return;
   }
@@ -96,7 +97,7 @@ Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_by
   if (replied_) return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
   if (offset > data_bytes() || size_bytes > data_bytes() - offset)
     return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes, offset, data_bytes())};
-  if (deadline_.passed()) return Error{Code::kTimedOut, "the caller has stopped waiting"};
+  if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
   return {};
 }
 
