@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# `cmake --install`: programs (those of bench install themselves), libraries, headers, the CMake package Nessie
+# `cmake --install`: programs (nessied and those of bench install themselves), libraries, headers, the CMake package Nessie
 # (Nessie::nnti, Nessie::nssi, …) and the pkg-config files nessie-nnti, nessie-nssi and nessie-pnetcdf.
 
 include(CMakePackageConfigHelpers)
@@ -22,14 +22,11 @@ foreach(floor base xdr nnti nssi)
 endforeach()
 install(TARGETS ${nessie_exported} EXPORT NessieTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-foreach(program nessie nessied)
+foreach(program nessie nessie_pnetcdf nessie_pnetcdf_engine)   # nessied installs itself
   if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()
 endforeach()
-if(TARGET nessie_pnetcdf)
-  install(TARGETS nessie_pnetcdf LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES

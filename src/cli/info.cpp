@@ -49,7 +49,7 @@ std::string try_cross_memory_attach() {
 }
 
 void print_probe(const ProbeResult &probe, bool measured) {
-  fmt::print("  {}: {}\n", probe.transport, probe.explanation);
+  fmt::print("  {}\n", probe.explanation);
   if (!measured) return;
   fmt::print("  64-byte message, there and back: {:.2f} us\n", probe.round_trip_us);
   fmt::print("  16 MiB out of memory that Nessie allocated: {:.0f} MB/s; that the application allocated: {:.0f} MB/s\n",

@@ -2,6 +2,7 @@
 // What a staging server that died held and had not yet put into the files.
 #pragma once
 
+#include <nessie/result.hpp>
 #include <services/staging/protocol.hpp>
 
 #include <string>
@@ -10,6 +11,7 @@
 namespace nessie::cli {
 
 /// Reads the ledger that server `index` kept in `run_directory` and appends what it says is missing.
-void note_losses(const std::string &run_directory, int index, std::vector<staging::FileReport> &losses);
+/// kNotFound, kBadMessage: there is none, or it cannot be read.
+Status note_losses(const std::string &run_directory, int index, std::vector<staging::FileReport> &losses);
 
 }  // namespace nessie::cli

@@ -10,6 +10,7 @@
 
 #include "drain.hpp"
 #include "installation.hpp"
+#include "janitor.hpp"
 #include "launcher.hpp"
 #include "losses.hpp"
 #include "memory.hpp"
@@ -50,13 +51,13 @@ void say(const std::string &text) { fmt::print(stderr, "nessie: {}\n", text); }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// LD_PRELOAD knows no quoting: a path with a blank or a colon in it is reached through a link in the run's folder.
+// LD_PRELOAD knows no quoting: a folder with a blank or a colon in its name is reached through a link in the run's.
 std::string preloadable(const std::string &library, const RunDirectory &folder) {
   if (library.find_first_of(" :") == std::string::npos) return library;
-  const auto link = folder.file(std::filesystem::path(library).filename());
+  const std::filesystem::path path(library);
   std::error_code error;
-  std::filesystem::create_symlink(library, link, error);
-  return link;
+  std::filesystem::create_directory_symlink(path.parent_path(), folder.file("lib"), error);
+  return folder.file("lib/" + path.filename().string());
 }
 
 class Job {
@@ -84,6 +85,7 @@ class Job {
   void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
+  void note_broken(int index, const std::string &how);
   void await_servers_end();
   int tell();
   int write_json(const RunRecord &record, int code) const;
@@ -98,6 +100,7 @@ class Job {
   const RunOptions &options_;
   const Config &config_;
   Signals signals_;
+  std::optional<Janitor> janitor_;   ///< goes after the folder
   RunDirectory folder_;
   std::string nessied_, preload_library_, memory_, credential_;
   std::optional<Servers> servers_;
@@ -117,6 +120,7 @@ int Job::execute() {
   record_.mode = options_.mode;
   record_.memory = memory_;
   record_.servers = options_.servers;
+  janitor_.emplace(folder_.path(), credential_);
   if (auto started = start_servers(); !started) {
     if (stop_signal_) return 128 + stop_signal_;
     say("error: " + started.error().message);
@@ -237,7 +241,7 @@ void Job::await_program() {
 
 std::vector<pid_t> Job::stragglers() const {
   auto found = children();
-  std::erase_if(found, [this](pid_t pid) { return servers_->owns(pid); });
+  std::erase_if(found, [this](pid_t pid) { return servers_->owns(pid) || pid == janitor_->pid(); });
   return found;
 }
 
@@ -266,8 +270,7 @@ void Job::drain() {
   phase_ = Phase::kDraining;
   for (int index = 0; index < servers_->count(); ++index) {
     if (servers_->running(index)) continue;
-    record_.broken_servers.push_back(fmt::format("staging server {} {}", index, describe_wait_status(servers_->wait_status(index))));
-    note_losses(folder_.path(), index, record_.lost);
+    note_broken(index, describe_wait_status(servers_->wait_status(index)));
   }
   std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));
   for (int index = 0; index < servers_->count(); ++index) {
@@ -315,11 +318,18 @@ void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
     const auto outcome = drains[i]->outcome();
     if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
     if (outcome) continue;
-    if (!gave_up_) record_.broken_servers.push_back(fmt::format("staging server {} did not finish: {}", i, outcome.error().message));
     servers_->kill(static_cast<int>(i));
-    note_losses(folder_.path(), static_cast<int>(i), record_.lost);
+    note_broken(static_cast<int>(i), "did not finish: " + outcome.error().message);
   }
   record_.gave_up = gave_up_;
+}
+
+// What it held is read from its ledger, which it can no longer change.
+void Job::note_broken(int index, const std::string &how) {
+  auto text = fmt::format("staging server {} {}", index, how);
+  const auto noted = note_losses(folder_.path(), index, record_.lost);
+  if (!noted) text += fmt::format("; what it held is not known: {}", noted.error().message);
+  if (!gave_up_ || !noted) record_.broken_servers.push_back(std::move(text));
 }
 
 void Job::await_servers_end() {

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "janitor.hpp"
+
+#include <base/clock.hpp>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+namespace nessie::cli {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr char kAllIsWell = 'q';
+constexpr auto kTermAfter = milliseconds(1000);
+constexpr auto kKillAfter = milliseconds(4000);
+
+std::string read_file(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Leftovers {
+  std::vector<pid_t> program, servers;
+};
+
+Leftovers find_leftovers(const std::string &credential) {
+  Leftovers left;
+  std::error_code error;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc", error)) {
+    const auto name = entry.path().filename().string();
+    pid_t pid = 0;
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+    if (read_file(entry.path() / "environ").find("NESSIE_CREDENTIAL=" + credential) == std::string::npos) continue;
+    (read_file(entry.path() / "comm") == "nessied\n" ? left.servers : left.program).push_back(pid);
+  }
+  return left;
+}
+
+void tidy_up(const std::string &run_directory, const std::string &credential) {
+  const auto terminate = Deadline::in(kTermAfter), kill = Deadline::in(kKillAfter);
+  bool terminated = false;
+  while (true) {
+    const auto left = find_leftovers(credential);
+    if (left.program.empty() && left.servers.empty()) break;
+    const bool first_time = terminate.passed() && !std::exchange(terminated, true);
+    for (pid_t pid : left.program) {
+      if (first_time) ::kill(pid, SIGTERM);
+      if (kill.passed()) ::kill(pid, SIGKILL);
+    }
+    poll(nullptr, 0, 50);
+  }
+  std::error_code ignored;
+  std::filesystem::remove_all(run_directory, ignored);
+}
+
+// Holds nothing open that somebody may be waiting for the end of, but stderr.
+void let_go_of_streams() {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) return;
+  dup2(nothing, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+}
+
+[[noreturn]] void keep_watch(int life_line, const std::string &run_directory, const std::string &credential) {
+  setsid();
+  prctl(PR_SET_NAME, "nessie-janitor");
+  let_go_of_streams();
+  char word = 0;
+  const auto got = read(life_line, &word, 1);
+  if (got != 1 || word != kAllIsWell) tidy_up(run_directory, credential);
+  _exit(0);
+}
+
+}  // namespace
+
+Janitor::Janitor(const std::string &run_directory, const std::string &credential) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;   // it is a comfort only
+  pid_ = fork();
+  if (pid_ == 0) {
+    close(ends[1]);
+    keep_watch(ends[0], run_directory, credential);
+  }
+  close(ends[0]);
+  life_line_ = ends[1];
+}
+
+Janitor::~Janitor() {
+  if (life_line_ < 0) return;
+  [[maybe_unused]] auto written = write(life_line_, &kAllIsWell, 1);
+  close(life_line_);
+  if (pid_ > 0) waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace nessie::cli
