@@ -71,7 +71,12 @@ class Twins {
   void close_twin() {
     ASSERT_EQ(IoThread::get().run([&] { return twin_->close(num_records); }), NC_NOERR);
   }
-  void expect_same_files() { ASSERT_TRUE(contents(staged_) == contents(native_)) << "the files differ"; }
+  void expect_same_files() {
+    const auto mine = contents(staged_), theirs = contents(native_);
+    ASSERT_EQ(mine.size(), theirs.size());
+    const auto [differs, same] = std::mismatch(mine.begin(), mine.end(), theirs.begin());
+    ASSERT_TRUE(differs == mine.end()) << "the files differ at offset " << differs - mine.begin();
+  }
 
   const std::string &path() const { return staged_; }
   FileToken token() const { return token_; }

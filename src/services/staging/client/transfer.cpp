@@ -21,6 +21,8 @@ constexpr std::size_t kPiecesInPack = 1024;
 constexpr std::size_t kPacksInFlight = 32;              // bounds the memory that packing takes
 constexpr std::size_t kIdlePacks = 4;
 
+Error too_little_data() { return {nessie::Code::kInvalidArgument, "a piece of a transfer is larger than its data"}; }
+
 }  // namespace
 
 struct Transfer::State {
@@ -65,8 +67,10 @@ struct Transfer::State {
 
 void Transfer::State::add(const Item &item) {
   if (client.count() == 1) return add_part(0, item.piece, item.data);
-  for (auto &part : Domains(*item.layout, client.count()).split(item.piece))
+  for (auto &part : Domains(*item.layout, client.count()).split(item.piece)) {
+    if (part.offset_bytes + part.size_bytes > item.data.size()) return note(too_little_data());
     add_part(part.server, std::move(part.piece), item.data.subspan(part.offset_bytes, part.size_bytes));
+  }
 }
 
 void Transfer::State::add_part(int server, Piece piece, std::span<std::byte> data) {

@@ -224,6 +224,8 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
     if (end <= known_records)
       if (int error = see_records(end); error != NC_NOERR) return error;
   }
+  // A file in the making can still be shorter than it will be: what lies behind its end reads as zeros.
+  if (writable_) std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
   const auto start = offsets(piece.start), count = offsets(piece.count);
   if (piece.stride.empty()) return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
   const auto stride = offsets(piece.stride);

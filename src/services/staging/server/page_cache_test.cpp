@@ -141,6 +141,20 @@ TEST_F(PageCacheTest, WatchesCountThePagesTheyAskedFor) {
   EXPECT_TRUE(cache_->has(PageState::kPartial));
 }
 
+TEST_F(PageCacheTest, MemoryGivenBackLeavesItsNeighboursAlone) {
+  PageMemory memory(64 << 10, 4608);
+  std::vector<PageMemory::Block> blocks;
+  while (auto block = memory.allocate(4600)) std::memset(block.data, 0x5a, block.size_bytes), blocks.push_back(block);
+  for (std::size_t i = 1; i < blocks.size(); i += 2) memory.free(blocks[i]);
+  for (int i = 0; i < 100; ++i)
+    if (auto small = memory.allocate(2000)) blocks.push_back(small);     // takes the idle frames' place
+  EXPECT_LE(memory.used_bytes(), memory.budget_bytes());
+  for (std::size_t i = 0; i < blocks.size() && blocks[i].size_bytes > 4600; i += 2)
+    for (std::size_t b = 0; b < 4600; ++b) ASSERT_EQ(blocks[i].data[b], std::byte{0x5a});
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (i % 2 == 0 || blocks[i].size_bytes < 4600) memory.free(blocks[i]);
+}
+
 TEST_F(PageCacheTest, FullPagesLeaveFirst) {
   make(1 << 24, {8});
   auto other = cache_->adopt(cached_->variable);

@@ -10,16 +10,17 @@ namespace staging {
 
 namespace {
 
-constexpr std::size_t kHugePage = 2 << 20;
+constexpr std::size_t kPage = 4 << 10, kHugePage = 2 << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
 }  // namespace
 
-// The arena is address space only: the kernel gives memory when a frame is first touched.
-PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes) : budget_(budget_bytes), frame_(frame_bytes) {
-  const auto frames = std::max<std::size_t>(1, budget_bytes / frame_bytes);
-  arena_bytes_ = round_up(frames * frame_bytes, kHugePage);
+// The arena is address space only: the kernel gives memory when a frame is first touched. Frames are whole pages of the
+// kernel's, so that one can be given back without its neighbours.
+PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes) : budget_(budget_bytes), frame_(round_up(frame_bytes, kPage)) {
+  const auto frames = std::max<std::size_t>(1, budget_bytes / frame_);
+  arena_bytes_ = round_up(frames * frame_, kHugePage);
   void *mapped = ::mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
     arena_bytes_ = 0;           // every block is allocated singly
