@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fuzz targets of what reads a peer's bytes. Each takes any bytes and returns; what it must not do is crash, hang, or
+// read outside. Built as libFuzzer programs with -DNESSIE_FUZZ=ON (clang), and run by fuzz_test.cpp in any build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nnti::fuzz {
+
+/// A byte stream into the bootstrap's page decoder.
+void decode_pages(std::span<const std::byte> bytes);
+/// What a peer says to a connector during the handshake.
+void shake_hands(std::span<const std::byte> bytes);
+/// A ring's contents, then what a connection does with them: reads, and answers relayed requests.
+void read_ring(std::span<const std::byte> bytes);
+
+}  // namespace nnti::fuzz

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs the fuzz targets over well-formed inputs and 50,000 mutations of them, the same ones each time.
+#include "nnti/fuzz/fuzz.hpp"
+
+#include "nnti/bootstrap.hpp"
+#include "nnti/transports/shm/ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+using Target = void (*)(std::span<const std::byte>);
+using nnti::bootstrap::PageType;
+
+constexpr int kMutations = 50'000;
+
+std::vector<Bytes> conversations() {
+  std::vector<Bytes> corpus;
+  Bytes all;
+  for (auto type : {PageType::kHello, PageType::kChallenge, PageType::kProof, PageType::kWelcome, PageType::kRefusal, PageType::kTransport}) {
+    Bytes page;
+    nnti::bootstrap::encode_page(type, 0, Bytes(50, std::byte{1}), page);
+    corpus.push_back(page);
+    all.insert(all.end(), page.begin(), page.end());
+  }
+  corpus.push_back(all);
+  return corpus;
+}
+
+std::vector<Bytes> rings() {
+  using namespace nnti::shm;
+  std::vector<Bytes> corpus;
+  for (std::size_t size : {0u, 24u, 56u, 4096u, 8192u}) {
+    auto lane = std::make_unique<Lane>();
+    RingWriter writer(*lane);
+    for (auto kind : {Kind::kMessage, Kind::kRelayGet, Kind::kRelayPut, Kind::kRelayDone}) {
+      (void)writer.write(kind, Bytes(size));
+      (void)writer.write(kind, Bytes(24));
+      (void)writer.write(kind, Bytes(4));
+    }
+    Bytes ring(4096);
+    std::memcpy(ring.data(), static_cast<const void *>(lane->ring), ring.size());
+    corpus.push_back(std::move(ring));
+  }
+  return corpus;
+}
+
+/// Changes, removes or repeats a few bytes.
+void mutate(Bytes &bytes, std::mt19937 &random) {
+  for (auto changes = 1 + random() % 4; changes != 0 && !bytes.empty(); --changes) {
+    auto at = random() % bytes.size();
+    if (random() % 4 == 0) at = at / 64 * 64 + random() % 8;   // where headers are
+    at = std::min<std::size_t>(at, bytes.size() - 1);
+    switch (random() % 5) {
+      case 0: bytes[at] = static_cast<std::byte>(random()); break;
+      case 1: bytes[at] ^= static_cast<std::byte>(1u << random() % 8); break;
+      case 2: bytes.resize(at); break;
+      case 3: bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), 1 + random() % 16, std::byte{0xff}); break;
+      default: bytes.insert(bytes.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.end()); break;
+    }
+    if (bytes.size() > 16384) bytes.resize(16384);
+  }
+}
+
+void feed(Target target, const std::vector<Bytes> &corpus, int mutations) {
+  for (const auto &input : corpus) target(input);
+  std::mt19937 random(1);
+  for (int i = 0; i < mutations; ++i) {
+    auto input = corpus[random() % corpus.size()];
+    mutate(input, random);
+    target(input);
+  }
+}
+
+TEST(Fuzz, PageDecoderTakesAnyBytes) { feed(nnti::fuzz::decode_pages, conversations(), kMutations); }
+TEST(Fuzz, HandshakeTakesAnyBytes) { feed(nnti::fuzz::shake_hands, conversations(), kMutations / 5); }
+TEST(Fuzz, RingTakesAnyBytes) { feed(nnti::fuzz::read_ring, rings(), kMutations); }
+
+}  // namespace
