@@ -46,7 +46,7 @@ struct Drainer::Task {
   std::shared_ptr<OpenFile> file;
   NativeFile *native = nullptr;
   std::vector<Interval> runs;
-  int nc_error = 0;
+  int nc_error = 0, system_error = 0;
   double started_s = 0, ended_s = 0;
 };
 
@@ -117,6 +117,7 @@ void Drainer::start(std::unique_ptr<Page> page) {
     task->started_s = seconds_now();
     task->runs = task->page->dirty_runs();
     task->nc_error = write_page(*task->native, *task->page, task->runs);
+    if (task->nc_error != 0) task->system_error = task->native->write_errno();
     task->ended_s = seconds_now();
     runtime_.post([this, task] { finish(*task); });
   });
@@ -136,8 +137,8 @@ void Drainer::finish(Task &task) {
     task.file->reached_file(variable, task.runs);
   } else {
     if (!task.file->lost_anything())
-      nessie::log::error("cannot write {}: {}", task.file->path, native_message(task.nc_error));
-    task.file->failed(variable, task.runs, task.nc_error);
+      nessie::log::error("cannot write {}: {}", task.file->path, native_message(task.nc_error, task.system_error));
+    task.file->failed(variable, task.runs, task.nc_error, task.system_error);
   }
   memory_freed_.notify_all();
   pump();

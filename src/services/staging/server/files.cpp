@@ -181,7 +181,7 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
 }
 
 /// Ends a file whose program is gone.
-void Server::abandon(const File &file) {
+void Server::abandon(File file) {
   const FileGate::Alone alone(file->gate);
   if (files_.erase(file->token) == 0) return;
   closing_.push_back(file);

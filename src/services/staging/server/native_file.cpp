@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace staging {
@@ -198,11 +200,24 @@ std::int64_t NativeFile::num_records() const {
   return length;
 }
 
+/// Keeps what errno says after a write. Where it was lost on the way up, a file system without room explains itself.
+int NativeFile::note_errno(int nc_error) {
+  const int cause = errno;
+  if (nc_error == NC_NOERR) return nc_error;
+  struct statvfs room {};
+  constexpr std::array likely = {ENOSPC, EDQUOT, EFBIG, EIO, EACCES, EPERM, EROFS, ESTALE};
+  write_errno_ = std::find(likely.begin(), likely.end(), cause) != likely.end() ? cause : 0;
+  if (write_errno_ == 0 && ::fstatvfs(fd_, &room) == 0 && room.f_bavail == 0) write_errno_ = ENOSPC;
+  return nc_error;
+}
+
 int NativeFile::write(const Piece &piece, std::byte *data) {
   const auto start = offsets(piece.start), count = offsets(piece.count);
-  if (piece.stride.empty()) return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
+  errno = 0;
+  if (piece.stride.empty())
+    return note_errno(ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL));
   const auto stride = offsets(piece.stride);
-  return ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
+  return note_errno(ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL));
 }
 
 int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
@@ -214,7 +229,8 @@ int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data)
     starts.push_back(extents.emplace_back(offsets(box.start)).data());
     counts.push_back(extents.emplace_back(offsets(box.count)).data());
   }
-  return ncmpi_put_varn_all(ncid_, varid, static_cast<int>(boxes.size()), starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL);
+  errno = 0;
+  return note_errno(ncmpi_put_varn_all(ncid_, varid, static_cast<int>(boxes.size()), starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL));
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -305,7 +321,10 @@ NativeFile::Identity identify(const std::string &path) {
 }
 
 int remove_natively(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
-std::string native_message(int nc_error) { return ncmpi_strerror(nc_error); }
+std::string native_message(int nc_error, int system_error) {
+  const std::string native = ncmpi_strerror(nc_error);
+  return system_error == 0 ? native : fmt::format("{} ({})", std::strerror(system_error), native);
+}
 
 // ncmpi_inq_libvers() says "1.12.3 of 21 Apr 2022".
 std::string native_version() {

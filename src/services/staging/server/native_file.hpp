@@ -42,6 +42,8 @@ class NativeFile {
   int write(const Piece &piece, std::byte *data);
   /// Reads one piece. `known_records`: records that other servers may have added.
   int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
+  /// The system's reason for the last write that failed, if it can be known: MPI-IO does not pass it on. 0: unknown.
+  int write_errno() const { return write_errno_; }
   int fill_record(int varid, std::int64_t record);
   /// Native sync; the number of records in the header becomes at least `num_records`, as in close().
   int sync(std::int64_t num_records);
@@ -63,8 +65,10 @@ class NativeFile {
   NativeFile(int ncid, const std::string &path, bool writable, bool is_new);
   int raise_num_records(std::int64_t num_records);
   int see_records(std::int64_t num_records);
+  int note_errno(int nc_error);
 
   int ncid_ = -1;
+  int write_errno_ = 0;
   int fd_ = -1;               ///< the file, whatever becomes of its name
   bool writable_ = false, new_ = false;
   Identity identity_;
@@ -73,7 +77,8 @@ class NativeFile {
 /// Of the file that goes by this name; zeros if there is none.
 NativeFile::Identity identify(const std::string &path);
 int remove_natively(const std::string &path);
-std::string native_message(int nc_error);
+/// "No space left on device (Unknown error occurs in writing file)".
+std::string native_message(int nc_error, int system_error);
 /// "1.12.3".
 std::string native_version();
 

@@ -56,15 +56,15 @@ void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> 
   note_ledger(variable);
 }
 
-void OpenFile::failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error) {
+void OpenFile::failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error) {
   for (auto run : elements) variable.missing.add(run);
-  remember(nc_error);
+  remember(nc_error, system_error);
   note_ledger(variable);
 }
 
-void OpenFile::remember(int nc_error) {
+void OpenFile::remember(int nc_error, int system_error) {
   if (nc_error == 0) return;
-  if (first_error_ == 0) first_error_ = nc_error;
+  if (first_error_ == 0) first_error_ = nc_error, system_error_ = system_error;
   untold_error_ = nc_error;
 }
 
@@ -97,7 +97,7 @@ FileReport OpenFile::report() const {
   FileReport report;
   report.path = path;
   report.nc_error = first_error_;
-  if (first_error_ != 0) report.message = native_message(first_error_);
+  if (first_error_ != 0) report.message = native_message(first_error_, system_error_);
   for (const auto &variable : variables_) {
     report.bytes_acknowledged += variable.acknowledged;
     report.bytes_in_file += variable.in_file;

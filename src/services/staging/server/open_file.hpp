@@ -36,9 +36,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   void acknowledge(FileVariable &variable, std::uint64_t bytes);
   void reached_file(FileVariable &variable, const std::vector<Interval> &elements);
-  void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error);
+  void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error);
   /// An error of a drain or close: kept for the next call on this file, and for the report.
-  void remember(int nc_error);
+  void remember(int nc_error, int system_error = 0);
   /// The error that no call has been told of yet; told once.
   int take_error();
   void note_ledger(FileVariable &variable);
@@ -60,7 +60,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
  private:
   Ledger *ledger_;
   std::vector<FileVariable> variables_;
-  int first_error_ = 0, untold_error_ = 0;
+  int first_error_ = 0, system_error_ = 0, untold_error_ = 0;
 };
 
 }  // namespace staging

@@ -68,7 +68,7 @@ class Server {
   int describe(OpenFile &file, HeaderResult &result);
   void finish_close(const File &file, PageState priority);
   void note_closed(const File &file);
-  void abandon(const File &file);
+  void abandon(File file);
   void settle_path(const std::string &path);
 
   // transfers.cpp

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Real servers, killed, stopped and starved.
+#include <services/staging/client/client.hpp>
+#include <services/staging/server/ledger.hpp>
+
+#include <gtest/gtest.h>
+#include <pnetcdf.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace staging {
+namespace {
+
+using namespace std::chrono_literals;
+using nessie::Code;
+using nessie::Deadline;
+
+constexpr std::int64_t kZ = 64, kY = 128, kX = 128;
+constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;        // 8 MiB
+constexpr auto kWatchdog = 60s;
+
+std::string contents(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A nessied of our own; killed and reaped when dropped.
+class Daemon {
+ public:
+  Daemon(const std::string &folder, int index, int servers, std::vector<std::string> flags, std::function<void()> in_child = {}) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    url_file_ = folder + "/server." + std::to_string(index) + ".url";
+    std::vector<std::string> words = {NESSIED, "--index", std::to_string(index), "--servers", std::to_string(servers), "--run-dir", folder};
+    words.insert(words.end(), flags.begin(), flags.end());
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(ends[0], 0);
+      if (in_child) in_child();
+      std::vector<char *> argv;
+      for (auto &word : words) argv.push_back(word.data());
+      argv.push_back(nullptr);
+      ::execv(argv[0], argv.data());
+      ::_exit(127);
+    }
+    ::close(ends[0]);
+    life_line_ = ends[1];
+  }
+  ~Daemon() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL), wait_end();
+    cut_life_line();
+  }
+  Daemon(const Daemon &) = delete;
+
+  std::string url() const {
+    const auto deadline = Deadline::in(kWatchdog);
+    while (!std::filesystem::exists(url_file_) && !deadline.passed()) std::this_thread::yield();
+    std::ifstream file(url_file_);
+    std::string line;
+    std::getline(file, line);
+    return line;
+  }
+  void cut_life_line() {
+    if (life_line_ >= 0) ::close(life_line_);
+    life_line_ = -1;
+  }
+  /// The exit code; 128 + the signal. -1: it did not end.
+  int wait_end() {
+    const auto deadline = Deadline::in(kWatchdog);
+    int status = 0;
+    while (::waitpid(pid_, &status, WNOHANG) == 0)
+      if (deadline.passed()) return -1;
+      else ::usleep(1000);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  std::string url_file_;
+  pid_t pid_ = -1;
+  int life_line_ = -1;
+};
+
+class StagingProcess : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = ::testing::TempDir() + "nessied-XXXXXX";
+    folder_ = ::mkdtemp(folder.data());
+  }
+  void TearDown() override {
+    daemons_.clear();
+    if (!mounted_.empty()) ::umount(mounted_.c_str());
+    std::filesystem::remove_all(folder_);
+  }
+
+  Daemon &start(std::vector<std::string> flags = {}, int index = 0, int servers = 1, std::function<void()> in_child = {}) {
+    daemons_.push_back(std::make_unique<Daemon>(folder_, index, servers, std::move(flags), std::move(in_child)));
+    return *daemons_.back();
+  }
+
+  std::unique_ptr<Client> connect(const std::string &timeout = "30") {
+    nessie::Config config;
+    std::string urls;
+    for (const auto &daemon : daemons_) urls += daemon->url() + " ";
+    config.set("servers", urls);
+    config.set("staging.timeout", timeout);
+    auto client = Client::connect(config, "test");
+    EXPECT_TRUE(client.ok()) << client.error().message;
+    return client.ok() ? std::move(*client) : nullptr;
+  }
+
+  /// A file of `variables` boxes of doubles, in data mode.
+  void create(Client &client, const std::string &path, int variables) {
+    path_ = path;
+    ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, 022, {}}), NC_NOERR);
+    EndDefArgs args;
+    args.file = kToken;
+    for (auto [name, length] : {std::pair{"z", kZ}, {"y", kY}, {"x", kX}}) {
+      Definition d;
+      d.kind = Definition::kDefDim, d.name = name, d.length = length;
+      args.definitions.push_back(d);
+    }
+    for (int v = 0; v < variables; ++v) {
+      Definition d;
+      d.kind = Definition::kDefVar, d.name = "v" + std::to_string(v), d.type = NC_DOUBLE, d.dims = {0, 1, 2};
+      args.definitions.push_back(d);
+    }
+    ASSERT_EQ(client.enddef(args, true)->nc_error, NC_NOERR);
+  }
+
+  Result<int> put(Client &client, int varid) {
+    const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
+    for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
+    const Item item{&layout, {varid, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+    return client.start_write(kToken, 0, {&item, 1}).finish();
+  }
+
+  /// The bytes of variable `varid`, whose data end `after` variables before the file's end.
+  bool in_file(int varid, int after) {
+    const auto bytes = contents(path_);
+    const auto behind = kVariableBytes * static_cast<std::size_t>(after + 1);
+    if (bytes.size() < behind) return false;
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      std::uint64_t word = 0;
+      const double value = static_cast<double>(i) + varid;
+      std::memcpy(&word, &value, 8);
+      word = __builtin_bswap64(word);
+      if (std::memcmp(&word, bytes.data() + bytes.size() - behind + i * 8, 8) != 0) return false;
+    }
+    return true;
+  }
+
+  static constexpr FileToken kToken = 77;
+  std::string folder_, path_, mounted_;
+  std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::vector<double> data_ = std::vector<double>(kZ * kY * kX);
+};
+
+TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
+  auto &daemon = start({"--memory", "64M"});
+  auto client = connect();
+  create(*client, folder_ + "/lost.nc", 2);
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  ASSERT_EQ(*client->sync(kToken, 0), NC_NOERR);
+  ASSERT_EQ(*put(*client, 1), NC_NOERR);
+  ::kill(daemon.pid(), SIGKILL);
+  EXPECT_EQ(daemon.wait_end(), 128 + SIGKILL);
+  EXPECT_EQ(put(*client, 0).code(), Code::kPeerLost);
+  EXPECT_FALSE(client->close(kToken, 0, false).ok());
+  auto lost = read_ledger(folder_ + "/server.0.ledger");
+  ASSERT_TRUE(lost.ok()) << lost.error().message;
+  ASSERT_EQ(lost->size(), 1u);
+  EXPECT_EQ(lost->front().path, path_);
+  EXPECT_EQ(lost->front().missing, std::vector<std::string>{"v1[0:63,0:127,0:127]"});
+  EXPECT_EQ(lost->front().bytes_acknowledged - lost->front().bytes_in_file, kVariableBytes);
+}
+
+TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
+  auto &daemon = start();
+  auto client = connect("300ms");
+  create(*client, folder_ + "/stopped.nc", 1);
+  ::kill(daemon.pid(), SIGSTOP);
+  auto written = put(*client, 0);
+  ::kill(daemon.pid(), SIGCONT);
+  EXPECT_EQ(written.code(), Code::kTimedOut);
+}
+
+TEST_F(StagingProcess, TermAndTheDeathOfTheParentDrainWhatWasAcknowledged) {
+  for (bool term : {true, false}) {
+    auto &daemon = start();
+    auto client = connect();
+    create(*client, folder_ + "/drained.nc", 1);
+    ASSERT_EQ(*put(*client, 0), NC_NOERR);
+    if (term) ::kill(daemon.pid(), SIGTERM);
+    else daemon.cut_life_line();
+    EXPECT_EQ(daemon.wait_end(), 0);
+    EXPECT_TRUE(in_file(0, 0));
+    EXPECT_NE(contents(folder_ + "/server.0.report").find("\"bytes_drained\": 8388608"), std::string::npos);
+    client.reset();
+    daemons_.clear();
+    std::filesystem::remove(folder_ + "/server.0.url");
+  }
+}
+
+TEST_F(StagingProcess, InterruptsAreForTheProgramOnly) {
+  auto &daemon = start();
+  auto client = connect();
+  ::kill(daemon.pid(), SIGINT);
+  EXPECT_TRUE(client->report(0).ok());
+}
+
+TEST_F(StagingProcess, AKilledClientsFileIsDrainedAndClosed) {
+  auto &daemon = start();
+  const auto url = daemon.url();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    auto client = connect();
+    create(*client, folder_ + "/orphan.nc", 1);
+    const bool fine = put(*client, 0).ok();
+    ::raise(fine ? SIGKILL : SIGTERM);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  ASSERT_EQ(WTERMSIG(status), SIGKILL);
+  path_ = folder_ + "/orphan.nc";
+  auto client = connect();
+  const auto deadline = Deadline::in(kWatchdog);
+  while (client->report(0)->drained.empty() && !deadline.passed()) std::this_thread::yield();
+  ASSERT_TRUE(client->settle(path_).ok());
+  EXPECT_TRUE(in_file(0, 0));
+}
+
+TEST_F(StagingProcess, ShutdownAnswersAndExits) {
+  for (int index : {0, 1}) start({}, index, 2);
+  auto client = connect();
+  create(*client, folder_ + "/two.nc", 3);
+  for (int v = 0; v < 3; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, false), NC_NOERR);
+  std::uint64_t drained = 0;
+  for (int s : {0, 1}) {
+    auto report = client->shutdown(s, Deadline::in(kWatchdog));
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    drained += report->bytes_drained;
+  }
+  EXPECT_EQ(drained, 3 * kVariableBytes);
+  client.reset();
+  for (auto &daemon : daemons_) EXPECT_EQ(daemon->wait_end(), 0);
+  for (int v = 0; v < 3; ++v) EXPECT_TRUE(in_file(v, 2 - v));
+}
+
+/// Peak resident memory of a process, in KiB.
+std::uint64_t peak_kib(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string word; status >> word;)
+    if (word == "VmHWM:") return status >> word ? std::stoull(word) : 0;
+  return 0;
+}
+
+TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
+  auto &daemon = start({"--memory", "8M"});
+  auto client = connect();
+  create(*client, folder_ + "/large.nc", 12);
+  for (int v = 0; v < 12; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, true), NC_NOERR);
+  for (int v = 0; v < 12; ++v) EXPECT_TRUE(in_file(v, 11 - v)) << v;
+  const auto report = *client->report(0);
+  EXPECT_LE(report.memory_high_bytes, 8u << 20);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LE(peak_kib(daemon.pid()), (8u << 10) + (64u << 10) + 256);
+#endif
+}
+
+/// Writes two variables where only one finds room; the second must be reported as missing.
+void expect_disk_error(Client &client, const std::function<Result<int>(int)> &put, FileToken token,
+                       const std::string &reason) {
+  for (int v = 0; v < 2; ++v) ASSERT_EQ(*put(v), NC_NOERR);
+  auto closed = client.close(token, 0, true);
+  ASSERT_TRUE(closed.ok()) << closed.error().message;
+  EXPECT_NE(*closed, NC_NOERR);
+  auto report = client.shutdown(0, Deadline::in(kWatchdog));
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report->failures.size(), 1u);
+  const auto &failure = report->failures.front();
+  EXPECT_EQ(failure.nc_error, *closed);
+  EXPECT_NE(failure.message.find(reason), std::string::npos) << failure.message;
+  ASSERT_FALSE(failure.missing.empty());
+  EXPECT_EQ(failure.missing.back().substr(0, 3), "v1[");
+  EXPECT_GT(failure.bytes_acknowledged, failure.bytes_in_file);
+}
+
+TEST_F(StagingProcess, AFileTooLargeForTheSystemIsReported) {
+  auto &daemon = start({}, 0, 1, [] {
+    const rlimit limit{12 << 20, 12 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  auto client = connect();
+  create(*client, folder_ + "/limited.nc", 2);
+  expect_disk_error(*client, [&](int v) { return put(*client, v); }, kToken, "File too large");
+  client.reset();
+  EXPECT_NE(daemon.wait_end(), 0);
+}
+
+TEST_F(StagingProcess, AFullDiskIsReported) {
+  const auto disk = folder_ + "/disk";
+  std::filesystem::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=12m") != 0) GTEST_SKIP() << "needs the right to mount a small file system";
+  mounted_ = disk;
+  auto &daemon = start();
+  auto client = connect();
+  create(*client, disk + "/full.nc", 2);
+  expect_disk_error(*client, [&](int v) { return put(*client, v); }, kToken, "No space left on device");
+  client.reset();
+  EXPECT_EQ(daemon.wait_end(), 1);
+}
+
+TEST_F(StagingProcess, AFullDiskIsToldAtTheNextCallOnce) {
+  const auto disk = folder_ + "/disk";
+  std::filesystem::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "needs the right to mount a small file system";
+  mounted_ = disk;
+  start();
+  auto client = connect();
+  create(*client, disk + "/full.nc", 1);
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  EXPECT_NE(*client->sync(kToken, 0), NC_NOERR);
+  EXPECT_EQ(*client->sync(kToken, 0), NC_NOERR);
+}
+
+}  // namespace
+}  // namespace staging
