@@ -17,7 +17,7 @@
 namespace nessie::cli {
 
 /// The drain of one server, on two threads of its own: one waits for the server's answer to Shutdown, one asks for
-/// reports until then. A server that answers no report within NESSIE_NSSI_TIMEOUT counts as hung.
+/// reports until then. A server that answers no report within NESSIE_STAGING_TIMEOUT counts as hung.
 class ServerDrain {
  public:
   ServerDrain(const Config &config, const std::string &url, const std::string &credential);

@@ -75,6 +75,12 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   }
 }
 
+void keep_shared_memory_in(const std::string &folder, Environment &environment) {
+  for (const char *name : {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {   // 4, 5
+    if (!environment.get(name)) environment.set(name, folder);
+  }
+}
+
 void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment) {
   for (const char *prefix : {"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "OMPI_APP_", "OMPI_FIRST_", "OMPI_MCA_ess",
                              "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {

@@ -40,6 +40,14 @@ TEST(PutInFront, OnOtherNodes_AsksOpenMpiToCarryTheVariables) {
   EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "LD_PRELOAD;NESSIE_SERVERS;NESSIE_CREDENTIAL;MINE");
 }
 
+TEST(KeepSharedMemoryIn, RespectsTheUsersChoice) {
+  Environment environment;
+  environment.set("OMPI_MCA_btl_vader_backing_directory", "/mine");
+  keep_shared_memory_in("/dev/shm/x", environment);
+  EXPECT_EQ(environment.get("OMPI_MCA_btl_vader_backing_directory"), "/mine");
+  EXPECT_EQ(environment.get("OMPI_MCA_btl_sm_backing_directory"), "/dev/shm/x");
+}
+
 TEST(MakeSingleton, ForgetsTheLauncherAndTheInterposer) {
   Environment environment;
   environment.set("OMPI_COMM_WORLD_RANK", "3");

@@ -51,7 +51,7 @@ Leftovers find_leftovers(const std::string &credential) {
   return left;
 }
 
-void tidy_up(const std::string &run_directory, const std::string &credential) {
+void tidy_up(const std::vector<std::string> &folders, const std::string &credential) {
   const auto terminate = Deadline::in(kTermAfter), kill = Deadline::in(kKillAfter);
   bool terminated = false;
   while (true) {
@@ -65,7 +65,7 @@ void tidy_up(const std::string &run_directory, const std::string &credential) {
     poll(nullptr, 0, 50);
   }
   std::error_code ignored;
-  std::filesystem::remove_all(run_directory, ignored);
+  for (const auto &folder : folders) std::filesystem::remove_all(folder, ignored);
 }
 
 // Holds nothing open that somebody may be waiting for the end of, but stderr.
@@ -76,25 +76,25 @@ void let_go_of_streams() {
   dup2(nothing, STDOUT_FILENO);
 }
 
-[[noreturn]] void keep_watch(int life_line, const std::string &run_directory, const std::string &credential) {
+[[noreturn]] void keep_watch(int life_line, const std::vector<std::string> &folders, const std::string &credential) {
   setsid();
   prctl(PR_SET_NAME, "nessie-janitor");
   let_go_of_streams();
   char word = 0;
   const auto got = read(life_line, &word, 1);
-  if (got != 1 || word != kAllIsWell) tidy_up(run_directory, credential);
+  if (got != 1 || word != kAllIsWell) tidy_up(folders, credential);
   _exit(0);
 }
 
 }  // namespace
 
-Janitor::Janitor(const std::string &run_directory, const std::string &credential) {
+Janitor::Janitor(const std::vector<std::string> &folders, const std::string &credential) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;   // it is a comfort only
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    keep_watch(ends[0], run_directory, credential);
+    keep_watch(ends[0], folders, credential);
   }
   close(ends[0]);
   life_line_ = ends[1];

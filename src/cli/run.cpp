@@ -74,6 +74,7 @@ class Job {
  private:
   enum class Phase { kStarting, kRunning, kDraining };
 
+  void make_shared_memory_folder();
   Status start_servers();
   Status await_urls();
   Status start_program();
@@ -100,8 +101,9 @@ class Job {
   const RunOptions &options_;
   const Config &config_;
   Signals signals_;
-  std::optional<Janitor> janitor_;   ///< goes after the folder
+  std::optional<Janitor> janitor_;                 ///< goes after the folders
   RunDirectory folder_;
+  std::optional<RunDirectory> shared_memory_;      ///< the program's MPI keeps its own there
   std::string nessied_, preload_library_, memory_, credential_;
   std::optional<Servers> servers_;
   Phase phase_ = Phase::kStarting;
@@ -120,7 +122,7 @@ int Job::execute() {
   record_.mode = options_.mode;
   record_.memory = memory_;
   record_.servers = options_.servers;
-  janitor_.emplace(folder_.path(), credential_);
+  make_shared_memory_folder();
   if (auto started = start_servers(); !started) {
     if (stop_signal_) return 128 + stop_signal_;
     say("error: " + started.error().message);
@@ -139,6 +141,18 @@ int Job::execute() {
   drain();
   record_.drain_s = seconds_since(drain_start);
   return tell();
+}
+
+// Ranks of one node only: other nodes would not have the folder.
+void Job::make_shared_memory_folder() {
+  std::vector<std::string> folders = {folder_.path()};
+  if (!may_use_other_nodes(options_.command, Environment::current())) {
+    if (auto folder = RunDirectory::make_in("/dev/shm")) {
+      folders.push_back(folder->path());
+      shared_memory_.emplace(std::move(*folder));
+    }
+  }
+  janitor_.emplace(folders, credential_);
 }
 
 // --- start ------------------------------------------------------------------------------------------------------------
@@ -185,6 +199,7 @@ Status Job::start_program() {
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
   put_in_front({preload_library_, servers_->urls(), credential_}, may_use_other_nodes(options_.command, environment),
                environment);
+  if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
   if (!pid) return pid.error();

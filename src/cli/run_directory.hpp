@@ -13,6 +13,8 @@ class RunDirectory {
  public:
   /// In $XDG_RUNTIME_DIR, or in /tmp. kIo with the cause if neither can be written.
   static Result<RunDirectory> make();
+  /// In `base`. kIo with the cause.
+  static Result<RunDirectory> make_in(const std::string &base);
   RunDirectory(RunDirectory &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   RunDirectory &operator=(RunDirectory &&) = delete;
   ~RunDirectory();

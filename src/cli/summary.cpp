@@ -6,7 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <sys/statvfs.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace nessie::cli {
 
@@ -89,10 +93,14 @@ std::string describe_files(const std::vector<FileReport> &files) {
   return text;
 }
 
+std::uint64_t missing_bytes(const FileReport &file) {
+  return file.bytes_acknowledged - std::min(file.bytes_acknowledged, file.bytes_in_file);
+}
+
 std::string describe_loss(const FileReport &file) {
-  const auto missing_bytes = file.bytes_acknowledged - std::min(file.bytes_acknowledged, file.bytes_in_file);
+  const auto missing = missing_bytes(file);
   std::string text = fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", file.path,
-                                 format_size(missing_bytes), missing_bytes);
+                                 format_size(missing), missing);
   if (!file.message.empty()) text += ": " + file.message;
   text += '\n';
   for (std::size_t i = 0; i < std::min(file.missing.size(), kMaxRangesListed); ++i) {
@@ -116,9 +124,19 @@ nlohmann::json files_json(const std::vector<FileReport> &files) {
   return array;
 }
 
+// MPI-IO tells PnetCDF only that a write failed. When the file system has no room for what is missing, that is why.
+void explain_full_disk(FileReport &file) {
+  struct statvfs disk {};
+  if (statvfs(file.path.c_str(), &disk) != 0) return;
+  const auto free_bytes = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
+  if (free_bytes >= missing_bytes(file) || file.message.find(std::strerror(ENOSPC)) != std::string::npos) return;
+  file.message += fmt::format("{}{} ({} free)", file.message.empty() ? "" : ": ", std::strerror(ENOSPC), format_size(free_bytes));
+}
+
 std::vector<FileReport> all_losses(const RunRecord &record, const Totals &totals) {
   auto losses = totals.failures;
   join_by_path(record.lost, losses);
+  for (auto &loss : losses) explain_full_disk(loss);
   return losses;
 }
 

@@ -21,7 +21,7 @@ SEED = int(os.environ.get("NESSIE_TEST_SEED", "20"))
 
 
 class KillAtARandomMoment(ProcessTestCase):
-    env_of_ranks = {"NESSIE_NSSI_TIMEOUT": "10s"}
+    env_of_ranks = {"NESSIE_STAGING_TIMEOUT": "10s"}
 
     def setUp(self):
         super().setUp()

@@ -10,7 +10,7 @@ from harness import ProcessTestCase, checkpoint
 class StoppedServer(ProcessTestCase):
     def test_is_given_up_after_its_time_and_nothing_hangs(self):
         job = self.start_nessie_run(checkpoint(2, self.path("s3d"), steps=1000, compute_ms=20),
-                                    env={"NESSIE_NSSI_TIMEOUT": "3s"})
+                                    env={"NESSIE_STAGING_TIMEOUT": "3s"})
         while "step    1" not in job.process.stdout.readline():
             pass
         os.kill(job.descendants("nessied")[0].pid, signal.SIGSTOP)
