@@ -50,6 +50,8 @@ class Request {
   virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
+  /// Transfers begun from now on give up (kTimedOut, and with them the peer) at `limit`, if the request's deadline is later.
+  virtual void limit_transfers(Deadline limit) { (void)limit; }
   /// Sends the result; at most once, kExists after that. kPeerLost: the caller is gone, which is no fault of a handler.
   virtual Status reply(std::span<const std::byte> result = {}) = 0;
   virtual Status reply_error(const Error &error) = 0;

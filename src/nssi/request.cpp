@@ -20,6 +20,7 @@ void IncomingRequest::accept(PeerId caller, const wire::Request &request, const 
   operation_ = &operation;
   deadline_ = request.timeout_ms == wire::kNoTimeout ? Deadline::never()
                                                      : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
+  transfer_limit_ = Deadline::never();
   replied_ = cancelled_ = transferring_ = false;
 }
 
@@ -85,7 +86,7 @@ template <class Start> Status IncomingRequest::transfer(Start start) {
   Transfer transfer(engine_);
   transferring_ = true;
   start(transfer);
-  auto status = transfer.await(caller_, deadline_);
+  auto status = transfer.await(caller_, deadline_.earlier(transfer_limit_));
   transferring_ = false;
   if (cancelled_) (void)engine_.send_message(caller_, wire::Prefix{wire::Kind::kCancelled, id()});
   return status;
@@ -93,7 +94,7 @@ template <class Start> Status IncomingRequest::transfer(Start start) {
 
 Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  if (!wire_.data) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
+  if (!wire_.data && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
   if (replied_) return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
   if (offset > data_bytes() || size_bytes > data_bytes() - offset)
     return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes, offset, data_bytes())};

@@ -39,6 +39,7 @@ class IncomingRequest final : public Request {
   std::uint64_t data_bytes() const override { return wire_.data ? wire_.data->remote.size_bytes : 0; }
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
+  void limit_transfers(Deadline limit) override { transfer_limit_ = limit; }
   Status reply(std::span<const std::byte> result) override;
   Status reply_error(const Error &error) override;
   Deadline deadline() const override { return deadline_; }
@@ -58,7 +59,7 @@ class IncomingRequest final : public Request {
   PeerId caller_;
   wire::Request wire_;
   const Operation *operation_ = nullptr;
-  Deadline deadline_ = Deadline::never();
+  Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
   bool replied_ = false, cancelled_ = false, transferring_ = false;
 };
