@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 namespace nnti {
 namespace {
@@ -16,7 +17,7 @@ using Clock = nessie::Clock;
 
 constexpr int kYields = 4;
 constexpr auto kLateYield = std::chrono::microseconds(20);
-constexpr int kWaitsWithoutSpin = 256;
+constexpr int kFirstBlockedWaits = 256, kMostBlockedWaits = 8192;
 constexpr int kPollsPerClockReading = 32;
 constexpr std::size_t kMaxDescriptors = 16;
 
@@ -35,7 +36,7 @@ int usable_cores() {
 
 }  // namespace
 
-Waiter::Waiter() : wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+Waiter::Waiter() : blocked_waits_(kFirstBlockedWaits), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
 
 void Waiter::configure(std::chrono::microseconds spin) {
   // On one core nobody else can make progress while we spin.
@@ -64,9 +65,12 @@ bool Waiter::yield(Transports transports) {
   for (int i = 0; i < kYields; ++i) {
     auto before = Clock::now();
     ::sched_yield();
-    if (Clock::now() - before > kLateYield) waits_without_spin_ = kWaitsWithoutSpin;
+    bool late = Clock::now() - before > kLateYield;
+    if (late) blocked_waits_left_ = std::exchange(blocked_waits_, std::min(2 * blocked_waits_, kMostBlockedWaits));
     if (something_is_ready(transports)) return true;
+    if (late) return false;
   }
+  blocked_waits_ = kFirstBlockedWaits;
   return false;
 }
 
@@ -97,9 +101,10 @@ void Waiter::block(Transports transports, Deadline deadline) {
 
 void Waiter::wait(Transports transports, Deadline deadline) {
   if (!something_is_ready(transports) && !deadline.passed()) {
-    bool may_spin = spin_.count() > 0 && waits_without_spin_ == 0;
-    if (waits_without_spin_ > 0) --waits_without_spin_;
-    if (!(may_spin && spin(transports, deadline)) && !deadline.passed() && !yield(transports)) block(transports, deadline);
+    bool crowded = blocked_waits_left_ > 0;
+    if (crowded) --blocked_waits_left_;
+    bool found = !crowded && ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
+    if (!found) block(transports, deadline);
   }
   woken_.exchange(false, std::memory_order_acq_rel);
 }

@@ -14,8 +14,10 @@ namespace nnti {
 
 /// Design notes. A blocked wake-up costs thirty to ninety times a polled one, so a short spin pays whenever the peer
 /// runs on another core. On a full node it does harm: the spinning process keeps from its core the very one it waits
-/// for. Nobody tells us how full the node is, but sched_yield() does: where others are runnable it comes back late. A
-/// late return switches spinning off for the next waits; then one wait tries again.
+/// for; and one that yields gets its turn again only after everybody else's, while one that was blocked is run at once
+/// when woken. Nobody tells us how full the node is, but sched_yield() does: where others are runnable it comes back
+/// late. A late return makes the next waits block at once; then one tries again, more and more rarely as it keeps
+/// coming back late.
 class Waiter {
  public:
   Waiter();
@@ -33,7 +35,8 @@ class Waiter {
   void block(Transports transports, Deadline deadline);
 
   std::chrono::nanoseconds spin_{0};
-  int waits_without_spin_ = 0;
+  int blocked_waits_;            ///< how many waits shall block at once after the next late return
+  int blocked_waits_left_ = 0;
   Fd wake_fd_;
   std::atomic<bool> woken_{false}, blocked_{false};
 };

@@ -32,6 +32,12 @@ struct Subject {
 std::ostream &operator<<(std::ostream &out, const Subject &subject);
 const std::vector<Subject> &subjects();
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;   ///< everything is many times slower
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// How long a state may take to come about before a test fails.
 inline constexpr auto kWatchdog = 60s;
 

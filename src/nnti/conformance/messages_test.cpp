@@ -6,11 +6,7 @@
 namespace nnti::conformance {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint32_t kManyMessages = 20'000;
-#else
-constexpr std::uint32_t kManyMessages = 100'000;
-#endif
+constexpr std::uint32_t kManyMessages = kSanitized ? 20'000 : 100'000;
 
 class Messages : public Conformance {};
 
