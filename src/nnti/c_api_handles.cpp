@@ -12,7 +12,7 @@ namespace nnti {
 NNTI_peer_t peer_to_c(PeerId id, std::string_view url, std::uint64_t instance) {
   NNTI_peer_t peer{};
   peer.datatype = NNTI_dt_peer;
-  if (url.size() < sizeof peer.url) std::memcpy(peer.url, url.data(), url.size());
+  if (!url.empty() && url.size() < sizeof peer.url) std::memcpy(peer.url, url.data(), url.size());
   peer.peer = {instance, id.value};
   return peer;
 }

@@ -457,7 +457,7 @@ TEST(CApiInit, TransportsThatDoNotExistHere_AreRefused) {
   NNTI_transport_t handle{};
   EXPECT_EQ(NNTI_init(NNTI_TRANSPORT_GEMINI, nullptr, &handle), NNTI_ENOTSUP);
   EXPECT_EQ(NNTI_init(NNTI_TRANSPORT_NULL, nullptr, &handle), NNTI_EINVAL);
-  EXPECT_EQ(NNTI_init(static_cast<NNTI_transport_id_t>(99), nullptr, &handle), NNTI_EINVAL);
+  EXPECT_EQ(NNTI_init(static_cast<NNTI_transport_id_t>(NNTI_TRANSPORT_COUNT + 1), nullptr, &handle), NNTI_EINVAL);
   EXPECT_EQ(NNTI_init(NNTI_TRANSPORT_AUTO, nullptr, nullptr), NNTI_EINVAL);
   EXPECT_EQ(NNTI_init(NNTI_TRANSPORT_AUTO, "not a url", &handle), NNTI_EINVAL);
   EXPECT_EQ(NNTI_fini(&handle), NNTI_ENOTINIT);

@@ -84,11 +84,14 @@ bool OfiConnection::try_send(std::span<const std::byte> message) {
   if (state_ != State::kOpen || broken_ || dies_at_) return true;
   FrameHeader header;
   header.type = FrameType::kMessage;
-  if (!waiting_.empty() || !post(header, message)) {
-    transport_.pump_later(*this);
-    return broken_.has_value();
+  if (waiting_.empty() && post(header, message)) return true;
+  // With credits it is on its way, even if the provider is still connecting, or busy: it is not lost by close().
+  if (waiting_.size() < credits_) {
+    answer(header, message);
+    return true;
   }
-  return true;
+  transport_.pump_later(*this);
+  return broken_.has_value();
 }
 
 void OfiConnection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
