@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -89,7 +90,7 @@ class Service {
     (void)runtime_.add_operation(op, "test" + std::to_string(op), kind, std::move(handler));
   }
   static void pull(Request &r) {
-    Bytes bytes(r.data_bytes());
+    Bytes bytes(std::max<std::uint64_t>(r.data_bytes(), 1));
     if (auto status = r.get_data(bytes); !status.ok()) return (void)r.reply_error(status.error());
     (void)r.reply(xdr::encode(bytes == pattern(bytes.size())));
   }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The wire format, byte by byte, as README.md says it.
+#include <gtest/gtest.h>
+
+#include <nssi/wire.hpp>
+
+#include <string>
+
+namespace nssi::wire {
+namespace {
+
+using nessie::Code;
+
+std::string hex(const std::vector<std::byte> &bytes) {
+  static const char *digits = "0123456789abcdef";
+  std::string text;
+  for (auto b : bytes) {
+    text += digits[std::to_integer<unsigned>(b) >> 4];
+    text += digits[std::to_integer<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+constexpr std::byte kTwo[] = {std::byte{0xaa}, std::byte{0xbb}};
+const Buffer kBuffer{{1, 2, 3, 4, 5, nnti::Rights::kReadWrite}};
+const std::string kBufferHex = "0000000000000001" "0000000000000002" "0000000000000003" "0000000000000004" "00000005" "00000003";
+
+TEST(NssiWire, RequestIsAsWritten) {
+  Request request;
+  request.prefix.id = 9;
+  request.op = 105;
+  request.timeout_ms = 30000;
+  request.data = kBuffer;
+  request.args = kTwo;
+  EXPECT_EQ(hex(xdr::encode(request)), "4e530101" "0000000000000009" "00000069" "00007530" "00000001" + kBufferHex + "00000000" "00000002aabb0000");
+  EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
+}
+
+TEST(NssiWire, ResultIsAsWritten) {
+  Result result;
+  result.prefix.id = 9;
+  result.result = kTwo;
+  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000000" "00000000" "00000002aabb0000");
+  result.result = {};
+  result.failure = Failure{12, 2, 28, "full"};
+  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000001" "0000000c" "00000002" "0000001c" "0000000466756c6c" "00000000" "00000000");
+  result.failure.reset();
+  result.long_result = kBuffer;
+  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000000" "00000001" + kBufferHex + "00000000");
+  EXPECT_LE(xdr::encode(result).size(), kMaxResultOverhead);
+}
+
+TEST(NssiWire, ControlMessagesArePrefixes) {
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kResultFetched, 1})), "4e5301030000000000000001");
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancel, 1})), "4e5301040000000000000001");
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancelled, 1})), "4e5301050000000000000001");
+}
+
+TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
+  Request request;
+  EXPECT_EQ(decode_result(xdr::encode(request)).code(), Code::kBadMessage);
+  EXPECT_EQ(decode_prefix(std::vector<std::byte>(11)).code(), Code::kBadMessage);
+  EXPECT_EQ(decode_prefix(std::vector<std::byte>(12)).code(), Code::kBadMessage);
+  request.data = Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}};
+  EXPECT_EQ(decode_request(xdr::encode(request)).code(), Code::kBadMessage);
+  request.data.reset();
+  request.args = kTwo;
+  request.long_args = kBuffer;
+  EXPECT_EQ(decode_request(xdr::encode(request)).code(), Code::kBadMessage);
+  Result result;
+  result.failure = Failure{0, 0, 0, ""};
+  EXPECT_EQ(decode_result(xdr::encode(result)).code(), Code::kBadMessage) << "an error without a code";
+}
+
+TEST(NssiWire, ErrorsTravelWhole) {
+  const nessie::Error before{Code::kIo, "No space left on device", nessie::Scope::kService, 28};
+  const auto after = to_error(to_failure(before));
+  EXPECT_EQ(after.code, before.code);
+  EXPECT_EQ(after.scope, before.scope);
+  EXPECT_EQ(after.cause, before.cause);
+  EXPECT_EQ(after.message, before.message);
+}
+
+}  // namespace
+}  // namespace nssi::wire
