@@ -46,8 +46,8 @@ void add_run(CLI::App &app, RunOptions &options) {
   auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
   run->footer(kRunFooter);
   run->add_option("-s,--servers", options.servers, "Staging servers to start")->check(CLI::Range(1, 1024))->capture_default_str();
-  run->add_option("-m,--mode", options.mode, "caching: answer when the data are in a server's memory; direct: when they are written")
-      ->check(CLI::IsMember({"caching", "direct"}))->capture_default_str();
+  run->add_option("-m,--mode", options.mode, "caching (default): answer when the data are in a server's memory; direct: when they are written")
+      ->check(CLI::IsMember({"caching", "direct"}));
   run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")->check(check_size);
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");

@@ -66,12 +66,17 @@ class Job {
       RunDirectory folder)
       : options_(options), config_(config), signals_(std::move(signals)), folder_(std::move(folder)),
         nessied_(installation.nessied), preload_library_(preloadable(installation.preload_library, folder_)),
-        memory_(options.memory.empty() ? default_memory_of_each(options.servers) : options.memory),
+        mode_(chosen(options.mode, "staging.mode", "caching")),
+        memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
         credential_(Credential::generate().to_hex()) {}
 
   int execute();
 
  private:
+  std::string chosen(const std::string &flag, const char *setting, const std::string &otherwise) const {
+    return flag.empty() ? config_.get_or(setting, otherwise) : flag;
+  }
+
   enum class Phase { kStarting, kRunning, kDraining };
 
   void make_shared_memory_folder();
@@ -104,7 +109,7 @@ class Job {
   std::optional<Janitor> janitor_;                 ///< goes after the folders
   RunDirectory folder_;
   std::optional<RunDirectory> shared_memory_;      ///< the program's MPI keeps its own there
-  std::string nessied_, preload_library_, memory_, credential_;
+  std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   Phase phase_ = Phase::kStarting;
   pid_t program_ = -1;
@@ -119,7 +124,7 @@ class Job {
 
 int Job::execute() {
   record_.command = options_.command;
-  record_.mode = options_.mode;
+  record_.mode = mode_;
   record_.memory = memory_;
   record_.servers = options_.servers;
   make_shared_memory_folder();
@@ -162,7 +167,7 @@ Status Job::start_servers() {
   options.program = nessied_;
   options.preload_library = preload_library_;
   options.count = options_.servers;
-  options.mode = options_.mode;
+  options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
   auto servers = Servers::start(options, folder_, signals_);
