@@ -89,7 +89,8 @@ void open_and_close(int format) {
   }
   snprintf(name, sizeof name, "aborted%d", format);
   CALL(ncmpi_create(MPI_COMM_WORLD, file_path(name), format, MPI_INFO_NULL, &id));
-  CALL(ncmpi_abort(id));
+  /* Natively every rank deletes the file, and all but the first find it gone. */
+  if (size == 1) CALL(ncmpi_abort(id)); else ncmpi_abort(id);
   MPI_Barrier(MPI_COMM_WORLD);
   show_number("exists", access(file_path(name), F_OK) == 0);
   MPI_Barrier(MPI_COMM_WORLD);

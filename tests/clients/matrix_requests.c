@@ -98,6 +98,8 @@ void nonblocking(int format) {
   CALL(ncmpi_iput_varn_double(id, r, 2, starts, counts, doubles, &reqs[1])), show_ints("reqs", reqs, 2);
   CALL(ncmpi_wait_all(id, 2, reqs, NULL));
   CALL(ncmpi_iget_varn_int(id, v, 2, starts, counts, ints + 50, &reqs[0]));
+  CALL(ncmpi_sync(id));   /* what others write for this rank is not in the file before */
+  MPI_Barrier(MPI_COMM_WORLD);
   CALL(ncmpi_begin_indep_data(id));
   CALL(ncmpi_wait_all(id, 1, reqs, NULL));
   CALL(ncmpi_wait(id, 1, reqs, NULL)), show_ints("varn", ints + 50, 7);
@@ -190,7 +192,7 @@ void flexible(int format) {
   CALL(ncmpi_iput_vara(id, v, start, count, ints, 3, MPI_INT, &request)), show_number("request", request);
   CALL(ncmpi_begin_indep_data(id));
   CALL(ncmpi_put_vara(id, v, start, count, ints, 0, MPI_INT));
-  CALL(ncmpi_put_var(id, x, ints, 10 * size, MPI_INT));
+  if (rank == 0) CALL(ncmpi_put_var(id, x, ints, 10 * size, MPI_INT));
   CALL(ncmpi_close(id));
   MPI_Type_free(&contiguous), MPI_Type_free(&duplicate), MPI_Type_free(&bytes), MPI_Type_free(&mixed);
   MPI_Type_free(&part), MPI_Type_free(&resized);

@@ -187,20 +187,19 @@ def engine_entries(functions):
     yield "#include <interpose/pnetcdf/engine/functions.hpp>\n"
     yield "namespace interpose {\nnamespace {\n"
     for function in functions:
-        if function.name in BY_HAND or function.name in ABOUT_NO_FILE:
+        if function.name in ABOUT_NO_FILE:
             continue
-        if not function.parameters or function.parameters[0].name != "ncid":
+        yield function.declaration("entry_") + " try {"
+        if function.name in BY_HAND:
+            yield f"  return on_{function.name}({function.arguments()});"
+        elif function.parameters and function.parameters[0].name == "ncid":
+            yield from body_on_file(function)
+        else:
             raise SystemExit(f"generate.py: ncmpi_{function.name} is of no known family")
-        yield function.declaration("entry_") + " {"
-        yield from body_on_file(function)
-        yield "}\n"
+        yield f"}} catch (...) {{\n  return code_of_exception(\"ncmpi_{function.name}\");\n}}\n"
     yield "}  // namespace\n\nextern const nessie_function kEngineFunctions[] = {"
     for function in functions:
-        target = "entry_" + function.name
-        if function.name in BY_HAND:
-            target = "on_" + function.name
-        if function.name in ABOUT_NO_FILE:
-            target = "ncmpi_" + function.name
+        target = ("ncmpi_" if function.name in ABOUT_NO_FILE else "entry_") + function.name
         yield f"    reinterpret_cast<nessie_function>(&{target}),"
     yield "};\n\n}  // namespace interpose"
 

@@ -67,6 +67,9 @@ int on_buffer_detach(int ncid);
 int on_inq_buffer_usage(int ncid, MPI_Offset *usage);
 int on_inq_buffer_size(int ncid, MPI_Offset *size);
 
+/// Inside a catch (...): the code that the program gets, because no exception may reach it.
+int code_of_exception(const char *function);
+
 /// The functions in the order of functions.h.
 extern const nessie_function kEngineFunctions[];
 
