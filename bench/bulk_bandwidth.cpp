@@ -92,7 +92,7 @@ int Owner::serve(const Options &options, std::size_t size, int from_parent, int 
   return 0;
 }
 
-class Flag : public nnti::Completion {
+class Flag final : public nnti::Completion {
  public:
   void on_complete(Status status) override {
     status_ = std::move(status);

@@ -201,20 +201,34 @@ def ratio(timings, native, name):
     return statistics.median(getattr(ours, name) / getattr(theirs, name) for ours, theirs in zip(timings, native))
 
 
-def print_table(timings, mpi_io):
-    columns = (("time in I/O", "io_s", " s", 3), ("until in the file", "durable_s", " s", 3),
-               ("whole run", "run_s", " s", 2), ("perceived", "perceived_MBps", " MB/s", 0),
-               ("durable", "durable_MBps", " MB/s", 0))
+COLUMNS = (("time in I/O", "io_s", " s", 3), ("until in the file", "durable_s", " s", 3), ("whole run", "run_s", " s", 2),
+           ("perceived", "perceived_MBps", " MB/s", 0), ("durable", "durable_MBps", " MB/s", 0))
+
+
+def table(timings, mpi_io):
+    """The medians, and in brackets how many times native's: rows of cells, the first with the titles."""
     labels = {"native": f"native ({mpi_io})", "direct": "staged, direct", "caching": "staged, caching"}
-    print(f"{'':<18}" + "".join(f"{title:>22}" for title, *_ in columns))
+    rows = [[""] + [title for title, *_ in COLUMNS]]
     for mode in MODES:
-        row = f"{labels[mode]:<18}"
-        for _, name, unit, digits in columns:
-            text = f"{median(timings[mode], name):.{digits}f}{unit}"
-            times = "" if mode == "native" else f" ({ratio(timings[mode], timings['native'], name):.2f} x)"
-            row += f"{text + times:>22}"
-        print(row)
-    print("(in brackets: times native's; medians)")
+        row = [labels[mode]]
+        for _, name, unit, digits in COLUMNS:
+            times = f" ({ratio(timings[mode], timings['native'], name):.2f} x)" if mode != "native" else ""
+            row.append(f"{median(timings[mode], name):.{digits}f}{unit}{times}")
+        rows.append(row)
+    return rows
+
+
+def print_table(rows):
+    for row in rows:
+        print(f"{row[0]:<18}" + "".join(f"{cell:>22}" for cell in row[1:]))
+    print("(medians; in brackets: times native's)")
+
+
+def print_markdown(rows):
+    for number, row in enumerate(rows):
+        print("| " + " | ".join(row) + " |")
+        if number == 0:
+            print("|---|" + "---:|" * len(COLUMNS))
 
 
 def draw(timings, options, path):
@@ -270,7 +284,8 @@ def demonstrate(options, scratch):
           f"{options.processes * BYTES_PER_PROCESS / 2**20:.0f} MiB; {options.repetitions} runs each.")
     print("Native PnetCDF runs on the faster MPI-IO of Open MPI: " + ", ".join(
         f"{name} {seconds:.3f} s in I/O" for name, seconds in probe.items()) + f": {mpi_io}.\n")
-    print_table(timings, mpi_io)
+    rows = table(timings, mpi_io)
+    print_markdown(rows) if options.markdown else print_table(rows)
     print(f"\nThe files are identical: {compared} of each mode, compared byte for byte with the native ones.")
     picture = options.picture.resolve()
     if draw(timings, options, picture):
@@ -287,6 +302,7 @@ def read_options():
     parser.add_argument("--interval", type=int, default=30, help="time steps between checkpoints")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--picture", type=Path, default=Path("nessie-demo.png"))
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     options = parser.parse_args()
     if min(options.processes, options.checkpoints, options.interval, options.repetitions) < 1:
         parser.error("--processes, --checkpoints, --interval and --repetitions must be positive")
