@@ -1,12 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// ncmpi_put_vard and ncmpi_get_vard, which say where in the file by an MPI datatype, are not staged. A collective call
+// hands the file back to native PnetCDF for good; an independent one, which cannot change what the other ranks do, is
+// carried out by this rank alone on the file on disk.
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
+#include <interpose/pnetcdf/engine/native.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
+#include <algorithm>
 
 namespace interpose {
 
+namespace {
+
+int call_natively(int ncid, const FiletypeAccess &access) {
+  const auto &[address, count, type] = access.memory;
+  const bool put = access.direction == Direction::kPut;
+  if (access.mode == Mode::kCollective)
+    return put ? ncmpi_put_vard_all(ncid, access.varid, access.filetype, address, count, type)
+               : ncmpi_get_vard_all(ncid, access.varid, access.filetype, address, count, type);
+  return put ? ncmpi_put_vard(ncid, access.varid, access.filetype, address, count, type)
+             : ncmpi_get_vard(ncid, access.varid, access.filetype, address, count, type);
+}
+
+std::int64_t records_of(int ncid) {
+  int unlimited = -1;
+  MPI_Offset records = 0;
+  ncmpi_inq_unlimdim(ncid, &unlimited);
+  if (unlimited >= 0) ncmpi_inq_dimlen(ncid, unlimited, &records);
+  return records;
+}
+
+int call_alone(File &file, const FiletypeAccess &access) {
+  auto synced = Session::get().client()->sync(file.token(), file.num_records);
+  if (!synced) return file.lost(synced.error(), "an independent access by filetype", NC_EFILE);
+  if (*synced != NC_NOERR) return *synced;
+  int ncid = -1;
+  const int mode = file.writable ? NC_WRITE : NC_NOWRITE;
+  if (int error = ncmpi_open(MPI_COMM_SELF, file.opened_as().absolute_path.c_str(), mode, MPI_INFO_NULL, &ncid)) return error;
+  int status = ncmpi_begin_indep_data(ncid);
+  if (status == NC_NOERR) status = call_natively(ncid, access);
+  file.num_records = std::max(file.num_records, records_of(ncid));
+  const int closed = ncmpi_close(ncid);
+  return status != NC_NOERR ? status : closed;
+}
+
+}  // namespace
+
 int transfer(File &file, const FiletypeAccess &access) {
-  if (int error = check_call(file, access.direction, access.mode, access.varid, MPI_DATATYPE_NULL)) return error;
-  return NC_ENOTSUPPORT;
+  const int error = check_call(file, access.direction, access.mode, access.varid, MPI_DATATYPE_NULL);
+  const bool collective = access.mode == Mode::kCollective;
+  if (is_fatal(error) || (error != NC_NOERR && (!collective || file.ranks().size() == 1))) return error;
+  if (!collective) {
+    if (access.memory.type != MPI_DATATYPE_NULL && access.memory.count == 0) return NC_NOERR;
+    return call_alone(file, access);
+  }
+  if (int status = hand_back(file, "it is accessed by an MPI filetype (ncmpi_put_vard, ncmpi_get_vard)")) return status;
+  return call_natively(file.id(), access);
 }
 
 }  // namespace interpose

@@ -83,7 +83,7 @@ int on_inq_header_extent(int ncid, MPI_Offset *extent) {
 int on_inq_path(int ncid, int *length, char *path) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_inq_path(file->id(), length, path);
+  if (file->opened_as().path.empty()) return ncmpi_inq_path(file->id(), length, path);
   const std::string &name = file->opened_as().path;
   if (length != nullptr) *length = static_cast<int>(name.size());
   if (path != nullptr) std::memcpy(path, name.c_str(), name.size() + 1);

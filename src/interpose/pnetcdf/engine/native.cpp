@@ -2,6 +2,7 @@
 #include <interpose/pnetcdf/engine/native.hpp>
 
 #include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
@@ -76,6 +77,38 @@ int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncid
   const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
   take(native_id, ncidp);
   return error;
+}
+
+// --- an open file ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+int close_durably(File &file) {
+  agree(file);
+  std::array<std::int64_t, 1> status{NC_NOERR};
+  if (file.ranks().is_root()) {
+    auto result = Session::get().client()->close(file.token(), file.num_records, true);
+    status[0] = result ? *result : file.lost(result.error(), "writing its data", NC_EWRITE);
+  }
+  file.ranks().broadcast(status);
+  return static_cast<int>(status[0]);
+}
+
+}  // namespace
+
+int hand_back(File &file, const std::string &why) {
+  announce(file, why);
+  const int pending = complete(file, NC_REQ_ALL, nullptr, nullptr, true);
+  const int closed = close_durably(file);
+  const OpenedAs &as = file.opened_as();
+  const Info info(as.hints);
+  const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
+  int native_id = -1;
+  const int opened = ncmpi_open(file.ranks().get(), as.absolute_path.c_str(), mode, info.get(), &native_id);
+  if (native_id < 0) return closed != NC_NOERR ? closed : opened;
+  if (file.attached_buffer) ncmpi_buffer_attach(native_id, file.attached_buffer->size());
+  file.hand_back(native_id);
+  return closed != NC_NOERR ? closed : pending;
 }
 
 }  // namespace interpose
