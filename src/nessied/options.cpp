@@ -94,6 +94,9 @@ Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   auto memory = config.get_size("staging.memory", options.memory_bytes);
   if (!memory.ok()) return memory.error();
   options.memory_bytes = *memory;
+  auto timeout = config.get_duration("staging.timeout", options.client_timeout);
+  if (!timeout.ok()) return timeout.error();
+  options.client_timeout = *timeout;
   options.runtime.endpoint.config = config;
   options.runtime.endpoint.transports = split(config.get_or("staging.listen", ""));
   if (auto hex = config.get("credential")) {

@@ -196,6 +196,29 @@ TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   EXPECT_EQ(written.code(), Code::kTimedOut);
 }
 
+TEST_F(StagingProcess, AStoppedClientIsGivenUpAfterTheTimeout) {
+  auto &daemon = start({}, 0, 1, [] { ::setenv("NESSIE_STAGING_TIMEOUT", "300ms", 1); });
+  const auto url = daemon.url();
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);        // the data then come only while this process makes progress
+    auto client = connect();
+    create(*client, folder_ + "/stuck.nc", 1);
+    const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+    const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+    auto transfer = client->start_write(kToken, 0, {&item, 1});
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, WUNTRACED), pid);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ::kill(daemon.pid(), SIGTERM);
+  EXPECT_EQ(daemon.wait_end(), 0);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, &status, 0);
+}
+
 TEST_F(StagingProcess, TermAndTheDeathOfTheParentDrainWhatWasAcknowledged) {
   for (bool term : {true, false}) {
     auto &daemon = start();

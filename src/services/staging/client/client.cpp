@@ -155,6 +155,7 @@ Result<HeaderResult> Client::open(const OpenArgs &args) {
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   result->nc_error = *attached;
+  if (*attached != 0) (void)close(args.file, -1, true);
   return result;
 }
 

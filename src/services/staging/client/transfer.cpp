@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kLargeBytes = 48 << 10;           // from here on registering costs less than copying
 constexpr std::size_t kPackBytes = 256 << 10;
-constexpr std::size_t kPiecesInPack = 1024;
-constexpr std::size_t kPacksInFlight = 32;              // bounds the memory that packing takes
+constexpr std::size_t kPiecesInPack = 256;
+constexpr std::size_t kMessagesInFlight = 8;            // bounds what a client's requests take of a server's memory
 constexpr std::size_t kIdlePacks = 4;
 
 Error too_little_data() { return {nessie::Code::kInvalidArgument, "a piece of a transfer is larger than its data"}; }
@@ -60,7 +60,6 @@ struct Transfer::State {
   const std::int64_t num_records;
   std::vector<Pack> packs;
   std::deque<std::unique_ptr<Sent>> sent;
-  std::size_t packs_in_flight = 0;
   int nc_error = 0;
   Status failure;
 };
@@ -99,8 +98,6 @@ void Transfer::State::add_packed(int server, Piece piece, std::span<std::byte> d
 void Transfer::State::flush(int server) {
   auto pack = std::exchange(packs[static_cast<std::size_t>(server)], {});
   if (pack.pieces.empty()) return;
-  if (packs_in_flight >= kPacksInFlight) finish_oldest();
-  ++packs_in_flight;
   Sent packed;
   packed.server = server;
   packed.pack = std::move(pack.bytes);
@@ -110,6 +107,7 @@ void Transfer::State::flush(int server) {
 }
 
 void Transfer::State::send(Sent message, std::vector<Piece> pieces, std::span<std::byte> data) {
+  if (sent.size() >= kMessagesInFlight * packs.size()) finish_oldest();
   auto buffer = client.runtime->register_memory(data, rights());
   if (!buffer.ok()) return note(buffer.error());
   auto kept = std::make_unique<Sent>(std::move(message));
@@ -134,7 +132,6 @@ void Transfer::State::finish_oldest() {
     from += place.size();
   }
   if (oldest->pack.empty()) return;
-  --packs_in_flight;
   oldest->buffer.reset();
   if (client.idle_packs.size() < kIdlePacks) client.idle_packs.push_back(std::move(oldest->pack));
 }

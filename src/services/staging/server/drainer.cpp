@@ -12,10 +12,24 @@ namespace {
 constexpr std::size_t kPagesInFlight = 4;        // enough that the I/O thread never waits for the next
 constexpr std::size_t kBoxesInCall = 1024;       // PnetCDF keeps some hundred bytes for each
 
+/// The same boxes, none of more than one record: ncmpi_put_varn (1.12.3) takes the data of a box's later records from
+/// the wrong place when other boxes follow.
+std::vector<Box> by_record(const std::vector<Box> &boxes) {
+  std::vector<Box> single;
+  for (const auto &box : boxes)
+    for (std::int64_t record = 0; record < box.count[0]; ++record) {
+      Box &one = single.emplace_back(box);
+      one.start[0] += record;
+      one.count[0] = 1;
+    }
+  return single;
+}
+
 /// Writes boxes that do not lie together in the page, a call at a time.
-int write_scattered(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
+int write_scattered(NativeFile &file, const Page &page, std::vector<Box> boxes) {
   static thread_local std::vector<std::byte> packed;
   const auto &variable = page.owner().variable;
+  if (variable.is_record) boxes = by_record(boxes);
   packed.resize(static_cast<std::size_t>(page.dirty_elements() * variable.element_bytes));
   for (std::size_t at = 0; at < boxes.size(); at += kBoxesInCall) {
     const std::vector<Box> some(boxes.begin() + static_cast<std::ptrdiff_t>(at),

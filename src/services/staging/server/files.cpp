@@ -16,7 +16,7 @@ using nessie::Error;
 /// Makes `opened` a file of the program's; answers the native code.
 int Server::take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
   if (!opened.file) return opened.nc_error;
-  auto file = std::make_shared<OpenFile>(*runtime_, token, path, request.caller(), ledger_.get());
+  auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
   file->defined = !opened.file->is_new();
   file->native = std::move(opened.file);
@@ -52,8 +52,7 @@ Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const Opening opening(opening_, closed_one_);
-  settle_path(args.path);
-  auto opened = on_io([&] { return NativeFile::create(args); });
+  auto opened = open_settled(args.path, [&] { return NativeFile::create(args); });
   return NcResult{take(request, args.file, args.path, std::move(opened))};
 }
 
@@ -61,13 +60,12 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const Opening opening(opening_, closed_one_);
-  settle_path(args.path);
   HeaderResult result;
-  auto opened = on_io([&] { return NativeFile::open(args.path, args.omode, args.hints); });
+  auto opened = open_settled(args.path, [&] { return NativeFile::open(args.path, args.omode, args.hints); });
   result.nc_error = take(request, args.file, args.path, std::move(opened));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
-  if (file) result.nc_error = describe(*file, result);
+  if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
   return result;
 }
 
@@ -79,16 +77,18 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   auto opened = on_io([&] { return NativeFile::open(args.path, args.omode, args.hints); });
   int error = take(request, args.file, args.path, std::move(opened));
   const auto file = find(args.file);
-  if (error == NC_NOERR && file) error = describe(*file, unused);
+  if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
   return NcResult{error};
 }
 
-/// Reads the header for the clients, and the variables for this server.
-int Server::describe(OpenFile &file, HeaderResult &result) {
+/// Does `first`, then reads the header for the clients, and the variables for this server: one task of the I/O thread,
+/// since between two there may be a drain.
+int Server::describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first) {
   std::vector<Variable> variables;
   const int error = on_io([&] {
-    const int first = file.native->describe(result);
-    return first != NC_NOERR ? first : file.native->variables(variables);
+    if (const int failed = first(); failed != NC_NOERR) return failed;
+    if (const int failed = file.native->describe(result); failed != NC_NOERR) return failed;
+    return file.native->variables(variables);
   });
   if (error != NC_NOERR) return error;
   file.set_variables(drainer_.cache(), std::move(variables));
@@ -103,10 +103,8 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
   if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
-  result.nc_error = on_io([&] { return file->native->end_define(args); });
-  if (result.nc_error != NC_NOERR) return result;
-  file->defined = true;
-  result.nc_error = describe(*file, result);
+  result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
+  file->defined = file->defined || result.nc_error == NC_NOERR;
   return result;
 }
 
@@ -154,7 +152,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   closing_.push_back(file);
   file->num_records = std::max(file->num_records, args.num_records);
   if (args.durable != 0) finish_close(file, PageState::kUrgent);
-  else runtime_->spawn([this, file] { finish_close(file, PageState::kClosing); });
+  else runtime_.spawn([this, file] { finish_close(file, PageState::kClosing); });
   return NcResult{file->take_error()};
 }
 
@@ -204,15 +202,37 @@ Result<NcResult> Server::settle(Request &, const PathArgs &args) {
   return NcResult{};
 }
 
+/// Opens a file when nothing of it, under whatever name, is left to drain here.
+NativeFile::Opened Server::open_settled(const std::string &path, const std::function<NativeFile::Opened()> &open) {
+  settle_files([&](const OpenFile &file) { return file.path == path; });
+  std::vector<NativeFile::Identity> held;
+  for (const auto &[token, file] : files_) held.push_back(file->identity);
+  for (const auto &file : closing_) held.push_back(file->identity);
+  bool other_name = false;
+  auto opened = on_io([&] {
+    other_name = std::find(held.begin(), held.end(), identify(path)) != held.end();
+    return other_name ? NativeFile::Opened{} : open();
+  });
+  if (!other_name) return opened;
+  settle_path(path);
+  return on_io(open);
+}
+
 // The same file may go by several names.
 void Server::settle_path(const std::string &path) {
   if (files_.empty() && closing_.empty()) return;
   const auto identity = on_io([&] { return identify(path); });
-  const auto same = [&](const File &file) { return file->path == path || (identity.inode != 0 && file->identity == identity); };
-  for (const auto &[token, file] : std::map(files_))
-    if (same(file)) drainer_.flush(*file, PageState::kUrgent);
+  settle_files([&](const OpenFile &file) { return file.path == path || (identity.inode != 0 && file.identity == identity); });
+}
+
+/// Drains those that are open, waits for those that are closed to be in the file.
+void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
+  std::vector<File> open;
+  for (const auto &[token, file] : files_)
+    if (same(*file)) open.push_back(file);
+  for (const auto &file : open) drainer_.flush(*file, PageState::kUrgent);
   for (;;) {
-    const auto found = std::find_if(closing_.begin(), closing_.end(), same);
+    const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return same(*file); });
     if (found == closing_.end()) return;
     drainer_.hasten(**found);
     closed_one_.wait();

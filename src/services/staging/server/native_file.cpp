@@ -54,6 +54,29 @@ int type_bytes(nc_type type) {
   }
 }
 
+/// The width of the header's number of records, big-endian at offset 4: 4 bytes, 8 in CDF-5. 0: no such file.
+std::size_t records_width(int fd) {
+  std::array<char, 4> magic{};
+  if (::pread(fd, magic.data(), magic.size(), 0) != 4 || std::memcmp(magic.data(), "CDF", 3) != 0) return 0;
+  return magic[3] == 5 ? 8 : 4;
+}
+
+bool read_num_records(int fd, std::uint64_t &value) {
+  std::array<unsigned char, 8> bytes{};
+  const auto width = records_width(fd);
+  if (width == 0 || ::pread(fd, bytes.data(), width, 4) != static_cast<ssize_t>(width)) return false;
+  value = 0;
+  for (std::size_t i = 0; i < width; ++i) value = value << 8 | bytes[i];
+  return true;
+}
+
+bool write_num_records(int fd, std::uint64_t value) {
+  std::array<unsigned char, 8> bytes{};
+  const auto width = records_width(fd);
+  for (std::size_t i = 0; i < width; ++i) bytes[i] = static_cast<unsigned char>(value >> 8 * (width - 1 - i));
+  return width != 0 && ::pwrite(fd, bytes.data(), width, 4) == static_cast<ssize_t>(width);
+}
+
 MPI_Offset offset(std::int64_t n) { return static_cast<MPI_Offset>(n); }
 
 std::vector<MPI_Offset> offsets(const Extents &extents) {
@@ -169,7 +192,7 @@ int NativeFile::describe(HeaderResult &result) const {
   return NC_NOERR;
 }
 
-int NativeFile::variables(std::vector<Variable> &variables) const {
+int NativeFile::variables(std::vector<Variable> &variables) {
   int count = 0, unlimited = -1;
   if (int error = ncmpi_inq(ncid_, nullptr, &count, nullptr, &unlimited); error != NC_NOERR) return error;
   for (int varid = 0; varid < count; ++varid) {
@@ -188,6 +211,7 @@ int NativeFile::variables(std::vector<Variable> &variables) const {
       if (!(d == 0 && variable.is_record)) ncmpi_inq_dimlen(ncid_, ids[static_cast<std::size_t>(d)], &length);
       variable.shape.push_back(length);
     }
+    has_records_ = has_records_ || variable.is_record;
     variables.push_back(std::move(variable));
   }
   return NC_NOERR;
@@ -211,13 +235,22 @@ int NativeFile::note_errno(int nc_error) {
   return nc_error;
 }
 
+// PnetCDF writes the number of records that it knows of; another server may have written a larger one.
+template <class Put> int NativeFile::put(Put put) {
+  std::uint64_t present = 0;
+  if (has_records_) read_num_records(fd_, present);
+  errno = 0;
+  const int error = note_errno(put());
+  if (present > 0) raise_num_records(static_cast<std::int64_t>(present));
+  return error;
+}
+
 int NativeFile::write(const Piece &piece, std::byte *data) {
   const auto start = offsets(piece.start), count = offsets(piece.count);
-  errno = 0;
   if (piece.stride.empty())
-    return note_errno(ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL));
+    return put([&] { return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL); });
   const auto stride = offsets(piece.stride);
-  return note_errno(ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL));
+  return put([&] { return ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL); });
 }
 
 int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
@@ -229,8 +262,8 @@ int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data)
     starts.push_back(extents.emplace_back(offsets(box.start)).data());
     counts.push_back(extents.emplace_back(offsets(box.count)).data());
   }
-  errno = 0;
-  return note_errno(ncmpi_put_varn_all(ncid_, varid, static_cast<int>(boxes.size()), starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL));
+  const auto boxes_in_call = static_cast<int>(boxes.size());
+  return put([&] { return ncmpi_put_varn_all(ncid_, varid, boxes_in_call, starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL); });
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -251,34 +284,12 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
 int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }
 
 
-namespace {
-
-/// Reads or writes the header's number of records: 4 bytes, big-endian, at offset 4; 8 bytes in CDF-5.
-bool read_field(int fd, std::size_t width, std::uint64_t &value) {
-  std::array<unsigned char, 8> bytes{};
-  if (::pread(fd, bytes.data(), width, 4) != static_cast<ssize_t>(width)) return false;
-  value = 0;
-  for (std::size_t i = 0; i < width; ++i) value = value << 8 | bytes[i];
-  return true;
-}
-
-bool write_field(int fd, std::size_t width, std::uint64_t value) {
-  std::array<unsigned char, 8> bytes{};
-  for (std::size_t i = 0; i < width; ++i) bytes[i] = static_cast<unsigned char>(value >> 8 * (width - 1 - i));
-  return ::pwrite(fd, bytes.data(), width, 4) == static_cast<ssize_t>(width);
-}
-
-}  // namespace
-
 int NativeFile::raise_num_records(std::int64_t num_records) {
-  std::array<char, 4> magic{};
   std::uint64_t present = 0;
   if (num_records <= 0 || !writable_) return NC_NOERR;
-  if (::pread(fd_, magic.data(), magic.size(), 0) != 4 || std::memcmp(magic.data(), "CDF", 3) != 0) return NC_EREAD;
-  const std::size_t width = magic[3] == 5 ? 8 : 4;
-  if (!read_field(fd_, width, present)) return NC_EREAD;
+  if (!read_num_records(fd_, present)) return NC_EREAD;
   if (present >= static_cast<std::uint64_t>(num_records)) return NC_NOERR;
-  return write_field(fd_, width, static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
+  return write_num_records(fd_, static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
 }
 
 // PnetCDF reads the number of records when it opens a file, and never again.

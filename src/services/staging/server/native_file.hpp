@@ -33,7 +33,7 @@ class NativeFile {
   int amend(const std::vector<Definition> &definitions);
   /// The header's bytes as they are in the file, and what goes with them.
   int describe(HeaderResult &result) const;
-  int variables(std::vector<Variable> &variables) const;
+  int variables(std::vector<Variable> &variables);
   std::int64_t num_records() const;
 
   /// Writes boxes, whose data lie one after the other in `data`, in the variable's external type and host byte order.
@@ -66,11 +66,12 @@ class NativeFile {
   int raise_num_records(std::int64_t num_records);
   int see_records(std::int64_t num_records);
   int note_errno(int nc_error);
+  template <class Put> int put(Put put);
 
   int ncid_ = -1;
   int write_errno_ = 0;
   int fd_ = -1;               ///< the file, whatever becomes of its name
-  bool writable_ = false, new_ = false;
+  bool writable_ = false, new_ = false, has_records_ = false;
   Identity identity_;
 };
 

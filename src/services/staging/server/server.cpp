@@ -30,9 +30,9 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io)
 }
 
 Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime)
-    : options_(std::move(options)), io_(io), runtime_(std::move(runtime)),
-      drainer_(*runtime_, io, options_.memory_bytes, statistics_),
-      closed_one_(*runtime_), peer_left_(*runtime_), bounce_free_(*runtime_) {
+    : options_(std::move(options)), io_(io), owned_runtime_(std::move(runtime)), runtime_(*owned_runtime_),
+      drainer_(runtime_, io, options_.memory_bytes, statistics_),
+      closed_one_(runtime_), bounce_free_(runtime_) {
   for (std::size_t i = 0; i < kBounces; ++i) bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
@@ -40,11 +40,12 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
   else nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}", ledger.error().message);
 }
 
-Server::~Server() = default;
+// Fibers that still wait end first, while all that they look at exists.
+Server::~Server() { owned_runtime_.reset(); }
 
 template <class Args, class Answer>
 Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), HandlerKind kind) {
-  return runtime_->add_operation(op, std::move(name), kind, [this, handler](Request &request) {
+  return runtime_.add_operation(op, std::move(name), kind, [this, handler](Request &request) {
     auto args = xdr::decode<Args>(request.args());
     if (!args.ok()) return (void)request.reply_error(args.error());
     auto answer = (this->*handler)(request, *args);
@@ -77,12 +78,15 @@ Status Server::add_operations() {
   };
   for (const auto &status : all)
     if (!status.ok()) return status;
-  runtime_->on_peer_connected([this](nssi::PeerId peer) { peers_.push_back(peer); });
-  runtime_->on_peer_lost([this](nssi::PeerId peer, const Error &) { lost(peer); });
+  runtime_.on_peer_connected([this](nssi::PeerId peer) { peers_.push_back(peer); });
+  runtime_.on_peer_lost([this](nssi::PeerId peer, const Error &) { lost(peer); });
   return {};
 }
 
-void Server::run() { runtime_->run(); }
+void Server::run() {
+  runtime_.run();
+  stopped_ = true;
+}
 
 Server::File Server::find(FileToken token) const {
   const auto found = files_.find(token);
@@ -135,24 +139,23 @@ void Server::note_closed(const File &file) {
 // was written.
 void Server::lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
-  peer_left_.notify_all();
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
     if (file->owner == peer) orphans.push_back(file);
-  for (const auto &file : orphans) runtime_->spawn([this, file] { abandon(file); });
+  for (const auto &file : orphans) runtime_.spawn([this, file] { abandon(file); });
 }
 
 Result<ReportResult> Server::shutdown(Request &request, const Nothing &) {
   finish_everything();
   const auto caller = request.caller();
-  runtime_->spawn([this, caller] { stop_when_gone(caller); });
+  runtime_.spawn([this, caller] { stop_when_gone(caller); });
   return report();
 }
 
 void Server::request_shutdown() {
-  runtime_->spawn([this] {
+  runtime_.spawn([this] {
     finish_everything();
-    runtime_->stop();
+    runtime_.stop();
   });
 }
 
@@ -169,8 +172,8 @@ void Server::finish_everything() {
 void Server::stop_when_gone(nssi::PeerId caller) {
   const auto deadline = nessie::Deadline::in(kFarewell);
   while (!deadline.passed() && std::find(peers_.begin(), peers_.end(), caller) != peers_.end())
-    runtime_->sleep_until(nessie::Deadline::in(std::chrono::milliseconds(5)).earlier(deadline));
-  runtime_->stop();
+    runtime_.sleep_until(nessie::Deadline::in(std::chrono::milliseconds(5)).earlier(deadline));
+  runtime_.stop();
 }
 
 }  // namespace staging

@@ -7,7 +7,9 @@
 
 #include <nssi/nssi.hpp>
 
+#include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +25,8 @@ struct ServerOptions {
   Mode mode = Mode::kCaching;
   std::uint64_t memory_bytes = 512 << 20;
   std::string ledger_path;               ///< empty: no ledger
+  /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
+  std::chrono::milliseconds client_timeout{30000};
   nssi::RuntimeOptions runtime;
 };
 
@@ -32,7 +36,7 @@ class Server {
   static Result<std::unique_ptr<Server>> open(ServerOptions options, IoQueue &io);
   ~Server();
 
-  const std::string &url() const { return runtime_->url(); }
+  const std::string &url() const { return runtime_.url(); }
   /// Serves until a Shutdown was answered or request_shutdown() has drained everything.
   void run();
   /// Drains and closes all files, then makes run() return. Any thread, once or more.
@@ -42,6 +46,7 @@ class Server {
 
  private:
   class Bounce;
+  class Move;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
   using Request = nssi::Request;
@@ -65,11 +70,13 @@ class Server {
   Result<NcResult> remove(Request &request, const PathArgs &args);
   Result<NcResult> settle(Request &request, const PathArgs &args);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
-  int describe(OpenFile &file, HeaderResult &result);
+  int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   void finish_close(const File &file, PageState priority);
   void note_closed(const File &file);
   void abandon(File file);
+  NativeFile::Opened open_settled(const std::string &path, const std::function<NativeFile::Opened()> &open);
   void settle_path(const std::string &path);
+  void settle_files(const std::function<bool(const OpenFile &)> &same);
 
   // transfers.cpp
   Result<NcResult> write(Request &request, const TransferArgs &args);
@@ -77,6 +84,7 @@ class Server {
   Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
+  void watch_moves();
   int fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data);
 
   // server.cpp
@@ -94,7 +102,8 @@ class Server {
 
   const ServerOptions options_;
   IoQueue &io_;
-  std::unique_ptr<nssi::Runtime> runtime_;
+  std::unique_ptr<nssi::Runtime> owned_runtime_;
+  nssi::Runtime &runtime_;
   std::unique_ptr<Ledger> ledger_;
   Statistics statistics_;
   Drainer drainer_;
@@ -104,14 +113,15 @@ class Server {
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
   std::vector<nssi::PeerId> peers_;
-  WaitQueue closed_one_, peer_left_, bounce_free_;
+  WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
-  bool finishing_ = false;
+  std::vector<const Move *> moves_;        ///< data on their way from or to a client
+  bool watching_moves_ = false, finishing_ = false, stopped_ = false;
   int opening_ = 0;                        ///< creates and opens in progress
 };
 
 template <class Work> auto Server::on_io(Work work) {
-  nssi::Event done(*runtime_);
+  nssi::Event done(runtime_);
   decltype(work()) result{};
   io_.submit(IoQueue::Lane::kRequest, [&] {
     result = work();

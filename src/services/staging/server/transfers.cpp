@@ -2,6 +2,8 @@
 // Write and read: data are pulled and pushed a slice at a time, so that a piece of any size needs little memory.
 #include <services/staging/server/server.hpp>
 
+#include <base/log.hpp>
+
 #include <fmt/format.h>
 #include <pnetcdf.h>
 
@@ -53,6 +55,38 @@ class Server::Bounce {
   std::unique_ptr<std::byte[]> memory_;
 };
 
+/// Data on their way, for the watch.
+class Server::Move {
+ public:
+  Move(Server &server, nssi::PeerId client) : server_(server), client_(client), deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
+    server_.moves_.push_back(this);
+    if (std::exchange(server_.watching_moves_, true)) return;
+    server_.runtime_.spawn([&server] { server.watch_moves(); });
+  }
+  ~Move() { std::erase(server_.moves_, this); }
+  Move(const Move &) = delete;
+  bool late() const { return deadline_.passed(); }
+  nssi::PeerId client() const { return client_; }
+
+ private:
+  Server &server_;
+  const nssi::PeerId client_;
+  const nessie::Deadline deadline_;
+};
+
+void Server::watch_moves() {
+  while (!moves_.empty() && !stopped_) {
+    runtime_.sleep_until(nessie::Deadline::in(options_.client_timeout / 4));
+    const auto late = std::find_if(moves_.begin(), moves_.end(), [](const Move *move) { return move->late(); });
+    if (late == moves_.end()) continue;
+    const auto client = (*late)->client();
+    nessie::log::warning("a process of the program moved no data for {} ms and is given up", options_.client_timeout.count());
+    runtime_.disconnect(client);
+    lost(client);
+  }
+  watching_moves_ = false;
+}
+
 Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
@@ -84,14 +118,17 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
       return status.error();
     offset += size;
   }
-  file.acknowledge(variable, offset - begin);
+  if (nc_error == NC_NOERR) file.acknowledge(variable, offset - begin);
   return nc_error;
 }
 
 Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes,
                            std::uint64_t offset, int &nc_error) {
   const auto before = seconds_now();
-  if (auto status = request.get_data(bytes, offset); !status.ok()) return status;
+  {
+    const Move move(*this, request.caller());
+    if (auto status = request.get_data(bytes, offset); !status.ok()) return status;
+  }
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
   statistics_.bytes_pulled += bytes.size();
@@ -136,9 +173,11 @@ Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &pi
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
     const int error = fetch(file, variable, slices.slice(), bounce.data());
     if (nc_error == NC_NOERR) nc_error = error;
-    if (error == NC_NOERR)
+    if (error == NC_NOERR) {
+      const Move move(*this, request.caller());
       if (auto status = request.put_data({bounce.data(), size}, offset); !status.ok()) return status.error();
-    statistics_.bytes_pushed += size;
+      statistics_.bytes_pushed += size;
+    }
     offset += size;
   }
   return nc_error;
