@@ -4,6 +4,7 @@
 #include "nnti/transports/ofi/transport.hpp"
 
 #include <fmt/core.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
@@ -131,6 +132,7 @@ bool OfiConnection::count_credits(const FrameHeader &header) {
 
 void OfiConnection::on_frame(const Frame &frame) {
   if (!active()) return;
+  if (dies_at_) dies_at_ = Deadline::in(kDrainTime);
   if (!count_credits(frame.header)) return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
   if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
   if (state_ == State::kOpen) handle(frame);
@@ -297,6 +299,9 @@ void OfiConnection::close() {
   goodbye_ = true;
   std::erase_if(waiting_, [](const Waiting &frame) { return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut; });
   auto completions = take_pending();
+  // If the provider has everything, the socket's end is farewell enough, even if this process makes no more progress:
+  // the peer reads on until nothing comes any more.
+  if (waiting_.empty()) ::shutdown(socket(), SHUT_WR);
   transport_.pump_later(*this);
   transport_.attend(*this);
   pump();

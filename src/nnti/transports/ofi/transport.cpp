@@ -393,7 +393,7 @@ std::size_t OfiTransport::progress() {
   if (look_at_sockets_ || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
   if (!served_.empty()) continue_served();
   if (!to_pump_.empty()) pump_connections();
-  if (!to_attend_.empty()) settle_connections();
+  if (!to_attend_.empty()) events += settle_connections();
   if (events > 0) idle_turns_ = 0;
   if (--depth_ == 0) reap();
   return events;
@@ -423,15 +423,19 @@ void OfiTransport::pump_connections() {
   }
 }
 
-void OfiTransport::settle_connections() {
+/// Returns the number of connections that have ended.
+std::size_t OfiTransport::settle_connections() {
+  std::size_t ended = 0;
   const bool queue_is_empty = poll_queue() == 0 && arrived_.empty();
   for (const auto token : std::exchange(to_attend_, {})) {
     OfiConnection *connection = find(token);
     if (connection == nullptr) continue;
     connection->settle(queue_is_empty);
-    if (connection->reapable()) any_to_reap_ = true;
+    if (connection->reapable()) ++ended;
     else if (!connection->timer().is_never()) attend(*connection);
   }
+  any_to_reap_ = any_to_reap_ || ended > 0;
+  return ended;
 }
 
 void OfiTransport::reap() {

@@ -101,7 +101,7 @@ class OfiTransport final : public Transport {
   std::size_t dispatch();
   std::size_t poll_sockets();
   void pump_connections();
-  void settle_connections();
+  std::size_t settle_connections();
   void reap();
   void post_receives();
   bool post_receive(Slot &slot);
