@@ -15,18 +15,13 @@ target_include_directories(nessie_flags INTERFACE
 
 set(nessie_exported nessie_flags)
 foreach(floor base xdr nnti nssi)
-  if(TARGET nessie_${floor})
-    set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
-    list(APPEND nessie_exported nessie_${floor})
-  endif()
+  set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
+  list(APPEND nessie_exported nessie_${floor})
 endforeach()
 install(TARGETS ${nessie_exported} EXPORT NessieTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-foreach(program nessie nessie_pnetcdf nessie_pnetcdf_engine)   # nessied installs itself
-  if(TARGET ${program})
-    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  endif()
-endforeach()
+install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine   # nessied installs itself
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES

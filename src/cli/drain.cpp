@@ -68,7 +68,7 @@ void ServerDrain::stop_server() {
 
 void ServerDrain::watch_server() {
   auto client = staging::Client::connect(config_, "nessie run");
-  if (!client) return;   // the stopper says so
+  if (!client) return;  // the stopper says so
   while (true) {
     auto report = (*client)->report(0);
     std::unique_lock lock(mutex_);

@@ -76,7 +76,7 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
 }
 
 void keep_shared_memory_in(const std::string &folder, Environment &environment) {
-  for (const char *name : {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {   // 4, 5
+  for (const char *name : {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {  // 4, 5
     if (!environment.get(name)) environment.set(name, folder);
   }
 }
@@ -86,7 +86,7 @@ void make_singleton(const std::string &preload_library, const std::string &scrat
                              "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {
     environment.unset_prefix(prefix);
   }
-  environment.set("OMPI_MCA_ess_singleton_isolated", "1");   // no helper process of Open MPI's beside the server
+  environment.set("OMPI_MCA_ess_singleton_isolated", "1");  // no helper process of Open MPI's beside the server
   environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
   environment.set("OMPI_MCA_btl", "self");
   if (const auto list = environment.get("LD_PRELOAD")) {

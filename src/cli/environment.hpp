@@ -40,12 +40,12 @@ struct Staging {
 };
 void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
 
-/// Has the program's Open MPI keep its shared memory in `folder` rather than in /dev/shm itself, unless the user chose a
-/// place: so that whoever removes the folder removes what ranks that were killed left there.
+/// Has the program's Open MPI keep its shared memory in `folder` rather than in /dev/shm itself, unless the user chose
+/// a place: so that whoever removes the folder removes what ranks that were killed left there.
 void keep_shared_memory_in(const std::string &folder, Environment &environment);
 
-/// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and our own interposer, and has
-/// Open MPI keep its session files in `scratch_folder`, so that none are left when the process is killed.
+/// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and our own interposer, and
+/// has Open MPI keep its session files in `scratch_folder`, so that none are left when the process is killed.
 void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment);
 
 }  // namespace nessie::cli

@@ -9,10 +9,10 @@
 #include <nnti/nnti.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <cstring>
@@ -60,31 +60,39 @@ void print_text(const InfoOptions &options, const std::vector<nnti::TransportInf
                 const Result<ProbeResult> &probe, const std::string &attach) {
   fmt::print("Transports of this machine, in order of preference:\n");
   for (const auto &transport : transports) {
-    fmt::print("  {:<8} {:<14} {}\n", transport.name, transport.available ? "available" : "not available", transport.explanation);
+    fmt::print("  {:<8} {:<14} {}\n", transport.name, transport.available ? "available" : "not available",
+               transport.explanation);
   }
   fmt::print("Cross-memory attach (reading memory that the application owns): {}\n", attach);
   const bool measured = options.url.empty();
   fmt::print("Between {}:\n", measured ? "two processes of this machine" : "this process and " + options.url);
-  if (probe) print_probe(*probe, measured);
-  else fmt::print("  no connection: {}\n", probe.error().message);
+  if (probe)
+    print_probe(*probe, measured);
+  else
+    fmt::print("  no connection: {}\n", probe.error().message);
   fmt::print("Memory for staging, if nothing else is said: {}\n", default_memory_of_each(1));
   fmt::print("PnetCDF: {}\nMPI: {}\n", pnetcdf_version(), mpi_version());
 }
 
 nlohmann::json probe_json(const Result<ProbeResult> &probe) {
   if (!probe) return {{"error", probe.error().message}};
-  return {{"transport", probe->transport}, {"explanation", probe->explanation},
-          {"round_trip_us", probe->round_trip_us}, {"get_allocated_MBps", probe->get_allocated_MBps},
+  return {{"transport", probe->transport},
+          {"explanation", probe->explanation},
+          {"round_trip_us", probe->round_trip_us},
+          {"get_allocated_MBps", probe->get_allocated_MBps},
           {"get_own_MBps", probe->get_own_MBps}};
 }
 
-void print_json(const std::vector<nnti::TransportInfo> &transports, const Result<ProbeResult> &probe, const std::string &attach) {
+void print_json(const std::vector<nnti::TransportInfo> &transports, const Result<ProbeResult> &probe,
+                const std::string &attach) {
   auto list = nlohmann::json::array();
   for (const auto &transport : transports) {
-    list.push_back({{"name", transport.name}, {"available", transport.available}, {"explanation", transport.explanation}});
+    list.push_back(
+        {{"name", transport.name}, {"available", transport.available}, {"explanation", transport.explanation}});
   }
-  const nlohmann::json all = {{"nessie", NESSIE_VERSION}, {"transports", list}, {"chosen", probe_json(probe)},
-                              {"cross_memory_attach", attach}, {"pnetcdf", pnetcdf_version()}, {"mpi", mpi_version()}};
+  const nlohmann::json all = {{"nessie", NESSIE_VERSION},     {"transports", list},
+                              {"chosen", probe_json(probe)},  {"cross_memory_attach", attach},
+                              {"pnetcdf", pnetcdf_version()}, {"mpi", mpi_version()}};
   fmt::print("{}\n", all.dump(2));
 }
 
@@ -99,8 +107,10 @@ int info(const InfoOptions &options) {
   const auto attach = try_cross_memory_attach();
   const auto probe = options.url.empty() ? probe_two_processes(*config) : probe_url(*config, options.url);
   const auto transports = nnti::Endpoint::survey(*config);
-  if (options.json) print_json(transports, probe, attach);
-  else print_text(options, transports, probe, attach);
+  if (options.json)
+    print_json(transports, probe, attach);
+  else
+    print_text(options, transports, probe, attach);
   return probe ? 0 : 1;
 }
 

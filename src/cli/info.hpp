@@ -7,7 +7,7 @@
 namespace nessie::cli {
 
 struct InfoOptions {
-  std::string url;     ///< whom to connect to; empty: a process forked for the purpose
+  std::string url;  ///< whom to connect to; empty: a process forked for the purpose
   bool json = false;
 };
 

@@ -39,8 +39,6 @@ Result<Installation> Installation::find() {
   return Installation{std::move(*nessied), std::move(*library)};
 }
 
-Result<std::string> find_bench_program() {
-  return find_file("nessie-bench", {NESSIE_LIBEXECDIR "/nessie", "bin"});
-}
+Result<std::string> find_bench_program() { return find_file("nessie-bench", {NESSIE_LIBEXECDIR "/nessie", "bin"}); }
 
 }  // namespace nessie::cli

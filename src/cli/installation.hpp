@@ -9,8 +9,8 @@
 namespace nessie::cli {
 
 struct Installation {
-  std::string nessied;           ///< the staging daemon
-  std::string preload_library;   ///< what is put in front of an application's PnetCDF
+  std::string nessied;          ///< the staging daemon
+  std::string preload_library;  ///< what is put in front of an application's PnetCDF
 
   /// kNotFound, naming the places that were searched.
   static Result<Installation> find();

@@ -90,7 +90,7 @@ void let_go_of_streams() {
 
 Janitor::Janitor(const std::vector<std::string> &folders, const std::string &credential) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;   // it is a comfort only
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return;  // it is a comfort only
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);

@@ -78,7 +78,9 @@ MpiFlavour flavour_of_program(const std::string &path) {
   std::string head(kHeadBytes, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
-  if (!head.starts_with("\x7f" "ELF")) return MpiFlavour::kUnknown;
+  if (!head.starts_with("\x7f"
+                        "ELF"))
+    return MpiFlavour::kUnknown;
   if (head.find("libmpi.so.") != std::string::npos) return MpiFlavour::kOpenMpi;
   if (head.find("libmpich.so.") != std::string::npos) return MpiFlavour::kMpich;
   return MpiFlavour::kUnknown;
@@ -92,8 +94,10 @@ std::optional<std::string> mismatch(const std::vector<std::string> &command, con
     const auto program = path.empty() ? MpiFlavour::kUnknown : flavour_of_program(path.string());
     if (program == MpiFlavour::kUnknown) continue;
     if (program == launcher) return std::nullopt;
-    return fmt::format("{} is linked to {}, but {} is {}'s: every rank would be a job of its own; use the launcher of "
-                       "the program's MPI", command[i], name_of(program), command.front(), name_of(launcher));
+    return fmt::format(
+        "{} is linked to {}, but {} is {}'s: every rank would be a job of its own; use the launcher of "
+        "the program's MPI",
+        command[i], name_of(program), command.front(), name_of(launcher));
   }
   return std::nullopt;
 }

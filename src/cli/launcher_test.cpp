@@ -34,8 +34,14 @@ class Launcher : public testing::Test {
   Environment environment_;
 };
 
-const std::string kOpenMpiProgram = std::string("\x7f" "ELF....libc.so.6") + '\0' + "libmpi.so.40" + '\0';
-const std::string kMpichProgram = std::string("\x7f" "ELF....libc.so.6") + '\0' + "libmpich.so.12" + '\0';
+const std::string kOpenMpiProgram = std::string(
+                                        "\x7f"
+                                        "ELF....libc.so.6") +
+                                    '\0' + "libmpi.so.40" + '\0';
+const std::string kMpichProgram = std::string(
+                                      "\x7f"
+                                      "ELF....libc.so.6") +
+                                  '\0' + "libmpich.so.12" + '\0';
 
 TEST_F(Launcher, IsKnownByTheFileBehindItsName) {
   make_launcher("mpiexec", "orterun");

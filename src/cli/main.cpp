@@ -45,10 +45,14 @@ std::string check_size(const std::string &text) {
 void add_run(CLI::App &app, RunOptions &options) {
   auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
   run->footer(kRunFooter);
-  run->add_option("-s,--servers", options.servers, "Staging servers to start")->check(CLI::Range(1, 1024))->capture_default_str();
-  run->add_option("-m,--mode", options.mode, "caching (default): answer when the data are in a server's memory; direct: when they are written")
+  run->add_option("-s,--servers", options.servers, "Staging servers to start")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  run->add_option("-m,--mode", options.mode,
+                  "caching (default): answer when the data are in a server's memory; direct: when they are written")
       ->check(CLI::IsMember({"caching", "direct"}));
-  run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")->check(check_size);
+  run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")
+      ->check(check_size);
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
@@ -93,12 +97,13 @@ int main(int argc, char **argv) {
   auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
   status->add_flag("--json", status_json, "Print JSON");
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
-      ->prefix_command()->set_help_flag();
+      ->prefix_command()
+      ->set_help_flag();
   app.add_subcommand("version", "Print the version");
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   auto command = cut_command(arguments);
-  std::reverse(arguments.begin(), arguments.end());   // as CLI11 wants them
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) {

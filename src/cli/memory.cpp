@@ -25,7 +25,7 @@ std::uint64_t machine_available_bytes() {
 std::uint64_t number_in(const char *path, std::uint64_t otherwise) {
   std::ifstream file(path);
   std::uint64_t value = 0;
-  return file >> value ? value : otherwise;   // "max" is no number
+  return file >> value ? value : otherwise;  // "max" is no number
 }
 
 std::uint64_t control_group_available_bytes() {

@@ -43,7 +43,8 @@ Result<std::unique_ptr<nnti::Endpoint>> open_endpoint(const Config &config, nnti
   return nnti::Endpoint::open(std::move(options), sink);
 }
 
-// --- the partner ------------------------------------------------------------------------------------------------------
+// --- the partner
+// ------------------------------------------------------------------------------------------------------
 
 class Partner final : public nnti::EventSink {
  public:
@@ -71,7 +72,8 @@ Status Partner::serve(const Config &config, const Credential &credential, int ur
   allocated_.emplace(std::move(*allocated));
   own_.emplace(std::move(*own));
   const auto &url = endpoint_->url();
-  if (write(url_fd, url.data(), url.size()) != static_cast<ssize_t>(url.size())) return Error{Code::kIo, "pipe", Scope::kProcess, errno};
+  if (write(url_fd, url.data(), url.size()) != static_cast<ssize_t>(url.size()))
+    return Error{Code::kIo, "pipe", Scope::kProcess, errno};
   close(url_fd);
   const auto deadline = Deadline::in(2 * kTimeout);
   while (!done_ && !deadline.passed()) {
@@ -98,7 +100,8 @@ void Partner::send_buffers(nnti::PeerId to) {
   (void)endpoint_->send(to, std::as_bytes(std::span(&buffers, 1)));
 }
 
-// --- this side --------------------------------------------------------------------------------------------------------
+// --- this side
+// --------------------------------------------------------------------------------------------------------
 
 class Prober final : public nnti::EventSink {
  public:
@@ -108,12 +111,17 @@ class Prober final : public nnti::EventSink {
 
  private:
   struct Done final : nnti::Completion {
-    void on_complete(Status status) override { outcome = std::move(status); complete = true; }
+    void on_complete(Status status) override {
+      outcome = std::move(status);
+      complete = true;
+    }
     Status outcome;
     bool complete = false;
   };
 
-  void on_message(nnti::PeerId, std::span<const std::byte> message) override { reply_.assign(message.begin(), message.end()); }
+  void on_message(nnti::PeerId, std::span<const std::byte> message) override {
+    reply_.assign(message.begin(), message.end());
+  }
   void on_peer_lost(nnti::PeerId, const Error &error) override { lost_ = error; }
   Status exchange(std::span<const std::byte> message);
   Result<double> median_round_trip_us();
@@ -187,7 +195,7 @@ Status Prober::get(const nnti::RemoteBuffer &remote, std::span<std::byte> local)
   endpoint_->get(peer_, remote, 0, local, done);
   const auto waited = progress_until([&] { return done.complete; });
   if (done.complete) return done.outcome;
-  endpoint_->disconnect(peer_);   // completes it: `done` and `local` must not be lent any longer
+  endpoint_->disconnect(peer_);  // completes it: `done` and `local` must not be lent any longer
   return waited;
 }
 
@@ -223,7 +231,8 @@ Status Prober::measure(ProbeResult &result) {
 std::string read_all(int fd) {
   std::string text;
   std::array<char, 1024> part{};
-  for (ssize_t got; (got = read(fd, part.data(), part.size())) > 0;) text.append(part.data(), static_cast<std::size_t>(got));
+  for (ssize_t got; (got = read(fd, part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(got));
   return text;
 }
 

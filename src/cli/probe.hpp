@@ -10,11 +10,11 @@
 namespace nessie::cli {
 
 struct ProbeResult {
-  std::string transport;            ///< "shm"
-  std::string explanation;          ///< why it was chosen
-  double round_trip_us = 0;         ///< of a 64-byte message, median
-  double get_allocated_MBps = 0;    ///< 16 MiB out of memory that Nessie allocated, median
-  double get_own_MBps = 0;          ///< 16 MiB out of memory that the application allocated, median
+  std::string transport;          ///< "shm"
+  std::string explanation;        ///< why it was chosen
+  double round_trip_us = 0;       ///< of a 64-byte message, median
+  double get_allocated_MBps = 0;  ///< 16 MiB out of memory that Nessie allocated, median
+  double get_own_MBps = 0;        ///< 16 MiB out of memory that the application allocated, median
 };
 
 /// Forks a process, connects to it and measures. To be called before the first thread is started.

@@ -48,7 +48,7 @@ Error exec_error(const std::string &program, int cause) {
 pid_t parent_of(const std::filesystem::path &proc_entry) {
   std::ifstream file(proc_entry / "stat");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const auto name_end = text.rfind(')');   // the name may hold anything
+  const auto name_end = text.rfind(')');  // the name may hold anything
   if (name_end == std::string::npos || name_end + 4 > text.size()) return -1;
   pid_t parent = -1;
   std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
@@ -70,7 +70,7 @@ Result<pid_t> spawn(SpawnOptions options, const Signals &signals) {
   const int fork_error = errno;
   close(report[1]);
   int cause = 0;
-  const bool failed = pid < 0 || read(report[0], &cause, sizeof cause) == sizeof cause;   // otherwise exec closed it
+  const bool failed = pid < 0 || read(report[0], &cause, sizeof cause) == sizeof cause;  // otherwise exec closed it
   close(report[0]);
   if (!failed) return pid;
   if (pid > 0) waitpid(pid, nullptr, 0);

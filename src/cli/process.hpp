@@ -15,12 +15,12 @@
 namespace nessie::cli {
 
 struct SpawnOptions {
-  std::vector<std::string> command;   ///< looked for in PATH unless it holds a '/'
+  std::vector<std::string> command;  ///< looked for in PATH unless it holds a '/'
   Environment environment;
-  bool own_process_group = false;     ///< out of reach of the terminal's Ctrl-C
-  int stdin_fd = -1;                  ///< -1: inherited
+  bool own_process_group = false;  ///< out of reach of the terminal's Ctrl-C
+  int stdin_fd = -1;               ///< -1: inherited
   bool stdout_to_stderr = false;
-  int death_signal = 0;               ///< sent to the child if this process dies first
+  int death_signal = 0;  ///< sent to the child if this process dies first
 };
 
 /// Starts a program. When it returns ok, the program was found and is running. kNotFound, kRefused (not executable),

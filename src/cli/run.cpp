@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. One thread follows signals and children; it never blocks for longer than a turn (kTurn) except in
 // poll(2). The program stays in this process's process group, so that the terminal treats both as one job: it gets
-// Ctrl-C and Ctrl-Z, and reads stdin, as it would alone. What is sent to this process only is passed on. The servers are
-// out of the terminal's reach and end when asked to, or when this process is gone.
+// Ctrl-C and Ctrl-Z, and reads stdin, as it would alone. What is sent to this process only is passed on. The servers
+// are out of the terminal's reach and end when asked to, or when this process is gone.
 //
 // Every descendant of the program ends before the drain begins: this process is the reaper of orphans (a rank whose
 // mpiexec was killed), so nothing can escape it.
@@ -24,9 +24,9 @@
 #include <base/credential.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -64,8 +64,12 @@ class Job {
  public:
   Job(const RunOptions &options, const Config &config, const Installation &installation, Signals signals,
       RunDirectory folder)
-      : options_(options), config_(config), signals_(std::move(signals)), folder_(std::move(folder)),
-        nessied_(installation.nessied), preload_library_(preloadable(installation.preload_library, folder_)),
+      : options_(options),
+        config_(config),
+        signals_(std::move(signals)),
+        folder_(std::move(folder)),
+        nessied_(installation.nessied),
+        preload_library_(preloadable(installation.preload_library, folder_)),
         mode_(chosen(options.mode, "staging.mode", "caching")),
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
         credential_(Credential::generate().to_hex()) {}
@@ -106,16 +110,16 @@ class Job {
   const RunOptions &options_;
   const Config &config_;
   Signals signals_;
-  std::optional<Janitor> janitor_;                 ///< goes after the folders
+  std::optional<Janitor> janitor_;  ///< goes after the folders
   RunDirectory folder_;
-  std::optional<RunDirectory> shared_memory_;      ///< the program's MPI keeps its own there
+  std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   Phase phase_ = Phase::kStarting;
   pid_t program_ = -1;
   std::optional<int> program_status_;
   int interrupts_ = 0;
-  int stop_signal_ = 0;            ///< what ended the start
+  int stop_signal_ = 0;  ///< what ended the start
   bool gave_up_ = false;
   std::uint64_t most_pending_ = 0;
   bool progress_shown_ = false;
@@ -160,7 +164,8 @@ void Job::make_shared_memory_folder() {
   janitor_.emplace(folders, credential_);
 }
 
-// --- start ------------------------------------------------------------------------------------------------------------
+// --- start
+// ------------------------------------------------------------------------------------------------------------
 
 Status Job::start_servers() {
   ServerOptions options;
@@ -190,7 +195,8 @@ Status Job::await_urls() {
     }
     if (deadline.passed()) {
       return Error{Code::kTimedOut, fmt::format("the staging servers did not start within {} s; what they say is "
-                                                "above (NESSIE_RUN_START_TIMEOUT gives them longer)", timeout->count() / 1000)};
+                                                "above (NESSIE_RUN_START_TIMEOUT gives them longer)",
+                                                timeout->count() / 1000)};
     }
   }
   return {};
@@ -213,7 +219,8 @@ Status Job::start_program() {
   return {};
 }
 
-// --- while the program runs -------------------------------------------------------------------------------------------
+// --- while the program runs
+// -------------------------------------------------------------------------------------------
 
 void Job::turn(milliseconds at_most) {
   if (const auto signal = signals_.wait(Deadline::in(at_most))) on_signal(*signal);
@@ -273,7 +280,8 @@ void Job::end_stragglers() {
   const auto kill = Deadline::at(terminate.when() + kTermGrace);
   bool told = false, terminated = false;
   for (auto left = stragglers(); !left.empty(); left = stragglers()) {
-    if (!std::exchange(told, true)) say(fmt::format("waiting for {} processes that the program left behind", left.size()));
+    if (!std::exchange(told, true))
+      say(fmt::format("waiting for {} processes that the program left behind", left.size()));
     if (terminate.passed() && !std::exchange(terminated, true)) {
       for (pid_t pid : left) ::kill(pid, SIGTERM);
     }
@@ -284,7 +292,8 @@ void Job::end_stragglers() {
   }
 }
 
-// --- drain ------------------------------------------------------------------------------------------------------------
+// --- drain
+// ------------------------------------------------------------------------------------------------------------
 
 void Job::drain() {
   phase_ = Phase::kDraining;
@@ -295,7 +304,8 @@ void Job::drain() {
   std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));
   for (int index = 0; index < servers_->count(); ++index) {
     if (!servers_->running(index)) continue;
-    drains[static_cast<std::size_t>(index)] = std::make_unique<ServerDrain>(config_, servers_->urls()[static_cast<std::size_t>(index)], credential_);
+    drains[static_cast<std::size_t>(index)] =
+        std::make_unique<ServerDrain>(config_, servers_->urls()[static_cast<std::size_t>(index)], credential_);
   }
   watch_drain(drains);
   collect(drains);
@@ -358,7 +368,8 @@ void Job::await_servers_end() {
   servers_->kill_all();
 }
 
-// --- end --------------------------------------------------------------------------------------------------------------
+// --- end
+// --------------------------------------------------------------------------------------------------------------
 
 int Job::tell() {
   const int code = exit_code(record_);

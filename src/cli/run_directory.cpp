@@ -21,8 +21,10 @@ Result<RunDirectory> RunDirectory::make_in(const std::string &base) {
   std::string path = base + "/nessie-XXXXXX";
   if (mkdtemp(path.data())) return RunDirectory(std::move(path));
   const int cause = errno;
-  return Error{Code::kIo, fmt::format("cannot make a folder in {}: {}; make it writable, or set XDG_RUNTIME_DIR", base,
-                                      std::strerror(cause)), Scope::kProcess, cause};
+  return Error{Code::kIo,
+               fmt::format("cannot make a folder in {}: {}; make it writable, or set XDG_RUNTIME_DIR", base,
+                           std::strerror(cause)),
+               Scope::kProcess, cause};
 }
 
 Result<RunDirectory> RunDirectory::make() {

@@ -18,8 +18,8 @@ namespace {
 
 SpawnOptions server_command(const ServerOptions &options, const RunDirectory &folder, int index, int life_line) {
   SpawnOptions spawn;
-  spawn.command = {options.program,  "--index", std::to_string(index), "--servers", std::to_string(options.count),
-                   "--mode",         options.mode, "--run-dir", folder.path()};
+  spawn.command = {options.program, "--index",    std::to_string(index), "--servers",  std::to_string(options.count),
+                   "--mode",        options.mode, "--run-dir",           folder.path()};
   if (!options.memory.empty()) spawn.command.insert(spawn.command.end(), {"--memory", options.memory});
   spawn.command.insert(spawn.command.end(), options.arguments.begin(), options.arguments.end());
   spawn.environment = Environment::current();
@@ -49,8 +49,10 @@ Result<Servers> Servers::start(const ServerOptions &options, const RunDirectory 
   std::optional<Error> failure;
   for (int index = 0; index < options.count && !failure; ++index) {
     auto pid = spawn(server_command(options, folder, index, pipe_ends[0]), signals);
-    if (pid) servers.servers_.push_back(Server{*pid, {}, {}});
-    else failure = pid.error();
+    if (pid)
+      servers.servers_.push_back(Server{*pid, {}, {}});
+    else
+      failure = pid.error();
   }
   close(pipe_ends[0]);
   if (failure) return *failure;
@@ -96,7 +98,7 @@ std::optional<int> Servers::note_exit(pid_t pid, int wait_status) {
   for (int index = 0; index < count(); ++index) {
     if (servers_[index].pid != pid) continue;
     servers_[index].wait_status = wait_status;
-    ::kill(-pid, SIGKILL);   // whatever it may have left in its process group
+    ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
     return index;
   }
   return std::nullopt;

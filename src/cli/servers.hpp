@@ -16,8 +16,8 @@
 namespace nessie::cli {
 
 struct ServerOptions {
-  std::string program;              ///< nessied
-  std::string preload_library;      ///< not for the servers
+  std::string program;          ///< nessied
+  std::string preload_library;  ///< not for the servers
   int count = 1;
   std::string mode, memory;
   std::string credential;
@@ -60,7 +60,7 @@ class Servers {
   };
   Servers() = default;
   std::vector<Server> servers_;
-  int life_line_ = -1;   ///< the pipe's end that closes with this process
+  int life_line_ = -1;  ///< the pipe's end that closes with this process
 };
 
 }  // namespace nessie::cli

@@ -13,7 +13,7 @@ namespace nessie::cli {
 
 struct Signal {
   int number = 0;
-  bool from_terminal = false;   ///< Ctrl-C, Ctrl-\: the whole foreground process group has it already
+  bool from_terminal = false;  ///< Ctrl-C, Ctrl-\: the whole foreground process group has it already
 };
 
 /// Holds back SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, and ignores SIGPIPE, from open() to the

@@ -42,9 +42,12 @@ int status(bool json) {
   int exit_code = 0;
   for (int index = 0; index < (*client)->servers(); ++index) {
     const auto report = (*client)->report(index);
-    if (!report) exit_code = fail(report.error());
-    else if (json) fmt::print("{}\n", server_json(index, (*client)->server_url(index), *report).dump());
-    else print_text(index, (*client)->server_url(index), *report);
+    if (!report)
+      exit_code = fail(report.error());
+    else if (json)
+      fmt::print("{}\n", server_json(index, (*client)->server_url(index), *report).dump());
+    else
+      print_text(index, (*client)->server_url(index), *report);
   }
   return exit_code;
 }

@@ -26,7 +26,8 @@ double rate(std::uint64_t bytes, double seconds) { return seconds > 0 ? static_c
 
 void join_by_path(const std::vector<FileReport> &reports, std::vector<FileReport> &files) {
   for (const auto &report : reports) {
-    auto same = std::find_if(files.begin(), files.end(), [&](const FileReport &file) { return file.path == report.path; });
+    auto same =
+        std::find_if(files.begin(), files.end(), [&](const FileReport &file) { return file.path == report.path; });
     if (same == files.end()) {
       files.push_back(report);
       continue;
@@ -78,8 +79,10 @@ std::string describe_staged(const Totals &totals) {
     return "nessie: nothing was staged: the program made no PnetCDF transfers, or is linked to PnetCDF statically\n";
   }
   std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
-  if (totals.perceived_bytes_per_s > 0) text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
-  if (totals.durable_bytes_per_s > 0) text += fmt::format("; into the files at {}", format_rate(totals.durable_bytes_per_s));
+  if (totals.perceived_bytes_per_s > 0)
+    text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
+  if (totals.durable_bytes_per_s > 0)
+    text += fmt::format("; into the files at {}", format_rate(totals.durable_bytes_per_s));
   if (totals.reads > 0) text += fmt::format("; read {} in {} reads", format_size(totals.bytes_read), totals.reads);
   return text + fmt::format("; {} of memory at most\n", format_size(totals.memory_high_bytes));
 }
@@ -89,7 +92,8 @@ std::string describe_files(const std::vector<FileReport> &files) {
   for (std::size_t i = 0; i < std::min(files.size(), kMaxFilesListed); ++i) {
     text += fmt::format("nessie:   {}: {}\n", files[i].path, format_size(files[i].bytes_in_file));
   }
-  if (files.size() > kMaxFilesListed) text += fmt::format("nessie:   … and {} more files\n", files.size() - kMaxFilesListed);
+  if (files.size() > kMaxFilesListed)
+    text += fmt::format("nessie:   … and {} more files\n", files.size() - kMaxFilesListed);
   return text;
 }
 
@@ -99,22 +103,26 @@ std::uint64_t missing_bytes(const FileReport &file) {
 
 std::string describe_loss(const FileReport &file) {
   const auto missing = missing_bytes(file);
-  std::string text = fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", file.path,
-                                 format_size(missing), missing);
+  std::string text =
+      fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", file.path, format_size(missing), missing);
   if (!file.message.empty()) text += ": " + file.message;
   text += '\n';
   for (std::size_t i = 0; i < std::min(file.missing.size(), kMaxRangesListed); ++i) {
     text += fmt::format("nessie:   missing: {}\n", file.missing[i]);
   }
   if (file.missing.size() > kMaxRangesListed) {
-    text += fmt::format("nessie:   … and {} more ranges (all of them: --json)\n", file.missing.size() - kMaxRangesListed);
+    text +=
+        fmt::format("nessie:   … and {} more ranges (all of them: --json)\n", file.missing.size() - kMaxRangesListed);
   }
   return text;
 }
 
 nlohmann::json file_json(const FileReport &file) {
-  return {{"path", file.path}, {"nc_error", file.nc_error}, {"message", file.message},
-          {"bytes_acknowledged", file.bytes_acknowledged}, {"bytes_in_file", file.bytes_in_file},
+  return {{"path", file.path},
+          {"nc_error", file.nc_error},
+          {"message", file.message},
+          {"bytes_acknowledged", file.bytes_acknowledged},
+          {"bytes_in_file", file.bytes_in_file},
           {"missing", file.missing}};
 }
 
@@ -130,7 +138,8 @@ void explain_full_disk(FileReport &file) {
   if (statvfs(file.path.c_str(), &disk) != 0) return;
   const auto free_bytes = static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize;
   if (free_bytes >= missing_bytes(file) || file.message.find(std::strerror(ENOSPC)) != std::string::npos) return;
-  file.message += fmt::format("{}{} ({} free)", file.message.empty() ? "" : ": ", std::strerror(ENOSPC), format_size(free_bytes));
+  file.message +=
+      fmt::format("{}{} ({} free)", file.message.empty() ? "" : ": ", std::strerror(ENOSPC), format_size(free_bytes));
 }
 
 std::vector<FileReport> all_losses(const RunRecord &record, const Totals &totals) {
@@ -151,9 +160,10 @@ Totals add_up(const RunRecord &record) {
 
 std::string describe_work(const RunRecord &record) {
   const auto totals = add_up(record);
-  std::string text = fmt::format("nessie: the program ended with {} after {:.2f} s; {} staging server{} ({}, {}) drained for {:.2f} s more\n",
-                                 record.program_exit_code, record.program_s, record.servers,
-                                 record.servers == 1 ? "" : "s", record.mode, record.memory, record.drain_s);
+  std::string text = fmt::format(
+      "nessie: the program ended with {} after {:.2f} s; {} staging server{} ({}, {}) drained for {:.2f} s more\n",
+      record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
+      record.memory, record.drain_s);
   text += describe_staged(totals);
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", note);
@@ -170,24 +180,45 @@ std::string describe_trouble(const RunRecord &record) {
 
 nlohmann::json to_json(const RunRecord &record) {
   const auto totals = add_up(record);
-  return {{"command", record.command}, {"mode", record.mode}, {"servers", record.servers}, {"memory", record.memory},
-          {"program_exit_code", record.program_exit_code}, {"exit_code", exit_code(record)},
-          {"program_s", record.program_s}, {"drain_s", record.drain_s}, {"total_s", record.program_s + record.drain_s},
+  return {{"command", record.command},
+          {"mode", record.mode},
+          {"servers", record.servers},
+          {"memory", record.memory},
+          {"program_exit_code", record.program_exit_code},
+          {"exit_code", exit_code(record)},
+          {"program_s", record.program_s},
+          {"drain_s", record.drain_s},
+          {"total_s", record.program_s + record.drain_s},
           {"durable_s", totals.durable_s},
-          {"bytes_staged", totals.bytes_staged}, {"bytes_read", totals.bytes_read},
-          {"bytes_drained", totals.bytes_drained}, {"writes", totals.writes}, {"reads", totals.reads},
+          {"bytes_staged", totals.bytes_staged},
+          {"bytes_read", totals.bytes_read},
+          {"bytes_drained", totals.bytes_drained},
+          {"writes", totals.writes},
+          {"reads", totals.reads},
           {"memory_high_bytes", totals.memory_high_bytes},
-          {"perceived_MBps", totals.perceived_bytes_per_s / 1e6}, {"durable_MBps", totals.durable_bytes_per_s / 1e6},
-          {"files", files_json(totals.files)}, {"native", totals.native}, {"broken_servers", record.broken_servers},
-          {"gave_up", record.gave_up}, {"failures", files_json(all_losses(record, totals))}};
+          {"perceived_MBps", totals.perceived_bytes_per_s / 1e6},
+          {"durable_MBps", totals.durable_bytes_per_s / 1e6},
+          {"files", files_json(totals.files)},
+          {"native", totals.native},
+          {"broken_servers", record.broken_servers},
+          {"gave_up", record.gave_up},
+          {"failures", files_json(all_losses(record, totals))}};
 }
 
 nlohmann::json server_json(int index, const std::string &url, const ReportResult &report) {
-  return {{"index", index}, {"url", url}, {"clients", report.clients}, {"bytes_staged", report.bytes_pulled},
-          {"bytes_read", report.bytes_pushed}, {"bytes_drained", report.bytes_drained},
-          {"bytes_pending", report.bytes_pending}, {"writes", report.writes}, {"reads", report.reads},
-          {"memory_high_bytes", report.memory_high_bytes}, {"native", report.native},
-          {"files", files_json(report.drained)}, {"failures", files_json(report.failures)}};
+  return {{"index", index},
+          {"url", url},
+          {"clients", report.clients},
+          {"bytes_staged", report.bytes_pulled},
+          {"bytes_read", report.bytes_pushed},
+          {"bytes_drained", report.bytes_drained},
+          {"bytes_pending", report.bytes_pending},
+          {"writes", report.writes},
+          {"reads", report.reads},
+          {"memory_high_bytes", report.memory_high_bytes},
+          {"native", report.native},
+          {"files", files_json(report.drained)},
+          {"failures", files_json(report.failures)}};
 }
 
 int exit_code(const RunRecord &record) {

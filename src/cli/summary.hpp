@@ -21,9 +21,9 @@ struct RunRecord {
   std::string memory;
   int servers = 1;
   int program_exit_code = 0;
-  double program_s = 0;    ///< from the program's start to its end
-  double drain_s = 0;      ///< from its end until everything was in the files
-  bool gave_up = false;    ///< the user ended the drain
+  double program_s = 0;  ///< from the program's start to its end
+  double drain_s = 0;    ///< from its end until everything was in the files
+  bool gave_up = false;  ///< the user ended the drain
   /// The last report of each server that gave one.
   std::vector<staging::ReportResult> reports;
   /// Servers that ended before their work did: "staging server 1 was killed by signal 9 (Killed)".
@@ -36,10 +36,10 @@ struct RunRecord {
 struct Totals {
   std::uint64_t bytes_staged = 0, bytes_read = 0, bytes_drained = 0, bytes_pending = 0;
   std::uint64_t writes = 0, reads = 0;
-  std::uint64_t memory_high_bytes = 0;   ///< of the server that needed most
-  double perceived_bytes_per_s = 0;      ///< while data were pulled
-  double durable_bytes_per_s = 0;        ///< while data were written to the files
-  double durable_s = 0;                  ///< from the first write to the last byte in a file
+  std::uint64_t memory_high_bytes = 0;  ///< of the server that needed most
+  double perceived_bytes_per_s = 0;     ///< while data were pulled
+  double durable_bytes_per_s = 0;       ///< while data were written to the files
+  double durable_s = 0;                 ///< from the first write to the last byte in a file
   std::vector<staging::FileReport> files;
   std::vector<staging::FileReport> failures;
   std::vector<std::string> native;

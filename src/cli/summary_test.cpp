@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "summary.hpp"
 #include "memory.hpp"
 #include "run_directory.hpp"
-#include "summary.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -94,9 +94,7 @@ TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
   EXPECT_EQ(to_json(record)["failures"][0]["missing"].size(), 20u);
 }
 
-TEST(Summary, WhenNothingWasStaged_SaysWhy) {
-  EXPECT_TRUE(contains(describe_work(RunRecord{}), "nothing was staged"));
-}
+TEST(Summary, WhenNothingWasStaged_SaysWhy) { EXPECT_TRUE(contains(describe_work(RunRecord{}), "nothing was staged")); }
 
 TEST(DefaultMemory, IsSharedAmongTheServers) {
   EXPECT_GT(available_memory_bytes(), 0u);

@@ -12,7 +12,7 @@ std::string pnetcdf_version() { return ncmpi_inq_libvers(); }
 std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
-  MPI_Get_library_version(text, &length);   // needs no MPI_Init
+  MPI_Get_library_version(text, &length);  // needs no MPI_Init
   return std::string(text, static_cast<std::size_t>(length)).substr(0, std::string(text).find('\n'));
 }
 
