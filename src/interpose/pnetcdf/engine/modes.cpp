@@ -75,14 +75,27 @@ int on__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_
 
 // --- entering it again -----------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// The fill mode of new variables is not in the header: neither the mirror nor a server that opened the file again has it.
+void keep_filling(File &file) {
+  ncmpi_set_fill(file.id(), NC_FILL, nullptr);
+  staging::Definition definition;
+  definition.kind = staging::Definition::kSetFill;
+  definition.type = NC_FILL;
+  file.log(std::move(definition));
+}
+
+}  // namespace
+
 int on_redef(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
   const int error = ncmpi_redef(file->id());
   if (error != NC_NOERR || file->is_native()) return error;
   if (file->independent) leave_independent_mode(*file);
-  if (file->fill_mode == NC_FILL) ncmpi_set_fill(file->id(), NC_FILL, nullptr);
   file->in_define_mode = true;
+  if (file->fill_mode == NC_FILL) keep_filling(*file);
   return NC_NOERR;
 }
 
