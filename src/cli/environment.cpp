@@ -21,6 +21,13 @@ std::vector<std::string> split(const std::string &list, std::string_view separat
   return parts;
 }
 
+// libfabric loads libraries that catch a crash and write a file into the working folder, unless they are told not to.
+void leave_crashes_alone(Environment &environment) {
+  for (const char *name : {"IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE"}) {
+    if (!environment.get(name)) environment.set(name, "1");
+  }
+}
+
 }  // namespace
 
 Environment Environment::current() {
@@ -69,6 +76,7 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   environment.prepend("LD_PRELOAD", staging.preload_library, ':');
   environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
   environment.set("NESSIE_CREDENTIAL", staging.credential);
+  leave_crashes_alone(environment);
   if (!other_nodes) return;
   for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {
     environment.prepend("OMPI_MCA_mca_base_env_list", name, ';');
@@ -86,6 +94,7 @@ void make_singleton(const std::string &preload_library, const std::string &scrat
                              "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {
     environment.unset_prefix(prefix);
   }
+  leave_crashes_alone(environment);
   environment.set("OMPI_MCA_ess_singleton_isolated", "1");  // no helper process of Open MPI's beside the server
   environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
   environment.set("OMPI_MCA_btl", "self");
