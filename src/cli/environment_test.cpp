@@ -40,6 +40,12 @@ TEST(PutInFront, OnOtherNodes_AsksOpenMpiToCarryTheVariables) {
   EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "LD_PRELOAD;NESSIE_SERVERS;NESSIE_CREDENTIAL;MINE");
 }
 
+TEST(PutInFront, KeepsLibfabricFromCatchingTheProgramsCrashes) {
+  Environment environment;
+  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, false, environment);
+  EXPECT_EQ(environment.get("IPATH_NO_BACKTRACE"), "1");
+}
+
 TEST(KeepSharedMemoryIn, RespectsTheUsersChoice) {
   Environment environment;
   environment.set("OMPI_MCA_btl_vader_backing_directory", "/mine");

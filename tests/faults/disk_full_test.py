@@ -18,20 +18,20 @@ class FullDisk(ProcessTestCase):
             self.skipTest(f"needs a small file system, and may not mount one: {mount.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
 
-    def assert_told(self, mode, servers):
-        summary_path = self.path("summary.json")
+    def fill(self, mode, servers):
+        """Writes more than fits. Returns the failures of the summary, and stderr."""
         command = checkpoint(2, os.path.join(self.disk, "s3d"), steps=2, grid="64,48,32")   # 7.5 MiB each
-        code, _, err = self.nessie_run(command, ["--mode", mode, "--servers", str(servers), "--json", summary_path])
+        options = ["--mode", mode, "--servers", str(servers), "--json", self.path("summary.json")]
+        code, _, err = self.nessie_run(command, options)
         self.assertNotEqual(code, 0)
-        self.assertIn("No space left on device", err)
-        with open(summary_path) as file:
-            failures = json.load(file)["failures"]
-        return failures, err
+        with open(self.path("summary.json")) as file:
+            return json.load(file)["failures"], err
 
     def test_in_caching_mode_names_the_file_and_the_ranges_that_did_not_make_it(self):
         for servers in (1, 2):
             with self.subTest(servers=servers):
-                failures, err = self.assert_told("caching", servers)
+                failures, err = self.fill("caching", servers)
+                self.assertIn("No space left on device", err)
                 self.assertTrue(failures, err)
                 for failure in failures:
                     self.assertTrue(failure["path"].startswith(self.disk))
@@ -41,9 +41,7 @@ class FullDisk(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_in_direct_mode_is_the_programs_own_error(self):
-        summary = self.nessie_run(checkpoint(2, os.path.join(self.disk, "s3d"), steps=2, grid="64,48,32"),
-                                  ["--mode", "direct"])
-        self.assertNotEqual(summary[0], 0)
+        self.fill("direct", 1)
         self.assert_nothing_left()
 
 
