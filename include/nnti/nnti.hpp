@@ -101,7 +101,8 @@ struct EndpointOptions {
   /// Transports to open, in order of preference; empty: all that this machine has ("inproc", "shm", "ofi").
   std::vector<std::string> transports;
   nessie::Credential credential;
-  /// Accept connections (servers), or only make them (clients).
+  /// Accept connections (servers), or only make them (clients). Who only makes them opens a transport when connect()
+  /// first meets a URL that needs it.
   bool listen = true;
   /// Settings "nnti.*" (see docs/configuration.md): nnti.spin_us, nnti.shm.cma, nnti.ofi.provider, nnti.ofi.address, …
   nessie::Config config;

@@ -52,28 +52,52 @@ Status Endpoint::Impl::open_transports() {
   if (!spin_us.ok()) return spin_us.error();
   queue_limit = static_cast<std::size_t>(std::max<std::int64_t>(*queue, 1));
   waiter.configure(std::chrono::microseconds(std::clamp<std::int64_t>(*spin_us, 0, 1'000'000)));
-  auto kinds = transport_list();
-  for (const auto &name : options.transports) {
-    auto kind = std::ranges::find(kinds, name, &TransportKind::name);
-    if (kind == kinds.end()) return Error{Code::kUnsupported, fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
-    if (auto status = open_transport(*kind, true); !status.ok()) return status;
-  }
-  for (const auto &kind : kinds)
-    if (options.transports.empty())
-      if (auto status = open_transport(kind, false); !status.ok()) return status;
+  if (auto status = choose_transports(); !status.ok()) return status;
+  if (!options.listen) return {};   // opened when a URL asks for them: looking for fabrics takes a tenth of a second
+  while (!unopened.empty())
+    if (auto status = open_transport(unopened.front()); !status.ok()) return status;
   if (transports.empty()) return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
   return {};
 }
 
-Status Endpoint::Impl::open_transport(const TransportKind &kind, bool required) {
+Status Endpoint::Impl::choose_transports() {
+  auto kinds = transport_list();
+  for (const auto &name : options.transports) {
+    auto kind = std::ranges::find(kinds, name, &TransportKind::name);
+    if (kind == kinds.end()) return Error{Code::kUnsupported, fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
+    unopened.push_back(*kind);
+  }
+  if (options.transports.empty()) unopened.assign(kinds.begin(), kinds.end());
+  return {};
+}
+
+// What nobody asked for by name may be missing.
+Status Endpoint::Impl::open_transport(TransportKind kind) {
+  std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
   auto transport = kind.open({options.credential, options.config, *this, options.listen});
   if (!transport.ok()) {
-    if (required || transport.code() == Code::kInvalidArgument) return transport.error();
+    if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};
   }
   if (auto address = (*transport)->url(); !address.empty()) url += url.empty() ? address : ';' + address;
   transports.push_back(std::move(*transport));
   return {};
+}
+
+/// The transport of that name, opened now if need be; null if it cannot be, or was not asked for.
+Result<Transport *> Endpoint::Impl::transport_named(std::string_view name) {
+  if (auto kind = std::ranges::find(unopened, name, &TransportKind::name); kind != unopened.end())
+    if (auto status = open_transport(*kind); !status.ok()) return status.error();
+  auto found = std::ranges::find(transports, name, [](const auto &transport) { return transport->name(); });
+  return found == transports.end() ? nullptr : found->get();
+}
+
+/// The names of our transports, opened or not, in order of preference.
+std::vector<std::string> Endpoint::Impl::preferences() const {
+  if (!options.transports.empty()) return options.transports;
+  std::vector<std::string> names;
+  for (const auto &kind : transport_list()) names.emplace_back(kind.name);
+  return names;
 }
 
 PeerId Endpoint::Impl::add_peer(Connection &connection) {
@@ -176,20 +200,23 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
   auto targets = nessie::Url::parse_list(url);
   if (!targets.ok()) return targets.error();
   std::vector<std::string> reasons;
-  for (const auto &transport : impl_->transports) {
+  for (const auto &name : impl_->preferences()) {
     for (const auto &target : *targets) {
-      if (target.transport != transport->name()) continue;
-      auto reachable = transport->can_reach(target);
+      if (target.transport != name) continue;
+      auto transport = impl_->transport_named(name);
+      if (!transport.ok()) return transport.error();
+      auto reachable = *transport == nullptr ? Status(Error{Code::kUnsupported, "cannot be opened here; `nessie info` says why"})
+                                             : (*transport)->can_reach(target);
       if (!reachable.ok()) {
         reasons.push_back(fmt::format("{}: {}", target.transport, reachable.error().message));
         continue;
       }
-      auto connecting = transport->connect(target, deadline);
+      auto connecting = (*transport)->connect(target, deadline);
       if (!connecting.ok()) return connecting.error();
       return impl_->finish_connect(**connecting, deadline, target.to_string());
     }
   }
-  if (reasons.empty()) reasons.push_back("none of its transports is open here");
+  if (reasons.empty()) reasons.push_back("none of its transports is one of ours");
   return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")), nessie::Scope::kPeer};
 }
 

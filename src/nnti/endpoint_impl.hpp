@@ -35,7 +35,10 @@ struct Endpoint::Impl final : TransportEvents {
   Impl(EndpointOptions options, EventSink &event_sink);
   ~Impl();
   Status open_transports();
-  Status open_transport(const TransportKind &kind, bool required);
+  Status choose_transports();
+  Status open_transport(TransportKind kind);
+  Result<Transport *> transport_named(std::string_view name);
+  std::vector<std::string> preferences() const;
 
   PeerId add_peer(Connection &connection);
   Peer *find(PeerId peer) const;
@@ -56,6 +59,7 @@ struct Endpoint::Impl final : TransportEvents {
   std::size_t queue_limit = 0;
   std::string url;
   std::vector<std::unique_ptr<Transport>> transports;
+  std::vector<TransportKind> unopened;        ///< asked for, but not needed yet
   std::vector<std::unique_ptr<Peer>> peers;   ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;
   std::list<RegisteredBuffer::Impl *> buffers;
