@@ -8,7 +8,7 @@ find_package(OpenSSL REQUIRED)                      # libssl-dev
 find_package(fmt REQUIRED)                          # libfmt-dev
 find_package(Boost 1.74 REQUIRED COMPONENTS context) # libboost-context-dev
 find_package(GTest REQUIRED)                        # libgtest-dev
-pkg_check_modules(FABRIC REQUIRED IMPORTED_TARGET libfabric)   # libfabric-dev
+pkg_check_modules(FABRIC REQUIRED libfabric)        # libfabric-dev: headers; loaded when a network is asked for
 pkg_check_modules(TIRPC REQUIRED IMPORTED_TARGET libtirpc)     # libtirpc-dev
 
 find_path(PNETCDF_INCLUDE_DIR pnetcdf.h REQUIRED)   # libpnetcdf-dev

@@ -38,7 +38,7 @@ void set_defaults() {
 }
 
 Info make_hints(const std::string &provider) {
-  Info hints(fi_allocinfo());
+  Info hints(library().dupinfo(nullptr));
   if (!hints) return hints;
   hints->caps = FI_MSG | FI_RMA;
   hints->mode = FI_CONTEXT | FI_CONTEXT2;
@@ -88,14 +88,14 @@ Info best_of(Info list, const std::string &address) {
     best = info;
     best_rank = rank;
   }
-  return Info(best ? fi_dupinfo(best) : nullptr);
+  return Info(best ? library().dupinfo(best) : nullptr);
 }
 
 Result<Info> ask(const std::string &provider, const std::string &address) {
   Info hints = make_hints(provider);
   if (!hints) return Error{Code::kNoMemory, "out of memory"};
   fi_info *found = nullptr;
-  const int rc = fi_getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints.get(), &found);
+  const int rc = library().getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints.get(), &found);
   if (rc != 0) return fabric_error(fmt::format("libfabric has no provider '{}' here", provider), rc);
   Info best = best_of(Info(found), address);
   if (!best) return Error{Code::kUnsupported, fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
@@ -120,11 +120,12 @@ std::string best_host() {
 Error fabric_error(std::string_view what, long code) {
   const int number = static_cast<int>(code < 0 ? -code : code);
   const auto kind = number == FI_ENOMEM ? Code::kNoMemory : number == FI_ENODATA || number == FI_ENOSYS ? Code::kUnsupported : Code::kIo;
-  return {kind, fmt::format("{}: {}", what, fi_strerror(number)), nessie::Scope::kOperation, number};
+  return {kind, fmt::format("{}: {}", what, library().strerror(number)), nessie::Scope::kOperation, number};
 }
 
 Result<Info> choose_info(const nessie::Config &config) {
   set_defaults();
+  if (auto loaded = load_library(); !loaded.ok()) return loaded.error();
   const auto address = config.get_or("nnti.ofi.address", "");
   if (auto provider = config.get("nnti.ofi.provider")) {
     auto info = ask(*provider, address);
@@ -155,7 +156,7 @@ Fabric::~Fabric() = default;
 
 Status Fabric::open_objects() {
   fid_fabric *fabric = nullptr;
-  if (int rc = fi_fabric(info_->fabric_attr, &fabric, nullptr); rc != 0) return fabric_error("cannot open the fabric", rc);
+  if (int rc = library().fabric(info_->fabric_attr, &fabric, nullptr); rc != 0) return fabric_error("cannot open the fabric", rc);
   fabric_.reset(fabric);
   fid_domain *domain = nullptr;
   if (int rc = fi_domain(fabric, info_.get(), &domain, nullptr); rc != 0) return fabric_error("cannot open the fabric's domain", rc);

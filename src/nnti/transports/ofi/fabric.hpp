@@ -6,6 +6,8 @@
 #include <base/config.hpp>
 #include <nessie/result.hpp>
 
+#include "nnti/transports/ofi/library.hpp"
+
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -31,7 +33,7 @@ struct CloseFid {
 };
 template <class T> using Fid = std::unique_ptr<T, CloseFid>;
 struct FreeInfo {
-  void operator()(fi_info *info) const { fi_freeinfo(info); }
+  void operator()(fi_info *info) const { library().freeinfo(info); }
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
