@@ -175,6 +175,9 @@ Status Job::start_servers() {
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
+  // A network that nobody will use costs a third of a second to look for.
+  if (!config_.get("staging.listen") && !may_use_other_nodes(options_.command, Environment::current()))
+    options.arguments = {"--listen", "shm"};
   auto servers = Servers::start(options, folder_, signals_);
   if (!servers) return servers.error();
   servers_.emplace(std::move(*servers));
