@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. Natively, a collective write is over on no rank before every rank has at least begun it, and file
 // systems order the rest. Here each rank's part goes to the servers by itself, so a fast rank could overwrite data that
-// a slow rank is still about to write by an earlier call. Each collective write therefore starts a non-blocking
-// reduction, which costs the writer next to nothing; whoever needs the earlier writes to be done waits for those. The
-// reduction carries the number of records. It is the same for all variables, so that a rank whose arguments are wrong,
+// a slow rank is still about to write, or to read, by an earlier call. Each collective write therefore starts a
+// non-blocking reduction, each collective read a non-blocking barrier, which cost next to nothing; whoever needs the
+// earlier writes, or reads, to be done waits for those. The reduction carries the number of records. It is the same for all variables, so that a rank whose arguments are wrong,
 // and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
@@ -13,6 +13,13 @@
 namespace interpose {
 
 namespace {
+
+constexpr std::size_t kMostPending = 64;   // writes, and reads, that nobody waited for
+
+bool contains(const std::vector<int> &variables, int varid) {
+  const auto is_meant = [varid](int other) { return other == varid || other == Communicator::kAnyVariable; };
+  return std::any_of(variables.begin(), variables.end(), is_meant);
+}
 
 MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
@@ -47,6 +54,7 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
 Communicator::~Communicator() {
   if (!can_call_mpi()) return;
   wait_until_written();
+  wait_until_read();
   if (owned_) MPI_Comm_free(&comm_);
 }
 
@@ -78,8 +86,7 @@ void Communicator::broadcast(std::vector<std::byte> &bytes) {
 }
 
 void Communicator::note_written(int varid, std::int64_t records) {
-  constexpr std::size_t kMost = 64;
-  if (written_.size() >= kMost) wait_until_written();
+  if (written_.size() >= kMostPending) wait_until_written();
   records_ = std::max(records_, records);
   if (size_ == 1) return;
   Written &written = written_.emplace_back(Written{records, MPI_REQUEST_NULL});
@@ -97,8 +104,24 @@ void Communicator::wait_until_written() {
 }
 
 void Communicator::wait_until_written(int varid) {
-  const auto is_written = [varid](int other) { return other == varid || other == kAnyVariable; };
-  if (std::any_of(variables_.begin(), variables_.end(), is_written)) wait_until_written();
+  if (contains(variables_, varid)) wait_until_written();
+}
+
+void Communicator::note_read(int varid) {
+  if (size_ == 1) return;
+  if (reads_.size() >= kMostPending) wait_until_read();
+  MPI_Ibarrier(comm_, &reads_.emplace_back(MPI_REQUEST_NULL));
+  variables_read_.push_back(varid);
+}
+
+void Communicator::wait_until_read() {
+  MPI_Waitall(static_cast<int>(reads_.size()), reads_.data(), MPI_STATUSES_IGNORE);
+  reads_.clear();
+  variables_read_.clear();
+}
+
+void Communicator::wait_until_read(int varid) {
+  if (contains(variables_read_, varid)) wait_until_read();
 }
 
 }  // namespace interpose

@@ -45,6 +45,13 @@ class Communicator {
   void wait_until_written();
   /// The same, if `varid` is among the variables that this rank knows to be written since.
   void wait_until_written(int varid);
+  /// Says that this rank's part of a collective read of variable `varid` is done. Does not wait. Every rank says it after
+  /// every collective read.
+  void note_read(int varid);
+  /// Returns when every rank's part of all collective reads is done: what was read may be overwritten.
+  void wait_until_read();
+  /// The same, if `varid` is among the variables that this rank knows to be read since.
+  void wait_until_read(int varid);
   /// The most records that any rank told by the last wait.
   std::int64_t records() const { return records_; }
 
@@ -63,6 +70,8 @@ class Communicator {
   std::deque<Written> written_;
   std::vector<int> variables_;
   std::int64_t records_ = 0;
+  std::vector<MPI_Request> reads_;
+  std::vector<int> variables_read_;
 };
 
 template <std::size_t N>

@@ -137,15 +137,20 @@ std::int64_t records_after(const File &file, const std::vector<Request> &puts) {
   return records;
 }
 
-int carry_out(File &file, Selection &selection) {
-  int status = NC_NOERR;
-  if (!selection.puts.empty()) status = write(file, selection.puts);
+int carry_out_puts(File &file, Selection &selection) {
+  if (selection.puts.empty()) return NC_NOERR;
+  const int status = write(file, selection.puts);
   if (file.attached_buffer) {
     for (const Request &request : selection.puts) file.attached_buffer->release(request.attached_slot);
-    if (!selection.puts.empty()) file.attached_buffer->reclaim();
+    file.attached_buffer->reclaim();
   }
+  return status;
+}
+
+int carry_out_gets(File &file, Selection &selection) {
+  int status = NC_NOERR;
   if (selection.gets.empty()) return status;
-  if (int error = read(file, selection.gets)) return status != NC_NOERR ? status : error;
+  if (int error = read(file, selection.gets)) return error;
   for (std::size_t i = 0; i < selection.gets.size(); ++i) {
     const int error = deliver(selection.gets[i]);
     if (error == NC_NOERR) continue;
@@ -165,10 +170,17 @@ int complete_collectively(File &file, Selection &selection, int error) {
     put_back(file.requests, selection);
     return error;
   }
-  if (all[kWrites] > 0) file.num_records = std::max(file.num_records, all[kRecords]);
-  const int status = carry_out(file, selection);
-  if (all[kWrites] > 0) file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
-  return status;
+  int status = NC_NOERR;
+  if (all[kWrites] > 0) {
+    file.num_records = std::max(file.num_records, all[kRecords]);
+    status = carry_out_puts(file, selection);
+    file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
+  }
+  if (all[kReads] == 0) return status;
+  file.ranks().wait_until_written();
+  const int failed = carry_out_gets(file, selection);
+  file.ranks().note_read(Communicator::kAnyVariable);
+  return status != NC_NOERR ? status : failed;
 }
 
 }  // namespace
@@ -183,7 +195,9 @@ int complete(File &file, int count, int *ids, int *statuses, bool collective) {
   if (collective) return complete_collectively(file, selection, error);
   if (error != NC_NOERR) return error;
   file.num_records = records_after(file, selection.puts);
-  return carry_out(file, selection);
+  const int status = carry_out_puts(file, selection);
+  const int failed = carry_out_gets(file, selection);
+  return status != NC_NOERR ? status : failed;
 }
 
 int complete_own(File &file, std::vector<int> ids, bool collective) {

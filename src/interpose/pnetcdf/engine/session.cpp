@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <base/log.hpp>
+
 #include <errno.h>
 #include <unistd.h>
 
@@ -13,7 +15,24 @@ Session &Session::get() {
 
 Session::~Session() {
   // A forked child that exits must not say good-bye in its parent's name.
-  if (getpid() != pid_) client_.release();
+  if (getpid() != pid_)
+    client_.release();
+  else if (client_ != nullptr)
+    settle_files();
+}
+
+void Session::settle_at_exit(const std::string &path) {
+  std::lock_guard lock(mutex_);
+  paths_to_settle_.insert(path);
+}
+
+void Session::settle_files() {
+  for (const auto &path : paths_to_settle_)
+    if (auto settled = client_->settle(path); !settled) {
+      nessie::log::warning("{}: at the end of the program, it is not known whether its data are in the file: {}", path,
+                           settled.error().to_string());
+      return;
+    }
 }
 
 bool Session::connected() {

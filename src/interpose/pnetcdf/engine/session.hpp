@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace interpose {
@@ -36,14 +37,20 @@ class Session {
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
   bool close_is_durable() const { return close_is_durable_; }
 
+  /// When the process ends, it waits until the servers have nothing of this path left to write, so that the next command
+  /// of a script finds the file complete. Makes no MPI calls then; ends early when a server gives no sign of life.
+  void settle_at_exit(const std::string &path);
+
  private:
   Session() = default;
   ~Session();
   void connect();
+  void settle_files();
 
   std::mutex mutex_;
   std::unique_ptr<staging::Client> client_;
   std::string reason_;
+  std::set<std::string> paths_to_settle_;
   bool tried_ = false;
   bool close_is_durable_ = false;
   int pid_ = 0;

@@ -119,7 +119,10 @@ int get(File &file, const Access &access) {
 
 /// `records`: how many the file has afterwards, as far as this rank knows.
 int put(File &file, const Access &access, std::int64_t &records) {
-  if (access.is_collective()) file.ranks().wait_until_written(access.varid);
+  if (access.is_collective()) {
+    file.ranks().wait_until_written(access.varid);
+    file.ranks().wait_until_read(access.varid);
+  }
   Request request;
   const int status = prepare(file, access, {region_of(file, access)}, request);
   if (status != NC_NOERR && status != NC_ERANGE) return status;
@@ -159,7 +162,11 @@ int transfer(File &file, const Access &access) {
   const int error = check(file, access);
   if (is_fatal(error) || (error != NC_NOERR && (!access.is_collective() || file.ranks().size() == 1))) return error;
   if (!access.is_collective() && is_empty_flexible(access)) return NC_NOERR;
-  if (access.is_read()) return error != NC_NOERR ? error : get(file, access);
+  if (access.is_read()) {
+    const int status = error != NC_NOERR ? error : get(file, access);
+    if (access.is_collective()) file.ranks().note_read(access.varid);
+    return status;
+  }
   std::int64_t records = file.num_records;
   const int status = error != NC_NOERR ? error : put(file, access, records);
   if (access.is_collective())
