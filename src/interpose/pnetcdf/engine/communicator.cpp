@@ -7,6 +7,8 @@
 // and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
+#include <interpose/pnetcdf/engine/patience.hpp>
+
 #include <algorithm>
 #include <climits>
 
@@ -60,7 +62,9 @@ Communicator::~Communicator() {
 
 void Communicator::reduce_max(std::int64_t *values, std::size_t count) {
   if (size_ == 1) return;
-  MPI_Allreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_);
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_, &request);
+  wait_patiently(request);
 }
 
 std::int64_t Communicator::max(std::int64_t mine) {
@@ -70,7 +74,13 @@ std::int64_t Communicator::max(std::int64_t mine) {
 
 void Communicator::broadcast(std::int64_t *values, std::size_t count) {
   if (size_ == 1) return;
-  MPI_Bcast(values, static_cast<int>(count), MPI_INT64_T, 0, comm_);
+  broadcast(values, static_cast<int>(count), MPI_INT64_T);
+}
+
+void Communicator::broadcast(void *data, int count, MPI_Datatype type) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibcast(data, count, type, 0, comm_, &request);
+  wait_patiently(request);
 }
 
 void Communicator::broadcast(std::vector<std::byte> &bytes) {
@@ -80,7 +90,7 @@ void Communicator::broadcast(std::vector<std::byte> &bytes) {
   bytes.resize(static_cast<std::size_t>(size[0]));
   for (std::size_t done = 0; done < bytes.size();) {
     const auto part = static_cast<int>(std::min<std::size_t>(bytes.size() - done, INT_MAX));
-    MPI_Bcast(bytes.data() + done, part, MPI_BYTE, 0, comm_);
+    broadcast(bytes.data() + done, part, MPI_BYTE);
     done += static_cast<std::size_t>(part);
   }
 }
@@ -96,7 +106,7 @@ void Communicator::note_written(int varid, std::int64_t records) {
 
 void Communicator::wait_until_written() {
   for (Written &written : written_) {
-    MPI_Wait(&written.request, MPI_STATUS_IGNORE);
+    wait_patiently(written.request);
     records_ = std::max(records_, written.records);
   }
   written_.clear();
@@ -115,7 +125,7 @@ void Communicator::note_read(int varid) {
 }
 
 void Communicator::wait_until_read() {
-  MPI_Waitall(static_cast<int>(reads_.size()), reads_.data(), MPI_STATUSES_IGNORE);
+  wait_patiently(reads_);
   reads_.clear();
   variables_read_.clear();
 }

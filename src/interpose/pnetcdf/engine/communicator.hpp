@@ -60,6 +60,7 @@ class Communicator {
  private:
   void reduce_max(std::int64_t *values, std::size_t count);
   void broadcast(std::int64_t *values, std::size_t count);
+  void broadcast(void *data, int count, MPI_Datatype type);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;

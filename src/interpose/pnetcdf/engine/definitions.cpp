@@ -18,6 +18,7 @@ int note(File &file, Definition definition) {
     file.log(std::move(definition));
     return NC_NOERR;
   }
+  file.count_header_written();
   if (!file.ranks().is_root()) return NC_NOERR;
   staging::AmendArgs args;
   args.file = file.token();

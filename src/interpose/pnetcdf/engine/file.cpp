@@ -98,6 +98,17 @@ void File::log(staging::Definition definition) {
 
 std::vector<staging::Definition> File::take_log() { return std::exchange(log_, {}); }
 
+void File::raise_records(std::int64_t records) {
+  if (records <= num_records) return;
+  num_records = records;
+  if (ranks_->is_root()) put_bytes += format < 5 ? 4 : 8;
+}
+
+void File::count_header_written() {
+  MPI_Offset size = 0;
+  if (ranks_->is_root() && ncmpi_inq_header_size(mirror.id(), &size) == NC_NOERR) put_bytes += size;
+}
+
 int File::lost(const nessie::Error &error, std::string_view doing, int code) {
   if (!said_lost_) nessie::log::error("{}: {}: {}", opened_as_.path, doing, error.to_string());
   said_lost_ = true;

@@ -68,6 +68,11 @@ class File {
   void log(staging::Definition definition);
   std::vector<staging::Definition> take_log();
 
+  /// The file has at least so many records, as all ranks know; natively, root writes their number to the header now.
+  void raise_records(std::int64_t records);
+  /// Root has written the header, natively.
+  void count_header_written();
+
   /// Turns an error of the transport into a code of PnetCDF's, and says it, once for each file.
   int lost(const nessie::Error &error, std::string_view doing, int code);
 
@@ -82,6 +87,7 @@ class File {
   int format = 0;                    ///< 1, 2 or 5
   std::int64_t num_records = 0;
   std::int64_t put_bytes = 0, get_bytes = 0;
+  std::vector<staging::Hint> hints_in_use;   ///< as ncmpi_inq_file_info gave them on the home server
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;
 

@@ -90,10 +90,19 @@ int on_inq_path(int ncid, int *length, char *path) {
   return NC_NOERR;
 }
 
+namespace {
+
+int add_to(int error, MPI_Offset *size, std::int64_t bytes) {
+  if (error == NC_NOERR && size != nullptr) *size += bytes;
+  return error;
+}
+
+}  // namespace
+
 int on_inq_put_size(int ncid, MPI_Offset *size) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_inq_put_size(file->id(), size);
+  if (file->is_native()) return add_to(ncmpi_inq_put_size(file->id(), size), size, file->put_bytes);
   if (size != nullptr) *size = file->put_bytes;
   return NC_NOERR;
 }
@@ -101,8 +110,18 @@ int on_inq_put_size(int ncid, MPI_Offset *size) {
 int on_inq_get_size(int ncid, MPI_Offset *size) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_inq_get_size(file->id(), size);
+  if (file->is_native()) return add_to(ncmpi_inq_get_size(file->id(), size), size, file->get_bytes);
   if (size != nullptr) *size = file->get_bytes;
+  return NC_NOERR;
+}
+
+// What native PnetCDF makes of the hints depends on the variables, and on the file system.
+int on_inq_file_info(int ncid, MPI_Info *info) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_file_info(file->id(), info);
+  if (error != NC_NOERR || file->is_native() || info == nullptr || *info == MPI_INFO_NULL) return error;
+  for (const staging::Hint &hint : file->hints_in_use) MPI_Info_set(*info, hint.key.c_str(), hint.value.c_str());
   return NC_NOERR;
 }
 

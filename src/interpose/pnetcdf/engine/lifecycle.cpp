@@ -64,6 +64,7 @@ int create_as_root(File &file) {
   const OpenedAs &as = file.opened_as();
   const staging::CreateArgs args{file.token(), as.absolute_path, as.mode, current_umask(), as.hints};
   auto result = Session::get().client()->create(args);
+  Session::get().settle_at_exit(as.absolute_path);
   return result ? *result : file.lost(result.error(), "ncmpi_create", NC_EOFILE);
 }
 
@@ -109,18 +110,16 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
 
 namespace {
 
-/// What root tells the others of the file that it opened.
-struct Opened {
-  enum { kError, kFileSize, kRecords };
-  std::array<std::int64_t, 3> facts{};
-  std::vector<std::byte> header;
-};
-
-Opened open_as_root(File &file) {
+staging::HeaderResult open_as_root(File &file) {
   const OpenedAs &as = file.opened_as();
   auto result = Session::get().client()->open({file.token(), as.absolute_path, as.mode, as.hints});
-  if (!result) return {{file.lost(result.error(), "ncmpi_open", NC_EOFILE), 0, 0}, {}};
-  return {{result->nc_error, result->file_size, result->num_records}, std::move(result->header)};
+  if (!result) {
+    staging::HeaderResult failure;
+    failure.nc_error = file.lost(result.error(), "ncmpi_open", NC_EOFILE);
+    return failure;
+  }
+  if ((as.mode & NC_WRITE) != 0) Session::get().settle_at_exit(as.absolute_path);
+  return std::move(*result);
 }
 
 /// Errors that native PnetCDF finds before it gives the file an id.
@@ -129,29 +128,36 @@ bool is_early(int error) {
          error == NC_ENOTBUILT;
 }
 
-bool is_harmless(std::int64_t error) { return error == NC_NOERR || error == NC_ENULLPAD; }
+bool is_harmless(int error) { return error == NC_NOERR || error == NC_ENULLPAD; }
+
+/// Natively, root reads the header in large pieces, as the mirror has just done.
+std::int64_t size_read_by(const File &file) {
+  MPI_Offset size = 0;
+  ncmpi_inq_get_size(file.id(), &size);
+  return size;
+}
 
 int open_staged(std::unique_ptr<File> file, int *ncidp) {
-  Opened opened;
+  staging::HeaderResult opened;
   if (file->ranks().is_root()) opened = open_as_root(*file);
-  file->ranks().broadcast(opened.facts);
-  const auto error = static_cast<int>(opened.facts[Opened::kError]);
+  share(file->ranks(), opened);
+  const int error = opened.nc_error;
   if (!is_harmless(error)) {
     if (!is_early(error)) *ncidp = -1;
     return error;
   }
-  file->ranks().broadcast(opened.header);
   const OpenedAs &as = file->opened_as();
   const Info info(as.hints);
-  const int refusal = file->mirror.open(opened.header, opened.facts[Opened::kFileSize], as.mode, info.get());
+  const int refusal = file->mirror.open(opened.header, opened.file_size, as.mode, info.get());
   if (file->mirror.id() < 0) {
     *ncidp = -1;
     return refusal == Mirror::kNoMirror ? NC_EFILE : refusal;
   }
   file->in_define_mode = false;
   file->writable = (as.mode & NC_WRITE) != 0;
-  file->num_records = opened.facts[Opened::kRecords];
-  if (file->ranks().is_root()) file->get_bytes = static_cast<std::int64_t>(opened.header.size());
+  file->num_records = opened.num_records;
+  file->hints_in_use = std::move(opened.hints);
+  if (file->ranks().is_root()) file->get_bytes = size_read_by(*file);
   ncmpi_inq_format(file->id(), &file->format);
   const int full = register_file(std::move(file), ncidp);
   return full != NC_NOERR ? full : error;

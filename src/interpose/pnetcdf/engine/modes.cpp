@@ -6,40 +6,53 @@
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <xdr/codec.hpp>
+
 #include <algorithm>
 
 namespace interpose {
 
 void agree(File &file) {
-  file.num_records = std::max(file.num_records, file.ranks().max(file.num_records));
+  file.raise_records(file.ranks().max(file.num_records));
   file.ranks().wait_until_written();
+}
+
+void share(Communicator &ranks, staging::HeaderResult &header) {
+  if (ranks.size() == 1) return;
+  std::vector<std::byte> bytes;
+  if (ranks.is_root()) bytes = xdr::encode(header);
+  ranks.broadcast(bytes);
+  if (ranks.is_root()) return;
+  if (auto decoded = xdr::decode<staging::HeaderResult>(bytes))
+    header = std::move(*decoded);
+  else
+    header.nc_error = NC_EFILE;
 }
 
 // --- leaving define mode -------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// What root tells the others of the header as it is in the file.
-struct Header {
-  enum { kError, kFileSize, kRecords };
-  std::array<std::int64_t, 3> facts{};
-  std::vector<std::byte> bytes;
-};
+staging::HeaderResult failure(int code) {
+  staging::HeaderResult result;
+  result.nc_error = code;
+  return result;
+}
 
-Header end_definitions_as_root(File &file, const EndDefLayout &layout) {
+staging::HeaderResult end_definitions_as_root(File &file, const EndDefLayout &layout) {
   staging::EndDefArgs args{file.token(), file.take_log(), layout.given, layout.h_minfree,
                            layout.v_align, layout.v_minfree, layout.r_align, file.num_records};
   auto result = Session::get().client()->enddef(args, file.is_new);
-  if (!result) return {{file.lost(result.error(), "ending define mode", NC_EWRITE), 0, 0}, {}};
-  return {{result->nc_error, result->file_size, result->num_records}, std::move(result->header)};
+  return result ? std::move(*result) : failure(file.lost(result.error(), "ending define mode", NC_EWRITE));
 }
 
-int take_over(File &file, const Header &header) {
+int take_over(File &file, staging::HeaderResult header) {
   file.keep_fill_modes();
   const Info info(file.opened_as().hints);
-  const int error = file.mirror.open(header.bytes, header.facts[Header::kFileSize], NC_WRITE, info.get());
+  const int error = file.mirror.open(header.header, header.file_size, NC_WRITE, info.get());
   if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
-  file.num_records = std::max(file.num_records, header.facts[Header::kRecords]);
+  file.num_records = std::max(file.num_records, header.num_records);
+  file.hints_in_use = std::move(header.hints);
   file.in_define_mode = file.independent = file.is_new = false;
   return NC_NOERR;
 }
@@ -48,13 +61,13 @@ int take_over(File &file, const Header &header) {
 
 int end_definitions(File &file, const EndDefLayout &layout) {
   agree(file);
-  Header header;
+  staging::HeaderResult header;
   if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
-  file.ranks().broadcast(header.facts);
-  if (header.facts[Header::kError] != NC_NOERR) return static_cast<int>(header.facts[Header::kError]);
-  file.ranks().broadcast(header.bytes);
-  if (file.ranks().is_root()) file.put_bytes += static_cast<std::int64_t>(header.bytes.size());
-  return take_over(file, header);
+  share(file.ranks(), header);
+  if (header.nc_error != NC_NOERR) return header.nc_error;
+  const int error = take_over(file, std::move(header));
+  file.count_header_written();
+  return error;
 }
 
 int on_enddef(int ncid) {
@@ -116,6 +129,7 @@ int on_begin_indep_data(int ncid) {
   const int error = ncmpi_begin_indep_data(file->id());
   if (error != NC_NOERR || file->is_native()) return error;
   file->ranks().wait_until_written();
+  file->ranks().wait_until_read();
   file->independent = true;
   return NC_NOERR;
 }

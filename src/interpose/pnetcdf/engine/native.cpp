@@ -96,6 +96,19 @@ int close_durably(File &file) {
 
 }  // namespace
 
+namespace {
+
+/// What the program asks for goes on from what it was when the file was staged.
+void forget_sizes_of_opening(File &file) {
+  MPI_Offset put = 0, get = 0;
+  ncmpi_inq_put_size(file.id(), &put);
+  ncmpi_inq_get_size(file.id(), &get);
+  file.put_bytes -= put;
+  file.get_bytes -= get;
+}
+
+}  // namespace
+
 int hand_back(File &file, const std::string &why) {
   announce(file, why);
   const int pending = complete(file, NC_REQ_ALL, nullptr, nullptr, true);
@@ -108,6 +121,7 @@ int hand_back(File &file, const std::string &why) {
   if (native_id < 0) return closed != NC_NOERR ? closed : opened;
   if (file.attached_buffer) ncmpi_buffer_attach(native_id, file.attached_buffer->size());
   file.hand_back(native_id);
+  forget_sizes_of_opening(file);
   return closed != NC_NOERR ? closed : pending;
 }
 

@@ -172,7 +172,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
   }
   int status = NC_NOERR;
   if (all[kWrites] > 0) {
-    file.num_records = std::max(file.num_records, all[kRecords]);
+    file.raise_records(all[kRecords]);
     status = carry_out_puts(file, selection);
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
   }

@@ -137,7 +137,7 @@ void agree_on_records(File &file, const Access &access, std::int64_t records, bo
   file.ranks().note_written(access.varid, records);
   const Variable *variable = file.variable(access.varid);
   if (failed || (variable != nullptr && variable->layout.is_record)) file.ranks().wait_until_written();
-  file.num_records = std::max(file.num_records, file.ranks().records());
+  file.raise_records(file.ranks().records());
 }
 
 int transfer_list(File &file, const Access &access) {

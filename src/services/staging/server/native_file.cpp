@@ -157,14 +157,15 @@ int NativeFile::amend(const std::vector<Definition> &definitions) {
 }
 
 int NativeFile::end_define(const EndDefArgs &args) {
-  if (!new_) {
+  if (!new_ && !defining_) {
     if (int error = see_records(args.num_records); error != NC_NOERR) return error;
     if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
   }
+  defining_ = true;           // and stays so if an error follows, as natively
   if (int error = amend(args.definitions); error != NC_NOERR) return error;
   const int error = args.has_layout != 0 ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
                                          : ncmpi_enddef(ncid_);
-  if (error == NC_NOERR) new_ = false;
+  if (error == NC_NOERR) new_ = defining_ = false;
   return error;
 }
 

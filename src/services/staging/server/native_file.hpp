@@ -72,6 +72,7 @@ class NativeFile {
   int write_errno_ = 0;
   int fd_ = -1;               ///< the file, whatever becomes of its name
   bool writable_ = false, new_ = false, has_records_ = false;
+  bool defining_ = false;     ///< in define mode; always so when new
   Identity identity_;
 };
 
