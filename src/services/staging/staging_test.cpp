@@ -171,6 +171,25 @@ TEST_P(StagingTest, RecordsOfOneServerCanBeReadFromAllOthers) {
   file.expect_same_files();
 }
 
+TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
+  auto definitions = Schema::definitions();
+  Definition more;
+  more.kind = Definition::kDefVar, more.name = "short_records", more.type = NC_FLOAT, more.dims = {0, 1};
+  definitions.push_back(more);
+  const VariableLayout layout{3, 4, true, {0, Schema::kZ}};
+  Twins file(*service_, *client_, "run");
+  file.create();
+  file.enddef(definitions);
+  file.put(Schema::history(), all(Schema::history(), 4));
+  file.put(layout, all(layout, 4));
+  ASSERT_TRUE(client_->sync(file.token(), file.num_records).ok());
+  file.put(layout, {0, {0, 9}, {1, Schema::kZ - 9}, {}});
+  file.put(layout, {0, {1, 0}, {2, Schema::kZ}, {}});
+  file.put(layout, {0, {3, 0}, {1, 9}, {}});
+  file.close(true);
+  file.expect_same_files();
+}
+
 TEST_P(StagingTest, DefinitionsCanBeAddedLater) {
   Twins file(*service_, *client_, "redef");
   file.create();

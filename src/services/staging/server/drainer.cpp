@@ -41,12 +41,22 @@ int write_scattered(NativeFile &file, const Page &page, std::vector<Box> boxes) 
   return 0;
 }
 
+/// Writes boxes that lie together. A run of records has but a few: its ends, and what is between.
+int write_together(NativeFile &file, const Variable &variable, const std::vector<Box> &boxes, std::byte *data) {
+  if (!variable.is_record) return file.write(variable.varid, boxes, data);
+  for (const auto &box : boxes) {
+    if (int error = file.write(variable.varid, {box}, data); error != 0) return error;
+    data += box.elements() * variable.element_bytes;
+  }
+  return 0;
+}
+
 int write_page(NativeFile &file, const Page &page, const std::vector<Interval> &runs) {
   const auto &variable = page.owner().variable;
   std::vector<Box> boxes;
   for (auto run : runs) append_boxes(variable, run, boxes);
   if (runs.size() > 1) return write_scattered(file, page, boxes);
-  return file.write(variable.varid, boxes, page.data() + (runs[0].begin - page.first()) * variable.element_bytes);
+  return write_together(file, variable, boxes, page.data() + (runs[0].begin - page.first()) * variable.element_bytes);
 }
 
 }  // namespace
