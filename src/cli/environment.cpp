@@ -84,7 +84,8 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
 }
 
 void keep_shared_memory_in(const std::string &folder, Environment &environment) {
-  for (const char *name : {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory"}) {  // 4, 5
+  for (const char *name : {"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_btl_sm_backing_directory",  // 4, 5
+                           "OMPI_MCA_orte_tmpdir_base"}) {
     if (!environment.get(name)) environment.set(name, folder);
   }
 }

@@ -52,6 +52,7 @@ TEST(KeepSharedMemoryIn, RespectsTheUsersChoice) {
   keep_shared_memory_in("/dev/shm/x", environment);
   EXPECT_EQ(environment.get("OMPI_MCA_btl_vader_backing_directory"), "/mine");
   EXPECT_EQ(environment.get("OMPI_MCA_btl_sm_backing_directory"), "/dev/shm/x");
+  EXPECT_EQ(environment.get("OMPI_MCA_orte_tmpdir_base"), "/dev/shm/x");
 }
 
 TEST(MakeSingleton, ForgetsTheLauncherAndTheInterposer) {

@@ -190,6 +190,25 @@ TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
   file.expect_same_files();
 }
 
+TEST_P(StagingTest, RecordsOfOneElementCanBeStrided) {
+  auto definitions = Schema::definitions();
+  Definition more;
+  more.kind = Definition::kDefVar, more.name = "list", more.type = NC_INT, more.dims = {0};
+  definitions.push_back(more);
+  const VariableLayout layout{3, 4, true, {0}};
+  Twins file(*service_, *client_, "strided");
+  file.create();
+  file.enddef(definitions);
+  file.put(Schema::history(), all(Schema::history(), 6));
+  file.put(layout, all(layout, 6));
+  file.put(layout, {0, {1}, {3}, {2}});
+  ASSERT_TRUE(client_->sync(file.token(), file.num_records).ok());
+  file.expect_same(layout, {0, {0}, {3}, {2}});
+  file.expect_same(Schema::history(), all(Schema::history(), 6));
+  file.close(true);
+  file.expect_same_files();
+}
+
 TEST_P(StagingTest, DefinitionsCanBeAddedLater) {
   Twins file(*service_, *client_, "redef");
   file.create();

@@ -83,12 +83,20 @@ void Communicator::broadcast(void *data, int count, MPI_Datatype type) {
   wait_patiently(request);
 }
 
+// Most of what is sent, and its size, go in one message.
 void Communicator::broadcast(std::vector<std::byte> &bytes) {
   if (size_ == 1) return;
-  std::array<std::int64_t, 1> size{static_cast<std::int64_t>(bytes.size())};
-  broadcast(size);
-  bytes.resize(static_cast<std::size_t>(size[0]));
-  for (std::size_t done = 0; done < bytes.size();) {
+  struct {
+    std::int64_t size;
+    std::array<std::byte, 4096 - sizeof(std::int64_t)> bytes;
+  } first{};
+  first.size = static_cast<std::int64_t>(bytes.size());
+  std::copy_n(bytes.begin(), std::min(bytes.size(), first.bytes.size()), first.bytes.begin());
+  broadcast(&first, sizeof first, MPI_BYTE);
+  bytes.resize(static_cast<std::size_t>(first.size));
+  auto done = std::min(bytes.size(), first.bytes.size());
+  std::copy_n(first.bytes.begin(), done, bytes.begin());
+  while (done < bytes.size()) {
     const auto part = static_cast<int>(std::min<std::size_t>(bytes.size() - done, INT_MAX));
     broadcast(bytes.data() + done, part, MPI_BYTE);
     done += static_cast<std::size_t>(part);

@@ -9,6 +9,7 @@
 
 #include <pnetcdf.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -61,6 +62,8 @@ class File {
   /// A variable's fill mode. It is not in the header, so that mirrors lose it.
   bool no_fill(int varid) const;
   void keep_fill_modes();
+  /// Whether any variable is to be filled.
+  bool fills() const { return fill_mode == NC_FILL || std::find(no_fill_.begin(), no_fill_.end(), false) != no_fill_.end(); }
   void set_fill_modes(bool no_fill);
   void set_fill_mode(int varid, bool no_fill);
 

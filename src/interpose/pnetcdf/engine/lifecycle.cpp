@@ -11,6 +11,7 @@
 #include <base/credential.hpp>
 
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 namespace interpose {
@@ -47,11 +48,9 @@ struct Proposal {
   }
 };
 
-/// Whether all ranks can stage; `reason`, where this one cannot, becomes some rank's reason on root.
-bool all_can_stage(Communicator &ranks, std::string &reason) {
-  if (ranks.max(reason.empty() ? 0 : 1) == 0) return true;
-  if (reason.empty()) reason = "another process of the program cannot reach the staging servers";
-  return false;
+/// Why a file is not staged, as far as this rank knows.
+std::string why(const std::string &reason) {
+  return reason.empty() ? "another process of the program cannot reach the staging servers" : reason;
 }
 
 }  // namespace
@@ -68,13 +67,26 @@ int create_as_root(File &file) {
   return result ? *result : file.lost(result.error(), "ncmpi_create", NC_EOFILE);
 }
 
-int create_staged(std::unique_ptr<File> file, int *ncidp) {
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file->ranks().is_root()) status[0] = create_as_root(*file);
-  file->ranks().broadcast(status);
-  if (status[0] != NC_NOERR) {
+/// Whether all ranks can stage, and what root's home server said: told in one go, as each rank has made its mirror.
+struct Creation {
+  bool everywhere = false;
+  int error = NC_NOERR;
+
+  Creation(File &file, bool here) {
+    constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
+    const bool asked = here && file.ranks().is_root();
+    const auto mine = asked ? create_as_root(file) : NC_NOERR;
+    const auto all = file.ranks().max(std::array<std::int64_t, 2>{here ? 0 : 1, file.ranks().is_root() ? mine : kNotRoot});
+    everywhere = all[0] == 0;
+    error = static_cast<int>(all[1]);
+    if (!everywhere && asked && mine == NC_NOERR) (void)Session::get().client()->abort(file.token());
+  }
+};
+
+int create_staged(std::unique_ptr<File> file, int error, int *ncidp) {
+  if (error != NC_NOERR) {
     *ncidp = -1;
-    return static_cast<int>(status[0]);
+    return error;
   }
   file->in_define_mode = file->is_new = file->was_created = true;
   ncmpi_inq_format(file->id(), &file->format);
@@ -96,13 +108,14 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   int refusal = NC_NOERR;
   if (reason.empty()) refusal = file->mirror.create(mode, info);
   if (refusal == Mirror::kNoMirror) reason = "this system has no memfd or no /proc";
-  if (!all_can_stage(file->ranks(), reason)) return create_natively(*file, comm, cmode, info, ncidp, reason);
-  if (refusal != NC_NOERR) {
+  const Creation creation(*file, reason.empty() && refusal == NC_NOERR);
+  if (refusal != NC_NOERR && refusal != Mirror::kNoMirror) {
     constexpr int kBoth = NC_64BIT_OFFSET | NC_64BIT_DATA;
     if ((mode & kBoth) != kBoth) *ncidp = -1;   // natively found out earlier, and later, respectively
     return refusal;
   }
-  const int error = create_staged(std::move(file), ncidp);
+  if (!creation.everywhere) return create_natively(*file, comm, cmode, info, ncidp, why(reason));
+  const int error = create_staged(std::move(file), creation.error, ncidp);
   return error != NC_NOERR ? error : status;
 }
 
@@ -174,7 +187,7 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
   OpenedAs as{path, absolute_path(path), proposal.mode(), collect_hints(info)};
   std::string reason = why_not_staged(0, as.hints);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  if (!all_can_stage(file->ranks(), reason)) return open_natively(*file, comm, omode, info, ncidp, reason);
+  if (file->ranks().max(reason.empty() ? 0 : 1) != 0) return open_natively(*file, comm, omode, info, ncidp, why(reason));
   const int error = open_staged(std::move(file), ncidp);
   return is_harmless(error) && status != NC_NOERR ? status : error;
 }
@@ -191,8 +204,16 @@ int cancel_pending(File &file, const Queue &queue, const char *kind, int which) 
   return NC_EPENDING;
 }
 
+/// Returns when no rank writes to the file, or reads it, any more.
+void await_all(File &file) {
+  if (!file.writable) return agree(file);
+  file.ranks().wait_until_written();   // collective writes and reads, and whatever was done independently
+  file.ranks().wait_until_read();
+  file.raise_records(file.ranks().records());
+}
+
 int close_on_servers(File &file) {
-  agree(file);
+  await_all(file);
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file.ranks().is_root()) {
     auto &session = Session::get();

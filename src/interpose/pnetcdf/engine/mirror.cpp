@@ -8,6 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace interpose {
 
 namespace {
@@ -44,6 +47,13 @@ int Mirror::open(std::span<const std::byte> header, std::int64_t file_size_bytes
   const auto size = std::max(file_size_bytes, static_cast<std::int64_t>(header.size()));
   if (!write_all(fd_, header) || ftruncate(fd_, size) != 0) return kNoMirror;
   return ncmpi_open(MPI_COMM_SELF, path_of(fd_).c_str(), omode, info, &id_);
+}
+
+bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
+  if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
+  std::vector<std::byte> mine(header.size());
+  const auto got = pread(fd_, mine.data(), mine.size(), 0);
+  return got == static_cast<ssize_t>(mine.size()) && std::ranges::equal(mine, header);
 }
 
 void Mirror::drop() {

@@ -22,6 +22,9 @@ class Mirror {
   int create(int cmode, MPI_Info info);
   /// Opens `header`, of a file that has `file_size_bytes`, in data mode. Replaces what was there, also on failure.
   int open(std::span<const std::byte> header, std::int64_t file_size_bytes, int omode, MPI_Info info);
+  /// Ends define mode natively and tells whether the header is `header` then, to the byte: there is no need to open it
+  /// again. Only for a file that has no data to be moved or filled. If false, the mirror must be opened or dropped.
+  bool settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
   /// Forgets it; nothing is written anywhere.
   void drop();
 

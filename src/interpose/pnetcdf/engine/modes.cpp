@@ -46,11 +46,19 @@ staging::HeaderResult end_definitions_as_root(File &file, const EndDefLayout &la
   return result ? std::move(*result) : failure(file.lost(result.error(), "ending define mode", NC_EWRITE));
 }
 
-int take_over(File &file, staging::HeaderResult header) {
+/// Opening a mirror again costs each rank about as much as a put. A new file's own mirror will do, unless it fills.
+bool mirror_settles(File &file, const EndDefLayout &layout, const staging::HeaderResult &header) {
+  if (!file.is_new || file.fills()) return false;
+  return file.mirror.settle(header.header, {layout.h_minfree, layout.v_align, layout.v_minfree, layout.r_align});
+}
+
+int take_over(File &file, const EndDefLayout &layout, staging::HeaderResult header) {
   file.keep_fill_modes();
-  const Info info(file.opened_as().hints);
-  const int error = file.mirror.open(header.header, header.file_size, NC_WRITE, info.get());
-  if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
+  if (!mirror_settles(file, layout, header)) {
+    const Info info(file.opened_as().hints);
+    const int error = file.mirror.open(header.header, header.file_size, NC_WRITE, info.get());
+    if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
+  }
   file.num_records = std::max(file.num_records, header.num_records);
   file.hints_in_use = std::move(header.hints);
   file.in_define_mode = file.independent = file.is_new = false;
@@ -60,12 +68,12 @@ int take_over(File &file, staging::HeaderResult header) {
 }  // namespace
 
 int end_definitions(File &file, const EndDefLayout &layout) {
-  agree(file);
+  if (!file.is_new) agree(file);   // nobody has written to a new one
   staging::HeaderResult header;
   if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
   share(file.ranks(), header);
   if (header.nc_error != NC_NOERR) return header.nc_error;
-  const int error = take_over(file, std::move(header));
+  const int error = take_over(file, layout, std::move(header));
   file.count_header_written();
   return error;
 }

@@ -66,12 +66,6 @@ RunCursor::RunCursor(const Variable &variable, const Piece &piece) {
   left_ = run_elements_;
 }
 
-void RunCursor::consume(std::int64_t elements) {
-  position_ += elements;
-  left_ -= elements;
-  if (left_ == 0) next_run();
-}
-
 void RunCursor::next_run() {
   for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
     origin_ += level->step;

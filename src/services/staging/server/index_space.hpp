@@ -49,7 +49,11 @@ class RunCursor {
   /// What is left of the present run.
   Interval run() const { return {position_, position_ + left_}; }
   /// Goes on by `elements` <= run().size().
-  void consume(std::int64_t elements);
+  void consume(std::int64_t elements) {
+    position_ += elements;
+    left_ -= elements;
+    if (left_ == 0) next_run();
+  }
 
  private:
   void next_run();

@@ -213,6 +213,7 @@ int NativeFile::variables(std::vector<Variable> &variables) {
       variable.shape.push_back(length);
     }
     has_records_ = has_records_ || variable.is_record;
+    if (variable.is_record && dims == 1) lists_[varid] = variable.element_bytes;
     variables.push_back(std::move(variable));
   }
   return NC_NOERR;
@@ -246,7 +247,22 @@ template <class Put> int NativeFile::put(Put put) {
   return error;
 }
 
+// PnetCDF 1.12.3 takes the elements of a strided access to such a variable for neighbours in the file.
+bool NativeFile::strides_over_records(const Piece &piece) const {
+  return !piece.stride.empty() && piece.stride[0] > 1 && piece.count[0] > 1 && lists_.count(piece.varid) > 0;
+}
+
+template <class Transfer> int NativeFile::each_record(const Piece &piece, std::byte *data, Transfer transfer) {
+  for (std::int64_t i = 0; i < piece.count[0]; ++i) {
+    const Piece record{piece.varid, {piece.start[0] + i * piece.stride[0]}, {1}, {}};
+    if (int error = transfer(record, data + i * lists_.at(piece.varid)); error != NC_NOERR) return error;
+  }
+  return NC_NOERR;
+}
+
 int NativeFile::write(const Piece &piece, std::byte *data) {
+  if (strides_over_records(piece))
+    return each_record(piece, data, [&](const Piece &record, std::byte *at) { return write(record, at); });
   const auto start = offsets(piece.start), count = offsets(piece.count);
   if (piece.stride.empty())
     return put([&] { return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL); });
@@ -276,6 +292,8 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
   }
   // A file in the making can still be shorter than it will be: what lies behind its end reads as zeros.
   if (writable_) std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
+  const auto get = [&](const Piece &record, std::byte *at) { return read(variable, record, known_records, at); };
+  if (strides_over_records(piece)) return each_record(piece, data, get);
   const auto start = offsets(piece.start), count = offsets(piece.count);
   if (piece.stride.empty()) return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
   const auto stride = offsets(piece.stride);

@@ -5,6 +5,7 @@
 
 #include <services/staging/server/index_space.hpp>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ class NativeFile {
   int see_records(std::int64_t num_records);
   int note_errno(int nc_error);
   template <class Put> int put(Put put);
+  template <class Transfer> int each_record(const Piece &piece, std::byte *data, Transfer transfer);
+  bool strides_over_records(const Piece &piece) const;
 
   int ncid_ = -1;
   int write_errno_ = 0;
@@ -74,6 +77,7 @@ class NativeFile {
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;     ///< in define mode; always so when new
   Identity identity_;
+  std::map<int, int> lists_;  ///< record variables of one dimension: the bytes of an element
 };
 
 /// Of the file that goes by this name; zeros if there is none.

@@ -48,8 +48,9 @@ void Page::mark_dirty(Interval run) {
   const auto begin = run.begin - first_, end = run.end - first_;
   for (auto at = begin / kWordBits * kWordBits; at < end; at += kWordBits) {
     auto &word = bits_[at / kWordBits];
-    const auto set = mask(begin - at, end - at);
-    dirty_ += std::popcount(set & ~word);
+    const auto set = mask(begin - at, end - at), fresh = set & ~word;
+    // Most of what is written was clean before; counting bits is a call on machines that cannot be relied on to do it.
+    dirty_ += fresh == set ? std::min(end, at + kWordBits) - std::max(begin, at) : std::popcount(fresh);
     word |= set;
   }
 }
