@@ -213,7 +213,6 @@ int NativeFile::variables(std::vector<Variable> &variables) {
       variable.shape.push_back(length);
     }
     has_records_ = has_records_ || variable.is_record;
-    if (variable.is_record && dims == 1) lists_[varid] = variable.element_bytes;
     variables.push_back(std::move(variable));
   }
   return NC_NOERR;
@@ -247,15 +246,22 @@ template <class Put> int NativeFile::put(Put put) {
   return error;
 }
 
-// PnetCDF 1.12.3 takes the elements of a strided access to such a variable for neighbours in the file.
+/// Whether a strided access goes over the records of a variable that has no other dimension. PnetCDF 1.12.3 takes its
+/// elements for neighbours in the file.
 bool NativeFile::strides_over_records(const Piece &piece) const {
-  return !piece.stride.empty() && piece.stride[0] > 1 && piece.count[0] > 1 && lists_.count(piece.varid) > 0;
+  if (piece.stride.size() != 1 || piece.stride[0] == 1 || piece.count[0] < 2) return false;
+  int dimid = -1, unlimited = -1;
+  ncmpi_inq_vardimid(ncid_, piece.varid, &dimid);
+  ncmpi_inq_unlimdim(ncid_, &unlimited);
+  return unlimited >= 0 && dimid == unlimited;
 }
 
 template <class Transfer> int NativeFile::each_record(const Piece &piece, std::byte *data, Transfer transfer) {
+  nc_type type = NC_NAT;
+  ncmpi_inq_vartype(ncid_, piece.varid, &type);
   for (std::int64_t i = 0; i < piece.count[0]; ++i) {
     const Piece record{piece.varid, {piece.start[0] + i * piece.stride[0]}, {1}, {}};
-    if (int error = transfer(record, data + i * lists_.at(piece.varid)); error != NC_NOERR) return error;
+    if (int error = transfer(record, data + i * type_bytes(type)); error != NC_NOERR) return error;
   }
   return NC_NOERR;
 }

@@ -5,7 +5,6 @@
 
 #include <services/staging/server/index_space.hpp>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -77,7 +76,6 @@ class NativeFile {
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;     ///< in define mode; always so when new
   Identity identity_;
-  std::map<int, int> lists_;  ///< record variables of one dimension: the bytes of an element
 };
 
 /// Of the file that goes by this name; zeros if there is none.
