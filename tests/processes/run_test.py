@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """nessie run: exit codes, streams, environment, summary."""
 import json
+import shlex
 import unittest
 
 from harness import NESSIE, ProcessTestCase, checkpoint, mpiexec
@@ -64,6 +65,16 @@ class NessieRun(ProcessTestCase):
         code, _, err = self.nessie_run(["true"], ["--memory", "much"])
         self.assertEqual(code, 2)
         self.assertIn("much", err)
+
+    def test_files_are_complete_for_the_next_command_of_a_script(self):
+        code, _, err = self.run_command(checkpoint(2, self.path("native")))
+        self.assertEqual(code, 0, err)
+        script = shlex.join(checkpoint(2, self.path("staged")))
+        for step in ("0001", "0002"):
+            script += " && " + shlex.join(["cmp", self.path(f"native.{step}.nc"), self.path(f"staged.{step}.nc")])
+        code, out, err = self.nessie_run(["sh", "-c", script], ["--servers", "2"])
+        self.assertEqual(code, 0, out + err)
+        self.assert_nothing_left()
 
     def test_summary_tells_what_was_staged_and_where_it_went(self):
         code, out, err = self.nessie_run(checkpoint(2, self.path("s3d")), ["--json", self.path("summary.json")])
