@@ -3,6 +3,7 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+find_package(Python3 REQUIRED COMPONENTS Interpreter) # python3: generates the interposer's entry points, runs tests
 find_package(MPI REQUIRED COMPONENTS C)             # libopenmpi-dev
 find_package(OpenSSL REQUIRED)                      # libssl-dev
 find_package(fmt REQUIRED)                          # libfmt-dev
