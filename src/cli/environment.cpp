@@ -99,6 +99,7 @@ void make_singleton(const std::string &preload_library, const std::string &scrat
   environment.set("OMPI_MCA_ess_singleton_isolated", "1");  // no helper process of Open MPI's beside the server
   environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
   environment.set("OMPI_MCA_btl", "self");
+  if (!environment.get("HWLOC_COMPONENTS")) environment.set("HWLOC_COMPONENTS", "-gl");  // no looking for displays
   if (const auto list = environment.get("LD_PRELOAD")) {
     auto parts = split(*list, " :");
     std::erase(parts, preload_library);
