@@ -123,7 +123,7 @@ class Connector {
 
   PageSocket socket_;
   std::string transport_;
-  const Credential &credential_;
+  const Credential credential_;
   Hello mine_;
   nessie::Nonce nonce_{};
   bool proved_ = false;
@@ -172,7 +172,7 @@ class Listener {
   Fd listening_, epoll_;
   std::optional<Deadline> paused_until_;   ///< no descriptors left: accepts nothing until then
   std::string transport_;
-  const Credential &credential_;
+  const Credential credential_;
   Answer answer_;
   Accept accept_;
   Limits limits_;

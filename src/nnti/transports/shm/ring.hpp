@@ -75,6 +75,7 @@ class RingWriter {
   }
 
   void copy_in(std::size_t offset, std::span<const std::byte> payload) {
+    if (payload.empty()) return;
     auto *ring = reinterpret_cast<std::byte *>(lane_.ring);
     offset %= kRingBytes;
     auto first = std::min(payload.size(), kRingBytes - offset);

@@ -31,6 +31,7 @@ PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes) : bu
 }
 
 PageMemory::~PageMemory() {
+  for (auto *block : singles_) std::free(block);
   if (arena_ != nullptr) ::munmap(arena_, arena_bytes_);
 }
 
@@ -62,6 +63,7 @@ PageMemory::Block PageMemory::allocate_frame(std::size_t size_bytes) {
 PageMemory::Block PageMemory::allocate_single(std::size_t size_bytes) {
   release_idle_frames(size_bytes);
   auto *data = static_cast<std::byte *>(std::aligned_alloc(64, size_bytes));
+  if (data != nullptr) singles_.insert(data);
   return {data, data == nullptr ? 0 : size_bytes};
 }
 
@@ -76,7 +78,7 @@ void PageMemory::release_idle_frames(std::uint64_t bytes) {
 void PageMemory::free(Block block) {
   used_ -= block.size_bytes;
   if (is_frame(block.data)) warm_.push_back(block.data);
-  else std::free(block.data);
+  else if (singles_.erase(block.data) != 0) std::free(block.data);
 }
 
 }  // namespace staging

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 namespace staging {
@@ -41,6 +42,7 @@ class PageMemory {
   std::byte *arena_ = nullptr;
   std::size_t arena_bytes_ = 0, arena_used_ = 0;   ///< frames below arena_used_ have been handed out once
   std::vector<std::byte *> warm_, cold_;           ///< free frames: resident; given back to the kernel
+  std::unordered_set<std::byte *> singles_;        ///< blocks in use that are no frames
   std::uint64_t used_ = 0, high_ = 0;
 };
 
