@@ -5,7 +5,10 @@
 #include <nnti/nnti.h>
 #include <nnti/nnti.hpp>
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace nnti {
 
@@ -21,6 +24,9 @@ RemoteBuffer buffer_from_c(const NNTI_buffer_t &buffer);
 /// The purposes PUT_DST, GET_SRC that `rights` allow, and back.
 NNTI_buf_ops_t ops_of(Rights rights);
 Rights rights_of(NNTI_buf_ops_t ops);
+
+/// What EndpointOptions::transports must be for `id` (empty: all); nothing if there is no such transport here.
+std::optional<std::vector<std::string>> transports_of(NNTI_transport_id_t id);
 
 NNTI_result_t result_of(Code code);
 

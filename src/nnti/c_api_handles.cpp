@@ -61,6 +61,17 @@ RemoteBuffer buffer_from_c(const NNTI_buffer_t &buffer) {
   return remote;
 }
 
+std::optional<std::vector<std::string>> transports_of(NNTI_transport_id_t id) {
+  switch (id) {
+    case NNTI_TRANSPORT_AUTO: return std::vector<std::string>{};
+    case NNTI_TRANSPORT_LOCAL: return std::vector<std::string>{"inproc", "shm"};
+    case NNTI_TRANSPORT_SHM: return std::vector<std::string>{"shm"};
+    case NNTI_TRANSPORT_OFI: return std::vector<std::string>{"ofi"};
+    case NNTI_TRANSPORT_INPROC: return std::vector<std::string>{"inproc"};
+    default: return std::nullopt;
+  }
+}
+
 NNTI_result_t result_of(Code code) {
   switch (code) {
     case Code::kOk: return NNTI_OK;

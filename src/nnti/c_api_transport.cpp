@@ -13,17 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxOutbox = 65536;
 
-std::optional<std::vector<std::string>> names_of(NNTI_transport_id_t id) {
-  switch (id) {
-    case NNTI_TRANSPORT_AUTO: return std::vector<std::string>{};
-    case NNTI_TRANSPORT_LOCAL: return std::vector<std::string>{"inproc", "shm"};
-    case NNTI_TRANSPORT_SHM: return std::vector<std::string>{"shm"};
-    case NNTI_TRANSPORT_OFI: return std::vector<std::string>{"ofi"};
-    case NNTI_TRANSPORT_INPROC: return std::vector<std::string>{"inproc"};
-    default: return std::nullopt;
-  }
-}
-
 /// "ofi://10.0.0.1?provider=tcp" says where to listen, as settings of that transport.
 Status apply_url(const char *text, nessie::Config &config) {
   if (text == nullptr || *text == '\0') return {};
@@ -40,7 +29,7 @@ Result<EndpointOptions> options_for(NNTI_transport_id_t id, const char *url) {
   EndpointOptions options;
   options.config = std::move(*config);
   if (auto status = apply_url(url, options.config); !status.ok()) return status.error();
-  options.transports = *names_of(id);
+  options.transports = *transports_of(id);
   if (auto hex = options.config.get("credential")) {
     auto credential = nessie::Credential::from_hex(*hex);
     if (!credential.ok()) return credential.error();
@@ -62,7 +51,7 @@ bool lists(std::string_view urls, std::string_view url) {
 }  // namespace
 
 std::variant<std::shared_ptr<CTransport>, Outcome> CTransport::open(NNTI_transport_id_t id, const char *url) {
-  if (!names_of(id)) return Outcome(NNTI_ENOTSUP, "Nessie has no such transport; use NNTI_DEFAULT_TRANSPORT");
+  if (!transports_of(id)) return Outcome(NNTI_ENOTSUP, "Nessie has no such transport; use NNTI_DEFAULT_TRANSPORT");
   auto options = options_for(id, url);
   if (!options.ok()) return Outcome(options.error());
   std::shared_ptr<CTransport> self(new CTransport(nessie::random_u64() | 1));

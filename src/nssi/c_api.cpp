@@ -27,20 +27,9 @@ std::string &last_error() {
   return text;
 }
 
-std::optional<std::vector<std::string>> transports_of(nssi_rpc_transport id) {
-  switch (id) {
-    case NNTI_TRANSPORT_AUTO: return std::vector<std::string>{};
-    case NNTI_TRANSPORT_LOCAL: return std::vector<std::string>{"inproc", "shm"};
-    case NNTI_TRANSPORT_SHM: return std::vector<std::string>{"shm"};
-    case NNTI_TRANSPORT_OFI: return std::vector<std::string>{"ofi"};
-    case NNTI_TRANSPORT_INPROC: return std::vector<std::string>{"inproc"};
-    default: return std::nullopt;
-  }
-}
-
 Result<RuntimeOptions> options_for(nssi_rpc_transport id) {
   RuntimeOptions options;
-  auto transports = transports_of(id);
+  auto transports = nnti::transports_of(static_cast<NNTI_transport_id_t>(id));
   if (!transports) return Error{Code::kUnsupported, "Nessie has no such transport; use NSSI_DEFAULT_TRANSPORT"};
   auto config = nessie::Config::load();
   if (!config.ok()) return config.error();
