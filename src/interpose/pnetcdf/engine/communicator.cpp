@@ -3,8 +3,9 @@
 // systems order the rest. Here each rank's part goes to the servers by itself, so a fast rank could overwrite data that
 // a slow rank is still about to write, or to read, by an earlier call. Each collective write therefore starts a
 // non-blocking reduction, each collective read a non-blocking barrier, which cost next to nothing; whoever needs the
-// earlier writes, or reads, to be done waits for those. The reduction carries the number of records. It is the same for all variables, so that a rank whose arguments are wrong,
-// and which cannot know what the others write, still takes part in the right one.
+// earlier writes, or reads, to be done waits for those. The reduction carries the number of records. It is the same for
+// all variables, so that a rank whose arguments are wrong, and which cannot know what the others write, still takes part
+// in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
 #include <interpose/pnetcdf/engine/patience.hpp>
