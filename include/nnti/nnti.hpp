@@ -62,6 +62,22 @@ class EventSink {
   virtual void on_peer_lost(PeerId, const Error &) = 0;
 };
 
+/// Memory of a peer that is read in place. It can be read until this is dropped, whatever becomes of the peer and of its
+/// registration; what it holds is the peer's to change, and not to be trusted.
+class PeerView {
+ public:
+  PeerView() = default;
+  /// `keep` holds the mapping.
+  PeerView(std::span<const std::byte> bytes, std::shared_ptr<const void> keep) : bytes_(bytes), keep_(std::move(keep)) {}
+  std::span<const std::byte> bytes() const { return bytes_; }
+  /// Gives back the physical pages by which the bytes count as this process's memory, until they are read again.
+  void release_pages() const;
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::shared_ptr<const void> keep_;
+};
+
 /// Told, exactly once, how a put or get ended. Borrowed by the operation until then.
 class Completion {
  public:
@@ -139,6 +155,10 @@ class Endpoint {
   /// "shm": the transport that reaches `peer`, and a sentence why it was chosen.
   std::string_view transport_of(PeerId peer) const;
   std::string explain(PeerId peer) const;
+  /// Whether `peer` can map, and so view(), what allocate() makes here.
+  bool can_view(PeerId peer) const;
+  /// Whether messages for `peer` still wait here for credits.
+  bool has_unsent(PeerId peer) const;
   /// The largest message that send() takes for this peer (at least 4096 bytes).
   std::size_t max_message_bytes(PeerId peer) const;
 
@@ -158,6 +178,9 @@ class Endpoint {
   /// buffer, or a dead or forged key, or a right that is missing; nothing was moved. kPeerLost: `local` holds no usable
   /// data. kCancelled: disconnected.
   void get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion);
+  /// remote[offset, offset+size_bytes), to be read where it lies. kUnsupported: it cannot be (the peer is on another node,
+  /// or the memory is its application's own); get() it then. Otherwise errors as get(). Never waits.
+  Result<PeerView> view(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes);
   /// Copies `local` into remote[offset, …). ok: the bytes can be read by the peer, remotely visible before any message
   /// that is sent to it afterwards. Otherwise as get().
   void put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion);

@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -30,6 +32,17 @@ Error outside(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size
 }
 
 }  // namespace
+
+void PeerView::release_pages() const {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data()) / page * page;
+  const auto end = reinterpret_cast<std::uintptr_t>(bytes_.data() + bytes_.size());
+  if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
+}
+
+Result<PeerView> Connection::view(const RemoteBuffer &, std::uint64_t, std::size_t) {
+  return Error{Code::kUnsupported, "this memory of the peer is not mapped here"};
+}
 
 // --- inside -----------------------------------------------------------------------------------------------------------
 
@@ -234,6 +247,16 @@ std::string Endpoint::explain(PeerId peer) const {
   return known == nullptr ? no_peer(peer).message : known->connection->explain();
 }
 
+bool Endpoint::can_view(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known != nullptr && known->connection->maps_memory();
+}
+
+bool Endpoint::has_unsent(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known != nullptr && !known->queue.empty();
+}
+
 std::size_t Endpoint::max_message_bytes(PeerId peer) const {
   auto *known = impl_->find(peer);
   return known == nullptr ? 0 : known->connection->max_message_bytes();
@@ -270,6 +293,13 @@ void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset
   if (known == nullptr) return completion.on_complete(no_peer(peer));
   if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));
   known->connection->get(remote, offset, local, completion);
+}
+
+Result<PeerView> Endpoint::view(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
+  auto *known = impl_->find(peer);
+  if (known == nullptr) return no_peer(peer);
+  if (!can_hold(remote, offset, size_bytes)) return outside(remote, offset, size_bytes);
+  return known->connection->view(remote, offset, size_bytes);
 }
 
 void Endpoint::put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {

@@ -53,6 +53,10 @@ class Connection {
   /// and rights against the owner's registration.
   virtual void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) = 0;
   virtual void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) = 0;
+  /// Whether both ends map what the other one allocated.
+  virtual bool maps_memory() const { return false; }
+  /// As Endpoint::view; a transport that maps no memory of its peers leaves it at this.
+  virtual Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes);
   /// Completes pending operations with kCancelled and closes; what was sent before still reaches the peer, which then
   /// sees kPeerLost. No event of this connection follows. Nothing but the destructor is called afterwards.
   virtual void close() = 0;

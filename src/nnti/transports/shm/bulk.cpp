@@ -62,13 +62,13 @@ void PeerMappings::add(const EndpointTable &table, std::uint32_t slot, std::uint
   if (!registered || !registered->is_shared || registered->size_bytes == 0) return;
   bool may_write = has_right(registered->rights, Rights::kRemoteWrite);
   auto mapping = map_shared_memory(fd, registered->size_bytes, may_write ? Access::kReadWrite : Access::kRead);
-  if (mapping.ok()) mappings_.insert_or_assign(slot, Entry{key, std::move(*mapping)});
+  if (mapping.ok()) mappings_.insert_or_assign(slot, Entry{key, std::make_shared<Mapping>(std::move(*mapping))});
 }
 
-std::byte *PeerMappings::find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const {
+std::shared_ptr<Mapping> PeerMappings::find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const {
   auto found = mappings_.find(slot);
-  if (found == mappings_.end() || found->second.key != key || found->second.mapping.bytes().size() < size_bytes) return nullptr;
-  return found->second.mapping.base();
+  if (found == mappings_.end() || found->second.key != key || found->second.mapping->bytes().size() < size_bytes) return nullptr;
+  return found->second.mapping;
 }
 
 void PeerMappings::sweep(const EndpointTable &table) {

@@ -20,13 +20,14 @@ Status cma_write(pid_t process, std::uint64_t address, std::span<const std::byte
 /// Whether CMA reaches the process that says it has `probe_value` at `probe_address`: tried, not guessed. If not, why.
 Status cma_probe(pid_t process, std::uint64_t probe_address, std::uint64_t probe_value);
 
-/// Our mappings of memory that one peer allocated for sharing. A mapping lives as long as its registration.
+/// Our mappings of memory that one peer allocated for sharing. A mapping lives as long as its registration, and as
+/// whoever looks at it.
 class PeerMappings {
  public:
   /// Maps what the peer sent for `slot` and `key`. A bad descriptor is ignored: CMA or the relay serve instead.
   void add(const EndpointTable &table, std::uint32_t slot, std::uint64_t key, int fd);
-  /// The first byte of the buffer, or null if it is not mapped here (or not as `needed` demands).
-  std::byte *find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const;
+  /// The mapping of the buffer, or null if it is not mapped here.
+  std::shared_ptr<Mapping> find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const;
   /// Drops the mappings whose registration has ended.
   void sweep(const EndpointTable &table);
   bool empty() const { return mappings_.empty(); }
@@ -34,7 +35,7 @@ class PeerMappings {
  private:
   struct Entry {
     std::uint64_t key;
-    Mapping mapping;
+    std::shared_ptr<Mapping> mapping;
   };
   std::unordered_map<std::uint32_t, Entry> mappings_;
 };

@@ -183,9 +183,10 @@ std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
 }
 
 std::optional<Status> ShmConnection::copy(const Operation &operation, const Registered &registered) {
-  if (auto *mapped = registered.is_shared ? find_mapping(operation, registered.size_bytes) : nullptr) {
-    if (operation.is_put()) std::memcpy(mapped + operation.offset, operation.source, operation.size_bytes);
-    else std::memcpy(operation.destination, mapped + operation.offset, operation.size_bytes);
+  if (auto mapping = registered.is_shared ? find_mapping(operation.remote, registered.size_bytes) : nullptr) {
+    auto *mapped = mapping->base() + operation.offset;
+    if (operation.is_put()) std::memcpy(mapped, operation.source, operation.size_bytes);
+    else std::memcpy(operation.destination, mapped, operation.size_bytes);
     return Status();
   }
   if (!parts_.cma.ok()) return std::nullopt;
@@ -199,12 +200,23 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
 
 /// The announcement was sent before anything that could name the buffer to us: if it is not here yet, it waits in the
 /// socket.
-std::byte *ShmConnection::find_mapping(const Operation &operation, std::uint64_t size_bytes) {
-  auto slot = operation.remote.slot;
-  auto key = operation.remote.key;
-  if (auto *mapped = mappings_.find(slot, key, size_bytes)) return mapped;
+std::shared_ptr<Mapping> ShmConnection::find_mapping(const RemoteBuffer &remote, std::uint64_t size_bytes) {
+  if (auto mapping = mappings_.find(remote.slot, remote.key, size_bytes)) return mapping;
   on_socket();
-  return mappings_.find(slot, key, size_bytes);
+  return mappings_.find(remote.slot, remote.key, size_bytes);
+}
+
+/// Also of a peer that is gone, as long as messages of it are delivered.
+Result<PeerView> ShmConnection::view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
+  if (!is_open()) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
+  auto registered = look_up(table(), remote.slot, remote.key);
+  if (!registered) return unknown_key();
+  if (auto allowed = check_access(registered->size_bytes, registered->rights, offset, size_bytes, Rights::kRemoteRead); !allowed.ok())
+    return allowed.error();
+  auto mapping = registered->is_shared ? find_mapping(remote, registered->size_bytes) : nullptr;
+  if (!mapping) return Connection::view(remote, offset, size_bytes);
+  const std::span<const std::byte> bytes(mapping->base() + offset, size_bytes);
+  return PeerView(bytes, std::move(mapping));
 }
 
 void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {

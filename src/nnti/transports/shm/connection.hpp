@@ -33,6 +33,8 @@ class ShmConnection final : public Connection {
   bool try_send(std::span<const std::byte> message) override;
   void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  bool maps_memory() const override { return true; }
+  Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) override;
   void close() override;
 
   /// Delivers messages, moves relayed data, and reports the loss of the peer once all that it sent is delivered.
@@ -65,7 +67,7 @@ class ShmConnection final : public Connection {
   /// Empty: must be relayed.
   std::optional<Status> transfer_now(const Operation &operation);
   std::optional<Status> copy(const Operation &operation, const Registered &registered);
-  std::byte *find_mapping(const Operation &operation, std::uint64_t size_bytes);
+  std::shared_ptr<Mapping> find_mapping(const RemoteBuffer &remote, std::uint64_t size_bytes);
 
   ShmTransport &transport_;
   PeerParts parts_;
