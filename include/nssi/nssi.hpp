@@ -48,6 +48,9 @@ class Request {
   /// the progress thread instead) until the bytes can be read here. Errors as nnti::Endpoint::get, and kTimedOut past
   /// the request's deadline.
   virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
+  /// The caller's data, read where they lie, if this process can map them: the caller has made the buffer with allocate()
+  /// and is on this node. Null otherwise. Valid while the request lives, even if the caller dies meanwhile.
+  virtual const nnti::PeerView *view_data() const { return nullptr; }
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
   /// Transfers begun from now on give up (kTimedOut, and with them the peer) at `limit`, if the request's deadline is later.
@@ -62,8 +65,11 @@ class Request {
 using Handler = std::function<void(Request &)>;
 
 /// kFiber: the handler is a user-level thread and may block in straight-line code (get_data, Event::wait, offload)
-/// without holding up other requests. kShort: it runs to completion where the request arrived, without a switch.
-enum class HandlerKind { kFiber, kShort };
+/// without holding up other requests. kShort: it runs to completion where the request arrived, without a switch. kBulk: as
+/// kFiber, for work that takes long and that nobody waits for: begun, one at a turn, when no request has arrived for a
+/// while (RuntimeOptions::bulk_quiet), so that it does not take the processors from those who are about to wait. kBulkNow: its
+/// caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
+enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 
 /// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
 /// touch the data buffer, or the deadline of the call has passed.
@@ -101,6 +107,8 @@ struct RuntimeOptions {
   std::size_t fiber_stack_bytes = 128 * 1024;
   /// Handlers running or suspended at once; requests beyond wait in the transport (their senders keep them).
   std::size_t max_fibers = 1024;
+  /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
+  std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};
 };
 
 /// A flag that a handler's fiber can wait for. set() may come from any thread.
@@ -145,6 +153,8 @@ class Runtime {
   void spawn(std::function<void()> work);
   /// Runs `work` on the progress thread's next turn, not in a fiber. Any thread.
   void post(std::function<void()> work);
+  /// Begins the bulk handlers that are held back now: somebody waits for one of them. On the progress thread.
+  void hasten_bulk();
   /// Suspends the calling fiber for a time.
   void sleep_until(Deadline deadline);
   /// True when called from within a fiber of this runtime.
@@ -153,6 +163,12 @@ class Runtime {
   // --- clients ------------------------------------------------------------------------------------------------------
   Result<PeerId> connect(std::string_view url, Deadline deadline);
   void disconnect(PeerId peer);
+  /// Arguments of up to this size travel within the request; larger ones lie here until the service has fetched them.
+  std::size_t max_inline_args(PeerId service);
+  /// As nnti::Endpoint::can_view.
+  bool can_view(PeerId peer);
+  /// Whether requests for `peer` still wait here, and not in its inbox.
+  bool has_unsent(PeerId peer);
   Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);
   Result<nnti::RegisteredBuffer> allocate(std::size_t size_bytes, nnti::Rights rights);
   /// Drops a buffer from a thread that does not drive progress, where its destructor must not run.

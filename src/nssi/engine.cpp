@@ -38,7 +38,7 @@ std::function<void()> guarded(std::function<void()> work) {
 }  // namespace
 
 Engine::Engine(const RuntimeOptions &options)
-    : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1)) {}
+    : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1), options.bulk_quiet, options.bulk_longest_hold) {}
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   std::unique_ptr<Engine> engine(new Engine(options));

@@ -61,6 +61,7 @@ class Engine final : public nnti::EventSink {
     xdr::encode_into(message, scratch_);
     return send(peer, scratch_);
   }
+  bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);
   /// Ends the connection to a peer that does not answer, as if it had been lost.

@@ -22,6 +22,8 @@ void IncomingRequest::accept(PeerId caller, const wire::Request &request, const 
                                                      : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
   replied_ = cancelled_ = transferring_ = false;
+  if (wire_.data)
+    if (auto view = engine_.endpoint().view(caller, wire_.data->remote, 0, data_bytes()); view.ok()) view_ = std::move(*view);
 }
 
 void IncomingRequest::keep_args() {
@@ -29,13 +31,18 @@ void IncomingRequest::keep_args() {
   wire_.args = kept_args_;
 }
 
-void IncomingRequest::forget_args() {
+void IncomingRequest::forget() {
+  view_.reset();
   if (kept_args_.capacity() > kKeptArgsBytes) kept_args_ = Bytes();
 }
 
 bool IncomingRequest::cancel() {
   cancelled_ = true;
   return !transferring_;
+}
+
+void IncomingRequest::lose_caller() {
+  if (!view_) cancel();
 }
 
 void IncomingRequest::serve() {

@@ -29,6 +29,7 @@ void Runtime::run() { engine_->run(); }
 void Runtime::stop() { engine_->stop(); }
 void Runtime::spawn(std::function<void()> work) { engine_->spawn(std::move(work)); }
 void Runtime::post(std::function<void()> work) { engine_->post(std::move(work)); }
+void Runtime::hasten_bulk() { engine_->scheduler().hasten_last(); }
 bool Runtime::in_fiber() const { return engine_->in_fiber(); }
 
 void Runtime::sleep_until(Deadline deadline) {
@@ -39,6 +40,24 @@ void Runtime::sleep_until(Deadline deadline) {
 
 Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline) { return engine_->connect(url, deadline); }
 void Runtime::disconnect(PeerId peer) { engine_->disconnect(peer); }
+
+std::size_t Runtime::max_inline_args(PeerId service) {
+  std::size_t message = 0;
+  engine_->run_as_driver([&] { message = engine_->endpoint().max_message_bytes(service); });
+  return std::max(message, wire::kAlwaysFits) - wire::kMaxRequestOverhead;
+}
+
+bool Runtime::can_view(PeerId peer) {
+  bool can = false;
+  engine_->run_as_driver([&] { can = engine_->endpoint().can_view(peer); });
+  return can;
+}
+
+bool Runtime::has_unsent(PeerId peer) {
+  bool has = false;
+  engine_->run_as_driver([&] { has = engine_->has_unsent(peer); });
+  return has;
+}
 
 Result<nnti::RegisteredBuffer> Runtime::register_memory(std::span<std::byte> memory, nnti::Rights rights) {
   Result<nnti::RegisteredBuffer> result = Error{};

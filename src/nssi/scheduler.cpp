@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/scheduler.hpp>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -43,7 +44,36 @@ bool Scheduler::run_ready() {
     ready_.pop_front();
     run(strand);
   }
-  return count != 0;
+  return start_one_of_last() || count != 0;
+}
+
+void Scheduler::spawn_last(std::function<void()> work) {
+  if (last_.empty()) {
+    held_since_ = Clock::now();
+    begin_last_at_ = held_since_ + quiet_;
+  }
+  last_.push_back(std::move(work));
+}
+
+bool Scheduler::may_begin_last() {
+  if (begin_last_at_ == Clock::time_point{}) return true;
+  const auto now = Clock::now();
+  if (std::exchange(disturbed_, false)) begin_last_at_ = std::min(now + quiet_, held_since_ + longest_hold_);
+  if (now < begin_last_at_) return false;
+  hasten_last();   // all of them
+  return true;
+}
+
+bool Scheduler::start_one_of_last() {
+  if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
+  const auto before = ready_.size();
+  spawn(std::move(last_.front()));
+  last_.pop_front();
+  if (ready_.size() == before) return false;   // no fiber is free
+  auto *strand = ready_.back();
+  ready_.pop_back();
+  run(strand);
+  return true;
 }
 
 void Scheduler::run(Strand *strand) {
@@ -88,7 +118,8 @@ void Scheduler::expire() {
 
 Deadline Scheduler::next_expiry() const {
   if (!ready_.empty()) return Deadline::now();
-  return timers_.empty() ? Deadline::never() : Deadline::at(timers_.begin()->first);
+  const auto last = last_.empty() ? Deadline::never() : Deadline::at(begin_last_at_);
+  return timers_.empty() ? last : Deadline::at(timers_.begin()->first).earlier(last);
 }
 
 }  // namespace nssi

@@ -27,10 +27,18 @@ struct Strand {
 
 class Scheduler {
  public:
-  Scheduler(std::size_t stack_bytes, std::size_t max_fibers) : stack_bytes_(stack_bytes), max_fibers_(max_fibers) {}
+  /// `quiet` and `longest_hold` say when what was spawned last begins; see RuntimeOptions.
+  Scheduler(std::size_t stack_bytes, std::size_t max_fibers, Clock::duration quiet, Clock::duration longest_hold)
+      : stack_bytes_(stack_bytes), max_fibers_(max_fibers), quiet_(quiet), longest_hold_(longest_hold) {}
 
   /// Queues `work`; it starts when one of the max_fibers fibers is free, in order of arrival.
   void spawn(std::function<void()> work);
+  /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
+  void spawn_last(std::function<void()> work);
+  /// It is not quiet.
+  void disturb() { disturbed_ = true; }
+  /// What was spawned last begins without waiting for quiet.
+  void hasten_last() { begin_last_at_ = {}; }
   /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile. True if anything ran.
   bool run_ready();
   /// The fiber that is running, or nullptr.
@@ -43,10 +51,12 @@ class Scheduler {
   void expire();
   Deadline next_expiry() const;
   /// Works that have started and not ended, and those that have not started.
-  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size(); }
+  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size() + last_.size(); }
 
  private:
   void start_waiting();
+  bool may_begin_last();
+  bool start_one_of_last();
   bool add_strand();
   void run(Strand *strand);
   void drop_timer(Strand *strand);
@@ -55,7 +65,10 @@ class Scheduler {
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<Strand *> idle_;
   std::deque<Strand *> ready_;
-  std::deque<std::function<void()>> waiting_;
+  std::deque<std::function<void()>> waiting_, last_;
+  const Clock::duration quiet_, longest_hold_;
+  bool disturbed_ = false;
+  Clock::time_point begin_last_at_, held_since_;   ///< while last_ is not empty
   std::multimap<Clock::time_point, Strand *> timers_;
   Strand *current_ = nullptr;
 };

@@ -36,10 +36,17 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
     return put_back(incoming);
   }
   incoming.keep_args();
-  engine_.scheduler().spawn([this, &incoming] {
+  engine_.scheduler().disturb();
+  auto work = [this, &incoming] {
     incoming.serve();
     put_back(incoming);
-  });
+  };
+  auto &scheduler = engine_.scheduler();
+  switch (operation->second.kind) {
+    case HandlerKind::kBulk: return scheduler.spawn_last(work);
+    case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
+    default: return scheduler.spawn(work);
+  }
 }
 
 IncomingRequest &Server::take() {
@@ -58,7 +65,7 @@ void Server::put_back(IncomingRequest &request) {
   active_.back()->place = request.place;
   active_[request.place] = active_.back();
   active_.pop_back();
-  request.forget_args();
+  request.forget();
   free_.push_back(&request);
 }
 
@@ -70,7 +77,7 @@ void Server::on_cancel(PeerId from, std::uint64_t id) {
 
 void Server::on_peer_lost(PeerId peer) {
   for (auto *request : active_)
-    if (request->caller() == peer) request->cancel();
+    if (request->caller() == peer) request->lose_caller();
   long_results_.remove_if([&](const LongResult &r) { return r.caller == peer; });
 }
 

@@ -25,19 +25,22 @@ class IncomingRequest final : public Request {
   void accept(PeerId caller, const wire::Request &request, const Operation &operation);
   /// Copies the args, so that the message may go.
   void keep_args();
-  /// Frees them, if they are large.
-  void forget_args();
+  /// Frees what is of no use to the next request.
+  void forget();
   /// Fetches long args, runs the handler, and sees to it that the caller gets an answer.
   void serve();
   /// The caller gave up: no further transfer starts, no result is sent. False if a transfer is under way; the caller is
   /// then told at its end.
   bool cancel();
+  /// The caller is gone. A request whose data can be read here all the same is served nevertheless: it was sent.
+  void lose_caller();
 
   PeerId caller() const override { return caller_; }
   OpCode op() const override { return wire_.op; }
   std::span<const std::byte> args() const override { return wire_.args; }
   std::uint64_t data_bytes() const override { return wire_.data ? wire_.data->remote.size_bytes : 0; }
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
+  const nnti::PeerView *view_data() const override { return view_ ? &*view_ : nullptr; }
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
   void limit_transfers(Deadline limit) override { transfer_limit_ = limit; }
   Status reply(std::span<const std::byte> result) override;
@@ -61,6 +64,7 @@ class IncomingRequest final : public Request {
   const Operation *operation_ = nullptr;
   Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
+  std::optional<nnti::PeerView> view_;
   bool replied_ = false, cancelled_ = false, transferring_ = false;
 };
 
