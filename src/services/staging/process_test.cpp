@@ -123,6 +123,7 @@ class StagingProcess : public ::testing::Test {
   /// A file of `variables` boxes of doubles, in data mode.
   void create(Client &client, const std::string &path, int variables) {
     path_ = path;
+    order_.emplace(client.servers());
     ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, 022, {}}), NC_NOERR);
     EndDefArgs args;
     args.file = kToken;
@@ -143,7 +144,9 @@ class StagingProcess : public ::testing::Test {
     const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
     for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
     const Item item{&layout, {varid, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
-    return client.start_write(kToken, 0, {&item, 1}).finish();
+    auto written = client.write(kToken, 0, *order_, {&item, 1});
+    order_->know(order_->end_call());
+    return written;
   }
 
   /// The bytes of variable `varid`, whose data end `after` variables before the file's end.
@@ -162,6 +165,7 @@ class StagingProcess : public ::testing::Test {
   }
 
   static constexpr FileToken kToken = 77;
+  std::optional<Order> order_;
   std::string folder_, path_, mounted_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::vector<double> data_ = std::vector<double>(kZ * kY * kX);
@@ -177,7 +181,7 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   ::kill(daemon.pid(), SIGKILL);
   EXPECT_EQ(daemon.wait_end(), 128 + SIGKILL);
   EXPECT_EQ(put(*client, 0).code(), Code::kPeerLost);
-  EXPECT_FALSE(client->close(kToken, 0, false).ok());
+  EXPECT_FALSE(client->close(kToken, 0, false, *order_).ok());
   auto lost = read_ledger(folder_ + "/server.0.ledger");
   ASSERT_TRUE(lost.ok()) << lost.error().message;
   ASSERT_EQ(lost->size(), 1u);
@@ -206,9 +210,13 @@ TEST_F(StagingProcess, AStoppedClientIsGivenUpAfterTheTimeout) {
     create(*client, folder_ + "/stuck.nc", 1);
     const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
     const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
-    auto transfer = client->start_write(kToken, 0, {&item, 1});
-    ::raise(SIGSTOP);
-    ::_exit(0);
+    const Order order(1);
+    std::atomic<int> reads{0};
+    std::thread stopper([&] {
+      while (reads.load() == 0) std::this_thread::yield();
+      ::raise(SIGSTOP);
+    });
+    for (;; ++reads) (void)client->read(kToken, 0, order, {&item, 1});
   }
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, WUNTRACED), pid);
@@ -269,7 +277,7 @@ TEST_F(StagingProcess, ShutdownAnswersAndExits) {
   auto client = connect();
   create(*client, folder_ + "/two.nc", 3);
   for (int v = 0; v < 3; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
-  ASSERT_EQ(*client->close(kToken, 0, false), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, false, *order_), NC_NOERR);
   std::uint64_t drained = 0;
   for (int s : {0, 1}) {
     auto report = client->shutdown(s, Deadline::in(kWatchdog));
@@ -295,7 +303,7 @@ TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
   auto client = connect();
   create(*client, folder_ + "/large.nc", 12);
   for (int v = 0; v < 12; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
-  ASSERT_EQ(*client->close(kToken, 0, true), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, true, *order_), NC_NOERR);
   for (int v = 0; v < 12; ++v) EXPECT_TRUE(in_file(v, 11 - v)) << v;
   const auto report = *client->report(0);
   EXPECT_LE(report.memory_high_bytes, 8u << 20);
@@ -308,7 +316,7 @@ TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
 void expect_disk_error(Client &client, const std::function<Result<int>(int)> &put, FileToken token,
                        const std::string &reason) {
   for (int v = 0; v < 2; ++v) ASSERT_EQ(*put(v), NC_NOERR);
-  auto closed = client.close(token, 0, true);
+  auto closed = client.close(token, 0, true, Order(client.servers()));
   ASSERT_TRUE(closed.ok()) << closed.error().message;
   EXPECT_NE(*closed, NC_NOERR);
   auto report = client.shutdown(0, Deadline::in(kWatchdog));

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,8 @@ enum Op : std::uint32_t {
   kOpShutdown = 116,
   kOpNoteNative = 117,
   kOpPing = 118,
+  kOpWriteNow = 119,       ///< as kOpWrite; its sender waits
+  kOpHasten = 120,
 };
 
 enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1 };
@@ -131,15 +135,26 @@ struct Piece {
   std::int32_t varid = 0;
   Extents start, count;
   Extents stride;                      ///< empty: all ones
+  std::int64_t elements() const { return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>()); }
   template <class A> void xdr(A &a) { a(varid, start, count, stride); }
 };
 
-/// Write: the bulk buffer holds the pieces' data one after the other; the server pulls it. Read: the server pushes it.
+/// Says that an operation comes after other processes' writes, which may still be on their way: after the `writes` that all
+/// processes together have sent this server by the end of the collective call number `call`. {0, 0}: after none.
+struct WritesBefore {
+  std::uint64_t call = 0, writes = 0;
+  template <class A> void xdr(A &a) { a(call, writes); }
+};
+
+/// Write: the bulk buffer begins with the pieces' data, one after the other; the server pulls them, or reads them there.
+/// Read: the server pushes them.
 struct TransferArgs {
   FileToken file = 0;
   std::int64_t num_records = 0;        ///< what the client knows: reads may reach so far
+  std::uint64_t call = 0;              ///< Write: the number of the collective call that it belongs to
+  WritesBefore after;
   std::vector<Piece> pieces;
-  template <class A> void xdr(A &a) { a(file, num_records, pieces); }
+  template <class A> void xdr(A &a) { a(file, num_records, call, after, pieces); }
 };
 
 struct FillRecordArgs {
@@ -154,7 +169,8 @@ struct FileArgs {
   FileToken file = 0;
   std::int64_t num_records = -1;       ///< as the clients agreed; -1: unknown
   std::uint32_t durable = 0;           ///< Close: answer when the data are in the file
-  template <class A> void xdr(A &a) { a(file, num_records, durable); }
+  WritesBefore after;                  ///< Close
+  template <class A> void xdr(A &a) { a(file, num_records, durable, after); }
 };
 
 struct AttachArgs {

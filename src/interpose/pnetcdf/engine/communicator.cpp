@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. Natively, a collective write is over on no rank before every rank has at least begun it, and file
-// systems order the rest. Here each rank's part goes to the servers by itself, so a fast rank could overwrite data that
-// a slow rank is still about to write, or to read, by an earlier call. Each collective write therefore starts a
-// non-blocking reduction, each collective read a non-blocking barrier, which cost next to nothing; whoever needs the
-// earlier writes, or reads, to be done waits for those. The reduction carries the number of records. It is the same for
-// all variables, so that a rank whose arguments are wrong, and which cannot know what the others write, still takes part
-// in the right one.
+// systems order the rest. Here each rank's part goes to the servers by itself, behind the program's back, so a fast rank
+// could overwrite data that a slow rank is still about to write, or to read, by an earlier call. Each collective write
+// therefore starts a non-blocking reduction, each collective read a non-blocking barrier, which cost next to nothing. The
+// reduction of a write carries the number of records, and how many messages each server is sent for it. Who comes after
+// earlier writes waits for their reductions only, and tells the server how many writes to carry out first; who must not
+// overtake reads waits for their barriers. Notes are the same for all variables, so that a rank whose arguments are
+// wrong, and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
 #include <interpose/pnetcdf/engine/patience.hpp>
 
 #include <algorithm>
 #include <climits>
+#include <functional>
 
 namespace interpose {
 
 namespace {
 
+constexpr int kFewRanks = 16, kTag = 1;
 constexpr std::size_t kMostPending = 64;   // writes, and reads, that nobody waited for
 
 bool contains(const std::vector<int> &variables, int varid) {
@@ -31,6 +34,27 @@ MPI_Comm copy_of_world() {
     return comm;
   }();
   return copy;
+}
+
+/// A note's first number is the most that any rank says, the others are sums.
+void combine(void *in, void *inout, int *count, MPI_Datatype *type) {
+  int size_bytes = 0;
+  MPI_Type_size(*type, &size_bytes);
+  const auto numbers = static_cast<std::size_t>(size_bytes) / sizeof(std::int64_t);
+  auto *from = static_cast<std::int64_t *>(in), *to = static_cast<std::int64_t *>(inout);
+  for (int i = 0; i < *count; ++i, from += numbers, to += numbers) {
+    to[0] = std::max(to[0], from[0]);
+    std::transform(from + 1, from + numbers, to + 1, to + 1, std::plus<>());
+  }
+}
+
+MPI_Op note_operation() {
+  static const MPI_Op operation = [] {
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(combine, 1, &op);
+    return op;
+  }();
+  return operation;
 }
 
 bool can_call_mpi() {
@@ -56,12 +80,14 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
 
 Communicator::~Communicator() {
   if (!can_call_mpi()) return;
-  wait_until_written();
+  await_notes();
   wait_until_read();
+  if (note_type_ != MPI_DATATYPE_NULL) MPI_Type_free(&note_type_);
   if (owned_) MPI_Comm_free(&comm_);
 }
 
 void Communicator::reduce_max(std::int64_t *values, std::size_t count) {
+  if (finish_own_writes_) finish_own_writes_();
   if (size_ == 1) return;
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_, &request);
@@ -78,10 +104,20 @@ void Communicator::broadcast(std::int64_t *values, std::size_t count) {
   broadcast(values, static_cast<int>(count), MPI_INT64_T);
 }
 
+// Where ranks share processors, each rank that has to pass a message on costs the time until it is scheduled: root tells
+// a few ranks itself.
 void Communicator::broadcast(void *data, int count, MPI_Datatype type) {
+  if (size_ <= kFewRanks) return tell(data, count, type);
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibcast(data, count, type, 0, comm_, &request);
   wait_patiently(request);
+}
+
+void Communicator::tell(void *data, int count, MPI_Datatype type) {
+  std::vector<MPI_Request> requests;
+  if (!is_root()) MPI_Irecv(data, count, type, 0, kTag, comm_, &requests.emplace_back());
+  for (int rank = 1; is_root() && rank < size_; ++rank) MPI_Isend(data, count, type, rank, kTag, comm_, &requests.emplace_back());
+  wait_patiently(requests);
 }
 
 // Most of what is sent, and its size, go in one message.
@@ -104,27 +140,43 @@ void Communicator::broadcast(std::vector<std::byte> &bytes) {
   }
 }
 
-void Communicator::note_written(int varid, std::int64_t records) {
-  if (written_.size() >= kMostPending) wait_until_written();
-  records_ = std::max(records_, records);
+void Communicator::begin(int servers, std::function<void()> finish_own_writes) {
+  finish_own_writes_ = std::move(finish_own_writes);
+  order_ = staging::Order(servers);
   if (size_ == 1) return;
-  Written &written = written_.emplace_back(Written{records, MPI_REQUEST_NULL});
-  MPI_Iallreduce(MPI_IN_PLACE, &written.records, 1, MPI_INT64_T, MPI_MAX, comm_, &written.request);
-  variables_.push_back(varid);
+  MPI_Type_contiguous(1 + servers, MPI_INT64_T, &note_type_);
+  MPI_Type_commit(&note_type_);
 }
 
-void Communicator::wait_until_written() {
-  for (Written &written : written_) {
-    wait_patiently(written.request);
-    records_ = std::max(records_, written.records);
+void Communicator::note_written(int varid, std::int64_t records) {
+  if (notes_.size() >= kMostPending) await_notes();
+  Note &note = notes_.emplace_back(Note{{records}, MPI_REQUEST_NULL});
+  const auto sent = order_.end_call();
+  note.values.insert(note.values.end(), sent.begin(), sent.end());
+  if (!contains(variables_, varid)) variables_.push_back(varid);
+  if (size_ == 1) return await_notes();
+  MPI_Iallreduce(MPI_IN_PLACE, note.values.data(), 1, note_type_, note_operation(), comm_, &note.request);
+}
+
+void Communicator::take_in(const Note &note) {
+  records_ = std::max(records_, note.values.front());
+  order_.know(std::span(note.values).subspan(1));
+}
+
+void Communicator::await_notes() {
+  for (Note &note : notes_) {
+    wait_patiently(note.request);
+    take_in(note);
   }
-  written_.clear();
+  notes_.clear();
   variables_.clear();
 }
 
-void Communicator::wait_until_written(int varid) {
-  if (contains(variables_, varid)) wait_until_written();
+void Communicator::await_notes(int varid) {
+  if (contains(variables_, varid)) await_notes();
 }
+
+void Communicator::restart_order() { order_ = staging::Order(static_cast<int>(order_.sent.size())); }
 
 void Communicator::note_read(int varid) {
   if (size_ == 1) return;

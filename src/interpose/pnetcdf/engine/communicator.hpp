@@ -2,12 +2,15 @@
 // The processes that share a file, and the order of what they do to it.
 #pragma once
 
+#include <services/staging/client/client.hpp>
+
 #include <mpi.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace interpose {
@@ -28,7 +31,12 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
 
-  /// Reductions over all ranks; also points in time that no rank passes before all have come to them.
+  /// Before anything is read or written, on all ranks: how many staging servers there are, and what returns when they have
+  /// carried out this rank's writes.
+  void begin(int servers, std::function<void()> finish_own_writes);
+
+  /// Reductions over all ranks; also points in time that no rank passes before all have come to them, with all their
+  /// writes done.
   std::int64_t max(std::int64_t mine);
   template <std::size_t N>
   std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
@@ -37,14 +45,19 @@ class Communicator {
   void broadcast(std::array<std::int64_t, N> &values);
   void broadcast(std::vector<std::byte> &bytes);
 
-  /// Says that this rank's part of a collective write to variable `varid` is done, and how many records the file has as
-  /// far as this rank knows. Does not wait. Every rank says it after every collective write, also after one of its own
-  /// that failed.
+  /// Says that this rank's part of a collective write to variable `varid` is on its way, how many messages it takes
+  /// (order().sent), and how many records the file has as far as this rank knows. Does not wait. Every rank says it after
+  /// every collective write, also after one of its own that failed.
   void note_written(int varid, std::int64_t records);
-  /// Returns when every rank's part of all collective writes is done.
-  void wait_until_written();
+  /// Returns when every rank has said it of all collective writes: records() is then the same on all, and what this rank
+  /// asks of the servers with order() comes after those writes.
+  void await_notes();
   /// The same, if `varid` is among the variables that this rank knows to be written since.
-  void wait_until_written(int varid);
+  void await_notes(int varid);
+  /// What reads and writes are sent with.
+  staging::Order &order() { return order_; }
+  /// All writes are done, and the servers forget their number. On all ranks.
+  void restart_order();
   /// Says that this rank's part of a collective read of variable `varid` is done. Does not wait. Every rank says it after
   /// every collective read.
   void note_read(int varid);
@@ -52,25 +65,30 @@ class Communicator {
   void wait_until_read();
   /// The same, if `varid` is among the variables that this rank knows to be read since.
   void wait_until_read(int varid);
-  /// The most records that any rank told by the last wait.
+  /// The most records that any rank told by the last wait for notes.
   std::int64_t records() const { return records_; }
 
   static constexpr int kAnyVariable = -1;
 
  private:
+  /// A note on its way.
+  struct Note { std::vector<std::int64_t> values; MPI_Request request; };
+  void take_in(const Note &note);
   void reduce_max(std::int64_t *values, std::size_t count);
   void broadcast(std::int64_t *values, std::size_t count);
   void broadcast(void *data, int count, MPI_Datatype type);
+  void tell(void *data, int count, MPI_Datatype type);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
   bool owned_ = false;
 
-  /// A reduction on its way.
-  struct Written { std::int64_t records; MPI_Request request; };
-  std::deque<Written> written_;
+  std::deque<Note> notes_;
+  MPI_Datatype note_type_ = MPI_DATATYPE_NULL;
   std::vector<int> variables_;
   std::int64_t records_ = 0;
+  staging::Order order_;
+  std::function<void()> finish_own_writes_;
   std::vector<MPI_Request> reads_;
   std::vector<int> variables_read_;
 };

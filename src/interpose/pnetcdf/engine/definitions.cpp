@@ -180,7 +180,7 @@ int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
   if (file->is_native()) return ncmpi_fill_var_rec(file->id(), varid, record);
   if (int error = check_fill_record(*file, varid)) return error;
   const auto records = file->ranks().max(record + 1);
-  file->ranks().wait_until_written();
+  file->ranks().await_notes();
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file->ranks().is_root()) status[0] = fill_record_as_root(*file, varid, record);
   file->ranks().broadcast(status);

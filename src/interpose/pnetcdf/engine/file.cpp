@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/file.hpp>
 
+#include <interpose/pnetcdf/engine/movement.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
+
 #include <base/log.hpp>
 
 #include <algorithm>
@@ -40,7 +43,12 @@ Variable describe(int mirror, int varid) {
 }  // namespace
 
 File::File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token)
-    : ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {}
+    : ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {
+  if (!Session::get().connected()) return;
+  ranks_->begin(Session::get().client()->servers(), [this] {
+    if (int error = finish_writes(*this)) untold_error_ = error;
+  });
+}
 
 void File::hand_back(int native_id) {
   mirror.drop();

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace interpose {
@@ -76,6 +77,9 @@ class File {
   /// Root has written the header, natively.
   void count_header_written();
 
+  /// The error of an earlier write that no call has returned yet; told once.
+  int take_error() { return std::exchange(untold_error_, NC_NOERR); }
+
   /// Turns an error of the transport into a code of PnetCDF's, and says it, once for each file.
   int lost(const nessie::Error &error, std::string_view doing, int code);
 
@@ -103,6 +107,7 @@ class File {
   std::vector<bool> no_fill_;
   std::vector<staging::Definition> log_;
   bool said_lost_ = false;
+  int untold_error_ = NC_NOERR;      ///< of a write that the program believes done
 };
 
 /// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them.

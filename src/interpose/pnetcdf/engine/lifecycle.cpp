@@ -207,7 +207,7 @@ int cancel_pending(File &file, const Queue &queue, const char *kind, int which) 
 /// Returns when no rank writes to the file, or reads it, any more.
 void await_all(File &file) {
   if (!file.writable) return agree(file);
-  file.ranks().wait_until_written();   // collective writes and reads, and whatever was done independently
+  file.ranks().await_notes();   // collective writes and reads, and whatever was done independently
   file.ranks().wait_until_read();
   file.raise_records(file.ranks().records());
 }
@@ -217,7 +217,7 @@ int close_on_servers(File &file) {
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file.ranks().is_root()) {
     auto &session = Session::get();
-    auto result = session.client()->close(file.token(), file.num_records, session.close_is_durable());
+    auto result = session.client()->close(file.token(), file.num_records, session.close_is_durable(), file.ranks().order());
     status[0] = result ? *result : file.lost(result.error(), "ncmpi_close", NC_EWRITE);
   }
   file.ranks().broadcast(status);
@@ -243,7 +243,8 @@ int close_staged(File &file) {
   if (file.independent) leave_independent_mode(file);
   status = first(status, cancel_pending(file, file.requests.gets, "get", NC_GET_REQ_ALL));
   status = first(status, cancel_pending(file, file.requests.puts, "put", NC_PUT_REQ_ALL));
-  return first(status, close_on_servers(file));
+  status = first(status, close_on_servers(file));
+  return first(status, file.take_error());
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace interpose {
 
 void agree(File &file) {
   file.raise_records(file.ranks().max(file.num_records));
-  file.ranks().wait_until_written();
+  file.ranks().await_notes();
 }
 
 void share(Communicator &ranks, staging::HeaderResult &header) {
@@ -69,6 +69,7 @@ int take_over(File &file, const EndDefLayout &layout, staging::HeaderResult head
 
 int end_definitions(File &file, const EndDefLayout &layout) {
   if (!file.is_new) agree(file);   // nobody has written to a new one
+  file.ranks().restart_order();
   staging::HeaderResult header;
   if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
   share(file.ranks(), header);
@@ -136,7 +137,7 @@ int on_begin_indep_data(int ncid) {
   if (file == nullptr) return NC_EBADID;
   const int error = ncmpi_begin_indep_data(file->id());
   if (error != NC_NOERR || file->is_native()) return error;
-  file->ranks().wait_until_written();
+  file->ranks().await_notes();
   file->ranks().wait_until_read();
   file->independent = true;
   return NC_NOERR;
@@ -183,7 +184,7 @@ int on_sync(int ncid) {
     status[0] = result ? *result : file->lost(result.error(), "ncmpi_sync", NC_EWRITE);
   }
   file->ranks().broadcast(status);
-  return static_cast<int>(status[0]);
+  return status[0] != NC_NOERR ? static_cast<int>(status[0]) : file->take_error();
 }
 
 }  // namespace interpose

@@ -6,23 +6,16 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
-
 namespace interpose {
 
 namespace {
-
-std::size_t size_bytes(const staging::Piece &piece, int element_bytes) {
-  const auto elements = std::accumulate(piece.count.begin(), piece.count.end(), std::int64_t{1}, std::multiplies<>());
-  return static_cast<std::size_t>(elements) * static_cast<std::size_t>(element_bytes);
-}
 
 std::vector<staging::Item> items_of(std::span<const Request> requests) {
   std::vector<staging::Item> items;
   for (const Request &request : requests) {
     auto rest = request.external;
     for (const staging::Piece &piece : request.pieces) {
-      const auto size = size_bytes(piece, request.variable->layout.element_bytes);
+      const auto size = static_cast<std::size_t>(piece.elements() * request.variable->layout.element_bytes);
       items.push_back({&request.variable->layout, piece, rest.first(size)});
       rest = rest.subspan(size);
     }
@@ -47,16 +40,22 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 int write(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   const auto items = items_of(requests);
-  auto result = Session::get().client()->start_write(file.token(), file.num_records, items).finish();
+  auto result = Session::get().client()->write(file.token(), file.num_records, file.ranks().order(), items);
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);
-  if (*result == NC_NOERR) file.put_bytes += total_bytes(requests);
-  return *result;
+  const int error = *result != NC_NOERR ? *result : file.take_error();
+  if (error == NC_NOERR) file.put_bytes += total_bytes(requests);
+  return error;
+}
+
+int finish_writes(File &file) {
+  auto result = Session::get().client()->finish_writes(file.token());
+  return result ? *result : file.lost(result.error(), "writing", NC_EWRITE);
 }
 
 int read(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   const auto items = items_of(requests);
-  auto result = Session::get().client()->start_read(file.token(), file.num_records, items).finish();
+  auto result = Session::get().client()->read(file.token(), file.num_records, file.ranks().order(), items);
   if (!result) return file.lost(result.error(), doing(file, "reading", requests), NC_EREAD);
   if (*result == NC_NOERR) file.get_bytes += total_bytes(requests);
   return *result;

@@ -165,7 +165,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
   const auto all = file.ranks().max(std::array<std::int64_t, 4>{
       static_cast<std::int64_t>(selection.gets.size()), static_cast<std::int64_t>(selection.puts.size()), -error,
       records_after(file, selection.puts)});
-  file.ranks().wait_until_written();
+  file.ranks().await_notes();
   if (all[kError] != 0) {
     put_back(file.requests, selection);
     return error;
@@ -177,7 +177,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
   }
   if (all[kReads] == 0) return status;
-  file.ranks().wait_until_written();
+  file.ranks().await_notes();
   const int failed = carry_out_gets(file, selection);
   file.ranks().note_read(Communicator::kAnyVariable);
   return status != NC_NOERR ? status : failed;

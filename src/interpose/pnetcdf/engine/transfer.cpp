@@ -110,7 +110,7 @@ int post(File &file, const Access &access) {
 // --- blocking --------------------------------------------------------------------------------------------------------------
 
 int get(File &file, const Access &access) {
-  if (access.is_collective()) file.ranks().wait_until_written();
+  if (access.is_collective()) file.ranks().await_notes();
   Request request;
   if (int error = prepare(file, access, {region_of(file, access)}, request)) return error;
   if (int error = read(file, {&request, 1})) return error;
@@ -120,7 +120,7 @@ int get(File &file, const Access &access) {
 /// `records`: how many the file has afterwards, as far as this rank knows.
 int put(File &file, const Access &access, std::int64_t &records) {
   if (access.is_collective()) {
-    file.ranks().wait_until_written(access.varid);
+    file.ranks().await_notes(access.varid);
     file.ranks().wait_until_read(access.varid);
   }
   Request request;
@@ -136,7 +136,7 @@ int put(File &file, const Access &access, std::int64_t &records) {
 void agree_on_records(File &file, const Access &access, std::int64_t records, bool failed) {
   file.ranks().note_written(access.varid, records);
   const Variable *variable = file.variable(access.varid);
-  if (failed || (variable != nullptr && variable->layout.is_record)) file.ranks().wait_until_written();
+  if (failed || (variable != nullptr && variable->layout.is_record)) file.ranks().await_notes();
   file.raise_records(file.ranks().records());
 }
 

@@ -95,13 +95,6 @@ struct Client::Impl {
   }
 };
 
-struct Transfer::State { int nc_error = NC_NOERR; };
-Transfer::Transfer() = default;
-Transfer::Transfer(Transfer &&) noexcept = default;
-Transfer &Transfer::operator=(Transfer &&) noexcept = default;
-Transfer::~Transfer() = default;
-Result<int> Transfer::finish() { return state_->nc_error; }
-
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
@@ -156,7 +149,7 @@ Result<int> Client::sync(FileToken token, std::int64_t records) {
   return ncmpi_sync(impl_->files.at(token).ncid);
 }
 
-Result<int> Client::close(FileToken token, std::int64_t records, bool) {
+Result<int> Client::close(FileToken token, std::int64_t records, bool, const Order &) {
   impl_->make_collective(impl_->files.at(token));
   raise_records(impl_->files.at(token).ncid, records);
   const int error = ncmpi_close(impl_->files.at(token).ncid);
@@ -184,36 +177,39 @@ void begin(LocalFile &file) {
 
 }  // namespace
 
-Transfer Client::start_write(FileToken token, std::int64_t, std::span<const Item> items) {
-  LocalFile &file = impl_->files.at(token);
-  begin(file);
-  Transfer transfer;
-  transfer.state_ = std::make_unique<Transfer::State>();
+int Client::servers() const { return 1; }
+Result<int> Client::finish_writes(FileToken) { return NC_NOERR; }
+
+namespace {
+
+template <class Move> int for_each(std::span<const Item> items, Move move) {
+  int status = NC_NOERR;
   for (const Item &item : items) {
-    std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
-    std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
-    std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
-    const int error = ncmpi_put_vars(file.ncid, item.piece.varid, start.data(), count.data(),
-                                     stride.empty() ? nullptr : stride.data(), item.data.data(), 1, MPI_DATATYPE_NULL);
-    if (transfer.state_->nc_error == NC_NOERR) transfer.state_->nc_error = error;
+    const std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
+    const std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
+    const std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
+    const int error = move(item.piece.varid, start.data(), count.data(), stride.empty() ? nullptr : stride.data(), item.data.data());
+    if (status == NC_NOERR) status = error;
   }
-  return transfer;
+  return status;
 }
 
-Transfer Client::start_read(FileToken token, std::int64_t, std::span<const Item> items) {
+}  // namespace
+
+Result<int> Client::write(FileToken token, std::int64_t, Order &, std::span<const Item> items) {
   LocalFile &file = impl_->files.at(token);
   begin(file);
-  Transfer transfer;
-  transfer.state_ = std::make_unique<Transfer::State>();
-  for (const Item &item : items) {
-    std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
-    std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
-    std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
-    const int error = ncmpi_get_vars(file.ncid, item.piece.varid, start.data(), count.data(),
-                                     stride.empty() ? nullptr : stride.data(), item.data.data(), 1, MPI_DATATYPE_NULL);
-    if (transfer.state_->nc_error == NC_NOERR) transfer.state_->nc_error = error;
-  }
-  return transfer;
+  return for_each(items, [&](int varid, auto *start, auto *count, auto *stride, void *data) {
+    return ncmpi_put_vars(file.ncid, varid, start, count, stride, data, 1, MPI_DATATYPE_NULL);
+  });
+}
+
+Result<int> Client::read(FileToken token, std::int64_t, const Order &, std::span<const Item> items) {
+  LocalFile &file = impl_->files.at(token);
+  begin(file);
+  return for_each(items, [&](int varid, auto *start, auto *count, auto *stride, void *data) {
+    return ncmpi_get_vars(file.ncid, varid, start, count, stride, data, 1, MPI_DATATYPE_NULL);
+  });
 }
 
 }  // namespace staging

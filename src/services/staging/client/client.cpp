@@ -15,6 +15,7 @@ using nessie::Error;
 namespace {
 
 constexpr std::int32_t kNcWrite = 1;        // NC_WRITE
+constexpr std::uint64_t kDefaultBuffer = 16 << 20;   // of copied data that have no answer yet
 constexpr int kSignsInTimeout = 3;          // a server is asked for a sign of life this often within the timeout
 
 std::vector<std::string> words(const std::string &text) {
@@ -45,22 +46,29 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config
 }  // namespace
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Client::~Client() = default;
+
+// What the program has written must arrive.
+Client::~Client() {
+  while (!impl_->messages.empty()) impl_->finish_oldest();
+}
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
   const auto urls = words(config.get_or("servers", ""));
   if (urls.empty()) return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
   if (!timeout.ok()) return timeout.error();
+  auto buffer = config.get_size("staging.buffer", kDefaultBuffer);
+  if (!buffer.ok()) return buffer.error();
   auto runtime = open_runtime(config);
   if (!runtime.ok()) return runtime.error();
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
+  impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : urls) {
     auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
     if (!peer.ok()) return peer.error();
-    impl->servers.push_back({url, *peer});
+    impl->servers.push_back({url, *peer, impl->runtime->max_inline_args(*peer), impl->runtime->can_view(*peer)});
   }
   const HelloArgs hello{kProtocolVersion, program, ::getpid()};
   for (int s = 0; s < impl->count(); ++s) {
@@ -133,7 +141,7 @@ Result<int> Client::Impl::attach_others(FileToken token, int home) {
 
 Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {
   opened[token].attached = false;
-  return ask_all(kOpDetach, FileArgs{token, num_records, 1}, home);
+  return ask_all(kOpDetach, FileArgs{token, num_records, 1, {}}, home);
 }
 
 // The home server itself waits for what it has to drain of this path.
@@ -155,11 +163,12 @@ Result<HeaderResult> Client::open(const OpenArgs &args) {
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   result->nc_error = *attached;
-  if (*attached != 0) (void)close(args.file, -1, true);
+  if (*attached != 0) (void)close(args.file, -1, true, Order(servers()));
   return result;
 }
 
 Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
+  impl_->finish_writes(args.file);
   const int home = home_of(impl_->opened[args.file].path);
   if (!first && impl_->opened[args.file].attached) {
     auto detached = impl_->detach_others(args.file, args.num_records, home);
@@ -189,32 +198,40 @@ Result<int> Client::amend(const AmendArgs &args) {
 
 // A record may have several owners: each drains what it has before the home server fills it all.
 Result<int> Client::fill_record(const FillRecordArgs &args) {
+  impl_->finish_writes(args.file);
   const int home = home_of(impl_->opened[args.file].path);
-  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0}, home);
+  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0, {}}, home);
   if (!drained.ok() || *drained != 0) return drained;
   return code_of(impl_->ask<NcResult>(home, kOpFillRecord, args));
 }
 
 Result<int> Client::sync(FileToken file, std::int64_t num_records) {
+  impl_->finish_writes(file);
   const bool attached = impl_->opened[file].attached;
-  const FileArgs args{file, num_records, 0};
+  const FileArgs args{file, num_records, 0, {}};
   return attached ? impl_->ask_all(kOpSync, args) : code_of(impl_->ask<NcResult>(home_of(impl_->opened[file].path), kOpSync, args));
 }
 
-Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable) {
+Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
   const auto opened = impl_->opened[file];
   impl_->opened.erase(file);
-  const FileArgs args{file, num_records, durable ? 1u : 0u};
-  if (opened.attached) return impl_->ask_all(kOpClose, args);
-  return code_of(impl_->ask<NcResult>(home_of(opened.path), kOpClose, args));
+  const auto home = home_of(opened.path);
+  std::vector<std::pair<int, nssi::Call>> calls;
+  for (int server = 0; server < impl_->count(); ++server) {
+    if (!opened.attached && server != home) continue;
+    const FileArgs args{file, num_records, durable ? 1u : 0u, order.known(server)};
+    calls.emplace_back(server, impl_->start(server, kOpClose, xdr::encode(args)));
+  }
+  return impl_->first_error(calls);
 }
 
 Result<int> Client::abort(FileToken file) {
+  impl_->finish_writes(file);
   const int home = home_of(impl_->opened[file].path);
   if (impl_->opened[file].attached)
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
   impl_->opened.erase(file);
-  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, 0}));
+  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, 0, {}}));
 }
 
 Result<int> Client::remove(const std::string &path) {

@@ -9,9 +9,12 @@
 #include <nssi/nssi.hpp>
 #include <services/staging/protocol.hpp>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace staging {
@@ -55,20 +58,26 @@ class Domains {
   std::int64_t slab_ = 1;         ///< indices of slab_dim_ for each server
 };
 
-/// A transfer on its way: started, later finished.
-class Transfer {
- public:
-  Transfer();
-  Transfer(Transfer &&) noexcept;
-  Transfer &operator=(Transfer &&) noexcept;
-  ~Transfer();
-  /// Waits for all of its parts. ok with native PnetCDF's code (0 for success); or an error of the transport.
-  Result<int> finish();
-
- private:
-  friend class Client;
-  struct State;
-  std::unique_ptr<State> state_;
+/// Where this process's reads and writes stand among the collective calls on a file: servers carry them out after the
+/// writes of all processes that are known here, whether or not those have arrived when these do.
+struct Order {
+  explicit Order(int servers = 1) : sent(static_cast<std::size_t>(servers)), known_writes(sent) {}
+  /// Ends the present call. Returns what was sent in it.
+  std::vector<std::int64_t> end_call() {
+    ++call;
+    return std::exchange(sent, std::vector<std::int64_t>(sent.size()));
+  }
+  /// What an operation that `server` is asked for comes after.
+  WritesBefore known(int server) const { return {known_call, static_cast<std::uint64_t>(known_writes.at(static_cast<std::size_t>(server)))}; }
+  /// All processes together have sent `writes` in the call after known_call.
+  void know(std::span<const std::int64_t> writes) {
+    ++known_call;
+    std::ranges::transform(known_writes, writes, known_writes.begin(), std::plus<>());
+  }
+  std::uint64_t call = 1;                       ///< the present collective call, or the next one
+  std::vector<std::int64_t> sent;               ///< by this process in it, to each server
+  std::uint64_t known_call = 0;                 ///< up to this call it is known
+  std::vector<std::int64_t> known_writes;       ///< how many writes all processes have sent, to each server
 };
 
 /// One piece of a transfer and where its data are in the application's memory, contiguous, in the external type, in
@@ -81,6 +90,8 @@ struct Item {
 
 class Client {
  public:
+  struct Impl;   ///< private to the implementation
+
   /// Connects to the servers that the settings name: `servers` (NESSIE_SERVERS): URLs of all of them, separated by
   /// white space, each itself a list joined by ';', in order of their index. `credential` (NESSIE_CREDENTIAL).
   /// Errors as nnti::Endpoint::connect; kUnsupported for another protocol version.
@@ -106,8 +117,9 @@ class Client {
   Result<int> fill_record(const FillRecordArgs &args);
   /// All servers: drain, native sync.
   Result<int> sync(FileToken file, std::int64_t num_records);
-  /// All servers. durable: returns when the data are in the file; otherwise when the servers have taken note.
-  Result<int> close(FileToken file, std::int64_t num_records, bool durable);
+  /// All servers, after the writes known to `order`. durable: returns when the data are in the file; otherwise when the
+  /// servers have taken note.
+  Result<int> close(FileToken file, std::int64_t num_records, bool durable, const Order &order);
   Result<int> abort(FileToken file);
   Result<int> remove(const std::string &path);
   /// Returns when no server has anything of this path left to drain.
@@ -116,21 +128,23 @@ class Client {
   Status note_native(const std::string &path, const std::string &why);
 
   // --- by any rank ------------------------------------------------------------------------------------------------------
-  /// Starts a transfer of all items. Large items are pulled from where they lie (registered for the while); small ones
-  /// are packed together, so that a thousand small pieces cost a few messages. The items' memory is borrowed until
-  /// finish().
-  Transfer start_write(FileToken file, std::int64_t num_records, std::span<const Item> items);
-  Transfer start_read(FileToken file, std::int64_t num_records, std::span<const Item> items);
+  /// Writes all items; small ones are packed together, so that a thousand small pieces cost a few messages. Returns when
+  /// the items' memory is the caller's again. In caching mode, data of up to a few megabytes have then been copied to
+  /// where the servers on this node find them, whatever becomes of this process; they count in `order.sent`, and whoever
+  /// comes after them says so by its Order. Native PnetCDF's code of this write, or of an earlier one of this file; each is
+  /// told once.
+  Result<int> write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items);
+  /// Returns when the servers have carried out all writes of this process to the file: with the code of one that failed.
+  Result<int> finish_writes(FileToken file);
+  /// Reads all items, after this process's own writes. ok with native PnetCDF's code (0 for success).
+  Result<int> read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items);
 
   // --- for the command line ----------------------------------------------------------------------------------------------
   Result<ReportResult> report(int server);
   Result<ReportResult> shutdown(int server, nssi::Deadline deadline);
 
  private:
-  friend class Transfer;
-  struct Impl;
   explicit Client(std::unique_ptr<Impl> impl);
-  Transfer start(std::uint32_t op, FileToken file, std::int64_t num_records, std::span<const Item> items);
   std::unique_ptr<Impl> impl_;
 };
 

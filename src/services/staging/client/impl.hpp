@@ -3,17 +3,42 @@
 #pragma once
 
 #include <services/staging/client/client.hpp>
+#include <services/staging/client/copy_buffers.hpp>
 
 #include <xdr/codec.hpp>
 
+#include <deque>
 #include <map>
 
 namespace staging {
+
+/// What became of a transfer, or of the writes to a file, as far as is known.
+struct Outcome {
+  int pending = 0;                                 ///< messages without an answer
+  int borrowed = 0;                                ///< of those, messages that lend the caller's memory
+  int nc_error = 0;
+  Status failure;
+
+  void note(const Status &status) { if (failure.ok() && !status.ok()) failure = status; }
+  void note_answer(const Result<NcResult> &answer) {
+    if (!answer.ok()) note(answer.error());
+    else if (nc_error == 0) nc_error = answer->nc_error;
+  }
+  /// The first failure since the last time.
+  Result<int> take() {
+    const auto failed = std::exchange(failure, {});
+    const int code = std::exchange(nc_error, 0);
+    if (!failed.ok()) return failed.error();
+    return code;
+  }
+};
 
 struct Client::Impl {
   struct Server {
     std::string url;
     nssi::PeerId peer;
+    std::size_t max_inline_args = 0;
+    bool views = false;                            ///< finds copied data where they are
     bool lost = false;
   };
   /// How the other servers open a file.
@@ -22,6 +47,19 @@ struct Client::Impl {
     std::int32_t omode = 0;
     std::vector<Hint> hints;
     bool attached = false;
+  };
+
+  class Sender;
+  /// A read or write on its way.
+  struct Message {
+    int server = 0;
+    FileToken file = 0;
+    bool is_write = false, is_copy = false, borrows = false, is_urgent = false;
+    nnti::RegisteredBuffer buffer;                 ///< declared before the call: outlives it
+    std::vector<Piece> pieces;
+    std::vector<std::span<std::byte>> destinations;   ///< of a packed read
+    std::shared_ptr<Outcome> outcome;
+    nssi::Call call;
   };
 
   nssi::Call start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data = nullptr);
@@ -50,6 +88,16 @@ struct Client::Impl {
 
   Result<int> attach_others(FileToken token, int home);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
+  void finish_oldest();
+  /// Until `left`, which counts messages, is 0.
+  void finish(const int &left);
+  /// Of this process, to one file; their outcome is kept.
+  void finish_writes(FileToken file) { if (auto found = written.find(file); found != written.end()) finish(found->second->pending); }
+  void hasten();
+  void finish_unsent();
+  const Server &at(int server) const { return servers[static_cast<std::size_t>(server)]; }
+  void recycle(Message &message);
+  bool meets_pending_write(FileToken file, std::span<const Item> items) const;
   int count() const { return static_cast<int>(servers.size()); }
 
   std::unique_ptr<nssi::Runtime> runtime;
@@ -57,7 +105,9 @@ struct Client::Impl {
   Mode mode = Mode::kCaching;
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;              ///< on rank 0
-  std::vector<std::vector<std::byte>> idle_packs;  ///< buffers for small pieces
+  std::unique_ptr<CopyBuffers> copy_buffers;
+  std::deque<std::unique_ptr<Message>> messages;   ///< without an answer, oldest first
+  std::map<FileToken, std::shared_ptr<Outcome>> written;
 };
 
 }  // namespace staging

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers. Large parts are pulled from, or pushed to, where they lie. Small ones travel many to a message, packed in a
-// buffer of ours.
+// Transfers. What is large is pulled from, or pushed to, where it lies. The rest passes through buffers that the servers
+// map: small pieces many to a message; writes up to a few megabytes so that they can go on behind the program's back.
 #include <services/staging/client/impl.hpp>
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstring>
-#include <deque>
-#include <optional>
+#include <functional>
+#include <utility>
 
 namespace staging {
 
@@ -15,154 +18,248 @@ using nnti::Rights;
 
 namespace {
 
-constexpr std::size_t kLargeBytes = 48 << 10;           // from here on registering costs less than copying
+constexpr std::size_t kSmallBytes = 48 << 10;           // up to here a message of its own costs more than packing
+constexpr std::size_t kCopiedBytes = 4 << 20;           // up to here copying pays, because the program need not wait
 constexpr std::size_t kPackBytes = 256 << 10;
-constexpr std::size_t kPiecesInPack = 256;
-constexpr std::size_t kMessagesInFlight = 8;            // bounds what a client's requests take of a server's memory
-constexpr std::size_t kIdlePacks = 4;
+constexpr std::size_t kMessagesInFlight = 32;           // bounds what a client's requests take of a server's memory
+constexpr std::size_t kMostComparisons = 4096;
+constexpr std::size_t kBytesBesidesPieces = 64;         // of encoded arguments
 
-Error too_little_data() { return {nessie::Code::kInvalidArgument, "a piece of a transfer is larger than its data"}; }
+/// Encoded; see Piece::xdr.
+std::size_t args_bytes(const Piece &piece) {
+  return 16 + 8 * (piece.start.size() + piece.count.size() + piece.stride.size());
+}
+
+Error wrong_size(std::size_t has, std::int64_t needs) {
+  return {nessie::Code::kInvalidArgument, fmt::format("a piece of a transfer takes {} bytes, its data are {}", needs, has)};
+}
+
+bool overlap(const Piece &a, const Piece &b) {
+  if (a.varid != b.varid) return false;
+  const auto end = [](const Piece &p, std::size_t d) { return p.start[d] + (p.count[d] - 1) * (p.stride.empty() ? 1 : p.stride[d]) + 1; };
+  for (std::size_t d = 0; d < std::min(a.start.size(), b.start.size()); ++d)
+    if (a.start[d] >= end(b, d) || b.start[d] >= end(a, d)) return false;
+  return true;
+}
 
 }  // namespace
 
-struct Transfer::State {
-  /// One message on its way.
-  struct Sent {
-    int server = 0;
-    std::optional<RegisteredBuffer> buffer;              // declared before the call: outlives it
-    std::vector<std::byte> pack;
-    std::vector<std::span<std::byte>> destinations;      // of a packed read
-    nssi::Call call;
-  };
+/// Takes the items of one transfer apart, into messages.
+class Client::Impl::Sender {
+ public:
+  Sender(Impl &client, Op op, FileToken file, std::int64_t num_records, const Order &order, std::shared_ptr<Outcome> outcome)
+      : client_(client), op_(op), file_(file), num_records_(num_records), order_(order), outcome_(std::move(outcome)),
+        packs_(client.servers.size()), sent_(client.servers.size()) {}
+  /// Messages to each server.
+  const std::vector<std::int64_t> &sent() const { return sent_; }
+
+  void send(std::span<const Item> items) {
+    for (const auto &item : items) add(item);
+    flush_all();
+  }
+
+ private:
   /// What is being packed for one server.
   struct Pack {
-    std::vector<std::byte> bytes;
-    std::size_t used = 0;
+    std::optional<RegisteredBuffer> buffer;
+    std::size_t used = 0, args_bytes = kBytesBesidesPieces;
     std::vector<Piece> pieces;
     std::vector<std::span<std::byte>> places;
   };
 
-  State(Client::Impl &client, Op op, FileToken file, std::int64_t num_records)
-      : client(client), op(op), file(file), num_records(num_records), packs(client.servers.size()) {}
-
   void add(const Item &item);
   void add_part(int server, Piece piece, std::span<std::byte> data);
   void add_packed(int server, Piece piece, std::span<std::byte> data);
+  void add_alone(int server, Piece piece, std::span<std::byte> data);
   void flush(int server);
-  void send(Sent sent, std::vector<Piece> pieces, std::span<std::byte> data);
-  void finish_oldest();
-  void note(const Error &error) { if (failure.ok()) failure = error; }
-  Rights rights() const { return op == kOpWrite ? Rights::kRemoteRead : Rights::kRemoteWrite; }
+  void flush_all() { for (int server = 0; server < client_.count(); ++server) flush(server); }
+  void send(std::unique_ptr<Message> message);
+  /// Whether writes to a server can go on behind the program's back: the server finds copied data by itself.
+  bool goes_behind(int server) const { return op_ == kOpWrite && client_.mode == Mode::kCaching && client_.at(server).views; }
+  std::optional<RegisteredBuffer> take_buffer(std::size_t size_bytes);
 
-  Client::Impl &client;
-  const Op op;
-  const FileToken file;
-  const std::int64_t num_records;
-  std::vector<Pack> packs;
-  std::deque<std::unique_ptr<Sent>> sent;
-  int nc_error = 0;
-  Status failure;
+  Impl &client_;
+  const Op op_;
+  const FileToken file_;
+  const std::int64_t num_records_;
+  const Order &order_;
+  const std::shared_ptr<Outcome> outcome_;
+  std::vector<Pack> packs_;
+  std::vector<std::int64_t> sent_;
 };
 
-void Transfer::State::add(const Item &item) {
-  if (client.count() == 1) return add_part(0, item.piece, item.data);
-  for (auto &part : Domains(*item.layout, client.count()).split(item.piece)) {
-    if (part.offset_bytes + part.size_bytes > item.data.size()) return note(too_little_data());
+void Client::Impl::Sender::add(const Item &item) {
+  if (const auto size = item.piece.elements() * item.layout->element_bytes; static_cast<std::size_t>(size) != item.data.size()) return outcome_->note(wrong_size(item.data.size(), size));
+  if (client_.count() == 1) return add_part(0, item.piece, item.data);
+  for (auto &part : Domains(*item.layout, client_.count()).split(item.piece))
     add_part(part.server, std::move(part.piece), item.data.subspan(part.offset_bytes, part.size_bytes));
-  }
 }
 
-void Transfer::State::add_part(int server, Piece piece, std::span<std::byte> data) {
+void Client::Impl::Sender::add_part(int server, Piece piece, std::span<std::byte> data) {
   if (data.empty()) return;
-  if (data.size() < kLargeBytes) return add_packed(server, std::move(piece), data);
-  Sent large;
-  large.server = server;
-  std::vector<Piece> pieces;
-  pieces.push_back(std::move(piece));
-  send(std::move(large), std::move(pieces), data);
+  if (data.size() < kSmallBytes) add_packed(server, std::move(piece), data);
+  else add_alone(server, std::move(piece), data);
 }
 
-void Transfer::State::add_packed(int server, Piece piece, std::span<std::byte> data) {
-  auto &pack = packs[static_cast<std::size_t>(server)];
-  if (pack.used + data.size() > kPackBytes || pack.pieces.size() == kPiecesInPack) flush(server);
-  if (pack.bytes.empty()) {
-    if (client.idle_packs.empty()) pack.bytes.resize(kPackBytes);
-    else pack.bytes = std::move(client.idle_packs.back()), client.idle_packs.pop_back();
+void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byte> data) {
+  auto message = std::make_unique<Message>();
+  message->server = server;
+  message->pieces.push_back(std::move(piece));
+  if (goes_behind(server) && data.size() <= kCopiedBytes) {
+    auto buffer = take_buffer(data.size());
+    if (!buffer) return;
+    std::memcpy(buffer->bytes().data(), data.data(), data.size());
+    message->buffer = std::move(*buffer);
+    message->is_copy = true;
+  } else {
+    auto registered = client_.runtime->register_memory(data, op_ == kOpWrite ? Rights::kRemoteRead : Rights::kRemoteWrite);
+    if (!registered.ok()) return outcome_->note(registered.error());
+    message->buffer = std::move(*registered);
   }
-  if (op == kOpWrite) std::memcpy(pack.bytes.data() + pack.used, data.data(), data.size());
+  send(std::move(message));
+}
+
+void Client::Impl::Sender::add_packed(int server, Piece piece, std::span<std::byte> data) {
+  auto &pack = packs_[static_cast<std::size_t>(server)];
+  const auto args = args_bytes(piece);
+  if (pack.used + data.size() > kPackBytes || pack.args_bytes + args > client_.at(server).max_inline_args) flush(server);
+  if (!pack.buffer && !(pack.buffer = take_buffer(kPackBytes))) return;
+  if (op_ == kOpWrite) std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
   else pack.places.push_back(data);
   pack.used += data.size();
+  pack.args_bytes += args;
   pack.pieces.push_back(std::move(piece));
 }
 
-void Transfer::State::flush(int server) {
-  auto pack = std::exchange(packs[static_cast<std::size_t>(server)], {});
+void Client::Impl::Sender::flush(int server) {
+  auto pack = std::exchange(packs_[static_cast<std::size_t>(server)], {});
   if (pack.pieces.empty()) return;
-  Sent packed;
-  packed.server = server;
-  packed.pack = std::move(pack.bytes);
-  packed.destinations = std::move(pack.places);
-  const std::span<std::byte> data(packed.pack.data(), pack.used);
-  send(std::move(packed), std::move(pack.pieces), data);
+  auto message = std::make_unique<Message>();
+  message->server = server;
+  message->buffer = std::move(*pack.buffer);
+  message->is_copy = true;
+  message->pieces = std::move(pack.pieces);
+  message->destinations = std::move(pack.places);
+  send(std::move(message));
 }
 
-void Transfer::State::send(Sent message, std::vector<Piece> pieces, std::span<std::byte> data) {
-  if (sent.size() >= kMessagesInFlight * packs.size()) finish_oldest();
-  auto buffer = client.runtime->register_memory(data, rights());
-  if (!buffer.ok()) return note(buffer.error());
-  auto kept = std::make_unique<Sent>(std::move(message));
-  kept->buffer = std::move(*buffer);
-  const TransferArgs args{file, num_records, std::move(pieces)};
-  kept->call = client.start(kept->server, op, xdr::encode(args), &*kept->buffer);
-  sent.push_back(std::move(kept));
+/// Waits for earlier messages if need be.
+std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t size_bytes) {
+  for (;;) {
+    auto buffer = client_.copy_buffers->take(size_bytes);
+    if (!buffer.ok()) {
+      outcome_->note(buffer.error());
+      return std::nullopt;
+    }
+    if (*buffer) return std::move(*buffer);
+    if (client_.messages.empty()) flush_all();   // what is used up is being packed
+    client_.finish_oldest();
+  }
 }
 
-void Transfer::State::finish_oldest() {
-  auto oldest = std::move(sent.front());
-  sent.pop_front();
-  auto status = client.await(oldest->call, oldest->server);
-  std::optional<Result<NcResult>> answer;
-  if (status.ok()) answer = xdr::decode<NcResult>(oldest->call.result());
-  if (!status.ok()) note(status.error());
-  else if (!answer->ok()) note(answer->error());
-  else if (nc_error == 0) nc_error = (*answer)->nc_error;
-  const std::byte *from = oldest->pack.data();
+void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
+  while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_oldest();
+  const auto server = static_cast<std::size_t>(message->server);
+  const auto args = xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server), message->pieces});
+  message->file = file_;
+  message->is_write = op_ == kOpWrite;
+  message->borrows = !message->is_copy || !goes_behind(message->server) || args.size() > client_.at(message->server).max_inline_args;
+  message->outcome = outcome_;
+  ++outcome_->pending;
+  outcome_->borrowed += message->borrows ? 1 : 0;
+  ++sent_[server];
+  message->is_urgent = op_ != kOpWrite || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
+  message->call = client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args, &message->buffer);
+  client_.messages.push_back(std::move(message));
+}
+
+// --- outstanding messages -------------------------------------------------------------------------------------------
+
+void Client::Impl::finish_oldest() {
+  if (messages.empty()) return;
+  auto oldest = std::move(messages.front());
+  messages.pop_front();
+  auto &outcome = *oldest->outcome;
+  auto status = await(oldest->call, oldest->server);
+  outcome.note(status);
+  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(oldest->call.result()));
+  const std::byte *from = oldest->buffer.bytes().data();
   for (auto place : oldest->destinations) {
     if (status.ok()) std::memcpy(place.data(), from, place.size());
     from += place.size();
   }
-  if (oldest->pack.empty()) return;
-  oldest->buffer.reset();
-  if (client.idle_packs.size() < kIdlePacks) client.idle_packs.push_back(std::move(oldest->pack));
+  --outcome.pending;
+  outcome.borrowed -= oldest->borrows ? 1 : 0;
+  recycle(*oldest);
 }
 
-Transfer::Transfer() = default;
-Transfer::Transfer(Transfer &&) noexcept = default;
-Transfer &Transfer::operator=(Transfer &&) noexcept = default;
-Transfer::~Transfer() = default;
-
-Result<int> Transfer::finish() {
-  if (!state_) return 0;
-  while (!state_->sent.empty()) state_->finish_oldest();
-  const auto state = std::move(state_);
-  if (!state->failure.ok()) return state->failure.error();
-  return state->nc_error;
+void Client::Impl::finish(const int &left) {
+  if (left > 0) hasten();
+  while (left > 0) finish_oldest();
 }
 
-Transfer Client::start_write(FileToken file, std::int64_t num_records, std::span<const Item> items) {
-  return start(kOpWrite, file, num_records, items);
+/// Has the servers carry out what this process is about to wait for.
+void Client::Impl::hasten() {
+  for (int server = 0; server < count(); ++server) {
+    const auto last = std::find_if(messages.rbegin(), messages.rend(), [=](const auto &message) { return message->server == server; });
+    if (last != messages.rend() && !(*last)->is_urgent) (void)ask<Nothing>(server, kOpHasten, Nothing{});
+  }
 }
 
-Transfer Client::start_read(FileToken file, std::int64_t num_records, std::span<const Item> items) {
-  return start(kOpRead, file, num_records, items);
+void Client::Impl::recycle(Message &message) {
+  message.call = {};
+  if (message.is_copy) copy_buffers->give_back(std::move(message.buffer));
 }
 
-Transfer Client::start(std::uint32_t op, FileToken file, std::int64_t num_records, std::span<const Item> items) {
-  Transfer transfer;
-  transfer.state_ = std::make_unique<Transfer::State>(*impl_, static_cast<Op>(op), file, num_records);
-  for (const auto &item : items) transfer.state_->add(item);
-  for (int server = 0; server < impl_->count(); ++server) transfer.state_->flush(server);
-  return transfer;
+/// What is behind the program's back must be in the servers' inboxes.
+void Client::Impl::finish_unsent() {
+  for (const auto &server : servers)
+    while (!messages.empty() && runtime->has_unsent(server.peer)) finish_oldest();
+}
+
+/// Whether one of the items meets what this process is still writing.
+bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> items) const {
+  std::size_t comparisons = 0;
+  for (const auto &message : messages) {
+    if (message->file != file || !message->is_write) continue;
+    if ((comparisons += message->pieces.size() * items.size()) > kMostComparisons) return true;
+    for (const auto &piece : message->pieces)
+      for (const auto &item : items)
+        if (overlap(piece, item.piece)) return true;
+  }
+  return false;
+}
+
+// --- the client's functions -----------------------------------------------------------------------------------------
+
+Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
+  auto &outcome = impl_->written[file];
+  if (!outcome) outcome = std::make_shared<Outcome>();
+  while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_oldest();
+  if (impl_->meets_pending_write(file, items)) impl_->finish(outcome->pending);
+  Impl::Sender sender(*impl_, kOpWrite, file, num_records, order, outcome);
+  sender.send(items);
+  std::ranges::transform(order.sent, sender.sent(), order.sent.begin(), std::plus<>());
+  impl_->finish(outcome->borrowed);
+  impl_->finish_unsent();
+  return outcome->take();
+}
+
+Result<int> Client::finish_writes(FileToken file) {
+  const auto written = impl_->written.find(file);
+  if (written == impl_->written.end()) return 0;
+  const auto outcome = written->second;
+  impl_->finish(outcome->pending);
+  impl_->written.erase(file);
+  return outcome->take();
+}
+
+Result<int> Client::read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items) {
+  impl_->finish_writes(file);
+  auto outcome = std::make_shared<Outcome>();
+  Impl::Sender(*impl_, kOpRead, file, num_records, order, outcome).send(items);
+  impl_->finish(outcome->pending);
+  return outcome->take();
 }
 
 }  // namespace staging

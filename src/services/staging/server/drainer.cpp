@@ -83,7 +83,7 @@ void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte 
     if (done) return;
     ++starved_;
     pump();
-    memory_freed_.wait();
+    (void)memory_freed_.wait();
     --starved_;
   }
 }

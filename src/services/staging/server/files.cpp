@@ -29,6 +29,9 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
 
 namespace {
 
+constexpr std::chrono::milliseconds kMoment{50};
+constexpr std::chrono::milliseconds kLastWords{1000};     // what a program that is gone has sent is read in less
+
 /// Counts what is being opened, so that a shutdown waits for it.
 class Opening {
  public:
@@ -101,6 +104,7 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const auto file = find(args.file);
   if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
   const FileGate::Alone alone(file->gate);
+  file->writes = {};   // all are done; clients count anew
   drainer_.flush(*file, PageState::kUrgent);
   if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
@@ -134,8 +138,28 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   return NcResult{on_io([&] { return file->native->sync(records); })};
 }
 
+/// Suspends the fiber until the writes have been carried out. False, and the file has lost data: a process died before it
+/// had sent all of its own.
+bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
+  auto progress = nessie::Clock::now();
+  while (!file.writes.has(before)) {
+    const auto status = file.wrote.wait(nessie::Deadline::in(kMoment));
+    if (status.code() == Code::kCancelled) return false;
+    if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
+    const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
+    if (nessie::Clock::now() - progress < patience) continue;
+    nessie::log::error("{}: a process of the program ended, or stopped, before the servers had all that it wrote", file.path);
+    file.remember(NC_EWRITE);
+    return false;
+  }
+  return true;
+}
+
 /// Drains a file that is in closing_, and closes it natively.
-void Server::finish_close(const File &file, PageState priority) {
+void Server::finish_close(const File &file, PageState priority, const WritesBefore &after) {
+  (void)await_writes(*file, after);
+  const FileGate::Alone alone(file->gate);
+  file->ended = true;
   drainer_.flush(*file, priority);
   const auto records = file->num_records;
   file->remember(on_io([&] { return file->native->close(records); }));
@@ -147,12 +171,11 @@ void Server::finish_close(const File &file, PageState priority) {
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
-  const FileGate::Alone alone(file->gate);
-  if (files_.erase(args.file) == 0) return NcResult{NC_EBADID};
+  files_.erase(args.file);
   closing_.push_back(file);
   file->num_records = std::max(file->num_records, args.num_records);
-  if (args.durable != 0) finish_close(file, PageState::kUrgent);
-  else runtime_.spawn([this, file] { finish_close(file, PageState::kClosing); });
+  if (args.durable != 0) finish_close(file, PageState::kUrgent, args.after);
+  else runtime_.spawn([this, file, after = args.after] { finish_close(file, PageState::kClosing, after); });
   return NcResult{file->take_error()};
 }
 
@@ -180,10 +203,10 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
 
 /// Ends a file whose program is gone.
 void Server::abandon(File file) {
-  const FileGate::Alone alone(file->gate);
   if (files_.erase(file->token) == 0) return;
   closing_.push_back(file);
-  if (file->defined) return finish_close(file, PageState::kUrgent);
+  if (file->defined) return finish_close(file, PageState::kUrgent, {});
+  const FileGate::Alone alone(file->gate);
   on_io([&] {
     file->native->forsake();
     return 0;
@@ -235,7 +258,7 @@ void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
     const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return same(*file); });
     if (found == closing_.end()) return;
     drainer_.hasten(**found);
-    closed_one_.wait();
+    (void)closed_one_.wait();
   }
 }
 

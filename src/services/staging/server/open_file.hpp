@@ -8,6 +8,7 @@
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
 #include <services/staging/server/wait_queue.hpp>
+#include <services/staging/server/write_count.hpp>
 
 #include <memory>
 #include <string>
@@ -26,7 +27,7 @@ struct FileVariable {
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   OpenFile(nssi::Runtime &runtime, FileToken token, std::string path, nssi::PeerId owner, Ledger *ledger)
-      : token(token), path(std::move(path)), owner(owner), gate(runtime), ledger_(ledger) {}
+      : token(token), path(std::move(path)), owner(owner), gate(runtime), wrote(runtime), ledger_(ledger) {}
   ~OpenFile();
 
   /// Takes the variables as the native file has them; those that were there before keep their accounts.
@@ -56,6 +57,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool defined = false;            ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;    ///< the most that anyone has told
   FileGate gate;
+  WriteCount writes;
+  WaitQueue wrote;                 ///< told when a write has been carried out
+  int writing = 0;                 ///< writes that are being carried out
+  bool ended = false;              ///< no more writes are taken
 
  private:
   Ledger *ledger_;

@@ -18,10 +18,16 @@ namespace {
 
 constexpr std::size_t kMostClosedReports = 4096;
 constexpr auto kFarewell = std::chrono::seconds(2);   // for the caller of Shutdown to read the answer
+constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
+constexpr std::size_t kMaxFibers = 1 << 16;           // one may wait for another that comes later; clients bound their number
+constexpr auto kSilence = std::chrono::seconds(1);
+constexpr auto kMoment = std::chrono::milliseconds(5);
 
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io) {
+  options.runtime.bulk_quiet = kQuiet;
+  options.runtime.max_fibers = kMaxFibers;
   auto runtime = nssi::Runtime::open(options.runtime);
   if (!runtime.ok()) return runtime.error();
   std::unique_ptr<Server> server(new Server(std::move(options), io, std::move(*runtime)));
@@ -61,7 +67,8 @@ Status Server::add_operations() {
       add(kOpOpen, "open", &Server::open_file),
       add(kOpEndDef, "enddef", &Server::end_define),
       add(kOpAmend, "amend", &Server::amend),
-      add(kOpWrite, "write", &Server::write),
+      add(kOpWrite, "write", &Server::write, HandlerKind::kBulk),
+      add(kOpWriteNow, "write-now", &Server::write, HandlerKind::kBulkNow),
       add(kOpRead, "read", &Server::read),
       add(kOpFillRecord, "fill-record", &Server::fill_record),
       add(kOpSync, "sync", &Server::sync),
@@ -74,6 +81,7 @@ Status Server::add_operations() {
       add(kOpReport, "report", &Server::answer_report, HandlerKind::kShort),
       add(kOpShutdown, "shutdown", &Server::shutdown),
       add(kOpPing, "ping", &Server::ping, HandlerKind::kShort),
+      add(kOpHasten, "hasten", &Server::hasten, HandlerKind::kShort),
       add(kOpNoteNative, "note-native", &Server::note_native, HandlerKind::kShort),
   };
   for (const auto &status : all)
@@ -93,6 +101,12 @@ Server::File Server::find(FileToken token) const {
   return found == files_.end() ? nullptr : found->second;
 }
 
+Server::File Server::find_to_write(FileToken token) const {
+  if (auto file = find(token)) return file;
+  const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return file->token == token && !file->ended; });
+  return found == closing_.end() ? nullptr : *found;
+}
+
 Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
   if (args.version != kProtocolVersion)
     return Error{Code::kUnsupported, fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
@@ -107,6 +121,11 @@ Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
 }
 
 Result<Nothing> Server::ping(Request &, const Nothing &) { return Nothing{}; }
+
+Result<Nothing> Server::hasten(Request &, const Nothing &) {
+  runtime_.hasten_bulk();
+  return Nothing{};
+}
 
 Result<ReportResult> Server::answer_report(Request &, const Nothing &) { return report(); }
 
@@ -142,7 +161,18 @@ void Server::lost(nssi::PeerId peer) {
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
     if (file->owner == peer) orphans.push_back(file);
-  for (const auto &file : orphans) runtime_.spawn([this, file] { abandon(file); });
+  for (const auto &file : orphans)
+    runtime_.spawn([this, file] {
+      await_silence();
+      abandon(file);
+    });
+}
+
+/// A program's processes die together, but not at the same instant: what the others have sent is taken first.
+void Server::await_silence() {
+  const auto deadline = nessie::Deadline::in(kSilence);
+  while (!peers_.empty() && !finishing_ && !deadline.passed())
+    runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
 }
 
 Result<ReportResult> Server::shutdown(Request &request, const Nothing &) {
@@ -163,7 +193,7 @@ void Server::finish_everything() {
   finishing_ = true;
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
     for (const auto &file : closing_) drainer_.hasten(*file);
-    if (files_.empty()) closed_one_.wait();
+    if (files_.empty()) (void)closed_one_.wait();
     else abandon(files_.begin()->second);
   }
 }
@@ -172,7 +202,7 @@ void Server::finish_everything() {
 void Server::stop_when_gone(nssi::PeerId caller) {
   const auto deadline = nessie::Deadline::in(kFarewell);
   while (!deadline.passed() && std::find(peers_.begin(), peers_.end(), caller) != peers_.end())
-    runtime_.sleep_until(nessie::Deadline::in(std::chrono::milliseconds(5)).earlier(deadline));
+    runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
   runtime_.stop();
 }
 

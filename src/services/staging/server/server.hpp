@@ -47,6 +47,7 @@ class Server {
  private:
   class Bounce;
   class Move;
+  class Writing;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
   using Request = nssi::Request;
@@ -69,9 +70,10 @@ class Server {
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
   Result<NcResult> remove(Request &request, const PathArgs &args);
   Result<NcResult> settle(Request &request, const PathArgs &args);
+  bool await_writes(OpenFile &file, const WritesBefore &before);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
-  void finish_close(const File &file, PageState priority);
+  void finish_close(const File &file, PageState priority, const WritesBefore &after);
   void note_closed(const File &file);
   void abandon(File file);
   NativeFile::Opened open_settled(const std::string &path, const std::function<NativeFile::Opened()> &open);
@@ -81,6 +83,7 @@ class Server {
   // transfers.cpp
   Result<NcResult> write(Request &request, const TransferArgs &args);
   Result<NcResult> read(Request &request, const TransferArgs &args);
+  void take_in(FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset);
   Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
@@ -90,13 +93,17 @@ class Server {
   // server.cpp
   Result<HelloResult> hello(Request &request, const HelloArgs &args);
   Result<Nothing> ping(Request &request, const Nothing &args);
+  Result<Nothing> hasten(Request &request, const Nothing &args);
   Result<NcResult> note_native(Request &request, const NativeNote &args);
   Result<ReportResult> answer_report(Request &request, const Nothing &args);
   Result<ReportResult> shutdown(Request &request, const Nothing &args);
   void finish_everything();
   void stop_when_gone(nssi::PeerId caller);
   void lost(nssi::PeerId peer);
+  void await_silence();
   File find(FileToken token) const;
+  /// Also a file that is closed, but still waits for data.
+  File find_to_write(FileToken token) const;
   /// Runs `work` on the I/O thread; suspends the fiber meanwhile.
   template <class Work> auto on_io(Work work);
 

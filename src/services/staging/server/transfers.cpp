@@ -18,7 +18,7 @@ namespace {
 
 Error bad_piece(const std::string &why) { return {Code::kInvalidArgument, "a transfer cannot be carried out: " + why}; }
 
-/// The bytes of all pieces; an error if one does not lie in its variable or the sum is not what the caller sent.
+/// The bytes of all pieces; an error if one does not lie in its variable or the caller's buffer holds less.
 Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes) {
   std::int64_t sum = 0;
   for (const auto &piece : args.pieces) {
@@ -29,7 +29,7 @@ Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes)
     if (!bytes || __builtin_mul_overflow(*bytes, shape.element_bytes, &*bytes) || __builtin_add_overflow(sum, *bytes, &sum))
       return bad_piece(fmt::format("a piece does not lie within variable {}", shape.name));
   }
-  if (static_cast<std::uint64_t>(sum) != data_bytes) return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
+  if (static_cast<std::uint64_t>(sum) > data_bytes) return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
   return {};
 }
 
@@ -39,7 +39,7 @@ Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes)
 class Server::Bounce {
  public:
   explicit Bounce(Server &server) : server_(server) {
-    while (server_.bounces_.empty()) server_.bounce_free_.wait();
+    while (server_.bounces_.empty()) (void)server_.bounce_free_.wait();
     memory_ = std::move(server_.bounces_.back());
     server_.bounces_.pop_back();
   }
@@ -87,11 +87,29 @@ void Server::watch_moves() {
   watching_moves_ = false;
 }
 
+/// A write that is being carried out: counted when it is over, whatever its end.
+class Server::Writing {
+ public:
+  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) { ++file_.writing; }
+  ~Writing() {
+    --file_.writing;
+    file_.writes.add(call_);
+    file_.wrote.notify_all();
+  }
+  Writing(const Writing &) = delete;
+
+ private:
+  OpenFile &file_;
+  const std::uint64_t call_;
+};
+
 Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
-  const auto file = find(args.file);
+  const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
+  (void)await_writes(*file, args.after);
+  const Writing writing(*file, args.call);
   const FileGate::Shared shared(file->gate);
-  if (!find(args.file)) return NcResult{NC_EBADID};
+  if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
   file->num_records = std::max(file->num_records, args.num_records);
@@ -102,6 +120,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
     if (!error.ok()) return error.error();
     if (first_error == NC_NOERR) first_error = *error;
   }
+  if (const auto *view = request.view_data()) view->release_pages();
   const int earlier = file->take_error();
   return NcResult{earlier != NC_NOERR ? earlier : first_error};
 }
@@ -110,6 +129,11 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   auto &variable = *file.find(piece.varid);
   const auto element_bytes = variable.cached->variable.element_bytes;
   const auto begin = offset;
+  if (const auto *view = request.view_data(); view != nullptr && options_.mode == Mode::kCaching) {
+    take_in(variable, piece, view->bytes(), offset);
+    file.acknowledge(variable, offset - begin);
+    return NC_NOERR;
+  }
   int nc_error = NC_NOERR;
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
     const Bounce bounce(*this);
@@ -120,6 +144,17 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   }
   if (nc_error == NC_NOERR) file.acknowledge(variable, offset - begin);
   return nc_error;
+}
+
+/// Puts a piece into pages from where it lies in the client's memory. `offset` moves on to the next one.
+void Server::take_in(FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset) {
+  const auto before = seconds_now();
+  const auto size = static_cast<std::uint64_t>(piece.elements()) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
+  drainer_.put(*variable.cached, piece, data.data() + offset);
+  offset += size;
+  statistics_.bytes_pulled += size;
+  statistics_.last_pull_s = seconds_now();
+  statistics_.busy_pull_s += statistics_.last_pull_s - before;
 }
 
 Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes,
@@ -149,6 +184,8 @@ Status Server::write_slice(Request &request, OpenFile &file, FileVariable &varia
 Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
+  runtime_.hasten_bulk();
+  (void)await_writes(*file, args.after);
   const FileGate::Shared shared(file->gate);
   if (!find(args.file)) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();

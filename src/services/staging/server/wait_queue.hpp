@@ -13,11 +13,13 @@ class WaitQueue {
  public:
   explicit WaitQueue(nssi::Runtime &runtime) : runtime_(runtime) {}
   bool empty() const { return waiting_.empty(); }
-  /// Suspends the fiber until notify_all(). It looks at the state again itself.
-  void wait() {
+  /// Suspends the fiber until notify_all(). It looks at the state again itself. kTimedOut; kCancelled: the server ends.
+  nessie::Status wait(nessie::Deadline deadline = nessie::Deadline::never()) {
     nssi::Event changed(runtime_);
     waiting_.push_back(&changed);
-    (void)changed.wait();
+    auto status = changed.wait(deadline);
+    if (!status.ok()) std::erase(waiting_, &changed);
+    return status;
   }
   void notify_all() {
     for (auto *changed : std::exchange(waiting_, {})) changed->set();
@@ -36,7 +38,7 @@ class FileGate {
   class Shared {
    public:
     explicit Shared(FileGate &gate) : gate_(gate) {
-      while (gate_.alone_wanted_ > 0) gate_.changed_.wait();
+      while (gate_.alone_wanted_ > 0) (void)gate_.changed_.wait();
       ++gate_.shared_;
     }
     ~Shared() {
@@ -52,7 +54,7 @@ class FileGate {
    public:
     explicit Alone(FileGate &gate) : gate_(gate) {
       ++gate_.alone_wanted_;
-      while (gate_.shared_ > 0 || gate_.alone_) gate_.changed_.wait();
+      while (gate_.shared_ > 0 || gate_.alone_) (void)gate_.changed_.wait();
       gate_.alone_ = true;
     }
     ~Alone() {
