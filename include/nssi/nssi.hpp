@@ -140,8 +140,9 @@ class Runtime {
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
-  /// kExists if the code is taken. Before run().
-  Status add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler);
+  /// kExists if the code is taken. Before run(). `arrival`, if there is one, is called in place when a request arrives, long
+  /// before the handler perhaps: to take note of it. Not for requests whose arguments are not inline.
+  Status add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler, Handler arrival = {});
   /// Called on the progress thread when a peer connected, or died or left.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);

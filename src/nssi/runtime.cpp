@@ -17,8 +17,8 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 const std::string &Runtime::url() const { return engine_->endpoint().url(); }
 nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
 
-Status Runtime::add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler) {
-  return engine_->server().add(op, std::move(name), kind, std::move(handler));
+Status Runtime::add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler, Handler arrival) {
+  return engine_->server().add(op, {std::move(name), kind, std::move(handler), std::move(arrival)});
 }
 
 void Runtime::on_peer_connected(std::function<void(PeerId)> callback) { engine_->set_on_peer_connected(std::move(callback)); }

@@ -16,10 +16,10 @@ constexpr std::chrono::seconds kLongestKeptResult{600};
 
 }  // namespace
 
-Status Server::add(OpCode op, std::string name, HandlerKind kind, Handler handler) {
+Status Server::add(OpCode op, Operation operation) {
   auto [it, added] = operations_.try_emplace(op);
   if (!added) return Error{Code::kExists, fmt::format("operation {} is taken by {}", op, it->second.name)};
-  it->second = {std::move(name), kind, std::move(handler)};
+  it->second = std::move(operation);
   return {};
 }
 
@@ -36,6 +36,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
     return put_back(incoming);
   }
   incoming.keep_args();
+  if (operation->second.arrival && !incoming.has_long_args()) operation->second.arrival(incoming);
   engine_.scheduler().disturb();
   auto work = [this, &incoming] {
     incoming.serve();

@@ -15,7 +15,7 @@ class Server;
 struct Operation {
   std::string name;
   HandlerKind kind = HandlerKind::kFiber;
-  Handler handler;
+  Handler handler, arrival;
 };
 
 class IncomingRequest final : public Request {
@@ -72,7 +72,7 @@ class Server {
  public:
   explicit Server(Engine &engine) : engine_(engine) {}
 
-  Status add(OpCode op, std::string name, HandlerKind kind, Handler handler);
+  Status add(OpCode op, Operation operation);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancel(PeerId from, std::uint64_t id);
   void on_result_fetched(PeerId from, std::uint64_t id);

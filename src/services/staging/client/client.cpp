@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/client/impl.hpp>
 
+#include <base/log.hpp>
+
 #include <fmt/format.h>
 
 #include <sstream>
@@ -47,9 +49,13 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-// What the program has written must arrive.
+// What the program has written must be carried out, or somebody must know that it was not.
 Client::~Client() {
   while (!impl_->messages.empty()) impl_->finish_oldest();
+  for (const auto &[file, outcome] : impl_->written)
+    if (auto result = outcome->take(); !result.ok() || *result != 0)
+      nessie::log::error("something that this process has written may not be in its file: {}",
+                         result.ok() ? fmt::format("PnetCDF's error {}", *result) : result.error().to_string());
 }
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {

@@ -24,6 +24,7 @@ struct Outcome {
     if (!answer.ok()) note(answer.error());
     else if (nc_error == 0) nc_error = answer->nc_error;
   }
+  bool is_fine() const { return pending == 0 && nc_error == 0 && failure.ok(); }
   /// The first failure since the last time.
   Result<int> take() {
     const auto failed = std::exchange(failure, {});

@@ -233,6 +233,7 @@ bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> ite
 // --- the client's functions -----------------------------------------------------------------------------------------
 
 Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
+  if (!impl_->written.contains(file)) std::erase_if(impl_->written, [](const auto &old) { return old.second->is_fine(); });
   auto &outcome = impl_->written[file];
   if (!outcome) outcome = std::make_shared<Outcome>();
   while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_oldest();

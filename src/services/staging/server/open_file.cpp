@@ -15,6 +15,12 @@ std::uint64_t bytes(const FileVariable &variable, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
 }
 
+/// Holds both; one may be empty.
+Interval hull(Interval a, Interval b) {
+  if (a.size() == 0 || b.size() == 0) return a.size() == 0 ? b : a;
+  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
 void append_missing(const FileVariable &variable, std::vector<std::string> &texts) {
   const auto &shape = variable.cached->variable;
   std::vector<Box> boxes;
@@ -47,6 +53,18 @@ void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes) {
   note_ledger(variable);
 }
 
+void OpenFile::arrived(FileVariable &variable, const Piece &piece) {
+  const auto lent = bounds(variable.cached->variable, piece);
+  variable.arrived_bounds = variable.arrived == 0 ? lent : hull(variable.arrived_bounds, lent);
+  variable.arrived += bytes(variable, piece.elements());
+  note_ledger(variable);
+}
+
+void OpenFile::acknowledge_arrived(FileVariable &variable, std::uint64_t bytes) {
+  variable.arrived -= std::min(variable.arrived, bytes);
+  acknowledge(variable, bytes);
+}
+
 // Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file once.
 void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> &elements) {
   for (auto run : elements) {
@@ -74,13 +92,13 @@ void OpenFile::note_ledger(FileVariable &variable) {
   if (ledger_ == nullptr) return;
   if (variable.slot == 0) variable.slot = ledger_->add(path, variable.cached->variable);
   auto lost = variable.cached->dirty_bounds();
+  if (variable.arrived > 0) lost = hull(lost, variable.arrived_bounds);
   if (!variable.missing.empty()) {
     const auto &runs = variable.missing.runs();
-    const Interval all{runs.begin()->first, runs.rbegin()->second};
-    lost = lost.size() == 0 ? all : Interval{std::min(lost.begin, all.begin), std::max(lost.end, all.end)};
+    lost = hull(lost, {runs.begin()->first, runs.rbegin()->second});
   }
-  ledger_->update(variable.slot, {variable.acknowledged, variable.in_file,
-                                  variable.cached->dirty_bytes + bytes(variable, variable.missing.elements()), lost});
+  const auto in_memory = variable.cached->dirty_bytes + variable.arrived + bytes(variable, variable.missing.elements());
+  ledger_->update(variable.slot, {variable.acknowledged + variable.arrived, variable.in_file, in_memory, lost});
 }
 
 bool OpenFile::wrote_anything() const {

@@ -20,6 +20,8 @@ namespace staging {
 struct FileVariable {
   std::unique_ptr<CachedVariable> cached;
   std::uint64_t acknowledged = 0, in_file = 0;
+  std::uint64_t arrived = 0;       ///< bytes that clients lend, not yet in pages
+  Interval arrived_bounds;
   IntervalSet missing;             ///< elements whose drain failed
   Ledger::Slot slot = 0;
 };
@@ -36,6 +38,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::vector<FileVariable> &variables() { return variables_; }
 
   void acknowledge(FileVariable &variable, std::uint64_t bytes);
+  /// A piece has been sent, and can be read here; later it is in pages.
+  void arrived(FileVariable &variable, const Piece &piece);
+  void acknowledge_arrived(FileVariable &variable, std::uint64_t bytes);
   void reached_file(FileVariable &variable, const std::vector<Interval> &elements);
   void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error);
   /// An error of a drain or close: kept for the next call on this file, and for the report.

@@ -50,25 +50,28 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
 Server::~Server() { owned_runtime_.reset(); }
 
 template <class Args, class Answer>
-Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), HandlerKind kind) {
-  return runtime_.add_operation(op, std::move(name), kind, [this, handler](Request &request) {
+Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), HandlerKind kind,
+                   nssi::Handler arrival) {
+  auto serve = [this, handler](Request &request) {
     auto args = xdr::decode<Args>(request.args());
     if (!args.ok()) return (void)request.reply_error(args.error());
     auto answer = (this->*handler)(request, *args);
     if (answer.ok()) (void)request.reply(xdr::encode(*answer));
     else (void)request.reply_error(answer.error());
-  });
+  };
+  return runtime_.add_operation(op, std::move(name), kind, serve, std::move(arrival));
 }
 
 Status Server::add_operations() {
+  const nssi::Handler arrival = [this](Request &request) { note_arrival(request); };
   const Status all[] = {
       add(kOpHello, "hello", &Server::hello, HandlerKind::kShort),
       add(kOpCreate, "create", &Server::create),
       add(kOpOpen, "open", &Server::open_file),
       add(kOpEndDef, "enddef", &Server::end_define),
       add(kOpAmend, "amend", &Server::amend),
-      add(kOpWrite, "write", &Server::write, HandlerKind::kBulk),
-      add(kOpWriteNow, "write-now", &Server::write, HandlerKind::kBulkNow),
+      add(kOpWrite, "write", &Server::write, HandlerKind::kBulk, arrival),
+      add(kOpWriteNow, "write-now", &Server::write, HandlerKind::kBulkNow, arrival),
       add(kOpRead, "read", &Server::read),
       add(kOpFillRecord, "fill-record", &Server::fill_record),
       add(kOpSync, "sync", &Server::sync),

@@ -54,7 +54,8 @@ class Server {
 
   Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
   template <class Args, class Answer>
-  Status add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), nssi::HandlerKind kind = nssi::HandlerKind::kFiber);
+  Status add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &),
+             nssi::HandlerKind kind = nssi::HandlerKind::kFiber, nssi::Handler arrival = {});
   Status add_operations();
 
   // files.cpp
@@ -83,7 +84,8 @@ class Server {
   // transfers.cpp
   Result<NcResult> write(Request &request, const TransferArgs &args);
   Result<NcResult> read(Request &request, const TransferArgs &args);
-  void take_in(FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset);
+  void note_arrival(Request &request);
+  void take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset);
   Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);

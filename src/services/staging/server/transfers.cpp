@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <pnetcdf.h>
+#include <xdr/codec.hpp>
 
 #include <algorithm>
 
@@ -130,8 +131,7 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   const auto element_bytes = variable.cached->variable.element_bytes;
   const auto begin = offset;
   if (const auto *view = request.view_data(); view != nullptr && options_.mode == Mode::kCaching) {
-    take_in(variable, piece, view->bytes(), offset);
-    file.acknowledge(variable, offset - begin);
+    take_in(file, variable, piece, view->bytes(), offset);
     return NC_NOERR;
   }
   int nc_error = NC_NOERR;
@@ -146,11 +146,22 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   return nc_error;
 }
 
+/// What a client has sent and lends in place is this server's to keep: the program may take it for written.
+void Server::note_arrival(Request &request) {
+  if (request.view_data() == nullptr || options_.mode != Mode::kCaching) return;
+  const auto args = xdr::decode<TransferArgs>(request.args());
+  if (!args.ok()) return;
+  const auto file = find_to_write(args->file);
+  if (!file || !check(*file, *args, request.data_bytes()).ok()) return;
+  for (const auto &piece : args->pieces) file->arrived(*file->find(piece.varid), piece);
+}
+
 /// Puts a piece into pages from where it lies in the client's memory. `offset` moves on to the next one.
-void Server::take_in(FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset) {
+void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset) {
   const auto before = seconds_now();
   const auto size = static_cast<std::uint64_t>(piece.elements()) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
   drainer_.put(*variable.cached, piece, data.data() + offset);
+  file.acknowledge_arrived(variable, size);
   offset += size;
   statistics_.bytes_pulled += size;
   statistics_.last_pull_s = seconds_now();
