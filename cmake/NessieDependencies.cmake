@@ -5,10 +5,10 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter) # python3: generates the interposer's entry points, runs tests
 find_package(MPI REQUIRED COMPONENTS C)             # libopenmpi-dev
-find_package(OpenSSL REQUIRED)                      # libssl-dev
 find_package(fmt REQUIRED)                          # libfmt-dev
 find_package(Boost 1.74 REQUIRED COMPONENTS context) # libboost-context-dev
 find_package(GTest REQUIRED)                        # libgtest-dev
+pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)      # nettle-dev: HMAC, from a library that loads quickly
 pkg_check_modules(FABRIC REQUIRED libfabric)        # libfabric-dev: headers; loaded when a network is asked for
 pkg_check_modules(TIRPC REQUIRED IMPORTED_TARGET libtirpc)     # libtirpc-dev
 

@@ -298,7 +298,7 @@ def read_options():
     parser = argparse.ArgumentParser(description="A simulation with and without Nessie: table and plot.")
     parser.add_argument("--build-dir", type=Path, default=Path(__file__).resolve().parents[2] / "build")
     parser.add_argument("--processes", type=int, default=os.environ.get("NESSIE_DEMO_PROCS", "8"))
-    parser.add_argument("--checkpoints", type=int, default=10)
+    parser.add_argument("--checkpoints", type=int, default=20)
     parser.add_argument("--interval", type=int, default=30, help="time steps between checkpoints")
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--picture", type=Path, default=Path("nessie-demo.png"))

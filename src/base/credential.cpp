@@ -3,15 +3,14 @@
 
 #include "base/log.hpp"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <nettle/hmac.h>
+#include <nettle/memops.h>
 #include <sys/random.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 namespace nessie {
 namespace {
@@ -27,10 +26,7 @@ Error no_credential() {
   return {Code::kInvalidArgument, "a credential is 64 hexadecimal digits; take the one that the job's servers were started with"};
 }
 
-void append(std::vector<unsigned char> &text, std::span<const std::byte> bytes) {
-  auto *first = reinterpret_cast<const unsigned char *>(bytes.data());
-  text.insert(text.end(), first, first + bytes.size());
-}
+const std::uint8_t *octets(const void *bytes) { return static_cast<const std::uint8_t *>(bytes); }
 
 }  // namespace
 
@@ -58,22 +54,22 @@ std::string Credential::to_hex() const {
 }
 
 Proof Credential::prove(std::string_view role, const Nonce &mine, const Nonce &theirs) const {
+  hmac_sha256_ctx context;
+  hmac_sha256_set_key(&context, secret_.size(), octets(secret_.data()));
   // The role's length goes in front of it, so that no two (role, nonces) give the same text.
-  std::vector<unsigned char> text{static_cast<unsigned char>(role.size())};
-  append(text, std::as_bytes(std::span(role)));
-  append(text, mine);
-  append(text, theirs);
+  const auto length = static_cast<std::uint8_t>(role.size());
+  hmac_sha256_update(&context, sizeof length, &length);
+  hmac_sha256_update(&context, role.size(), octets(role.data()));
+  hmac_sha256_update(&context, mine.size(), octets(mine.data()));
+  hmac_sha256_update(&context, theirs.size(), octets(theirs.data()));
   Proof proof{};
-  unsigned size = 0;
-  if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()), text.data(), text.size(),
-           reinterpret_cast<unsigned char *>(proof.data()), &size) == nullptr)
-    random_bytes(proof);  // no HMAC, no proof: the peer refuses it
+  hmac_sha256_digest(&context, proof.size(), reinterpret_cast<std::uint8_t *>(proof.data()));
   return proof;
 }
 
 bool Credential::check(const Proof &proof, std::string_view role, const Nonce &mine, const Nonce &theirs) const {
-  auto expected = prove(role, mine, theirs);
-  return CRYPTO_memcmp(proof.data(), expected.data(), proof.size()) == 0;
+  const auto expected = prove(role, mine, theirs);
+  return memeql_sec(proof.data(), expected.data(), proof.size()) != 0;
 }
 
 void random_bytes(std::span<std::byte> bytes) {
