@@ -18,7 +18,8 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   if (!opened.file) return opened.nc_error;
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
-  file->defined = !opened.file->is_new();
+  file->in_define_mode = opened.file->is_new();
+  file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
   files_.emplace(token, file);
   ++statistics_.files;
@@ -108,7 +109,8 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   drainer_.flush(*file, PageState::kUrgent);
   if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
-  file->defined = file->defined || result.nc_error == NC_NOERR;
+  file->in_define_mode = result.nc_error != NC_NOERR;
+  file->defined = file->defined || !file->in_define_mode;
   return result;
 }
 
@@ -162,7 +164,8 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
   file->ended = true;
   drainer_.flush(*file, priority);
   const auto records = file->num_records;
-  file->remember(on_io([&] { return file->native->close(records); }));
+  const int error = on_io([&] { return file->native->close(records); });
+  if (!file->in_define_mode) file->remember(error);   // otherwise it is what ending define mode has already answered
   note_closed(file);
   std::erase(closing_, file);
   closed_one_.notify_all();

@@ -59,6 +59,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const nssi::PeerId owner;        ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
   NativeFile::Identity identity;
+  bool in_define_mode = false;     ///< natively: it is new, or ending define mode has failed
   bool defined = false;            ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;    ///< the most that anyone has told
   FileGate gate;
