@@ -24,7 +24,7 @@ using nessie::Code;
 using nessie::Error;
 using nessie::Result;
 
-constexpr int kSocketCalls = 50;
+constexpr int kSocketCalls = 200;
 
 /// Memory of whole pages that is there already: touching it costs nothing any more.
 class Pages {
@@ -50,7 +50,7 @@ int echo(int socket, const std::vector<std::uint64_t> &sizes) {
   Pin pin(1);
   for (auto size : sizes) {
     std::vector<std::byte> buffer(size);
-    for (int call = 0; call < kSocketCalls * (kBatches + 1); ++call)
+    for (int call = 0; call < kSocketCalls; ++call)
       if (!read_all(socket, buffer) || !write_all(socket, buffer)) return 1;
   }
   return 0;
@@ -98,7 +98,7 @@ Result<TimesBySize> socket_round_trips(const std::vector<std::uint64_t> &sizes) 
     for (auto size : sizes) {
       std::vector<std::byte> buffer(size);
       times[size] =
-          typical_us(kSocketCalls, [&] { alive = alive && write_all(pair[0], buffer) && read_all(pair[0], buffer); });
+          paced_us(kSocketCalls, [&] { alive = alive && write_all(pair[0], buffer) && read_all(pair[0], buffer); });
     }
     close(pair[0]);
   }

@@ -27,10 +27,11 @@ enum Op : nssi::OpCode { kOpNothing = 1, kOpEcho = 2 };
 struct Waiting {
   const char *mode;
   const char *spin_us;  ///< nnti.spin_us: how long a wait polls before it sleeps
-  int calls_per_batch;
+  bool paced;           ///< the service sleeps when a call comes
 };
-constexpr Waiting kPolling{"polling", "1000000", 1000};
-constexpr Waiting kBlocking{"blocking", "0", 50};
+constexpr Waiting kPolling{"polling", "1000000", false};
+constexpr Waiting kBlocking{"blocking", "0", true};
+constexpr int kCallsInBatch = 1000, kPacedCalls = 200;
 
 /// Of a request's arguments and of its result; 0: the no-op.
 const std::vector<std::uint64_t> kSizes{0, 64, 256, 1024, 4096};
@@ -78,9 +79,10 @@ Result<TimesBySize> call_all_sizes(nssi::Runtime &runtime, nssi::PeerId service,
     nssi::Bytes argument(size);
     nssi::CallOptions options;
     options.deadline = Deadline::in(std::chrono::seconds(60));
-    times[size] = typical_us(waiting.calls_per_batch, [&] {
+    auto once = [&] {
       if (status.ok()) status = runtime.call(service, size == 0 ? kOpNothing : kOpEcho, argument, options).wait();
-    });
+    };
+    times[size] = waiting.paced ? paced_us(kPacedCalls, once) : typical_us(kCallsInBatch, once);
     if (!status.ok()) return status.error();
   }
   return times;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace bench {
@@ -25,6 +26,22 @@ double typical_us(int calls_per_batch, Call &&once) {
       means.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count() / calls_per_batch);
   }
   return summarise(std::move(means)).median;
+}
+
+/// Calls `once` a number of times, each after a pause in which the partner falls asleep; returns the median, in
+/// microseconds.
+template <class Call>
+double paced_us(int calls, Call &&once) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::microseconds kPause(200);
+  std::vector<double> times;
+  for (int call = 0; call < calls; ++call) {
+    std::this_thread::sleep_for(kPause);
+    auto began = Clock::now();
+    once();
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - began).count());
+  }
+  return summarise(std::move(times)).median;
 }
 
 /// How many transfers of a size make a batch: enough to be timed, few enough to be quick.
