@@ -249,7 +249,143 @@ TEST_P(Bulk, TransfersWithAPeerThatIsGoneEndAtOnce) {
   EXPECT_EQ(pair.get(handle, 0, local).code(), Code::kPeerLost);
 }
 
+// --- views --------------------------------------------------------------------------------------------------------------
+
+class Views : public Conformance {};
+
+/// The client's view of a buffer of the server, or of a part of it.
+Result<PeerView> view(Pair &pair, const RemoteBuffer &remote, std::uint64_t offset = 0) {
+  return pair.client.endpoint->view(pair.to_server, remote, offset, remote.size_bytes - offset);
+}
+
+/// As `wanted`, if this memory could be viewed at all.
+void expect_refused(Pair &pair, const Result<PeerView> &result, Code wanted) {
+  ASSERT_FALSE(result.ok());
+  if (!pair.server.endpoint->can_view(pair.to_client) && result.code() == Code::kUnsupported) return;
+  EXPECT_EQ(result.code(), wanted);
+}
+
+TEST_P(Views, OfAllocatedMemoryAreOfferedByTransportsThatMapIt) {
+  Pair pair(subject());
+  const bool maps = pair.server.endpoint->can_view(pair.to_client);
+  EXPECT_EQ(maps, pair.client.endpoint->can_view(pair.to_server));
+  EXPECT_TRUE(maps || subject().transport != "shm");
+  for (std::size_t size : {1u, 4095u, 4096u, 65537u, (1u << 20) + 3u}) {
+    Buffers buffers(pair, size);
+    buffers.fill(pattern(size));
+    auto seen = view(pair, pair.describe(buffers.both[1]));
+    ASSERT_EQ(seen.ok(), maps) << size;
+    EXPECT_EQ(seen.code(), maps ? Code::kOk : Code::kUnsupported) << size;
+    EXPECT_TRUE(!maps || equal(seen->bytes(), pattern(size))) << size;
+  }
+}
+
+TEST_P(Views, OfTheApplicationsMemoryAreUnsupported) {
+  Pair pair(subject());
+  Buffers buffers(pair, 4096);
+  EXPECT_EQ(view(pair, pair.describe(buffers.both[0])).code(), Code::kUnsupported);
+}
+
+TEST_P(Views, OfAnUnknownPeerAreRefused) {
+  Pair pair(subject());
+  Buffers buffers(pair, 4096);
+  EXPECT_EQ(pair.client.endpoint->view(PeerId{4711}, pair.describe(buffers.both[1]), 0, 1).code(), Code::kPeerLost);
+  EXPECT_FALSE(pair.client.endpoint->can_view(PeerId{4711}));
+  EXPECT_FALSE(pair.client.endpoint->has_unsent(PeerId{4711}));
+}
+
+TEST_P(Views, BeginWhereTheyAreToldAndShowWhatTheOwnerWritesLater) {
+  Pair pair(subject());
+  if (!pair.server.endpoint->can_view(pair.to_client)) GTEST_SKIP() << subject().name << " maps no memory";
+  Buffers buffers(pair, 100'000);
+  buffers.fill(pattern(100'000));
+  auto seen = view(pair, pair.describe(buffers.both[1]), 5001);
+  ASSERT_TRUE(seen.ok()) << seen.error().to_string();
+  EXPECT_TRUE(equal(seen->bytes(), buffers.both[1].bytes().subspan(5001)));
+  std::ranges::fill(buffers.both[1].bytes(), std::byte{9});
+  EXPECT_TRUE(equal(seen->bytes(), Bytes(100'000 - 5001, std::byte{9})));
+}
+
+TEST_P(Views, BeyondTheBufferAreOutOfRange) {
+  Pair pair(subject());
+  Buffers buffers(pair, 1000);
+  const auto remote = pair.describe(buffers.both[1]);
+  for (std::uint64_t offset : {std::uint64_t{901}, std::uint64_t{1000}, std::uint64_t{1} << 40, ~std::uint64_t{0} - 50})
+    expect_refused(pair, pair.client.endpoint->view(pair.to_server, remote, offset, 100), Code::kOutOfRange);
+  auto wider = remote;
+  wider.size_bytes = 1 << 20;
+  expect_refused(pair, view(pair, wider, 950), Code::kOutOfRange);
+}
+
+TEST_P(Views, NeedTheRightToRead) {
+  Pair pair(subject());
+  Buffers writable(pair, 1000, Rights::kRemoteWrite);
+  auto remote = pair.describe(writable.both[1]);
+  remote.rights = Rights::kReadWrite;   // what the handle says changes nothing
+  expect_refused(pair, view(pair, remote), Code::kRefused);
+}
+
+TEST_P(Views, OfForgedHandlesAreRefused) {
+  Pair pair(subject());
+  Buffers buffers(pair, 1000);
+  const auto good = pair.describe(buffers.both[1]);
+  auto forged = good;
+  forged.key ^= 1;
+  expect_refused(pair, view(pair, forged), Code::kRefused);
+  forged = good;
+  forged.slot += 77;
+  expect_refused(pair, view(pair, forged), Code::kRefused);
+  expect_refused(pair, view(pair, {0, 0, 1000, 0, 0xffffffff, Rights::kReadWrite}), Code::kRefused);
+  EXPECT_EQ(view(pair, good).ok(), pair.server.endpoint->can_view(pair.to_client));
+}
+
+TEST_P(Views, OfDroppedRegistrationsAreRefusedAndThoseThatExistGoOn) {
+  Pair pair(subject());
+  Buffers buffers(pair, 300'000);
+  buffers.fill(pattern(300'000));
+  const auto remote = pair.describe(buffers.both[1]);
+  auto seen = view(pair, remote);
+  buffers.both[1].reset();
+  expect_refused(pair, view(pair, remote), Code::kRefused);
+  Buffers others(pair, 300'000);                       // may take the same place
+  Bytes local(300'000);
+  ASSERT_TRUE(pair.get(pair.describe(others.both[1]), 0, local).ok());
+  EXPECT_TRUE(!seen.ok() || equal(seen->bytes(), pattern(300'000)));
+}
+
+TEST_P(Views, CanBeReadAfterTheirOwnerHasLeft) {
+  Pair pair(subject());
+  Buffers buffers(pair, 300'000);
+  buffers.fill(pattern(300'000));
+  auto seen = view(pair, pair.describe(buffers.both[1]));
+  if (!seen.ok()) GTEST_SKIP() << subject().name << " maps no memory";
+  pair.server.endpoint->disconnect(pair.to_client);
+  ASSERT_TRUE(pair.drive_until([&] { return !pair.client.seen.lost.empty(); }));
+  EXPECT_TRUE(equal(seen->bytes(), pattern(300'000)));
+  buffers.both[1].reset();
+  pair.server.endpoint.reset();
+  EXPECT_TRUE(equal(seen->bytes(), pattern(300'000)));
+}
+
+TEST_P(Views, KeepTheirContentWhenTheirPagesAreReleased) {
+  Pair pair(subject());
+  Buffers buffers(pair, 300'000);
+  const auto all = pattern(300'000);
+  buffers.fill(all);
+  for (std::uint64_t offset : {0u, 1u, 4095u, 4096u, 299'999u, 300'000u}) {
+    auto seen = view(pair, pair.describe(buffers.both[1]), offset);
+    if (!seen.ok()) GTEST_SKIP() << subject().name << " maps no memory";
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_TRUE(equal(seen->bytes(), std::span(all).subspan(offset))) << offset;
+      seen->release_pages();
+    }
+  }
+  EXPECT_TRUE(equal(buffers.both[1].bytes(), all));
+  PeerView().release_pages();
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, Bulk, testing::ValuesIn(subjects()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Over, Views, testing::ValuesIn(subjects()), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace nnti::conformance

@@ -92,6 +92,21 @@ TEST_P(Messages, AReceiverThatDoesNothingIsNotOverrun) {
   EXPECT_EQ(pair.server.seen.messages.back(), numbered(sent - 1));
 }
 
+TEST_P(Messages, ThatWaitForCreditsAreKnownUntilTheyAreSent) {
+  Pair pair(subject(), {{"nnti.send_queue", "100"}});
+  std::uint32_t sent = 0;
+  EXPECT_FALSE(pair.client.endpoint->has_unsent(pair.to_server));
+  while (sent < 1'000'000 && !pair.client.endpoint->has_unsent(pair.to_server)) {
+    ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, numbered(sent)).ok());
+    ++sent;
+  }
+  ASSERT_LT(sent, 1'000'000u) << "the transport takes messages without end";
+  ASSERT_TRUE(pair.drive_until([&] { return !pair.client.endpoint->has_unsent(pair.to_server); }));
+  ASSERT_TRUE(pair.drive_until([&] { return pair.server.seen.messages.size() == sent; }));
+  EXPECT_EQ(pair.server.seen.messages.back(), numbered(sent - 1));
+  EXPECT_FALSE(pair.client.endpoint->has_unsent(pair.to_server));
+}
+
 TEST_P(Messages, FlowBothWaysAtOnce) {
   Pair pair(subject());
   for (std::uint32_t i = 0; i < 3000; ++i) {

@@ -99,6 +99,36 @@ TEST_P(Processes, ReceiveWhatAPeerSentBeforeItDied) {
   EXPECT_EQ(text_of(apart.client.seen.messages[2]), "three");
 }
 
+TEST_P(Processes, ReadOnInMemoryOfAPeerThatWasKilled) {
+  Apart apart(subject());
+  auto remote = apart.borrow("shared");
+  auto seen = apart.client.endpoint->view(apart.server, remote, 0, remote.size_bytes);
+  ASSERT_EQ(seen.ok(), apart.client.endpoint->can_view(apart.server));
+  if (!seen.ok()) GTEST_SKIP() << subject().name << " maps no memory";
+  apart.child.kill();
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  EXPECT_TRUE(std::ranges::equal(seen->bytes(), pattern(remote.size_bytes, 7)));
+  EXPECT_EQ(apart.client.endpoint->view(apart.server, remote, 0, remote.size_bytes).code(), Code::kPeerLost);
+}
+
+TEST_P(Processes, ViewTheMemoryThatALastMessageNamesAfterItsSenderWasKilled) {
+  Apart apart(subject());
+  if (!apart.client.endpoint->can_view(apart.server)) GTEST_SKIP() << subject().name << " maps no memory";
+  Result<PeerView> seen = Error{Code::kInternal, "no message named memory"};
+  apart.client.seen.message_hook = [&](PeerId from, std::span<const std::byte> message) {
+    RemoteBuffer remote;
+    if (message.size() != sizeof remote) return;
+    std::memcpy(&remote, message.data(), sizeof remote);
+    seen = apart.client.endpoint->view(from, remote, 0, remote.size_bytes);
+  };
+  apart.tell("shared");
+  apart.tell("last words");
+  EXPECT_EQ(apart.child.reap(), -SIGKILL);   // before anything of it was looked at here
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  ASSERT_TRUE(seen.ok()) << seen.error().to_string();
+  EXPECT_TRUE(std::ranges::equal(seen->bytes(), pattern(1 << 20, 7)));
+}
+
 TEST_P(Processes, CompleteWhatWasPendingWithAPeerThatDied) {
   Apart apart(subject());
   auto remote = apart.borrow("own");
