@@ -15,7 +15,7 @@ void Scheduler::spawn(std::function<void()> work) {
 void Scheduler::start_waiting() {
   while (!waiting_.empty()) {
     if (idle_.empty()) {
-      if (strands_.size() >= max_fibers_ || !add_strand()) return;
+      if (!may_add_strand() || !add_strand()) return;
     }
     auto *strand = idle_.back();
     idle_.pop_back();
@@ -64,12 +64,12 @@ bool Scheduler::may_begin_last() {
   return true;
 }
 
+/// Work for which there is no fiber stays where it is: handed to one later, it could be overtaken.
 bool Scheduler::start_one_of_last() {
   if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
-  const auto before = ready_.size();
+  if (idle_.empty() && (!may_add_strand() || !add_strand())) return false;
   spawn(std::move(last_.front()));
   last_.pop_front();
-  if (ready_.size() == before) return false;   // no fiber is free
   auto *strand = ready_.back();
   ready_.pop_back();
   run(strand);
@@ -118,7 +118,8 @@ void Scheduler::expire() {
 
 Deadline Scheduler::next_expiry() const {
   if (!ready_.empty()) return Deadline::now();
-  const auto last = last_.empty() ? Deadline::never() : Deadline::at(begin_last_at_);
+  const bool has_fiber = waiting_.empty() && (!idle_.empty() || may_add_strand());
+  const auto last = last_.empty() || !has_fiber ? Deadline::never() : Deadline::at(begin_last_at_);
   return timers_.empty() ? last : Deadline::at(timers_.begin()->first).earlier(last);
 }
 

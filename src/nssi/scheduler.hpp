@@ -57,6 +57,7 @@ class Scheduler {
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();
+  bool may_add_strand() const { return strands_.size() < max_fibers_; }
   bool add_strand();
   void run(Strand *strand);
   void drop_timer(Strand *strand);
