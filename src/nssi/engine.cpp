@@ -70,6 +70,7 @@ void Engine::finish_fibers() {
   flush_unsent();
   closing_ = true;
   while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
+  scheduler_.hasten_last();
   for (int i = 0; scheduler_.unfinished() != 0 && i < kMaxClosingTurns; ++i) {
     scheduler_.wake_all();
     turn();
