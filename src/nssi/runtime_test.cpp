@@ -13,19 +13,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-bool available(const std::string &transport) {
-  for (const auto &info : nnti::Endpoint::survey(nessie::Config()))
-    if (info.name == transport) return info.available;
-  return false;
-}
-
-/// Polls for a state, with a watchdog.
-bool eventually(const std::function<bool()> &state) {
-  for (auto end = Deadline::in(seconds(20)); !end.passed(); std::this_thread::yield())
-    if (state()) return true;
-  return false;
-}
-
 class NssiRuntime : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <nssi/nssi.hpp>
 #include <stdexcept>
@@ -26,8 +27,21 @@ namespace nssi::testing {
 
 enum Op : OpCode {
   kNoopShort = 1, kNoop, kEcho, kPull, kPush, kBlock, kNoReply, kThrow, kMake, kFail, kDecode, kPullForever, kReplyTwice,
-  kPullShort, kRelease, kMissing
+  kPullShort, kRelease, kMissing, kLater, kNow, kQuick, kHasten, kWaitForGate, kOpenGate, kLook
 };
+
+inline bool available(const std::string &transport) {
+  for (const auto &info : nnti::Endpoint::survey(nessie::Config()))
+    if (info.name == transport) return info.available;
+  return false;
+}
+
+/// Polls for a state, with a watchdog.
+inline bool eventually(const std::function<bool()> &state) {
+  for (auto end = Deadline::in(std::chrono::seconds(20)); !end.passed(); std::this_thread::yield())
+    if (state()) return true;
+  return false;
+}
 
 struct Pattern {
   std::uint64_t size_bytes = 0;
@@ -180,6 +194,13 @@ class Process {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
+  }
+  /// The signal that ended it; -1: it has not ended, or not by a signal.
+  int wait_for_signal() {
+    int status = 0;
+    if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) != 0; })) return -1;
+    pid_ = -1;
+    return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
   }
   pid_t pid() const { return pid_; }
 
