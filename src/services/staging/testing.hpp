@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For tests: the whole service in one process. Servers over inproc, with one I/O thread between them, which is also where
+// For tests: the whole service in one process. Servers, with one I/O thread between them, which is also where
 // a test calls native PnetCDF.
 #pragma once
 
@@ -58,7 +58,8 @@ class IoThread {
 /// Servers and a folder for files.
 class Service {
  public:
-  Service(int servers, Mode mode, std::uint64_t memory_bytes) {
+  Service(int servers, Mode mode, std::uint64_t memory_bytes, const std::string &transport = "inproc",
+          std::chrono::milliseconds client_timeout = std::chrono::seconds(30)) {
     std::string folder = ::testing::TempDir() + "staging-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     for (int index = 0; index < servers; ++index) {
@@ -68,7 +69,8 @@ class Service {
       options.mode = mode;
       options.memory_bytes = memory_bytes;
       options.ledger_path = file("ledger." + std::to_string(index));
-      options.runtime.endpoint.transports = {"inproc"};
+      options.client_timeout = client_timeout;
+      options.runtime.endpoint.transports = {transport};
       auto server = Server::open(options, IoThread::get().queue());
       EXPECT_TRUE(server.ok()) << server.error().message;
       urls_ += (*server)->url() + " ";
@@ -86,9 +88,10 @@ class Service {
     threads_.clear();
   }
 
-  std::unique_ptr<Client> client() {
+  std::unique_ptr<Client> client(const std::vector<std::pair<std::string, std::string>> &settings = {}) {
     nessie::Config config;
     config.set("servers", urls_);
+    for (const auto &[key, value] : settings) config.set(key, value);
     auto client = Client::connect(config, "test");
     EXPECT_TRUE(client.ok()) << client.error().message;
     return client.ok() ? std::move(*client) : nullptr;
