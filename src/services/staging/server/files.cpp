@@ -210,10 +210,7 @@ void Server::abandon(File file) {
   closing_.push_back(file);
   if (file->defined) return finish_close(file, PageState::kUrgent, {});
   const FileGate::Alone alone(file->gate);
-  on_io([&] {
-    file->native->forsake();
-    return 0;
-  });
+  on_io([&] { return file->native->forsake(); });
   std::erase(closing_, file);
   closed_one_.notify_all();
 }

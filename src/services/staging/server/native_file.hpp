@@ -52,8 +52,8 @@ class NativeFile {
   /// only the records that it wrote itself, and the last one to close must not leave a smaller number than another did.
   int close(std::int64_t num_records);
   int abort();
-  /// Leaves the file as a program that was killed leaves it: nothing more is written.
-  void forsake();
+  /// Closes a file whose definition never ended, and leaves it as a program that is killed leaves it: empty.
+  int forsake();
 
   struct Identity {
     std::uint64_t device = 0, inode = 0;
