@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <utility>
@@ -63,13 +62,16 @@ To cast(From value) {
 
 // --- arrays --------------------------------------------------------------------------------------------------------------
 
+/// A value that need not be aligned: pieces lie in messages, and in the program's own buffer, one right behind the other.
+template <class T> struct [[gnu::packed, gnu::may_alias]] Anywhere { T value; };
+
 template <class To, class From>
-int convert(const From *from, To *to, std::size_t count, To substitute) {
+int convert(const Anywhere<From> *from, Anywhere<To> *to, std::size_t count, To substitute) {
   bool all_fit = true;
   for (std::size_t i = 0; i < count; ++i) {
-    const From value = from[i];
+    const From value = from[i].value;
     const bool ok = fits<To>(value);
-    to[i] = ok ? cast<To>(value) : substitute;
+    to[i].value = ok ? cast<To>(value) : substitute;
     all_fit &= ok;
   }
   return all_fit ? NC_NOERR : NC_ERANGE;
@@ -100,13 +102,6 @@ int with_memory_type(Element element, Function function) {
 template <class Function>
 int with_external_type(nc_type type, Function function) {
   return type == NC_CHAR ? NC_ECHAR : with_memory_type(native_element(type), function);
-}
-
-template <class T>
-T load(const void *bytes) {
-  T value;
-  std::memcpy(&value, bytes, sizeof value);
-  return value;
 }
 
 }  // namespace
@@ -163,7 +158,8 @@ bool needs_conversion(int format, nc_type external, Element memory) {
 int to_external(Element from, const void *memory, nc_type to, void *external, std::size_t count, const void *fill) {
   return with_external_type(to, [&]<class To>(Tag<To>) {
     return with_memory_type(from, [&]<class From>(Tag<From>) {
-      return convert(static_cast<const From *>(memory), static_cast<To *>(external), count, load<To>(fill));
+      const To substitute = static_cast<const Anywhere<To> *>(fill)->value;
+      return convert(static_cast<const Anywhere<From> *>(memory), static_cast<Anywhere<To> *>(external), count, substitute);
     });
   });
 }
@@ -171,7 +167,7 @@ int to_external(Element from, const void *memory, nc_type to, void *external, st
 int from_external(nc_type from, const void *external, Element to, void *memory, std::size_t count) {
   return with_external_type(from, [&]<class From>(Tag<From>) {
     return with_memory_type(to, [&]<class To>(Tag<To>) {
-      return convert(static_cast<const From *>(external), static_cast<To *>(memory), count, default_fill<To>());
+      return convert(static_cast<const Anywhere<From> *>(external), static_cast<Anywhere<To> *>(memory), count, default_fill<To>());
     });
   });
 }
