@@ -9,6 +9,8 @@
 // wrong, and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
+#include <interpose/pnetcdf/engine/file.hpp>
+#include <interpose/pnetcdf/engine/finalize.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 
 #include <algorithm>
@@ -31,6 +33,7 @@ MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    at_finalize([comm]() mutable { if (files().ids().empty()) MPI_Comm_free(&comm); });   // what is open still uses it
     return comm;
   }();
   return copy;
