@@ -74,19 +74,23 @@ CTransport::~CTransport() {
 
 CTransport::Guard CTransport::lock() {
   Guard guard(mutex_);
-  if (!blocked_) return guard;
+  claim(guard);
+  return guard;
+}
+
+void CTransport::claim(Guard &guard) {
+  if (!blocked_) return;
   ++claims_;
   endpoint_->wake();
   unblocked_.wait(guard, [this] { return !blocked_; });
   if (--claims_ == 0) claims_done_.notify_all();
-  return guard;
 }
 
 void CTransport::block(Guard &guard, Deadline deadline) {
   if (driven_) {
     if (deadline.is_never()) turned_.wait(guard);
     else turned_.wait_until(guard, deadline.when());
-    return;
+    return claim(guard);
   }
   driven_ = blocked_ = true;
   guard.unlock();

@@ -119,7 +119,10 @@ class CTransport final : private EventSink {
   void on_peer_lost(PeerId peer, const Error &error) override { lost_.emplace_back(peer, error); }
 
   // The lock and the waiting threads (c_api_transport.cpp).
+  /// Who holds the guard has the endpoint to himself.
   Guard lock();
+  /// Makes the thread that waits in the endpoint come out of it.
+  void claim(Guard &guard);
   Outcome wait_until(Guard &guard, Deadline deadline, const std::function<std::optional<Outcome>()> &check);
   void block(Guard &guard, Deadline deadline);
   void turn();
