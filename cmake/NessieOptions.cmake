@@ -12,10 +12,25 @@ target_compile_options(nessie_flags INTERFACE
 target_include_directories(nessie_flags INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
+
+# What a sanitizer needs. Programs that know nothing of Nessie link it as well: the engine that is loaded into them is
+# instrumented, and a sanitizer's run time must be in a program from its start.
+add_library(nessie_sanitizer INTERFACE)
 if(NESSIE_SANITIZE)
-  target_compile_options(nessie_flags INTERFACE -fsanitize=${NESSIE_SANITIZE} -fno-omit-frame-pointer -g -O1)
-  target_link_options(nessie_flags INTERFACE -fsanitize=${NESSIE_SANITIZE})
+  target_compile_options(nessie_sanitizer INTERFACE -fsanitize=${NESSIE_SANITIZE} -fno-omit-frame-pointer -g -O1)
+  target_link_options(nessie_sanitizer INTERFACE -fsanitize=${NESSIE_SANITIZE} -Wl,--export-dynamic-symbol=dlclose)
+  target_sources(nessie_sanitizer INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_CURRENT_LIST_DIR}/keep_libraries.c>)
+  # The run time, to be preloaded into programs that we do not build.
+  if(NESSIE_SANITIZE MATCHES thread)
+    set(runtime libtsan.so)
+  else()
+    set(runtime libasan.so)
+  endif()
+  execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${runtime}
+    OUTPUT_VARIABLE NESSIE_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
 endif()
+target_link_libraries(nessie_flags INTERFACE $<BUILD_INTERFACE:nessie_sanitizer>)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)

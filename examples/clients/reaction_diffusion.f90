@@ -354,6 +354,7 @@ program reaction_diffusion
   run_s = MPI_Wtime() - began
   if (domain%rank == 0) print '("result bytes=", i0, " checkpoints=", i0, 6a)', nint(bytes * checkpoints, 8), &
     checkpoints, ' io_s=', decimal(io_s), ' compute_s=', decimal(run_s - io_s), ' run_s=', decimal(run_s)
+  deallocate (state)
   call MPI_Finalize(ierr)
 
 contains

@@ -140,6 +140,8 @@ class ProcessTestCase(unittest.TestCase):
         self.memory_before = shared_memory()
         self.env = {**os.environ, MARK: self.mark, "XDG_RUNTIME_DIR": self.runtime, "TMPDIR": self.folder,
                     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if "NESSIE_TEST_PRELOAD" in os.environ:   # a sanitizer's run time, for programs that were built without it
+            self.env["LD_PRELOAD"] = os.environ["NESSIE_TEST_PRELOAD"]
         self.addCleanup(self.clean_up)
 
     def path(self, name):
