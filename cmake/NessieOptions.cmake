@@ -2,6 +2,7 @@
 # Build options, and the flags that every target of ours shares.
 
 set(NESSIE_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, 'address,undefined' or 'thread'")
+option(NESSIE_FUZZ "Build the libFuzzer programs too (needs clang)" OFF)
 option(NESSIE_WERROR "Treat warnings as errors" OFF)
 
 add_library(nessie_flags INTERFACE)
@@ -29,6 +30,9 @@ if(NESSIE_SANITIZE)
   endif()
   execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=${runtime}
     OUTPUT_VARIABLE NESSIE_SANITIZER_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+if(NESSIE_FUZZ)
+  target_compile_options(nessie_sanitizer INTERFACE -fsanitize=fuzzer-no-link)   # the fuzzer sees what an input reaches
 endif()
 target_link_libraries(nessie_flags INTERFACE $<BUILD_INTERFACE:nessie_sanitizer>)
 

@@ -20,3 +20,18 @@ function(nessie_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
+
+add_custom_target(fuzz)   # all fuzzers
+
+# nessie_fuzz(NAME SOURCES... LIBS libs...): one libFuzzer program, which defines LLVMFuzzerTestOneInput().
+function(nessie_fuzz name)
+  if(NOT NESSIE_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  target_link_libraries(${name} PRIVATE nessie_flags ${ARG_LIBS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzz ${name})
+endfunction()
