@@ -30,8 +30,9 @@ constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;        // 8 MiB
 constexpr auto kWatchdog = 60s;
 
 std::string contents(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string bytes(std::filesystem::file_size(path), '\0');
+  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 /// A nessied of our own; killed and reaped when dropped.
