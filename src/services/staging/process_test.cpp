@@ -191,11 +191,25 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   EXPECT_EQ(lost->front().bytes_acknowledged - lost->front().bytes_in_file, kVariableBytes);
 }
 
+bool every_thread_is_stopped(pid_t pid) {
+  for (const auto &thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
+    const auto stat = contents((thread.path() / "stat").string());
+    if (stat.substr(stat.rfind(')') + 1, 2) != " T") return false;
+  }
+  return true;
+}
+
+/// The signal stops the process only when one of its threads has taken note of it.
+void stop(pid_t pid) {
+  ::kill(pid, SIGSTOP);
+  for (const auto deadline = Deadline::in(kWatchdog); !every_thread_is_stopped(pid) && !deadline.passed();) ::usleep(1000);
+}
+
 TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   auto &daemon = start();
   auto client = connect("300ms");
   create(*client, folder_ + "/stopped.nc", 1);
-  ::kill(daemon.pid(), SIGSTOP);
+  stop(daemon.pid());
   auto written = put(*client, 0);
   ::kill(daemon.pid(), SIGCONT);
   EXPECT_EQ(written.code(), Code::kTimedOut);
