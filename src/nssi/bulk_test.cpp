@@ -113,7 +113,9 @@ class NssiBulk : public ::testing::TestWithParam<std::string> {
     client_ = connect(peer_);
     ASSERT_NE(client_, nullptr);
   }
-  void start(std::chrono::microseconds quiet, std::chrono::microseconds longest_hold) { start(holding(GetParam(), quiet, longest_hold)); }
+  void start(std::chrono::microseconds quiet, std::chrono::microseconds longest_hold) {
+    start(holding(GetParam(), quiet, longest_hold));
+  }
   std::unique_ptr<Runtime> connect(PeerId &peer) {
     auto client = Runtime::open(options_for(GetParam(), false));
     if (!client.ok()) return nullptr;
@@ -260,7 +262,8 @@ TEST_P(NssiBulk, AllocatedDataAreSeenInPlaceWhereTheTransportMapsThem) {
     auto buffer = client_->allocate(size, nnti::Rights::kReadWrite);
     ASSERT_TRUE(buffer.ok());
     std::ranges::copy(pattern(size), buffer->bytes().begin());
-    for (auto args_bytes : {std::size_t{8}, client_->max_inline_args(peer_), client_->max_inline_args(peer_) + 1, std::size_t{100'000}})
+    const auto inlined = client_->max_inline_args(peer_);
+    for (auto args_bytes : {std::size_t{8}, inlined, inlined + 1, std::size_t{100'000}})
       EXPECT_EQ(is_seen_in_place(&*buffer, args_bytes), maps) << size << " " << args_bytes;
     EXPECT_TRUE(std::ranges::equal(buffer->bytes(), pattern(size)));
   }
