@@ -16,12 +16,14 @@ constexpr std::int64_t kLength = 24 << 20;
 constexpr std::size_t kSmall = 48 << 10, kPack = 256 << 10, kCopied = 4 << 20;   // where a piece begins to travel in another way
 const VariableLayout kLine{0, 1, false, {kLength}};
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Range { std::int64_t start, size; };
 
 /// What a write of `value` writes to a range: something that differs from place to place.
 std::vector<std::byte> content(Range range, unsigned value) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(range.size));
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(value + (static_cast<std::size_t>(range.start) + i) * 31);
+  const auto start = static_cast<std::size_t>(range.start);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(value + (start + i) * 31);
   return bytes;
 }
 
@@ -38,13 +40,15 @@ class SharedFile {
     args.definitions = {length, line};
     const auto defined = *owner.enddef(args, true);
     EXPECT_EQ(defined.nc_error, NC_NOERR);
-    for (const auto byte : std::span(defined.header).last(8)) begin_ = begin_ << 8 | std::to_integer<std::size_t>(byte);   // CDF-5
+    for (const auto byte : std::span(defined.header).last(8))   // where CDF-5 says it
+      begin_ = begin_ << 8 | std::to_integer<std::size_t>(byte);
   }
   void expect(Range range, unsigned value) { std::ranges::copy(content(range, value), wanted.begin() + range.start); }
   void expect_in_file() const {
     auto bytes = contents(path_);
     bytes.resize(begin_ + wanted.size());    // what nobody wrote at the end is not there
-    const auto [differs, same] = std::mismatch(wanted.begin(), wanted.end(), std::as_bytes(std::span(bytes)).begin() + static_cast<std::ptrdiff_t>(begin_));
+    const auto data = std::as_bytes(std::span(bytes)).subspan(begin_);
+    const auto [differs, same] = std::mismatch(wanted.begin(), wanted.end(), data.begin());
     EXPECT_TRUE(differs == wanted.end()) << "the file is wrong from element " << differs - wanted.begin();
   }
   const std::string &path() const { return path_; }
@@ -60,9 +64,10 @@ class SharedFile {
 /// One process of a program.
 class Process {
  public:
-  Process(Service &service, SharedFile &file, const std::vector<std::pair<std::string, std::string>> &settings = {})
+  Process(Service &service, SharedFile &file, const Settings &settings = {})
       : Process(service.client(settings), file) {}
-  Process(std::unique_ptr<Client> client, SharedFile &file) : client_(std::move(client)), file_(file), order(client_->servers()) {}
+  Process(std::unique_ptr<Client> client, SharedFile &file)
+      : client_(std::move(client)), file_(file), order(client_->servers()) {}
 
   /// One call that writes to all ranges.
   void write(const std::vector<Range> &ranges, unsigned value) {
@@ -92,7 +97,8 @@ class Process {
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(*got, NC_NOERR);
     const auto [differs, same] = std::mismatch(data.begin(), data.end(), file_.wanted.begin() + range.start);
-    EXPECT_TRUE(differs == data.end()) << range.size << " elements from " << range.start << " were read, wrong from the one at " << differs - data.begin();
+    EXPECT_TRUE(differs == data.end()) << "of " << range.size << " elements from " << range.start
+                                       << " on the first that is wrong is number " << differs - data.begin();
   }
   int close(bool durable) {
     auto closed = client_->close(file_.token, 0, durable, order);
@@ -133,12 +139,14 @@ class StagingBehind : public ::testing::TestWithParam<std::tuple<int, std::strin
   static bool goes_behind() { return transport() == "shm"; }
 
   /// A process that has made the file.
-  Process make(std::optional<SharedFile> &file, const std::string &name, const std::vector<std::pair<std::string, std::string>> &settings = {}) {
+  Process make(std::optional<SharedFile> &file, const std::string &name, const Settings &settings = {}) {
     auto client = service_->client(settings);
     file.emplace(*service_, *client, name);
     return Process(std::move(client), *file);
   }
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
   /// Mostly small, sometimes large.
   Range any_range(std::int64_t largest) {
     const auto size = pick(1, std::max<std::int64_t>(1, largest >> pick(0, 10)));
@@ -154,7 +162,8 @@ TEST_P(StagingBehind, PiecesOfAllSizesArrive) {
   auto process = make(file, "sizes.nc");
   std::vector<Range> ranges;
   std::int64_t at = 0;
-  for (const auto around : {std::size_t{2}, std::size_t{4096}, kSmall, std::size_t{64} << 10, kPack, std::size_t{1} << 20, kCopied})
+  constexpr std::size_t kAround[] = {2, 4096, kSmall, 64 << 10, kPack, 1 << 20, kCopied};
+  for (const auto around : kAround)
     for (const int off : {-1, 0, 1}) {
       ranges.push_back({at, static_cast<std::int64_t>(around) + off});
       at += ranges.back().size + off + 1;
@@ -214,8 +223,7 @@ TEST_P(StagingBehind, ATinyBufferForCopiesIsEnough) {
   for (const char *buffer : {"1", "64K", "300K"}) {
     std::optional<SharedFile> file;
     auto process = make(file, std::string("tiny") + buffer + ".nc", {{"staging.buffer", buffer}});
-    for (unsigned i = 0; i < 40; ++i)
-      process.write({any_range(1 << 20)}, i);
+    for (unsigned i = 0; i < 40; ++i) process.write({any_range(1 << 20)}, i);
     process.write({{0, kCopied}, {kCopied, 1}, {kCopied + 1, kPack}, {kCopied + 1 + kPack, 5}}, 77);
     process.expect_read({0, kLength});
     process.end_call();
