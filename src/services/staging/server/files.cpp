@@ -157,6 +157,18 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
   return true;
 }
 
+/// Suspends the fiber until all that has arrived for a file whose program is gone is in pages. What was given up before it
+/// was begun never will be.
+void Server::await_last_words(OpenFile &file) {
+  runtime_.hasten_bulk();
+  auto deadline = nessie::Deadline::in(kLastWords);
+  while (file.has_arrived() && !deadline.passed()) {
+    const auto status = file.wrote.wait(nessie::Deadline::in(kMoment));
+    if (status.code() == Code::kCancelled) return;
+    if (status.ok() || file.in_hand > 0) deadline = nessie::Deadline::in(kLastWords);
+  }
+}
+
 /// Drains a file that is in closing_, and closes it natively.
 void Server::finish_close(const File &file, PageState priority, const WritesBefore &after) {
   (void)await_writes(*file, after);
@@ -208,6 +220,7 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
 void Server::abandon(File file) {
   if (files_.erase(file->token) == 0) return;
   closing_.push_back(file);
+  await_last_words(*file);
   if (file->defined) return finish_close(file, PageState::kUrgent, {});
   const FileGate::Alone alone(file->gate);
   on_io([&] { return file->native->forsake(); });

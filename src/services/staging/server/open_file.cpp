@@ -65,6 +65,10 @@ void OpenFile::acknowledge_arrived(FileVariable &variable, std::uint64_t bytes) 
   acknowledge(variable, bytes);
 }
 
+bool OpenFile::has_arrived() const {
+  return std::any_of(variables_.begin(), variables_.end(), [](const auto &v) { return v.arrived > 0; });
+}
+
 // Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file once.
 void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> &elements) {
   for (auto run : elements) {

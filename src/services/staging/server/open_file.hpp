@@ -41,6 +41,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// A piece has been sent, and can be read here; later it is in pages.
   void arrived(FileVariable &variable, const Piece &piece);
   void acknowledge_arrived(FileVariable &variable, std::uint64_t bytes);
+  bool has_arrived() const;
   void reached_file(FileVariable &variable, const std::vector<Interval> &elements);
   void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error);
   /// An error of a drain or close: kept for the next call on this file, and for the report.
@@ -65,7 +66,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   FileGate gate;
   WriteCount writes;
   WaitQueue wrote;                 ///< told when a write has been carried out
-  int writing = 0;                 ///< writes that are being carried out
+  int in_hand = 0;                 ///< writes that have begun, and may wait for others
+  int writing = 0;                 ///< of those, writes that are being carried out
   bool ended = false;              ///< no more writes are taken
 
  private:

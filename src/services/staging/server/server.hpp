@@ -72,6 +72,7 @@ class Server {
   Result<NcResult> remove(Request &request, const PathArgs &args);
   Result<NcResult> settle(Request &request, const PathArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
+  void await_last_words(OpenFile &file);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);

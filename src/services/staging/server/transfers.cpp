@@ -88,11 +88,13 @@ void Server::watch_moves() {
   watching_moves_ = false;
 }
 
-/// A write that is being carried out: counted when it is over, whatever its end.
+/// A write that is in hand, and from begin() on carried out: counted when it is over, whatever its end.
 class Server::Writing {
  public:
-  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) { ++file_.writing; }
+  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) { ++file_.in_hand; }
+  void begin() { ++file_.writing; }
   ~Writing() {
+    --file_.in_hand;
     --file_.writing;
     file_.writes.add(call_);
     file_.wrote.notify_all();
@@ -107,8 +109,9 @@ class Server::Writing {
 Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
+  Writing writing(*file, args.call);
   (void)await_writes(*file, args.after);
-  const Writing writing(*file, args.call);
+  writing.begin();
   const FileGate::Shared shared(file->gate);
   if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
