@@ -35,6 +35,16 @@ std::string contents(const std::string &path) {
   return bytes;
 }
 
+/// Waits until a child stops or ends; its status, or -1.
+int wait_for_change(pid_t pid) {
+  const auto deadline = Deadline::in(kWatchdog);
+  int status = -1;
+  while (::waitpid(pid, &status, WNOHANG | WUNTRACED) == 0)
+    if (deadline.passed()) return -1;
+    else ::usleep(1000);
+  return status;
+}
+
 /// A nessied of our own; killed and reaped when dropped.
 class Daemon {
  public:
@@ -85,6 +95,12 @@ class Daemon {
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  /// Stopped, it takes no note of anything until go_on().
+  void stop() {
+    ::kill(pid_, SIGSTOP);
+    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid_)));
+  }
+  void go_on() { ::kill(pid_, SIGCONT); }
   pid_t pid() const { return pid_; }
 
  private:
@@ -100,6 +116,7 @@ class StagingProcess : public ::testing::Test {
     folder_ = ::mkdtemp(folder.data());
   }
   void TearDown() override {
+    for (const auto pid : programs_) ::kill(pid, SIGKILL), ::waitpid(pid, nullptr, 0);
     daemons_.clear();
     if (!mounted_.empty()) ::umount(mounted_.c_str());
     std::filesystem::remove_all(folder_);
@@ -150,6 +167,52 @@ class StagingProcess : public ::testing::Test {
     return written;
   }
 
+  /// The same in pieces of `planes`, each in a call of its own.
+  bool put_pieces(Client &client, int varid, std::int64_t planes) {
+    const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
+    for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
+    for (std::int64_t z = 0; z < kZ; z += planes) {
+      const auto begin = static_cast<std::size_t>(z * kY * kX), size = static_cast<std::size_t>(planes * kY * kX);
+      const auto piece = std::span(data_).subspan(begin, size);
+      const Item item{&layout, {varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
+      const auto written = client.write(kToken, 0, *order_, {&item, 1});
+      if (!written.ok() || *written != NC_NOERR) return false;
+      order_->know(order_->end_call());
+    }
+    return true;
+  }
+
+  /// A process of a program: does `first`, stops until it is told to go on, does `then`, and ends by SIGKILL, or with
+  /// code 1 if one of them failed.
+  pid_t run(std::function<bool()> first, std::function<bool()> then) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::alarm(120);   // whatever happens, no orphan stays
+      bool fine = first();
+      ::raise(SIGSTOP);
+      fine = fine && then();
+      if (fine) ::raise(SIGKILL);
+      ::_exit(1);
+    }
+    programs_.push_back(pid);
+    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid)));
+    return pid;
+  }
+  void expect_killed(pid_t pid) {
+    ::kill(pid, SIGCONT);
+    const int status = wait_for_change(pid);
+    std::erase(programs_, pid);
+    EXPECT_TRUE(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  }
+  /// Nothing is left to be drained of any file, and `files` were.
+  void wait_until_drained(Client &client, std::size_t files) {
+    const auto deadline = Deadline::in(kWatchdog);
+    for (int server = 0; server < client.servers(); ++server)
+      while (client.report(server)->drained.size() < files && !deadline.passed()) ::usleep(1000);
+    ASSERT_TRUE(client.settle(path_).ok());
+    for (int server = 0; server < client.servers(); ++server) EXPECT_TRUE(client.report(server)->failures.empty());
+  }
+
   /// The bytes of variable `varid`, whose data end `after` variables before the file's end.
   bool in_file(int varid, int after) {
     const auto bytes = contents(path_);
@@ -169,6 +232,7 @@ class StagingProcess : public ::testing::Test {
   std::optional<Order> order_;
   std::string folder_, path_, mounted_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
+  std::vector<pid_t> programs_;
   std::vector<double> data_ = std::vector<double>(kZ * kY * kX);
 };
 
@@ -324,6 +388,143 @@ TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
   EXPECT_LE(report.memory_high_bytes, 8u << 20);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LE(peak_kib(daemon.pid()), (8u << 10) + (64u << 10) + 256);
+#endif
+}
+
+// --- behind the program's back ------------------------------------------------------------------------------------------
+
+TEST_F(StagingProcess, PutsThatHaveReturnedSurviveTheirProgram) {
+  for (int index : {0, 1}) start({}, index, 2);
+  auto other = connect();
+  for (std::size_t round = 1; round <= 3; ++round) {
+    std::unique_ptr<Client> client;
+    path_ = folder_ + "/killed" + std::to_string(round) + ".nc";
+    expect_killed(run([&] { client = connect(); create(*client, path_, 1); return true; },
+                      [&] { return put_pieces(*client, 0, 4); }));
+    wait_until_drained(*other, round);
+    EXPECT_TRUE(in_file(0, 0)) << round;
+  }
+}
+
+TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerLooksAtThemAfterItsDeath) {
+  auto &daemon = start();
+  std::unique_ptr<Client> client;
+  path_ = folder_ + "/late.nc";
+  const auto program = run([&] { client = connect(); create(*client, path_, 1); return true; },
+                           [&] { return put_pieces(*client, 0, 4); });
+  daemon.stop();
+  expect_killed(program);
+  daemon.go_on();
+  auto other = connect();
+  wait_until_drained(*other, 1);
+  EXPECT_TRUE(in_file(0, 0));
+}
+
+TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerIsToldToEndBeforeItLooksAtThem) {
+  auto &daemon = start();
+  std::unique_ptr<Client> client;
+  path_ = folder_ + "/end.nc";
+  const auto program = run([&] { client = connect(); create(*client, path_, 1); return true; },
+                           [&] { return put_pieces(*client, 0, 4); });
+  daemon.stop();
+  expect_killed(program);
+  ::kill(daemon.pid(), SIGTERM);
+  daemon.go_on();
+  EXPECT_EQ(daemon.wait_end(), 0);
+  EXPECT_TRUE(in_file(0, 0));
+}
+
+TEST_F(StagingProcess, PutsOfAllProcessesSurviveThemAlthoughTheServersLookAtThemAfterTheirDeath) {
+  for (int index : {0, 1}) start({}, index, 2);
+  path_ = folder_ + "/all.nc";
+  std::vector<pid_t> programs;
+  std::unique_ptr<Client> client;
+  for (int rank = 0; rank < 4; ++rank)
+    programs.push_back(run(
+        [&] {
+          client = connect();
+          if (rank == 0) create(*client, path_, 4);
+          else order_.emplace(2);
+          return true;
+        },
+        [&] { return put_pieces(*client, rank, 4); }));
+  for (auto &daemon : daemons_) daemon->stop();
+  for (const auto program : programs) expect_killed(program);
+  for (auto &daemon : daemons_) daemon->go_on();
+  auto other = connect();
+  wait_until_drained(*other, 1);
+  for (int v = 0; v < 4; ++v) EXPECT_TRUE(in_file(v, 3 - v)) << v;
+}
+
+TEST_F(StagingProcess, ACloseWaitsForThePutsOfAProcessThatIsDead) {
+  auto &daemon = start();
+  auto owner = connect();
+  create(*owner, folder_ + "/closed.nc", 2);
+  std::unique_ptr<Client> client;
+  const auto program = run([&] { client = connect(); return true; }, [&] { return put_pieces(*client, 1, 4); });
+  ASSERT_TRUE(put_pieces(*owner, 0, 4));
+  daemon.stop();
+  expect_killed(program);
+  daemon.go_on();
+  order_->know(std::vector<std::int64_t>{16});
+  EXPECT_EQ(*owner->close(kToken, 0, true, *order_), NC_NOERR);
+  for (int v : {0, 1}) EXPECT_TRUE(in_file(v, 1 - v)) << v;
+}
+
+TEST_F(StagingProcess, ACloseWhoseWritesWereNeverSentEndsWithAnError) {
+  auto &daemon = start({}, 0, 1, [] { ::setenv("NESSIE_STAGING_TIMEOUT", "300ms", 1); });
+  auto owner = connect();
+  create(*owner, folder_ + "/incomplete.nc", 1);
+  std::unique_ptr<Client> client;
+  const auto program = run([&] { client = connect(); return true; }, [] { return true; });
+  ASSERT_TRUE(put_pieces(*owner, 0, 4));
+  expect_killed(program);
+  order_->know(std::vector<std::int64_t>{1});   // as if it had said so before it died
+  EXPECT_EQ(*owner->close(kToken, 0, false, *order_), NC_NOERR);
+  ASSERT_TRUE(owner->settle(path_).ok());
+  EXPECT_TRUE(in_file(0, 0));
+  const auto report = *owner->report(0);
+  ASSERT_EQ(report.failures.size(), 1u);
+  EXPECT_EQ(report.failures.front().path, path_);
+  EXPECT_EQ(report.failures.front().nc_error, NC_EWRITE);
+  owner.reset();
+  ::kill(daemon.pid(), SIGTERM);
+  EXPECT_EQ(daemon.wait_end(), 1);
+}
+
+TEST_F(StagingProcess, AProgramThatDiesBeforeItHasSentWhatItsCloseKnowsOfLeavesAnError) {
+  auto &daemon = start();
+  std::unique_ptr<Client> client;
+  path_ = folder_ + "/gone.nc";
+  expect_killed(run([&] { client = connect(); create(*client, path_, 1); return true; }, [&] {
+    if (!put_pieces(*client, 0, 4)) return false;
+    order_->know(std::vector<std::int64_t>{1});
+    return client->close(kToken, 0, false, *order_).ok();
+  }));
+  ::kill(daemon.pid(), SIGTERM);
+  EXPECT_EQ(daemon.wait_end(), 1);
+  EXPECT_TRUE(in_file(0, 0));
+  EXPECT_NE(contents(folder_ + "/server.0.report").find("gone.nc"), std::string::npos);
+}
+
+TEST_F(StagingProcess, ManyClientsPassThroughTheBudget) {
+  constexpr int kClients = 16;
+  auto &daemon = start({"--memory", "8M"});
+  std::unique_ptr<Client> client;
+  std::vector<pid_t> programs;
+  for (int rank = 0; rank < kClients; ++rank)
+    programs.push_back(run([&] { client = connect(); order_.emplace(1); return true; }, [&] {
+      return put_pieces(*client, rank, 2) && put_pieces(*client, rank, 2) && client->finish_writes(kToken).ok();
+    }));
+  auto owner = connect();
+  create(*owner, folder_ + "/many.nc", kClients);
+  for (const auto program : programs) ::kill(program, SIGCONT);
+  for (const auto program : programs) expect_killed(program);
+  EXPECT_EQ(*owner->close(kToken, 0, true, *order_), NC_NOERR);
+  for (int v = 0; v < kClients; ++v) EXPECT_TRUE(in_file(v, kClients - 1 - v)) << v;
+  EXPECT_LE(owner->report(0)->memory_high_bytes, 8u << 20);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LE(peak_kib(daemon.pid()), (8u << 10) + (64u << 10) + 256 * kClients);
 #endif
 }
 
