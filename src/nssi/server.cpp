@@ -29,6 +29,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   auto operation = operations_.find(request->op);
   if (operation == operations_.end())
     return (void)refuse(from, id, {Code::kNotFound, fmt::format("the service has no operation {}", request->op)});
+  engine_.scheduler().disturb();
   auto &incoming = take();
   incoming.accept(from, *request, operation->second);
   if (operation->second.kind == HandlerKind::kShort && !incoming.has_long_args()) {
@@ -37,7 +38,6 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   }
   incoming.keep_args();
   if (operation->second.arrival && !incoming.has_long_args()) operation->second.arrival(incoming);
-  engine_.scheduler().disturb();
   auto work = [this, &incoming] {
     incoming.serve();
     put_back(incoming);

@@ -257,7 +257,8 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
 
 bool every_thread_is_stopped(pid_t pid) {
   for (const auto &thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-    const auto stat = contents((thread.path() / "stat").string());
+    std::string stat;
+    std::getline(std::ifstream(thread.path() / "stat"), stat);
     if (stat.substr(stat.rfind(')') + 1, 2) != " T") return false;
   }
   return true;
