@@ -3,9 +3,9 @@
 #include <services/staging/protocol.hpp>
 #include <xdr/codec.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 
 using namespace staging;
 
@@ -17,8 +17,7 @@ using Input = std::span<const std::byte>;
 template <class Message> void decode(Input input) {
   auto message = xdr::decode<Message>(input);
   if (!message.ok()) return;
-  auto again = xdr::encode(*message);
-  if (again.size() != input.size() || std::memcmp(again.data(), input.data(), input.size()) != 0) std::abort();
+  if (!std::ranges::equal(xdr::encode(*message), input)) std::abort();
 }
 
 constexpr std::array kDecoders = {
