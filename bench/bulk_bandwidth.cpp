@@ -113,8 +113,7 @@ class Visitor : public nnti::EventSink {
 };
 
 /// Starts one transfer of the first `size` bytes and waits for its end.
-template <class Start>
-Status transfer(nnti::Endpoint &endpoint, Start &&start) {
+template <class Start> Status transfer(nnti::Endpoint &endpoint, Start &&start) {
   Flag flag;
   start(flag);
   while (!flag.complete())

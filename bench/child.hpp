@@ -46,14 +46,8 @@ class Partner {
   /// False if the partner is gone, or nothing came for half a minute.
   bool read(std::span<std::byte> bytes);
   bool write(std::span<const std::byte> bytes);
-  template <class T>
-  bool read_value(T &value) {
-    return read(std::as_writable_bytes(std::span(&value, 1)));
-  }
-  template <class T>
-  bool write_value(const T &value) {
-    return write(std::as_bytes(std::span(&value, 1)));
-  }
+  template <class T> bool read_value(T &value) { return read(std::as_writable_bytes(std::span(&value, 1))); }
+  template <class T> bool write_value(const T &value) { return write(std::as_bytes(std::span(&value, 1))); }
 
  private:
   pid_t pid_ = -1;

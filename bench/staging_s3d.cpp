@@ -90,8 +90,8 @@ Result<Timing> run_native(int processes, const std::string &mpi_io, const Kernel
   return read_result(run->output);
 }
 
-/// The same command under `nessie run`. The time until all is in the files: the program's own, and what `nessie run` then
-/// waited for the drain.
+/// The same command under `nessie run`. The time until all is in the files: the program's own, and what `nessie run`
+/// then waited for the drain.
 Result<Timing> run_staged(int processes, const std::string &mode, const std::string &mpi_io, const Kernel &kernel,
                           const Scratch &scratch) {
   auto summary_path = (scratch.path() / "summary.json").string();
@@ -139,7 +139,8 @@ struct Measured {
 Result<Measured> measure(int processes, int repetitions, const Kernel &kernel, const Scratch &scratch,
                          Progress &progress) {
   Measured measured;
-  auto keep = [&](std::map<std::string, std::vector<Timing>> &timings, const std::string &name, Result<Timing> timing) -> Status {
+  auto keep = [&](std::map<std::string, std::vector<Timing>> &timings, const std::string &name,
+                  Result<Timing> timing) -> Status {
     if (!timing) return timing.error();
     timings[name].push_back(*timing);
     return {};

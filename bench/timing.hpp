@@ -15,8 +15,7 @@ namespace bench {
 inline constexpr int kBatches = 10;
 
 /// Calls `once` in ten batches, after one to warm up; returns the median of the batches' means, in microseconds.
-template <class Call>
-double typical_us(int calls_per_batch, Call &&once) {
+template <class Call> double typical_us(int calls_per_batch, Call &&once) {
   using Clock = std::chrono::steady_clock;
   std::vector<double> means;
   for (int batch = 0; batch <= kBatches; ++batch) {
@@ -30,8 +29,7 @@ double typical_us(int calls_per_batch, Call &&once) {
 
 /// Calls `once` a number of times, each after a pause in which the partner falls asleep; returns the median, in
 /// microseconds.
-template <class Call>
-double paced_us(int calls, Call &&once) {
+template <class Call> double paced_us(int calls, Call &&once) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::microseconds kPause(200);
   std::vector<double> times;

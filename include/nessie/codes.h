@@ -5,22 +5,22 @@
 #ifndef NESSIE_CODES_H
 #define NESSIE_CODES_H
 
-#define NESSIE_CODES(X)                                                                                       \
-  X(OK, 0, "go on")                                                                                           \
-  X(TIMED_OUT, 1, "the deadline passed; the peer may have acted, or may still act")                           \
-  X(PEER_LOST, 2, "the peer died or its connection broke; reconnect or give up on it")                        \
-  X(REFUSED, 3, "the peer does not grant this: wrong credential, or a right that the buffer lacks")           \
-  X(INVALID_ARGUMENT, 4, "correct the call; nothing was changed")                                             \
-  X(OUT_OF_RANGE, 5, "correct offset or length; nothing was moved")                                           \
-  X(NOT_FOUND, 6, "it does not exist, or does not exist any more")                                            \
-  X(EXISTS, 7, "choose another name, or use the one that exists")                                             \
-  X(UNSUPPORTED, 8, "this machine, transport or version cannot do it; choose another way")                    \
-  X(NO_MEMORY, 9, "free memory or raise the limit")                                                           \
-  X(BUSY, 10, "try again later")                                                                              \
-  X(BAD_MESSAGE, 11, "what the peer sent cannot be decoded; versions differ, or the peer is faulty")          \
-  X(IO, 12, "the storage or the network failed; the cause tells how")                                         \
-  X(CANCELLED, 13, "the operation was cancelled before it took effect")                                       \
-  X(NO_RESULT, 14, "the service's handler ended without a result; report it to the service's developer")      \
+#define NESSIE_CODES(X)                                                                                  \
+  X(OK, 0, "go on")                                                                                      \
+  X(TIMED_OUT, 1, "the deadline passed; the peer may have acted, or may still act")                      \
+  X(PEER_LOST, 2, "the peer died or its connection broke; reconnect or give up on it")                   \
+  X(REFUSED, 3, "the peer does not grant this: wrong credential, or a right that the buffer lacks")      \
+  X(INVALID_ARGUMENT, 4, "correct the call; nothing was changed")                                        \
+  X(OUT_OF_RANGE, 5, "correct offset or length; nothing was moved")                                      \
+  X(NOT_FOUND, 6, "it does not exist, or does not exist any more")                                       \
+  X(EXISTS, 7, "choose another name, or use the one that exists")                                        \
+  X(UNSUPPORTED, 8, "this machine, transport or version cannot do it; choose another way")               \
+  X(NO_MEMORY, 9, "free memory or raise the limit")                                                      \
+  X(BUSY, 10, "try again later")                                                                         \
+  X(BAD_MESSAGE, 11, "what the peer sent cannot be decoded; versions differ, or the peer is faulty")     \
+  X(IO, 12, "the storage or the network failed; the cause tells how")                                    \
+  X(CANCELLED, 13, "the operation was cancelled before it took effect")                                  \
+  X(NO_RESULT, 14, "the service's handler ended without a result; report it to the service's developer") \
   X(INTERNAL, 15, "a fault in Nessie; please report it")
 
 #ifdef __cplusplus

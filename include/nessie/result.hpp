@@ -49,23 +49,34 @@ struct Error {
 };
 
 /// A value, or the error that kept it from being made.
-template <class T>
-class [[nodiscard]] Result {
+template <class T> class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
-  T &value() & { assert(ok()); return std::get<0>(state_); }
-  const T &value() const & { assert(ok()); return std::get<0>(state_); }
-  T &&value() && { assert(ok()); return std::get<0>(std::move(state_)); }
+  T &value() & {
+    assert(ok());
+    return std::get<0>(state_);
+  }
+  const T &value() const & {
+    assert(ok());
+    return std::get<0>(state_);
+  }
+  T &&value() && {
+    assert(ok());
+    return std::get<0>(std::move(state_));
+  }
   T &operator*() & { return value(); }
   const T &operator*() const & { return value(); }
   T &&operator*() && { return std::move(*this).value(); }
   T *operator->() { return &value(); }
   const T *operator->() const { return &value(); }
-  const Error &error() const { assert(!ok()); return std::get<1>(state_); }
+  const Error &error() const {
+    assert(!ok());
+    return std::get<1>(state_);
+  }
   Code code() const { return ok() ? Code::kOk : error().code; }
 
  private:
@@ -78,13 +89,19 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
   Status(const Status &other) : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
-  Status &operator=(const Status &other) { error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr; return *this; }
+  Status &operator=(const Status &other) {
+    error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
+    return *this;
+  }
   Status(Status &&) noexcept = default;
   Status &operator=(Status &&) noexcept = default;
 
   bool ok() const { return error_ == nullptr; }
   explicit operator bool() const { return ok(); }
-  const Error &error() const { assert(!ok()); return *error_; }
+  const Error &error() const {
+    assert(!ok());
+    return *error_;
+  }
   Code code() const { return ok() ? Code::kOk : error_->code; }
 
  private:

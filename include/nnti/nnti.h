@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-#define NNTI_URL_LEN 512      /* of a URL list, with its final NUL */
+#define NNTI_URL_LEN 512 /* of a URL list, with its final NUL */
 #define NNTI_HOSTNAME_LEN 256
 
 /* Which transports to open. The numbers below 8 are those of the first implementation; of them only LOCAL exists here,
@@ -42,11 +42,11 @@ typedef enum NNTI_transport_id_t {
   NNTI_TRANSPORT_DCMF = 4,
   NNTI_TRANSPORT_PAMI = 5,
   NNTI_TRANSPORT_MPI = 6,
-  NNTI_TRANSPORT_LOCAL = 7,  /* the same process or the same node: inproc and shm */
-  NNTI_TRANSPORT_SHM = 8,    /* processes of one node */
-  NNTI_TRANSPORT_OFI = 9,    /* libfabric: verbs, CXI, EFA, PSM, TCP */
+  NNTI_TRANSPORT_LOCAL = 7,   /* the same process or the same node: inproc and shm */
+  NNTI_TRANSPORT_SHM = 8,     /* processes of one node */
+  NNTI_TRANSPORT_OFI = 9,     /* libfabric: verbs, CXI, EFA, PSM, TCP */
   NNTI_TRANSPORT_INPROC = 10, /* endpoints of one process */
-  NNTI_TRANSPORT_AUTO = 11,  /* all that this machine has; chosen for each peer, the fastest that reaches it */
+  NNTI_TRANSPORT_AUTO = 11,   /* all that this machine has; chosen for each peer, the fastest that reaches it */
   NNTI_TRANSPORT_COUNT = 12
 } NNTI_transport_id_t;
 
@@ -54,25 +54,25 @@ typedef enum NNTI_transport_id_t {
 
 typedef enum NNTI_result_t {
   NNTI_OK = 0,
-  NNTI_EIO = 1001,          /* the network or the system failed */
-  NNTI_EMSGSIZE = 1002,     /* the message is larger than its destination; or the text larger than its buffer */
-  NNTI_ECANCELED = 1003,    /* the peer was disconnected, the buffer unregistered, or the transport closed */
-  NNTI_ETIMEDOUT = 1004,    /* the time passed; nothing was taken, the operation goes on and can be waited for again */
-  NNTI_EINVAL = 1005,       /* a bad argument; nothing was changed */
+  NNTI_EIO = 1001,       /* the network or the system failed */
+  NNTI_EMSGSIZE = 1002,  /* the message is larger than its destination; or the text larger than its buffer */
+  NNTI_ECANCELED = 1003, /* the peer was disconnected, the buffer unregistered, or the transport closed */
+  NNTI_ETIMEDOUT = 1004, /* the time passed; nothing was taken, the operation goes on and can be waited for again */
+  NNTI_EINVAL = 1005,    /* a bad argument; nothing was changed */
   NNTI_ENOMEM = 1006,
-  NNTI_ENOENT = 1007,       /* the buffer, peer or queue does not exist, or does not exist any more */
-  NNTI_ENOTSUP = 1008,      /* this machine or transport cannot do it */
+  NNTI_ENOENT = 1007,  /* the buffer, peer or queue does not exist, or does not exist any more */
+  NNTI_ENOTSUP = 1008, /* this machine or transport cannot do it */
   NNTI_EEXIST = 1009,
   NNTI_EBADRPC = 1010,
-  NNTI_ENOTINIT = 1011,     /* the transport is not open (never initialised, or closed by NNTI_fini) */
-  NNTI_EPERM = 1012,        /* refused: wrong credential, or the buffer's purpose does not allow it */
+  NNTI_ENOTINIT = 1011, /* the transport is not open (never initialised, or closed by NNTI_fini) */
+  NNTI_EPERM = 1012,    /* refused: wrong credential, or the buffer's purpose does not allow it */
   NNTI_EINTR = 1013,
   NNTI_EWOULDBLOCK = 1014,
-  NNTI_EAGAIN = 1015,       /* too much is queued; wait for a completion and try again */
+  NNTI_EAGAIN = 1015, /* too much is queued; wait for a completion and try again */
   NNTI_EDROPPED = 1016,
-  NNTI_EDECODE = 1017,      /* the peer sent what cannot be decoded */
+  NNTI_EDECODE = 1017, /* the peer sent what cannot be decoded */
   NNTI_EENCODE = 1018,
-  NNTI_EPEERLOST = 1019     /* the peer died, left, or its connection broke */
+  NNTI_EPEERLOST = 1019 /* the peer died, left, or its connection broke */
 } NNTI_result_t;
 
 typedef enum NNTI_datatype_t {
@@ -101,7 +101,8 @@ typedef uint32_t NNTI_buf_ops_t;
 #define NNTI_PUT_SRC ((NNTI_buf_ops_t)(NNTI_BOP_LOCAL_READ | NNTI_BOP_WITH_EVENTS))  /* the source of NNTI_put */
 #define NNTI_GET_DST ((NNTI_buf_ops_t)(NNTI_BOP_LOCAL_WRITE | NNTI_BOP_WITH_EVENTS)) /* the destination of NNTI_get */
 /* Targets: */
-#define NNTI_RECV_DST ((NNTI_buf_ops_t)(NNTI_BOP_REMOTE_WRITE | NNTI_BOP_WITH_EVENTS)) /* receives one message at a time */
+#define NNTI_RECV_DST \
+  ((NNTI_buf_ops_t)(NNTI_BOP_REMOTE_WRITE | NNTI_BOP_WITH_EVENTS)) /* receives one message at a time */
 #define NNTI_PUT_DST ((NNTI_buf_ops_t)NNTI_BOP_REMOTE_WRITE)
 #define NNTI_GET_SRC ((NNTI_buf_ops_t)NNTI_BOP_REMOTE_READ)
 /* Receives messages, each into the next of its equal elements, wrapping round. */
@@ -109,21 +110,21 @@ typedef uint32_t NNTI_buf_ops_t;
 
 /* Where a peer's process is. */
 typedef struct NNTI_remote_process_t {
-  uint64_t instance;  /* names the peer's transport, in all processes */
-  uint64_t local_id;  /* names our connection to it; means nothing in another process */
+  uint64_t instance; /* names the peer's transport, in all processes */
+  uint64_t local_id; /* names our connection to it; means nothing in another process */
 } NNTI_remote_process_t;
 
 /* A peer. Two handles mean the same peer if peer.instance is the same. */
 typedef struct NNTI_peer_t {
   NNTI_datatype_t datatype;
-  char url[NNTI_URL_LEN];  /* where it can be reached; empty if it does not listen */
+  char url[NNTI_URL_LEN]; /* where it can be reached; empty if it does not listen */
   NNTI_remote_process_t peer;
 } NNTI_peer_t;
 
 /* How to reach a buffer's memory. Transport-private. */
 typedef struct NNTI_remote_addr_t {
-  uint64_t id;             /* names the registration; unguessable; dies with it */
-  uint64_t described_for;  /* instance for which the following hold; 0: they are asked for at the first access */
+  uint64_t id;            /* names the registration; unguessable; dies with it */
+  uint64_t described_for; /* instance for which the following hold; 0: they are asked for at the first access */
   uint64_t key;
   uint64_t address;
   uint64_t size_bytes;
@@ -138,9 +139,9 @@ typedef struct NNTI_buffer_t {
   NNTI_transport_id_t transport_id;
   NNTI_peer_t buffer_owner;
   NNTI_buf_ops_t ops;
-  uint64_t payload_size;  /* of one element, in bytes */
+  uint64_t payload_size; /* of one element, in bytes */
   uint64_t num_elements;
-  uint64_t payload;       /* its address in the owner's memory */
+  uint64_t payload; /* its address in the owner's memory */
   NNTI_remote_addr_t buffer_addr;
 } NNTI_buffer_t;
 
@@ -157,13 +158,13 @@ typedef struct NNTI_transport_t {
 /* A completion. */
 typedef struct NNTI_status_t {
   NNTI_datatype_t datatype;
-  NNTI_buf_ops_t op;      /* what completed: the purpose in which the buffer took part */
+  NNTI_buf_ops_t op; /* what completed: the purpose in which the buffer took part */
   NNTI_result_t result;
-  uint64_t start;         /* address of the buffer that was waited for */
-  uint64_t offset;        /* where in it the data are, in bytes */
-  uint64_t length;        /* how many bytes */
-  NNTI_peer_t src;        /* where the data came from */
-  NNTI_peer_t dest;       /* where they went to */
+  uint64_t start;   /* address of the buffer that was waited for */
+  uint64_t offset;  /* where in it the data are, in bytes */
+  uint64_t length;  /* how many bytes */
+  NNTI_peer_t src;  /* where the data came from */
+  NNTI_peer_t dest; /* where they went to */
 } NNTI_status_t;
 
 /* --- transports ---------------------------------------------------------------------------------------------------- */
@@ -197,7 +198,8 @@ NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl);
  *   NNTI_EPERM      the credentials differ
  *   NNTI_ETIMEDOUT  no answer
  *   NNTI_EPEERLOST  nobody listens there, or it closed the connection;  NNTI_ENOTINIT */
-NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout, NNTI_peer_t *peer_hdl);
+NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout,
+                           NNTI_peer_t *peer_hdl);
 
 /* Gives the peer up. Operations in progress with it complete with NNTI_ECANCELED; at the peer, with NNTI_EPEERLOST.
  *   NNTI_ENOENT  it is not connected (any more);  NNTI_EINVAL  a NULL;  NNTI_ENOTINIT */

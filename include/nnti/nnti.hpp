@@ -40,11 +40,11 @@ enum class Rights : std::uint32_t { kNone = 0, kRemoteRead = 1, kRemoteWrite = 2
 /// What a peer needs to reach a registered buffer. Plain data that travels inside messages (see remote_buffer_xdr in
 /// src/nnti/wire.hpp). Nothing in it is trusted: key, bounds and rights are checked against the owner's registration.
 struct RemoteBuffer {
-  std::uint64_t key = 0;         ///< unguessable; dies with the registration
-  std::uint64_t address = 0;     ///< transport-private
+  std::uint64_t key = 0;      ///< unguessable; dies with the registration
+  std::uint64_t address = 0;  ///< transport-private
   std::uint64_t size_bytes = 0;
-  std::uint64_t location = 0;    ///< transport-private
-  std::uint32_t slot = 0;        ///< transport-private
+  std::uint64_t location = 0;  ///< transport-private
+  std::uint32_t slot = 0;      ///< transport-private
   Rights rights = Rights::kNone;
 };
 
@@ -62,13 +62,14 @@ class EventSink {
   virtual void on_peer_lost(PeerId, const Error &) = 0;
 };
 
-/// Memory of a peer that is read in place. It can be read until this is dropped, whatever becomes of the peer and of its
-/// registration; what it holds is the peer's to change, and not to be trusted.
+/// Memory of a peer that is read in place. It can be read until this is dropped, whatever becomes of the peer and of
+/// its registration; what it holds is the peer's to change, and not to be trusted.
 class PeerView {
  public:
   PeerView() = default;
   /// `keep` holds the mapping.
-  PeerView(std::span<const std::byte> bytes, std::shared_ptr<const void> keep) : bytes_(bytes), keep_(std::move(keep)) {}
+  PeerView(std::span<const std::byte> bytes, std::shared_ptr<const void> keep)
+      : bytes_(bytes), keep_(std::move(keep)) {}
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Gives back the physical pages by which the bytes count as this process's memory, until they are read again.
   void release_pages() const;
@@ -128,7 +129,7 @@ struct EndpointOptions {
 struct TransportInfo {
   std::string name;
   bool available = false;
-  std::string explanation;   ///< why not available; or how it moves bulk data, and why so
+  std::string explanation;  ///< why not available; or how it moves bulk data, and why so
 };
 
 class Endpoint {
@@ -177,13 +178,15 @@ class Endpoint {
   /// which may run before get() returns. ok: the bytes can be read here. kOutOfRange / kRefused: outside the registered
   /// buffer, or a dead or forged key, or a right that is missing; nothing was moved. kPeerLost: `local` holds no usable
   /// data. kCancelled: disconnected.
-  void get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion);
-  /// remote[offset, offset+size_bytes), to be read where it lies. kUnsupported: it cannot be (the peer is on another node,
-  /// or the memory is its application's own); get() it then. Otherwise errors as get(). Never waits.
+  void get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+           Completion &completion);
+  /// remote[offset, offset+size_bytes), to be read where it lies. kUnsupported: it cannot be (the peer is on another
+  /// node, or the memory is its application's own); get() it then. Otherwise errors as get(). Never waits.
   Result<PeerView> view(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes);
   /// Copies `local` into remote[offset, …). ok: the bytes can be read by the peer, remotely visible before any message
   /// that is sent to it afterwards. Otherwise as get().
-  void put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion);
+  void put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+           Completion &completion);
 
   /// Delivers what has happened, without waiting. Returns the number of events handled (0: nothing to do).
   std::size_t progress();
@@ -193,7 +196,7 @@ class Endpoint {
   /// Makes the current or the next wait() return at once. Any thread.
   void wake();
 
-  struct Impl;   ///< private to the implementation
+  struct Impl;  ///< private to the implementation
 
  private:
   explicit Endpoint(std::unique_ptr<Impl> impl);

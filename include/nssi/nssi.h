@@ -33,21 +33,21 @@ enum nssi_return_codes {
   NSSI_OK = NNTI_OK,
   NSSI_EIO = NNTI_EIO,
   NSSI_EMSGSIZE = NNTI_EMSGSIZE,
-  NSSI_ECANCELED = NNTI_ECANCELED,       /* the call was cancelled, or its service disconnected here */
-  NSSI_ETIMEDOUT = NNTI_ETIMEDOUT,       /* no answer in time; the service may have acted, or may still act */
-  NSSI_EINVAL = NNTI_EINVAL,             /* a bad argument; nothing was changed */
+  NSSI_ECANCELED = NNTI_ECANCELED, /* the call was cancelled, or its service disconnected here */
+  NSSI_ETIMEDOUT = NNTI_ETIMEDOUT, /* no answer in time; the service may have acted, or may still act */
+  NSSI_EINVAL = NNTI_EINVAL,       /* a bad argument; nothing was changed */
   NSSI_ENOMEM = NNTI_ENOMEM,
-  NSSI_ENOENT = NNTI_ENOENT,             /* the service has no such operation; or no encoding is registered for it */
+  NSSI_ENOENT = NNTI_ENOENT, /* the service has no such operation; or no encoding is registered for it */
   NSSI_ENOTSUP = NNTI_ENOTSUP,
   NSSI_EEXIST = NNTI_EEXIST,
-  NSSI_EBADRPC = NNTI_EBADRPC,           /* the stub ended without a result */
-  NSSI_ENOTINIT = NNTI_ENOTINIT,         /* nssi_init was not called for this transport */
-  NSSI_EPERM = NNTI_EPERM,               /* refused: wrong credential, or a right that a buffer lacks */
-  NSSI_EWOULDBLOCK = NNTI_EWOULDBLOCK,   /* nssi_test: not yet */
+  NSSI_EBADRPC = NNTI_EBADRPC,         /* the stub ended without a result */
+  NSSI_ENOTINIT = NNTI_ENOTINIT,       /* nssi_init was not called for this transport */
+  NSSI_EPERM = NNTI_EPERM,             /* refused: wrong credential, or a right that a buffer lacks */
+  NSSI_EWOULDBLOCK = NNTI_EWOULDBLOCK, /* nssi_test: not yet */
   NSSI_EAGAIN = NNTI_EAGAIN,
-  NSSI_EDECODE = NNTI_EDECODE,           /* arguments or result cannot be decoded */
-  NSSI_EENCODE = NNTI_EENCODE,           /* they cannot be encoded */
-  NSSI_EPEERLOST = NNTI_EPEERLOST        /* the service, or the caller, died */
+  NSSI_EDECODE = NNTI_EDECODE,    /* arguments or result cannot be decoded */
+  NSSI_EENCODE = NNTI_EENCODE,    /* they cannot be encoded */
+  NSSI_EPEERLOST = NNTI_EPEERLOST /* the service, or the caller, died */
 };
 
 typedef NNTI_transport_id_t nssi_rpc_transport;
@@ -82,10 +82,10 @@ typedef enum nssi_request_status {
 /* A call in progress. Filled by nssi_call_rpc; finished by the first nssi_wait (or test, waitany, waitall) that sees
  * its end, and to be given to one of them. */
 typedef struct nssi_request {
-  nssi_size id;                 /* private; 0: not in progress */
+  nssi_size id; /* private; 0: not in progress */
   int opcode;
-  int error_code;               /* of the call, once it is finished */
-  int remote_rc;                /* what the stub answered */
+  int error_code; /* of the call, once it is finished */
+  int remote_rc;  /* what the stub answered */
   nssi_request_status status;
   void *result;
 } nssi_request;
@@ -110,13 +110,13 @@ const char *nssi_err_str(const int rc);
 const char *nssi_last_error(void);
 
 /* The codec of a type: rpcgen's or libtirpc's xdr_<type>. */
-#define NSSI_XDRPROC(type) ((xdrproc_t)(void (*)(void))&xdr_##type)
+#define NSSI_XDRPROC(type) ((xdrproc_t)(void (*)(void)) & xdr_##type)
 
 /* --- clients ------------------------------------------------------------------------------------------------------- */
 
 /* Says how an operation's arguments and result are encoded. `encode_data` is not used: bulk data is raw bytes. */
 int nssi_register_xdr_encoding(int opcode, xdrproc_t encode_args, xdrproc_t encode_data, xdrproc_t encode_result);
-#define NSSI_REGISTER_CLIENT_STUB(opcode, argtype, datatype, rettype)                              \
+#define NSSI_REGISTER_CLIENT_STUB(opcode, argtype, datatype, rettype) \
   nssi_register_xdr_encoding((opcode), NSSI_XDRPROC(argtype), NSSI_XDRPROC(datatype), NSSI_XDRPROC(rettype))
 
 /* Connects to the service at `url` within `timeout`, proving the job's credential both ways.
@@ -132,7 +132,8 @@ int nssi_free_service(const nssi_rpc_transport transport, nssi_service *svc);
 int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len, void *result,
                   nssi_request *request);
 /* The same and waits. Returns the call's error or, if it has none, the stub's code. */
-int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len, void *result);
+int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len,
+                       void *result);
 
 /* Wait for the end of a call. NSSI_OK: the stub answered, *remote_rc is its code, and the result is there if that is
  * NSSI_OK. Otherwise the code of what happened instead, also in *remote_rc. Further waits for a finished request return
@@ -180,7 +181,7 @@ int nssi_service_start(nssi_service *service);
 /* Forgets the operations. */
 int nssi_service_fini(const nssi_service *service);
 
-#define NSSI_REGISTER_SERVER_STUB(id, fptr, arg_type, res_type)                                             \
+#define NSSI_REGISTER_SERVER_STUB(id, fptr, arg_type, res_type)                                         \
   nssi_register_server_stub((id), (nssi_rpc_proc)(fptr), NSSI_SIZEOF(arg_type), NSSI_XDRPROC(arg_type), \
                             NSSI_SIZEOF(res_type), NSSI_XDRPROC(res_type))
 
@@ -190,7 +191,8 @@ int nssi_service_fini(const nssi_service *service);
  *   NSSI_EINVAL  no such bytes in the caller's buffer, no buffer, or not called within the stub
  *   NSSI_EPEERLOST, NSSI_ETIMEDOUT, NSSI_ECANCELED (the caller gave up), NSSI_EPERM */
 int nssi_get_data(const NNTI_peer_t *caller, void *buf, nssi_size len, const NNTI_buffer_t *data_addr);
-int nssi_put_data(const NNTI_peer_t *caller, const void *buf, nssi_size len, const NNTI_buffer_t *data_addr, const long timeout);
+int nssi_put_data(const NNTI_peer_t *caller, const void *buf, nssi_size len, const NNTI_buffer_t *data_addr,
+                  const long timeout);
 /* Answers a request, once. `result` goes with NSSI_OK only; NULL: none. NSSI_EEXIST: answered already. */
 int nssi_send_result(const NNTI_peer_t *caller, unsigned long request_id, const int rc, void *result,
                      const NNTI_buffer_t *res_addr);

@@ -48,12 +48,13 @@ class Request {
   /// the progress thread instead) until the bytes can be read here. Errors as nnti::Endpoint::get, and kTimedOut past
   /// the request's deadline.
   virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
-  /// The caller's data, read where they lie, if this process can map them: the caller has made the buffer with allocate()
-  /// and is on this node. Null otherwise. Valid while the request lives, even if the caller dies meanwhile.
+  /// The caller's data, read where they lie, if this process can map them: the caller has made the buffer with
+  /// allocate() and is on this node. Null otherwise. Valid while the request lives, even if the caller dies meanwhile.
   virtual const nnti::PeerView *view_data() const { return nullptr; }
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
-  /// Transfers begun from now on give up (kTimedOut, and with them the peer) at `limit`, if the request's deadline is later.
+  /// Transfers begun from now on give up (kTimedOut, and with them the peer) at `limit`, if the request's deadline is
+  /// later.
   virtual void limit_transfers(Deadline limit) { (void)limit; }
   /// Sends the result; at most once, kExists after that. kPeerLost: the caller is gone, which is no fault of a handler.
   virtual Status reply(std::span<const std::byte> result = {}) = 0;
@@ -65,10 +66,10 @@ class Request {
 using Handler = std::function<void(Request &)>;
 
 /// kFiber: the handler is a user-level thread and may block in straight-line code (get_data, Event::wait, offload)
-/// without holding up other requests. kShort: it runs to completion where the request arrived, without a switch. kBulk: as
-/// kFiber, for work that takes long and that nobody waits for: begun, one at a turn, when no request has arrived for a
-/// while (RuntimeOptions::bulk_quiet), so that it does not take the processors from those who are about to wait. kBulkNow: its
-/// caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
+/// without holding up other requests. kShort: it runs to completion where the request arrived, without a switch. kBulk:
+/// as kFiber, for work that takes long and that nobody waits for: begun, one at a turn, when no request has arrived for
+/// a while (RuntimeOptions::bulk_quiet), so that it does not take the processors from those who are about to wait.
+/// kBulkNow: its caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 
 /// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
@@ -140,8 +141,8 @@ class Runtime {
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
-  /// kExists if the code is taken. Before run(). `arrival`, if there is one, is called in place when a request arrives, long
-  /// before the handler perhaps: to take note of it. Not for requests whose arguments are not inline.
+  /// kExists if the code is taken. Before run(). `arrival`, if there is one, is called in place when a request arrives,
+  /// long before the handler perhaps: to take note of it. Not for requests whose arguments are not inline.
   Status add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler, Handler arrival = {});
   /// Called on the progress thread when a peer connected, or died or left.
   void on_peer_connected(std::function<void(PeerId)> callback);

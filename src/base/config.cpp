@@ -48,7 +48,8 @@ Result<std::string> read_whole_file(const std::string &path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.is_open() && !file.bad()) return text;
   int cause = errno;
-  return Error{Code::kNotFound, fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(cause)),
+  return Error{Code::kNotFound,
+               fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(cause)),
                Scope::kProcess, cause};
 }
 
@@ -57,9 +58,14 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   std::int64_t number = 0;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   auto unit = trim(text.substr(static_cast<std::size_t>(end - text.data())));
-  std::int64_t factor = unit.empty() || unit == "s" ? 1000 : unit == "ms" ? 1 : unit == "min" ? 60'000 : unit == "h" ? 3'600'000 : 0;
+  std::int64_t factor = unit.empty() || unit == "s" ? 1000
+                        : unit == "ms"              ? 1
+                        : unit == "min"             ? 60'000
+                        : unit == "h"               ? 3'600'000
+                                                    : 0;
   std::int64_t product = 0;
-  if (problem != std::errc{} || factor == 0 || number < 0 || __builtin_mul_overflow(number, factor, &product)) return std::nullopt;
+  if (problem != std::errc{} || factor == 0 || number < 0 || __builtin_mul_overflow(number, factor, &product))
+    return std::nullopt;
   return product;
 }
 
@@ -87,13 +93,16 @@ Result<Config> Config::parse_file_text(std::string_view text) {
     auto equals = line.find('=');
     auto key = trim(line.substr(0, equals));
     if (equals == std::string_view::npos || !is_key(key))
-      return Error{Code::kInvalidArgument, fmt::format("line {}: '{}' is no 'setting = value'", number, line.substr(0, 80))};
+      return Error{Code::kInvalidArgument,
+                   fmt::format("line {}: '{}' is no 'setting = value'", number, line.substr(0, 80))};
     config.file_.insert_or_assign(std::string(key), std::string(trim(line.substr(equals + 1))));
   }
   return config;
 }
 
-void Config::set(std::string_view key, std::string value) { flags_.insert_or_assign(std::string(key), std::move(value)); }
+void Config::set(std::string_view key, std::string value) {
+  flags_.insert_or_assign(std::string(key), std::move(value));
+}
 
 std::optional<std::string> Config::get(std::string_view key) const {
   auto name = std::string(key);

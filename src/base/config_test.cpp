@@ -53,8 +53,8 @@ TEST(Config, ValuesAreTyped) {
 
 TEST(Config, WrongValueNamesSettingAndVariable) {
   auto config = *Config::parse_file_text("a.b = maybe\n");
-  for (auto code : {config.get_bool("a.b", true).code(), config.get_int("a.b", 1).code(), config.get_size("a.b", 1).code(),
-                    config.get_duration("a.b", 1ms).code()})
+  for (auto code : {config.get_bool("a.b", true).code(), config.get_int("a.b", 1).code(),
+                    config.get_size("a.b", 1).code(), config.get_duration("a.b", 1ms).code()})
     EXPECT_EQ(code, Code::kInvalidArgument);
   EXPECT_NE(config.get_bool("a.b", true).error().message.find("NESSIE_A_B"), std::string::npos);
 }

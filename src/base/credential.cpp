@@ -23,7 +23,8 @@ int hex_value(char c) {
 }
 
 Error no_credential() {
-  return {Code::kInvalidArgument, "a credential is 64 hexadecimal digits; take the one that the job's servers were started with"};
+  return {Code::kInvalidArgument,
+          "a credential is 64 hexadecimal digits; take the one that the job's servers were started with"};
 }
 
 const std::uint8_t *octets(const void *bytes) { return static_cast<const std::uint8_t *>(bytes); }

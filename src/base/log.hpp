@@ -20,13 +20,17 @@ void set_program(std::string name);
 /// Writes one line with one write(2), so that lines of several processes do not mix.
 void write(Level level, std::string_view text);
 
-template <class... Args>
-void error(fmt::format_string<Args...> format, Args &&...args) { write(Level::kError, fmt::format(format, std::forward<Args>(args)...)); }
-template <class... Args>
-void warning(fmt::format_string<Args...> format, Args &&...args) { if (level() >= Level::kWarning) write(Level::kWarning, fmt::format(format, std::forward<Args>(args)...)); }
-template <class... Args>
-void info(fmt::format_string<Args...> format, Args &&...args) { if (level() >= Level::kInfo) write(Level::kInfo, fmt::format(format, std::forward<Args>(args)...)); }
-template <class... Args>
-void debug(fmt::format_string<Args...> format, Args &&...args) { if (level() >= Level::kDebug) write(Level::kDebug, fmt::format(format, std::forward<Args>(args)...)); }
+template <class... Args> void error(fmt::format_string<Args...> format, Args &&...args) {
+  write(Level::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args> void warning(fmt::format_string<Args...> format, Args &&...args) {
+  if (level() >= Level::kWarning) write(Level::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args> void info(fmt::format_string<Args...> format, Args &&...args) {
+  if (level() >= Level::kInfo) write(Level::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args> void debug(fmt::format_string<Args...> format, Args &&...args) {
+  if (level() >= Level::kDebug) write(Level::kDebug, fmt::format(format, std::forward<Args>(args)...));
+}
 
 }  // namespace nessie::log

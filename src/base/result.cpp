@@ -6,8 +6,7 @@
 const char *nessie_code_name(int code) {
   switch (code) {
 #define NESSIE_CODE_ENTRY(name, number, next) \
-  case number:                                \
-    return #name;
+  case number: return #name;
     NESSIE_CODES(NESSIE_CODE_ENTRY)
 #undef NESSIE_CODE_ENTRY
     default: return "UNKNOWN";
@@ -17,8 +16,7 @@ const char *nessie_code_name(int code) {
 const char *nessie_code_advice(int code) {
   switch (code) {
 #define NESSIE_CODE_ENTRY(name, number, next) \
-  case number:                                \
-    return next;
+  case number: return next;
     NESSIE_CODES(NESSIE_CODE_ENTRY)
 #undef NESSIE_CODE_ENTRY
     default: return "a code of a later version; see its message";

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kUnits = "KMGTPE";
 
 Error no_size(std::string_view text) {
-  return {Code::kInvalidArgument, fmt::format("'{}' is no size; write it as 4096, 64K, 512MiB or 2G", text.substr(0, 40))};
+  return {Code::kInvalidArgument,
+          fmt::format("'{}' is no size; write it as 4096, 64K, 512MiB or 2G", text.substr(0, 40))};
 }
 
 /// The power of 1024 that "", "B", "K", "KB", "KiB", … stand for; -1 if it is no unit.

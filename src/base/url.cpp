@@ -73,12 +73,14 @@ bool add_parameter(std::string_view text, std::map<std::string, std::string> &qu
 
 Result<Url> Url::parse(std::string_view text) {
   if (text.size() > kMaxUrlBytes) return bad_url(text, fmt::format("longer than {} bytes", kMaxUrlBytes));
-  if (!std::all_of(text.begin(), text.end(), is_printable)) return bad_url("…", "it holds white space, control or non-ASCII bytes");
+  if (!std::all_of(text.begin(), text.end(), is_printable))
+    return bad_url("…", "it holds white space, control or non-ASCII bytes");
   auto scheme_end = text.find("://");
   if (scheme_end == std::string_view::npos) return bad_url(text, "no '://' in it");
   Url url;
   url.transport = text.substr(0, scheme_end);
-  if (!is_transport_name(url.transport)) return bad_url(text, fmt::format("'{}' is no transport's name", url.transport));
+  if (!is_transport_name(url.transport))
+    return bad_url(text, fmt::format("'{}' is no transport's name", url.transport));
   auto rest = text.substr(scheme_end + 3);
   if (rest.find(';') != std::string_view::npos) return bad_url(text, "';' in it (a list where one URL is expected?)");
   auto question = rest.find('?');

@@ -13,9 +13,9 @@ namespace nessie {
 
 /// One way to reach an endpoint. An endpoint that can be reached in several ways lists several URLs, joined by ';'.
 struct Url {
-  std::string transport;                      ///< "inproc", "shm", "ofi", …
-  std::string address;                        ///< everything between "://" and '?'
-  std::map<std::string, std::string> query;   ///< decoded parameters
+  std::string transport;                     ///< "inproc", "shm", "ofi", …
+  std::string address;                       ///< everything between "://" and '?'
+  std::map<std::string, std::string> query;  ///< decoded parameters
 
   /// kInvalidArgument, with the offending part in the message, unless `text` is transport://address[?k=v[&k=v]…] with
   /// a transport of [a-z][a-z0-9+_-]*; at most 1024 bytes; address and values without white space or control bytes.

@@ -41,8 +41,8 @@ struct Staging {
 void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
 
 /// Has the program's Open MPI keep its shared memory and its session's files in `folder`, in memory, unless the user
-/// chose a place: so that whoever removes the folder removes what ranks that were killed left there. Every MPI file that
-/// is opened makes, and removes, a file of the session's; on a disk that takes longer than all of the rest.
+/// chose a place: so that whoever removes the folder removes what ranks that were killed left there. Every MPI file
+/// that is opened makes, and removes, a file of the session's; on a disk that takes longer than all of the rest.
 void keep_shared_memory_in(const std::string &folder, Environment &environment);
 
 /// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and our own interposer, and

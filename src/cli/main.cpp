@@ -106,8 +106,6 @@ int main(int argc, char **argv) {
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(arguments);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
   return dispatch(app, run_options, info_options, status_json, std::move(command));
 }

@@ -127,8 +127,7 @@ class Prober final : public nnti::EventSink {
   Result<double> median_round_trip_us();
   Result<double> median_get_MBps(const nnti::RemoteBuffer &remote);
   Status get(const nnti::RemoteBuffer &remote, std::span<std::byte> local);
-  template <class Condition>
-  Status progress_until(Condition condition);
+  template <class Condition> Status progress_until(Condition condition);
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
   nnti::PeerId peer_;
@@ -136,8 +135,7 @@ class Prober final : public nnti::EventSink {
   Status lost_;
 };
 
-template <class Condition>
-Status Prober::progress_until(Condition condition) {
+template <class Condition> Status Prober::progress_until(Condition condition) {
   const auto deadline = Deadline::in(kTimeout);
   while (!condition()) {
     if (!lost_) return lost_;

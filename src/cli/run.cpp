@@ -390,8 +390,7 @@ int Job::write_json(const RunRecord &record, int code) const {
   return code == 0 ? 1 : code;
 }
 
-template <class T>
-Status keep(Result<T> result, std::optional<T> &place) {
+template <class T> Status keep(Result<T> result, std::optional<T> &place) {
   if (!result) return result.error();
   place.emplace(std::move(*result));
   return {};

@@ -23,7 +23,8 @@ using nessied::Options;
 /// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
 /// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
 void prepare_mpi() {
-  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr && std::getenv("PMIX_RANK") == nullptr;
+  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
+                     std::getenv("PMIX_RANK") == nullptr;
   ::setenv("OMPI_MCA_io", "romio321", 0);
   if (!alone) return;
   ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
@@ -65,7 +66,8 @@ int serve(const Options &options, const staging::ServerOptions &server_options) 
     progress.join();
   }
   const auto report = server.report();
-  if (!write_file(run_file(options, server_options.index, "report"), nessied::to_json(report))) log::warning("cannot write the report");
+  if (!write_file(run_file(options, server_options.index, "report"), nessied::to_json(report)))
+    log::warning("cannot write the report");
   return report.failures.empty() ? 0 : 1;
 }
 
@@ -92,8 +94,9 @@ int main(int argc, char **argv) {
   nessied::prepare_signals();
   prepare_mpi();
   int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return log::error("cannot initialise MPI"), 2;
-  nessied::prepare_signals();      // MPI may have installed handlers of its own
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    return log::error("cannot initialise MPI"), 2;
+  nessied::prepare_signals();  // MPI may have installed handlers of its own
   const int code = run(*options);
   MPI_Finalize();
   return code;

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <sys/stat.h>
 #include <charconv>
 #include <map>
-#include <sys/stat.h>
 
 namespace nessied {
 
@@ -15,11 +15,13 @@ using nessie::Result;
 
 const char *const kUsage =
     "Usage: nessied [options]\n"
-    "A staging server. `nessie run` starts it; it can also be started by mpiexec or srun, one server for each process.\n"
+    "A staging server. `nessie run` starts it; it can also be started by mpiexec or srun, one server for each "
+    "process.\n"
     "\n"
     "  --index N          which server this is (default: its rank)\n"
     "  --servers N        how many there are (default: the number of processes)\n"
-    "  --mode MODE        caching (default): answers a write when the data are in memory; direct: when they are in the file\n"
+    "  --mode MODE        caching (default): answers a write when the data are in memory; direct: when they are in the "
+    "file\n"
     "  --memory SIZE      memory for data on their way to the files, e.g. 2G (default: 512M)\n"
     "  --run-dir DIR      where to put server.N.url, server.N.ledger and server.N.report (default: .)\n"
     "  --listen LIST      transports to listen on, e.g. shm,ofi (default: all that this machine has)\n"
@@ -34,7 +36,8 @@ Error bad(const std::string &message) { return {Code::kInvalidArgument, message 
 Result<std::uint32_t> parse_number(const std::string &flag, const std::string &text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return bad(fmt::format("{} takes a number, not '{}'", flag, text));
+  if (error != std::errc() || end != text.data() + text.size())
+    return bad(fmt::format("{} takes a number, not '{}'", flag, text));
   return value;
 }
 
@@ -46,14 +49,18 @@ bool is_pipe(int fd) {
 nessie::Status set_flag(Options &options, const std::string &flag, const std::string &value) {
   static const std::map<std::string, std::string> settings = {
       {"--mode", "staging.mode"}, {"--memory", "staging.memory"}, {"--listen", "staging.listen"}};
-  if (const auto setting = settings.find(flag); setting != settings.end()) return options.config.set(setting->second, value), nessie::Status();
+  if (const auto setting = settings.find(flag); setting != settings.end())
+    return options.config.set(setting->second, value), nessie::Status();
   if (flag == "--run-dir") return options.run_directory = value, nessie::Status();
   if (flag != "--index" && flag != "--servers" && flag != "--parent") return bad("unknown option " + flag);
   auto number = parse_number(flag, value);
   if (!number.ok()) return number.error();
-  if (flag == "--index") options.index = *number;
-  else if (flag == "--servers") options.servers = *number;
-  else options.parent_fd = static_cast<int>(*number);
+  if (flag == "--index")
+    options.index = *number;
+  else if (flag == "--servers")
+    options.servers = *number;
+  else
+    options.parent_fd = static_cast<int>(*number);
   return {};
 }
 
@@ -77,9 +84,12 @@ Result<Options> parse_options(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i], value;
     if (flag == "--help" || flag == "-h") return options.help = true, options;
-    if (const auto equals = flag.find('='); equals != std::string::npos) value = flag.substr(equals + 1), flag.resize(equals);
-    else if (i + 1 < argc) value = argv[++i];
-    else return bad(flag + " lacks its value");
+    if (const auto equals = flag.find('='); equals != std::string::npos)
+      value = flag.substr(equals + 1), flag.resize(equals);
+    else if (i + 1 < argc)
+      value = argv[++i];
+    else
+      return bad(flag + " lacks its value");
     if (auto status = set_flag(options, flag, value); !status.ok()) return status.error();
   }
   if (options.parent_fd < 0 && options.index && is_pipe(0)) options.parent_fd = 0;

@@ -12,12 +12,12 @@
 namespace nessied {
 
 struct Options {
-  std::optional<std::uint32_t> index;      ///< not given: the rank in MPI_COMM_WORLD
+  std::optional<std::uint32_t> index;  ///< not given: the rank in MPI_COMM_WORLD
   std::optional<std::uint32_t> servers;
   std::string run_directory = ".";
-  int parent_fd = -1;                      ///< at its end of file the server drains and exits; -1: none
+  int parent_fd = -1;  ///< at its end of file the server drains and exits; -1: none
   bool help = false;
-  nessie::Config config;                   ///< with the flags put in
+  nessie::Config config;  ///< with the flags put in
 };
 
 extern const char *const kUsage;

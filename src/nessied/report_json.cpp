@@ -10,9 +10,12 @@ namespace {
 std::string quoted(const std::string &text) {
   std::string out = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -24,9 +27,10 @@ template <class List, class Print> std::string array(const List &list, Print pri
 }
 
 std::string to_json(const staging::FileReport &file) {
-  return fmt::format(R"({{"path": {}, "nc_error": {}, "message": {}, "bytes_acknowledged": {}, "bytes_in_file": {}, "missing": {}}})",
-                     quoted(file.path), file.nc_error, quoted(file.message), file.bytes_acknowledged, file.bytes_in_file,
-                     array(file.missing, quoted));
+  return fmt::format(
+      R"({{"path": {}, "nc_error": {}, "message": {}, "bytes_acknowledged": {}, "bytes_in_file": {}, "missing": {}}})",
+      quoted(file.path), file.nc_error, quoted(file.message), file.bytes_acknowledged, file.bytes_in_file,
+      array(file.missing, quoted));
 }
 
 }  // namespace
@@ -34,12 +38,14 @@ std::string to_json(const staging::FileReport &file) {
 std::string to_json(const staging::ReportResult &r) {
   const auto files = [](const auto &list) { return array(list, [](const auto &file) { return to_json(file); }); };
   return fmt::format(
-      "{{\"bytes_pulled\": {}, \"bytes_pushed\": {}, \"bytes_drained\": {}, \"bytes_pending\": {}, \"writes\": {}, \"reads\": {}, "
+      "{{\"bytes_pulled\": {}, \"bytes_pushed\": {}, \"bytes_drained\": {}, \"bytes_pending\": {}, \"writes\": {}, "
+      "\"reads\": {}, "
       "\"files\": {}, \"clients\": {}, \"memory_high_bytes\": {}, \"busy_pull_s\": {:.6f}, \"busy_drain_s\": {:.6f}, "
-      "\"first_write_s\": {:.6f}, \"last_pull_s\": {:.6f}, \"last_drain_s\": {:.6f},\n \"drained\": {},\n \"failures\": {},\n \"native\": {}}}\n",
-      r.bytes_pulled, r.bytes_pushed, r.bytes_drained, r.bytes_pending, r.writes, r.reads, r.files, r.clients, r.memory_high_bytes,
-      r.busy_pull_s, r.busy_drain_s, r.first_write_s, r.last_pull_s, r.last_drain_s, files(r.drained), files(r.failures),
-      array(r.native, quoted));
+      "\"first_write_s\": {:.6f}, \"last_pull_s\": {:.6f}, \"last_drain_s\": {:.6f},\n \"drained\": {},\n "
+      "\"failures\": {},\n \"native\": {}}}\n",
+      r.bytes_pulled, r.bytes_pushed, r.bytes_drained, r.bytes_pending, r.writes, r.reads, r.files, r.clients,
+      r.memory_high_bytes, r.busy_pull_s, r.busy_drain_s, r.first_write_s, r.last_pull_s, r.last_drain_s,
+      files(r.drained), files(r.failures), array(r.native, quoted));
 }
 
 }  // namespace nessied

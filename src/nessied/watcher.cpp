@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "watcher.hpp"
 
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdint>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
 
 namespace nessied {
 
@@ -54,7 +54,8 @@ Watcher::~Watcher() {
 }
 
 void Watcher::watch() {
-  std::array<pollfd, 3> fds = {pollfd{stop_fd_, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0}, pollfd{parent_fd_, POLLIN, 0}};
+  std::array<pollfd, 3> fds = {pollfd{stop_fd_, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
+                               pollfd{parent_fd_, POLLIN, 0}};
   for (;;) {
     if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
     if (fds[0].revents != 0) return;

@@ -22,7 +22,8 @@ using nessie::Error;
 
 Error out_of_memory(std::string_view what, std::size_t size_bytes) {
   int cause = errno;
-  return {Code::kNoMemory, fmt::format("cannot {} {} bytes of shared memory: {}", what, size_bytes, std::strerror(cause)),
+  return {Code::kNoMemory,
+          fmt::format("cannot {} {} bytes of shared memory: {}", what, size_bytes, std::strerror(cause)),
           nessie::Scope::kOperation, cause};
 }
 
@@ -34,12 +35,12 @@ std::size_t round_to_pages(std::size_t size_bytes) {
 void *map(int fd, std::size_t size_bytes, int protection) {
   void *base = ::mmap(nullptr, size_bytes, protection, MAP_SHARED, fd, 0);
   if (base == MAP_FAILED) return nullptr;
-  ::madvise(base, size_bytes, MADV_HUGEPAGE);   // where shared memory may have them
+  ::madvise(base, size_bytes, MADV_HUGEPAGE);  // where shared memory may have them
   return base;
 }
 
 bool is_safe_to_map(int fd, std::size_t size_bytes) {
-  struct stat status{};
+  struct stat status {};
   int seals = ::fcntl(fd, F_GET_SEALS);
   return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && ::fstat(fd, &status) == 0 &&
          static_cast<std::uint64_t>(status.st_size) >= size_bytes;
@@ -78,7 +79,8 @@ nessie::Result<SharedMemory> make_shared_memory(const char *name, std::size_t si
 
 nessie::Result<Mapping> map_shared_memory(int fd, std::size_t size_bytes, Access access) {
   if (size_bytes == 0 || !is_safe_to_map(fd, size_bytes))
-    return Error{Code::kBadMessage, "the peer's shared memory is missing, too small, or not sealed", nessie::Scope::kPeer};
+    return Error{Code::kBadMessage, "the peer's shared memory is missing, too small, or not sealed",
+                 nessie::Scope::kPeer};
   void *base = map(fd, size_bytes, access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE);
   if (base == nullptr) return out_of_memory("map", size_bytes);
   return Mapping(base, size_bytes);

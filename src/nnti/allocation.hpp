@@ -17,7 +17,8 @@ class Mapping {
  public:
   Mapping() = default;
   Mapping(void *base, std::size_t size_bytes) : base_(base), size_bytes_(size_bytes) {}
-  Mapping(Mapping &&other) noexcept : base_(std::exchange(other.base_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
+  Mapping(Mapping &&other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), size_bytes_(std::exchange(other.size_bytes_, 0)) {}
   Mapping &operator=(Mapping &&other) noexcept;
   ~Mapping();
 

@@ -2,10 +2,10 @@
 // The handshake's two sides. Pages and their bodies: README.md.
 #include "nnti/bootstrap.hpp"
 
-#include <base/log.hpp>
 #include <fmt/core.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <base/log.hpp>
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,9 @@ using nessie::Scope;
 constexpr std::size_t kMaxNameBytes = 32;
 constexpr std::size_t kMaxRefusalBytes = 1024;
 
-Error bad_page(std::string_view what) { return {Code::kBadMessage, fmt::format("the peer's handshake is wrong: {}", what), Scope::kPeer}; }
+Error bad_page(std::string_view what) {
+  return {Code::kBadMessage, fmt::format("the peer's handshake is wrong: {}", what), Scope::kPeer};
+}
 
 /// Reads the fixed parts of a page's body.
 class BodyReader {
@@ -34,8 +36,7 @@ class BodyReader {
     for (auto byte : take(bytes)) value = value << 8 | static_cast<std::uint32_t>(byte);
     return value;
   }
-  template <std::size_t N>
-  std::array<std::byte, N> array() {
+  template <std::size_t N> std::array<std::byte, N> array() {
     std::array<std::byte, N> value{};
     std::ranges::copy(take(N), value.begin());
     return value;
@@ -91,7 +92,8 @@ void send_hello(PageSocket &socket, PageType type, std::span<const std::byte> he
 }
 
 void refuse(PageSocket &socket, Code code, std::string_view why) {
-  socket.send(PageType::kRefusal, BodyWriter().number(static_cast<std::uint32_t>(code), 4).text(why.substr(0, kMaxRefusalBytes)).body());
+  socket.send(PageType::kRefusal,
+              BodyWriter().number(static_cast<std::uint32_t>(code), 4).text(why.substr(0, kMaxRefusalBytes)).body());
 }
 
 /// What a refusal page says; its text is untrusted and made printable.
@@ -111,9 +113,18 @@ Error refusal_of(const Page &page) {
 // --- connecting -------------------------------------------------------------------------------------------------------
 
 Connector::Connector(Fd socket, std::string_view transport, const Credential &credential, Hello mine)
-    : socket_(std::move(socket)), transport_(transport), credential_(credential), mine_(std::move(mine)), nonce_(fresh_nonce()) {
+    : socket_(std::move(socket)),
+      transport_(transport),
+      credential_(credential),
+      mine_(std::move(mine)),
+      nonce_(fresh_nonce()) {
   auto name = transport.substr(0, kMaxNameBytes);
-  socket_.send(PageType::kHello, BodyWriter().number(kVersion, 2).number(static_cast<std::uint32_t>(name.size()), 1).text(name).bytes(nonce_).body());
+  socket_.send(PageType::kHello, BodyWriter()
+                                     .number(kVersion, 2)
+                                     .number(static_cast<std::uint32_t>(name.size()), 1)
+                                     .text(name)
+                                     .bytes(nonce_)
+                                     .body());
 }
 
 std::optional<Result<Established>> Connector::advance() {
@@ -142,12 +153,17 @@ Status Connector::on_challenge(const Page &page) {
   BodyReader body(page.body);
   auto version = body.number(2);
   if (body.good() && version != kVersion)
-    return Error{Code::kUnsupported, fmt::format("the peer speaks version {} of the protocol, this process version {}; run the same Nessie on both sides", version, kVersion)};
+    return Error{
+        Code::kUnsupported,
+        fmt::format(
+            "the peer speaks version {} of the protocol, this process version {}; run the same Nessie on both sides",
+            version, kVersion)};
   auto nonce = body.array<sizeof(Nonce)>();
   auto proof = body.array<sizeof(Proof)>();
   if (!body.good()) return bad_page("challenge");
   if (!credential_.check(proof, "accept", nonce, nonce_))
-    return Error{Code::kRefused, "the peer does not have this job's credential; give both sides the same NESSIE_CREDENTIAL"};
+    return Error{Code::kRefused,
+                 "the peer does not have this job's credential; give both sides the same NESSIE_CREDENTIAL"};
   send_hello(socket_, PageType::kProof, credential_.prove("connect", nonce_, nonce), mine_);
   mine_.descriptors.clear();
   proved_ = true;
@@ -165,9 +181,15 @@ struct Listener::HalfOpen {
   bool watches_write = false;
 };
 
-Listener::Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept, Limits limits)
-    : listening_(std::move(listening)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), transport_(transport), credential_(credential),
-      answer_(std::move(answer)), accept_(std::move(accept)), limits_(limits) {
+Listener::Listener(Fd listening, std::string_view transport, const Credential &credential, Answer answer, Accept accept,
+                   Limits limits)
+    : listening_(std::move(listening)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      transport_(transport),
+      credential_(credential),
+      answer_(std::move(answer)),
+      accept_(std::move(accept)),
+      limits_(limits) {
   resume();
 }
 
@@ -182,7 +204,8 @@ void Listener::resume() {
 
 /// Out of descriptors: the listening socket would stay readable, and every wait return at once.
 void Listener::pause() {
-  nessie::log::warning("{}: no descriptors left to accept connections (ulimit -n); trying again in a second", transport_);
+  nessie::log::warning("{}: no descriptors left to accept connections (ulimit -n); trying again in a second",
+                       transport_);
   paused_until_ = Deadline::in(std::chrono::seconds(1));
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listening_.get(), nullptr);
 }
@@ -264,14 +287,19 @@ Listener::Step Listener::on_hello(HalfOpen &peer, const Page &page) {
   BodyReader body(page.body);
   auto version = body.number(2);
   if (body.good() && version != kVersion) {
-    refuse(peer.socket, Code::kUnsupported, fmt::format("this process speaks version {} of the protocol, the caller version {}; run the same Nessie on both sides", kVersion, version));
+    refuse(
+        peer.socket, Code::kUnsupported,
+        fmt::format(
+            "this process speaks version {} of the protocol, the caller version {}; run the same Nessie on both sides",
+            kVersion, version));
     return Step::kDropped;
   }
   auto name = body.text(body.number(1));
   peer.their_nonce = body.array<sizeof(Nonce)>();
   if (!body.good()) return Step::kDropped;
   if (name != transport_) {
-    refuse(peer.socket, Code::kUnsupported, fmt::format("here is a '{}', and the caller expects another transport", transport_));
+    refuse(peer.socket, Code::kUnsupported,
+           fmt::format("here is a '{}', and the caller expects another transport", transport_));
     return Step::kDropped;
   }
   auto proof = credential_.prove("accept", peer.nonce, peer.their_nonce);

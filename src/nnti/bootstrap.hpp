@@ -38,18 +38,26 @@ inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::size_t kMaxPageBytes = 16 * 1024;
 inline constexpr std::size_t kMaxDescriptors = 8;
 
-enum class PageType : std::uint16_t { kHello = 1, kChallenge = 2, kProof = 3, kWelcome = 4, kRefusal = 5, kTransport = 6 };
+enum class PageType : std::uint16_t {
+  kHello = 1,
+  kChallenge = 2,
+  kProof = 3,
+  kWelcome = 4,
+  kRefusal = 5,
+  kTransport = 6
+};
 
 /// One unit of the conversation.
 struct Page {
   PageType type = PageType::kHello;
-  std::size_t descriptor_count = 0;   ///< as the header says
+  std::size_t descriptor_count = 0;  ///< as the header says
   std::vector<std::byte> body;
-  std::vector<Fd> descriptors;        ///< filled in by PageSocket
+  std::vector<Fd> descriptors;  ///< filled in by PageSocket
 };
 
 /// Appends the page's bytes to `out`.
-void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body, std::vector<std::byte> &out);
+void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body,
+                 std::vector<std::byte> &out);
 
 /// Cuts a byte stream into pages. Its input is untrusted.
 class PageDecoder {
@@ -91,7 +99,7 @@ class PageSocket {
   Fd socket_;
   PageDecoder decoder_;
   std::deque<Unsent> unsent_;
-  std::vector<Fd> descriptors_;   ///< received, not yet part of a page
+  std::vector<Fd> descriptors_;  ///< received, not yet part of a page
 };
 
 /// What a transport tells its peer at the beginning.
@@ -109,7 +117,8 @@ struct Established {
 /// The connecting side. Dropping it gives up.
 class Connector {
  public:
-  /// `transport` names the protocol spoken afterwards ("shm"): both sides must agree. `mine` may be large (kMaxPageBytes).
+  /// `transport` names the protocol spoken afterwards ("shm"): both sides must agree. `mine` may be large
+  /// (kMaxPageBytes).
   Connector(Fd socket, std::string_view transport, const Credential &credential, Hello mine);
   int fd() const { return socket_.fd(); }
   bool wants_write() const { return socket_.has_unsent(); }
@@ -137,7 +146,7 @@ class Listener {
   /// Takes over a finished connection; called right after its Answer. Neither may call back into the listener.
   using Accept = std::function<void(Established established)>;
   struct Limits {
-    std::size_t half_open = 256;   ///< the oldest beyond are dropped
+    std::size_t half_open = 256;  ///< the oldest beyond are dropped
     std::chrono::milliseconds handshake{10'000};
   };
 
@@ -170,7 +179,7 @@ class Listener {
   void resume();
 
   Fd listening_, epoll_;
-  std::optional<Deadline> paused_until_;   ///< no descriptors left: accepts nothing until then
+  std::optional<Deadline> paused_until_;  ///< no descriptors left: accepts nothing until then
   std::string transport_;
   const Credential credential_;
   Answer answer_;

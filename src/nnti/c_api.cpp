@@ -62,13 +62,10 @@ NNTI_result_t report(const Outcome &outcome) {
 Outcome null_argument() { return {NNTI_EINVAL, "an argument is NULL"}; }
 
 /// Nothing is thrown into C.
-template <class Call>
-NNTI_result_t guarded(Call call) noexcept {
+template <class Call> NNTI_result_t guarded(Call call) noexcept {
   try {
     return report(call());
-  } catch (const std::bad_alloc &) {
-    return NNTI_ENOMEM;
-  } catch (const std::exception &error) {
+  } catch (const std::bad_alloc &) { return NNTI_ENOMEM; } catch (const std::exception &error) {
     nessie::log::error("NNTI: {}", error.what());
     return NNTI_EIO;
   }
@@ -76,16 +73,14 @@ NNTI_result_t guarded(Call call) noexcept {
 
 Outcome not_open() { return {NNTI_ENOTINIT, "the transport is not open; call NNTI_init first"}; }
 
-template <class Call>
-Outcome with_transport(const NNTI_transport_t *handle, Call call) {
+template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Call call) {
   if (handle == nullptr) return null_argument();
   auto transport = handle->datatype == NNTI_dt_transport ? registry().find(handle->me.peer.instance) : nullptr;
   return transport ? call(*transport) : not_open();
 }
 
 /// For calls that name their transport by a buffer of ours.
-template <class Call>
-Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
+template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
   if (buffer == nullptr) return null_argument();
   if (buffer->datatype != NNTI_dt_buffer) return {NNTI_EINVAL, "the buffer's handle is none; register it first"};
   const auto instance = buffer->buffer_owner.peer.instance;
@@ -165,7 +160,8 @@ NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) {
   });
 }
 
-NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout, NNTI_peer_t *peer_hdl) {
+NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout,
+                           NNTI_peer_t *peer_hdl) {
   return guarded([&] {
     return with_transport(trans_hdl, [&](CTransport &transport) -> Outcome {
       if (url == nullptr || peer_hdl == nullptr) return null_argument();
@@ -196,7 +192,8 @@ NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buff
 
 NNTI_result_t NNTI_unregister_memory(NNTI_buffer_t *reg_buf) {
   return guarded([&] {
-    return with_owner(reg_buf, [&](CTransport &transport) { return transport.unregister_memory(reg_buf->buffer_addr.id); });
+    return with_owner(reg_buf,
+                      [&](CTransport &transport) { return transport.unregister_memory(reg_buf->buffer_addr.id); });
   });
 }
 

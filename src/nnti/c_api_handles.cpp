@@ -131,8 +131,7 @@ bool xdr_buffer(XDR *xdrs, NNTI_buffer_t &buffer) {
 }
 
 /// Decodes aside, so that a handle is changed only by a decoding that succeeds.
-template <class Handle>
-int xdr_handle(XDR *xdrs, Handle *handle, bool (*code)(XDR *, Handle &)) {
+template <class Handle> int xdr_handle(XDR *xdrs, Handle *handle, bool (*code)(XDR *, Handle &)) {
   if (xdrs == nullptr || handle == nullptr) return 0;
   if (xdrs->x_op == XDR_FREE) return 1;
   Handle copy = xdrs->x_op == XDR_ENCODE ? *handle : Handle{};

@@ -17,9 +17,9 @@ namespace nnti::c_api {
 /// A message on its way in.
 struct Arrival {
   PeerId from;
-  std::uint64_t operation = 0;   ///< the sender's id of it
+  std::uint64_t operation = 0;  ///< the sender's id of it
   std::uint64_t length = 0;
-  bool large = false;            ///< to be fetched from `source`; otherwise its sender sends it
+  bool large = false;  ///< to be fetched from `source`; otherwise its sender sends it
   RemoteBuffer source = {};
 };
 
@@ -61,10 +61,10 @@ class Inbox {
   /// Frees the elements that the calling thread had taken. True if there were any.
   bool release_mine() {
     return std::erase_if(readers_, [this](const auto &reader) {
-      if (reader.first != std::this_thread::get_id()) return false;
-      full_[reader.second] = false;
-      return true;
-    }) > 0;
+             if (reader.first != std::this_thread::get_id()) return false;
+             full_[reader.second] = false;
+             return true;
+           }) > 0;
   }
   /// Forgets the parked messages of a peer that is gone, and the one entering unless it is being fetched.
   void forget(PeerId peer) {
@@ -75,7 +75,7 @@ class Inbox {
  private:
   bool next_free() const { return !full_[next_]; }
 
-  std::vector<bool> full_;   ///< holds a message that is not yet released
+  std::vector<bool> full_;  ///< holds a message that is not yet released
   std::vector<std::pair<std::thread::id, std::size_t>> readers_;
   std::size_t next_ = 0;
   std::deque<Arrival> parked_;

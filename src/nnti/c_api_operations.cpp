@@ -10,7 +10,7 @@ namespace nnti::c_api {
 
 namespace {
 
-constexpr std::size_t kMaxEvents = 65536;         // of one buffer, made by peers' puts and gets
+constexpr std::size_t kMaxEvents = 65536;  // of one buffer, made by peers' puts and gets
 constexpr std::size_t kMaxDescriptions = 4096;
 
 bool receives_messages(NNTI_buf_ops_t ops) {
@@ -39,7 +39,8 @@ NNTI_result_t received_result(std::uint64_t value) {
 }
 
 Outcome check_ops(NNTI_buf_ops_t ops) {
-  constexpr NNTI_buf_ops_t kPurposes = NNTI_BOP_LOCAL_READ | NNTI_BOP_REMOTE_READ | NNTI_BOP_LOCAL_WRITE | NNTI_BOP_REMOTE_WRITE;
+  constexpr NNTI_buf_ops_t kPurposes =
+      NNTI_BOP_LOCAL_READ | NNTI_BOP_REMOTE_READ | NNTI_BOP_LOCAL_WRITE | NNTI_BOP_REMOTE_WRITE;
   if (ops & NNTI_BOP_ATOMICS) return {NNTI_ENOTSUP, "atomic operations are not supported"};
   if (ops & ~(kPurposes | NNTI_BOP_WITH_EVENTS | NNTI_BOP_QUEUING | NNTI_BOP_RECV_QUEUE))
     return {NNTI_EINVAL, "ops has bits that are not defined"};
@@ -127,13 +128,16 @@ Outcome CTransport::send(std::uint64_t peer_instance, std::uint64_t message_id, 
   if (closed_) return {NNTI_ENOTINIT, "the transport is closed"};
   Registration *message = find_buffer(message_id);
   if (message == nullptr) return {NNTI_ENOENT, "the message is not in a registered buffer"};
-  if (!(message->handle.ops & NNTI_BOP_LOCAL_READ)) return {NNTI_EPERM, "the message's buffer is not registered as NNTI_SEND_SRC"};
+  if (!(message->handle.ops & NNTI_BOP_LOCAL_READ))
+    return {NNTI_EPERM, "the message's buffer is not registered as NNTI_SEND_SRC"};
   const auto peer = find_instance(peer_instance);
   if (!peer) return {NNTI_EPEERLOST, "the peer is not connected"};
   if (destination) {
-    if (destination->buffer_owner.peer.instance != peer_instance) return {NNTI_EINVAL, "the destination belongs to another peer"};
+    if (destination->buffer_owner.peer.instance != peer_instance)
+      return {NNTI_EINVAL, "the destination belongs to another peer"};
     if (!receives_messages(destination->ops)) return {NNTI_EPERM, "the destination receives no messages"};
-    if (message->size_bytes() > largest_message(*destination)) return {NNTI_EMSGSIZE, "the message is larger than the destination"};
+    if (message->size_bytes() > largest_message(*destination))
+      return {NNTI_EMSGSIZE, "the message is larger than the destination"};
   }
   Operation &operation = new_operation(Operation::Kind::kSend, *peer, *message);
   operation.length = message->size_bytes();
@@ -178,19 +182,23 @@ Outcome CTransport::send_large(Operation &operation) {
   return status.ok() ? Outcome() : Outcome(status.error());
 }
 
-Outcome CTransport::access(Direction direction, std::uint64_t local_id, std::uint64_t local_offset, std::uint64_t length,
-                           const NNTI_buffer_t &remote, std::uint64_t remote_offset) {
+Outcome CTransport::access(Direction direction, std::uint64_t local_id, std::uint64_t local_offset,
+                           std::uint64_t length, const NNTI_buffer_t &remote, std::uint64_t remote_offset) {
   const bool put = direction == Direction::kPut;
   auto guard = lock();
   if (closed_) return {NNTI_ENOTINIT, "the transport is closed"};
   Registration *local = find_buffer(local_id);
   if (local == nullptr) return {NNTI_ENOENT, "our buffer is not registered"};
   if (!(local->handle.ops & (put ? NNTI_BOP_LOCAL_READ : NNTI_BOP_LOCAL_WRITE)))
-    return {NNTI_EPERM, put ? "our buffer is not registered as NNTI_PUT_SRC" : "our buffer is not registered as NNTI_GET_DST"};
+    return {NNTI_EPERM,
+            put ? "our buffer is not registered as NNTI_PUT_SRC" : "our buffer is not registered as NNTI_GET_DST"};
   if (!(remote.ops & (put ? NNTI_BOP_REMOTE_WRITE : NNTI_BOP_REMOTE_READ)))
-    return {NNTI_EPERM, put ? "the peer's buffer is not registered as NNTI_PUT_DST" : "the peer's buffer is not registered as NNTI_GET_SRC"};
-  if (!inside(local_offset, length, local->size_bytes())) return {NNTI_EINVAL, "offset and length are outside of our buffer"};
-  if (!inside(remote_offset, length, total_bytes(remote))) return {NNTI_EINVAL, "offset and length are outside of the peer's buffer"};
+    return {NNTI_EPERM, put ? "the peer's buffer is not registered as NNTI_PUT_DST"
+                            : "the peer's buffer is not registered as NNTI_GET_SRC"};
+  if (!inside(local_offset, length, local->size_bytes()))
+    return {NNTI_EINVAL, "offset and length are outside of our buffer"};
+  if (!inside(remote_offset, length, total_bytes(remote)))
+    return {NNTI_EINVAL, "offset and length are outside of the peer's buffer"};
   const auto peer = find_instance(remote.buffer_owner.peer.instance);
   if (!peer) return {NNTI_EPEERLOST, "the owner of the peer's buffer is not connected"};
 
@@ -202,9 +210,12 @@ Outcome CTransport::access(Direction direction, std::uint64_t local_id, std::uin
   operation.tell_target = (remote.ops & NNTI_BOP_WITH_EVENTS) != 0;
   const auto cached = descriptions_.find({peer->value, operation.remote});
   Outcome outcome;
-  if (remote.buffer_addr.described_for == instance()) outcome = start_access(operation, buffer_from_c(remote));
-  else if (cached != descriptions_.end()) outcome = start_access(operation, cached->second);
-  else outcome = ask_description(operation);
+  if (remote.buffer_addr.described_for == instance())
+    outcome = start_access(operation, buffer_from_c(remote));
+  else if (cached != descriptions_.end())
+    outcome = start_access(operation, cached->second);
+  else
+    outcome = ask_description(operation);
   if (!outcome.ok()) {
     --local->in_progress;
     operations_.erase(operation.id);
@@ -216,8 +227,10 @@ Outcome CTransport::access(Direction direction, std::uint64_t local_id, std::uin
 Outcome CTransport::start_access(Operation &operation, const RemoteBuffer &remote) {
   const auto memory = find_buffer(operation.local)->bytes().subspan(operation.local_offset, operation.length);
   operation.posted = true;
-  if (operation.kind == Operation::Kind::kPut) endpoint_->put(operation.peer, remote, operation.remote_offset, memory, operation);
-  else endpoint_->get(operation.peer, remote, operation.remote_offset, memory, operation);
+  if (operation.kind == Operation::Kind::kPut)
+    endpoint_->put(operation.peer, remote, operation.remote_offset, memory, operation);
+  else
+    endpoint_->get(operation.peer, remote, operation.remote_offset, memory, operation);
   return {};
 }
 
@@ -247,8 +260,10 @@ void CTransport::on_described(PeerId from, const Control &control) {
   for (const auto id : asked.mapped()) {
     auto operation = operations_.find(id);
     if (operation == operations_.end()) continue;
-    if (result == NNTI_OK) start_access(*operation->second, control.remote);
-    else finish(id, result);
+    if (result == NNTI_OK)
+      start_access(*operation->second, control.remote);
+    else
+      finish(id, result);
   }
 }
 
@@ -329,10 +344,14 @@ void CTransport::on_describe(PeerId from, const Control &control) {
   Control answer;
   answer.buffer = control.buffer;
   const Registration *buffer = find_buffer(control.buffer);
-  if (buffer == nullptr || !buffer->memory) answer.result = NNTI_ENOENT;
-  else if (buffer->only_for != 0 && buffer->only_for != find_peer(from)->instance) answer.result = NNTI_EPERM;
-  else if (auto remote = buffer->memory->describe_for(from); remote.ok()) answer.remote = *remote;
-  else answer.result = result_of(remote.code());
+  if (buffer == nullptr || !buffer->memory)
+    answer.result = NNTI_ENOENT;
+  else if (buffer->only_for != 0 && buffer->only_for != find_peer(from)->instance)
+    answer.result = NNTI_EPERM;
+  else if (auto remote = buffer->memory->describe_for(from); remote.ok())
+    answer.remote = *remote;
+  else
+    answer.result = result_of(remote.code());
   say_surely(from, Kind::kDescribed, answer);
 }
 
@@ -374,8 +393,10 @@ void CTransport::on_send(PeerId from, const Control &control, std::span<const st
     return;
   }
   target->inbox->enter(arrival);
-  if (arrival.large) fetch(*target, arrival);
-  else deliver(*target, arrival, payload);
+  if (arrival.large)
+    fetch(*target, arrival);
+  else
+    deliver(*target, arrival, payload);
 }
 
 void CTransport::on_resend(PeerId from, const Control &control, std::span<const std::byte> payload) {
@@ -470,7 +491,8 @@ std::optional<Outcome> CTransport::take(Want want, const std::vector<std::uint64
     Registration &buffer = *find_buffer(ids[i]);
     taken.emplace_back(i, take_event(buffer, find_event(buffer, ops), me_));
     const auto result = taken.back().second.result;
-    if (outcome.ok() && result != NNTI_OK) outcome = {result, "the operation failed: " + std::string(nnti_err_str(result))};
+    if (outcome.ok() && result != NNTI_OK)
+      outcome = {result, "the operation failed: " + std::string(nnti_err_str(result))};
   }
   return outcome;
 }

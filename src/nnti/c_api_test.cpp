@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C interface, over every transport that this machine has. Two transports live in this process; a thread inside
 // NNTI_wait gives the second one progress, while the test uses both.
-#include <nnti/c_api.hpp>
 #include <nnti/nnti.h>
+#include <nnti/c_api.hpp>
 
 #include <gtest/gtest.h>
 #include <rpc/types.h>
@@ -44,7 +44,8 @@ class Opened {
 
 /// Memory and its registration.
 struct Buffer {
-  Buffer(const Opened &transport, std::size_t element, std::size_t elements, NNTI_buf_ops_t ops, const NNTI_peer_t *peer = nullptr)
+  Buffer(const Opened &transport, std::size_t element, std::size_t elements, NNTI_buf_ops_t ops,
+         const NNTI_peer_t *peer = nullptr)
       : memory(element * elements) {
     result = NNTI_register_memory(&transport.handle, memory.data(), element, elements, ops, peer, &handle);
     EXPECT_EQ(result, NNTI_OK) << nnti_last_error();
@@ -101,7 +102,7 @@ class CApi : public testing::TestWithParam<NNTI_transport_id_t> {
 
   std::unique_ptr<Opened> client, server;
   std::unique_ptr<Progress> progress;
-  NNTI_peer_t peer{};   ///< the server, as the client sees it
+  NNTI_peer_t peer{};  ///< the server, as the client sees it
 };
 
 TEST_P(CApi, SentMessages_FillTheQueuesElementsInTurn_WrappingRound) {
@@ -149,7 +150,8 @@ TEST_P(CApi, FullQueue_HoldsTheMessages_AndLosesNone) {
 }
 
 TEST_P(CApi, BufferHandleInAMessage_IsADestinationForPutAndASourceForGet) {
-  Buffer target(*server, 100'000, 1, NNTI_PUT_DST | NNTI_GET_SRC), inbox(*client, sizeof(NNTI_buffer_t), 1, NNTI_RECV_DST);
+  Buffer target(*server, 100'000, 1, NNTI_PUT_DST | NNTI_GET_SRC),
+      inbox(*client, sizeof(NNTI_buffer_t), 1, NNTI_RECV_DST);
   Buffer letter(*server, sizeof(NNTI_buffer_t), 1, NNTI_SEND_SRC);
   std::memcpy(letter.memory.data(), &target.handle, sizeof target.handle);
   NNTI_peer_t back = client->handle.me;
@@ -172,7 +174,8 @@ TEST_P(CApi, BufferHandleInAMessage_IsADestinationForPutAndASourceForGet) {
 }
 
 TEST_P(CApi, TargetRegisteredWithEvents_SeesPutsAndGets_AndOthersDoNot) {
-  Buffer loud(*server, 256, 1, NNTI_PUT_DST | NNTI_GET_SRC | NNTI_BOP_WITH_EVENTS), quiet(*server, 256, 1, NNTI_PUT_DST);
+  Buffer loud(*server, 256, 1, NNTI_PUT_DST | NNTI_GET_SRC | NNTI_BOP_WITH_EVENTS),
+      quiet(*server, 256, 1, NNTI_PUT_DST);
   Buffer source(*client, 256, 1, NNTI_PUT_SRC), copy(*client, 256, 1, NNTI_GET_DST);
   NNTI_status_t status;
   ASSERT_EQ(NNTI_put(&source.handle, 0, 10, &quiet.handle, 0), NNTI_OK);
@@ -192,7 +195,8 @@ TEST_P(CApi, TargetRegisteredWithEvents_SeesPutsAndGets_AndOthersDoNot) {
 
 TEST_P(CApi, LargeMessages_AreFetchedByTheReceiver_InOrderWithSmallOnes) {
   constexpr std::size_t kLarge = 1 << 20;
-  Buffer queue(*server, kLarge, 4, NNTI_RECV_QUEUE), large(*client, kLarge, 1, NNTI_SEND_SRC), small(*client, 8, 1, NNTI_SEND_SRC);
+  Buffer queue(*server, kLarge, 4, NNTI_RECV_QUEUE), large(*client, kLarge, 1, NNTI_SEND_SRC),
+      small(*client, 8, 1, NNTI_SEND_SRC);
   large.fill(1);
   small.fill(2);
   ASSERT_EQ(NNTI_send(&peer, &large.handle, nullptr), NNTI_OK) << nnti_last_error();
@@ -209,7 +213,8 @@ TEST_P(CApi, LargeMessages_AreFetchedByTheReceiver_InOrderWithSmallOnes) {
 }
 
 TEST_P(CApi, MessageLargerThanAnElement_FailsAtTheSender_AndTheQueueGoesOn) {
-  Buffer queue(*server, 32, 2, NNTI_RECV_QUEUE), large(*client, 33, 1, NNTI_SEND_SRC), fits(*client, 32, 1, NNTI_SEND_SRC);
+  Buffer queue(*server, 32, 2, NNTI_RECV_QUEUE), large(*client, 33, 1, NNTI_SEND_SRC),
+      fits(*client, 32, 1, NNTI_SEND_SRC);
   NNTI_status_t status;
   EXPECT_EQ(NNTI_send(&peer, &large.handle, &queue.handle), NNTI_EMSGSIZE);
   ASSERT_EQ(NNTI_send(&peer, &large.handle, nullptr), NNTI_OK);
@@ -264,7 +269,8 @@ TEST_P(CApi, RegistrationThatMakesNoSense_IsRefused) {
   EXPECT_EQ(NNTI_register_memory(transport, &byte, UINT64_MAX, 2, NNTI_PUT_SRC, nullptr, &handle), NNTI_EINVAL);
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, 0, nullptr, &handle), NNTI_EINVAL);
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, 0x4000, nullptr, &handle), NNTI_EINVAL);
-  EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_RECV_QUEUE | NNTI_PUT_DST, nullptr, &handle), NNTI_EINVAL);
+  EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_RECV_QUEUE | NNTI_PUT_DST, nullptr, &handle),
+            NNTI_EINVAL);
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_BOP_ATOMICS, nullptr, &handle), NNTI_ENOTSUP);
   NNTI_peer_t stranger{};
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_PUT_SRC, &stranger, &handle), NNTI_ENOENT);
@@ -416,7 +422,8 @@ class Child {
     char url[NNTI_URL_LEN];
     NNTI_status_t status;
     ::alarm(60);
-    if (NNTI_init(id, nullptr, &transport) != NNTI_OK || NNTI_get_url(&transport, url, sizeof url) != NNTI_OK) ::_exit(1);
+    if (NNTI_init(id, nullptr, &transport) != NNTI_OK || NNTI_get_url(&transport, url, sizeof url) != NNTI_OK)
+      ::_exit(1);
     if (NNTI_register_memory(&transport, memory, 64, 1, NNTI_RECV_QUEUE, nullptr, &queue) != NNTI_OK) ::_exit(1);
     if (::write(out, url, std::strlen(url)) < 0) ::_exit(1);
     for (;;) NNTI_wait(&queue, 0, 100, &status);
@@ -440,15 +447,18 @@ TEST_P(CApiProcesses, KilledPeer_FailsWhatIsPendingAndWhatComes) {
   ASSERT_EQ(wait_for(message, status), NNTI_OK);
   child.kill_now();
   const auto result = NNTI_send(&peer, &late.handle, nullptr);
-  if (result == NNTI_OK) EXPECT_EQ(wait_for(late, status), NNTI_EPEERLOST);
-  else EXPECT_EQ(result, NNTI_EPEERLOST);
+  if (result == NNTI_OK)
+    EXPECT_EQ(wait_for(late, status), NNTI_EPEERLOST);
+  else
+    EXPECT_EQ(result, NNTI_EPEERLOST);
   EXPECT_EQ(NNTI_send(&peer, &late.handle, nullptr), NNTI_EPEERLOST);
 }
 
 std::string name_of(const testing::TestParamInfo<NNTI_transport_id_t> &info) {
   return info.param == NNTI_TRANSPORT_INPROC ? "inproc" : info.param == NNTI_TRANSPORT_SHM ? "shm" : "ofi";
 }
-INSTANTIATE_TEST_SUITE_P(Transports, CApi, testing::Values(NNTI_TRANSPORT_INPROC, NNTI_TRANSPORT_SHM, NNTI_TRANSPORT_OFI), name_of);
+INSTANTIATE_TEST_SUITE_P(Transports, CApi,
+                         testing::Values(NNTI_TRANSPORT_INPROC, NNTI_TRANSPORT_SHM, NNTI_TRANSPORT_OFI), name_of);
 INSTANTIATE_TEST_SUITE_P(Transports, CApiProcesses, testing::Values(NNTI_TRANSPORT_SHM, NNTI_TRANSPORT_OFI), name_of);
 
 // --- without a peer -----------------------------------------------------------------------------------------------------

@@ -88,8 +88,10 @@ void CTransport::claim(Guard &guard) {
 
 void CTransport::block(Guard &guard, Deadline deadline) {
   if (driven_) {
-    if (deadline.is_never()) turned_.wait(guard);
-    else turned_.wait_until(guard, deadline.when());
+    if (deadline.is_never())
+      turned_.wait(guard);
+    else
+      turned_.wait_until(guard, deadline.when());
     return claim(guard);
   }
   driven_ = blocked_ = true;
@@ -115,9 +117,12 @@ Outcome CTransport::wait_until(Guard &guard, Deadline deadline, const std::funct
     turn();
     outcome = check();
     if (outcome) break;
-    if (closed_) outcome = Outcome(NNTI_ECANCELED, "the transport was closed");
-    else if (deadline.passed()) outcome = Outcome(NNTI_ETIMEDOUT, "the time passed; the operation goes on and can be waited for again");
-    else block(guard, deadline);
+    if (closed_)
+      outcome = Outcome(NNTI_ECANCELED, "the transport was closed");
+    else if (deadline.passed())
+      outcome = Outcome(NNTI_ETIMEDOUT, "the time passed; the operation goes on and can be waited for again");
+    else
+      block(guard, deadline);
   }
   --inside_;
   turned_.notify_all();

@@ -44,17 +44,17 @@ struct Event {
   NNTI_buf_ops_t op = 0;
   NNTI_result_t result = NNTI_OK;
   std::uint64_t offset = 0, length = 0;
-  std::shared_ptr<const NNTI_peer_t> peer;   ///< the other side
-  bool outward = false;                      ///< the data went from here to the peer
-  std::optional<std::size_t> element;        ///< a message's, of the inbox
+  std::shared_ptr<const NNTI_peer_t> peer;  ///< the other side
+  bool outward = false;                     ///< the data went from here to the peer
+  std::optional<std::size_t> element;       ///< a message's, of the inbox
 };
 
 struct Registration {
   NNTI_buffer_t handle{};
-  std::uint64_t only_for = 0;          ///< instance of the peer that may use it; 0: any
-  std::optional<RegisteredBuffer> memory;   ///< empty if no peer may reach it one-sidedly
-  std::size_t in_progress = 0;         ///< operations of ours, and arriving messages, that use the memory
-  std::optional<Inbox> inbox;          ///< if it receives messages
+  std::uint64_t only_for = 0;              ///< instance of the peer that may use it; 0: any
+  std::optional<RegisteredBuffer> memory;  ///< empty if no peer may reach it one-sidedly
+  std::size_t in_progress = 0;             ///< operations of ours, and arriving messages, that use the memory
+  std::optional<Inbox> inbox;              ///< if it receives messages
   std::deque<Event> events;
 
   std::uint64_t size_bytes() const { return handle.payload_size * handle.num_elements; }
@@ -89,8 +89,8 @@ class CTransport final : private EventSink {
  private:
   using Guard = std::unique_lock<std::mutex>;
   struct Peer {
-    std::uint64_t instance = 0;   ///< 0 until its hello has come
-    bool greeted = false;         ///< we have said ours
+    std::uint64_t instance = 0;  ///< 0 until its hello has come
+    bool greeted = false;        ///< we have said ours
     std::shared_ptr<const NNTI_peer_t> handle;
   };
   /// Something this process started, or a large message being fetched. Lives until its completion.
@@ -100,13 +100,13 @@ class CTransport final : private EventSink {
     std::uint64_t id = 0;
     Kind kind = Kind::kSend;
     PeerId peer;
-    std::uint64_t local = 0;             ///< registration
+    std::uint64_t local = 0;  ///< registration
     std::uint64_t local_offset = 0, length = 0;
-    std::uint64_t remote = 0;            ///< registration at the peer; kFetch: the sender's operation
+    std::uint64_t remote = 0;  ///< registration at the peer; kFetch: the sender's operation
     std::uint64_t remote_offset = 0;
     bool tell_target = false;
-    bool posted = false;                 ///< the endpoint has it
-    std::optional<RegisteredBuffer> exposed;   ///< a large message while the peer fetches it
+    bool posted = false;                      ///< the endpoint has it
+    std::optional<RegisteredBuffer> exposed;  ///< a large message while the peer fetches it
     void on_complete(Status status) override { owner->finished_.emplace_back(id, std::move(status)); }
   };
   struct DescriptionKey {
@@ -181,11 +181,11 @@ class CTransport final : private EventSink {
   std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_;
   std::uint64_t next_operation_ = 1;
   std::map<DescriptionKey, RemoteBuffer> descriptions_;
-  std::map<DescriptionKey, std::vector<std::uint64_t>> asked_;   ///< operations that wait for a description
+  std::map<DescriptionKey, std::vector<std::uint64_t>> asked_;  ///< operations that wait for a description
   std::deque<std::pair<PeerId, std::vector<std::byte>>> outbox_;
   std::vector<std::pair<std::uint64_t, Status>> finished_;
   std::vector<std::pair<PeerId, Error>> lost_;
-  std::unique_ptr<Endpoint> endpoint_;   ///< last: closed first, while what it calls back into still lives
+  std::unique_ptr<Endpoint> endpoint_;  ///< last: closed first, while what it calls back into still lives
 };
 
 }  // namespace nnti::c_api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two C transports say to each other over an endpoint's messages. Each message is one Control, in the sender's byte
-// order (both sides of an endpoint are alike), followed by its payload.
+// What two C transports say to each other over an endpoint's messages. Each message is one Control, in the sender's
+// byte order (both sides of an endpoint are alike), followed by its payload.
 //
 //   kind       operation    buffer           offset, length         result   remote             payload
 //   kHello     -            instance of mine -                      -        -                  my URL list
@@ -26,7 +26,18 @@
 
 namespace nnti::c_api {
 
-enum class Kind : std::uint16_t { kHello = 1, kSend, kSendLarge, kClear, kResend, kSent, kDescribe, kDescribed, kPut, kGot };
+enum class Kind : std::uint16_t {
+  kHello = 1,
+  kSend,
+  kSendLarge,
+  kClear,
+  kResend,
+  kSent,
+  kDescribe,
+  kDescribed,
+  kPut,
+  kGot
+};
 
 struct Control {
   static constexpr std::uint32_t kMagic = 0x4e4e5449;  // "NNTI"

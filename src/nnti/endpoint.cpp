@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t kDefaultSendQueue = 4096;
 constexpr std::int64_t kDefaultSpinMicroseconds = 50;
 
-Error no_peer(PeerId peer) { return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer}; }
+Error no_peer(PeerId peer) {
+  return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
+}
 
 std::string names_of_transports() {
   std::vector<std::string_view> names;
@@ -28,7 +30,8 @@ bool can_hold(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size
 }
 
 Error outside(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
-  return {Code::kOutOfRange, fmt::format("bytes {} to {} lie outside the registered buffer of {} bytes", offset, offset + size_bytes, remote.size_bytes)};
+  return {Code::kOutOfRange, fmt::format("bytes {} to {} lie outside the registered buffer of {} bytes", offset,
+                                         offset + size_bytes, remote.size_bytes)};
 }
 
 }  // namespace
@@ -46,7 +49,8 @@ Result<PeerView> Connection::view(const RemoteBuffer &, std::uint64_t, std::size
 
 // --- inside -----------------------------------------------------------------------------------------------------------
 
-Endpoint::Impl::Impl(EndpointOptions endpoint_options, EventSink &event_sink) : options(std::move(endpoint_options)), sink(event_sink) {}
+Endpoint::Impl::Impl(EndpointOptions endpoint_options, EventSink &event_sink)
+    : options(std::move(endpoint_options)), sink(event_sink) {}
 
 Endpoint::Impl::~Impl() {
   for (auto *buffer : buffers) {
@@ -66,10 +70,11 @@ Status Endpoint::Impl::open_transports() {
   queue_limit = static_cast<std::size_t>(std::max<std::int64_t>(*queue, 1));
   waiter.configure(std::chrono::microseconds(std::clamp<std::int64_t>(*spin_us, 0, 1'000'000)));
   if (auto status = choose_transports(); !status.ok()) return status;
-  if (!options.listen) return {};   // opened when a URL asks for them: looking for fabrics takes a tenth of a second
+  if (!options.listen) return {};  // opened when a URL asks for them: looking for fabrics takes a tenth of a second
   while (!unopened.empty())
     if (auto status = open_transport(unopened.front()); !status.ok()) return status;
-  if (transports.empty()) return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
+  if (transports.empty())
+    return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
   return {};
 }
 
@@ -77,7 +82,9 @@ Status Endpoint::Impl::choose_transports() {
   auto kinds = transport_list();
   for (const auto &name : options.transports) {
     auto kind = std::ranges::find(kinds, name, &TransportKind::name);
-    if (kind == kinds.end()) return Error{Code::kUnsupported, fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
+    if (kind == kinds.end())
+      return Error{Code::kUnsupported,
+                   fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
     unopened.push_back(*kind);
   }
   if (options.transports.empty()) unopened.assign(kinds.begin(), kinds.end());
@@ -121,7 +128,7 @@ PeerId Endpoint::Impl::add_peer(Connection &connection) {
 }
 
 Endpoint::Impl::Peer *Endpoint::Impl::find(PeerId peer) const {
-  auto index = peer.value - 1;   // 0 wraps to far beyond
+  auto index = peer.value - 1;  // 0 wraps to far beyond
   return index < peers.size() ? peers[index].get() : nullptr;
 }
 
@@ -136,7 +143,10 @@ Connection *Endpoint::Impl::remove(PeerId peer) {
 
 Status Endpoint::Impl::enqueue(PeerId id, Peer &peer, std::span<const std::byte> message) {
   if (peer.queue.size() >= queue_limit)
-    return Error{Code::kBusy, fmt::format("{} messages wait for a peer that does not take them; send later, or raise nnti.send_queue", peer.queue.size())};
+    return Error{
+        Code::kBusy,
+        fmt::format("{} messages wait for a peer that does not take them; send later, or raise nnti.send_queue",
+                    peer.queue.size())};
   if (peer.queue.empty()) waiting_for_credits.push_back(id);
   peer.queue.emplace_back(message.begin(), message.end());
   return {};
@@ -172,7 +182,9 @@ std::size_t Endpoint::Impl::progress() {
 
 void Endpoint::Impl::accepted(Connection &connection) { sink.on_peer_connected(add_peer(connection)); }
 
-void Endpoint::Impl::message(Connection &connection, std::span<const std::byte> message) { sink.on_message(connection.peer, message); }
+void Endpoint::Impl::message(Connection &connection, std::span<const std::byte> message) {
+  sink.on_message(connection.peer, message);
+}
 
 void Endpoint::Impl::lost(Connection &connection, const Error &error) {
   auto peer = connection.peer;
@@ -185,7 +197,8 @@ Result<PeerId> Endpoint::Impl::finish_connect(Connecting &connecting, Deadline d
       if (!outcome->ok()) return outcome->error();
       return add_peer(***outcome);
     }
-    if (deadline.passed()) return Error{Code::kTimedOut, fmt::format("{} did not answer in time", target), nessie::Scope::kPeer};
+    if (deadline.passed())
+      return Error{Code::kTimedOut, fmt::format("{} did not answer in time", target), nessie::Scope::kPeer};
     if (progress() == 0) waiter.wait(transports, deadline);
   }
 }
@@ -218,8 +231,9 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
       if (target.transport != name) continue;
       auto transport = impl_->transport_named(name);
       if (!transport.ok()) return transport.error();
-      auto reachable = *transport == nullptr ? Status(Error{Code::kUnsupported, "cannot be opened here; `nessie info` says why"})
-                                             : (*transport)->can_reach(target);
+      auto reachable = *transport == nullptr
+                           ? Status(Error{Code::kUnsupported, "cannot be opened here; `nessie info` says why"})
+                           : (*transport)->can_reach(target);
       if (!reachable.ok()) {
         reasons.push_back(fmt::format("{}: {}", target.transport, reachable.error().message));
         continue;
@@ -230,7 +244,8 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
     }
   }
   if (reasons.empty()) reasons.push_back("none of its transports is one of ours");
-  return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")), nessie::Scope::kPeer};
+  return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")),
+               nessie::Scope::kPeer};
 }
 
 void Endpoint::disconnect(PeerId peer) {
@@ -283,12 +298,14 @@ Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {
   auto *known = impl_->find(peer);
   if (known == nullptr) return no_peer(peer);
   if (message.size() > known->connection->max_message_bytes())
-    return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}", message.size(), known->connection->max_message_bytes())};
+    return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}",
+                                                     message.size(), known->connection->max_message_bytes())};
   if (known->queue.empty() && known->connection->try_send(message)) return {};
   return impl_->enqueue(peer, *known, message);
 }
 
-void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                   Completion &completion) {
   auto *known = impl_->find(peer);
   if (known == nullptr) return completion.on_complete(no_peer(peer));
   if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));
@@ -302,7 +319,8 @@ Result<PeerView> Endpoint::view(PeerId peer, const RemoteBuffer &remote, std::ui
   return known->connection->view(remote, offset, size_bytes);
 }
 
-void Endpoint::put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+void Endpoint::put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+                   Completion &completion) {
   auto *known = impl_->find(peer);
   if (known == nullptr) return completion.on_complete(no_peer(peer));
   if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));

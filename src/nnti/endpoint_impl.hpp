@@ -15,9 +15,9 @@
 namespace nnti {
 
 struct RegisteredBuffer::Impl {
-  Endpoint::Impl *endpoint = nullptr;   ///< null once the endpoint is gone
+  Endpoint::Impl *endpoint = nullptr;  ///< null once the endpoint is gone
   MemoryRegion region;
-  SharedMemory allocated;               ///< if Endpoint::allocate() made the memory
+  SharedMemory allocated;  ///< if Endpoint::allocate() made the memory
   /// One for each transport over which the buffer was described.
   std::vector<std::pair<Transport *, std::unique_ptr<TransportMemory>>> registrations;
   std::list<Impl *>::iterator position;
@@ -29,7 +29,7 @@ struct RegisteredBuffer::Impl {
 struct Endpoint::Impl final : TransportEvents {
   struct Peer {
     Connection *connection = nullptr;
-    std::deque<std::vector<std::byte>> queue;   ///< waits for credits
+    std::deque<std::vector<std::byte>> queue;  ///< waits for credits
   };
 
   Impl(EndpointOptions options, EventSink &event_sink);
@@ -59,8 +59,8 @@ struct Endpoint::Impl final : TransportEvents {
   std::size_t queue_limit = 0;
   std::string url;
   std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<TransportKind> unopened;        ///< asked for, but not needed yet
-  std::vector<std::unique_ptr<Peer>> peers;   ///< by PeerId - 1; null once lost
+  std::vector<TransportKind> unopened;       ///< asked for, but not needed yet
+  std::vector<std::unique_ptr<Peer>> peers;  ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;
   std::list<RegisteredBuffer::Impl *> buffers;
   Waiter waiter;

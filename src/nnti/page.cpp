@@ -2,8 +2,8 @@
 // Pages of the bootstrap conversation, and the socket that carries them. Layout: README.md.
 #include "nnti/bootstrap.hpp"
 
-#include <fmt/core.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace nnti::bootstrap {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x4e4e5449;   // "NNTI"
+constexpr std::uint32_t kMagic = 0x4e4e5449;  // "NNTI"
 constexpr std::size_t kHeaderBytes = 12;
 
 void append_big_endian(std::vector<std::byte> &out, std::uint64_t value, int bytes) {
@@ -27,7 +27,9 @@ std::uint32_t read_big_endian(const std::byte *at, int bytes) {
   return value;
 }
 
-Error bad_page(std::string_view why) { return {nessie::Code::kBadMessage, fmt::format("not a page of NNTI: {}", why), nessie::Scope::kPeer}; }
+Error bad_page(std::string_view why) {
+  return {nessie::Code::kBadMessage, fmt::format("not a page of NNTI: {}", why), nessie::Scope::kPeer};
+}
 
 Error lost(std::string_view what, int cause) {
   auto message = cause == 0 ? std::string(what) : fmt::format("{}: {}", what, std::strerror(cause));
@@ -36,7 +38,8 @@ Error lost(std::string_view what, int cause) {
 
 }  // namespace
 
-void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body, std::vector<std::byte> &out) {
+void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body,
+                 std::vector<std::byte> &out) {
   append_big_endian(out, kMagic, 4);
   append_big_endian(out, static_cast<std::uint16_t>(type), 2);
   append_big_endian(out, descriptor_count, 2);
@@ -56,7 +59,8 @@ Result<std::optional<Page>> PageDecoder::next() {
   if (read_big_endian(rest.data(), 4) != kMagic) return bad_page("it does not begin with 'NNTI'");
   auto type = read_big_endian(rest.data() + 4, 2), descriptors = read_big_endian(rest.data() + 6, 2);
   auto size = read_big_endian(rest.data() + 8, 4);
-  if (type < 1 || type > static_cast<std::uint32_t>(PageType::kTransport)) return bad_page(fmt::format("type {}", type));
+  if (type < 1 || type > static_cast<std::uint32_t>(PageType::kTransport))
+    return bad_page(fmt::format("type {}", type));
   if (descriptors > kMaxDescriptors) return bad_page(fmt::format("{} descriptors", descriptors));
   if (size > kMaxPageBytes) return bad_page(fmt::format("{} bytes", size));
   if (rest.size() < kHeaderBytes + size) return std::optional<Page>();
@@ -111,7 +115,7 @@ Result<bool> PageSocket::write_some(Unsent &unsent) {
   if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS)) return false;
   if (sent < 0) return lost("the peer cannot be written to", errno);
   unsent.sent += static_cast<std::size_t>(sent);
-  unsent.descriptors.clear();   // they went with the first byte
+  unsent.descriptors.clear();  // they went with the first byte
   return true;
 }
 
@@ -137,7 +141,8 @@ Result<bool> PageSocket::read_some() {
     }
   }
   if (got == 0) return lost("the peer closed the connection", 0);
-  if ((message.msg_flags & MSG_CTRUNC) != 0 || descriptors_.size() > 64 * kMaxDescriptors) return bad_page("too many descriptors");
+  if ((message.msg_flags & MSG_CTRUNC) != 0 || descriptors_.size() > 64 * kMaxDescriptors)
+    return bad_page("too many descriptors");
   decoder_.feed(std::span(bytes).first(static_cast<std::size_t>(got)));
   return true;
 }

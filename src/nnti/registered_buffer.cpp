@@ -8,7 +8,7 @@
 namespace nnti {
 
 RegisteredBuffer::Impl::~Impl() {
-  registrations.clear();   // before the memory goes
+  registrations.clear();  // before the memory goes
   if (endpoint != nullptr) endpoint->buffers.erase(position);
 }
 
@@ -35,7 +35,8 @@ void RegisteredBuffer::reset() { impl_.reset(); }
 Result<RemoteBuffer> RegisteredBuffer::describe_for(PeerId peer) const {
   if (!impl_) return Error{Code::kInvalidArgument, "the buffer is not registered"};
   auto *known = impl_->endpoint == nullptr ? nullptr : impl_->endpoint->find(peer);
-  if (known == nullptr) return Error{Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
+  if (known == nullptr)
+    return Error{Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
   auto memory = impl_->registration_with(known->connection->transport());
   if (!memory.ok()) return memory.error();
   return (*memory)->describe_for(*known->connection);

@@ -30,9 +30,10 @@ struct Address {
 Result<Address> unix_address(std::string_view name) {
   sockaddr_un address{};
   if (name.empty() || name.size() >= sizeof address.sun_path)
-    return Error{nessie::Code::kInvalidArgument, fmt::format("'{}' is too long for a socket's name", name.substr(0, 120))};
+    return Error{nessie::Code::kInvalidArgument,
+                 fmt::format("'{}' is too long for a socket's name", name.substr(0, 120))};
   address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());   // sun_path[0] == 0: abstract
+  std::memcpy(address.sun_path + 1, name.data(), name.size());  // sun_path[0] == 0: abstract
   Address result;
   std::memcpy(&result.storage, &address, sizeof address);
   result.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
@@ -72,7 +73,8 @@ Result<Fd> listen_at(const Address &address, std::string_view what) {
   auto socket = open_socket(address.storage.ss_family);
   if (!socket.ok()) return socket;
   if (::bind(socket->get(), address.get(), address.size) != 0 || ::listen(socket->get(), kBacklog) != 0)
-    return failed(errno == EADDRINUSE ? nessie::Code::kExists : nessie::Code::kUnsupported, fmt::format("cannot listen at {}", what), errno);
+    return failed(errno == EADDRINUSE ? nessie::Code::kExists : nessie::Code::kUnsupported,
+                  fmt::format("cannot listen at {}", what), errno);
   return socket;
 }
 
@@ -106,7 +108,8 @@ Result<Fd> connect_tcp(const std::string &host, std::uint16_t port) {
   auto socket = open_socket(address->storage.ss_family);
   if (!socket.ok()) return socket;
   send_at_once(*socket);
-  if (::connect(socket->get(), address->get(), address->size) == 0 || errno == EINPROGRESS || errno == EINTR) return socket;
+  if (::connect(socket->get(), address->get(), address->size) == 0 || errno == EINPROGRESS || errno == EINTR)
+    return socket;
   return failed(nessie::Code::kPeerLost, fmt::format("cannot reach {}:{}", host, port), errno);
 }
 

@@ -32,8 +32,8 @@ struct MemoryRegion {
   int memfd = -1;
 };
 
-/// One peer. Owned by its transport, from the moment that connects it until the transport reaps it, in a progress() that
-/// is not nested in another one, after close() or TransportEvents::lost().
+/// One peer. Owned by its transport, from the moment that connects it until the transport reaps it, in a progress()
+/// that is not nested in another one, after close() or TransportEvents::lost().
 class Connection {
  public:
   virtual ~Connection() = default;
@@ -51,8 +51,10 @@ class Connection {
   virtual bool try_send(std::span<const std::byte> message) = 0;
   /// As Endpoint::get and put. Every one completes exactly once, in whatever order. The transport checks key, bounds
   /// and rights against the owner's registration.
-  virtual void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) = 0;
-  virtual void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) = 0;
+  virtual void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                   Completion &completion) = 0;
+  virtual void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+                   Completion &completion) = 0;
   /// Whether both ends map what the other one allocated.
   virtual bool maps_memory() const { return false; }
   /// As Endpoint::view; a transport that maps no memory of its peers leaves it at this.
@@ -98,7 +100,7 @@ class TransportEvents {
 
 class Transport {
  public:
-  virtual ~Transport() = default;   ///< closes every connection
+  virtual ~Transport() = default;  ///< closes every connection
 
   virtual std::string_view name() const = 0;
   /// Where it can be reached; empty if it does not listen.
@@ -126,7 +128,7 @@ class Transport {
 
 /// What every transport is opened with.
 struct TransportOptions {
-  const nessie::Credential &credential;   ///< outlives the transport, as do the others
+  const nessie::Credential &credential;  ///< outlives the transport, as do the others
   const nessie::Config &config;
   TransportEvents &events;
   bool listen = true;

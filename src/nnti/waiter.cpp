@@ -86,7 +86,7 @@ void Waiter::block(Transports transports, Deadline deadline) {
     idle = transport->arm();
     if (!idle) break;
     armed[count] = transport.get();
-    descriptors[count++] = {transport->wait_fd(), POLLIN, 0};   // -1 is ignored by poll()
+    descriptors[count++] = {transport->wait_fd(), POLLIN, 0};  // -1 is ignored by poll()
     deadline = deadline.earlier(transport->timer());
     if (transport->wait_fd() < 0) deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
   }
@@ -103,7 +103,8 @@ void Waiter::wait(Transports transports, Deadline deadline) {
   if (!something_is_ready(transports) && !deadline.passed()) {
     bool crowded = blocked_waits_left_ > 0;
     if (crowded) --blocked_waits_left_;
-    bool found = !crowded && ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
+    bool found =
+        !crowded && ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
     if (!found) block(transports, deadline);
   }
   woken_.exchange(false, std::memory_order_acq_rel);

@@ -35,7 +35,7 @@ class Waiter {
   void block(Transports transports, Deadline deadline);
 
   std::chrono::nanoseconds spin_{0};
-  int blocked_waits_;            ///< how many waits shall block at once after the next late return
+  int blocked_waits_;  ///< how many waits shall block at once after the next late return
   int blocked_waits_left_ = 0;
   Fd wake_fd_;
   std::atomic<bool> woken_{false}, blocked_{false};

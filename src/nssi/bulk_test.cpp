@@ -15,7 +15,8 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-RuntimeOptions holding(const std::string &transport, std::chrono::microseconds quiet, std::chrono::microseconds longest_hold) {
+RuntimeOptions holding(const std::string &transport, std::chrono::microseconds quiet,
+                       std::chrono::microseconds longest_hold) {
   auto options = options_for(transport, true);
   options.bulk_quiet = quiet;
   options.bulk_longest_hold = longest_hold;
@@ -51,7 +52,9 @@ class BulkService {
     pause();
     runtime.reset();
   }
-  void go_on() { thread_ = std::thread([this] { runtime->run(); }); }
+  void go_on() {
+    thread_ = std::thread([this] { runtime->run(); });
+  }
   void pause() {
     if (!thread_.joinable()) return;
     runtime->stop();
@@ -241,7 +244,10 @@ TEST_P(NssiBulk, RequestsWithoutDataOfACallerThatIsGoneAreNotServed) {
   for (int i = 0; i < 3; ++i) calls.push_back(other->call(others_peer, kLater, xdr::encode(Pattern{100})));
   ASSERT_TRUE(other->call(others_peer, kQuick, {}).wait(Deadline::in(seconds(20))).ok());
   other->disconnect(others_peer);
-  ASSERT_TRUE(eventually([&] { (void)calls[0].test(); return service_->lost == 1; }));
+  ASSERT_TRUE(eventually([&] {
+    (void)calls[0].test();
+    return service_->lost == 1;
+  }));
   ASSERT_TRUE(is_done(kNow, 2));
   EXPECT_EQ(service_->begun(), std::vector<int>{2});
 }
@@ -288,13 +294,17 @@ TEST_P(NssiBulk, RequestsAreUnsentWhileTheServicesInboxIsFull) {
   while (calls.size() < 100'000 && !client_->has_unsent(peer_)) calls.push_back(call(kLater));
   EXPECT_TRUE(client_->has_unsent(peer_));
   service_->go_on();
-  ASSERT_TRUE(eventually([&] { (void)calls[0].test(); return !client_->has_unsent(peer_); }));
+  ASSERT_TRUE(eventually([&] {
+    (void)calls[0].test();
+    return !client_->has_unsent(peer_);
+  }));
   ASSERT_TRUE(is_done(kHasten));
   EXPECT_TRUE(all_end_well(calls));
   EXPECT_EQ(service_->begun().size(), calls.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, NssiBulk, ::testing::Values("inproc", "shm", "ofi"), [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Over, NssiBulk, ::testing::Values("inproc", "shm", "ofi"),
+                         [](const auto &info) { return info.param; });
 
 // --- processes --------------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ std::optional<Bytes> xdr_encode(xdrproc_t proc, void *value, std::size_t head) {
 bool xdr_decode(xdrproc_t proc, std::span<const std::byte> bytes, void *value) {
   if (bytes.size() > std::numeric_limits<unsigned>::max()) return false;
   XDR stream;
-  auto *begin = reinterpret_cast<char *>(const_cast<std::byte *>(bytes.data()));   // XDR_DECODE only reads
+  auto *begin = reinterpret_cast<char *>(const_cast<std::byte *>(bytes.data()));  // XDR_DECODE only reads
   ::xdrmem_create(&stream, begin, static_cast<unsigned>(bytes.size()), XDR_DECODE);
   return proc(&stream, value) && xdr_getpos(&stream) == bytes.size();
 }
@@ -112,7 +112,8 @@ int nssi_fini(const nssi_rpc_transport transport) {
 }
 
 int nssi_rpc_init(const nssi_rpc_transport transport, const nssi_rpc_encode, const char *url) {
-  if (url != nullptr && *url != '\0') return fail(NSSI_EINVAL, "give NULL: where to listen is a setting (nnti.ofi.address)");
+  if (url != nullptr && *url != '\0')
+    return fail(NSSI_EINVAL, "give NULL: where to listen is a setting (nnti.ofi.address)");
   return nssi_init(transport);
 }
 
@@ -132,12 +133,14 @@ const char *nssi_last_error(void) { return last_error().c_str(); }
 
 const char *nssi_err_str(const int rc) {
   switch (rc) {
+    // clang-format off
 #define NSSI_NAME(code) case code: return #code;
     NSSI_NAME(NSSI_OK) NSSI_NAME(NSSI_EIO) NSSI_NAME(NSSI_EMSGSIZE) NSSI_NAME(NSSI_ECANCELED) NSSI_NAME(NSSI_ETIMEDOUT)
     NSSI_NAME(NSSI_EINVAL) NSSI_NAME(NSSI_ENOMEM) NSSI_NAME(NSSI_ENOENT) NSSI_NAME(NSSI_ENOTSUP) NSSI_NAME(NSSI_EEXIST)
     NSSI_NAME(NSSI_EBADRPC) NSSI_NAME(NSSI_ENOTINIT) NSSI_NAME(NSSI_EPERM) NSSI_NAME(NSSI_EWOULDBLOCK)
     NSSI_NAME(NSSI_EAGAIN) NSSI_NAME(NSSI_EDECODE) NSSI_NAME(NSSI_EENCODE) NSSI_NAME(NSSI_EPEERLOST)
 #undef NSSI_NAME
-    default: return "unknown NSSI code";
+        // clang-format on
+        default : return "unknown NSSI code";
   }
 }

@@ -11,7 +11,7 @@
 
 namespace nssi::c_api {
 
-inline constexpr OpCode kKillOp = 0x4E534B00;   ///< beyond what a user's int opcode of small numbers takes
+inline constexpr OpCode kKillOp = 0x4E534B00;  ///< beyond what a user's int opcode of small numbers takes
 inline constexpr std::size_t kStubStackBytes = std::size_t{1} << 20;
 
 /// Notes the sentence for nssi_last_error() and returns the code.

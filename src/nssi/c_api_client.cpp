@@ -18,13 +18,13 @@ struct Encoding {
 
 /// A call in progress; named by nssi_request's id, which may be copied or forged.
 struct PendingCall {
-  std::shared_ptr<Runtime> runtime;   // outlives the rest
+  std::shared_ptr<Runtime> runtime;  // outlives the rest
   nnti::RegisteredBuffer data;
   Call call;
   xdrproc_t decode_result = nullptr;
 
   ~PendingCall() {
-    call = Call();   // before the buffer that it lends
+    call = Call();  // before the buffer that it lends
     if (data.valid()) runtime->unregister_memory(std::move(data));
   }
 };
@@ -70,7 +70,7 @@ int finish(PendingCall &call, nssi_request &request, const Status &status) {
   std::shared_ptr<PendingCall> over;
   std::lock_guard lock(mutex);
   if (auto it = pending.find(request.id); it != pending.end()) {
-    over = std::move(it->second);   // destroyed after the lock is
+    over = std::move(it->second);  // destroyed after the lock is
     pending.erase(it);
   }
   request.id = 0;
@@ -95,7 +95,8 @@ int wait_until(nssi_request &request, Deadline deadline, int *remote_rc) {
 /// Lets progress happen until something may have ended: for one call of the array, a little at a time.
 void wait_a_little(nssi_request *requests, nssi_size count, Deadline deadline) {
   auto *oldest = std::find_if(requests, requests + count, [](const nssi_request &r) { return r.id != 0; });
-  if (auto call = find_pending(oldest->id)) (void)call->call.wait(deadline.earlier(Deadline::in(std::chrono::microseconds(200))));
+  if (auto call = find_pending(oldest->id))
+    (void)call->call.wait(deadline.earlier(Deadline::in(std::chrono::microseconds(200))));
 }
 
 Result<nnti::RegisteredBuffer> lend(Runtime &runtime, void *data, nssi_size size_bytes) {
@@ -169,7 +170,8 @@ int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *d
   return NSSI_OK;
 }
 
-int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len, void *result) {
+int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len,
+                       void *result) {
   nssi_request request;
   if (int rc = nssi_call_rpc(svc, opcode, args, data, data_len, result, &request); rc != NSSI_OK) return rc;
   int remote_rc = NSSI_OK;

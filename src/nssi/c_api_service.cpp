@@ -81,7 +81,8 @@ Status answer(Request &request, int rc, const Bytes *result) {
 void run_stub(Runtime &runtime, Request &request, const nssi_svc_op &op) {
   Arguments args(op);
   if (!args.decode(request.args()))
-    return (void)request.reply_error({Code::kBadMessage, "the arguments are not of the type that the service registered"});
+    return (void)request.reply_error(
+        {Code::kBadMessage, "the arguments are not of the type that the service registered"});
   const auto id = ++last_request;
   ActiveRequest current{request, runtime, op.encode_res};
   Activation activation(id, current);
@@ -89,7 +90,7 @@ void run_stub(Runtime &runtime, Request &request, const nssi_svc_op &op) {
   const auto data = handle_of(request, caller, id);
   const auto result = handle_of(request, caller, id);
   const int rc = op.func(id, &caller, args.get(), &data, &result);
-  if (rc != NSSI_OK) (void)answer(request, rc, nullptr);   // unless it has answered
+  if (rc != NSSI_OK) (void)answer(request, rc, nullptr);  // unless it has answered
 }
 
 int transfer(const NNTI_buffer_t *data_addr, const std::function<Status(Request &)> &move) {
@@ -135,8 +136,8 @@ int nssi_service_add_op(const nssi_service *, const nssi_svc_op *op) {
   return NSSI_OK;
 }
 
-int nssi_register_server_stub(int opcode, nssi_rpc_proc func, size_t sizeof_args, xdrproc_t decode_args, size_t sizeof_res,
-                              xdrproc_t encode_res) {
+int nssi_register_server_stub(int opcode, nssi_rpc_proc func, size_t sizeof_args, xdrproc_t decode_args,
+                              size_t sizeof_res, xdrproc_t encode_res) {
   const nssi_svc_op op = {opcode, func, sizeof_args, decode_args, sizeof_res, encode_res};
   return nssi_service_add_op(nullptr, &op);
 }
@@ -148,8 +149,9 @@ int nssi_service_start(nssi_service *service) {
   {
     std::lock_guard lock(mutex);
     for (const auto &[opcode, op] : operations)
-      (void)runtime->add_operation(static_cast<nssi::OpCode>(opcode), "stub", nssi::HandlerKind::kFiber,
-                                   [target = runtime.get(), op = op](nssi::Request &request) { run_stub(*target, request, op); });
+      (void)runtime->add_operation(
+          static_cast<nssi::OpCode>(opcode), "stub", nssi::HandlerKind::kFiber,
+          [target = runtime.get(), op = op](nssi::Request &request) { run_stub(*target, request, op); });
     killed_with[runtime.get()] = NSSI_OK;
   }
   runtime->run();
@@ -168,7 +170,8 @@ int nssi_get_data(const NNTI_peer_t *, void *buf, nssi_size len, const NNTI_buff
   return transfer(data_addr, [&](nssi::Request &r) { return r.get_data({static_cast<std::byte *>(buf), len}); });
 }
 
-int nssi_put_data(const NNTI_peer_t *, const void *buf, nssi_size len, const NNTI_buffer_t *data_addr, const long timeout) {
+int nssi_put_data(const NNTI_peer_t *, const void *buf, nssi_size len, const NNTI_buffer_t *data_addr,
+                  const long timeout) {
   if (buf == nullptr && len != 0) return fail(NSSI_EINVAL, "buf is NULL");
   return transfer(data_addr, [&](nssi::Request &r) {
     r.limit_transfers(timeout < 0 ? nssi::Deadline::never() : nssi::Deadline::in(std::chrono::milliseconds(timeout)));

@@ -38,7 +38,8 @@ std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<co
     call.peer = service;
     call.op = op;
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
-    call.timeout_ms = options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
+    call.timeout_ms =
+        options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
   };
   if (Turn turn(engine_.driver()); turn) {
     auto call = claim(nullptr);
@@ -73,8 +74,10 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   free_.pop_back();
   auto &place = slots_[slot];
   const auto uses = place ? (place->id >> 32) + 1 : 1;
-  if (state) place = std::move(state);
-  else if (!place) place = make_state();
+  if (state)
+    place = std::move(state);
+  else if (!place)
+    place = make_state();
   place->id = uses << 32 | slot;
   return place;
 }
@@ -84,7 +87,8 @@ void Client::send(CallState &call, std::span<const std::byte> args, const nnti::
   request.prefix.id = call.id;
   request.op = call.op;
   request.timeout_ms = call.timeout_ms;
-  if (request.timeout_ms == 0) return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
+  if (request.timeout_ms == 0)
+    return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
   if (data != nullptr) {
     auto remote = data->describe_for(call.peer);
     if (!remote.ok()) return finish(call, remote.error());
@@ -124,8 +128,9 @@ CallState *Client::find(PeerId from, std::uint64_t id) {
 void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
   auto *call = find(from, id);
   auto result = wire::decode_result(message);
-  if (call == nullptr) {   // cancelled meanwhile
-    if (result.ok() && result->long_result) (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
+  if (call == nullptr) {  // cancelled meanwhile
+    if (result.ok() && result->long_result)
+      (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
     return;
   }
   if (!result.ok()) return finish(*call, result.error());
@@ -141,8 +146,10 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
     call.result.resize(remote.size_bytes);
   } catch (const std::bad_alloc &) {
     (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
-    return finish(call, Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
-                                                           "meant to be so large", remote.size_bytes)});
+    return finish(call,
+                  Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
+                                                     "meant to be so large",
+                                                     remote.size_bytes)});
   }
   call.phase = CallState::Phase::kFetching;
   call.fetching = true;
@@ -152,8 +159,10 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
 void Client::on_fetched(CallState &call, Status status) {
   call.fetching = false;
   (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
-  if (!call.done.load()) finish(call, std::move(status));
-  else if (call.dropped) recycle(call);
+  if (!call.done.load())
+    finish(call, std::move(status));
+  else if (call.dropped)
+    recycle(call);
 }
 
 void Client::on_cancelled(PeerId from, std::uint64_t id) {
@@ -172,13 +181,16 @@ void Client::cancel(CallState &call, const Error &why, Deadline patience) {
   engine_.run_as_driver([&] { begin_cancel(call, why); });
   engine_.wait_until(call.done, call.waiter, patience);
   if (call.done.load()) return;
-  engine_.run_as_driver([&] { if (!call.done.load()) finish(call, why); });
+  engine_.run_as_driver([&] {
+    if (!call.done.load()) finish(call, why);
+  });
 }
 
 void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
-  if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;   // fetching: the result is about to be here
-  const bool sent = call.phase == Phase::kSent && engine_.send_message(call.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
+  if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
+  const bool sent =
+      call.phase == Phase::kSent && engine_.send_message(call.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
   if (!sent || !call.lends) return finish(call, why);
   call.status = why;
   call.phase = Phase::kCancelling;
@@ -206,7 +218,7 @@ void Client::recycle(CallState &call) {
   call.dropped = call.lends = false;
   call.waiter = nullptr;
   call.status = {};
-  call.id += std::uint64_t{1} << 32;   // a late result finds nobody
+  call.id += std::uint64_t{1} << 32;  // a late result finds nobody
   free_.push_back(slot_of(call.id));
 }
 
@@ -220,7 +232,8 @@ void Client::on_peer_lost(PeerId peer, const Error &error) {
 
 void Client::finish_all(const Error &error) {
   for (std::size_t i = 0; i < slots_.size(); ++i)
-    if (auto *call = slots_[i].get(); call != nullptr && call->phase != CallState::Phase::kNew && !call->done.load()) finish(*call, error);
+    if (auto *call = slots_[i].get(); call != nullptr && call->phase != CallState::Phase::kNew && !call->done.load())
+      finish(*call, error);
 }
 
 void Client::detach_all() {
@@ -270,8 +283,10 @@ Status Call::wait(Deadline deadline) {
   if (call.done.load(std::memory_order_acquire)) return call.status;
   if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
   if (!call.deadline.passed()) return Error{Code::kTimedOut, "the result is not here yet"};
-  engine.client().cancel(call, Error{Code::kTimedOut, fmt::format("no result of operation {} within the call's deadline; "
-                                                                  "the service may have acted", call.op)},
+  engine.client().cancel(call,
+                         Error{Code::kTimedOut, fmt::format("no result of operation {} within the call's deadline; "
+                                                            "the service may have acted",
+                                                            call.op)},
                          Deadline::in(kCancelPatience));
   return call.status;
 }

@@ -13,24 +13,24 @@ struct Strand;
 
 /// A call. Its table keeps it, for the next call when this one is over; a Call borrows it by a second pointer.
 struct CallState final : nnti::Completion {
-  void on_complete(Status status) override;   ///< of fetching a long result
+  void on_complete(Status status) override;  ///< of fetching a long result
 
   enum class Phase { kNew, kSent, kCancelling, kFetching, kDone };
-  Engine *engine = nullptr;                   ///< nullptr after the runtime is gone
-  std::uint64_t id = 0;                       ///< high half: how often the slot was used; low half: the slot
+  Engine *engine = nullptr;  ///< nullptr after the runtime is gone
+  std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
   PeerId peer;
   OpCode op = 0;
   Deadline deadline = Deadline::never();
-  std::uint32_t timeout_ms = 0;               ///< the same, for the wire
+  std::uint32_t timeout_ms = 0;  ///< the same, for the wire
   std::atomic<bool> done{false};
   Strand *waiter = nullptr;
   Phase phase = Phase::kNew;
-  bool fetching = false;                      ///< `result` is lent to the transport
-  bool dropped = false;                       ///< nobody holds the Call any more
-  bool lends = false;                         ///< the server may reach the data buffer or the arguments
-  Status status;                              ///< the outcome; while cancelling, the one to be
+  bool fetching = false;  ///< `result` is lent to the transport
+  bool dropped = false;   ///< nobody holds the Call any more
+  bool lends = false;     ///< the server may reach the data buffer or the arguments
+  Status status;          ///< the outcome; while cancelling, the one to be
   Bytes result;
-  Bytes args;                                 ///< long arguments
+  Bytes args;  ///< long arguments
   std::optional<nnti::RegisteredBuffer> args_buffer;
 };
 
@@ -39,7 +39,8 @@ class Client {
   explicit Client(Engine &engine) : engine_(engine) {}
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  std::shared_ptr<CallState> start(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options);
+  std::shared_ptr<CallState> start(PeerId service, OpCode op, std::span<const std::byte> args,
+                                   const CallOptions &options);
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);

@@ -3,8 +3,8 @@
 // call would need ten of them.
 #pragma once
 
-#include <base/clock.hpp>
 #include <time.h>
+#include <base/clock.hpp>
 
 namespace nssi {
 

@@ -81,8 +81,10 @@ void Driver::wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadl
   std::unique_lock lock(mutex_);
   waiters_.fetch_add(1);
   auto go_on = [&] { return done.load() || owner_.load() == 0; };
-  if (deadline.is_never()) changed_.wait(lock, go_on);
-  else changed_.wait_until(lock, deadline.when(), go_on);
+  if (deadline.is_never())
+    changed_.wait(lock, go_on);
+  else
+    changed_.wait_until(lock, deadline.when(), go_on);
   waiters_.fetch_sub(1);
 }
 

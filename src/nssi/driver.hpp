@@ -48,8 +48,8 @@ class Driver {
 
   std::atomic<std::uintptr_t> owner_{0};
   std::atomic<bool> wanted_{false};
-  std::atomic<bool> pending_{false};   ///< something was handed over or posted
-  std::atomic<bool> urgent_{false};    ///< something was handed over
+  std::atomic<bool> pending_{false};  ///< something was handed over or posted
+  std::atomic<bool> urgent_{false};   ///< something was handed over
   std::atomic<int> waiters_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -60,7 +60,9 @@ class Driver {
 class Turn {
  public:
   explicit Turn(Driver &driver) : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {}
-  ~Turn() { if (taken_) driver_.give_up(); }
+  ~Turn() {
+    if (taken_) driver_.give_up();
+  }
   Turn(const Turn &) = delete;
   explicit operator bool() const { return nested_ || taken_; }
   bool nested() const { return nested_; }

@@ -27,9 +27,7 @@ std::function<void()> guarded(std::function<void()> work) {
   return [work = std::move(work)] {
     try {
       work();
-    } catch (const std::exception &e) {
-      log::error("work on the progress thread failed: {}", e.what());
-    } catch (...) {
+    } catch (const std::exception &e) { log::error("work on the progress thread failed: {}", e.what()); } catch (...) {
       log::error("work on the progress thread failed: an exception of unknown type");
     }
   };
@@ -38,7 +36,8 @@ std::function<void()> guarded(std::function<void()> work) {
 }  // namespace
 
 Engine::Engine(const RuntimeOptions &options)
-    : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1), options.bulk_quiet, options.bulk_longest_hold) {}
+    : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1), options.bulk_quiet,
+                 options.bulk_longest_hold) {}
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   std::unique_ptr<Engine> engine(new Engine(options));
@@ -75,7 +74,8 @@ void Engine::finish_fibers() {
     scheduler_.wake_all();
     turn();
   }
-  if (scheduler_.unfinished() != 0) log::error("{} handlers go on waiting although the runtime is being destroyed", scheduler_.unfinished());
+  if (scheduler_.unfinished() != 0)
+    log::error("{} handlers go on waiting although the runtime is being destroyed", scheduler_.unfinished());
 }
 
 // --- driving ----------------------------------------------------------------------------------------------------------
@@ -152,8 +152,10 @@ void Engine::suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadl
 
 void Engine::set_done(std::atomic<bool> &done, Strand *waiter) {
   done.store(true);
-  if (waiter != nullptr) scheduler_.wake(waiter);
-  else driver_.notify();
+  if (waiter != nullptr)
+    scheduler_.wake(waiter);
+  else
+    driver_.notify();
 }
 
 void Engine::run_as_driver(const std::function<void()> &work) {
@@ -166,7 +168,7 @@ void Engine::run_as_driver(const std::function<void()> &work) {
   });
   wake();
   while (!done.load()) {
-    if (Turn turn(driver_); !turn) driver_.wait_for_turn(done, Deadline::never());   // giving a turn up does the work
+    if (Turn turn(driver_); !turn) driver_.wait_for_turn(done, Deadline::never());  // giving a turn up does the work
   }
 }
 

@@ -22,7 +22,7 @@ namespace nssi {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kStackFactor = 4;   // instrumented frames are larger
+constexpr std::size_t kStackFactor = 4;  // instrumented frames are larger
 #else
 constexpr std::size_t kStackFactor = 1;
 #endif
@@ -59,7 +59,7 @@ GuardedStack::GuardedStack(std::size_t size_bytes) {
 
 GuardedStack::~GuardedStack() {
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(bottom(), static_cast<std::size_t>(top() - bottom()));   // frames that never returned
+  __asan_unpoison_memory_region(bottom(), static_cast<std::size_t>(top() - bottom()));  // frames that never returned
 #endif
   ::munmap(mapping_, mapping_bytes_);
 }
@@ -101,7 +101,8 @@ void Fiber::resume() {
   swap_exception_state();
 #if defined(__SANITIZE_ADDRESS__)
   void *fake_stack = nullptr;
-  __sanitizer_start_switch_fiber(&fake_stack, stack_.bottom(), static_cast<std::size_t>(stack_.top() - stack_.bottom()));
+  __sanitizer_start_switch_fiber(&fake_stack, stack_.bottom(),
+                                 static_cast<std::size_t>(stack_.top() - stack_.bottom()));
 #endif
 #if defined(__SANITIZE_THREAD__)
   race_outside_ = __tsan_get_current_fiber();

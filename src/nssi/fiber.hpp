@@ -27,8 +27,8 @@ class GuardedStack {
 /// resume() runs the fiber's work on its stack until it ends or calls yield(); the two are a fiber's only switches.
 /// The switches are made known to AddressSanitizer and ThreadSanitizer, and each fiber has its own exception state.
 ///
-/// Made from Boost.Context's bare contexts: boost::context::fiber ends by unwinding its stack with an exception, which a
-/// handler's `catch (...)` would swallow. Our fibers never end; they are idle, and then their stack is unmapped.
+/// Made from Boost.Context's bare contexts: boost::context::fiber ends by unwinding its stack with an exception, which
+/// a handler's `catch (...)` would swallow. Our fibers never end; they are idle, and then their stack is unmapped.
 class Fiber {
  public:
   explicit Fiber(std::size_t stack_bytes);
@@ -60,9 +60,9 @@ class Fiber {
   std::function<void()> work_;
   bool quit_ = false;
   ExceptionState exception_state_;
-  const void *outside_bottom_ = nullptr;    // AddressSanitizer's
+  const void *outside_bottom_ = nullptr;  // AddressSanitizer's
   std::size_t outside_size_ = 0;
-  void *race_fiber_ = nullptr, *race_outside_ = nullptr;   // ThreadSanitizer's
+  void *race_fiber_ = nullptr, *race_outside_ = nullptr;  // ThreadSanitizer's
 };
 
 }  // namespace nssi

@@ -11,7 +11,9 @@ namespace {
 using Input = std::vector<std::byte>;
 constexpr int kMutants = 50000;
 
-void run(const Input &input) { LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t *>(input.data()), input.size()); }
+void run(const Input &input) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t *>(input.data()), input.size());
+}
 
 Input mutate(Input input, std::mt19937_64 &random) {
   for (auto edits = 1 + random() % 4; edits != 0; --edits) {
@@ -36,7 +38,8 @@ TEST(Decoder, SurvivesEveryMutantOfItsSeeds) {
 
 TEST(Decoder, SurvivesEveryPrefixOfItsSeeds) {
   for (const auto &seed : nssi::fuzz::seeds())
-    for (std::size_t size = 0; size <= seed.size(); ++size) run(Input(seed.begin(), seed.begin() + static_cast<std::ptrdiff_t>(size)));
+    for (std::size_t size = 0; size <= seed.size(); ++size)
+      run(Input(seed.begin(), seed.begin() + static_cast<std::ptrdiff_t>(size)));
 }
 
 }  // namespace

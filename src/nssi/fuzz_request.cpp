@@ -26,5 +26,6 @@ std::vector<std::vector<std::byte>> fuzz::seeds() {
   full = plain;
   full.data = wire::Buffer{{1, 2, 3, 4, 5, nnti::Rights::kReadWrite}};
   long_args.long_args = full.data;
-  return {xdr::encode(plain), xdr::encode(full), xdr::encode(long_args), xdr::encode(wire::Prefix{wire::Kind::kCancel, 7})};
+  return {xdr::encode(plain), xdr::encode(full), xdr::encode(long_args),
+          xdr::encode(wire::Prefix{wire::Kind::kCancel, 7})};
 }

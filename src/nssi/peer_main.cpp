@@ -3,8 +3,8 @@
 //   nssi_test_peer serve TRANSPORT          prints its URL and serves until it is killed
 //   nssi_test_peer lend TRANSPORT URL SIZE  lets the service at URL pull SIZE bytes again and again until it is killed
 //   nssi_test_peer bequeath TRANSPORT URL SIZE COUNT
-//                                           says "ready"; told by SIGUSR1, lends SIZE bytes in each of COUNT requests, and dies
-//                                           by SIGKILL before it can know an answer
+//                                           says "ready"; told by SIGUSR1, lends SIZE bytes in each of COUNT requests,
+//                                           and dies by SIGKILL before it can know an answer
 #include <cstdio>
 #include <nssi/testing.hpp>
 

@@ -18,12 +18,14 @@ void IncomingRequest::accept(PeerId caller, const wire::Request &request, const 
   caller_ = caller;
   wire_ = request;
   operation_ = &operation;
-  deadline_ = request.timeout_ms == wire::kNoTimeout ? Deadline::never()
-                                                     : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
+  deadline_ = request.timeout_ms == wire::kNoTimeout
+                  ? Deadline::never()
+                  : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
   replied_ = cancelled_ = transferring_ = false;
   if (wire_.data)
-    if (auto view = engine_.endpoint().view(caller, wire_.data->remote, 0, data_bytes()); view.ok()) view_ = std::move(*view);
+    if (auto view = engine_.endpoint().view(caller, wire_.data->remote, 0, data_bytes()); view.ok())
+      view_ = std::move(*view);
 }
 
 void IncomingRequest::keep_args() {
@@ -58,20 +60,20 @@ void IncomingRequest::serve() {
     }
   run_handler();
   if (!replied_)
-    (void)reply_error({Code::kNoResult, fmt::format("the handler of operation {} ({}) ended without a result", op(), operation_->name),
+    (void)reply_error({Code::kNoResult,
+                       fmt::format("the handler of operation {} ({}) ended without a result", op(), operation_->name),
                        nessie::Scope::kService});
 }
 
 void IncomingRequest::run_handler() {
   auto failed = [this](const char *what) {
-    (void)reply_error({Code::kInternal, fmt::format("the handler of operation {} ({}) failed: {}", op(), operation_->name, what),
+    (void)reply_error({Code::kInternal,
+                       fmt::format("the handler of operation {} ({}) failed: {}", op(), operation_->name, what),
                        nessie::Scope::kService});
   };
   try {
     operation_->handler(*this);
-  } catch (const std::exception &e) {
-    failed(e.what());
-  } catch (...) {
+  } catch (const std::exception &e) { failed(e.what()); } catch (...) {
     failed("an exception of unknown type");
   }
 }
@@ -82,8 +84,10 @@ Status IncomingRequest::fetch_args() {
     if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
     kept_args_.resize(remote.size_bytes);
   } catch (const std::bad_alloc &) {
-    return Error{Code::kNoMemory, fmt::format("the service has no memory for arguments of {} bytes; raise nssi.max_long if "
-                                              "they are meant to be so large", remote.size_bytes)};
+    return Error{Code::kNoMemory,
+                 fmt::format("the service has no memory for arguments of {} bytes; raise nssi.max_long if "
+                             "they are meant to be so large",
+                             remote.size_bytes)};
   }
   wire_.args = kept_args_;
   return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, remote, 0, kept_args_, t); });
@@ -102,9 +106,11 @@ template <class Start> Status IncomingRequest::transfer(Start start) {
 Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
   if (!wire_.data && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
-  if (replied_) return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
+  if (replied_)
+    return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
   if (offset > data_bytes() || size_bytes > data_bytes() - offset)
-    return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes, offset, data_bytes())};
+    return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes,
+                                                offset, data_bytes())};
   if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
   return {};
 }
@@ -152,8 +158,9 @@ void Transfer::on_complete(Status status) {
 Status Transfer::await(PeerId peer, Deadline deadline) {
   if (!done_.load(std::memory_order_relaxed)) engine_.wait_until(done_, waiter_, deadline);
   if (done_.load(std::memory_order_relaxed)) return std::move(status_);
-  const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline", nessie::Scope::kPeer};
-  engine_.give_up_peer(peer, late);   // completes the transfer
+  const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline",
+                   nessie::Scope::kPeer};
+  engine_.give_up_peer(peer, late);  // completes the transfer
   return late;
 }
 

@@ -21,9 +21,13 @@ Status Runtime::add_operation(OpCode op, std::string name, HandlerKind kind, Han
   return engine_->server().add(op, {std::move(name), kind, std::move(handler), std::move(arrival)});
 }
 
-void Runtime::on_peer_connected(std::function<void(PeerId)> callback) { engine_->set_on_peer_connected(std::move(callback)); }
+void Runtime::on_peer_connected(std::function<void(PeerId)> callback) {
+  engine_->set_on_peer_connected(std::move(callback));
+}
 
-void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) { engine_->set_on_peer_lost(std::move(callback)); }
+void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) {
+  engine_->set_on_peer_lost(std::move(callback));
+}
 
 void Runtime::run() { engine_->run(); }
 void Runtime::stop() { engine_->stop(); }
@@ -95,7 +99,7 @@ Event::Event(Runtime &runtime) : state_(new EventState{*runtime.engine_, {}, {}}
 Event::~Event() = default;
 
 void Event::set() {
-  auto state = state_;   // the event may be gone as soon as its waiter sees it set
+  auto state = state_;  // the event may be gone as soon as its waiter sees it set
   state->set.store(true);
   if (state->engine.driver().is_mine()) return state->wake_all();
   state->engine.post([state] { state->wake_all(); });
@@ -103,7 +107,8 @@ void Event::set() {
 
 Status Event::wait(Deadline deadline) {
   auto &engine = state_->engine;
-  if (!engine.in_fiber()) return Error{Code::kInvalidArgument, "an event can be waited for only inside a fiber of its runtime"};
+  if (!engine.in_fiber())
+    return Error{Code::kInvalidArgument, "an event can be waited for only inside a fiber of its runtime"};
   auto &waiters = state_->waiters;
   auto *self = engine.scheduler().current();
   waiters.push_back(self);

@@ -34,7 +34,9 @@ class NssiRuntime : public ::testing::TestWithParam<std::string> {
     client_.reset();
     server_.reset();
   }
-  Call call(OpCode op, const Bytes &args = {}, CallOptions options = {}) { return client_->call(peer_, op, args, options); }
+  Call call(OpCode op, const Bytes &args = {}, CallOptions options = {}) {
+    return client_->call(peer_, op, args, options);
+  }
   Call call_with(OpCode op, const nnti::RegisteredBuffer &data) {
     CallOptions options;
     options.data = &data;
@@ -116,7 +118,11 @@ TEST_P(NssiRuntime, ServesOthersWhileAThousandHandlersBlock) {
   std::vector<Call> blocked;
   for (int i = 0; i < 1000; ++i) blocked.push_back(call(kBlock));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(call(kNoop).wait().ok());
-  EXPECT_TRUE(eventually([&] { client_->in_fiber(); (void)blocked[0].test(); return service().blocked == 1000; }));
+  EXPECT_TRUE(eventually([&] {
+    client_->in_fiber();
+    (void)blocked[0].test();
+    return service().blocked == 1000;
+  }));
   for (auto &c : blocked) EXPECT_FALSE(c.test());
   ASSERT_TRUE(call(kRelease).wait().ok());
   for (auto &c : blocked) EXPECT_TRUE(c.wait().ok());
@@ -128,7 +134,7 @@ TEST_P(NssiRuntime, RequestsBeyondTheFibersWaitInOrderOfArrival) {
   start(std::move(options));
   std::vector<Call> blocked;
   for (int i = 0; i < 20; ++i) blocked.push_back(call(kBlock));
-  ASSERT_TRUE(call(kNoopShort).wait().ok());   // needs no fiber
+  ASSERT_TRUE(call(kNoopShort).wait().ok());  // needs no fiber
   EXPECT_LE(service().blocked, 4);
   ASSERT_TRUE(call(kRelease).wait().ok());
   for (auto &c : blocked) EXPECT_TRUE(c.wait().ok());
@@ -196,7 +202,10 @@ TEST_P(NssiRuntime, DroppedCallLeavesItsBufferAlone) {
   ASSERT_TRUE(buffer.ok());
   {
     auto c = call_with(kPullForever, *buffer);
-    ASSERT_TRUE(eventually([&] { (void)c.test(); return service().pulls > 2; }));
+    ASSERT_TRUE(eventually([&] {
+      (void)c.test();
+      return service().pulls > 2;
+    }));
   }
   const int pulls_then = service().pulls;
   EXPECT_TRUE(eventually([&] { return service().pull_ended == Code::kCancelled; }));
@@ -241,7 +250,7 @@ TEST_P(NssiRuntime, SurvivesMessagesThatAreNotItsOwn) {
   for (int i = 0; i < 2000; ++i) {
     Bytes garbage(random() % 100);
     for (auto &b : garbage) b = std::byte(random());
-    for (int at = 0; const int b : {0x4E, 0x53, 0x01, int(random() % 7)})   // half of them look like NSSI's
+    for (int at = 0; const int b : {0x4E, 0x53, 0x01, int(random() % 7)})  // half of them look like NSSI's
       if (i % 2 != 0 && garbage.size() > 4) garbage[static_cast<std::size_t>(at++)] = std::byte(b);
     (void)(*endpoint)->send(*peer, garbage);
     (*endpoint)->progress();
@@ -283,7 +292,9 @@ TEST_P(NssiRuntime, StopBeforeRunIsNotLost) {
 
 TEST_P(NssiRuntime, FibersSleepSpawnAndCallWithoutBlockingOthers) {
   int ended = 0;
-  const auto end = [&] { if (++ended == 2) client_->stop(); };
+  const auto end = [&] {
+    if (++ended == 2) client_->stop();
+  };
   client_->spawn([&] {
     client_->sleep_until(Deadline::in(milliseconds(20)));
     end();
@@ -344,7 +355,10 @@ TEST_P(NssiRuntime, DestroyedRuntimeEndsItsFibersAndCalls) {
   bool woken = false;
   Event event(*client_);
   client_->spawn([&] { fiber = event.wait().code(); });
-  client_->spawn([&] { client_->sleep_until(Deadline::never()); woken = true; });
+  client_->spawn([&] {
+    client_->sleep_until(Deadline::never());
+    woken = true;
+  });
   client_->spawn([&] { client_->stop(); });
   client_->run();
   auto c = call(kBlock);
@@ -356,7 +370,10 @@ TEST_P(NssiRuntime, DestroyedRuntimeEndsItsFibersAndCalls) {
 
 TEST_P(NssiRuntime, DestroyedServerEndsItsHandlers) {
   auto c = call(kBlock);
-  ASSERT_TRUE(eventually([&] { (void)c.test(); return service().blocked == 1; }));
+  ASSERT_TRUE(eventually([&] {
+    (void)c.test();
+    return service().blocked == 1;
+  }));
   server_.reset();
   EXPECT_FALSE(c.wait(Deadline::in(seconds(20))).ok());
 }
@@ -382,7 +399,8 @@ TEST_P(NssiRuntime, ConnectAndLossAreTold) {
   thread.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, NssiRuntime, ::testing::Values("inproc", "shm", "ofi"), [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Over, NssiRuntime, ::testing::Values("inproc", "shm", "ofi"),
+                         [](const auto &info) { return info.param; });
 
 // --- processes --------------------------------------------------------------------------------------------------------
 
@@ -420,7 +438,8 @@ TEST_P(NssiProcesses, KilledClientEndsItsPullsAndHarmsNobody) {
   EXPECT_TRUE((*other)->call(*peer, kNoop, {}).wait().ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, NssiProcesses, ::testing::Values("shm", "ofi"), [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Over, NssiProcesses, ::testing::Values("shm", "ofi"),
+                         [](const auto &info) { return info.param; });
 
 }  // namespace
 }  // namespace nssi::testing

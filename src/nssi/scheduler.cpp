@@ -60,7 +60,7 @@ bool Scheduler::may_begin_last() {
   const auto now = Clock::now();
   if (std::exchange(disturbed_, false)) begin_last_at_ = std::min(now + quiet_, held_since_ + longest_hold_);
   if (now < begin_last_at_) return false;
-  hasten_last();   // all of them
+  hasten_last();  // all of them
   return true;
 }
 

@@ -69,7 +69,7 @@ class Scheduler {
   std::deque<std::function<void()>> waiting_, last_;
   const Clock::duration quiet_, longest_hold_;
   bool disturbed_ = false;
-  Clock::time_point begin_last_at_, held_since_;   ///< while last_ is not empty
+  Clock::time_point begin_last_at_, held_since_;  ///< while last_ is not empty
   std::multimap<Clock::time_point, Strand *> timers_;
   Strand *current_ = nullptr;
 };

@@ -94,7 +94,8 @@ Status Server::send_long_result(PeerId caller, std::uint64_t id, std::span<const
     (void)refuse(caller, id, error);
     return error;
   };
-  LongResult kept{caller, id, Bytes(result.begin(), result.end()), {}, deadline.earlier(Deadline::in(kLongestKeptResult))};
+  LongResult kept{
+      caller, id, Bytes(result.begin(), result.end()), {}, deadline.earlier(Deadline::in(kLongestKeptResult))};
   auto buffer = engine_.endpoint().register_memory(kept.bytes, nnti::Rights::kRemoteRead);
   if (!buffer.ok()) return fail(buffer.error());
   auto remote = buffer->describe_for(caller);

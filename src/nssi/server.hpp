@@ -49,7 +49,7 @@ class IncomingRequest final : public Request {
   std::uint64_t id() const { return wire_.prefix.id; }
   bool has_long_args() const { return wire_.long_args.has_value(); }
 
-  std::size_t place = 0;   ///< in the server's list of active requests
+  std::size_t place = 0;  ///< in the server's list of active requests
 
  private:
   Status may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const;

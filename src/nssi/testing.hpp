@@ -26,8 +26,29 @@ extern "C" char **environ;
 namespace nssi::testing {
 
 enum Op : OpCode {
-  kNoopShort = 1, kNoop, kEcho, kPull, kPush, kBlock, kNoReply, kThrow, kMake, kFail, kDecode, kPullForever, kReplyTwice,
-  kPullShort, kRelease, kMissing, kLater, kNow, kQuick, kHasten, kWaitForGate, kOpenGate, kLook
+  kNoopShort = 1,
+  kNoop,
+  kEcho,
+  kPull,
+  kPush,
+  kBlock,
+  kNoReply,
+  kThrow,
+  kMake,
+  kFail,
+  kDecode,
+  kPullForever,
+  kReplyTwice,
+  kPullShort,
+  kRelease,
+  kMissing,
+  kLater,
+  kNow,
+  kQuick,
+  kHasten,
+  kWaitForGate,
+  kOpenGate,
+  kLook
 };
 
 inline bool available(const std::string &transport) {
@@ -77,10 +98,14 @@ class Service {
     add(kPullShort, HandlerKind::kShort, [](Request &r) { pull(r); });
     add(kPush, HandlerKind::kFiber, [](Request &r) { push(r); });
     add(kBlock, HandlerKind::kFiber, [this](Request &r) { block(r); });
-    add(kRelease, HandlerKind::kShort, [this](Request &r) { gate_.set(); (void)r.reply(); });
+    add(kRelease, HandlerKind::kShort, [this](Request &r) {
+      gate_.set();
+      (void)r.reply();
+    });
     add(kNoReply, HandlerKind::kFiber, [](Request &) {});
     add(kThrow, HandlerKind::kFiber, [](Request &) { throw std::runtime_error("the roof is on fire"); });
-    add(kMake, HandlerKind::kFiber, [](Request &r) { (void)r.reply(pattern(xdr::decode<Pattern>(r.args())->size_bytes)); });
+    add(kMake, HandlerKind::kFiber,
+        [](Request &r) { (void)r.reply(pattern(xdr::decode<Pattern>(r.args())->size_bytes)); });
     add(kFail, HandlerKind::kFiber, [](Request &r) {
       (void)r.reply_error({Code::kIo, "No space left on device: free some", nessie::Scope::kService, ENOSPC});
     });
@@ -151,7 +176,7 @@ class ServiceThread {
     thread_.join();
   }
 
-  std::unique_ptr<Service> service;   // outlives the runtime, which ends its handlers
+  std::unique_ptr<Service> service;  // outlives the runtime, which ends its handlers
   std::unique_ptr<Runtime> runtime;
 
  private:
@@ -186,7 +211,8 @@ class Process {
   std::string line() {
     std::string text;
     char c = 0;
-    for (pollfd ready{out_, POLLIN, 0}; ::poll(&ready, 1, 20000) == 1 && ::read(out_, &c, 1) == 1 && c != '\n';) text += c;
+    for (pollfd ready{out_, POLLIN, 0}; ::poll(&ready, 1, 20000) == 1 && ::read(out_, &c, 1) == 1 && c != '\n';)
+      text += c;
     return text;
   }
   void kill_now() {

@@ -41,7 +41,8 @@ nessie::Result<Result> decode_result(std::span<const std::byte> message) {
   if (!result.ok()) return result;
   if (result->prefix.kind != Kind::kResult) return bad("the message is not a result");
   if (!sound(result->long_result)) return bad("a buffer's rights are not known ones");
-  if (result->failure && (result->failure->code == 0 || result->failure->scope > 3)) return bad("a result's error is not one");
+  if (result->failure && (result->failure->code == 0 || result->failure->scope > 3))
+    return bad("a result's error is not one");
   return result;
 }
 
@@ -51,7 +52,8 @@ Failure to_failure(const Error &error) {
 }
 
 Error to_error(const Failure &failure) {
-  return {static_cast<Code>(failure.code), std::string(failure.message), static_cast<Scope>(failure.scope), failure.cause};
+  return {static_cast<Code>(failure.code), std::string(failure.message), static_cast<Scope>(failure.scope),
+          failure.cause};
 }
 
 }  // namespace nssi::wire

@@ -16,9 +16,9 @@ namespace nssi::wire {
 enum class Kind : std::uint32_t {
   kRequest = 0x4E530101,
   kResult = 0x4E530102,
-  kResultFetched = 0x4E530103,   ///< the long result was fetched, or is not wanted: free it
+  kResultFetched = 0x4E530103,  ///< the long result was fetched, or is not wanted: free it
   kCancel = 0x4E530104,
-  kCancelled = 0x4E530105,       ///< no transfer of that request is, or will be, under way
+  kCancelled = 0x4E530105,  ///< no transfer of that request is, or will be, under way
 };
 
 inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
@@ -41,25 +41,25 @@ struct Prefix {
 struct Request {
   Prefix prefix{Kind::kRequest, 0};
   std::uint32_t op = 0;
-  std::uint32_t timeout_ms = kNoTimeout;   ///< how long the caller still waits
-  std::optional<Buffer> data;              ///< the caller's bulk buffer
-  std::optional<Buffer> long_args;         ///< arguments that did not fit, left at the caller; `args` is empty then
-  std::span<const std::byte> args;         ///< borrowed from the message
+  std::uint32_t timeout_ms = kNoTimeout;  ///< how long the caller still waits
+  std::optional<Buffer> data;             ///< the caller's bulk buffer
+  std::optional<Buffer> long_args;        ///< arguments that did not fit, left at the caller; `args` is empty then
+  std::span<const std::byte> args;        ///< borrowed from the message
   template <class A> void xdr(A &a) { a(prefix, op, timeout_ms, data, long_args, args); }
 };
 
 struct Failure {
   std::uint32_t code = 0, scope = 0;
   std::int32_t cause = 0;
-  std::string_view message;                ///< borrowed from the message
+  std::string_view message;  ///< borrowed from the message
   template <class A> void xdr(A &a) { a(code, scope, cause, message); }
 };
 
 struct Result {
   Prefix prefix{Kind::kResult, 0};
   std::optional<Failure> failure;
-  std::optional<Buffer> long_result;       ///< left at the server until it hears ResultFetched
-  std::span<const std::byte> result;       ///< borrowed from the message
+  std::optional<Buffer> long_result;  ///< left at the server until it hears ResultFetched
+  std::span<const std::byte> result;  ///< borrowed from the message
   template <class A> void xdr(A &a) { a(prefix, failure, long_result, result); }
 };
 

@@ -23,7 +23,13 @@ std::string hex(const std::vector<std::byte> &bytes) {
 
 constexpr std::byte kTwo[] = {std::byte{0xaa}, std::byte{0xbb}};
 const Buffer kBuffer{{1, 2, 3, 4, 5, nnti::Rights::kReadWrite}};
-const std::string kBufferHex = "0000000000000001" "0000000000000002" "0000000000000003" "0000000000000004" "00000005" "00000003";
+const std::string kBufferHex =
+    "0000000000000001"
+    "0000000000000002"
+    "0000000000000003"
+    "0000000000000004"
+    "00000005"
+    "00000003";
 
 TEST(NssiWire, RequestIsAsWritten) {
   Request request;
@@ -32,7 +38,15 @@ TEST(NssiWire, RequestIsAsWritten) {
   request.timeout_ms = 30000;
   request.data = kBuffer;
   request.args = kTwo;
-  EXPECT_EQ(hex(xdr::encode(request)), "4e530101" "0000000000000009" "00000069" "00007530" "00000001" + kBufferHex + "00000000" "00000002aabb0000");
+  EXPECT_EQ(hex(xdr::encode(request)),
+            "4e530101"
+            "0000000000000009"
+            "00000069"
+            "00007530"
+            "00000001" +
+                kBufferHex +
+                "00000000"
+                "00000002aabb0000");
   EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
 }
 
@@ -40,13 +54,32 @@ TEST(NssiWire, ResultIsAsWritten) {
   Result result;
   result.prefix.id = 9;
   result.result = kTwo;
-  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000000" "00000000" "00000002aabb0000");
+  EXPECT_EQ(hex(xdr::encode(result)),
+            "4e530102"
+            "0000000000000009"
+            "00000000"
+            "00000000"
+            "00000002aabb0000");
   result.result = {};
   result.failure = Failure{12, 2, 28, "full"};
-  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000001" "0000000c" "00000002" "0000001c" "0000000466756c6c" "00000000" "00000000");
+  EXPECT_EQ(hex(xdr::encode(result)),
+            "4e530102"
+            "0000000000000009"
+            "00000001"
+            "0000000c"
+            "00000002"
+            "0000001c"
+            "0000000466756c6c"
+            "00000000"
+            "00000000");
   result.failure.reset();
   result.long_result = kBuffer;
-  EXPECT_EQ(hex(xdr::encode(result)), "4e530102" "0000000000000009" "00000000" "00000001" + kBufferHex + "00000000");
+  EXPECT_EQ(hex(xdr::encode(result)),
+            "4e530102"
+            "0000000000000009"
+            "00000000"
+            "00000001" +
+                kBufferHex + "00000000");
   EXPECT_LE(xdr::encode(result).size(), kMaxResultOverhead);
 }
 

@@ -21,10 +21,16 @@ std::uint32_t Reader::get_count(std::size_t element_bytes) {
 
 const std::byte *Reader::get_bytes(std::size_t size) {
   const auto pad = detail::padding(size);
-  if (left() < size + pad) { fail("the message ends within bytes"); return nullptr; }
+  if (left() < size + pad) {
+    fail("the message ends within bytes");
+    return nullptr;
+  }
   const auto *bytes = at_;
   for (std::size_t i = 0; i < pad; ++i)
-    if (bytes[size + i] != std::byte{0}) { fail("padding is not zero"); return nullptr; }
+    if (bytes[size + i] != std::byte{0}) {
+      fail("padding is not zero");
+      return nullptr;
+    }
   at_ += size + pad;
   return bytes;
 }
@@ -32,7 +38,8 @@ const std::byte *Reader::get_bytes(std::size_t size) {
 nessie::Status Reader::finish() {
   if (ok() && at_ != end_) fail("bytes follow the end of the value");
   if (ok()) return {};
-  return nessie::Error{nessie::Code::kBadMessage, fmt::format("cannot decode the message: at byte {}, {}", fault_offset_, fault_)};
+  return nessie::Error{nessie::Code::kBadMessage,
+                       fmt::format("cannot decode the message: at byte {}, {}", fault_offset_, fault_)};
 }
 
 }  // namespace xdr

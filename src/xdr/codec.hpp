@@ -2,7 +2,8 @@
 // XDR (RFC 4506) to and from bytes; the bytes are those that rpcgen and libtirpc make.
 //
 // A struct names its fields in the order of the wire:
-//     struct Piece { int32_t varid; std::vector<int64_t> start; template <class A> void xdr(A &a) { a(varid, start); } };
+//     struct Piece { int32_t varid; std::vector<int64_t> start; template <class A> void xdr(A &a) { a(varid, start); }
+//     };
 // Types: 32- and 64-bit integers, float, double, bool, enums (of at most 32 bits), std::string and vectors of std::byte
 // (opaque<>), std::string_view and std::span<const std::byte> (likewise, borrowed from the message), std::vector and
 // boost::container::small_vector (T<>), std::array (T[n]; of std::byte: opaque[n]), std::optional (T *), structs. An
@@ -30,22 +31,35 @@ class Sizer {
  private:
   template <class T> void add(T &v) {
     using namespace detail;
-    if constexpr (Word<T>) size_ += 4;
-    else if constexpr (DoubleWord<T>) size_ += 8;
-    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) size_ += 4 + v.size() + padding(v.size());
-    else if constexpr (kIsArray<T>) add_array(v);
-    else if constexpr (Sequence<T>) { size_ += 4; add_elements(v); }
-    else if constexpr (kIsOptional<T>) { size_ += 4; if (v) add(*v); }
-    else v.xdr(*this);
+    if constexpr (Word<T>)
+      size_ += 4;
+    else if constexpr (DoubleWord<T>)
+      size_ += 8;
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>)
+      size_ += 4 + v.size() + padding(v.size());
+    else if constexpr (kIsArray<T>)
+      add_array(v);
+    else if constexpr (Sequence<T>) {
+      size_ += 4;
+      add_elements(v);
+    } else if constexpr (kIsOptional<T>) {
+      size_ += 4;
+      if (v) add(*v);
+    } else
+      v.xdr(*this);
   }
   template <class T, std::size_t N> void add_array(std::array<T, N> &v) {
-    if constexpr (std::same_as<T, std::byte>) size_ += N + detail::padding(N);
-    else add_elements(v);
+    if constexpr (std::same_as<T, std::byte>)
+      size_ += N + detail::padding(N);
+    else
+      add_elements(v);
   }
   template <class S> void add_elements(S &v) {
     using T = typename S::value_type;
-    if constexpr (detail::Number<T>) size_ += v.size() * sizeof(T);
-    else for (auto &element : v) add(element);
+    if constexpr (detail::Number<T>)
+      size_ += v.size() * sizeof(T);
+    else
+      for (auto &element : v) add(element);
   }
 
   std::size_t size_ = 0;
@@ -61,12 +75,21 @@ class Writer {
  private:
   template <class T> void put(T &v) {
     using namespace detail;
-    if constexpr (Word<T> || DoubleWord<T>) put_number(v);
-    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) { put_number(count_of(v)); put_bytes(v.data(), v.size()); }
-    else if constexpr (kIsArray<T>) put_array(v);
-    else if constexpr (Sequence<T>) { put_number(count_of(v)); put_elements(v); }
-    else if constexpr (kIsOptional<T>) { put_number(std::uint32_t{v.has_value()}); if (v) put(*v); }
-    else v.xdr(*this);
+    if constexpr (Word<T> || DoubleWord<T>)
+      put_number(v);
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) {
+      put_number(count_of(v));
+      put_bytes(v.data(), v.size());
+    } else if constexpr (kIsArray<T>)
+      put_array(v);
+    else if constexpr (Sequence<T>) {
+      put_number(count_of(v));
+      put_elements(v);
+    } else if constexpr (kIsOptional<T>) {
+      put_number(std::uint32_t{v.has_value()});
+      if (v) put(*v);
+    } else
+      v.xdr(*this);
   }
   template <class S> static std::uint32_t count_of(const S &v) { return static_cast<std::uint32_t>(v.size()); }
   template <class T> void put_number(T v) {
@@ -80,13 +103,17 @@ class Writer {
     for (auto n = detail::padding(size); n != 0; --n) *at_++ = std::byte{0};
   }
   template <class T, std::size_t N> void put_array(std::array<T, N> &v) {
-    if constexpr (std::same_as<T, std::byte>) put_bytes(v.data(), N);
-    else put_elements(v);
+    if constexpr (std::same_as<T, std::byte>)
+      put_bytes(v.data(), N);
+    else
+      put_elements(v);
   }
   template <class S> void put_elements(S &v) {
     using T = typename S::value_type;
-    if constexpr (detail::Number<T>) for (const T element : v) put_number(element);
-    else for (auto &element : v) put(element);
+    if constexpr (detail::Number<T>)
+      for (const T element : v) put_number(element);
+    else
+      for (auto &element : v) put(element);
   }
 
   std::byte *at_;
@@ -95,8 +122,7 @@ class Writer {
 /// Reads from bytes that may be anything. After the first fault every field reads as zero or empty.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> bytes)
-      : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
+  explicit Reader(std::span<const std::byte> bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
   template <class... Fields> void operator()(Fields &...fields) { (get(fields), ...); }
 
   bool ok() const { return fault_ == nullptr; }
@@ -111,18 +137,29 @@ class Reader {
 
   template <class T> void get(T &v) {
     using namespace detail;
-    if constexpr (std::same_as<T, bool>) v = get_flag();
-    else if constexpr (std::is_enum_v<T> && Word<T>) get_enum(v);
-    else if constexpr (Word<T> || DoubleWord<T>) v = get_number<T>();
-    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>) get_opaque(v);
-    else if constexpr (kIsArray<T>) get_array(v);
-    else if constexpr (Sequence<T>) get_sequence(v);
-    else if constexpr (kIsOptional<T>) get_optional(v);
-    else get_struct(v);
+    if constexpr (std::same_as<T, bool>)
+      v = get_flag();
+    else if constexpr (std::is_enum_v<T> && Word<T>)
+      get_enum(v);
+    else if constexpr (Word<T> || DoubleWord<T>)
+      v = get_number<T>();
+    else if constexpr (OwnedBytes<T> || BorrowedBytes<T>)
+      get_opaque(v);
+    else if constexpr (kIsArray<T>)
+      get_array(v);
+    else if constexpr (Sequence<T>)
+      get_sequence(v);
+    else if constexpr (kIsOptional<T>)
+      get_optional(v);
+    else
+      get_struct(v);
   }
   template <class T> T get_number() {
     typename detail::WordOf<T>::type word;
-    if (left() < sizeof word) { fail("the message ends within a number"); return T{}; }
+    if (left() < sizeof word) {
+      fail("the message ends within a number");
+      return T{};
+    }
     std::memcpy(&word, at_, sizeof word);
     at_ += sizeof word;
     return detail::from_wire<T>(word);
@@ -142,9 +179,12 @@ class Reader {
     using Element = std::remove_cvref_t<decltype(*v.data())>;
     auto count = get_count(1);
     auto bytes = reinterpret_cast<const Element *>(get_bytes(count));
-    if (!ok()) v = T{};
-    else if constexpr (detail::BorrowedBytes<T>) v = T(bytes, count);
-    else v.assign(bytes, bytes + count);
+    if (!ok())
+      v = T{};
+    else if constexpr (detail::BorrowedBytes<T>)
+      v = T(bytes, count);
+    else
+      v.assign(bytes, bytes + count);
   }
   template <class T, std::size_t N> void get_array(std::array<T, N> &v) {
     if constexpr (std::same_as<T, std::byte>) {
@@ -157,8 +197,10 @@ class Reader {
     using T = typename S::value_type;
     v.clear();
     auto count = get_count(detail::DoubleWord<T> ? 8 : 4);
-    if constexpr (detail::Number<T>) get_numbers(v, count);
-    else for (; count != 0 && ok(); --count) get(v.emplace_back());   // memory grows with the bytes actually read
+    if constexpr (detail::Number<T>)
+      get_numbers(v, count);
+    else
+      for (; count != 0 && ok(); --count) get(v.emplace_back());  // memory grows with the bytes actually read
   }
   template <class S> void get_numbers(S &v, std::size_t count) {
     using T = typename S::value_type;
@@ -192,7 +234,7 @@ class Reader {
 
 template <class T> std::size_t encoded_size(const T &value) {
   Sizer sizer;
-  sizer(const_cast<T &>(value));   // xdr() is written once for reading and writing; Sizer and Writer only read
+  sizer(const_cast<T &>(value));  // xdr() is written once for reading and writing; Sizer and Writer only read
   return sizer.size();
 }
 

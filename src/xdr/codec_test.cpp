@@ -243,7 +243,8 @@ TEST(XdrDecode, RefusesCountsBeyondTheMessageWithoutSpendingMemory) {
 
 TEST(XdrDecode, RefusesEndlessNesting) {
   Bytes bytes;
-  for (int i = 0; i < 10000; ++i) for (int b : {0, 0, 0, 1}) bytes.push_back(static_cast<std::byte>(b));
+  for (int i = 0; i < 10000; ++i)
+    for (int b : {0, 0, 0, 1}) bytes.push_back(static_cast<std::byte>(b));
   EXPECT_EQ(code_of<Tree>(bytes), nessie::Code::kBadMessage);
 }
 

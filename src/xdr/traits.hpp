@@ -23,22 +23,22 @@ template <class T, std::size_t N> inline constexpr bool kIsArray<std::array<T, N
 
 /// int, unsigned int, float, enum, bool: one word of four bytes.
 template <class T>
-concept Word = std::same_as<T, bool> || (std::is_enum_v<T> && sizeof(T) <= 4) ||
-               ((std::integral<T> || std::floating_point<T>) && sizeof(T) == 4);
+concept Word = std::same_as<T, bool> ||(std::is_enum_v<T> && sizeof(T) <= 4) ||
+               ((std::integral<T> || std::floating_point<T>)&&sizeof(T) == 4);
 
 /// hyper, unsigned hyper, double: eight bytes.
 template <class T>
-concept DoubleWord = (std::integral<T> || std::floating_point<T>) && sizeof(T) == 8;
+concept DoubleWord = (std::integral<T> || std::floating_point<T>)&&sizeof(T) == 8;
 
 /// A number whose array can be swapped in bulk (bool and enum are checked one by one).
 template <class T>
-concept Number = DoubleWord<T> || (Word<T> && std::is_arithmetic_v<T> && !std::same_as<T, bool>);
+concept Number = DoubleWord<T> ||(Word<T> &&std::is_arithmetic_v<T> && !std::same_as<T, bool>);
 
 /// opaque<> that owns its bytes.
 template <class T>
-concept OwnedBytes = std::same_as<T, std::string> ||
-                     (requires(T t) { t.assign((const std::byte *)nullptr, (const std::byte *)nullptr); } &&
-                      std::same_as<typename T::value_type, std::byte>);
+concept OwnedBytes = std::same_as<T, std::string> ||(requires(T t) {
+  t.assign((const std::byte *)nullptr, (const std::byte *)nullptr);
+} && std::same_as<typename T::value_type, std::byte>);
 
 /// opaque<> that borrows them: after decoding it points into the message.
 template <class T>
@@ -58,18 +58,26 @@ inline constexpr std::size_t padding(std::size_t size_bytes) { return (4 - size_
 template <class T> struct WordOf { using type = std::uint32_t; };
 template <DoubleWord T> struct WordOf<T> { using type = std::uint64_t; };
 
-inline std::uint32_t swap(std::uint32_t v) { return std::endian::native == std::endian::big ? v : __builtin_bswap32(v); }
-inline std::uint64_t swap(std::uint64_t v) { return std::endian::native == std::endian::big ? v : __builtin_bswap64(v); }
+inline std::uint32_t swap(std::uint32_t v) {
+  return std::endian::native == std::endian::big ? v : __builtin_bswap32(v);
+}
+inline std::uint64_t swap(std::uint64_t v) {
+  return std::endian::native == std::endian::big ? v : __builtin_bswap64(v);
+}
 
 /// The big-endian image of a word or double word, and back.
 template <class T> auto to_wire(T value) {
   using W = typename WordOf<T>::type;
-  if constexpr (std::floating_point<T>) return swap(std::bit_cast<W>(value));
-  else return swap(static_cast<W>(value));
+  if constexpr (std::floating_point<T>)
+    return swap(std::bit_cast<W>(value));
+  else
+    return swap(static_cast<W>(value));
 }
 template <class T, class W> T from_wire(W word) {
-  if constexpr (std::floating_point<T>) return std::bit_cast<T>(swap(word));
-  else return static_cast<T>(swap(word));
+  if constexpr (std::floating_point<T>)
+    return std::bit_cast<T>(swap(word));
+  else
+    return static_cast<T>(swap(word));
 }
 
 }  // namespace xdr::detail

@@ -49,10 +49,12 @@ int main(int argc, char **argv) {
   out = fopen(name, "w");
   if (out == NULL) MPI_Abort(MPI_COMM_WORLD, 2);
   static const int formats[] = {0, NC_64BIT_OFFSET, NC_64BIT_DATA};
-  static const struct { const char *name; void (*run)(int); } sections[] = {
-      {"open", open_and_close}, {"define", define}, {"data", data}, {"bounds", bounds}, {"types", types},
-      {"nonblocking", nonblocking}, {"records", records}, {"again", again}, {"flexible", flexible},
-      {"independent", independent}, {"multi", multi}};
+  static const struct {
+    const char *name;
+    void (*run)(int);
+  } sections[] = {{"open", open_and_close}, {"define", define},           {"data", data},       {"bounds", bounds},
+                  {"types", types},         {"nonblocking", nonblocking}, {"records", records}, {"again", again},
+                  {"flexible", flexible},   {"independent", independent}, {"multi", multi}};
   for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
     if (argc > 3 && strcmp(argv[3], sections[i].name) != 0) continue;
     for (int format = 0; format < 3; ++format) {

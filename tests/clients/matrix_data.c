@@ -76,9 +76,10 @@ void bounds(int format) {
   int ints[256] = {0};
   const MPI_Offset end = 8 * size;
   CALL(ncmpi_enddef(id));
-  static const MPI_Offset cases[][6] = {   /* start, count and stride of x; -100 + n: the end plus n */
+  static const MPI_Offset cases[][6] = {
+      /* start, count and stride of x; -100 + n: the end plus n */
       {-1, 1, 1}, {0, -1, 1}, {0, -100, 1}, {0, -99, 1}, {-100, 1, 1}, {-100, 0, 1}, {-99, 0, 1}, {-101, 2, 1},
-      {0, 2, 0}, {0, 2, -1}, {0, 4, 2}, {0, 5, 2}, {1, 4, 2}, {0, 1, 1000}, {7, 1, 1}, {7, 2, 8}};
+      {0, 2, 0},  {0, 2, -1}, {0, 4, 2},    {0, 5, 2},   {1, 4, 2},    {0, 1, 1000}, {7, 1, 1},   {7, 2, 8}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
     MPI_Offset start[1] = {cases[i][0] < -50 ? end + cases[i][0] + 100 : cases[i][0]};
     MPI_Offset count[1] = {cases[i][1] < -50 ? end + cases[i][1] + 100 : cases[i][1]};
@@ -149,17 +150,19 @@ static void show_bytes(const void *bytes, size_t length) {
   fprintf(out, "\n");
 }
 
+/* clang-format off */
 #define ALL_MEMORY_TYPES(X)                                                                                     \
   X(schar, schar, schar_values) X(uchar, uchar, uchar_values) X(short, short, short_values)                     \
   X(ushort, ushort_, ushort__values) X(int, int, int_values) X(uint, uint_, uint__values) X(long, long, long_values) \
   X(float, float, float_values) X(double, double, double_values) X(longlong, longlong, longlong_values)         \
   X(ulonglong, ulonglong, ulonglong_values)
+/* clang-format on */
 
 void types(int format) {
   static const float float_values[8] = {-FLT_MAX, FLT_MAX, 0.5f, -1.75f, 127.4f, 40000.9f, 3e9f, 1e19f};
   static const double double_values[8] = {-DBL_MAX, 2147483647.5, 1e-300, -128.9, 255.99, 65535.2, 4294967296.0, 1e18};
-  static const nc_type types[] = {NC_BYTE, NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE,
-                                  NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
+  static const nc_type types[] = {NC_BYTE,  NC_CHAR,   NC_SHORT, NC_INT,   NC_FLOAT, NC_DOUBLE,
+                                  NC_UBYTE, NC_USHORT, NC_UINT,  NC_INT64, NC_UINT64};
   const int count_of_types = format == NC_64BIT_DATA ? 11 : 6;
   int id = -1, dims[2], vars[11];
   char name[64];
@@ -177,18 +180,18 @@ void types(int format) {
   for (int i = 0; i < count_of_types; ++i) {
     MPI_Offset start[2] = {0, 0}, count[2] = {1, rank == 0 ? 8 : 0};
     fprintf(out, "type %d\n", types[i]);
-#define PUT_AND_GET(suffix, type, values)                                       \
-    {                                                                           \
-      type back[8];                                                             \
-      memset(back, 0x55, sizeof back);                                          \
-      CALL(ncmpi_put_vara_##suffix##_all(id, vars[i], start, count, values));   \
-      CALL(ncmpi_get_vara_##suffix##_all(id, vars[i], start, count, back));     \
-      show_bytes(back, sizeof back);                                            \
-      start[0] = 0;                                                             \
-      CALL(ncmpi_get_vara_##suffix##_all(id, vars[i], start, count, back));     \
-      show_bytes(back, sizeof back);                                            \
-      start[0] = ++next;                                                        \
-    }
+#define PUT_AND_GET(suffix, type, values)                                   \
+  {                                                                         \
+    type back[8];                                                           \
+    memset(back, 0x55, sizeof back);                                        \
+    CALL(ncmpi_put_vara_##suffix##_all(id, vars[i], start, count, values)); \
+    CALL(ncmpi_get_vara_##suffix##_all(id, vars[i], start, count, back));   \
+    show_bytes(back, sizeof back);                                          \
+    start[0] = 0;                                                           \
+    CALL(ncmpi_get_vara_##suffix##_all(id, vars[i], start, count, back));   \
+    show_bytes(back, sizeof back);                                          \
+    start[0] = ++next;                                                      \
+  }
     MPI_Offset next = 0;
     ALL_MEMORY_TYPES(PUT_AND_GET)
     char text[9] = "abcdefgh";
@@ -216,7 +219,7 @@ void records(int format) {
   start[0] = 6, count[0] = 2;
   CALL(ncmpi_put_vars_int_all(id, r, start, count, stride, ints));
   CALL(ncmpi_inq_dimlen(id, 0, &length)), show_number("records", length);
-  start[0] = rank == 0 ? -1 : 12;   /* root is wrong; natively the others would wait for it for ever */
+  start[0] = rank == 0 ? -1 : 12; /* root is wrong; natively the others would wait for it for ever */
   if (size == 1) CALL(ncmpi_put_vara_int_all(id, r, start, count, ints));
   for (int step = 0; step < 3; ++step) {
     start[0] = step, count[0] = 1;
@@ -243,7 +246,8 @@ void again(int format) {
   CALL(ncmpi_redef(id));
   CALL(ncmpi_def_dim(id, "new", 3, &d));
   CALL(ncmpi_def_var(id, "added", NC_INT, 1, &d, &added));
-  CALL(ncmpi_put_att_text(id, NC_GLOBAL, "history", 400,
+  CALL(ncmpi_put_att_text(
+      id, NC_GLOBAL, "history", 400,
       "........................................................................................................"
       "........................................................................................................"
       "........................................................................................................"

@@ -10,7 +10,8 @@ static void show_header(int id, int created) {
   int ndims = -1, nvars = -1, natts = -1, unlimited = -2, format = -1, version = -1, count = -1;
   MPI_Offset number = -1;
   CALL(ncmpi_inq(id, &ndims, &nvars, &natts, &unlimited));
-  show_number("ndims", ndims), show_number("nvars", nvars), show_number("natts", natts), show_number("unlimited", unlimited);
+  show_number("ndims", ndims), show_number("nvars", nvars), show_number("natts", natts),
+      show_number("unlimited", unlimited);
   CALL(ncmpi_inq_format(id, &format)), show_number("format", format);
   CALL(ncmpi_inq_version(id, &version)), show_number("version", version);
   if (created) {
@@ -90,7 +91,10 @@ void open_and_close(int format) {
   snprintf(name, sizeof name, "aborted%d", format);
   CALL(ncmpi_create(MPI_COMM_WORLD, file_path(name), format, MPI_INFO_NULL, &id));
   /* Natively every rank deletes the file, and all but the first find it gone. */
-  if (size == 1) CALL(ncmpi_abort(id)); else ncmpi_abort(id);
+  if (size == 1)
+    CALL(ncmpi_abort(id));
+  else
+    ncmpi_abort(id);
   MPI_Barrier(MPI_COMM_WORLD);
   show_number("exists", access(file_path(name), F_OK) == 0);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -114,7 +118,8 @@ void open_and_close(int format) {
 }
 
 void define(int format) {
-  int id = -1, x = -1, y = -1, t = -1, d = -1, v = -1, f = -1, r = -1, c = -1, dims[4], type_ = -1, old = -1, number = -1;
+  int id = -1, x = -1, y = -1, t = -1, d = -1, v = -1, f = -1, r = -1, c = -1, dims[4], type_ = -1, old = -1,
+      number = -1;
   MPI_Offset length = -1;
   char name[64], text[256] = "";
   snprintf(name, sizeof name, "define%d", format);

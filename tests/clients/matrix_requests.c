@@ -90,7 +90,8 @@ void nonblocking(int format) {
   CALL(ncmpi_wait_all(id, 2, reqs, statuses)), show_ints("statuses", statuses, 2);
   show_ints("gotten", ints, 30);
   /* lists */
-  MPI_Offset a[2] = {0, 10 * rank}, b[2] = {3, 10 * rank + 2}, c[2] = {5, 10 * rank}, na[2] = {1, 3}, nb[2] = {2, 2}, nc[2] = {1, 0};
+  MPI_Offset a[2] = {0, 10 * rank}, b[2] = {3, 10 * rank + 2}, c[2] = {5, 10 * rank}, na[2] = {1, 3}, nb[2] = {2, 2},
+             nc[2] = {1, 0};
   MPI_Offset *starts[3] = {a, b, c}, *counts[3] = {na, nb, nc};
   CALL(ncmpi_iput_varn_int(id, v, 3, starts, counts, ints, &reqs[0]));
   /* One record each: natively, more than one in a list writes beyond the buffer. */
@@ -98,7 +99,7 @@ void nonblocking(int format) {
   CALL(ncmpi_iput_varn_double(id, r, 2, starts, counts, doubles, &reqs[1])), show_ints("reqs", reqs, 2);
   CALL(ncmpi_wait_all(id, 2, reqs, NULL));
   CALL(ncmpi_iget_varn_int(id, v, 2, starts, counts, ints + 50, &reqs[0]));
-  CALL(ncmpi_sync(id));   /* what others write for this rank is not in the file before */
+  CALL(ncmpi_sync(id)); /* what others write for this rank is not in the file before */
   MPI_Barrier(MPI_COMM_WORLD);
   CALL(ncmpi_begin_indep_data(id));
   CALL(ncmpi_wait_all(id, 1, reqs, NULL));

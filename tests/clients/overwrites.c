@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ranks that overwrite each other's data, call after call, in several open files at once, while some of them dawdle; each
- * read is compared with what must be there. Leaves its files, for comparison with those of a native run.
+ * Ranks that overwrite each other's data, call after call, in several open files at once, while some of them dawdle;
+ * each read is compared with what must be there. Leaves its files, for comparison with those of a native run.
  *
  *   mpiexec -n 3 overwrites PREFIX [SEED [STEPS]]
  *
- * All ranks draw the same decisions, so each knows what all of them write. Ranks never write the same element in one step,
- * every element is written at the beginning, and before independent access there is a barrier: what a program may rely on.
+ * All ranks draw the same decisions, so each knows what all of them write. Ranks never write the same element in one
+ * step, every element is written at the beginning, and before independent access there is a barrier: what a program may
+ * rely on.
  */
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -21,11 +22,14 @@ static int rank, nprocs, mistakes;
 static uint64_t common_state, local_state;
 
 static struct {
-  int id, varids[kVars], values[kVars][kRows * kColumns];   /* of the history: kRecords records of kRows / kRecords rows */
+  int id, varids[kVars],
+      values[kVars][kRows * kColumns]; /* of the history: kRecords records of kRows / kRecords rows */
 } files[kFiles];
 
 /* Rows [row, row + rows), columns [column, column + columns); none if `rows` is 0. */
-typedef struct { int row, rows, column, columns; } Part;
+typedef struct {
+  int row, rows, column, columns;
+} Part;
 
 static uint64_t next(uint64_t *state) {
   uint64_t z = (*state += 0x9e3779b97f4a7c15u);
@@ -79,7 +83,9 @@ static void region(int var, Part part, MPI_Offset *start, MPI_Offset *count) {
 }
 
 /* The place in its variable of element `i` of a part. */
-static int place_of(Part part, int i) { return (part.row + i / part.columns) * kColumns + part.column + i % part.columns; }
+static int place_of(Part part, int i) {
+  return (part.row + i / part.columns) * kColumns + part.column + i % part.columns;
+}
 
 /* All ranks take note of what `who` writes. */
 static void note(int f, int var, int who, int step, Part part) {
@@ -98,8 +104,8 @@ static void check(int f, int var, Part part, const int *data, int step, const ch
   for (int i = 0; i < part.rows * part.columns; i++) {
     const int at = place_of(part, i), wanted = files[f].values[var][at];
     if (data[i] == wanted) continue;
-    fprintf(stderr, "rank %d, step %d: %s of file %d, variable %d, element %d: %d, not %d\n", rank, step, how, f, var, at,
-            data[i], wanted);
+    fprintf(stderr, "rank %d, step %d: %s of file %d, variable %d, element %d: %d, not %d\n", rank, step, how, f, var,
+            at, data[i], wanted);
     mistakes++;
     return;
   }
@@ -118,8 +124,9 @@ static void put(int f, int var, int step, int turn, int narrow, int idle, int co
   region(var, part, start, count);
   int *data = data_for(step, part);
   dawdle();
-  must((collective ? ncmpi_put_vara_int_all : ncmpi_put_vara_int)(files[f].id, files[f].varids[var], start, count, data),
-       "put", step);
+  must(
+      (collective ? ncmpi_put_vara_int_all : ncmpi_put_vara_int)(files[f].id, files[f].varids[var], start, count, data),
+      "put", step);
   for (int i = 0; i < part.rows * part.columns; i++) data[i] = -1;
   free(data);
   note_all(f, var, step, turn, narrow, idle);
@@ -132,8 +139,9 @@ static void get(int f, int var, int step, int turn, int collective) {
   region(var, part, start, count);
   int *data = calloc((size_t)(part.rows * part.columns), sizeof *data);
   dawdle();
-  must((collective ? ncmpi_get_vara_int_all : ncmpi_get_vara_int)(files[f].id, files[f].varids[var], start, count, data),
-       "get", step);
+  must(
+      (collective ? ncmpi_get_vara_int_all : ncmpi_get_vara_int)(files[f].id, files[f].varids[var], start, count, data),
+      "get", step);
   check(f, var, part, data, step, collective ? "collective get" : "independent get");
   free(data);
 }
@@ -143,8 +151,10 @@ static void put_independently(int f, int step, int turn) {
   MPI_Barrier(MPI_COMM_WORLD);
   must(ncmpi_begin_indep_data(files[f].id), "begin_indep", step);
   const int idle = common(nprocs), var = common(kVars), narrow = common(2);
-  if (rank != idle) put(f, var, step, turn, narrow, idle, 0);
-  else note_all(f, var, step, turn, narrow, idle);
+  if (rank != idle)
+    put(f, var, step, turn, narrow, idle, 0);
+  else
+    note_all(f, var, step, turn, narrow, idle);
   must(ncmpi_end_indep_data(files[f].id), "end_indep", step);
 }
 
@@ -239,11 +249,16 @@ static void put_repeatedly(int f, int var, int step, int turn) {
 static void do_step(int step) {
   const int f = common(kFiles), var = common(kVars), turn = common(1000);
   switch (common(12)) {
-    case 0: case 1: case 2: case 3: put_repeatedly(f, var, step, turn); break;
-    case 4: case 5: get(f, var, step, turn, 1); break;
+    case 0:
+    case 1:
+    case 2:
+    case 3: put_repeatedly(f, var, step, turn); break;
+    case 4:
+    case 5: get(f, var, step, turn, 1); break;
     case 6: put_independently(f, step, turn); break;
     case 7: get_independently(f, step, turn); break;
-    case 8: case 9: post(f, step, turn); break;
+    case 8:
+    case 9: post(f, step, turn); break;
     case 10: put_wrongly(f, step, turn); break;
     default: must(ncmpi_sync(files[f].id), "sync", step);
   }

@@ -67,8 +67,8 @@ static uint64_t hash(const void *data, size_t size) {
   return h;
 }
 
-static const nc_type kTypes[] = {NC_BYTE, NC_CHAR, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE,
-                                 NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
+static const nc_type kTypes[] = {NC_BYTE,  NC_CHAR,   NC_SHORT, NC_INT,   NC_FLOAT, NC_DOUBLE,
+                                 NC_UBYTE, NC_USHORT, NC_UINT,  NC_INT64, NC_UINT64};
 
 static MPI_Datatype memory_type(int k) {
   static const int n = 11;
@@ -92,23 +92,37 @@ static void make_values(MPI_Datatype type, void *buffer, MPI_Offset n, int with_
   for (MPI_Offset i = 0; i < n; i++) {
     double v = (double)(local(100)) + (type == MPI_FLOAT || type == MPI_DOUBLE ? 0.25 : 0);
     if (with_extremes && local(40) == 0) v = local(2) ? 1e5 : -7;
-    if (type == MPI_SIGNED_CHAR) ((signed char *)buffer)[i] = (signed char)(int)v;
-    else if (type == MPI_UNSIGNED_CHAR) ((unsigned char *)buffer)[i] = (unsigned char)(int)v;
-    else if (type == MPI_CHAR) ((char *)buffer)[i] = (char)('a' + (int)i % 26);
-    else if (type == MPI_SHORT) ((short *)buffer)[i] = (short)(int)v;
-    else if (type == MPI_UNSIGNED_SHORT) ((unsigned short *)buffer)[i] = (unsigned short)(int)v;
-    else if (type == MPI_INT) ((int *)buffer)[i] = (int)v;
-    else if (type == MPI_UNSIGNED) ((unsigned *)buffer)[i] = (unsigned)(int)v;
-    else if (type == MPI_FLOAT) ((float *)buffer)[i] = (float)v;
-    else if (type == MPI_LONG) ((long *)buffer)[i] = (long)v;
-    else if (type == MPI_LONG_LONG_INT) ((long long *)buffer)[i] = (long long)v;
-    else if (type == MPI_UNSIGNED_LONG_LONG) ((unsigned long long *)buffer)[i] = (unsigned long long)(long long)v;
-    else ((double *)buffer)[i] = v;
+    if (type == MPI_SIGNED_CHAR)
+      ((signed char *)buffer)[i] = (signed char)(int)v;
+    else if (type == MPI_UNSIGNED_CHAR)
+      ((unsigned char *)buffer)[i] = (unsigned char)(int)v;
+    else if (type == MPI_CHAR)
+      ((char *)buffer)[i] = (char)('a' + (int)i % 26);
+    else if (type == MPI_SHORT)
+      ((short *)buffer)[i] = (short)(int)v;
+    else if (type == MPI_UNSIGNED_SHORT)
+      ((unsigned short *)buffer)[i] = (unsigned short)(int)v;
+    else if (type == MPI_INT)
+      ((int *)buffer)[i] = (int)v;
+    else if (type == MPI_UNSIGNED)
+      ((unsigned *)buffer)[i] = (unsigned)(int)v;
+    else if (type == MPI_FLOAT)
+      ((float *)buffer)[i] = (float)v;
+    else if (type == MPI_LONG)
+      ((long *)buffer)[i] = (long)v;
+    else if (type == MPI_LONG_LONG_INT)
+      ((long long *)buffer)[i] = (long long)v;
+    else if (type == MPI_UNSIGNED_LONG_LONG)
+      ((unsigned long long *)buffer)[i] = (unsigned long long)(long long)v;
+    else
+      ((double *)buffer)[i] = v;
   }
 }
 
 static int leaves_padding(nc_type type, int ndims, const int *dims) {
-  MPI_Offset bytes = type == NC_BYTE || type == NC_CHAR || type == NC_UBYTE ? 1 : type == NC_SHORT || type == NC_USHORT ? 2 : 4;
+  MPI_Offset bytes = type == NC_BYTE || type == NC_CHAR || type == NC_UBYTE ? 1
+                     : type == NC_SHORT || type == NC_USHORT                ? 2
+                                                                            : 4;
   for (int i = 0; i < ndims; i++)
     if (dims[i] < file.ndims && dims[i] != file.unlimited) bytes *= file.dim_length[dims[i]];
   return bytes % 4 != 0;
@@ -117,7 +131,8 @@ static int leaves_padding(nc_type type, int ndims, const int *dims) {
 static void define_something(void) {
   char name[32];
   switch (common(8)) {
-    case 0: case 1:
+    case 0:
+    case 1:
       if (file.ndims < kMaxDims) {
         MPI_Offset length = 1 + common(9);
         if (file.unlimited < 0 && common(2)) length = NC_UNLIMITED;
@@ -131,11 +146,14 @@ static void define_something(void) {
         }
       }
       break;
-    case 2: case 3: case 4:
+    case 2:
+    case 3:
+    case 4:
       if (file.nvars < kMaxVars && file.ndims > 0) {
         int ndims = common(kMaxRank), dims[kMaxRank], v = file.nvars;
         for (int i = 0; i < ndims; i++) {
-          do dims[i] = common(file.ndims); while (i > 0 && dims[i] == file.unlimited && common(10));
+          do dims[i] = common(file.ndims);
+          while (i > 0 && dims[i] == file.unlimited && common(10));
           if (common(40) == 0) dims[i] = 77;
         }
         if (ndims > 0 && file.unlimited >= 0 && common(3) == 0) dims[0] = file.unlimited;
@@ -155,7 +173,8 @@ static void define_something(void) {
         }
       }
       break;
-    case 5: case 6: {
+    case 5:
+    case 6: {
       double values[5];
       int n = common(6), varid = common(file.nvars + 2) - 1;
       make_values(MPI_DOUBLE, values, 0, 0);
@@ -232,10 +251,14 @@ static int own_part(int v, MPI_Offset records, MPI_Offset *start, MPI_Offset *co
   for (int i = 0; i < ndims; i++) {
     start[i] = 0;
     count[i] = file.vars[v].dims[i] == file.unlimited ? records : file.dim_length[file.vars[v].dims[i]];
-    if (count[i] > longest && !(i == 0 && is_record(v))) { longest = count[i]; cut = i; }
+    if (count[i] > longest && !(i == 0 && is_record(v))) {
+      longest = count[i];
+      cut = i;
+    }
   }
   if (cut < 0) {
-    if (rank != 0) for (int i = 0; i < ndims; i++) count[i] = 0;
+    if (rank != 0)
+      for (int i = 0; i < ndims; i++) count[i] = 0;
     return rank == 0;
   }
   MPI_Offset lo = longest * rank / nprocs, hi = longest * (rank + 1) / nprocs;
@@ -264,9 +287,7 @@ static void shrink(int ndims, MPI_Offset *start, MPI_Offset *count) {
     }
 }
 
-static MPI_Datatype type_for(int v) {
-  return file.vars[v].type == NC_CHAR ? MPI_CHAR : memory_type(common(22));
-}
+static MPI_Datatype type_for(int v) { return file.vars[v].type == NC_CHAR ? MPI_CHAR : memory_type(common(22)); }
 
 /* Writes all of a variable. */
 static void write_all(int v) {
@@ -277,8 +298,10 @@ static void write_all(int v) {
   if (n > kMaxElements) return;
   MPI_Datatype type = file.vars[v].type == NC_CHAR ? MPI_CHAR : MPI_DOUBLE;
   double *values = calloc(kMaxElements + 1, sizeof *values);
-  if (file.vars[v].ndims == 0) ((char *)values)[0] = 'x';
-  else make_values(type, values, n, 0);
+  if (file.vars[v].ndims == 0)
+    ((char *)values)[0] = 'x';
+  else
+    make_values(type, values, n, 0);
   int err = ncmpi_put_vara_all(file.id, file.varids[v], start, count, values, n, type);
   say("write_all var %d records %d: %d\n", v, file.records, err);
   free(values);
@@ -299,9 +322,12 @@ static void put_something(int collective) {
   if (mine) shrink(file.vars[v].ndims, start, count);
   int ndims = file.vars[v].ndims;
   MPI_Offset n = volume(ndims, count);
-  if (n > kMaxElements / 4) { n = 0; for (int i = 0; i < ndims; i++) count[i] = 0; }
+  if (n > kMaxElements / 4) {
+    n = 0;
+    for (int i = 0; i < ndims; i++) count[i] = 0;
+  }
   /* All ranks err together: native PnetCDF itself may hang when only some of them do. */
-  int reachable = file.vars[v].dims[ndims - 1] == file.unlimited;  /* beyond the end would be a longer file */
+  int reachable = file.vars[v].dims[ndims - 1] == file.unlimited; /* beyond the end would be a longer file */
   if (common(12) == 0 && !reachable) start[ndims - 1] += 50;
   if (common(25) == 0) count[0] = -1;
   double *values = calloc(kMaxElements, sizeof *values);
@@ -309,9 +335,19 @@ static void put_something(int collective) {
   int err = 0, vid = common(30) ? file.varids[v] : 99;
   for (int i = 0; i < ndims; i++) stride[i] = 1;
   MPI_Offset step = 1;
-  for (int i = ndims - 1; i >= 0; i--) { imap[i] = step; step *= count[i] > 0 ? count[i] : 1; }
-  if (form == 1 && ndims > 0 && count[0] > 2 && strides_work(v)) { stride[0] = 2; count[0] = (count[0] + 1) / 2; n = volume(ndims, count); }
-  if (form == 3 && is_record(v) && count[0] > 1) { count[0] = 1; n = volume(ndims, count); }  /* more: PnetCDF 1.12.3 errs */
+  for (int i = ndims - 1; i >= 0; i--) {
+    imap[i] = step;
+    step *= count[i] > 0 ? count[i] : 1;
+  }
+  if (form == 1 && ndims > 0 && count[0] > 2 && strides_work(v)) {
+    stride[0] = 2;
+    count[0] = (count[0] + 1) / 2;
+    n = volume(ndims, count);
+  }
+  if (form == 3 && is_record(v) && count[0] > 1) {
+    count[0] = 1;
+    n = volume(ndims, count);
+  } /* more: PnetCDF 1.12.3 errs */
   if (form == 4) {
     MPI_Datatype spaced;
     MPI_Type_vector(n > 0 ? (int)n : 0, 1, 2, type, &spaced);
@@ -323,7 +359,10 @@ static void put_something(int collective) {
     err = collective ? ncmpi_put_vars_all(file.id, vid, start, count, stride, values, n, type)
                      : ncmpi_put_vars(file.id, vid, start, count, stride, values, n, type);
   } else if (form == 2) {
-    if (ndims == 2) { imap[0] = 1; imap[1] = count[0] > 0 ? count[0] : 1; }
+    if (ndims == 2) {
+      imap[0] = 1;
+      imap[1] = count[0] > 0 ? count[0] : 1;
+    }
     err = collective ? ncmpi_put_varm_all(file.id, vid, start, count, stride, imap, values, n, type)
                      : ncmpi_put_varm(file.id, vid, start, count, stride, imap, values, n, type);
   } else if (form == 3) {
@@ -351,10 +390,17 @@ static void get_something(int collective) {
   shrink(ndims, start, count);
   if (common(12) == 0 && ndims > 0) start[0] += 60;
   MPI_Offset n = volume(ndims, count);
-  if (n > kMaxElements) { n = 0; for (int i = 0; i < ndims; i++) count[i] = 0; }
+  if (n > kMaxElements) {
+    n = 0;
+    for (int i = 0; i < ndims; i++) count[i] = 0;
+  }
   double *values = calloc(kMaxElements, sizeof *values);
   int err;
-  if (form == 0 && ndims > 0 && count[0] > 2 && strides_work(v)) { stride[0] = 2; count[0] = (count[0] + 1) / 2; n = volume(ndims, count); }
+  if (form == 0 && ndims > 0 && count[0] > 2 && strides_work(v)) {
+    stride[0] = 2;
+    count[0] = (count[0] + 1) / 2;
+    n = volume(ndims, count);
+  }
   if (form == 0)
     err = collective ? ncmpi_get_vars_all(file.id, file.varids[v], start, count, stride, values, n, type)
                      : ncmpi_get_vars(file.id, file.varids[v], start, count, stride, values, n, type);
@@ -381,7 +427,7 @@ static void get_something(int collective) {
 static void nonblocking(void) {
   int n = 1 + common(5), requests[kMaxRequests], codes[kMaxRequests], count_requests = 0;
   double *buffers[kMaxRequests] = {0};
-  int buffered = common(2), used[kMaxVars] = {0};  /* which of two overlapping requests wins is nobody's promise */
+  int buffered = common(2), used[kMaxVars] = {0}; /* which of two overlapping requests wins is nobody's promise */
   if (buffered) say("attach: %d\n", ncmpi_buffer_attach(file.id, 64 * 1024));
   for (int i = 0; i < n; i++) {
     int v = common(file.nvars);
@@ -421,8 +467,11 @@ static void nonblocking(void) {
 static void step(const char *path) {
   int err;
   switch (common(14)) {
-    case 0: case 1: case 2: put_something(1); break;
-    case 3: case 4: get_something(1); break;
+    case 0:
+    case 1:
+    case 2: put_something(1); break;
+    case 3:
+    case 4: get_something(1); break;
     case 5:
       err = ncmpi_begin_indep_data(file.id);
       say("begin_indep: %d\n", err);
@@ -435,7 +484,8 @@ static void step(const char *path) {
       MPI_Barrier(MPI_COMM_WORLD);
       say("end_indep: %d\n", ncmpi_end_indep_data(file.id));
       break;
-    case 6: case 7: nonblocking(); break;
+    case 6:
+    case 7: nonblocking(); break;
     case 8:
       if (file.records < 12) grow(1 + common(2));
       break;
@@ -461,7 +511,7 @@ static void step(const char *path) {
         say("open: %d\n", err);
         inquire();
       } else {
-        define_something();  /* in data mode: most of it is refused, attributes that fit are not */
+        define_something(); /* in data mode: most of it is refused, attributes that fit are not */
       }
       break;
     default: {
@@ -480,7 +530,10 @@ static void step(const char *path) {
 static void print_in_rank_order(void) {
   for (int r = 0; r < nprocs; r++) {
     MPI_Barrier(MPI_COMM_WORLD);
-    if (r == 0 && rank == 0) { printf("rank 0\n%s", transcript ? transcript : ""); continue; }
+    if (r == 0 && rank == 0) {
+      printf("rank 0\n%s", transcript ? transcript : "");
+      continue;
+    }
     if (rank == r) {
       int size = (int)transcript_used;
       MPI_Send(&size, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
@@ -517,7 +570,10 @@ int main(int argc, char **argv) {
   if (err == NC_NOERR) {
     file.fill = common(3) == 0;
     int old = -1;
-    if (file.fill) { err = ncmpi_set_fill(file.id, NC_FILL, &old); say("set_fill: %d %d\n", err, old); }
+    if (file.fill) {
+      err = ncmpi_set_fill(file.id, NC_FILL, &old);
+      say("set_fill: %d %d\n", err, old);
+    }
     for (int i = 0; i < 14 || file.nvars == 0; i++) define_something();
     say("enddef: %d\n", ncmpi_enddef(file.id));
     file.records = 1 + common(3);

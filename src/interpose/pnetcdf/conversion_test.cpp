@@ -15,7 +15,8 @@ namespace interpose {
 namespace {
 
 constexpr int kCount = 64;
-const std::array kTypes{NC_BYTE, NC_SHORT, NC_INT, NC_FLOAT, NC_DOUBLE, NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
+const std::array kTypes{NC_BYTE,  NC_SHORT,  NC_INT,  NC_FLOAT, NC_DOUBLE,
+                        NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
 using Raw = std::array<std::byte, kCount * 8>;
 
 /// Values as they lie in a message, right behind something else: not aligned.
@@ -28,12 +29,11 @@ class Packed {
   alignas(8) std::array<std::byte, sizeof(Raw) + 1> bytes_;
 };
 
-template <class T>
-std::vector<T> extremes() {
+template <class T> std::vector<T> extremes() {
   using Limits = std::numeric_limits<T>;
   std::vector<T> values{Limits::lowest(), Limits::max(), T(0), T(1), static_cast<T>(-1)};
-  for (const double edge : {127., 128., 255., 256., 32767., 32768., 65535., 65536., 2147483647., 2147483648., 4294967295.,
-                            4294967296., 9223372036854775000., 3e38, 1e39}) {
+  for (const double edge : {127., 128., 255., 256., 32767., 32768., 65535., 65536., 2147483647., 2147483648.,
+                            4294967295., 4294967296., 9223372036854775000., 3e38, 1e39}) {
     for (const double value : {edge, -edge, edge + 0.5, -edge - 0.5, edge - 0.5}) {
       if (value > static_cast<double>(Limits::lowest()) && value < static_cast<double>(Limits::max()))
         values.push_back(static_cast<T>(value));
@@ -52,12 +52,16 @@ class NativeFile {
     for (const nc_type type : kTypes) {
       int varid = -1;
       const std::string name = "v" + std::to_string(type);
-      if (ncmpi_def_var(mirror_.id(), name.c_str(), type, 1, &dimension, &varid) == NC_NOERR) variables_.push_back({type, varid});
+      if (ncmpi_def_var(mirror_.id(), name.c_str(), type, 1, &dimension, &varid) == NC_NOERR)
+        variables_.push_back({type, varid});
     }
     EXPECT_EQ(ncmpi_enddef(mirror_.id()), NC_NOERR);
   }
   int id() const { return mirror_.id(); }
-  struct Variable { nc_type type; int id; };
+  struct Variable {
+    nc_type type;
+    int id;
+  };
   const std::vector<Variable> &variables() const { return variables_; }
 
  private:
@@ -66,8 +70,7 @@ class NativeFile {
 };
 
 /// Writes `values` natively and by to_external; then compares what native PnetCDF reads back, as bytes.
-template <class T>
-void compare_writes(const NativeFile &file, int format, MPI_Datatype type) {
+template <class T> void compare_writes(const NativeFile &file, int format, MPI_Datatype type) {
   const auto values = extremes<T>();
   for (const auto &[external, varid] : file.variables()) {
     SCOPED_TRACE(testing::Message() << "external type " << external << ", format " << format);
@@ -88,8 +91,7 @@ void compare_writes(const NativeFile &file, int format, MPI_Datatype type) {
   }
 }
 
-template <class T>
-void compare_reads(const NativeFile &file, int format, MPI_Datatype type) {
+template <class T> void compare_reads(const NativeFile &file, int format, MPI_Datatype type) {
   for (const auto &[external, varid] : file.variables()) {
     SCOPED_TRACE(testing::Message() << "external type " << external << ", format " << format);
     Raw stored{}, native{};
@@ -103,8 +105,7 @@ void compare_reads(const NativeFile &file, int format, MPI_Datatype type) {
   }
 }
 
-template <class Function>
-void for_each_memory_type(Function function) {
+template <class Function> void for_each_memory_type(Function function) {
   function((signed char)0, MPI_SIGNED_CHAR);
   function((unsigned char)0, MPI_UNSIGNED_CHAR);
   function(short{}, MPI_SHORT);

@@ -99,7 +99,8 @@ TEST_P(Bulk, BeyondTheBufferIsOutOfRangeAndNothingMoves) {
   Buffers buffers(pair, 1000);
   for (auto &buffer : buffers.both) {
     Bytes local = pattern(100), before = local;
-    for (std::uint64_t offset : {std::uint64_t{901}, std::uint64_t{1000}, std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 50}) {
+    for (std::uint64_t offset :
+         {std::uint64_t{901}, std::uint64_t{1000}, std::uint64_t{1} << 40, ~std::uint64_t{0}, ~std::uint64_t{0} - 50}) {
       EXPECT_EQ(pair.get(pair.describe(buffer), offset, local).code(), Code::kOutOfRange) << offset;
       EXPECT_EQ(pair.put(pair.describe(buffer), offset, local).code(), Code::kOutOfRange) << offset;
     }
@@ -130,7 +131,7 @@ TEST_P(Bulk, ARightThatIsMissingIsRefusedAndNothingMoves) {
   for (int i = 0; i < 2; ++i) {
     Bytes zeros(100);
     auto read_only = pair.describe(readable.both[i]), write_only = pair.describe(writable.both[i]);
-    read_only.rights = write_only.rights = Rights::kReadWrite;   // what the handle says changes nothing
+    read_only.rights = write_only.rights = Rights::kReadWrite;  // what the handle says changes nothing
     EXPECT_EQ(pair.put(read_only, 0, zeros).code(), Code::kRefused);
     EXPECT_TRUE(equal(readable.both[i].bytes(), pattern(100)));
     EXPECT_EQ(pair.get(write_only, 0, zeros).code(), Code::kRefused);
@@ -188,7 +189,8 @@ TEST_P(Bulk, ManyTransfersMayBePending) {
     Bytes local(kCount * kPiece);
     std::vector<Outcome> outcomes(kCount);
     for (std::size_t i = 0; i < kCount; ++i)
-      pair.client.endpoint->get(pair.to_server, handle, i * kPiece, std::span(local).subspan(i * kPiece, kPiece), outcomes[i]);
+      pair.client.endpoint->get(pair.to_server, handle, i * kPiece, std::span(local).subspan(i * kPiece, kPiece),
+                                outcomes[i]);
     for (auto &outcome : outcomes) ASSERT_TRUE(pair.finish(outcome).ok());
     EXPECT_EQ(local, wanted);
   }
@@ -321,7 +323,7 @@ TEST_P(Views, NeedTheRightToRead) {
   Pair pair(subject());
   Buffers writable(pair, 1000, Rights::kRemoteWrite);
   auto remote = pair.describe(writable.both[1]);
-  remote.rights = Rights::kReadWrite;   // what the handle says changes nothing
+  remote.rights = Rights::kReadWrite;  // what the handle says changes nothing
   expect_refused(pair, view(pair, remote), Code::kRefused);
 }
 
@@ -347,7 +349,7 @@ TEST_P(Views, OfDroppedRegistrationsAreRefusedAndThoseThatExistGoOn) {
   auto seen = view(pair, remote);
   buffers.both[1].reset();
   expect_refused(pair, view(pair, remote), Code::kRefused);
-  Buffers others(pair, 300'000);                       // may take the same place
+  Buffers others(pair, 300'000);  // may take the same place
   Bytes local(300'000);
   ASSERT_TRUE(pair.get(pair.describe(others.both[1]), 0, local).ok());
   EXPECT_TRUE(!seen.ok() || equal(seen->bytes(), pattern(300'000)));

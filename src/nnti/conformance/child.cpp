@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The other process of the suite. It understands, as messages:
 //   echo…       sends the message back
-//   own, shared registers 1 MiB of its own memory, or of memory that peers can map, filled with pattern(1 MiB, 7); sends
+//   own, shared registers 1 MiB of its own memory, or of memory that peers can map, filled with pattern(1 MiB, 7);
+//   sends
 //               the RemoteBuffer
 //   sum         sends back the sum of the bytes of that memory, as a u64
 //   freeze      makes no more progress, but lives
@@ -35,7 +36,8 @@ class Servant {
 
  private:
   void answer(PeerId to, std::span<const std::byte> message) {
-    if (auto sent = node_.endpoint->send(to, message); !sent.ok()) std::fprintf(stderr, "child: %s\n", sent.error().message.c_str());
+    if (auto sent = node_.endpoint->send(to, message); !sent.ok())
+      std::fprintf(stderr, "child: %s\n", sent.error().message.c_str());
   }
 
   void obey(PeerId from, std::span<const std::byte> message) {
@@ -44,7 +46,8 @@ class Servant {
     if (order == "own" || order == "shared") lend(from, order == "shared");
     if (order == "sum") {
       auto bytes = buffer_.bytes();
-      auto sum = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0}, [](std::uint64_t a, std::byte b) { return a + static_cast<std::uint64_t>(b); });
+      auto sum = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0},
+                                 [](std::uint64_t a, std::byte b) { return a + static_cast<std::uint64_t>(b); });
       answer(from, raw(sum));
     }
     if (order == "freeze")
@@ -57,7 +60,8 @@ class Servant {
 
   void lend(PeerId to, bool shared) {
     memory_ = pattern(kBufferBytes, 7);
-    auto buffer = shared ? node_.endpoint->allocate(kBufferBytes, Rights::kReadWrite) : node_.endpoint->register_memory(memory_, Rights::kReadWrite);
+    auto buffer = shared ? node_.endpoint->allocate(kBufferBytes, Rights::kReadWrite)
+                         : node_.endpoint->register_memory(memory_, Rights::kReadWrite);
     if (!buffer.ok()) return;
     buffer_ = std::move(*buffer);
     if (shared) std::ranges::copy(memory_, buffer_.bytes().begin());
@@ -73,7 +77,7 @@ class Servant {
 }  // namespace
 
 int run_child(int argc, char **argv) {
-  ::alarm(120);   // whatever happens, no orphan stays
+  ::alarm(120);  // whatever happens, no orphan stays
   if (argc != 4) return 2;
   auto credential = nessie::Credential::from_hex(argv[3]);
   auto subject = std::ranges::find(subjects(), argv[2], &Subject::name);

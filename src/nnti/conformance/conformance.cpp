@@ -32,7 +32,9 @@ Bytes bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char *>(bytes.data()), bytes.size()}; }
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
 
 Bytes pattern(std::size_t size_bytes, unsigned seed) {
   Bytes bytes(size_bytes + sizeof(std::uint32_t));
@@ -56,7 +58,8 @@ void Recorder::on_peer_lost(PeerId peer, const Error &error) {
   if (lost_hook) lost_hook(peer);
 }
 
-Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen, std::vector<std::pair<std::string, std::string>> settings) {
+Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen,
+           std::vector<std::pair<std::string, std::string>> settings) {
   EndpointOptions options;
   options.transports = {subject.transport};
   options.credential = credential;
@@ -82,10 +85,11 @@ bool drive(std::initializer_list<Node *> nodes, const std::function<bool()> &sta
   return true;
 }
 
-Driver::Driver(Node &node) : endpoint_(*node.endpoint), thread_([this] {
-  while (!stop_.load())
-    if (endpoint_.progress() == 0) endpoint_.wait(Deadline::in(kWatchdog));
-}) {}
+Driver::Driver(Node &node)
+    : endpoint_(*node.endpoint), thread_([this] {
+        while (!stop_.load())
+          if (endpoint_.progress() == 0) endpoint_.wait(Deadline::in(kWatchdog));
+      }) {}
 
 Driver::~Driver() {
   stop_.store(true);

@@ -33,7 +33,7 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 const std::vector<Subject> &subjects();
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;   ///< everything is many times slower
+inline constexpr bool kSanitized = true;  ///< everything is many times slower
 #else
 inline constexpr bool kSanitized = false;
 #endif
@@ -45,8 +45,7 @@ Bytes bytes_of(std::string_view text);
 std::string text_of(std::span<const std::byte> bytes);
 /// Bytes that differ from place to place.
 Bytes pattern(std::size_t size_bytes, unsigned seed = 1);
-template <class T>
-std::span<const std::byte> raw(const T &value) { return std::as_bytes(std::span(&value, 1)); }
+template <class T> std::span<const std::byte> raw(const T &value) { return std::as_bytes(std::span(&value, 1)); }
 
 struct Recorder final : EventSink {
   void on_message(PeerId from, std::span<const std::byte> message) override;
@@ -73,7 +72,8 @@ struct Outcome final : Completion {
 /// An endpoint and what it has seen.
 class Node {
  public:
-  Node(const Subject &subject, const nessie::Credential &credential, bool listen, std::vector<std::pair<std::string, std::string>> settings = {});
+  Node(const Subject &subject, const nessie::Credential &credential, bool listen,
+       std::vector<std::pair<std::string, std::string>> settings = {});
   Recorder seen;
   std::unique_ptr<Endpoint> endpoint;
 };

@@ -15,7 +15,8 @@ TEST_P(Connections, SayWhichTransportReachesThePeerAndWhy) {
 
 TEST_P(Connections, WithAnotherCredentialAreRefusedAndTheServerGoesOn) {
   auto credential = nessie::Credential::generate();
-  Node server(subject(), credential, true), stranger(subject(), nessie::Credential::generate(), false), friendly(subject(), credential, false);
+  Node server(subject(), credential, true), stranger(subject(), nessie::Credential::generate(), false),
+      friendly(subject(), credential, false);
   Driver driver(server);
   auto refused = stranger.endpoint->connect(server.endpoint->url(), Deadline::in(kWatchdog));
   ASSERT_EQ(refused.code(), Code::kRefused);
@@ -33,7 +34,9 @@ TEST_P(Connections, ToNobodyArePeerLost) {
   }
   auto connected = client.endpoint->connect(url, Deadline::in(kWatchdog));
   // A transport that knows its endpoints by name may know already that there is none.
-  EXPECT_TRUE(connected.code() == Code::kPeerLost || (connected.code() == Code::kUnsupported && subject().transport == "inproc")) << static_cast<int>(connected.code());
+  EXPECT_TRUE(connected.code() == Code::kPeerLost ||
+              (connected.code() == Code::kUnsupported && subject().transport == "inproc"))
+      << static_cast<int>(connected.code());
 }
 
 TEST_P(Connections, ToAServerThatDoesNothingTimeOut) {
@@ -48,7 +51,8 @@ TEST_P(Connections, ToAServerThatDoesNothingTimeOut) {
 
 TEST_P(Connections, ToWhatIsNoUrlAreInvalid) {
   Node client(subject(), {}, false);
-  for (const char *url : {"", "nonsense", "shm:", ";", "shm://"}) EXPECT_EQ(client.endpoint->connect(url, Deadline::in(1s)).code(), Code::kInvalidArgument) << url;
+  for (const char *url : {"", "nonsense", "shm:", ";", "shm://"})
+    EXPECT_EQ(client.endpoint->connect(url, Deadline::in(1s)).code(), Code::kInvalidArgument) << url;
 }
 
 TEST_P(Connections, ThatNoTransportCanMakeSayWhy) {
@@ -98,8 +102,11 @@ TEST_P(Connections, OfOneServerAreKeptApart) {
       peers.push_back(*peer);
     }
   }
-  server.seen.message_hook = [&](PeerId from, std::span<const std::byte> message) { EXPECT_TRUE(server.endpoint->send(from, message).ok()); };
-  for (std::size_t i = 0; i < clients.size(); ++i) ASSERT_TRUE(clients[i]->endpoint->send(peers[i], bytes_of(std::to_string(i))).ok());
+  server.seen.message_hook = [&](PeerId from, std::span<const std::byte> message) {
+    EXPECT_TRUE(server.endpoint->send(from, message).ok());
+  };
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    ASSERT_TRUE(clients[i]->endpoint->send(peers[i], bytes_of(std::to_string(i))).ok());
   for (std::size_t i = 0; i < clients.size(); ++i) {
     ASSERT_TRUE(drive({&server, clients[i].get()}, [&] { return !clients[i]->seen.messages.empty(); }));
     EXPECT_EQ(text_of(clients[i]->seen.messages[0]), std::to_string(i));
@@ -161,10 +168,11 @@ TEST_P(Waiting, EndsWhenAMessageArrivesHoweverLongItSlept) {
       ++received;
       EXPECT_TRUE(pair.server.endpoint->send(from, message).ok());
     };
-    Driver driver(pair.server);   // waits for a minute at a time
+    Driver driver(pair.server);  // waits for a minute at a time
     for (std::size_t i = 1; i <= (kSanitized ? 300u : 2000u); ++i) {
       ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, bytes_of("x")).ok());
-      ASSERT_TRUE(drive({&pair.client}, [&] { return pair.client.seen.messages.size() == i; })) << "a wake-up was lost after " << i;
+      ASSERT_TRUE(drive({&pair.client}, [&] { return pair.client.seen.messages.size() == i; }))
+          << "a wake-up was lost after " << i;
     }
   }
 }

@@ -28,7 +28,8 @@ Status send_patiently(Node &node, PeerId to, std::span<const std::byte> message)
 
 TEST_P(Messages, ArriveWhole) {
   Pair pair(subject());
-  for (std::size_t size : {0u, 1u, 7u, 8u, 55u, 56u, 57u, 64u, 1000u, 4096u}) ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, pattern(size)).ok());
+  for (std::size_t size : {0u, 1u, 7u, 8u, 55u, 56u, 57u, 64u, 1000u, 4096u})
+    ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, pattern(size)).ok());
   ASSERT_TRUE(pair.drive_until([&] { return pair.server.seen.messages.size() == 10; }));
   EXPECT_EQ(pair.server.seen.messages[0], Bytes());
   EXPECT_EQ(pair.server.seen.messages[5], pattern(56));
@@ -56,8 +57,10 @@ TEST_P(Messages, ArriveInOrderExactlyOnceAtASlowReceiver) {
   std::thread receiver([&] {
     auto watchdog = Deadline::in(kWatchdog);
     for (std::uint32_t turn = 0; expected < kManyMessages && !watchdog.passed(); ++turn) {
-      if (turn % 64 != 0) std::this_thread::yield();   // slow: takes a look now and then only
-      else if (pair.server.endpoint->progress() == 0) pair.server.endpoint->wait(Deadline::in(10ms));
+      if (turn % 64 != 0)
+        std::this_thread::yield();  // slow: takes a look now and then only
+      else if (pair.server.endpoint->progress() == 0)
+        pair.server.endpoint->wait(Deadline::in(10ms));
     }
   });
   for (std::uint32_t i = 0; i < kManyMessages; ++i) {
@@ -68,7 +71,11 @@ TEST_P(Messages, ArriveInOrderExactlyOnceAtASlowReceiver) {
   // What is queued at the sender is sent from its progress().
   auto watchdog = Deadline::in(kWatchdog);
   std::atomic<bool> received{false};
-  std::thread waiter([&] { receiver.join(); received.store(true); pair.client.endpoint->wake(); });
+  std::thread waiter([&] {
+    receiver.join();
+    received.store(true);
+    pair.client.endpoint->wake();
+  });
   while (!received.load() && !watchdog.passed())
     if (pair.client.endpoint->progress() == 0) pair.client.endpoint->wait(Deadline::in(10ms));
   waiter.join();
@@ -113,7 +120,8 @@ TEST_P(Messages, FlowBothWaysAtOnce) {
     ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, numbered(i)).ok());
     ASSERT_TRUE(pair.server.endpoint->send(pair.to_client, numbered(i + 1)).ok());
   }
-  ASSERT_TRUE(pair.drive_until([&] { return pair.server.seen.messages.size() == 3000 && pair.client.seen.messages.size() == 3000; }));
+  ASSERT_TRUE(pair.drive_until(
+      [&] { return pair.server.seen.messages.size() == 3000 && pair.client.seen.messages.size() == 3000; }));
   EXPECT_EQ(pair.server.seen.messages[2999], numbered(2999));
   EXPECT_EQ(pair.client.seen.messages[2999], numbered(3000));
 }

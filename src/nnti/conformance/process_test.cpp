@@ -123,7 +123,7 @@ TEST_P(Processes, ViewTheMemoryThatALastMessageNamesAfterItsSenderWasKilled) {
   };
   apart.tell("shared");
   apart.tell("last words");
-  EXPECT_EQ(apart.child.reap(), -SIGKILL);   // before anything of it was looked at here
+  EXPECT_EQ(apart.child.reap(), -SIGKILL);  // before anything of it was looked at here
   ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
   ASSERT_TRUE(seen.ok()) << seen.error().to_string();
   EXPECT_TRUE(std::ranges::equal(seen->bytes(), pattern(1 << 20, 7)));
@@ -135,7 +135,8 @@ TEST_P(Processes, CompleteWhatWasPendingWithAPeerThatDied) {
   apart.tell("freeze");
   std::vector<Bytes> local(20, Bytes(remote.size_bytes));
   std::vector<Outcome> outcomes(20);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) apart.client.endpoint->get(apart.server, remote, 0, local[i], outcomes[i]);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    apart.client.endpoint->get(apart.server, remote, 0, local[i], outcomes[i]);
   int completed_before_loss = 0;
   apart.client.seen.lost_hook = [&](PeerId) {
     for (auto &outcome : outcomes) completed_before_loss += outcome.times;
@@ -177,11 +178,12 @@ TEST_P(Processes, SurviveAFloodToAPeerThatDies) {
 TEST_P(Processes, LeaveWhenTheirClientLeaves) {
   Apart apart(subject());
   apart.client.endpoint->disconnect(apart.server);
-  apart.until([&, turns = 0]() mutable { return ++turns > 3; });   // lets a transport send its farewell
+  apart.until([&, turns = 0]() mutable { return ++turns > 3; });  // lets a transport send its farewell
   EXPECT_EQ(apart.child.reap(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, Processes, testing::ValuesIn(subjects_between_processes()), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Over, Processes, testing::ValuesIn(subjects_between_processes()),
+                         testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace nnti::conformance

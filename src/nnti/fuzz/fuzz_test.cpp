@@ -23,7 +23,8 @@ constexpr int kMutations = 50'000;
 std::vector<Bytes> conversations() {
   std::vector<Bytes> corpus;
   Bytes all;
-  for (auto type : {PageType::kHello, PageType::kChallenge, PageType::kProof, PageType::kWelcome, PageType::kRefusal, PageType::kTransport}) {
+  for (auto type : {PageType::kHello, PageType::kChallenge, PageType::kProof, PageType::kWelcome, PageType::kRefusal,
+                    PageType::kTransport}) {
     Bytes page;
     nnti::bootstrap::encode_page(type, 0, Bytes(50, std::byte{1}), page);
     corpus.push_back(page);
@@ -55,7 +56,7 @@ std::vector<Bytes> rings() {
 void mutate(Bytes &bytes, std::mt19937 &random) {
   for (auto changes = 1 + random() % 4; changes != 0 && !bytes.empty(); --changes) {
     auto at = random() % bytes.size();
-    if (random() % 4 == 0) at = at / 64 * 64 + random() % 8;   // where headers are
+    if (random() % 4 == 0) at = at / 64 * 64 + random() % 8;  // where headers are
     at = std::min<std::size_t>(at, bytes.size() - 1);
     switch (random() % 5) {
       case 0: bytes[at] = static_cast<std::byte>(random()); break;

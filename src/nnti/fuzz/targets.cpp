@@ -77,7 +77,7 @@ void read_ring(std::span<const std::byte> bytes) {
   if (count >= 8) {
     std::uint64_t claimed;
     std::memcpy(&claimed, bytes.data() + count - 8, 8);
-    mine.consumed.store(claimed % 3 == 0 ? claimed : 0);   // the peer also says what it has read
+    mine.consumed.store(claimed % 3 == 0 ? claimed : 0);  // the peer also says what it has read
   }
   RingWriter out(mine);
   RingReader in(theirs);
@@ -92,7 +92,9 @@ void read_ring(std::span<const std::byte> bytes) {
     auto message = in.read(buffer);
     if (broken || !message) break;
     in.give_back();
-    if (message->kind != Kind::kMessage && !relay.on_message(message->kind, std::span(buffer).first(message->size_bytes))) break;
+    if (message->kind != Kind::kMessage &&
+        !relay.on_message(message->kind, std::span(buffer).first(message->size_bytes)))
+      break;
   }
   relay.abandon({Code::kPeerLost, "done"});
 }

@@ -26,12 +26,12 @@ enum {
 
 static int failures = 0;
 
-#define CHECK(condition)                                                                                \
-  do {                                                                                                  \
-    if (!(condition)) {                                                                                 \
+#define CHECK(condition)                                                                      \
+  do {                                                                                        \
+    if (!(condition)) {                                                                       \
       fprintf(stderr, "%s:%d: %s (%s)\n", __FILE__, __LINE__, #condition, nssi_last_error()); \
-      ++failures;                                                                                       \
-    }                                                                                                   \
+      ++failures;                                                                             \
+    }                                                                                         \
   } while (0)
 
 /* The paper's rule: element i of an array of `seed` is seed + 1024 + i. */
@@ -46,7 +46,9 @@ static void fill(data_t *array, unsigned len, int seed) {
 static int is_filled(const data_t *array, unsigned len, int seed) {
   for (unsigned i = 0; i < len; ++i) {
     const int expected = seed + 1024 + (int)i;
-    if (array[i].int_val != expected || array[i].float_val != (float)expected || array[i].double_val != (double)expected) return 0;
+    if (array[i].int_val != expected || array[i].float_val != (float)expected ||
+        array[i].double_val != (double)expected)
+      return 0;
   }
   return 1;
 }
@@ -59,10 +61,12 @@ static data_t *new_array(unsigned len) {
 
 /* --- server -------------------------------------------------------------------------------------------------------- */
 
-static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_write_encode_args *args,
-                                  const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
+static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller,
+                                  const xfer_write_encode_args *args, const NNTI_buffer_t *data_addr,
+                                  const NNTI_buffer_t *res_addr) {
   (void)data_addr;
-  const int good = args->array.data_array_t_len == args->len && is_filled(args->array.data_array_t_val, args->len, args->seed);
+  const int good =
+      args->array.data_array_t_len == args->len && is_filled(args->array.data_array_t_val, args->len, args->seed);
   return nssi_send_result(caller, request_id, good ? NSSI_OK : NSSI_EDECODE, NULL, res_addr);
 }
 
@@ -114,9 +118,11 @@ static int serve(int url_pipe) {
   char url[NSSI_URL_LEN];
   CHECK(nssi_init(NNTI_TRANSPORT_SHM) == NSSI_OK);
   CHECK(nssi_service_init(NNTI_TRANSPORT_SHM, 0, &service) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, xfer_write_encode_args, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, xfer_write_encode_args, void) ==
+        NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_RDMA_OP, xfer_write_rdma_srvr, xfer_write_rdma_args, void) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_srvr, xfer_read_encode_args, xfer_read_encode_res) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_srvr, xfer_read_encode_args,
+                                  xfer_read_encode_res) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_RDMA_OP, xfer_read_rdma_srvr, xfer_read_rdma_args, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_EEXIST);
@@ -160,7 +166,8 @@ static void many_at_once(const nssi_service *svc) {
   for (int i = 0; i < kCalls; ++i) {
     arrays[i] = new_array(kLen);
     args[i] = (xfer_pull_args){kLen, i * 7};
-    CHECK(nssi_call_rpc(svc, XFER_READ_RDMA_OP, &args[i], arrays[i], kLen * sizeof(data_t), NULL, &requests[i]) == NSSI_OK);
+    CHECK(nssi_call_rpc(svc, XFER_READ_RDMA_OP, &args[i], arrays[i], kLen * sizeof(data_t), NULL, &requests[i]) ==
+          NSSI_OK);
   }
   int which = -1, rc = -1;
   CHECK(nssi_waitany(requests, kCalls, -1, &which, &rc) == NSSI_OK && which >= 0 && rc == NSSI_OK);

@@ -13,11 +13,14 @@ using testing::Service;
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kLength = 24 << 20;
-constexpr std::size_t kSmall = 48 << 10, kPack = 256 << 10, kCopied = 4 << 20;   // where a piece begins to travel in another way
+constexpr std::size_t kSmall = 48 << 10, kPack = 256 << 10,
+                      kCopied = 4 << 20;  // where a piece begins to travel in another way
 const VariableLayout kLine{0, 1, false, {kLength}};
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
-struct Range { std::int64_t start, size; };
+struct Range {
+  std::int64_t start, size;
+};
 
 /// What a write of `value` writes to a range: something that differs from place to place.
 std::vector<std::byte> content(Range range, unsigned value) {
@@ -40,13 +43,13 @@ class SharedFile {
     args.definitions = {length, line};
     const auto defined = *owner.enddef(args, true);
     EXPECT_EQ(defined.nc_error, NC_NOERR);
-    for (const auto byte : std::span(defined.header).last(8))   // where CDF-5 says it
+    for (const auto byte : std::span(defined.header).last(8))  // where CDF-5 says it
       begin_ = begin_ << 8 | std::to_integer<std::size_t>(byte);
   }
   void expect(Range range, unsigned value) { std::ranges::copy(content(range, value), wanted.begin() + range.start); }
   void expect_in_file() const {
     auto bytes = contents(path_);
-    bytes.resize(begin_ + wanted.size());    // what nobody wrote at the end is not there
+    bytes.resize(begin_ + wanted.size());  // what nobody wrote at the end is not there
     const auto data = std::as_bytes(std::span(bytes)).subspan(begin_);
     const auto [differs, same] = std::mismatch(wanted.begin(), wanted.end(), data.begin());
     EXPECT_TRUE(differs == wanted.end()) << "the file is wrong from element " << differs - wanted.begin();
@@ -58,7 +61,7 @@ class SharedFile {
 
  private:
   const std::string path_;
-  std::size_t begin_ = 0;                    ///< of the variable in the file
+  std::size_t begin_ = 0;  ///< of the variable in the file
 };
 
 /// One process of a program.
@@ -81,7 +84,7 @@ class Process {
     auto written = client_->write(file_.token, 0, order, items);
     ASSERT_TRUE(written.ok()) << written.error().message;
     EXPECT_EQ(*written, NC_NOERR);
-    for (auto &bytes : data) std::ranges::fill(bytes, std::byte{0xEE});   // the memory is ours again
+    for (auto &bytes : data) std::ranges::fill(bytes, std::byte{0xEE});  // the memory is ours again
   }
   /// Ends a collective call whose other processes have sent `theirs`.
   void end_call(std::vector<std::int64_t> theirs = {}) {
@@ -169,9 +172,9 @@ TEST_P(StagingBehind, PiecesOfAllSizesArrive) {
       at += ranges.back().size + off + 1;
     }
   unsigned value = 0;
-  for (const auto &range : ranges) process.write({range}, ++value);   // a call for each
+  for (const auto &range : ranges) process.write({range}, ++value);  // a call for each
   process.expect_read({0, at});
-  process.write(ranges, ++value);                                      // one call for all
+  process.write(ranges, ++value);  // one call for all
   process.expect_read({0, at});
   process.end_call();
   EXPECT_EQ(process.close(true), NC_NOERR);
@@ -185,7 +188,8 @@ TEST_P(StagingBehind, PacksAreFilledToTheBrimAndBeyond) {
   unsigned value = 0;
   for (const auto size : {kPack / 8, kPack / 8 - 1, kPack / 8 + 1, kSmall - 1, kPack / 6, std::size_t{1}}) {
     std::vector<Range> ranges;
-    for (int i = 0; i < 40; ++i, at += static_cast<std::int64_t>(size)) ranges.push_back({at, static_cast<std::int64_t>(size)});
+    for (int i = 0; i < 40; ++i, at += static_cast<std::int64_t>(size))
+      ranges.push_back({at, static_cast<std::int64_t>(size)});
     process.write(ranges, ++value);
   }
   process.expect_read({0, at});
@@ -281,7 +285,8 @@ TEST_P(StagingBehind, OverlappingWritesOfSeveralProcessesKeepTheOrderOfTheirCall
     Process *const processes[] = {&first, &second, &third};
     const auto base = any_range(1 << 20).start;
     auto &writer = *processes[i % 3];
-    writer.write({{base, std::min<std::int64_t>(kLength - base, pick(1, 1 << 20))}, {pick(0, kLength / 2), pick(1, 200)}}, i);
+    writer.write(
+        {{base, std::min<std::int64_t>(kLength - base, pick(1, 1 << 20))}, {pick(0, kLength / 2), pick(1, 200)}}, i);
     const auto sent = writer.order.sent;
     for (auto *process : processes) process->end_call(process == &writer ? std::vector<std::int64_t>() : sent);
   }
@@ -301,7 +306,7 @@ TEST_P(StagingBehind, AWriteThatArrivesBeforeTheOverlappingWriteThatItKnowsOfIsC
   rehearsing.write({whole}, 1);
   const auto announced = rehearsing.order.end_call();
   early.end_call(announced);
-  early.write({half}, 2);                     // returns when it is in the server's inbox
+  early.write({half}, 2);  // returns when it is in the server's inbox
   (void)early.client().report(0);
   late.write({whole}, 1);
   EXPECT_EQ(late.order.sent, announced);
@@ -315,7 +320,8 @@ TEST_P(StagingBehind, AWriteThatArrivesBeforeTheOverlappingWriteThatItKnowsOfIsC
 }
 
 TEST_P(StagingBehind, ACloseThatArrivesBeforeTheWritesThatItKnowsOfWaitsForThem) {
-  const std::vector<Range> ranges = {{0, 100}, {100, kSmall}, {1 << 20, kPack}, {2 << 20, kCopied}, {10 << 20, kCopied + 1}};
+  const std::vector<Range> ranges = {
+      {0, 100}, {100, kSmall}, {1 << 20, kPack}, {2 << 20, kCopied}, {10 << 20, kCopied + 1}};
   for (const bool durable : {false, true}) {
     std::optional<SharedFile> file, rehearsal;
     auto owner = make(file, durable ? "durable.nc" : "closed.nc");
@@ -350,7 +356,7 @@ TEST_P(StagingBehind, WritesThatNeverComeAreAnErrorOfTheFileInTheEnd) {
       failures += std::ranges::count(report.failures, file->path(), &FileReport::path);
     }
     EXPECT_EQ(failures, owner.client().servers());
-    file->expect_in_file();                  // what did come
+    file->expect_in_file();  // what did come
   }
 }
 

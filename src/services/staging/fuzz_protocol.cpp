@@ -53,6 +53,6 @@ std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
   transfer.pieces = {Piece{1, {0, 2}, {3, 4}, {}}, Piece{2, {0}, {8}, {2}}};
   ReportResult report;
   report.failures.emplace_back().missing = {"temperature[0:63]"};
-  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, 022, {{"romio_ds_write", "disable"}}}), seed(6, end),
-          seed(8, transfer), seed(13, report)};
+  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, 022, {{"romio_ds_write", "disable"}}}),
+          seed(6, end), seed(8, transfer), seed(13, report)};
 }

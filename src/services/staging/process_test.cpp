@@ -6,17 +6,17 @@
 #include <gtest/gtest.h>
 #include <pnetcdf.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <fcntl.h>
-#include <filesystem>
-#include <fstream>
-#include <functional>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <thread>
 
 namespace staging {
 namespace {
@@ -26,7 +26,7 @@ using nessie::Code;
 using nessie::Deadline;
 
 constexpr std::int64_t kZ = 64, kY = 128, kX = 128;
-constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;        // 8 MiB
+constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;  // 8 MiB
 constexpr auto kWatchdog = 60s;
 
 std::string contents(const std::string &path) {
@@ -40,19 +40,23 @@ int wait_for_change(pid_t pid) {
   const auto deadline = Deadline::in(kWatchdog);
   int status = -1;
   while (::waitpid(pid, &status, WNOHANG | WUNTRACED) == 0)
-    if (deadline.passed()) return -1;
-    else ::usleep(1000);
+    if (deadline.passed())
+      return -1;
+    else
+      ::usleep(1000);
   return status;
 }
 
 /// A nessied of our own; killed and reaped when dropped.
 class Daemon {
  public:
-  Daemon(const std::string &folder, int index, int servers, std::vector<std::string> flags, std::function<void()> in_child = {}) {
+  Daemon(const std::string &folder, int index, int servers, std::vector<std::string> flags,
+         std::function<void()> in_child = {}) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     url_file_ = folder + "/server." + std::to_string(index) + ".url";
-    std::vector<std::string> words = {NESSIED, "--index", std::to_string(index), "--servers", std::to_string(servers), "--run-dir", folder};
+    std::vector<std::string> words = {
+        NESSIED, "--index", std::to_string(index), "--servers", std::to_string(servers), "--run-dir", folder};
     words.insert(words.end(), flags.begin(), flags.end());
     pid_ = ::fork();
     if (pid_ == 0) {
@@ -90,8 +94,10 @@ class Daemon {
     const auto deadline = Deadline::in(kWatchdog);
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG) == 0)
-      if (deadline.passed()) return -1;
-      else ::usleep(1000);
+      if (deadline.passed())
+        return -1;
+      else
+        ::usleep(1000);
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
@@ -122,7 +128,8 @@ class StagingProcess : public ::testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  Daemon &start(std::vector<std::string> flags = {}, int index = 0, int servers = 1, std::function<void()> in_child = {}) {
+  Daemon &start(std::vector<std::string> flags = {}, int index = 0, int servers = 1,
+                std::function<void()> in_child = {}) {
     daemons_.push_back(std::make_unique<Daemon>(folder_, index, servers, std::move(flags), std::move(in_child)));
     return *daemons_.back();
   }
@@ -187,7 +194,7 @@ class StagingProcess : public ::testing::Test {
   pid_t run(std::function<bool()> first, std::function<bool()> then) {
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::alarm(120);   // whatever happens, no orphan stays
+      ::alarm(120);  // whatever happens, no orphan stays
       bool fine = first();
       ::raise(SIGSTOP);
       fine = fine && then();
@@ -267,7 +274,8 @@ bool every_thread_is_stopped(pid_t pid) {
 /// The signal stops the process only when one of its threads has taken note of it.
 void stop(pid_t pid) {
   ::kill(pid, SIGSTOP);
-  for (const auto deadline = Deadline::in(kWatchdog); !every_thread_is_stopped(pid) && !deadline.passed();) ::usleep(1000);
+  for (const auto deadline = Deadline::in(kWatchdog); !every_thread_is_stopped(pid) && !deadline.passed();)
+    ::usleep(1000);
 }
 
 TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
@@ -285,7 +293,7 @@ TEST_F(StagingProcess, AStoppedClientIsGivenUpAfterTheTimeout) {
   const auto url = daemon.url();
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);        // the data then come only while this process makes progress
+    ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);  // the data then come only while this process makes progress
     auto client = connect();
     create(*client, folder_ + "/stuck.nc", 1);
     const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
@@ -313,8 +321,10 @@ TEST_F(StagingProcess, TermAndTheDeathOfTheParentDrainWhatWasAcknowledged) {
     auto client = connect();
     create(*client, folder_ + "/drained.nc", 1);
     ASSERT_EQ(*put(*client, 0), NC_NOERR);
-    if (term) ::kill(daemon.pid(), SIGTERM);
-    else daemon.cut_life_line();
+    if (term)
+      ::kill(daemon.pid(), SIGTERM);
+    else
+      daemon.cut_life_line();
     EXPECT_EQ(daemon.wait_end(), 0);
     EXPECT_TRUE(in_file(0, 0));
     EXPECT_NE(contents(folder_ + "/server.0.report").find("\"bytes_drained\": 8388608"), std::string::npos);
@@ -400,8 +410,13 @@ TEST_F(StagingProcess, PutsThatHaveReturnedSurviveTheirProgram) {
   for (std::size_t round = 1; round <= 3; ++round) {
     std::unique_ptr<Client> client;
     path_ = folder_ + "/killed" + std::to_string(round) + ".nc";
-    expect_killed(run([&] { client = connect(); create(*client, path_, 1); return true; },
-                      [&] { return put_pieces(*client, 0, 4); }));
+    expect_killed(run(
+        [&] {
+          client = connect();
+          create(*client, path_, 1);
+          return true;
+        },
+        [&] { return put_pieces(*client, 0, 4); }));
     wait_until_drained(*other, round);
     EXPECT_TRUE(in_file(0, 0)) << round;
   }
@@ -411,8 +426,13 @@ TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerLooksAtThemAfterI
   auto &daemon = start();
   std::unique_ptr<Client> client;
   path_ = folder_ + "/late.nc";
-  const auto program = run([&] { client = connect(); create(*client, path_, 1); return true; },
-                           [&] { return put_pieces(*client, 0, 4); });
+  const auto program = run(
+      [&] {
+        client = connect();
+        create(*client, path_, 1);
+        return true;
+      },
+      [&] { return put_pieces(*client, 0, 4); });
   daemon.stop();
   expect_killed(program);
   daemon.go_on();
@@ -425,8 +445,13 @@ TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerIsToldToEndBefore
   auto &daemon = start();
   std::unique_ptr<Client> client;
   path_ = folder_ + "/end.nc";
-  const auto program = run([&] { client = connect(); create(*client, path_, 1); return true; },
-                           [&] { return put_pieces(*client, 0, 4); });
+  const auto program = run(
+      [&] {
+        client = connect();
+        create(*client, path_, 1);
+        return true;
+      },
+      [&] { return put_pieces(*client, 0, 4); });
   daemon.stop();
   expect_killed(program);
   ::kill(daemon.pid(), SIGTERM);
@@ -444,8 +469,10 @@ TEST_F(StagingProcess, PutsOfAllProcessesSurviveThemAlthoughTheServersLookAtThem
     programs.push_back(run(
         [&] {
           client = connect();
-          if (rank == 0) create(*client, path_, 4);
-          else order_.emplace(2);
+          if (rank == 0)
+            create(*client, path_, 4);
+          else
+            order_.emplace(2);
           return true;
         },
         [&] { return put_pieces(*client, rank, 4); }));
@@ -462,7 +489,12 @@ TEST_F(StagingProcess, ACloseWaitsForThePutsOfAProcessThatIsDead) {
   auto owner = connect();
   create(*owner, folder_ + "/closed.nc", 2);
   std::unique_ptr<Client> client;
-  const auto program = run([&] { client = connect(); return true; }, [&] { return put_pieces(*client, 1, 4); });
+  const auto program = run(
+      [&] {
+        client = connect();
+        return true;
+      },
+      [&] { return put_pieces(*client, 1, 4); });
   ASSERT_TRUE(put_pieces(*owner, 0, 4));
   daemon.stop();
   expect_killed(program);
@@ -477,10 +509,15 @@ TEST_F(StagingProcess, ACloseWhoseWritesWereNeverSentEndsWithAnError) {
   auto owner = connect();
   create(*owner, folder_ + "/incomplete.nc", 1);
   std::unique_ptr<Client> client;
-  const auto program = run([&] { client = connect(); return true; }, [] { return true; });
+  const auto program = run(
+      [&] {
+        client = connect();
+        return true;
+      },
+      [] { return true; });
   ASSERT_TRUE(put_pieces(*owner, 0, 4));
   expect_killed(program);
-  order_->know(std::vector<std::int64_t>{1});   // as if it had said so before it died
+  order_->know(std::vector<std::int64_t>{1});  // as if it had said so before it died
   EXPECT_EQ(*owner->close(kToken, 0, false, *order_), NC_NOERR);
   ASSERT_TRUE(owner->settle(path_).ok());
   EXPECT_TRUE(in_file(0, 0));
@@ -497,11 +534,17 @@ TEST_F(StagingProcess, AProgramThatDiesBeforeItHasSentWhatItsCloseKnowsOfLeavesA
   auto &daemon = start();
   std::unique_ptr<Client> client;
   path_ = folder_ + "/gone.nc";
-  expect_killed(run([&] { client = connect(); create(*client, path_, 1); return true; }, [&] {
-    if (!put_pieces(*client, 0, 4)) return false;
-    order_->know(std::vector<std::int64_t>{1});
-    return client->close(kToken, 0, false, *order_).ok();
-  }));
+  expect_killed(run(
+      [&] {
+        client = connect();
+        create(*client, path_, 1);
+        return true;
+      },
+      [&] {
+        if (!put_pieces(*client, 0, 4)) return false;
+        order_->know(std::vector<std::int64_t>{1});
+        return client->close(kToken, 0, false, *order_).ok();
+      }));
   ::kill(daemon.pid(), SIGTERM);
   EXPECT_EQ(daemon.wait_end(), 1);
   EXPECT_TRUE(in_file(0, 0));
@@ -514,9 +557,15 @@ TEST_F(StagingProcess, ManyClientsPassThroughTheBudget) {
   std::unique_ptr<Client> client;
   std::vector<pid_t> programs;
   for (int rank = 0; rank < kClients; ++rank)
-    programs.push_back(run([&] { client = connect(); order_.emplace(1); return true; }, [&] {
-      return put_pieces(*client, rank, 2) && put_pieces(*client, rank, 2) && client->finish_writes(kToken).ok();
-    }));
+    programs.push_back(run(
+        [&] {
+          client = connect();
+          order_.emplace(1);
+          return true;
+        },
+        [&] {
+          return put_pieces(*client, rank, 2) && put_pieces(*client, rank, 2) && client->finish_writes(kToken).ok();
+        }));
   auto owner = connect();
   create(*owner, folder_ + "/many.nc", kClients);
   for (const auto program : programs) ::kill(program, SIGCONT);
@@ -554,7 +603,8 @@ TEST_F(StagingProcess, AFileTooLargeForTheSystemIsReported) {
   });
   auto client = connect();
   create(*client, folder_ + "/limited.nc", 2);
-  expect_disk_error(*client, [&](int v) { return put(*client, v); }, kToken, "File too large");
+  expect_disk_error(
+      *client, [&](int v) { return put(*client, v); }, kToken, "File too large");
   client.reset();
   EXPECT_NE(daemon.wait_end(), 0);
 }
@@ -562,12 +612,14 @@ TEST_F(StagingProcess, AFileTooLargeForTheSystemIsReported) {
 TEST_F(StagingProcess, AFullDiskIsReported) {
   const auto disk = folder_ + "/disk";
   std::filesystem::create_directory(disk);
-  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=12m") != 0) GTEST_SKIP() << "needs the right to mount a small file system";
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=12m") != 0)
+    GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
   auto &daemon = start();
   auto client = connect();
   create(*client, disk + "/full.nc", 2);
-  expect_disk_error(*client, [&](int v) { return put(*client, v); }, kToken, "No space left on device");
+  expect_disk_error(
+      *client, [&](int v) { return put(*client, v); }, kToken, "No space left on device");
   client.reset();
   EXPECT_EQ(daemon.wait_end(), 1);
 }
@@ -575,7 +627,8 @@ TEST_F(StagingProcess, AFullDiskIsReported) {
 TEST_F(StagingProcess, AFullDiskIsToldAtTheNextCallOnce) {
   const auto disk = folder_ + "/disk";
   std::filesystem::create_directory(disk);
-  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0) GTEST_SKIP() << "needs the right to mount a small file system";
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0)
+    GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
   start();
   auto client = connect();

@@ -36,7 +36,7 @@ enum Op : std::uint32_t {
   kOpShutdown = 116,
   kOpNoteNative = 117,
   kOpPing = 118,
-  kOpWriteNow = 119,       ///< as kOpWrite; its sender waits
+  kOpWriteNow = 119,  ///< as kOpWrite; its sender waits
   kOpHasten = 120,
 };
 
@@ -54,13 +54,13 @@ struct Hint {
 
 struct HelloArgs {
   std::uint32_t version = kProtocolVersion;
-  std::string program;        ///< for the report
+  std::string program;  ///< for the report
   std::int64_t pid = 0;
   template <class A> void xdr(A &a) { a(version, program, pid); }
 };
 struct HelloResult {
   std::uint32_t version = kProtocolVersion;
-  std::uint32_t index = 0, servers = 1;    ///< which of how many staging servers this is
+  std::uint32_t index = 0, servers = 1;  ///< which of how many staging servers this is
   Mode mode = Mode::kCaching;
   std::string pnetcdf_version;
   template <class A> void xdr(A &a) { a(version, index, servers, mode, pnetcdf_version); }
@@ -74,7 +74,7 @@ struct NcResult {
 
 struct CreateArgs {
   FileToken file = 0;
-  std::string path;            ///< absolute
+  std::string path;  ///< absolute
   std::int32_t cmode = 0;
   std::uint32_t umask = 022;
   std::vector<Hint> hints;
@@ -92,35 +92,45 @@ struct OpenArgs {
 /// The header as it stands in the file, for the clients' mirrors.
 struct HeaderResult {
   std::int32_t nc_error = 0;
-  Bytes header;                ///< the first ncmpi_inq_header_size() bytes of the file
+  Bytes header;  ///< the first ncmpi_inq_header_size() bytes of the file
   std::int64_t file_size = 0;
   std::int64_t num_records = 0;
-  std::vector<Hint> hints;     ///< of ncmpi_inq_file_info
+  std::vector<Hint> hints;  ///< of ncmpi_inq_file_info
   template <class A> void xdr(A &a) { a(nc_error, header, file_size, num_records, hints); }
 };
 
 /// One definition, as the client's mirror accepted it.
 struct Definition {
   enum Kind : std::uint32_t {
-    kDefDim, kDefVar, kRenameDim, kRenameVar, kRenameAtt, kPutAtt, kDelAtt, kSetFill, kDefVarFill
+    kDefDim,
+    kDefVar,
+    kRenameDim,
+    kRenameVar,
+    kRenameAtt,
+    kPutAtt,
+    kDelAtt,
+    kSetFill,
+    kDefVarFill
   };
   std::uint32_t kind = kDefDim;
-  std::int32_t varid = -1;             ///< or the dimension's id
-  std::int32_t type = 0;               ///< nc_type; fill mode for kSetFill; no_fill for kDefVarFill
-  std::int64_t length = 0;             ///< of a dimension (0: unlimited), or elements of an attribute
+  std::int32_t varid = -1;  ///< or the dimension's id
+  std::int32_t type = 0;    ///< nc_type; fill mode for kSetFill; no_fill for kDefVarFill
+  std::int64_t length = 0;  ///< of a dimension (0: unlimited), or elements of an attribute
   std::string name, new_name;
   std::vector<std::int32_t> dims;
-  Bytes value;                         ///< attribute or fill value: `type`'s elements in host representation
+  Bytes value;  ///< attribute or fill value: `type`'s elements in host representation
   template <class A> void xdr(A &a) { a(kind, varid, type, length, name, new_name, dims, value); }
 };
 
 struct EndDefArgs {
   FileToken file = 0;
   std::vector<Definition> definitions;
-  std::uint32_t has_layout = 0;        ///< ncmpi__enddef rather than ncmpi_enddef
+  std::uint32_t has_layout = 0;  ///< ncmpi__enddef rather than ncmpi_enddef
   std::int64_t h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
   std::int64_t num_records = 0;
-  template <class A> void xdr(A &a) { a(file, definitions, has_layout, h_minfree, v_align, v_minfree, r_align, num_records); }
+  template <class A> void xdr(A &a) {
+    a(file, definitions, has_layout, h_minfree, v_align, v_minfree, r_align, num_records);
+  }
 };
 
 /// Definitions that are legal in data mode (attributes that do not grow, renames), applied at once.
@@ -134,24 +144,26 @@ struct AmendArgs {
 struct Piece {
   std::int32_t varid = 0;
   Extents start, count;
-  Extents stride;                      ///< empty: all ones
-  std::int64_t elements() const { return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>()); }
+  Extents stride;  ///< empty: all ones
+  std::int64_t elements() const {
+    return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
+  }
   template <class A> void xdr(A &a) { a(varid, start, count, stride); }
 };
 
-/// Says that an operation comes after other processes' writes, which may still be on their way: after the `writes` that all
-/// processes together have sent this server by the end of the collective call number `call`. {0, 0}: after none.
+/// Says that an operation comes after other processes' writes, which may still be on their way: after the `writes` that
+/// all processes together have sent this server by the end of the collective call number `call`. {0, 0}: after none.
 struct WritesBefore {
   std::uint64_t call = 0, writes = 0;
   template <class A> void xdr(A &a) { a(call, writes); }
 };
 
-/// Write: the bulk buffer begins with the pieces' data, one after the other; the server pulls them, or reads them there.
-/// Read: the server pushes them.
+/// Write: the bulk buffer begins with the pieces' data, one after the other; the server pulls them, or reads them
+/// there. Read: the server pushes them.
 struct TransferArgs {
   FileToken file = 0;
-  std::int64_t num_records = 0;        ///< what the client knows: reads may reach so far
-  std::uint64_t call = 0;              ///< Write: the number of the collective call that it belongs to
+  std::int64_t num_records = 0;  ///< what the client knows: reads may reach so far
+  std::uint64_t call = 0;        ///< Write: the number of the collective call that it belongs to
   WritesBefore after;
   std::vector<Piece> pieces;
   template <class A> void xdr(A &a) { a(file, num_records, call, after, pieces); }
@@ -167,9 +179,9 @@ struct FillRecordArgs {
 /// Sync, Close, Detach.
 struct FileArgs {
   FileToken file = 0;
-  std::int64_t num_records = -1;       ///< as the clients agreed; -1: unknown
-  std::uint32_t durable = 0;           ///< Close: answer when the data are in the file
-  WritesBefore after;                  ///< Close
+  std::int64_t num_records = -1;  ///< as the clients agreed; -1: unknown
+  std::uint32_t durable = 0;      ///< Close: answer when the data are in the file
+  WritesBefore after;             ///< Close
   template <class A> void xdr(A &a) { a(file, num_records, durable, after); }
 };
 
@@ -202,9 +214,9 @@ struct Nothing {
 struct FileReport {
   std::string path;
   std::int32_t nc_error = 0;
-  std::string message;                 ///< e.g. "No space left on device"
+  std::string message;  ///< e.g. "No space left on device"
   std::uint64_t bytes_acknowledged = 0, bytes_in_file = 0;
-  std::vector<std::string> missing;    ///< "temperature[0:63,0:63,0:63]" (inclusive), one for each range
+  std::vector<std::string> missing;  ///< "temperature[0:63,0:63,0:63]" (inclusive), one for each range
   template <class A> void xdr(A &a) { a(path, nc_error, message, bytes_acknowledged, bytes_in_file, missing); }
 };
 
@@ -213,10 +225,10 @@ struct ReportResult {
   std::uint64_t bytes_pulled = 0, bytes_pushed = 0, bytes_drained = 0, bytes_pending = 0;
   std::uint64_t writes = 0, reads = 0, files = 0, clients = 0, memory_high_bytes = 0;
   double busy_pull_s = 0, busy_drain_s = 0;
-  double first_write_s = 0, last_pull_s = 0, last_drain_s = 0;   ///< CLOCK_MONOTONIC, seconds
-  std::vector<FileReport> drained;     ///< every file that was written, in order of closing
+  double first_write_s = 0, last_pull_s = 0, last_drain_s = 0;  ///< CLOCK_MONOTONIC, seconds
+  std::vector<FileReport> drained;                              ///< every file that was written, in order of closing
   std::vector<FileReport> failures;
-  std::vector<std::string> native;     ///< "path: why it went native"
+  std::vector<std::string> native;  ///< "path: why it went native"
   template <class A> void xdr(A &a) {
     a(bytes_pulled, bytes_pushed, bytes_drained, bytes_pending, writes, reads, files, clients, memory_high_bytes,
       busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native);

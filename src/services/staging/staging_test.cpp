@@ -102,7 +102,9 @@ class StagingTest : public ::testing::TestWithParam<std::tuple<int, Mode, std::u
     ASSERT_NE(client_, nullptr);
   }
 
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
 
   Piece any_piece(const VariableLayout &layout, std::int64_t records) {
     Piece piece;
@@ -309,8 +311,10 @@ TEST_P(StagingTest, ManySmallPiecesTakeFewMessages) {
   Order order(client_->servers());
   std::vector<Item> items;
   for (std::int64_t row = 0; row < Schema::kZ * Schema::kY; ++row)
-    items.push_back({&layout, {0, {row / Schema::kY, row % Schema::kY, 0}, {1, 1, Schema::kX}, {}},
-                     std::as_writable_bytes(std::span(values).subspan(static_cast<std::size_t>(row * Schema::kX), Schema::kX))});
+    items.push_back(
+        {&layout,
+         {0, {row / Schema::kY, row % Schema::kY, 0}, {1, 1, Schema::kX}, {}},
+         std::as_writable_bytes(std::span(values).subspan(static_cast<std::size_t>(row * Schema::kX), Schema::kX))});
   ASSERT_EQ(*client_->write(file.token(), 0, order, items), NC_NOERR);
   const auto written = values;
   std::fill(values.begin(), values.end(), 0);
@@ -375,11 +379,13 @@ TEST_P(StagingTest, ShutdownDrainsFirst) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, StagingTest,
-                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values(Mode::kCaching, Mode::kDirect),
+                         ::testing::Combine(::testing::Values(1, 2, 3),
+                                            ::testing::Values(Mode::kCaching, Mode::kDirect),
                                             ::testing::Values(std::uint64_t{64} << 20, std::uint64_t{64} << 10)),
                          [](const auto &info) {
                            return std::string(std::get<1>(info.param) == Mode::kCaching ? "Caching" : "Direct") +
-                                  (std::get<2>(info.param) > (1 << 20) ? "Large" : "Small") + std::to_string(std::get<0>(info.param));
+                                  (std::get<2>(info.param) > (1 << 20) ? "Large" : "Small") +
+                                  std::to_string(std::get<0>(info.param));
                          });
 
 }  // namespace

@@ -42,7 +42,9 @@ class IoThread {
     thread_.join();
   }
   void live() {
-    for (auto [name, value] : {std::pair{"OMPI_MCA_io", "romio321"}, {"OMPI_MCA_btl", "self"}, {"OMPI_MCA_pml", "ob1"},
+    for (auto [name, value] : {std::pair{"OMPI_MCA_io", "romio321"},
+                               {"OMPI_MCA_btl", "self"},
+                               {"OMPI_MCA_pml", "ob1"},
                                {"OMPI_MCA_ess_singleton_isolated", "1"}})
       ::setenv(name, value, 0);
     int provided = 0;
@@ -125,8 +127,15 @@ struct Schema {
       d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
       return d;
     };
-    return {dim("time", NC_UNLIMITED), dim("z", kZ), dim("y", kY), dim("x", kX), dim("ry", kRecordY), dim("rx", kRecordX),
-            var("box", NC_INT, {1, 2, 3}), var("scalar", NC_SHORT, {}), var("history", NC_DOUBLE, {0, 4, 5})};
+    return {dim("time", NC_UNLIMITED),
+            dim("z", kZ),
+            dim("y", kY),
+            dim("x", kX),
+            dim("ry", kRecordY),
+            dim("rx", kRecordX),
+            var("box", NC_INT, {1, 2, 3}),
+            var("scalar", NC_SHORT, {}),
+            var("history", NC_DOUBLE, {0, 4, 5})};
   }
   static VariableLayout box() { return {0, 4, false, {kZ, kY, kX}}; }
   static VariableLayout scalar() { return {1, 2, false, {}}; }

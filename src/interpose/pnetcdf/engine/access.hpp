@@ -12,7 +12,8 @@ enum class Direction { kPut, kGet };
 enum class Shape { kVar, kVar1, kVarA, kVarS, kVarM, kVarN };
 enum class Mode { kIndependent, kCollective, kNonblocking, kBuffered };
 
-/// Instead of a bufcount: the function's name says the type of the elements, `type`; their number is that of the access.
+/// Instead of a bufcount: the function's name says the type of the elements, `type`; their number is that of the
+/// access.
 inline constexpr MPI_Offset kTyped = -1;
 
 /// The program's memory. With MPI_DATATYPE_NULL, contiguous elements of the variable's own type.
@@ -32,8 +33,8 @@ struct Access {
   Mode mode;
   int varid;
   const MPI_Offset *start = nullptr, *count = nullptr, *stride = nullptr, *imap = nullptr;
-  int num = 0;                                                        ///< for varn
-  MPI_Offset *const *starts = nullptr, *const *counts = nullptr;      ///< for varn
+  int num = 0;                                                    ///< for varn
+  MPI_Offset *const *starts = nullptr, *const *counts = nullptr;  ///< for varn
   Memory memory;
   int *request = nullptr;
 
@@ -55,7 +56,7 @@ struct MultiAccess {
   const int *varids;
   MPI_Offset *const *starts = nullptr, *const *counts = nullptr, *const *strides = nullptr, *const *imaps = nullptr;
   void *const *bufs = nullptr;
-  const MPI_Offset *bufcounts = nullptr;                              ///< nullptr: typed by element_type
+  const MPI_Offset *bufcounts = nullptr;  ///< nullptr: typed by element_type
   const MPI_Datatype *buftypes = nullptr;
   MPI_Datatype element_type = MPI_DATATYPE_NULL;
 };

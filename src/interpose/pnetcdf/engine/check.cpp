@@ -46,7 +46,9 @@ struct Bounds {
   bool is_read;
   int dimensions() const { return variable.dimensions(); }
   bool has_records() const { return variable.layout.is_record; }
-  MPI_Offset length(int i) const { return i == 0 && has_records() ? records : variable.layout.shape[static_cast<std::size_t>(i)]; }
+  MPI_Offset length(int i) const {
+    return i == 0 && has_records() ? records : variable.layout.shape[static_cast<std::size_t>(i)];
+  }
   int first_fixed() const { return has_records() ? 1 : 0; }
 };
 
@@ -72,7 +74,8 @@ int check_counts(const Bounds &bounds, const MPI_Offset *start, const MPI_Offset
   }
   for (int i = bounds.first_fixed(); i < bounds.dimensions(); ++i) {
     if (count[i] < 0) return NC_ENEGATIVECNT;
-    if (int error = check_edge(start[i], count[i], stride == nullptr ? nullptr : stride + i, bounds.length(i))) return error;
+    if (int error = check_edge(start[i], count[i], stride == nullptr ? nullptr : stride + i, bounds.length(i)))
+      return error;
   }
   for (int i = 0; stride != nullptr && i < bounds.dimensions(); ++i)
     if (stride[i] <= 0) return NC_ESTRIDE;
@@ -120,7 +123,8 @@ int check_list(File &file, const Access &access) {
     if (access.starts[i] == nullptr) return NC_ENULLSTART;
     const MPI_Offset *count = access.counts == nullptr ? nullptr : access.counts[i];
     const Shape shape = count == nullptr ? Shape::kVar1 : Shape::kVarA;
-    if (int error = check_indices(file, variable, access.is_read(), shape, access.starts[i], count, nullptr)) return error;
+    if (int error = check_indices(file, variable, access.is_read(), shape, access.starts[i], count, nullptr))
+      return error;
   }
   return NC_NOERR;
 }

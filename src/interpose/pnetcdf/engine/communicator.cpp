@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. Natively, a collective write is over on no rank before every rank has at least begun it, and file
-// systems order the rest. Here each rank's part goes to the servers by itself, behind the program's back, so a fast rank
-// could overwrite data that a slow rank is still about to write, or to read, by an earlier call. Each collective write
-// therefore starts a non-blocking reduction, each collective read a non-blocking barrier, which cost next to nothing. The
-// reduction of a write carries the number of records, and how many messages each server is sent for it. Who comes after
-// earlier writes waits for their reductions only, and tells the server how many writes to carry out first; who must not
-// overtake reads waits for their barriers. Notes are the same for all variables, so that a rank whose arguments are
-// wrong, and which cannot know what the others write, still takes part in the right one.
+// systems order the rest. Here each rank's part goes to the servers by itself, behind the program's back, so a fast
+// rank could overwrite data that a slow rank is still about to write, or to read, by an earlier call. Each collective
+// write therefore starts a non-blocking reduction, each collective read a non-blocking barrier, which cost next to
+// nothing. The reduction of a write carries the number of records, and how many messages each server is sent for it.
+// Who comes after earlier writes waits for their reductions only, and tells the server how many writes to carry out
+// first; who must not overtake reads waits for their barriers. Notes are the same for all variables, so that a rank
+// whose arguments are wrong, and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
 #include <interpose/pnetcdf/engine/file.hpp>
@@ -22,7 +22,7 @@ namespace interpose {
 namespace {
 
 constexpr int kFewRanks = 16, kTag = 1;
-constexpr std::size_t kMostPending = 64;   // writes, and reads, that nobody waited for
+constexpr std::size_t kMostPending = 64;  // writes, and reads, that nobody waited for
 
 bool contains(const std::vector<int> &variables, int varid) {
   const auto is_meant = [varid](int other) { return other == varid || other == Communicator::kAnyVariable; };
@@ -33,7 +33,9 @@ MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    at_finalize([comm]() mutable { if (files().ids().empty()) MPI_Comm_free(&comm); });   // what is open still uses it
+    at_finalize([comm]() mutable {
+      if (files().ids().empty()) MPI_Comm_free(&comm);
+    });  // what is open still uses it
     return comm;
   }();
   return copy;
@@ -107,8 +109,8 @@ void Communicator::broadcast(std::int64_t *values, std::size_t count) {
   broadcast(values, static_cast<int>(count), MPI_INT64_T);
 }
 
-// Where ranks share processors, each rank that has to pass a message on costs the time until it is scheduled: root tells
-// a few ranks itself.
+// Where ranks share processors, each rank that has to pass a message on costs the time until it is scheduled: root
+// tells a few ranks itself.
 void Communicator::broadcast(void *data, int count, MPI_Datatype type) {
   if (size_ <= kFewRanks) return tell(data, count, type);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -119,7 +121,8 @@ void Communicator::broadcast(void *data, int count, MPI_Datatype type) {
 void Communicator::tell(void *data, int count, MPI_Datatype type) {
   std::vector<MPI_Request> requests;
   if (!is_root()) MPI_Irecv(data, count, type, 0, kTag, comm_, &requests.emplace_back());
-  for (int rank = 1; is_root() && rank < size_; ++rank) MPI_Isend(data, count, type, rank, kTag, comm_, &requests.emplace_back());
+  for (int rank = 1; is_root() && rank < size_; ++rank)
+    MPI_Isend(data, count, type, rank, kTag, comm_, &requests.emplace_back());
   wait_patiently(requests);
 }
 

@@ -31,26 +31,24 @@ class Communicator {
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
 
-  /// Before anything is read or written, on all ranks: how many staging servers there are, and what returns when they have
-  /// carried out this rank's writes.
+  /// Before anything is read or written, on all ranks: how many staging servers there are, and what returns when they
+  /// have carried out this rank's writes.
   void begin(int servers, std::function<void()> finish_own_writes);
 
   /// Reductions over all ranks; also points in time that no rank passes before all have come to them, with all their
   /// writes done.
   std::int64_t max(std::int64_t mine);
-  template <std::size_t N>
-  std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
+  template <std::size_t N> std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
   /// Root's value, to all.
-  template <std::size_t N>
-  void broadcast(std::array<std::int64_t, N> &values);
+  template <std::size_t N> void broadcast(std::array<std::int64_t, N> &values);
   void broadcast(std::vector<std::byte> &bytes);
 
   /// Says that this rank's part of a collective write to variable `varid` is on its way, how many messages it takes
-  /// (order().sent), and how many records the file has as far as this rank knows. Does not wait. Every rank says it after
-  /// every collective write, also after one of its own that failed.
+  /// (order().sent), and how many records the file has as far as this rank knows. Does not wait. Every rank says it
+  /// after every collective write, also after one of its own that failed.
   void note_written(int varid, std::int64_t records);
-  /// Returns when every rank has said it of all collective writes: records() is then the same on all, and what this rank
-  /// asks of the servers with order() comes after those writes.
+  /// Returns when every rank has said it of all collective writes: records() is then the same on all, and what this
+  /// rank asks of the servers with order() comes after those writes.
   void await_notes();
   /// The same, if `varid` is among the variables that this rank knows to be written since.
   void await_notes(int varid);
@@ -58,8 +56,8 @@ class Communicator {
   staging::Order &order() { return order_; }
   /// All writes are done, and the servers forget their number. On all ranks.
   void restart_order();
-  /// Says that this rank's part of a collective read of variable `varid` is done. Does not wait. Every rank says it after
-  /// every collective read.
+  /// Says that this rank's part of a collective read of variable `varid` is done. Does not wait. Every rank says it
+  /// after every collective read.
   void note_read(int varid);
   /// Returns when every rank's part of all collective reads is done: what was read may be overwritten.
   void wait_until_read();
@@ -72,7 +70,10 @@ class Communicator {
 
  private:
   /// A note on its way.
-  struct Note { std::vector<std::int64_t> values; MPI_Request request; };
+  struct Note {
+    std::vector<std::int64_t> values;
+    MPI_Request request;
+  };
   void take_in(const Note &note);
   void reduce_max(std::int64_t *values, std::size_t count);
   void broadcast(std::int64_t *values, std::size_t count);
@@ -93,14 +94,12 @@ class Communicator {
   std::vector<int> variables_read_;
 };
 
-template <std::size_t N>
-std::array<std::int64_t, N> Communicator::max(std::array<std::int64_t, N> mine) {
+template <std::size_t N> std::array<std::int64_t, N> Communicator::max(std::array<std::int64_t, N> mine) {
   reduce_max(mine.data(), N);
   return mine;
 }
 
-template <std::size_t N>
-void Communicator::broadcast(std::array<std::int64_t, N> &values) {
+template <std::size_t N> void Communicator::broadcast(std::array<std::int64_t, N> &values) {
   broadcast(values.data(), N);
 }
 

@@ -28,29 +28,21 @@ template <> constexpr unsigned long long default_fill() { return NC_FILL_UINT64;
 
 // --- one element ---------------------------------------------------------------------------------------------------------
 
-template <std::integral To, std::integral From>
-bool fits(From value) {
-  return std::in_range<To>(value);
-}
+template <std::integral To, std::integral From> bool fits(From value) { return std::in_range<To>(value); }
 
 /// As native PnetCDF compares: in double, the limits rounded to double. A NaN fits.
-template <class To, std::floating_point From>
-bool fits(From value) {
+template <class To, std::floating_point From> bool fits(From value) {
   if constexpr (std::is_same_v<To, double>) return true;
   constexpr auto highest = static_cast<double>(std::numeric_limits<To>::max());
   constexpr auto lowest = static_cast<double>(std::numeric_limits<To>::lowest());
   return !(static_cast<double>(value) > highest || static_cast<double>(value) < lowest);
 }
 
-template <std::floating_point To, std::integral From>
-bool fits(From) {
-  return true;
-}
+template <std::floating_point To, std::integral From> bool fits(From) { return true; }
 
 /// A cast that is defined for every value that fits() lets pass: the limits of 64-bit integers are not doubles, and a
 /// NaN has no integer; they become what the processor's conversion makes of them.
-template <class To, class From>
-To cast(From value) {
+template <class To, class From> To cast(From value) {
   if constexpr (std::floating_point<From> && std::integral<To>) {
     if (!(static_cast<double>(value) < static_cast<double>(std::numeric_limits<To>::max()))) {
       if (value != value) return sizeof(To) == 8 || std::is_same_v<To, int> ? std::numeric_limits<To>::min() : To{0};
@@ -62,7 +54,8 @@ To cast(From value) {
 
 // --- arrays --------------------------------------------------------------------------------------------------------------
 
-/// A value that need not be aligned: pieces lie in messages, and in the program's own buffer, one right behind the other.
+/// A value that need not be aligned: pieces lie in messages, and in the program's own buffer, one right behind the
+/// other.
 template <class T> struct [[gnu::packed, gnu::may_alias]] Anywhere { T value; };
 
 template <class To, class From>
@@ -79,8 +72,7 @@ int convert(const Anywhere<From> *from, Anywhere<To> *to, std::size_t count, To 
 
 template <class T> struct Tag { using Type = T; };
 
-template <class Function>
-int with_memory_type(Element element, Function function) {
+template <class Function> int with_memory_type(Element element, Function function) {
   switch (element) {
     case Element::kSchar: return function(Tag<signed char>{});
     case Element::kUchar: return function(Tag<unsigned char>{});
@@ -99,8 +91,7 @@ int with_memory_type(Element element, Function function) {
   return NC_EBADTYPE;
 }
 
-template <class Function>
-int with_external_type(nc_type type, Function function) {
+template <class Function> int with_external_type(nc_type type, Function function) {
   return type == NC_CHAR ? NC_ECHAR : with_memory_type(native_element(type), function);
 }
 
@@ -141,9 +132,15 @@ Element native_element(nc_type type) {
 
 std::size_t size_of(Element element) {
   switch (element) {
-    case Element::kText: case Element::kSchar: case Element::kUchar: case Element::kOther: return 1;
-    case Element::kShort: case Element::kUshort: return 2;
-    case Element::kInt: case Element::kUint: case Element::kFloat: return 4;
+    case Element::kText:
+    case Element::kSchar:
+    case Element::kUchar:
+    case Element::kOther: return 1;
+    case Element::kShort:
+    case Element::kUshort: return 2;
+    case Element::kInt:
+    case Element::kUint:
+    case Element::kFloat: return 4;
     default: return 8;
   }
 }
@@ -159,7 +156,8 @@ int to_external(Element from, const void *memory, nc_type to, void *external, st
   return with_external_type(to, [&]<class To>(Tag<To>) {
     return with_memory_type(from, [&]<class From>(Tag<From>) {
       const To substitute = static_cast<const Anywhere<To> *>(fill)->value;
-      return convert(static_cast<const Anywhere<From> *>(memory), static_cast<Anywhere<To> *>(external), count, substitute);
+      return convert(static_cast<const Anywhere<From> *>(memory), static_cast<Anywhere<To> *>(external), count,
+                     substitute);
     });
   });
 }
@@ -167,7 +165,8 @@ int to_external(Element from, const void *memory, nc_type to, void *external, st
 int from_external(nc_type from, const void *external, Element to, void *memory, std::size_t count) {
   return with_external_type(from, [&]<class From>(Tag<From>) {
     return with_memory_type(to, [&]<class To>(Tag<To>) {
-      return convert(static_cast<const Anywhere<From> *>(external), static_cast<Anywhere<To> *>(memory), count, default_fill<To>());
+      return convert(static_cast<const Anywhere<From> *>(external), static_cast<Anywhere<To> *>(memory), count,
+                     default_fill<To>());
     });
   });
 }

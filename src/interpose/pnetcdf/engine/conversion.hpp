@@ -12,7 +12,21 @@
 namespace interpose {
 
 /// The types of elements in memory. kOther: types that PnetCDF knows in datatypes, but cannot convert (MPI_BYTE).
-enum class Element { kText, kSchar, kUchar, kShort, kUshort, kInt, kUint, kLong, kFloat, kDouble, kLongLong, kUlongLong, kOther };
+enum class Element {
+  kText,
+  kSchar,
+  kUchar,
+  kShort,
+  kUshort,
+  kInt,
+  kUint,
+  kLong,
+  kFloat,
+  kDouble,
+  kLongLong,
+  kUlongLong,
+  kOther
+};
 
 /// The element type of one of PnetCDF's primitive MPI datatypes; kOther for any other.
 Element element_of(MPI_Datatype primitive);

@@ -22,7 +22,8 @@ struct Contents {
     integers.resize(static_cast<std::size_t>(integer_count));
     addresses.resize(static_cast<std::size_t>(address_count));
     types.resize(static_cast<std::size_t>(type_count));
-    MPI_Type_get_contents(type, integer_count, address_count, type_count, integers.data(), addresses.data(), types.data());
+    MPI_Type_get_contents(type, integer_count, address_count, type_count, integers.data(), addresses.data(),
+                          types.data());
   }
   Contents(const Contents &) = delete;
   Contents &operator=(const Contents &) = delete;
@@ -36,7 +37,8 @@ struct Contents {
 
   bool is_named() const { return combiner == MPI_COMBINER_NAMED; }
   bool is_parametrised() const {
-    return combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
+    return combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX;
   }
 };
 
@@ -77,11 +79,12 @@ int decode_struct(const Contents &contents, Datatype &decoded) {
 std::int64_t blocks_of(const Contents &contents, MPI_Datatype type, std::int64_t inner_elements) {
   const auto &numbers = contents.integers;
   switch (contents.combiner) {
-    case MPI_COMBINER_CONTIGUOUS:
-      return numbers[0];
-    case MPI_COMBINER_VECTOR: case MPI_COMBINER_HVECTOR: case MPI_COMBINER_INDEXED_BLOCK:
-      return std::int64_t{numbers[0]} * numbers[1];
-    case MPI_COMBINER_INDEXED: case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_CONTIGUOUS: return numbers[0];
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_INDEXED_BLOCK: return std::int64_t{numbers[0]} * numbers[1];
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED:
       return std::accumulate(numbers.begin() + 1, numbers.begin() + 1 + numbers[0], std::int64_t{0});
     case MPI_COMBINER_SUBARRAY: {
       const auto sizes = numbers.begin() + 1 + numbers[0];
@@ -93,8 +96,7 @@ std::int64_t blocks_of(const Contents &contents, MPI_Datatype type, std::int64_t
       MPI_Type_size(contents.types[0], &inner_size);
       return inner_size == 0 || inner_elements == 0 ? 0 : size / inner_size;
     }
-    default:
-      return 1;
+    default: return 1;
   }
 }
 
@@ -102,12 +104,17 @@ bool keeps_contiguity(int combiner) { return combiner == MPI_COMBINER_CONTIGUOUS
 
 bool is_known(int combiner) {
   switch (combiner) {
-    case MPI_COMBINER_CONTIGUOUS: case MPI_COMBINER_VECTOR: case MPI_COMBINER_HVECTOR: case MPI_COMBINER_INDEXED:
-    case MPI_COMBINER_HINDEXED: case MPI_COMBINER_DUP: case MPI_COMBINER_INDEXED_BLOCK: case MPI_COMBINER_SUBARRAY:
-    case MPI_COMBINER_DARRAY: case MPI_COMBINER_RESIZED:
-      return true;
-    default:
-      return false;
+    case MPI_COMBINER_CONTIGUOUS:
+    case MPI_COMBINER_VECTOR:
+    case MPI_COMBINER_HVECTOR:
+    case MPI_COMBINER_INDEXED:
+    case MPI_COMBINER_HINDEXED:
+    case MPI_COMBINER_DUP:
+    case MPI_COMBINER_INDEXED_BLOCK:
+    case MPI_COMBINER_SUBARRAY:
+    case MPI_COMBINER_DARRAY:
+    case MPI_COMBINER_RESIZED: return true;
+    default: return false;
   }
 }
 
@@ -118,7 +125,7 @@ int decode(MPI_Datatype type, Datatype &decoded) {
   if (contents.is_parametrised()) return NC_EUNSPTETYPE;
   if (contents.is_named()) return decode_named(type, decoded);
   if (contents.combiner == MPI_COMBINER_STRUCT) return decode_struct(contents, decoded);
-  if (!is_known(contents.combiner)) return NC_NOERR;   // of no elements, so that it mismatches the access
+  if (!is_known(contents.combiner)) return NC_NOERR;  // of no elements, so that it mismatches the access
   if (int error = decode(contents.types[0], decoded)) return error;
   decoded.elements *= blocks_of(contents, type, decoded.elements);
   decoded.contiguous = decoded.contiguous && keeps_contiguity(contents.combiner);

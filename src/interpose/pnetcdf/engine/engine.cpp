@@ -12,9 +12,7 @@ namespace interpose {
 int code_of_exception(const char *function) {
   try {
     throw;
-  } catch (const std::bad_alloc &) {
-    return NC_ENOMEM;
-  } catch (const std::exception &exception) {
+  } catch (const std::bad_alloc &) { return NC_ENOMEM; } catch (const std::exception &exception) {
     nessie::log::error("{}: {}", function, exception.what());
     return NC_EFILE;
   }

@@ -15,9 +15,14 @@ namespace {
 
 int bytes_of(nc_type type) {
   switch (type) {
-    case NC_BYTE: case NC_CHAR: case NC_UBYTE: return 1;
-    case NC_SHORT: case NC_USHORT: return 2;
-    case NC_INT: case NC_UINT: case NC_FLOAT: return 4;
+    case NC_BYTE:
+    case NC_CHAR:
+    case NC_UBYTE: return 1;
+    case NC_SHORT:
+    case NC_USHORT: return 2;
+    case NC_INT:
+    case NC_UINT:
+    case NC_FLOAT: return 4;
     default: return 8;
   }
 }

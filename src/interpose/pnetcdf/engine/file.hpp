@@ -64,7 +64,9 @@ class File {
   bool no_fill(int varid) const;
   void keep_fill_modes();
   /// Whether any variable is to be filled.
-  bool fills() const { return fill_mode == NC_FILL || std::find(no_fill_.begin(), no_fill_.end(), false) != no_fill_.end(); }
+  bool fills() const {
+    return fill_mode == NC_FILL || std::find(no_fill_.begin(), no_fill_.end(), false) != no_fill_.end();
+  }
   void set_fill_modes(bool no_fill);
   void set_fill_mode(int varid, bool no_fill);
 
@@ -87,14 +89,14 @@ class File {
   Mirror mirror;
   bool writable = true;
   bool in_define_mode = true;
-  bool is_new = false;               ///< created, and never left define mode
-  bool was_created = false;          ///< rather than opened
+  bool is_new = false;       ///< created, and never left define mode
+  bool was_created = false;  ///< rather than opened
   bool independent = false;
   int fill_mode = NC_NOFILL;
-  int format = 0;                    ///< 1, 2 or 5
+  int format = 0;  ///< 1, 2 or 5
   std::int64_t num_records = 0;
   std::int64_t put_bytes = 0, get_bytes = 0;
-  std::vector<staging::Hint> hints_in_use;   ///< as ncmpi_inq_file_info gave them on the home server
+  std::vector<staging::Hint> hints_in_use;  ///< as ncmpi_inq_file_info gave them on the home server
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;
 
@@ -107,7 +109,7 @@ class File {
   std::vector<bool> no_fill_;
   std::vector<staging::Definition> log_;
   bool said_lost_ = false;
-  int untold_error_ = NC_NOERR;      ///< of a write that the program believes done
+  int untold_error_ = NC_NOERR;  ///< of a write that the program believes done
 };
 
 /// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them.

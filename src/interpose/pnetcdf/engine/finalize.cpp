@@ -25,7 +25,7 @@ void at_finalize(Work work) {
   int key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, run, &key, nullptr);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, std::make_unique<Work>(std::move(work)).release());
-  MPI_Comm_free_keyval(&key);   // it lives on in the attribute
+  MPI_Comm_free_keyval(&key);  // it lives on in the attribute
 }
 
 }  // namespace interpose

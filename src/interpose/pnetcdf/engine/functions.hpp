@@ -4,9 +4,9 @@
 // function whose name it bears.
 #pragma once
 
+#include <interpose/pnetcdf/engine_abi.h>
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
-#include <interpose/pnetcdf/engine_abi.h>
 
 #include <mpi.h>
 #include <pnetcdf.h>

@@ -76,7 +76,8 @@ struct Creation {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool asked = here && file.ranks().is_root();
     const auto mine = asked ? create_as_root(file) : NC_NOERR;
-    const auto all = file.ranks().max(std::array<std::int64_t, 2>{here ? 0 : 1, file.ranks().is_root() ? mine : kNotRoot});
+    const auto all =
+        file.ranks().max(std::array<std::int64_t, 2>{here ? 0 : 1, file.ranks().is_root() ? mine : kNotRoot});
     everywhere = all[0] == 0;
     error = static_cast<int>(all[1]);
     if (!everywhere && asked && mine == NC_NOERR) (void)Session::get().client()->abort(file.token());
@@ -111,7 +112,7 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   const Creation creation(*file, reason.empty() && refusal == NC_NOERR);
   if (refusal != NC_NOERR && refusal != Mirror::kNoMirror) {
     constexpr int kBoth = NC_64BIT_OFFSET | NC_64BIT_DATA;
-    if ((mode & kBoth) != kBoth) *ncidp = -1;   // natively found out earlier, and later, respectively
+    if ((mode & kBoth) != kBoth) *ncidp = -1;  // natively found out earlier, and later, respectively
     return refusal;
   }
   if (!creation.everywhere) return create_natively(*file, comm, cmode, info, ncidp, why(reason));
@@ -137,8 +138,8 @@ staging::HeaderResult open_as_root(File &file) {
 
 /// Errors that native PnetCDF finds before it gives the file an id.
 bool is_early(int error) {
-  return error == NC_ENOENT || error == NC_EACCESS || error == NC_EBAD_FILE || error == NC_EFILE || error == NC_ENOTNC ||
-         error == NC_ENOTBUILT;
+  return error == NC_ENOENT || error == NC_EACCESS || error == NC_EBAD_FILE || error == NC_EFILE ||
+         error == NC_ENOTNC || error == NC_ENOTBUILT;
 }
 
 bool is_harmless(int error) { return error == NC_NOERR || error == NC_ENULLPAD; }
@@ -187,7 +188,8 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
   OpenedAs as{path, absolute_path(path), proposal.mode(), collect_hints(info)};
   std::string reason = why_not_staged(0, as.hints);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  if (file->ranks().max(reason.empty() ? 0 : 1) != 0) return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  if (file->ranks().max(reason.empty() ? 0 : 1) != 0)
+    return open_natively(*file, comm, omode, info, ncidp, why(reason));
   const int error = open_staged(std::move(file), ncidp);
   return is_harmless(error) && status != NC_NOERR ? status : error;
 }
@@ -207,7 +209,7 @@ int cancel_pending(File &file, const Queue &queue, const char *kind, int which) 
 /// Returns when no rank writes to the file, or reads it, any more.
 void await_all(File &file) {
   if (!file.writable) return agree(file);
-  file.ranks().await_notes();   // collective writes and reads, and whatever was done independently
+  file.ranks().await_notes();  // collective writes and reads, and whatever was done independently
   file.ranks().wait_until_read();
   file.raise_records(file.ranks().records());
 }
@@ -217,7 +219,8 @@ int close_on_servers(File &file) {
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file.ranks().is_root()) {
     auto &session = Session::get();
-    auto result = session.client()->close(file.token(), file.num_records, session.close_is_durable(), file.ranks().order());
+    auto result =
+        session.client()->close(file.token(), file.num_records, session.close_is_durable(), file.ranks().order());
     status[0] = result ? *result : file.lost(result.error(), "ncmpi_close", NC_EWRITE);
   }
   file.ranks().broadcast(status);

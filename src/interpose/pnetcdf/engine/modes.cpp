@@ -40,7 +40,7 @@ staging::HeaderResult failure(int code) {
 }
 
 staging::HeaderResult end_definitions_as_root(File &file, const EndDefLayout &layout) {
-  staging::EndDefArgs args{file.token(), file.take_log(), layout.given, layout.h_minfree,
+  staging::EndDefArgs args{file.token(),   file.take_log(),  layout.given,   layout.h_minfree,
                            layout.v_align, layout.v_minfree, layout.r_align, file.num_records};
   auto result = Session::get().client()->enddef(args, file.is_new);
   return result ? std::move(*result) : failure(file.lost(result.error(), "ending define mode", NC_EWRITE));
@@ -68,7 +68,7 @@ int take_over(File &file, const EndDefLayout &layout, staging::HeaderResult head
 }  // namespace
 
 int end_definitions(File &file, const EndDefLayout &layout) {
-  if (!file.is_new) agree(file);   // nobody has written to a new one
+  if (!file.is_new) agree(file);  // nobody has written to a new one
   file.ranks().restart_order();
   staging::HeaderResult header;
   if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
@@ -99,7 +99,8 @@ int on__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_
 
 namespace {
 
-/// The fill mode of new variables is not in the header: neither the mirror nor a server that opened the file again has it.
+/// The fill mode of new variables is not in the header: neither the mirror nor a server that opened the file again has
+/// it.
 void keep_filling(File &file) {
   ncmpi_set_fill(file.id(), NC_FILL, nullptr);
   staging::Definition definition;

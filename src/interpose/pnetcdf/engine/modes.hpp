@@ -16,7 +16,8 @@ struct EndDefLayout {
 void agree(File &file);
 /// Root's header, to all ranks.
 void share(Communicator &ranks, staging::HeaderResult &header);
-/// Carries the definitions out in the file, and takes its new header over. Native PnetCDF's code, the same on all ranks.
+/// Carries the definitions out in the file, and takes its new header over. Native PnetCDF's code, the same on all
+/// ranks.
 int end_definitions(File &file, const EndDefLayout &layout);
 void leave_independent_mode(File &file);
 

@@ -7,8 +7,8 @@
 
 #include <base/log.hpp>
 
-#include <cstdlib>
 #include <strings.h>
+#include <cstdlib>
 #include <utility>
 
 namespace interpose {

@@ -12,14 +12,14 @@ namespace interpose {
 /// Why this process will not stage a file of this cmode (0: any) with these hints, in a sentence; empty if it will.
 std::string why_not_staged(int cmode, const Hints &hints);
 
-/// Creates or opens natively, in place of `file`, after the servers have written what they hold of it. Says so, once, on
-/// root. Collective, with the program's own arguments.
+/// Creates or opens natively, in place of `file`, after the servers have written what they hold of it. Says so, once,
+/// on root. Collective, with the program's own arguments.
 int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why);
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why);
 
-/// Gives an open file in collective data mode back to native PnetCDF for the rest of its life: the servers write what they
-/// hold of it and close it; pending requests are carried out first. Collective. Native PnetCDF's code; on failure the file
-/// is of no more use.
+/// Gives an open file in collective data mode back to native PnetCDF for the rest of its life: the servers write what
+/// they hold of it and close it; pending requests are carried out first. Collective. Native PnetCDF's code; on failure
+/// the file is of no more use.
 int hand_back(File &file, const std::string &why);
 
 }  // namespace interpose

@@ -8,13 +8,15 @@ namespace interpose {
 int on_wait(int ncid, int count, int ids[], int statuses[]) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  return file->is_native() ? ncmpi_wait(file->id(), count, ids, statuses) : complete(*file, count, ids, statuses, false);
+  return file->is_native() ? ncmpi_wait(file->id(), count, ids, statuses)
+                           : complete(*file, count, ids, statuses, false);
 }
 
 int on_wait_all(int ncid, int count, int ids[], int statuses[]) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  return file->is_native() ? ncmpi_wait_all(file->id(), count, ids, statuses) : complete(*file, count, ids, statuses, true);
+  return file->is_native() ? ncmpi_wait_all(file->id(), count, ids, statuses)
+                           : complete(*file, count, ids, statuses, true);
 }
 
 int on_cancel(int ncid, int count, int *ids, int *statuses) {

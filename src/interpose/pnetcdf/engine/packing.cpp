@@ -38,7 +38,8 @@ void gather_words(std::span<const std::int64_t> count, std::span<const std::int6
 }
 
 template <class Word>
-void scatter_words(std::span<const std::int64_t> count, std::span<const std::int64_t> imap, const void *from, void *to) {
+void scatter_words(std::span<const std::int64_t> count, std::span<const std::int64_t> imap, const void *from,
+                   void *to) {
   const auto *packed = static_cast<const Word *>(from);
   auto *words = static_cast<Word *>(to);
   for_each_row(count, imap, [&](std::int64_t position, std::int64_t mapped) {
@@ -46,8 +47,7 @@ void scatter_words(std::span<const std::int64_t> count, std::span<const std::int
   });
 }
 
-template <class Function>
-void with_word(std::size_t size_bytes, Function function) {
+template <class Function> void with_word(std::size_t size_bytes, Function function) {
   switch (size_bytes) {
     case 1: return function(std::uint8_t{});
     case 2: return function(std::uint16_t{});
@@ -106,7 +106,8 @@ int MemoryLayout::map(std::span<const MPI_Offset> imap, std::span<const std::int
   std::size_t dimension = count.size();
   while (dimension > 0 && contiguous == imap[dimension - 1]) contiguous *= count[--dimension];
   if (dimension == 0) return NC_NOERR;
-  if (contiguous > INT_MAX || count[dimension - 1] > INT_MAX || imap[dimension - 1] != static_cast<int>(imap[dimension - 1]))
+  if (contiguous > INT_MAX || count[dimension - 1] > INT_MAX ||
+      imap[dimension - 1] != static_cast<int>(imap[dimension - 1]))
     return NC_EINTOVERFLOW;
   imap_.assign(imap.begin(), imap.end());
   count_.assign(count.begin(), count.end());
@@ -127,7 +128,8 @@ const void *MemoryLayout::gather(Buffer &packed) const {
   if (!contiguous_) {
     unfolded = Buffer(size_bytes);
     int position = 0;
-    MPI_Pack(address_, datatype_count_, datatype_, unfolded.data(), static_cast<int>(size_bytes), &position, MPI_COMM_SELF);
+    MPI_Pack(address_, datatype_count_, datatype_, unfolded.data(), static_cast<int>(size_bytes), &position,
+             MPI_COMM_SELF);
     source = unfolded.data();
   }
   if (imap_.empty()) {
@@ -153,7 +155,8 @@ void MemoryLayout::scatter(const void *contiguous) const {
   }
   if (!contiguous_) {
     int position = 0;
-    MPI_Unpack(contiguous, static_cast<int>(size_bytes), &position, address_, datatype_count_, datatype_, MPI_COMM_SELF);
+    MPI_Unpack(contiguous, static_cast<int>(size_bytes), &position, address_, datatype_count_, datatype_,
+               MPI_COMM_SELF);
   } else if (imap_.empty()) {
     std::memcpy(address_, contiguous, size_bytes);
   }
@@ -164,7 +167,8 @@ int MemoryLayout::pack(std::span<std::byte> external, const Variable &variable, 
   Buffer packed;
   const void *contiguous = gather(packed);
   if (convert_)
-    return to_external(element_, contiguous, variable.type, external.data(), static_cast<std::size_t>(elements_), fill.data());
+    return to_external(element_, contiguous, variable.type, external.data(), static_cast<std::size_t>(elements_),
+                       fill.data());
   std::memcpy(external.data(), contiguous, external.size());
   return NC_NOERR;
 }
@@ -179,7 +183,8 @@ int MemoryLayout::unpack(std::span<std::byte> external, const Variable &variable
   Buffer converted;
   if (!in_place) converted = Buffer(static_cast<std::size_t>(elements_) * size_of(element_));
   void *target = in_place ? address_ : converted.data();
-  const int error = from_external(variable.type, external.data(), element_, target, static_cast<std::size_t>(elements_));
+  const int error =
+      from_external(variable.type, external.data(), element_, target, static_cast<std::size_t>(elements_));
   if (!in_place && (error == NC_NOERR || error == NC_ERANGE)) scatter(target);
   return error;
 }

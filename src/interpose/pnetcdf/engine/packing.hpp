@@ -36,9 +36,9 @@ class MemoryLayout {
   MemoryLayout &operator=(MemoryLayout &&other) noexcept;
   ~MemoryLayout();
 
-  /// Understands `memory` for an access of `count`, an array of the variable's dimensions, and maybe an imap. NC_EIOMISMATCH,
-  /// NC_EUNSPTETYPE, NC_EMULTITYPES, NC_EINTOVERFLOW, NC_EMAX_REQ, in native PnetCDF's order. `elements` is the number of
-  /// elements of the access.
+  /// Understands `memory` for an access of `count`, an array of the variable's dimensions, and maybe an imap.
+  /// NC_EIOMISMATCH, NC_EUNSPTETYPE, NC_EMULTITYPES, NC_EINTOVERFLOW, NC_EMAX_REQ, in native PnetCDF's order.
+  /// `elements` is the number of elements of the access.
   int decode(const Memory &memory, const Variable &variable, int format, std::int64_t elements);
   /// For varm: takes element (i, j, …) of the access from element i*imap[0] + j*imap[1] + … of the memory.
   int map(std::span<const MPI_Offset> imap, std::span<const std::int64_t> count);

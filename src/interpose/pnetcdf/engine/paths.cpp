@@ -12,8 +12,8 @@ namespace {
 
 /// The length of an MPI-IO prefix, with its colon; a colon in any other place belongs to the name.
 std::size_t prefix_length(std::string_view path) {
-  static constexpr std::array<std::string_view, 12> kFileSystems{"ufs", "nfs", "xfs", "pvfs", "pvfs2", "lustre",
-                                                                 "gpfs", "panfs", "sfs", "testfs", "bglockless", "daos"};
+  static constexpr std::array<std::string_view, 12> kFileSystems{
+      "ufs", "nfs", "xfs", "pvfs", "pvfs2", "lustre", "gpfs", "panfs", "sfs", "testfs", "bglockless", "daos"};
   const auto colon = path.find(':');
   if (colon == std::string_view::npos) return 0;
   const auto name = path.substr(0, colon);

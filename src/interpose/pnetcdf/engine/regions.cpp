@@ -7,7 +7,8 @@ namespace interpose {
 
 namespace {
 
-Region make_region(const Variable &variable, const MPI_Offset *start, const MPI_Offset *count, const MPI_Offset *stride) {
+Region make_region(const Variable &variable, const MPI_Offset *start, const MPI_Offset *count,
+                   const MPI_Offset *stride) {
   Region region;
   const auto dimensions = static_cast<std::size_t>(variable.dimensions());
   region.piece.varid = variable.layout.varid;
@@ -16,7 +17,8 @@ Region make_region(const Variable &variable, const MPI_Offset *start, const MPI_
     region.piece.count.push_back(count == nullptr ? 1 : count[i]);
     region.elements *= region.piece.count.back();
   }
-  const bool strided = stride != nullptr && std::any_of(stride, stride + dimensions, [](auto step) { return step > 1; });
+  const bool strided =
+      stride != nullptr && std::any_of(stride, stride + dimensions, [](auto step) { return step > 1; });
   if (strided) region.piece.stride.assign(stride, stride + dimensions);
   if (variable.layout.is_record) {
     const auto records = region.piece.count[0];

@@ -9,9 +9,9 @@ namespace interpose {
 
 /// One rectangle of an access, with nothing implied any more.
 struct Region {
-  staging::Piece piece;                 ///< without a stride, if all are one
+  staging::Piece piece;  ///< without a stride, if all are one
   std::int64_t elements = 1;
-  std::int64_t last_record = 0;         ///< number of records that a write needs; 0 for fixed-size variables
+  std::int64_t last_record = 0;  ///< number of records that a write needs; 0 for fixed-size variables
 };
 
 /// The region of a checked access that is not varn.

@@ -45,7 +45,8 @@ int Queue::add(Request request) {
 }
 
 Request *Queue::find(int id) {
-  const auto found = std::find_if(pending_.begin(), pending_.end(), [id](const Request &request) { return request.id == id; });
+  const auto found =
+      std::find_if(pending_.begin(), pending_.end(), [id](const Request &request) { return request.id == id; });
   return found == pending_.end() ? nullptr : &*found;
 }
 
@@ -101,8 +102,8 @@ void take_marked(Requests &requests, std::span<int> ids, int *statuses, Selectio
   }
 }
 
-/// Takes out what a wait for (count, ids) completes. As natively, a wait for as many requests as are pending, all of one
-/// kind, completes them all, whatever ids it names.
+/// Takes out what a wait for (count, ids) completes. As natively, a wait for as many requests as are pending, all of
+/// one kind, completes them all, whatever ids it names.
 int select(Requests &requests, int count, int *ids, int *statuses, Selection &selection) {
   if (count == NC_REQ_ALL || count == NC_PUT_REQ_ALL) take_all(requests.puts, selection.puts);
   if (count == NC_REQ_ALL || count == NC_GET_REQ_ALL) take_all(requests.gets, selection.gets);
@@ -162,9 +163,9 @@ int carry_out_gets(File &file, Selection &selection) {
 
 int complete_collectively(File &file, Selection &selection, int error) {
   enum { kReads, kWrites, kError, kRecords };
-  const auto all = file.ranks().max(std::array<std::int64_t, 4>{
-      static_cast<std::int64_t>(selection.gets.size()), static_cast<std::int64_t>(selection.puts.size()), -error,
-      records_after(file, selection.puts)});
+  const auto all = file.ranks().max(std::array<std::int64_t, 4>{static_cast<std::int64_t>(selection.gets.size()),
+                                                                static_cast<std::int64_t>(selection.puts.size()),
+                                                                -error, records_after(file, selection.puts)});
   file.ranks().await_notes();
   if (all[kError] != 0) {
     put_back(file.requests, selection);

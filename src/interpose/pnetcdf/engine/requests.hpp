@@ -18,12 +18,12 @@ struct Request {
   int id = -1;
   const Variable *variable = nullptr;
   std::vector<staging::Piece> pieces;
-  MemoryLayout layout;                    ///< where a read is delivered
-  std::span<std::byte> external;          ///< all pieces, one after the other
-  Buffer own;                             ///< holds `external`, unless the program's memory or the attached buffer does
-  int attached_slot = -1;                 ///< in the attached buffer, for bput
-  std::int64_t last_record = 0;           ///< number of records that the file has after it
-  bool refused = false;                   ///< named in a wait that failed; later waits do not find its id any more
+  MemoryLayout layout;            ///< where a read is delivered
+  std::span<std::byte> external;  ///< all pieces, one after the other
+  Buffer own;                     ///< holds `external`, unless the program's memory or the attached buffer does
+  int attached_slot = -1;         ///< in the attached buffer, for bput
+  std::int64_t last_record = 0;   ///< number of records that the file has after it
+  bool refused = false;           ///< named in a wait that failed; later waits do not find its id any more
 };
 
 /// The memory that the program lends for bput (ncmpi_buffer_attach), handed out and taken back as native PnetCDF does:
@@ -40,7 +40,10 @@ class AttachedBuffer {
   void clear();
 
  private:
-  struct Slot { std::int64_t size; bool used; };
+  struct Slot {
+    std::int64_t size;
+    bool used;
+  };
   std::int64_t size_, used_ = 0;
   Buffer memory_;
   std::vector<Slot> slots_;

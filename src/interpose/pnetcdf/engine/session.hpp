@@ -37,8 +37,9 @@ class Session {
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
   bool close_is_durable() const { return close_is_durable_; }
 
-  /// When the process ends, it waits until the servers have nothing of this path left to write, so that the next command
-  /// of a script finds the file complete. Makes no MPI calls then; ends early when a server gives no sign of life.
+  /// When the process ends, it waits until the servers have nothing of this path left to write, so that the next
+  /// command of a script finds the file complete. Makes no MPI calls then; ends early when a server gives no sign of
+  /// life.
   void settle_at_exit(const std::string &path);
 
  private:

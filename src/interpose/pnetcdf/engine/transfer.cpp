@@ -65,7 +65,8 @@ int prepare(File &file, const Access &access, const std::vector<Region> &regions
   if (int error = request.layout.decode(access.memory, *request.variable, file.format, elements)) return error;
   if (elements == 0) return NC_NOERR;
   if (int error = map_memory(access, request)) return error;
-  const auto size_bytes = static_cast<std::size_t>(elements) * static_cast<std::size_t>(request.variable->layout.element_bytes);
+  const auto size_bytes =
+      static_cast<std::size_t>(elements) * static_cast<std::size_t>(request.variable->layout.element_bytes);
   if (!access.is_read()) return prepare_write(file, access, request, size_bytes);
   prepare_read(access, request, size_bytes);
   return NC_NOERR;

@@ -19,7 +19,7 @@ static const char *const function_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAM
 #undef NESSIE_NAME
 
 static _Atomic(nessie_function) native_functions[NESSIE_PNETCDF_FUNCTION_COUNT];
-static const nessie_function *engine_functions;   /* NULL: transparent */
+static const nessie_function *engine_functions; /* NULL: transparent */
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static __thread int inside;
 
@@ -48,7 +48,7 @@ static nessie_function find_native(const char *name) {
   if (symbol == NULL) {
     const char *reason = dlerror();
     fprintf(stderr, "nessie: native PnetCDF has no %s: %s\n", name, reason != NULL ? reason : "not found");
-    exit(127);   /* what the dynamic linker does about a missing symbol */
+    exit(127); /* what the dynamic linker does about a missing symbol */
   }
   return as_function(symbol);
 }

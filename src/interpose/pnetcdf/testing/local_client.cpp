@@ -25,7 +25,8 @@ int replay(int ncid, const Definition &definition) {
   switch (definition.kind) {
     case Definition::kDefDim: return ncmpi_def_dim(ncid, name, definition.length, &unused);
     case Definition::kDefVar:
-      return ncmpi_def_var(ncid, name, definition.type, static_cast<int>(definition.dims.size()), definition.dims.data(), &unused);
+      return ncmpi_def_var(ncid, name, definition.type, static_cast<int>(definition.dims.size()),
+                           definition.dims.data(), &unused);
     case Definition::kRenameDim: return ncmpi_rename_dim(ncid, definition.varid, new_name);
     case Definition::kRenameVar: return ncmpi_rename_var(ncid, definition.varid, new_name);
     case Definition::kRenameAtt: return ncmpi_rename_att(ncid, definition.varid, name, new_name);
@@ -126,8 +127,8 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   if (result.nc_error == NC_NOERR) result.nc_error = replay_all(file.ncid, args.definitions);
   if (result.nc_error == NC_NOERR)
     result.nc_error = args.has_layout != 0
-        ? ncmpi__enddef(file.ncid, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
-        : ncmpi_enddef(file.ncid);
+                          ? ncmpi__enddef(file.ncid, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
+                          : ncmpi_enddef(file.ncid);
   return result.nc_error == NC_NOERR ? impl_->header(file) : result;
 }
 
@@ -188,7 +189,8 @@ template <class Move> int for_each(std::span<const Item> items, Move move) {
     const std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
     const std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
     const std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
-    const int error = move(item.piece.varid, start.data(), count.data(), stride.empty() ? nullptr : stride.data(), item.data.data());
+    const int error =
+        move(item.piece.varid, start.data(), count.data(), stride.empty() ? nullptr : stride.data(), item.data.data());
     if (status == NC_NOERR) status = error;
   }
   return status;

@@ -17,7 +17,9 @@ InprocConnection::~InprocConnection() { close(); }
 
 Transport &InprocConnection::transport() { return transport_; }
 
-std::string InprocConnection::explain() const { return "inproc: the peer is in the same process; bulk data is copied by memcpy"; }
+std::string InprocConnection::explain() const {
+  return "inproc: the peer is in the same process; bulk data is copied by memcpy";
+}
 
 bool InprocConnection::try_send(std::span<const std::byte> message) {
   if (!open_) return true;
@@ -27,7 +29,8 @@ bool InprocConnection::try_send(std::span<const std::byte> message) {
     if (link_->in_flight[mine].load(std::memory_order_seq_cst) >= kCredits) return false;
   }
   link_->in_flight[mine].fetch_add(1, std::memory_order_seq_cst);
-  link_->ports[static_cast<std::size_t>(other())]->post({Port::Kind::kMessage, link_, other(), {message.begin(), message.end()}});
+  link_->ports[static_cast<std::size_t>(other())]->post(
+      {Port::Kind::kMessage, link_, other(), {message.begin(), message.end()}});
   return true;
 }
 
@@ -39,23 +42,28 @@ void InprocConnection::return_credit() {
 }
 
 template <class Copy>
-Status InprocConnection::transfer(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes, Rights needed, Copy copy) {
+Status InprocConnection::transfer(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes,
+                                  Rights needed, Copy copy) {
   if (!open_) return Error{Code::kPeerLost, "the peer has left", nessie::Scope::kPeer};
   auto registration = link_->ports[static_cast<std::size_t>(other())]->find_registration(remote.slot);
   if (!registration) return unknown_key();
   std::shared_lock in_use(registration->in_use);
   if (!registration->alive || registration->key != remote.key) return unknown_key();
-  if (auto status = check_access(registration->bytes.size(), registration->rights, offset, size_bytes, needed); !status.ok()) return status;
+  if (auto status = check_access(registration->bytes.size(), registration->rights, offset, size_bytes, needed);
+      !status.ok())
+    return status;
   if (size_bytes != 0) copy(registration->bytes.data() + offset);
   return {};
 }
 
-void InprocConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+void InprocConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                           Completion &completion) {
   completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteRead,
                                   [&](const std::byte *source) { std::memcpy(local.data(), source, local.size()); }));
 }
 
-void InprocConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+void InprocConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+                           Completion &completion) {
   completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteWrite,
                                   [&](std::byte *target) { std::memcpy(target, local.data(), local.size()); }));
 }

@@ -16,8 +16,10 @@ class InprocConnection final : public Connection {
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
   bool try_send(std::span<const std::byte> message) override;
-  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
-  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+           Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+           Completion &completion) override;
   void close() override;
 
   /// Gives one credit back to the peer.

@@ -10,7 +10,7 @@ namespace {
 struct Directory {
   struct Entry {
     std::shared_ptr<Port> port;
-    pid_t process;   ///< a fork inherits the directory, not the endpoints
+    pid_t process;  ///< a fork inherits the directory, not the endpoints
   };
   std::mutex mutex;
   std::unordered_map<std::string, Entry> entries;

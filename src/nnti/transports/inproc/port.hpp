@@ -18,7 +18,7 @@
 namespace nnti::inproc {
 
 inline constexpr std::size_t kMaxMessageBytes = 8192;
-inline constexpr int kCredits = 256;   ///< messages on their way in one direction
+inline constexpr int kCredits = 256;  ///< messages on their way in one direction
 
 class InprocConnection;
 class Port;
@@ -28,17 +28,17 @@ enum class LinkState { kAsked, kAccepted, kRefused, kGone };
 /// One connection. Side 0 connected, side 1 accepted.
 struct Link {
   std::array<std::shared_ptr<Port>, 2> ports;
-  std::array<InprocConnection *, 2> ends{};   ///< each touched only by the thread of its own endpoint
-  std::array<std::atomic<int>, 2> in_flight{};            ///< sent by that side, not yet delivered
-  std::array<std::atomic<bool>, 2> starves{};             ///< that side waits for credits
+  std::array<InprocConnection *, 2> ends{};     ///< each touched only by the thread of its own endpoint
+  std::array<std::atomic<int>, 2> in_flight{};  ///< sent by that side, not yet delivered
+  std::array<std::atomic<bool>, 2> starves{};   ///< that side waits for credits
   std::atomic<LinkState> state{LinkState::kAsked};
   nessie::Nonce nonce{};
-  nessie::Proof proof{};                      ///< of the side that connects
+  nessie::Proof proof{};  ///< of the side that connects
 };
 
 /// A registration as others see it.
 struct Registration {
-  std::shared_mutex in_use;   ///< shared by transfers; exclusive to end it
+  std::shared_mutex in_use;  ///< shared by transfers; exclusive to end it
   bool alive = true;
   std::uint64_t key = 0;
   std::span<std::byte> bytes;

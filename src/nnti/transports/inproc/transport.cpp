@@ -14,16 +14,19 @@ constexpr int kEventsPerTurn = 256;
 
 class InprocConnecting final : public Connecting {
  public:
-  InprocConnecting(InprocTransport &transport, std::shared_ptr<Link> link) : transport_(transport), link_(std::move(link)) {}
+  InprocConnecting(InprocTransport &transport, std::shared_ptr<Link> link)
+      : transport_(transport), link_(std::move(link)) {}
   ~InprocConnecting() override {
-    if (!taken_ && link_->state.exchange(LinkState::kGone) == LinkState::kAccepted) link_->ports[1]->post({Port::Kind::kEnd, link_, 1, {}});
+    if (!taken_ && link_->state.exchange(LinkState::kGone) == LinkState::kAccepted)
+      link_->ports[1]->post({Port::Kind::kEnd, link_, 1, {}});
   }
 
   std::optional<Result<Connection *>> advance() override {
     switch (link_->state.load(std::memory_order_acquire)) {
       case LinkState::kAsked: return std::nullopt;
       case LinkState::kAccepted: taken_ = true; return transport_.add_connection(link_, 0);
-      case LinkState::kRefused: return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
+      case LinkState::kRefused:
+        return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
       case LinkState::kGone: break;
     }
     return Error{Code::kPeerLost, "the endpoint has closed", nessie::Scope::kPeer};
@@ -39,17 +42,25 @@ std::string fresh_name() { return fmt::format("{}-{:016x}", ::getpid(), nessie::
 
 }  // namespace
 
-TransportInfo survey(const nessie::Config &) { return {"inproc", true, "endpoints of the same process; bulk data is copied by memcpy"}; }
+TransportInfo survey(const nessie::Config &) {
+  return {"inproc", true, "endpoints of the same process; bulk data is copied by memcpy"};
+}
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
   std::string name;
   if (options.listen) name = options.config.get("nnti.inproc.name").value_or(fresh_name());
-  if (has_port(name)) return Error{Code::kInvalidArgument, fmt::format("an endpoint of this process is called '{}' already; choose another nnti.inproc.name", name)};
+  if (has_port(name))
+    return Error{
+        Code::kInvalidArgument,
+        fmt::format("an endpoint of this process is called '{}' already; choose another nnti.inproc.name", name)};
   return std::unique_ptr<Transport>(std::make_unique<InprocTransport>(options, std::move(name)));
 }
 
 InprocTransport::InprocTransport(const TransportOptions &options, std::string name)
-    : credential_(options.credential), events_(options.events), name_(std::move(name)), port_(std::make_shared<Port>()) {
+    : credential_(options.credential),
+      events_(options.events),
+      name_(std::move(name)),
+      port_(std::make_shared<Port>()) {
   if (!name_.empty()) add_port(name_, port_);
 }
 
@@ -95,7 +106,7 @@ std::size_t InprocTransport::progress() {
 bool InprocTransport::deliver(Port::Item &item) {
   if (item.kind == Port::Kind::kConnect) on_connect(item.link);
   auto *connection = item.link->ends[static_cast<std::size_t>(item.to_side)];
-  if (connection == nullptr) return true;   // closed meanwhile
+  if (connection == nullptr) return true;  // closed meanwhile
   if (item.kind == Port::Kind::kMessage) {
     connection->return_credit();
     events_.message(*connection, item.bytes);
@@ -114,7 +125,7 @@ void InprocTransport::on_connect(const std::shared_ptr<Link> &link) {
   link->ports[0]->post({Port::Kind::kAnswer, link, 0, {}});
   if (connection == nullptr) return;
   if (wanted) return events_.accepted(*connection);
-  connection->close();   // the caller gave up meanwhile
+  connection->close();  // the caller gave up meanwhile
 }
 
 void InprocTransport::reap() {

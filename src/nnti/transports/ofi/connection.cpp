@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDrainTime = 20ms;   // for frames that a dead peer had sent
-constexpr auto kLingerTime = 5s;    // for a peer to take what was sent before we closed
+constexpr auto kDrainTime = 20ms;  // for frames that a dead peer had sent
+constexpr auto kLingerTime = 5s;   // for a peer to take what was sent before we closed
 
 Error lost_error(std::string message, int cause = 0) {
   return {Code::kPeerLost, std::move(message), nessie::Scope::kPeer, cause};
@@ -28,7 +28,8 @@ Code received_code(std::uint32_t value) {
 
 Error refusal(Code code) {
   if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused) return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
+  if (code == Code::kRefused)
+    return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
   return {code, "the peer could not transfer the data"};
 }
 
@@ -39,14 +40,17 @@ OfiConnection::~OfiConnection() { leave_fabric(Fabric::Removal::kLater); }
 Transport &OfiConnection::transport() { return transport_; }
 
 std::string OfiConnection::explain() const {
-  return fmt::format("over the network with libfabric's provider {}; bulk data is written and read directly between the "
-                     "two processes' buffers by the side that owns the registered one",
-                     transport_.fabric().provider());
+  return fmt::format(
+      "over the network with libfabric's provider {}; bulk data is written and read directly between the "
+      "two processes' buffers by the side that owns the registered one",
+      transport_.fabric().provider());
 }
 
 Status OfiConnection::learn(const Hello &hello) {
   if (hello.provider != transport_.fabric().provider())
-    return Error{Code::kUnsupported, fmt::format("the peer uses libfabric's provider {}, this process {}; set nnti.ofi.provider", hello.provider, transport_.fabric().provider())};
+    return Error{Code::kUnsupported,
+                 fmt::format("the peer uses libfabric's provider {}, this process {}; set nnti.ofi.provider",
+                             hello.provider, transport_.fabric().provider())};
   auto address = transport_.fabric().add_peer(hello.name);
   if (!address.ok()) return address.error();
   name_ = hello.name;
@@ -106,7 +110,9 @@ void OfiConnection::send_or_keep(const FrameHeader &header, std::span<const std:
   transport_.pump_later(*this);
 }
 
-void OfiConnection::answer(const FrameHeader &header, std::span<const std::byte> body) { send_or_keep(header, body, true); }
+void OfiConnection::answer(const FrameHeader &header, std::span<const std::byte> body) {
+  send_or_keep(header, body, true);
+}
 
 bool OfiConnection::pump() {
   if (!active() || broken_) return true;
@@ -133,10 +139,13 @@ bool OfiConnection::count_credits(const FrameHeader &header) {
 void OfiConnection::on_frame(const Frame &frame) {
   if (!active()) return;
   if (dies_at_) dies_at_ = Deadline::in(kDrainTime);
-  if (!count_credits(frame.header)) return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
+  if (!count_credits(frame.header))
+    return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
   if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
-  if (state_ == State::kOpen) handle(frame);
-  else if (frame.header.type == FrameType::kBye) state_ = State::kClosed;
+  if (state_ == State::kOpen)
+    handle(frame);
+  else if (frame.header.type == FrameType::kBye)
+    state_ = State::kClosed;
   if (state_ == State::kClosed) transport_.attend(*this);
 }
 
@@ -153,19 +162,23 @@ void OfiConnection::handle(const Frame &frame) {
 
 // --- what we ask of the peer --------------------------------------------------------------------------------------------
 
-void OfiConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+void OfiConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                        Completion &completion) {
   start(true, remote, offset, local, completion);
 }
 
-void OfiConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+void OfiConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+                        Completion &completion) {
   start(false, remote, offset, {const_cast<std::byte *>(local.data()), local.size()}, completion);
 }
 
-void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                          Completion &completion) {
   if (state_ != State::kOpen || broken_ || dies_at_) return completion.on_complete(lost_error("the peer is gone"));
   const auto needed = static_cast<std::uint32_t>(get ? Rights::kRemoteRead : Rights::kRemoteWrite);
   if (!(static_cast<std::uint32_t>(remote.rights) & needed)) return completion.on_complete(refusal(Code::kRefused));
-  if (offset > remote.size_bytes || local.size() > remote.size_bytes - offset) return completion.on_complete(refusal(Code::kOutOfRange));
+  if (offset > remote.size_bytes || local.size() > remote.size_bytes - offset)
+    return completion.on_complete(refusal(Code::kOutOfRange));
   FrameHeader header;
   header.type = get ? FrameType::kGet : FrameType::kPut;
   header.operation = next_operation_++;
@@ -220,8 +233,10 @@ void OfiConnection::on_socket() {
     return;
   }
   transport_.forget_socket(*this);
-  if (state_ == State::kClosing) state_ = State::kClosed;
-  else dies_at_ = Deadline::in(kDrainTime);
+  if (state_ == State::kClosing)
+    state_ = State::kClosed;
+  else
+    dies_at_ = Deadline::in(kDrainTime);
   transport_.attend(*this);
 }
 
@@ -263,7 +278,8 @@ std::vector<Completion *> OfiConnection::take_pending() {
 
 /// A transfer that we asked for may still write into, or read from, our memory.
 bool OfiConnection::peer_reaches_us() const {
-  return std::any_of(pending_.begin(), pending_.end(), [](const auto &entry) { return entry.second.exposed.mr != nullptr; });
+  return std::any_of(pending_.begin(), pending_.end(),
+                     [](const auto &entry) { return entry.second.exposed.mr != nullptr; });
 }
 
 void OfiConnection::leave_fabric(Fabric::Removal removal) {
@@ -297,7 +313,9 @@ void OfiConnection::close() {
   state_ = State::kClosing;
   linger_ = Deadline::in(kLingerTime);
   goodbye_ = true;
-  std::erase_if(waiting_, [](const Waiting &frame) { return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut; });
+  std::erase_if(waiting_, [](const Waiting &frame) {
+    return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut;
+  });
   auto completions = take_pending();
   // If the provider has everything, the socket's end is farewell enough, even if this process makes no more progress:
   // the peer reads on until nothing comes any more.
@@ -305,7 +323,8 @@ void OfiConnection::close() {
   transport_.pump_later(*this);
   transport_.attend(*this);
   pump();
-  for (auto *completion : completions) completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});
+  for (auto *completion : completions)
+    completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});
 }
 
 }  // namespace nnti::ofi

@@ -29,8 +29,10 @@ class OfiConnection final : public Connection {
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
   bool try_send(std::span<const std::byte> message) override;
-  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
-  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+           Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+           Completion &completion) override;
   void close() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
@@ -77,7 +79,8 @@ class OfiConnection final : public Connection {
     std::vector<std::byte> owned;
   };
 
-  void start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion);
+  void start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+             Completion &completion);
   Status expose(Pending &pending, FrameHeader &header);
   bool post(FrameHeader header, std::span<const std::byte> body);
   void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
@@ -93,23 +96,23 @@ class OfiConnection final : public Connection {
 
   OfiTransport &transport_;
   State state_ = State::kConnecting;
-  std::uint64_t token_;          ///< in frames to us
+  std::uint64_t token_;  ///< in frames to us
   std::uint64_t their_token_ = 0;
   std::vector<std::byte> name_;
   fi_addr_t address_ = FI_ADDR_UNSPEC;
   bool on_fabric_ = false;
   std::optional<bootstrap::PageSocket> socket_;
 
-  std::uint32_t credits_ = 0;    ///< frames that we may send
-  std::uint32_t owed_ = 0;       ///< credits to be returned
-  std::uint32_t uncredited_ = 0; ///< frames received whose credits were not yet returned
+  std::uint32_t credits_ = 0;     ///< frames that we may send
+  std::uint32_t owed_ = 0;        ///< credits to be returned
+  std::uint32_t uncredited_ = 0;  ///< frames received whose credits were not yet returned
   std::size_t sends_in_flight_ = 0;
   std::deque<Waiting> waiting_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::uint64_t next_operation_ = 1;
 
   std::optional<Error> broken_;
-  std::optional<Deadline> dies_at_;   ///< the socket ended; until then, frames that are still on the way are read
+  std::optional<Deadline> dies_at_;  ///< the socket ended; until then, frames that are still on the way are read
   std::optional<Deadline> linger_;
   bool goodbye_ = false, goodbye_posted_ = false;
 };

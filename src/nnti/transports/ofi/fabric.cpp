@@ -98,7 +98,9 @@ Result<Info> ask(const std::string &provider, const std::string &address) {
   const int rc = library().getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints.get(), &found);
   if (rc != 0) return fabric_error(fmt::format("libfabric has no provider '{}' here", provider), rc);
   Info best = best_of(Info(found), address);
-  if (!best) return Error{Code::kUnsupported, fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
+  if (!best)
+    return Error{Code::kUnsupported,
+                 fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
   return best;
 }
 
@@ -119,7 +121,9 @@ std::string best_host() {
 
 Error fabric_error(std::string_view what, long code) {
   const int number = static_cast<int>(code < 0 ? -code : code);
-  const auto kind = number == FI_ENOMEM ? Code::kNoMemory : number == FI_ENODATA || number == FI_ENOSYS ? Code::kUnsupported : Code::kIo;
+  const auto kind = number == FI_ENOMEM                           ? Code::kNoMemory
+                    : number == FI_ENODATA || number == FI_ENOSYS ? Code::kUnsupported
+                                                                  : Code::kIo;
   return {kind, fmt::format("{}: {}", what, library().strerror(number)), nessie::Scope::kOperation, number};
 }
 
@@ -156,15 +160,18 @@ Fabric::~Fabric() = default;
 
 Status Fabric::open_objects() {
   fid_fabric *fabric = nullptr;
-  if (int rc = library().fabric(info_->fabric_attr, &fabric, nullptr); rc != 0) return fabric_error("cannot open the fabric", rc);
+  if (int rc = library().fabric(info_->fabric_attr, &fabric, nullptr); rc != 0)
+    return fabric_error("cannot open the fabric", rc);
   fabric_.reset(fabric);
   fid_domain *domain = nullptr;
-  if (int rc = fi_domain(fabric, info_.get(), &domain, nullptr); rc != 0) return fabric_error("cannot open the fabric's domain", rc);
+  if (int rc = fi_domain(fabric, info_.get(), &domain, nullptr); rc != 0)
+    return fabric_error("cannot open the fabric's domain", rc);
   domain_.reset(domain);
   fi_av_attr attributes{};
   attributes.type = FI_AV_TABLE;
   fid_av *addresses = nullptr;
-  if (int rc = fi_av_open(domain, &attributes, &addresses, nullptr); rc != 0) return fabric_error("cannot open an address vector", rc);
+  if (int rc = fi_av_open(domain, &attributes, &addresses, nullptr); rc != 0)
+    return fabric_error("cannot open an address vector", rc);
   addresses_.reset(addresses);
   if (auto status = open_queue(); !status.ok()) return status;
   return open_endpoint();
@@ -177,7 +184,7 @@ Status Fabric::open_queue() {
   attributes.wait_obj = FI_WAIT_FD;
   fid_cq *queue = nullptr;
   int rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
-  if (rc != 0) {   // a provider without descriptors: it is polled
+  if (rc != 0) {  // a provider without descriptors: it is polled
     attributes.wait_obj = FI_WAIT_NONE;
     rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
   }
@@ -189,10 +196,13 @@ Status Fabric::open_queue() {
 
 Status Fabric::open_endpoint() {
   fid_ep *endpoint = nullptr;
-  if (int rc = fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr); rc != 0) return fabric_error("cannot open an endpoint", rc);
+  if (int rc = fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr); rc != 0)
+    return fabric_error("cannot open an endpoint", rc);
   endpoint_.reset(endpoint);
-  if (int rc = fi_ep_bind(endpoint, &addresses_->fid, 0); rc != 0) return fabric_error("cannot bind the address vector", rc);
-  if (int rc = fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV); rc != 0) return fabric_error("cannot bind the completion queue", rc);
+  if (int rc = fi_ep_bind(endpoint, &addresses_->fid, 0); rc != 0)
+    return fabric_error("cannot bind the address vector", rc);
+  if (int rc = fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV); rc != 0)
+    return fabric_error("cannot bind the completion queue", rc);
   if (int rc = fi_enable(endpoint); rc != 0) return fabric_error("cannot enable the endpoint", rc);
   name_.resize(kMaxNameBytes);
   std::size_t size = name_.size();
@@ -204,7 +214,8 @@ Status Fabric::open_endpoint() {
 
 Status Fabric::find_host() {
   host_ = is_ip(*info_) ? numeric_host(static_cast<const sockaddr *>(info_->src_addr)) : best_host();
-  if (host_.empty()) return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
+  if (host_.empty())
+    return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
   return {};
 }
 
@@ -216,7 +227,8 @@ bool Fabric::may_block() {
 Result<fi_addr_t> Fabric::add_peer(const std::vector<std::byte> &name) {
   expire_peers();
   auto &peer = peers_[name];
-  if (peer.address == FI_ADDR_UNSPEC && fi_av_insert(addresses_.get(), name.data(), 1, &peer.address, 0, nullptr) != 1) {
+  if (peer.address == FI_ADDR_UNSPEC &&
+      fi_av_insert(addresses_.get(), name.data(), 1, &peer.address, 0, nullptr) != 1) {
     peers_.erase(name);
     return Error{Code::kBadMessage, "the peer's fabric address cannot be used", nessie::Scope::kPeer};
   }
@@ -249,7 +261,8 @@ Result<MemoryKey> Fabric::register_memory(std::span<std::byte> memory, std::uint
   if (rc != 0) return fabric_error("the fabric cannot register this memory", rc);
   MemoryKey key{Fid<fid_mr>(mr)};
   if (domain.mr_mode & FI_MR_ENDPOINT) {
-    if (int failed = fi_mr_bind(mr, &endpoint_->fid, 0); failed != 0) return fabric_error("cannot bind memory to the endpoint", failed);
+    if (int failed = fi_mr_bind(mr, &endpoint_->fid, 0); failed != 0)
+      return fabric_error("cannot bind memory to the endpoint", failed);
     if (int failed = fi_mr_enable(mr); failed != 0) return fabric_error("cannot enable registered memory", failed);
   }
   return key;

@@ -38,7 +38,8 @@ struct FreeInfo {
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
 /// The provider and address to use, as the settings nnti.ofi.provider and nnti.ofi.address say, or the best there is:
-/// verbs, cxi, efa, psm3, tcp; an address that other nodes can reach before the loopback. kUnsupported, with the reason.
+/// verbs, cxi, efa, psm3, tcp; an address that other nodes can reach before the loopback. kUnsupported, with the
+/// reason.
 Result<Info> choose_info(const nessie::Config &config);
 
 /// The error of a libfabric call that returned `code` (negative or positive).
@@ -68,8 +69,8 @@ class Fabric {
 
   /// Makes the peer with that name addressable; one reference.
   Result<fi_addr_t> add_peer(const std::vector<std::byte> &name);
-  /// Gives a reference back. With the last one, kNow: the provider's connection is closed, and everything in flight to or
-  /// from the peer ends; kLater: some time after, if nobody connects again (the peer may be about to).
+  /// Gives a reference back. With the last one, kNow: the provider's connection is closed, and everything in flight to
+  /// or from the peer ends; kLater: some time after, if nobody connects again (the peer may be about to).
   enum class Removal { kNow, kLater };
   void remove_peer(const std::vector<std::byte> &name, Removal removal);
 

@@ -14,10 +14,10 @@ struct Loaded {
   std::string problem;
 };
 
-template <class F>
-void resolve(void *handle, const char *name, F &function, std::string &problem) {
+template <class F> void resolve(void *handle, const char *name, F &function, std::string &problem) {
   function = reinterpret_cast<F>(::dlsym(handle, name));
-  if (function == nullptr && problem.empty()) problem = fmt::format("{} lacks {}; install libfabric 1.14 or newer", kSoname, name);
+  if (function == nullptr && problem.empty())
+    problem = fmt::format("{} lacks {}; install libfabric 1.14 or newer", kSoname, name);
 }
 
 Loaded load() {

@@ -23,7 +23,7 @@ class Memory final : public TransportMemory {
  private:
   OfiTransport &transport_;
   MemoryRegion region_;
-  MemoryKey local_;   ///< for the provider's own access, where it needs that
+  MemoryKey local_;  ///< for the provider's own access, where it needs that
   std::uint64_t key_;
 };
 

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kChunkBytes = 4 << 20;
 constexpr std::size_t kChunksInFlight = 4;
-constexpr std::size_t kMaxServed = 4096;     // of one peer
-constexpr auto kPatience = 2s;               // with a peer whose transfer keeps memory that is to be unregistered
+constexpr std::size_t kMaxServed = 4096;  // of one peer
+constexpr auto kPatience = 2s;            // with a peer whose transfer keeps memory that is to be unregistered
 
 Code check(const Memory *memory, const FrameHeader &request) {
   if (memory == nullptr) return Code::kRefused;
@@ -46,7 +46,9 @@ void OfiTransport::serve(OfiConnection &connection, const Frame &frame) {
     if (!range.empty()) std::memcpy(range.data(), frame.body.data(), range.size());
     return connection.answer(done(request, Code::kOk));
   }
-  if (connection.served >= kMaxServed) return connection.break_with({Code::kBadMessage, "the peer asks for more at once than is allowed", nessie::Scope::kPeer});
+  if (connection.served >= kMaxServed)
+    return connection.break_with(
+        {Code::kBadMessage, "the peer asks for more at once than is allowed", nessie::Scope::kPeer});
   ++connection.served;
   served_.push_back({connection.token(), request, memory, 0, 0, Code::kOk, connection.address()});
   begin_chunks(served_.back());
@@ -78,8 +80,10 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
   const bool get = served.request.type == FrameType::kGet;
   const auto rc = get ? fi_writemsg(fabric_->endpoint(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
                       : fi_readmsg(fabric_->endpoint(), &message, FI_COMPLETION);
-  if (rc == -FI_EAGAIN) stalled_ = true;
-  else if (rc != 0) served.result = Code::kIo;
+  if (rc == -FI_EAGAIN)
+    stalled_ = true;
+  else if (rc != 0)
+    served.result = Code::kIo;
   if (rc != 0) return false;
   free_chunks_.pop_back();
   ++served.in_flight;

@@ -14,7 +14,7 @@ namespace nnti::ofi {
 /// The context of an operation of libfabric. It must stay in place until the operation's completion.
 struct Work {
   enum class Kind { kReceive, kSend, kTransfer };
-  fi_context2 context{};   ///< the provider's; first, so that its address is ours
+  fi_context2 context{};  ///< the provider's; first, so that its address is ours
   Kind kind = Kind::kReceive;
 };
 
@@ -22,7 +22,7 @@ struct Work {
 struct Slot : Work {
   std::byte *data = nullptr;
   void *descriptor = nullptr;
-  std::uint64_t token = 0;   ///< kSend: ours of the connection that sends
+  std::uint64_t token = 0;  ///< kSend: ours of the connection that sends
 };
 
 class SlotPool {

@@ -19,13 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t kListenerEvent = 0;    // in epoll; everything else is a connection's token, or
+constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a connection's token, or
 constexpr std::uint64_t kQueueEvent = 1;
 constexpr unsigned kTurnsPerSocketLook = 256;
-constexpr unsigned kIdleTurns = 64;            // after so many, the queue is read only every
-constexpr unsigned kTurnsPerIdlePoll = 8;      // so many turns
+constexpr unsigned kIdleTurns = 64;        // after so many, the queue is read only every
+constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
 constexpr std::size_t kSpareReceives = 8;
-constexpr std::size_t kCreditFrames = 4;       // kCredit frames that may be under way beside the credits
+constexpr std::size_t kCreditFrames = 4;  // kCredit frames that may be under way beside the credits
 constexpr auto kRetryTime = 1ms;
 constexpr auto kGoodbyeTime = 1s;
 
@@ -44,7 +44,8 @@ Result<HostPort> parse_address(std::string_view text) {
     result.host = host;
     const auto digits = text.substr(colon + 1);
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.port);
-    if (error == std::errc() && end == digits.data() + digits.size() && result.port != 0 && !host.empty()) return result;
+    if (error == std::errc() && end == digits.data() + digits.size() && result.port != 0 && !host.empty())
+      return result;
   }
   return Error{Code::kInvalidArgument, fmt::format("'{}' is no host:port", text)};
 }
@@ -60,7 +61,8 @@ std::string this_node() {
   std::string boot = "?";
   if (FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
     std::array<char, 64> text{};
-    if (std::fgets(text.data(), text.size(), file)) boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
+    if (std::fgets(text.data(), text.size(), file))
+      boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
     std::fclose(file);
   }
   struct stat space {};
@@ -89,7 +91,8 @@ void keep_alive(int socket) {
 class OfiConnecting final : public Connecting {
  public:
   OfiConnecting(OfiTransport &transport, OfiConnection &connection, Fd socket)
-      : transport_(transport), connection_(&connection),
+      : transport_(transport),
+        connection_(&connection),
         connector_(std::move(socket), "ofi", transport.credential(), {transport.hello_for(connection), {}}) {
     transport_.watch(connector_.fd(), connection_->token(), true);
   }
@@ -141,8 +144,11 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric)
-    : credential_(options.credential), events_(options.events), fabric_(std::move(fabric)),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)), slots_(*fabric_) {
+    : credential_(options.credential),
+      events_(options.events),
+      fabric_(std::move(fabric)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      slots_(*fabric_) {
   if (fabric_->wait_fd() >= 0) watch(fabric_->wait_fd(), kQueueEvent, false);
   post_receives();
 }
@@ -193,7 +199,9 @@ Status OfiTransport::can_reach(const nessie::Url &url) const {
   auto provider = fabric_->provider();
   std::replace(provider.begin(), provider.end(), ';', '+');
   if (auto theirs = url.query.find("provider"); theirs != url.query.end() && theirs->second != provider)
-    return Error{Code::kUnsupported, fmt::format("it uses libfabric's provider {}, this process {}; set nnti.ofi.provider", theirs->second, provider)};
+    return Error{Code::kUnsupported,
+                 fmt::format("it uses libfabric's provider {}, this process {}; set nnti.ofi.provider", theirs->second,
+                             provider)};
   if (auto node = url.query.find("node"); node != url.query.end() && node->second != this_node())
     return Error{Code::kUnsupported, "it listens at the loopback of another node; set nnti.ofi.address there"};
   return {};
@@ -273,7 +281,8 @@ void OfiTransport::pump_later(OfiConnection &connection) {
 }
 
 void OfiTransport::attend(OfiConnection &connection) {
-  if (std::find(to_attend_.begin(), to_attend_.end(), connection.token()) == to_attend_.end()) to_attend_.push_back(connection.token());
+  if (std::find(to_attend_.begin(), to_attend_.end(), connection.token()) == to_attend_.end())
+    to_attend_.push_back(connection.token());
 }
 
 bool OfiTransport::post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body) {
@@ -287,8 +296,10 @@ bool OfiTransport::post_frame(OfiConnection &connection, const FrameHeader &head
                           connection.address(), static_cast<Work *>(slot));
   if (rc == 0) return true;
   slots_.give_back(slot);
-  if (rc == -FI_EAGAIN) stalled_ = true;
-  else connection.break_with(fabric_error("cannot send to the peer", rc));
+  if (rc == -FI_EAGAIN)
+    stalled_ = true;
+  else
+    connection.break_with(fabric_error("cannot send to the peer", rc));
   return false;
 }
 
@@ -308,9 +319,12 @@ void OfiTransport::post_receives() {
 
 bool OfiTransport::post_receive(Slot &slot) {
   slot.kind = Work::Kind::kReceive;
-  const auto rc = fi_recv(fabric_->endpoint(), slot.data, kMaxFrameBytes, slot.descriptor, FI_ADDR_UNSPEC, static_cast<Work *>(&slot));
-  if (rc == 0) ++receives_posted_;
-  else slots_.give_back(&slot);
+  const auto rc = fi_recv(fabric_->endpoint(), slot.data, kMaxFrameBytes, slot.descriptor, FI_ADDR_UNSPEC,
+                          static_cast<Work *>(&slot));
+  if (rc == 0)
+    ++receives_posted_;
+  else
+    slots_.give_back(&slot);
   return rc == 0;
 }
 
@@ -326,7 +340,8 @@ std::size_t OfiTransport::poll_queue() {
     }
     if (count <= 0) return handled;
     for (ssize_t i = 0; i < count; ++i)
-      if (entries[i].op_context != nullptr) on_completion(*static_cast<Work *>(entries[i].op_context), entries[i].len, 0);
+      if (entries[i].op_context != nullptr)
+        on_completion(*static_cast<Work *>(entries[i].op_context), entries[i].len, 0);
     handled += static_cast<std::size_t>(count);
     if (static_cast<std::size_t>(count) < entries.size()) return handled;
   }
@@ -375,8 +390,10 @@ std::size_t OfiTransport::dispatch() {
     arrived_.pop_front();
     if (auto frame = decode_frame({arrived.slot->data, arrived.size_bytes}))
       if (OfiConnection *connection = find(frame->header.token)) connection->on_frame(*frame);
-    if (receives_posted_ < wanted_receives()) post_receive(*arrived.slot);
-    else slots_.give_back(arrived.slot);
+    if (receives_posted_ < wanted_receives())
+      post_receive(*arrived.slot);
+    else
+      slots_.give_back(arrived.slot);
     ++frames;
   }
   return frames;
@@ -406,8 +423,10 @@ std::size_t OfiTransport::poll_sockets() {
   std::size_t events = 0;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t token = happened[i].data.u64;
-    if (token == kListenerEvent) events += listener_->progress();
-    else if (OfiConnection *connection = token == kQueueEvent ? nullptr : find(token)) connection->on_socket();
+    if (token == kListenerEvent)
+      events += listener_->progress();
+    else if (OfiConnection *connection = token == kQueueEvent ? nullptr : find(token))
+      connection->on_socket();
   }
   if (listener_ && listener_->timer().passed()) events += listener_->progress();
   announce();
@@ -431,8 +450,10 @@ std::size_t OfiTransport::settle_connections() {
     OfiConnection *connection = find(token);
     if (connection == nullptr) continue;
     connection->settle(queue_is_empty);
-    if (connection->reapable()) ++ended;
-    else if (!connection->timer().is_never()) attend(*connection);
+    if (connection->reapable())
+      ++ended;
+    else if (!connection->timer().is_never())
+      attend(*connection);
   }
   any_to_reap_ = any_to_reap_ || ended > 0;
   return ended;
@@ -459,7 +480,8 @@ Deadline OfiTransport::timer() const {
   const bool poll = fabric_->wait_fd() < 0 && !connections_.empty();
   if (stalled_ || poll) first = first.earlier(Deadline::in(kRetryTime));
   for (const auto token : to_attend_)
-    if (auto found = connections_.find(token); found != connections_.end()) first = first.earlier(found->second->timer());
+    if (auto found = connections_.find(token); found != connections_.end())
+      first = first.earlier(found->second->timer());
   return first;
 }
 

@@ -77,10 +77,10 @@ class OfiTransport final : public Transport {
   };
   /// An access of a peer to memory of ours, under way.
   struct Served {
-    std::uint64_t token = 0;   ///< of the connection
+    std::uint64_t token = 0;  ///< of the connection
     FrameHeader request;
     const Memory *memory = nullptr;
-    std::uint64_t next = 0;    ///< bytes begun
+    std::uint64_t next = 0;  ///< bytes begun
     std::size_t in_flight = 0;
     Code result = Code::kOk;
     fi_addr_t address = FI_ADDR_UNSPEC;
@@ -124,14 +124,14 @@ class OfiTransport final : public Transport {
   std::deque<Arrived> arrived_;
   std::unordered_map<std::uint64_t, Memory *> memories_;
   std::list<Served> served_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<OfiConnection>> connections_;   ///< by token
+  std::unordered_map<std::uint64_t, std::unique_ptr<OfiConnection>> connections_;  ///< by token
   std::vector<std::uint64_t> to_pump_, to_attend_;
   OfiConnection *answering_ = nullptr;     ///< between the listener's answer and accept
   std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
   std::unique_ptr<bootstrap::Listener> listener_;
 
   bool look_at_sockets_ = true;
-  bool stalled_ = false;       ///< the provider took no more; try again soon
+  bool stalled_ = false;  ///< the provider took no more; try again soon
   bool any_to_reap_ = false;
   int depth_ = 0;
   unsigned turns_ = 0, idle_turns_ = 0;

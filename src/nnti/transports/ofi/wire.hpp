@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two ofi transports say to each other. Host byte order: libfabric's RDM endpoints connect alike machines only, and
-// the magic number tells when they are not.
+// What two ofi transports say to each other. Host byte order: libfabric's RDM endpoints connect alike machines only,
+// and the magic number tells when they are not.
 //
-// In the bootstrap each side sends a Hello: its fabric address, and a token, which the other puts into every message: it
-// says from whom a message is, and keeps strangers, who know only the address, from having their messages heard.
+// In the bootstrap each side sends a Hello: its fabric address, and a token, which the other puts into every message:
+// it says from whom a message is, and keeps strangers, who know only the address, from having their messages heard.
 //
 // Over the fabric go frames: a FrameHeader, then `size` bytes.
 //   kMessage  the bytes are the endpoint's message
@@ -30,8 +30,8 @@ namespace nnti::ofi {
 inline constexpr std::uint32_t kMagic = 0x4e4f4649;
 inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::size_t kMaxMessageBytes = 4096;
-inline constexpr std::uint32_t kCredits = 16;          ///< frames that a peer may have on the way to us
-inline constexpr std::size_t kMaxNameBytes = 256;      ///< of a fabric address
+inline constexpr std::uint32_t kCredits = 16;      ///< frames that a peer may have on the way to us
+inline constexpr std::size_t kMaxNameBytes = 256;  ///< of a fabric address
 
 enum class FrameType : std::uint16_t { kMessage = 1, kCredit, kGet, kPut, kDone, kBye };
 
@@ -40,14 +40,14 @@ struct FrameHeader {
   FrameType type = FrameType::kMessage;
   std::uint16_t credits = 0;
   std::uint32_t size = 0;
-  std::uint64_t operation = 0;   ///< the asking side's name for it
+  std::uint64_t operation = 0;  ///< the asking side's name for it
   std::uint64_t key = 0;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::uint64_t address = 0;
   std::uint64_t rkey = 0;
   std::uint32_t result = 0;
-  std::uint32_t exposed = 0;     ///< 1: address and rkey hold; 0: inline
+  std::uint32_t exposed = 0;  ///< 1: address and rkey hold; 0: inline
 };
 static_assert(sizeof(FrameHeader) == 72);
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
@@ -76,7 +76,7 @@ inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
 struct Hello {
   std::uint64_t token = 0;
   std::string provider;
-  std::vector<std::byte> name;   ///< of the fabric's endpoint
+  std::vector<std::byte> name;  ///< of the fabric's endpoint
 };
 
 std::vector<std::byte> encode_hello(const Hello &hello);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The decoders of the ofi transport and of the C interface take any bytes.
-#include "nnti/c_api_wire.hpp"
 #include "nnti/transports/ofi/wire.hpp"
+#include "nnti/c_api_wire.hpp"
 
 #include <gtest/gtest.h>
 
@@ -59,12 +59,14 @@ TEST(OfiWire, Hello_SurvivesARoundTrip_AndEveryTruncationIsRefused) {
 
 TEST(OfiWire, AnyBytes_AreDecodedOrRefused) {
   std::mt19937 random(1);
-  std::vector<Bytes> corpus = {frame_of(header_of(FrameType::kPut), 64), encode_hello({42, "tcp", Bytes(28)}), Bytes(96)};
+  std::vector<Bytes> corpus = {frame_of(header_of(FrameType::kPut), 64), encode_hello({42, "tcp", Bytes(28)}),
+                               Bytes(96)};
   const nnti::c_api::Control control;
   std::memcpy(corpus[2].data(), &control, sizeof control);
   for (int i = 0; i < 100'000; ++i) {
     Bytes bytes = corpus[random() % corpus.size()];
-    for (auto changes = random() % 4; changes != 0; --changes) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    for (auto changes = random() % 4; changes != 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     bytes.resize(random() % 4 == 0 ? random() % bytes.size() : bytes.size());
     auto frame = decode_frame(bytes);
     EXPECT_TRUE(!frame || frame->body.size() + sizeof(FrameHeader) == bytes.size());

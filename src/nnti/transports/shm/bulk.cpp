@@ -15,10 +15,20 @@ namespace {
 Error cma_error(int cause) {
   switch (cause) {
     case ESRCH: return {Code::kPeerLost, "the peer's process is gone", nessie::Scope::kPeer, cause};
-    case EPERM: case ENOSYS: case EACCES:
-      return {Code::kUnsupported, fmt::format("the kernel forbids cross-memory attach ({}); see ptrace_scope, seccomp, namespaces", std::strerror(cause)), nessie::Scope::kOperation, cause};
-    case ENOMEM: return {Code::kNoMemory, "the kernel has no memory for the transfer", nessie::Scope::kOperation, cause};
-    default: return {Code::kIo, fmt::format("the registered memory cannot be reached in the peer ({}); its owner must keep it mapped", std::strerror(cause)), nessie::Scope::kOperation, cause};
+    case EPERM:
+    case ENOSYS:
+    case EACCES:
+      return {Code::kUnsupported,
+              fmt::format("the kernel forbids cross-memory attach ({}); see ptrace_scope, seccomp, namespaces",
+                          std::strerror(cause)),
+              nessie::Scope::kOperation, cause};
+    case ENOMEM:
+      return {Code::kNoMemory, "the kernel has no memory for the transfer", nessie::Scope::kOperation, cause};
+    default:
+      return {Code::kIo,
+              fmt::format("the registered memory cannot be reached in the peer ({}); its owner must keep it mapped",
+                          std::strerror(cause)),
+              nessie::Scope::kOperation, cause};
   }
 }
 
@@ -53,7 +63,8 @@ Status cma_probe(pid_t process, std::uint64_t probe_address, std::uint64_t probe
   if (process <= 0) return Error{Code::kUnsupported, "the peer lives in another pid namespace"};
   auto read = cma_read(process, probe_address, std::as_writable_bytes(std::span(&value, 1)));
   if (!read.ok() && read.code() == Code::kUnsupported) return read;
-  if (!read.ok() || value != probe_value) return Error{Code::kUnsupported, "the peer's process cannot be identified from here"};
+  if (!read.ok() || value != probe_value)
+    return Error{Code::kUnsupported, "the peer's process cannot be identified from here"};
   return {};
 }
 
@@ -67,12 +78,15 @@ void PeerMappings::add(const EndpointTable &table, std::uint32_t slot, std::uint
 
 std::shared_ptr<Mapping> PeerMappings::find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const {
   auto found = mappings_.find(slot);
-  if (found == mappings_.end() || found->second.key != key || found->second.mapping->bytes().size() < size_bytes) return nullptr;
+  if (found == mappings_.end() || found->second.key != key || found->second.mapping->bytes().size() < size_bytes)
+    return nullptr;
   return found->second.mapping;
 }
 
 void PeerMappings::sweep(const EndpointTable &table) {
-  std::erase_if(mappings_, [&](const auto &entry) { return table.entries[entry.first].key.load(std::memory_order_relaxed) != entry.second.key; });
+  std::erase_if(mappings_, [&](const auto &entry) {
+    return table.entries[entry.first].key.load(std::memory_order_relaxed) != entry.second.key;
+  });
 }
 
 }  // namespace nnti::shm

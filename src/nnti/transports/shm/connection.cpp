@@ -25,7 +25,9 @@ struct Announcement {
 /// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.
 class TransferMark {
  public:
-  TransferMark(Lane &lane, std::uint32_t slot) : lane_(lane) { lane_.transfer.store(slot + 1ull, std::memory_order_seq_cst); }
+  TransferMark(Lane &lane, std::uint32_t slot) : lane_(lane) {
+    lane_.transfer.store(slot + 1ull, std::memory_order_seq_cst);
+  }
   ~TransferMark() { lane_.transfer.store(0, std::memory_order_release); }
   TransferMark(const TransferMark &) = delete;
 
@@ -34,14 +36,19 @@ class TransferMark {
 };
 
 Error garbage(std::string_view what) {
-  return {Code::kBadMessage, fmt::format("the peer wrote {} into the shared memory; the connection is given up", what), nessie::Scope::kPeer};
+  return {Code::kBadMessage, fmt::format("the peer wrote {} into the shared memory; the connection is given up", what),
+          nessie::Scope::kPeer};
 }
 
 }  // namespace
 
 ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
-    : transport_(transport), parts_(std::move(parts)), out_(mine()), in_(theirs()),
-      relay_(mine(), theirs(), transport.table(), out_), socket_(std::move(socket)) {}
+    : transport_(transport),
+      parts_(std::move(parts)),
+      out_(mine()),
+      in_(theirs()),
+      relay_(mine(), theirs(), transport.table(), out_),
+      socket_(std::move(socket)) {}
 
 Transport &ShmConnection::transport() { return transport_; }
 
@@ -137,7 +144,8 @@ void ShmConnection::on_socket() {
     }
     if (!*page) return;
     Announcement announcement;
-    if ((*page)->type != bootstrap::PageType::kTransport || (*page)->body.size() != sizeof announcement || (*page)->descriptors.size() != 1) {
+    if ((*page)->type != bootstrap::PageType::kTransport || (*page)->body.size() != sizeof announcement ||
+        (*page)->descriptors.size() != 1) {
       end_ = garbage("a wrong page");
       transport_.unwatch(socket_.fd());
       return;
@@ -155,11 +163,13 @@ bool ShmConnection::peer_is_gone() const {
 
 // --- bulk data --------------------------------------------------------------------------------------------------------
 
-void ShmConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) {
+void ShmConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+                        Completion &completion) {
   start({remote, offset, local.size(), local.data(), nullptr, &completion});
 }
 
-void ShmConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) {
+void ShmConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+                        Completion &completion) {
   static constexpr std::byte kNothing{};
   start({remote, offset, local.size(), nullptr, local.empty() ? &kNothing : local.data(), &completion});
 }
@@ -177,7 +187,8 @@ std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
   auto registered = look_up(table(), operation.remote.slot, operation.remote.key);
   if (!registered) return unknown_key();
   auto needed = operation.is_put() ? Rights::kRemoteWrite : Rights::kRemoteRead;
-  auto allowed = check_access(registered->size_bytes, registered->rights, operation.offset, operation.size_bytes, needed);
+  auto allowed =
+      check_access(registered->size_bytes, registered->rights, operation.offset, operation.size_bytes, needed);
   if (!allowed.ok() || operation.size_bytes == 0) return allowed;
   return copy(operation, *registered);
 }
@@ -185,8 +196,10 @@ std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
 std::optional<Status> ShmConnection::copy(const Operation &operation, const Registered &registered) {
   if (auto mapping = registered.is_shared ? find_mapping(operation.remote, registered.size_bytes) : nullptr) {
     auto *mapped = mapping->base() + operation.offset;
-    if (operation.is_put()) std::memcpy(mapped, operation.source, operation.size_bytes);
-    else std::memcpy(operation.destination, mapped, operation.size_bytes);
+    if (operation.is_put())
+      std::memcpy(mapped, operation.source, operation.size_bytes);
+    else
+      std::memcpy(operation.destination, mapped, operation.size_bytes);
     return Status();
   }
   if (!parts_.cma.ok()) return std::nullopt;
@@ -194,7 +207,7 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
   auto status = operation.is_put() ? cma_write(parts_.process, address, {operation.source, operation.size_bytes})
                                    : cma_read(parts_.process, address, {operation.destination, operation.size_bytes});
   if (status.code() != Code::kUnsupported) return status;
-  parts_.cma = std::move(status);   // forbidden since the probe
+  parts_.cma = std::move(status);  // forbidden since the probe
   return std::nullopt;
 }
 
@@ -211,7 +224,8 @@ Result<PeerView> ShmConnection::view(const RemoteBuffer &remote, std::uint64_t o
   if (!is_open()) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
   auto registered = look_up(table(), remote.slot, remote.key);
   if (!registered) return unknown_key();
-  if (auto allowed = check_access(registered->size_bytes, registered->rights, offset, size_bytes, Rights::kRemoteRead); !allowed.ok())
+  if (auto allowed = check_access(registered->size_bytes, registered->rights, offset, size_bytes, Rights::kRemoteRead);
+      !allowed.ok())
     return allowed.error();
   auto mapping = registered->is_shared ? find_mapping(remote, registered->size_bytes) : nullptr;
   if (!mapping) return Connection::view(remote, offset, size_bytes);

@@ -16,11 +16,11 @@ class ShmTransport;
 
 /// What the bootstrap brought together.
 struct PeerParts {
-  int side = 0;   ///< 0: we connected
+  int side = 0;  ///< 0: we connected
   Mapping segment, table;
   Fd doorbell;
   pid_t process = 0;
-  Status cma;     ///< or why bulk data is relayed
+  Status cma;  ///< or why bulk data is relayed
 };
 
 class ShmConnection final : public Connection {
@@ -31,8 +31,10 @@ class ShmConnection final : public Connection {
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
   bool try_send(std::span<const std::byte> message) override;
-  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local, Completion &completion) override;
-  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local, Completion &completion) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+           Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+           Completion &completion) override;
   bool maps_memory() const override { return true; }
   Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) override;
   void close() override;
@@ -44,14 +46,18 @@ class ShmConnection final : public Connection {
   int socket_fd() const { return socket_.fd(); }
   /// The socket is readable: memory to map, or the peer's end.
   void on_socket();
-  void sweep_mappings() { if (!mappings_.empty()) mappings_.sweep(table()); }
+  void sweep_mappings() {
+    if (!mappings_.empty()) mappings_.sweep(table());
+  }
 
   /// Lets the peer map our buffer. Without success the peer reaches it in another way.
   void announce(const RemoteBuffer &buffer, int memfd);
   void forget(std::uint64_t key) { announced_.erase(key); }
   void ring_doorbell();
   /// True while the peer reads or writes our buffer at `slot`.
-  bool peer_transfers(std::uint32_t slot) const { return theirs().transfer.load(std::memory_order_seq_cst) == slot + 1ull; }
+  bool peer_transfers(std::uint32_t slot) const {
+    return theirs().transfer.load(std::memory_order_seq_cst) == slot + 1ull;
+  }
   bool peer_is_gone() const;
 
  private:
@@ -76,7 +82,7 @@ class ShmConnection final : public Connection {
   Relay relay_;
   State state_ = State::kOpen;
   std::uint64_t rung_epoch_ = 0;
-  std::optional<Error> end_;   ///< the peer is gone; what it sent before is still to be delivered
+  std::optional<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;
   PeerMappings mappings_;
   std::unordered_set<std::uint64_t> announced_;

@@ -4,10 +4,10 @@
 #include "nnti/transports/shm/ring.hpp"
 #include "nnti/transports/shm/table.hpp"
 
-#include <base/url.hpp>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <base/url.hpp>
 
 #include <cstring>
 
@@ -40,7 +40,7 @@ struct HostilePeer : testing::Test {
     server = std::move(*Endpoint::open(std::move(options), witness));
     auto url = *nessie::Url::parse(server->url());
     socket_name = url.address.substr(url.address.find('/') + 1);
-    blob.probe_address = 1;   // an address that is not ours: to be found out, not followed
+    blob.probe_address = 1;  // an address that is not ours: to be found out, not followed
   }
 
   bootstrap::Hello hello() {
@@ -138,9 +138,13 @@ TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
   std::vector<std::byte> memory(4096);
   auto remote = table.add({memory, Rights::kReadWrite, unsealed.get()});
   ASSERT_TRUE(remote.ok());
-  struct { std::uint64_t key; std::uint32_t slot, zero; } announcement{remote->key, remote->slot, 0};
+  struct {
+    std::uint64_t key;
+    std::uint32_t slot, zero;
+  } announcement{remote->key, remote->slot, 0};
   int fd = unsealed.get();
-  established->socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), std::span(&fd, 1));
+  established->socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)),
+                           std::span(&fd, 1));
   ASSERT_EQ(::ftruncate(unsealed.get(), 0), 0);
   // Were it mapped, this would be a SIGBUS; it is relayed instead, and stays pending until the peer is gone.
   IgnoredCompletion completion;

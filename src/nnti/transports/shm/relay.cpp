@@ -18,13 +18,9 @@ struct Done {
   std::uint32_t code = 0;
 };
 
-template <class T>
-std::span<const std::byte> bytes_of(const T &value) {
-  return std::as_bytes(std::span(&value, 1));
-}
+template <class T> std::span<const std::byte> bytes_of(const T &value) { return std::as_bytes(std::span(&value, 1)); }
 
-template <class T>
-std::optional<T> decode(std::span<const std::byte> message) {
+template <class T> std::optional<T> decode(std::span<const std::byte> message) {
   if (message.size() != sizeof(T)) return std::nullopt;
   T value;
   std::memcpy(&value, message.data(), sizeof value);
@@ -56,7 +52,8 @@ bool Relay::send_request(bool &broken) {
   const auto &operation = operations_.front();
   piece_bytes_ = std::min(operation.size_bytes, kBounceBytes);
   if (operation.is_put()) std::memcpy(mine_.bounce, operation.source, piece_bytes_);
-  Request request{operation.remote.key, operation.offset, operation.remote.slot, static_cast<std::uint32_t>(piece_bytes_)};
+  Request request{operation.remote.key, operation.offset, operation.remote.slot,
+                  static_cast<std::uint32_t>(piece_bytes_)};
   auto outcome = out_.write(operation.is_put() ? Kind::kRelayPut : Kind::kRelayGet, bytes_of(request));
   broken = outcome == RingWriter::Outcome::kBroken;
   asked_ = outcome == RingWriter::Outcome::kSent;
@@ -73,12 +70,15 @@ bool Relay::on_request(Kind kind, std::span<const std::byte> message) {
   auto registered = look_up(own_table_, request->slot, request->key);
   bool is_put = kind == Kind::kRelayPut;
   auto needed = is_put ? Rights::kRemoteWrite : Rights::kRemoteRead;
-  auto allowed = registered ? check_access(registered->size_bytes, registered->rights, request->offset, request->size_bytes, needed)
+  auto allowed = registered ? check_access(registered->size_bytes, registered->rights, request->offset,
+                                           request->size_bytes, needed)
                             : Status(unknown_key());
   if (allowed.ok()) {
     auto *memory = reinterpret_cast<std::byte *>(registered->address) + request->offset;
-    if (is_put) std::memcpy(memory, theirs_.bounce, request->size_bytes);
-    else std::memcpy(theirs_.bounce, memory, request->size_bytes);
+    if (is_put)
+      std::memcpy(memory, theirs_.bounce, request->size_bytes);
+    else
+      std::memcpy(theirs_.bounce, memory, request->size_bytes);
   }
   reply_ = allowed.code();
   return true;
@@ -91,8 +91,10 @@ bool Relay::on_done(std::span<const std::byte> message) {
   auto &operation = operations_.front();
   auto code = static_cast<Code>(done->code);
   if (code == Code::kOk) {
-    if (operation.is_put()) operation.source += piece_bytes_;
-    else operation.destination = std::copy_n(mine_.bounce, piece_bytes_, operation.destination);
+    if (operation.is_put())
+      operation.source += piece_bytes_;
+    else
+      operation.destination = std::copy_n(mine_.bounce, piece_bytes_, operation.destination);
     operation.offset += piece_bytes_;
     operation.size_bytes -= piece_bytes_;
     if (operation.size_bytes != 0) return true;

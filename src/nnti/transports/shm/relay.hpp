@@ -47,9 +47,9 @@ class Relay {
   const EndpointTable &own_table_;
   RingWriter &out_;
   std::deque<Operation> operations_;
-  bool asked_ = false;          ///< a piece of the first operation is under way
+  bool asked_ = false;  ///< a piece of the first operation is under way
   std::size_t piece_bytes_ = 0;
-  std::optional<Code> reply_;   ///< to the peer's request; waits for credits
+  std::optional<Code> reply_;  ///< to the peer's request; waits for credits
 };
 
 }  // namespace nnti::shm

@@ -26,7 +26,9 @@ inline constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
 inline constexpr std::size_t kRingBytes = kRingSlots * kSlotBytes;
 inline constexpr std::size_t kReturnSlots = kRingSlots / 4;
 
-inline std::size_t slots_for(std::size_t payload_bytes) { return (kHeaderBytes + payload_bytes + kSlotBytes - 1) / kSlotBytes; }
+inline std::size_t slots_for(std::size_t payload_bytes) {
+  return (kHeaderBytes + payload_bytes + kSlotBytes - 1) / kSlotBytes;
+}
 
 // The largest message and its clear slot fit beside everything that a reader may hold back.
 static_assert((kHeaderBytes + kMaxMessageBytes) / kSlotBytes + 2 <= kRingSlots - kReturnSlots);

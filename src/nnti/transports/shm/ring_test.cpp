@@ -18,7 +18,9 @@ struct Ring : testing::Test {
   RingReader reader{*lane};
   std::array<std::byte, kMaxMessageBytes> buffer;
 
-  RingWriter::Outcome write(std::size_t size, int value) { return writer.write(Kind::kMessage, Bytes(size, static_cast<std::byte>(value))); }
+  RingWriter::Outcome write(std::size_t size, int value) {
+    return writer.write(Kind::kMessage, Bytes(size, static_cast<std::byte>(value)));
+  }
   void expect(std::size_t size, int value) {
     ASSERT_TRUE(reader.ready());
     auto message = reader.read(buffer);
@@ -78,7 +80,8 @@ TEST_F(Ring, TheLargestMessageAlwaysFitsOnceTheReaderHasReadAll) {
 }
 
 TEST_F(Ring, GarbageInAHeaderIsNoMessage) {
-  for (std::uint64_t garbage : {~std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{9} << 32, (std::uint64_t{1} << 32) + kMaxMessageBytes + 1, std::uint64_t{1} << 40}) {
+  for (std::uint64_t garbage : {~std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{9} << 32,
+                                (std::uint64_t{1} << 32) + kMaxMessageBytes + 1, std::uint64_t{1} << 40}) {
     header(0).store(garbage);
     ASSERT_TRUE(reader.ready());
     EXPECT_FALSE(reader.read(buffer)) << garbage;

@@ -36,7 +36,8 @@ Result<RemoteBuffer> OwnTable::add(const MemoryRegion &region) {
     slot = free_.back();
     free_.pop_back();
   }
-  RemoteBuffer buffer{fresh_key(), reinterpret_cast<std::uint64_t>(region.bytes.data()), region.bytes.size(), 0, slot, region.rights};
+  RemoteBuffer buffer{fresh_key(),  reinterpret_cast<std::uint64_t>(region.bytes.data()), region.bytes.size(), 0, slot,
+                      region.rights};
   auto &entry = table().entries[slot];
   entry.address.store(buffer.address, std::memory_order_relaxed);
   entry.size_bytes.store(buffer.size_bytes, std::memory_order_relaxed);

@@ -41,7 +41,7 @@ class OwnTable {
   std::uint64_t fresh_key();
 
   SharedMemory memory_;
-  std::vector<std::uint32_t> free_;   ///< used again last in, first out: few pages of the table are ever touched
+  std::vector<std::uint32_t> free_;  ///< used again last in, first out: few pages of the table are ever touched
   std::uint32_t used_ = 0;
   std::array<std::uint64_t, 64> keys_{};
   std::size_t keys_left_ = 0;

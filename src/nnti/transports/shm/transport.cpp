@@ -4,14 +4,14 @@
 #include "nnti/transports/shm/memory.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
 
-#include <base/log.hpp>
-#include <fmt/core.h>
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <base/log.hpp>
 
 #include <array>
 #include <cstring>
@@ -20,7 +20,7 @@
 namespace nnti::shm {
 namespace {
 
-constexpr unsigned kTurnsPerLook = 256;   ///< at the sockets; a power of two
+constexpr unsigned kTurnsPerLook = 256;  ///< at the sockets; a power of two
 constexpr auto kTransferLimit = std::chrono::seconds(1);
 
 std::string first_line_of(const char *path) {
@@ -37,7 +37,7 @@ const std::string &host_id() {
     std::string boot;
     for (char c : first_line_of("/proc/sys/kernel/random/boot_id"))
       if (c != '-' && boot.size() < 16) boot += c;
-    struct stat network{};
+    struct stat network {};
     if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return std::string();
     return fmt::format("{}-{:x}", boot, network.st_ino);
   }();
@@ -60,7 +60,7 @@ class ShmConnecting final : public Connecting {
 
   Status begin() {
     auto socket = bootstrap::connect_unix(name_);
-    if (socket.code() == Code::kBusy) return {};   // its queue is full; advance() tries again
+    if (socket.code() == Code::kBusy) return {};  // its queue is full; advance() tries again
     if (!socket.ok()) return socket.error();
     transport_.watch(socket->get(), nullptr);
     connector_.emplace(std::move(*socket), "shm", transport_.credential(), transport_.hello(segment_.fd.get()));
@@ -101,10 +101,12 @@ std::string explain_cma() {
 }  // namespace
 
 TransportInfo survey(const nessie::Config &config) {
-  if (host_id().empty()) return {"shm", false, "/proc is not mounted: processes of this node cannot be told from others"};
+  if (host_id().empty())
+    return {"shm", false, "/proc is not mounted: processes of this node cannot be told from others"};
   auto use_cma = config.get_bool("nnti.shm.cma", true);
   auto own = use_cma.ok() && !*use_cma ? std::string("relayed by its owner: nnti.shm.cma is off") : explain_cma();
-  return {"shm", true, "processes of this node; memory that Nessie allocated is mapped; the application's own is " + own};
+  return {"shm", true,
+          "processes of this node; memory that Nessie allocated is mapped; the application's own is " + own};
 }
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
@@ -114,7 +116,8 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions &options) {
-  if (host_id().empty()) return Error{Code::kUnsupported, "/proc is not mounted: processes of this node cannot be told from others"};
+  if (host_id().empty())
+    return Error{Code::kUnsupported, "/proc is not mounted: processes of this node cannot be told from others"};
   auto use_cma = options.config.get_bool("nnti.shm.cma", true);
   if (!use_cma.ok()) return use_cma.error();
   auto table = OwnTable::make();
@@ -126,8 +129,13 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions 
 }
 
 ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma)
-    : credential_(options.credential), events_(options.events), table_(std::move(table)), use_cma_(use_cma), probe_(nessie::random_u64()),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)), doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    : credential_(options.credential),
+      events_(options.events),
+      table_(std::move(table)),
+      use_cma_(use_cma),
+      probe_(nessie::random_u64()),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   watch(doorbell_.get(), &doorbell_);
 }
 
@@ -154,11 +162,14 @@ Status ShmTransport::listen() {
   return {};
 }
 
-std::string ShmTransport::url() const { return listener_ ? fmt::format("shm://{}/{}", host_id(), socket_name_) : std::string(); }
+std::string ShmTransport::url() const {
+  return listener_ ? fmt::format("shm://{}/{}", host_id(), socket_name_) : std::string();
+}
 
 Status ShmTransport::can_reach(const nessie::Url &url) const {
   auto slash = url.address.find('/');
-  if (slash == std::string::npos) return Error{Code::kInvalidArgument, fmt::format("'{}' is no address of shm: host/name is expected", url.address)};
+  if (slash == std::string::npos)
+    return Error{Code::kInvalidArgument, fmt::format("'{}' is no address of shm: host/name is expected", url.address)};
   auto host = std::string_view(url.address).substr(0, slash);
   if (host == host_id()) return {};
   auto kernel = host.substr(0, host.find('-'));
@@ -191,10 +202,12 @@ bootstrap::Hello ShmTransport::hello(int segment) const {
 Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs, bool their_segment) const {
   HelloBlob blob;
   if (theirs.blob.size() != sizeof blob || theirs.descriptors.size() != (their_segment ? 3u : 2u))
-    return Error{Code::kBadMessage, "the peer's hello has another shape; run the same Nessie on both sides", nessie::Scope::kPeer};
+    return Error{Code::kBadMessage, "the peer's hello has another shape; run the same Nessie on both sides",
+                 nessie::Scope::kPeer};
   std::memcpy(&blob, theirs.blob.data(), sizeof blob);
   if (blob.layout_version != kLayoutVersion)
-    return Error{Code::kUnsupported, "the peer's shared memory has another layout; run the same Nessie on both sides", nessie::Scope::kPeer};
+    return Error{Code::kUnsupported, "the peer's shared memory has another layout; run the same Nessie on both sides",
+                 nessie::Scope::kPeer};
   auto table = map_shared_memory(theirs.descriptors[0].get(), sizeof(EndpointTable), Access::kRead);
   if (!table.ok()) return table.error();
   PeerParts parts;
@@ -209,8 +222,10 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   auto process = process_behind(socket);
   if (!process.ok()) return process.error();
   parts.process = *process;
-  if (!use_cma_ || blob.cma_allowed == 0) parts.cma = Error{Code::kUnsupported, "nnti.shm.cma is off"};
-  else parts.cma = cma_probe(parts.process, blob.probe_address, blob.probe_value);
+  if (!use_cma_ || blob.cma_allowed == 0)
+    parts.cma = Error{Code::kUnsupported, "nnti.shm.cma is off"};
+  else
+    parts.cma = cma_probe(parts.process, blob.probe_address, blob.probe_value);
   return parts;
 }
 
@@ -240,7 +255,7 @@ void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) 
     }
     if (!is_shared || !connection->is_open()) continue;
     connection->forget(buffer.key);
-    connection->ring_doorbell();   // its mapping keeps the memory until it looks
+    connection->ring_doorbell();  // its mapping keeps the memory until it looks
   }
   table_->release(buffer.slot);
 }

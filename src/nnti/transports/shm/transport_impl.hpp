@@ -55,9 +55,9 @@ class ShmTransport final : public Transport {
   std::string socket_name_;
   Fd epoll_, doorbell_;
   std::unique_ptr<bootstrap::Listener> listener_;
-  std::optional<PeerParts> answered_;   ///< between the listener's Answer and Accept
+  std::optional<PeerParts> answered_;  ///< between the listener's Answer and Accept
   std::vector<std::unique_ptr<ShmConnection>> connections_;
-  std::deque<ShmConnection *> accepted_;   ///< not reported yet
+  std::deque<ShmConnection *> accepted_;  ///< not reported yet
   unsigned turns_ = 0;
   bool look_at_sockets_now_ = false;
   bool anything_closed_ = false;

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
 #include <unistd.h>
+#include <sstream>
 
 namespace staging {
 
@@ -16,9 +16,9 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::int32_t kNcWrite = 1;        // NC_WRITE
-constexpr std::uint64_t kDefaultBuffer = 16 << 20;   // of copied data that have no answer yet
-constexpr int kSignsInTimeout = 3;          // a server is asked for a sign of life this often within the timeout
+constexpr std::int32_t kNcWrite = 1;                // NC_WRITE
+constexpr std::uint64_t kDefaultBuffer = 16 << 20;  // of copied data that have no answer yet
+constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
 
 std::vector<std::string> words(const std::string &text) {
   std::istringstream stream(text);
@@ -28,9 +28,12 @@ std::vector<std::string> words(const std::string &text) {
 }
 
 Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
-  return {Code::kTimedOut, fmt::format("the staging server {} gave no sign of life for {} s and was given up; it may be stopped or hang in "
-                                       "the file system (NESSIE_STAGING_TIMEOUT sets how long to wait)",
-                                       url, std::chrono::duration<double>(timeout).count()), nessie::Scope::kPeer};
+  return {
+      Code::kTimedOut,
+      fmt::format("the staging server {} gave no sign of life for {} s and was given up; it may be stopped or hang in "
+                  "the file system (NESSIE_STAGING_TIMEOUT sets how long to wait)",
+                  url, std::chrono::duration<double>(timeout).count()),
+      nessie::Scope::kPeer};
 }
 
 Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config) {
@@ -60,7 +63,8 @@ Client::~Client() {
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
   const auto urls = words(config.get_or("servers", ""));
-  if (urls.empty()) return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
+  if (urls.empty())
+    return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
   if (!timeout.ok()) return timeout.error();
   auto buffer = config.get_size("staging.buffer", kDefaultBuffer);
@@ -215,7 +219,8 @@ Result<int> Client::sync(FileToken file, std::int64_t num_records) {
   impl_->finish_writes(file);
   const bool attached = impl_->opened[file].attached;
   const FileArgs args{file, num_records, 0, {}};
-  return attached ? impl_->ask_all(kOpSync, args) : code_of(impl_->ask<NcResult>(home_of(impl_->opened[file].path), kOpSync, args));
+  return attached ? impl_->ask_all(kOpSync, args)
+                  : code_of(impl_->ask<NcResult>(home_of(impl_->opened[file].path), kOpSync, args));
 }
 
 Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {

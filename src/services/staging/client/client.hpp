@@ -25,9 +25,9 @@ using nessie::Status;
 /// What the client must know of a variable to find the server of an element.
 struct VariableLayout {
   int varid = 0;
-  int element_bytes = 0;        ///< of the external type
+  int element_bytes = 0;  ///< of the external type
   bool is_record = false;
-  Extents shape;                ///< shape[0] is meaningless for a record variable
+  Extents shape;  ///< shape[0] is meaningless for a record variable
 };
 
 /// Which server owns which part of a variable: contiguous slabs of its first dimension (within each record), so that
@@ -53,9 +53,9 @@ class Domains {
 
   VariableLayout layout_;
   int servers_;
-  bool split_ = false;            ///< large enough for several servers
+  bool split_ = false;  ///< large enough for several servers
   std::size_t slab_dim_ = 0;
-  std::int64_t slab_ = 1;         ///< indices of slab_dim_ for each server
+  std::int64_t slab_ = 1;  ///< indices of slab_dim_ for each server
 };
 
 /// Where this process's reads and writes stand among the collective calls on a file: servers carry them out after the
@@ -68,16 +68,18 @@ struct Order {
     return std::exchange(sent, std::vector<std::int64_t>(sent.size()));
   }
   /// What an operation that `server` is asked for comes after.
-  WritesBefore known(int server) const { return {known_call, static_cast<std::uint64_t>(known_writes.at(static_cast<std::size_t>(server)))}; }
+  WritesBefore known(int server) const {
+    return {known_call, static_cast<std::uint64_t>(known_writes.at(static_cast<std::size_t>(server)))};
+  }
   /// All processes together have sent `writes` in the call after known_call.
   void know(std::span<const std::int64_t> writes) {
     ++known_call;
     std::ranges::transform(known_writes, writes, known_writes.begin(), std::plus<>());
   }
-  std::uint64_t call = 1;                       ///< the present collective call, or the next one
-  std::vector<std::int64_t> sent;               ///< by this process in it, to each server
-  std::uint64_t known_call = 0;                 ///< up to this call it is known
-  std::vector<std::int64_t> known_writes;       ///< how many writes all processes have sent, to each server
+  std::uint64_t call = 1;                  ///< the present collective call, or the next one
+  std::vector<std::int64_t> sent;          ///< by this process in it, to each server
+  std::uint64_t known_call = 0;            ///< up to this call it is known
+  std::vector<std::int64_t> known_writes;  ///< how many writes all processes have sent, to each server
 };
 
 /// One piece of a transfer and where its data are in the application's memory, contiguous, in the external type, in
@@ -90,7 +92,7 @@ struct Item {
 
 class Client {
  public:
-  struct Impl;   ///< private to the implementation
+  struct Impl;  ///< private to the implementation
 
   /// Connects to the servers that the settings name: `servers` (NESSIE_SERVERS): URLs of all of them, separated by
   /// white space, each itself a list joined by ';', in order of their index. `credential` (NESSIE_CREDENTIAL).
@@ -128,13 +130,14 @@ class Client {
   Status note_native(const std::string &path, const std::string &why);
 
   // --- by any rank ------------------------------------------------------------------------------------------------------
-  /// Writes all items; small ones are packed together, so that a thousand small pieces cost a few messages. Returns when
-  /// the items' memory is the caller's again. In caching mode, data of up to a few megabytes have then been copied to
-  /// where the servers on this node find them, whatever becomes of this process; they count in `order.sent`, and whoever
-  /// comes after them says so by its Order. Native PnetCDF's code of this write, or of an earlier one of this file; each is
-  /// told once.
+  /// Writes all items; small ones are packed together, so that a thousand small pieces cost a few messages. Returns
+  /// when the items' memory is the caller's again. In caching mode, data of up to a few megabytes have then been copied
+  /// to where the servers on this node find them, whatever becomes of this process; they count in `order.sent`, and
+  /// whoever comes after them says so by its Order. Native PnetCDF's code of this write, or of an earlier one of this
+  /// file; each is told once.
   Result<int> write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items);
-  /// Returns when the servers have carried out all writes of this process to the file: with the code of one that failed.
+  /// Returns when the servers have carried out all writes of this process to the file: with the code of one that
+  /// failed.
   Result<int> finish_writes(FileToken file);
   /// Reads all items, after this process's own writes. ok with native PnetCDF's code (0 for success).
   Result<int> read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items);

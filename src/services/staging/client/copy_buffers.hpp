@@ -27,7 +27,7 @@ class CopyBuffers {
   nssi::Runtime &runtime_;
   const std::size_t limit_bytes_;
   std::size_t made_bytes_ = 0, taken_ = 0;
-  std::map<std::size_t, std::vector<nnti::RegisteredBuffer>> idle_;   ///< by size
+  std::map<std::size_t, std::vector<nnti::RegisteredBuffer>> idle_;  ///< by size
 };
 
 }  // namespace staging

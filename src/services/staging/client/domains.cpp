@@ -27,7 +27,9 @@ Domains::Domains(const VariableLayout &layout, int servers) : layout_(layout), s
   slab_ = std::max<std::int64_t>(1, (layout.shape[slab_dim_] + servers_ - 1) / servers_);
 }
 
-int Domains::owner_of(std::int64_t index) const { return static_cast<int>(std::min<std::int64_t>(servers_ - 1, index / slab_)); }
+int Domains::owner_of(std::int64_t index) const {
+  return static_cast<int>(std::min<std::int64_t>(servers_ - 1, index / slab_));
+}
 
 Domains::Part Domains::whole(const Piece &piece, int server) const {
   return {server, piece, 0, static_cast<std::size_t>(product(piece.count, 0) * layout_.element_bytes)};
@@ -58,13 +60,15 @@ std::vector<Domains::Part> Domains::split(const Piece &piece) const {
 
 /// Cuts a part along slab_dim_, before which nothing has more than one index.
 void Domains::cut(const Part &from, std::vector<Part> &parts) const {
-  const auto start = from.piece.start[slab_dim_], count = from.piece.count[slab_dim_], stride = stride_of(from.piece, slab_dim_);
+  const auto start = from.piece.start[slab_dim_], count = from.piece.count[slab_dim_],
+             stride = stride_of(from.piece, slab_dim_);
   const auto row_bytes = from.size_bytes / static_cast<std::size_t>(count);
   for (std::int64_t at = 0; at < count;) {
     Part part = from;
     part.server = owner_of(start + at * stride);
-    const auto end = part.server == servers_ - 1 ? INT64_MAX : (part.server + 1) * slab_;    // of the owner's slab
-    const auto rows = end == INT64_MAX ? count - at : std::min(count - at, (end - (start + at * stride) + stride - 1) / stride);
+    const auto end = part.server == servers_ - 1 ? INT64_MAX : (part.server + 1) * slab_;  // of the owner's slab
+    const auto rows =
+        end == INT64_MAX ? count - at : std::min(count - at, (end - (start + at * stride) + stride - 1) / stride);
     part.piece.start[slab_dim_] = start + at * stride;
     part.piece.count[slab_dim_] = rows;
     part.offset_bytes = from.offset_bytes + static_cast<std::size_t>(at) * row_bytes;

@@ -29,7 +29,9 @@ Index index_of(const Piece &piece, std::int64_t i) {
 
 class DomainsTest : public testing::TestWithParam<bool> {
  protected:
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
 
   VariableLayout layout() const {
     VariableLayout layout;

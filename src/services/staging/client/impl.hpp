@@ -14,15 +14,19 @@ namespace staging {
 
 /// What became of a transfer, or of the writes to a file, as far as is known.
 struct Outcome {
-  int pending = 0;                                 ///< messages without an answer
-  int borrowed = 0;                                ///< of those, messages that lend the caller's memory
+  int pending = 0;   ///< messages without an answer
+  int borrowed = 0;  ///< of those, messages that lend the caller's memory
   int nc_error = 0;
   Status failure;
 
-  void note(const Status &status) { if (failure.ok() && !status.ok()) failure = status; }
+  void note(const Status &status) {
+    if (failure.ok() && !status.ok()) failure = status;
+  }
   void note_answer(const Result<NcResult> &answer) {
-    if (!answer.ok()) note(answer.error());
-    else if (nc_error == 0) nc_error = answer->nc_error;
+    if (!answer.ok())
+      note(answer.error());
+    else if (nc_error == 0)
+      nc_error = answer->nc_error;
   }
   bool is_fine() const { return pending == 0 && nc_error == 0 && failure.ok(); }
   /// The first failure since the last time.
@@ -39,7 +43,7 @@ struct Client::Impl {
     std::string url;
     nssi::PeerId peer;
     std::size_t max_inline_args = 0;
-    bool views = false;                            ///< finds copied data where they are
+    bool views = false;  ///< finds copied data where they are
     bool lost = false;
   };
   /// How the other servers open a file.
@@ -56,9 +60,9 @@ struct Client::Impl {
     int server = 0;
     FileToken file = 0;
     bool is_write = false, is_copy = false, borrows = false, is_urgent = false;
-    nnti::RegisteredBuffer buffer;                 ///< declared before the call: outlives it
+    nnti::RegisteredBuffer buffer;  ///< declared before the call: outlives it
     std::vector<Piece> pieces;
-    std::vector<std::span<std::byte>> destinations;   ///< of a packed read
+    std::vector<std::span<std::byte>> destinations;  ///< of a packed read
     std::shared_ptr<Outcome> outcome;
     nssi::Call call;
   };
@@ -73,7 +77,8 @@ struct Client::Impl {
   template <class Answer, class Args> Result<Answer> ask(int server, Op op, const Args &args) {
     return answer<Answer>(start(server, op, xdr::encode(args)), server);
   }
-  template <class Answer> Result<Answer> answer(nssi::Call call, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
+  template <class Answer>
+  Result<Answer> answer(nssi::Call call, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
     if (auto status = await(call, server, deadline); !status.ok()) return status.error();
     return xdr::decode<Answer>(call.result());
   }
@@ -93,7 +98,9 @@ struct Client::Impl {
   /// Until `left`, which counts messages, is 0.
   void finish(const int &left);
   /// Of this process, to one file; their outcome is kept.
-  void finish_writes(FileToken file) { if (auto found = written.find(file); found != written.end()) finish(found->second->pending); }
+  void finish_writes(FileToken file) {
+    if (auto found = written.find(file); found != written.end()) finish(found->second->pending);
+  }
   void hasten();
   void finish_unsent();
   const Server &at(int server) const { return servers[static_cast<std::size_t>(server)]; }
@@ -105,9 +112,9 @@ struct Client::Impl {
   std::vector<Server> servers;
   Mode mode = Mode::kCaching;
   std::chrono::milliseconds timeout{30000};
-  std::map<FileToken, Opened> opened;              ///< on rank 0
+  std::map<FileToken, Opened> opened;  ///< on rank 0
   std::unique_ptr<CopyBuffers> copy_buffers;
-  std::deque<std::unique_ptr<Message>> messages;   ///< without an answer, oldest first
+  std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first
   std::map<FileToken, std::shared_ptr<Outcome>> written;
 };
 

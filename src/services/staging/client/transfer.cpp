@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers. What is large is pulled from, or pushed to, where it lies. The rest passes through buffers that the servers
-// map: small pieces many to a message; writes up to a few megabytes so that they can go on behind the program's back.
+// Transfers. What is large is pulled from, or pushed to, where it lies. The rest passes through buffers that the
+// servers map: small pieces many to a message; writes up to a few megabytes so that they can go on behind the program's
+// back.
 #include <services/staging/client/impl.hpp>
 
 #include <fmt/format.h>
@@ -18,12 +19,12 @@ using nnti::Rights;
 
 namespace {
 
-constexpr std::size_t kSmallBytes = 48 << 10;           // up to here a message of its own costs more than packing
-constexpr std::size_t kCopiedBytes = 4 << 20;           // up to here copying pays, because the program need not wait
+constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a message of its own costs more than packing
+constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, because the program need not wait
 constexpr std::size_t kPackBytes = 256 << 10;
-constexpr std::size_t kMessagesInFlight = 32;           // bounds what a client's requests take of a server's memory
+constexpr std::size_t kMessagesInFlight = 32;  // bounds what a client's requests take of a server's memory
 constexpr std::size_t kMostComparisons = 4096;
-constexpr std::size_t kBytesBesidesPieces = 64;         // of encoded arguments
+constexpr std::size_t kBytesBesidesPieces = 64;  // of encoded arguments
 
 /// Encoded; see Piece::xdr.
 std::size_t args_bytes(const Piece &piece) {
@@ -31,12 +32,15 @@ std::size_t args_bytes(const Piece &piece) {
 }
 
 Error wrong_size(std::size_t has, std::int64_t needs) {
-  return {nessie::Code::kInvalidArgument, fmt::format("a piece of a transfer takes {} bytes, its data are {}", needs, has)};
+  return {nessie::Code::kInvalidArgument,
+          fmt::format("a piece of a transfer takes {} bytes, its data are {}", needs, has)};
 }
 
 bool overlap(const Piece &a, const Piece &b) {
   if (a.varid != b.varid) return false;
-  const auto end = [](const Piece &p, std::size_t d) { return p.start[d] + (p.count[d] - 1) * (p.stride.empty() ? 1 : p.stride[d]) + 1; };
+  const auto end = [](const Piece &p, std::size_t d) {
+    return p.start[d] + (p.count[d] - 1) * (p.stride.empty() ? 1 : p.stride[d]) + 1;
+  };
   for (std::size_t d = 0; d < std::min(a.start.size(), b.start.size()); ++d)
     if (a.start[d] >= end(b, d) || b.start[d] >= end(a, d)) return false;
   return true;
@@ -47,9 +51,16 @@ bool overlap(const Piece &a, const Piece &b) {
 /// Takes the items of one transfer apart, into messages.
 class Client::Impl::Sender {
  public:
-  Sender(Impl &client, Op op, FileToken file, std::int64_t num_records, const Order &order, std::shared_ptr<Outcome> outcome)
-      : client_(client), op_(op), file_(file), num_records_(num_records), order_(order), outcome_(std::move(outcome)),
-        packs_(client.servers.size()), sent_(client.servers.size()) {}
+  Sender(Impl &client, Op op, FileToken file, std::int64_t num_records, const Order &order,
+         std::shared_ptr<Outcome> outcome)
+      : client_(client),
+        op_(op),
+        file_(file),
+        num_records_(num_records),
+        order_(order),
+        outcome_(std::move(outcome)),
+        packs_(client.servers.size()),
+        sent_(client.servers.size()) {}
   /// Messages to each server.
   const std::vector<std::int64_t> &sent() const { return sent_; }
 
@@ -72,10 +83,14 @@ class Client::Impl::Sender {
   void add_packed(int server, Piece piece, std::span<std::byte> data);
   void add_alone(int server, Piece piece, std::span<std::byte> data);
   void flush(int server);
-  void flush_all() { for (int server = 0; server < client_.count(); ++server) flush(server); }
+  void flush_all() {
+    for (int server = 0; server < client_.count(); ++server) flush(server);
+  }
   void send(std::unique_ptr<Message> message);
   /// Whether writes to a server can go on behind the program's back: the server finds copied data by itself.
-  bool goes_behind(int server) const { return op_ == kOpWrite && client_.mode == Mode::kCaching && client_.at(server).views; }
+  bool goes_behind(int server) const {
+    return op_ == kOpWrite && client_.mode == Mode::kCaching && client_.at(server).views;
+  }
   std::optional<RegisteredBuffer> take_buffer(std::size_t size_bytes);
 
   Impl &client_;
@@ -89,7 +104,9 @@ class Client::Impl::Sender {
 };
 
 void Client::Impl::Sender::add(const Item &item) {
-  if (const auto size = item.piece.elements() * item.layout->element_bytes; static_cast<std::size_t>(size) != item.data.size()) return outcome_->note(wrong_size(item.data.size(), size));
+  if (const auto size = item.piece.elements() * item.layout->element_bytes;
+      static_cast<std::size_t>(size) != item.data.size())
+    return outcome_->note(wrong_size(item.data.size(), size));
   if (client_.count() == 1) return add_part(0, item.piece, item.data);
   for (auto &part : Domains(*item.layout, client_.count()).split(item.piece))
     add_part(part.server, std::move(part.piece), item.data.subspan(part.offset_bytes, part.size_bytes));
@@ -97,8 +114,10 @@ void Client::Impl::Sender::add(const Item &item) {
 
 void Client::Impl::Sender::add_part(int server, Piece piece, std::span<std::byte> data) {
   if (data.empty()) return;
-  if (data.size() < kSmallBytes) add_packed(server, std::move(piece), data);
-  else add_alone(server, std::move(piece), data);
+  if (data.size() < kSmallBytes)
+    add_packed(server, std::move(piece), data);
+  else
+    add_alone(server, std::move(piece), data);
 }
 
 void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byte> data) {
@@ -112,7 +131,8 @@ void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byt
     message->buffer = std::move(*buffer);
     message->is_copy = true;
   } else {
-    auto registered = client_.runtime->register_memory(data, op_ == kOpWrite ? Rights::kRemoteRead : Rights::kRemoteWrite);
+    auto registered =
+        client_.runtime->register_memory(data, op_ == kOpWrite ? Rights::kRemoteRead : Rights::kRemoteWrite);
     if (!registered.ok()) return outcome_->note(registered.error());
     message->buffer = std::move(*registered);
   }
@@ -122,10 +142,13 @@ void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byt
 void Client::Impl::Sender::add_packed(int server, Piece piece, std::span<std::byte> data) {
   auto &pack = packs_[static_cast<std::size_t>(server)];
   const auto args = args_bytes(piece);
-  if (pack.used + data.size() > kPackBytes || pack.args_bytes + args > client_.at(server).max_inline_args) flush(server);
+  if (pack.used + data.size() > kPackBytes || pack.args_bytes + args > client_.at(server).max_inline_args)
+    flush(server);
   if (!pack.buffer && !(pack.buffer = take_buffer(kPackBytes))) return;
-  if (op_ == kOpWrite) std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
-  else pack.places.push_back(data);
+  if (op_ == kOpWrite)
+    std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
+  else
+    pack.places.push_back(data);
   pack.used += data.size();
   pack.args_bytes += args;
   pack.pieces.push_back(std::move(piece));
@@ -152,7 +175,7 @@ std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t si
       return std::nullopt;
     }
     if (*buffer) return std::move(*buffer);
-    if (client_.messages.empty()) flush_all();   // what is used up is being packed
+    if (client_.messages.empty()) flush_all();  // what is used up is being packed
     client_.finish_oldest();
   }
 }
@@ -160,16 +183,20 @@ std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t si
 void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
   while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_oldest();
   const auto server = static_cast<std::size_t>(message->server);
-  const auto args = xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server), message->pieces});
+  const auto args =
+      xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server), message->pieces});
   message->file = file_;
   message->is_write = op_ == kOpWrite;
-  message->borrows = !message->is_copy || !goes_behind(message->server) || args.size() > client_.at(message->server).max_inline_args;
+  message->borrows =
+      !message->is_copy || !goes_behind(message->server) || args.size() > client_.at(message->server).max_inline_args;
   message->outcome = outcome_;
   ++outcome_->pending;
   outcome_->borrowed += message->borrows ? 1 : 0;
   ++sent_[server];
-  message->is_urgent = op_ != kOpWrite || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
-  message->call = client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args, &message->buffer);
+  message->is_urgent =
+      op_ != kOpWrite || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
+  message->call =
+      client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args, &message->buffer);
   client_.messages.push_back(std::move(message));
 }
 
@@ -201,7 +228,8 @@ void Client::Impl::finish(const int &left) {
 /// Has the servers carry out what this process is about to wait for.
 void Client::Impl::hasten() {
   for (int server = 0; server < count(); ++server) {
-    const auto last = std::find_if(messages.rbegin(), messages.rend(), [=](const auto &message) { return message->server == server; });
+    const auto last = std::find_if(messages.rbegin(), messages.rend(),
+                                   [=](const auto &message) { return message->server == server; });
     if (last != messages.rend() && !(*last)->is_urgent) (void)ask<Nothing>(server, kOpHasten, Nothing{});
   }
 }
@@ -233,7 +261,8 @@ bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> ite
 // --- the client's functions -----------------------------------------------------------------------------------------
 
 Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
-  if (!impl_->written.contains(file)) std::erase_if(impl_->written, [](const auto &old) { return old.second->is_fine(); });
+  if (!impl_->written.contains(file))
+    std::erase_if(impl_->written, [](const auto &old) { return old.second->is_fine(); });
   auto &outcome = impl_->written[file];
   if (!outcome) outcome = std::make_shared<Outcome>();
   while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_oldest();

@@ -9,8 +9,8 @@ namespace staging {
 
 namespace {
 
-constexpr std::size_t kPagesInFlight = 4;        // enough that the I/O thread never waits for the next
-constexpr std::size_t kBoxesInCall = 1024;       // PnetCDF keeps some hundred bytes for each
+constexpr std::size_t kPagesInFlight = 4;   // enough that the I/O thread never waits for the next
+constexpr std::size_t kBoxesInCall = 1024;  // PnetCDF keeps some hundred bytes for each
 
 /// The same boxes, none of more than one record: ncmpi_put_varn (1.12.3) takes the data of a box's later records from
 /// the wrong place when other boxes follow.
@@ -109,7 +109,8 @@ void Drainer::flush(OpenFile &file, PageState priority) {
 
 void Drainer::hasten(OpenFile &file) {
   auto nobody = std::make_shared<DrainWatch>();
-  for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, PageState::kUrgent, nobody);
+  for (auto &variable : file.variables())
+    cache_.request_drain(*variable.cached, {0, INT64_MAX}, PageState::kUrgent, nobody);
   pump();
 }
 

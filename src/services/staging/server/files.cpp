@@ -31,7 +31,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
 namespace {
 
 constexpr std::chrono::milliseconds kMoment{50};
-constexpr std::chrono::milliseconds kLastWords{1000};     // what a program that is gone has sent is read in less
+constexpr std::chrono::milliseconds kLastWords{1000};  // what a program that is gone has sent is read in less
 
 /// Counts what is being opened, so that a shutdown waits for it.
 class Opening {
@@ -105,7 +105,7 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const auto file = find(args.file);
   if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
   const FileGate::Alone alone(file->gate);
-  file->writes = {};   // all are done; clients count anew
+  file->writes = {};  // all are done; clients count anew
   drainer_.flush(*file, PageState::kUrgent);
   if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
@@ -140,8 +140,8 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   return NcResult{on_io([&] { return file->native->sync(records); })};
 }
 
-/// Suspends the fiber until the writes have been carried out. False, and the file has lost data: a process died before it
-/// had sent all of its own.
+/// Suspends the fiber until the writes have been carried out. False, and the file has lost data: a process died before
+/// it had sent all of its own.
 bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
   auto progress = nessie::Clock::now();
   while (!file.writes.has(before)) {
@@ -150,15 +150,16 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
     if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
     const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
     if (nessie::Clock::now() - progress < patience) continue;
-    nessie::log::error("{}: a process of the program ended, or stopped, before the servers had all that it wrote", file.path);
+    nessie::log::error("{}: a process of the program ended, or stopped, before the servers had all that it wrote",
+                       file.path);
     file.remember(NC_EWRITE);
     return false;
   }
   return true;
 }
 
-/// Suspends the fiber until all that has arrived for a file whose program is gone is in pages. What was given up before it
-/// was begun never will be.
+/// Suspends the fiber until all that has arrived for a file whose program is gone is in pages. What was given up before
+/// it was begun never will be.
 void Server::await_last_words(OpenFile &file) {
   runtime_.hasten_bulk();
   auto deadline = nessie::Deadline::in(kLastWords);
@@ -177,7 +178,7 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
   drainer_.flush(*file, priority);
   const auto records = file->num_records;
   const int error = on_io([&] { return file->native->close(records); });
-  if (!file->in_define_mode) file->remember(error);   // otherwise it is what ending define mode has already answered
+  if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   std::erase(closing_, file);
   closed_one_.notify_all();
@@ -189,8 +190,10 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   files_.erase(args.file);
   closing_.push_back(file);
   file->num_records = std::max(file->num_records, args.num_records);
-  if (args.durable != 0) finish_close(file, PageState::kUrgent, args.after);
-  else runtime_.spawn([this, file, after = args.after] { finish_close(file, PageState::kClosing, after); });
+  if (args.durable != 0)
+    finish_close(file, PageState::kUrgent, args.after);
+  else
+    runtime_.spawn([this, file, after = args.after] { finish_close(file, PageState::kClosing, after); });
   return NcResult{file->take_error()};
 }
 
@@ -258,7 +261,8 @@ NativeFile::Opened Server::open_settled(const std::string &path, const std::func
 void Server::settle_path(const std::string &path) {
   if (files_.empty() && closing_.empty()) return;
   const auto identity = on_io([&] { return identify(path); });
-  settle_files([&](const OpenFile &file) { return file.path == path || (identity.inode != 0 && file.identity == identity); });
+  settle_files(
+      [&](const OpenFile &file) { return file.path == path || (identity.inode != 0 && file.identity == identity); });
 }
 
 /// Drains those that are open, waits for those that are closed to be in the file.

@@ -52,13 +52,15 @@ std::optional<std::int64_t> checked_elements(const Variable &variable, const Pie
 
 RunCursor::RunCursor(const Variable &variable, const Piece &piece) {
   std::int64_t below = 1;
-  bool whole = true;            // all dimensions further in are selected whole: a step here continues the run
+  bool whole = true;  // all dimensions further in are selected whole: a step here continues the run
   for (auto d = variable.dims(); d-- > 0;) {
     const auto count = piece.count[d], stride = stride_of(piece, d);
     done_ = done_ || count == 0;
     origin_ += piece.start[d] * below;
-    if (whole && (stride == 1 || count == 1)) run_elements_ = count * below;
-    else levels_.insert(levels_.begin(), Level{count, stride * below, 0});
+    if (whole && (stride == 1 || count == 1))
+      run_elements_ = count * below;
+    else
+      levels_.insert(levels_.begin(), Level{count, stride * below, 0});
     whole = whole && stride == 1 && piece.start[d] == 0 && count == variable.shape[d];
     below *= variable.shape[d];
   }
@@ -158,13 +160,16 @@ std::string describe(const std::string &name, const Box &box) {
   return text + "]";
 }
 
-SliceCursor::SliceCursor(const Piece &piece, int element_bytes, std::size_t max_bytes) : piece_(piece), slice_(piece), at_(piece.count.size(), 0) {
+SliceCursor::SliceCursor(const Piece &piece, int element_bytes, std::size_t max_bytes)
+    : piece_(piece), slice_(piece), at_(piece.count.size(), 0) {
   std::int64_t inner = element_bytes;
   const auto limit = static_cast<std::int64_t>(max_bytes);
   cut_ = piece.count.size();
   while (cut_ > 0 && inner * piece.count[cut_ - 1] <= limit) inner *= piece.count[--cut_];
-  if (cut_ > 0) --cut_, step_ = std::max<std::int64_t>(1, limit / inner);
-  else cut_ = kUncut;
+  if (cut_ > 0)
+    --cut_, step_ = std::max<std::int64_t>(1, limit / inner);
+  else
+    cut_ = kUncut;
   for (auto n : piece.count) done_ = done_ || n == 0;
   if (!done_) fill_slice();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The geometry of a variable: its elements in row-major order, numbered from 0 (a record variable: through all records),
-// and the ways between pieces (start, count, stride), runs of consecutive elements, and boxes.
+// The geometry of a variable: its elements in row-major order, numbered from 0 (a record variable: through all
+// records), and the ways between pieces (start, count, stride), runs of consecutive elements, and boxes.
 #pragma once
 
 #include <services/staging/protocol.hpp>
@@ -17,16 +17,18 @@ namespace staging {
 struct Variable {
   int varid = 0;
   std::string name;
-  int type = 0;                ///< nc_type
+  int type = 0;  ///< nc_type
   int element_bytes = 1;
   bool is_record = false;
-  Extents shape;               ///< shape[0] is meaningless for a record variable
+  Extents shape;  ///< shape[0] is meaningless for a record variable
 
   std::size_t dims() const { return shape.size(); }
   /// Elements of one step in dimension `dim`.
   std::int64_t elements_below(std::size_t dim) const;
   /// Elements of the variable; of one record, for a record variable.
-  std::int64_t extent_elements() const { return is_record ? elements_below(0) : (dims() == 0 ? 1 : shape[0] * elements_below(0)); }
+  std::int64_t extent_elements() const {
+    return is_record ? elements_below(0) : (dims() == 0 ? 1 : shape[0] * elements_below(0));
+  }
 };
 
 /// Elements that `piece` selects; nothing if the piece does not lie within the variable (a record variable has no last
@@ -57,8 +59,10 @@ class RunCursor {
 
  private:
   void next_run();
-  struct Level { std::int64_t count, step, at; };
-  boost::container::small_vector<Level, 6> levels_;   ///< outermost first; those inside of a run are left out
+  struct Level {
+    std::int64_t count, step, at;
+  };
+  boost::container::small_vector<Level, 6> levels_;  ///< outermost first; those inside of a run are left out
   std::int64_t run_elements_ = 1, origin_ = 0, position_ = 0, left_ = 0;
   bool done_ = false;
 };
@@ -72,14 +76,15 @@ struct Box {
   bool operator==(const Box &) const = default;
 };
 
-/// Appends the boxes that make up the elements of `run` (at most 2 * dims - 1), in ascending order. A box that continues
-/// the last one in `boxes` is joined to it.
+/// Appends the boxes that make up the elements of `run` (at most 2 * dims - 1), in ascending order. A box that
+/// continues the last one in `boxes` is joined to it.
 void append_boxes(const Variable &variable, Interval run, std::vector<Box> &boxes);
 
 /// "temperature[0:63,0:63,0:63]", bounds inclusive; "temperature" for a scalar.
 std::string describe(const std::string &name, const Box &box);
 
-/// Cuts a piece into pieces of at most `max_bytes` (but at least one element), each contiguous in the piece's data, in order.
+/// Cuts a piece into pieces of at most `max_bytes` (but at least one element), each contiguous in the piece's data, in
+/// order.
 class SliceCursor {
  public:
   SliceCursor(const Piece &piece, int element_bytes, std::size_t max_bytes);
@@ -93,7 +98,7 @@ class SliceCursor {
   void fill_slice();
   const Piece &piece_;
   Piece slice_;
-  std::size_t cut_ = 0;          ///< the dimension that is cut into steps of step_; those before it go one by one
+  std::size_t cut_ = 0;  ///< the dimension that is cut into steps of step_; those before it go one by one
   std::int64_t step_ = 1, elements_ = 0;
   Extents at_;
   bool done_ = false;

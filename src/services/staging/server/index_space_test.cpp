@@ -32,7 +32,9 @@ Elements elements_of(const Variable &variable, const Piece &piece) {
 
 class IndexSpace : public testing::Test {
  protected:
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
 
   Variable any_variable() {
     Variable variable;
@@ -100,7 +102,8 @@ TEST_F(IndexSpace, RowsOfABlockJoinToOneBox) {
   variable.shape = {6, 7, 8};
   const Piece block{0, {1, 2, 3}, {4, 3, 2}, {}};
   std::vector<Box> boxes;
-  for (RunCursor cursor(variable, block); !cursor.done(); cursor.consume(cursor.run().size())) append_boxes(variable, cursor.run(), boxes);
+  for (RunCursor cursor(variable, block); !cursor.done(); cursor.consume(cursor.run().size()))
+    append_boxes(variable, cursor.run(), boxes);
   ASSERT_EQ(boxes.size(), 1u);
   EXPECT_EQ(boxes[0], (Box{block.start, block.count}));
   EXPECT_EQ(describe("t", boxes[0]), "t[1:4,2:4,3:4]");
@@ -147,7 +150,8 @@ TEST_F(IndexSpace, IntervalSetsAddAndSubtract) {
     add ? set.add({begin, end}) : set.subtract({begin, end});
     for (auto e = begin; e < end; ++e) add ? (void)model.insert(e) : (void)model.erase(e);
     std::set<std::int64_t> seen;
-    for (auto [b, e] : set.runs()) for (auto n = b; n < e; ++n) seen.insert(n);
+    for (auto [b, e] : set.runs())
+      for (auto n = b; n < e; ++n) seen.insert(n);
     ASSERT_EQ(seen, model);
     ASSERT_EQ(set.elements(), static_cast<std::int64_t>(model.size()));
   }

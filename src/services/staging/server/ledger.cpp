@@ -5,16 +5,16 @@
 
 #include <fmt/format.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <map>
 #include <optional>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace staging {
 
@@ -26,7 +26,7 @@ namespace {
 constexpr std::array<char, 8> kMagic = {'N', 'E', 'S', 'S', 'L', 'D', 'G', '1'};
 constexpr std::size_t kMaxPath = 1024, kMaxName = 256, kMaxDims = 16, kRecordsInStep = 64;
 constexpr std::size_t kMostRecords = 1 << 15;
-constexpr std::int64_t kMostElements = std::int64_t{1} << 61;   // more is nonsense, and might overflow
+constexpr std::int64_t kMostElements = std::int64_t{1} << 61;  // more is nonsense, and might overflow
 
 struct Head {
   std::array<char, 8> magic;
@@ -47,7 +47,7 @@ template <std::size_t N> std::string read_text(const std::array<char, N> &text) 
 
 struct Ledger::Record {
   std::uint64_t used;
-  std::array<char, kMaxPath> path;      ///< a longer one is cut
+  std::array<char, kMaxPath> path;  ///< a longer one is cut
   std::array<char, kMaxName> name;
   std::int64_t element_bytes, is_record, dims;
   std::array<std::int64_t, kMaxDims> shape;
@@ -57,11 +57,13 @@ struct Ledger::Record {
 
 nessie::Result<std::unique_ptr<Ledger>> Ledger::create(const std::string &path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) return Error{Code::kIo, fmt::format("cannot create the ledger {}: {}", path, std::strerror(errno)), {}, errno};
+  if (fd < 0)
+    return Error{Code::kIo, fmt::format("cannot create the ledger {}: {}", path, std::strerror(errno)), {}, errno};
   std::unique_ptr<Ledger> ledger(new Ledger(fd, path));
   const auto most = sizeof(Head) + kMostRecords * sizeof(Record);
   void *mapped = ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) return Error{Code::kIo, fmt::format("cannot map the ledger {}: {}", path, std::strerror(errno)), {}, errno};
+  if (mapped == MAP_FAILED)
+    return Error{Code::kIo, fmt::format("cannot map the ledger {}: {}", path, std::strerror(errno)), {}, errno};
   ledger->mapped_ = static_cast<std::byte *>(mapped);
   if (!ledger->grow()) return Error{Code::kIo, fmt::format("no room for the ledger {}", path), {}, ENOSPC};
   const Head head{kMagic, sizeof(Record)};
@@ -123,7 +125,8 @@ void Ledger::update(Slot slot, const State &state) {
 namespace {
 
 /// The variable of a record, if its numbers make sense.
-std::optional<Variable> variable_of(std::int64_t dims, std::int64_t is_record, const std::array<std::int64_t, kMaxDims> &shape) {
+std::optional<Variable> variable_of(std::int64_t dims, std::int64_t is_record,
+                                    const std::array<std::int64_t, kMaxDims> &shape) {
   Variable variable;
   std::int64_t elements = 1;
   if (dims < 0 || dims > static_cast<std::int64_t>(kMaxDims)) return std::nullopt;
@@ -131,7 +134,8 @@ std::optional<Variable> variable_of(std::int64_t dims, std::int64_t is_record, c
   for (std::int64_t d = 0; d < dims; ++d) {
     const auto size = shape[static_cast<std::size_t>(d)];
     const bool free = d == 0 && variable.is_record;
-    if (!free && (size <= 0 || __builtin_mul_overflow(elements, size, &elements) || elements > kMostElements)) return std::nullopt;
+    if (!free && (size <= 0 || __builtin_mul_overflow(elements, size, &elements) || elements > kMostElements))
+      return std::nullopt;
     variable.shape.push_back(size);
   }
   return variable;
@@ -151,8 +155,10 @@ std::vector<std::string> ranges(const std::string &name, const std::optional<Var
 nessie::Result<std::vector<std::byte>> read_whole(const std::string &path) {
   struct stat status {};
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{Code::kNotFound, fmt::format("cannot read the ledger {}: {}", path, std::strerror(errno)), {}, errno};
-  std::vector<std::byte> bytes(::fstat(fd, &status) == 0 && status.st_size > 0 ? static_cast<std::size_t>(status.st_size) : 0);
+  if (fd < 0)
+    return Error{Code::kNotFound, fmt::format("cannot read the ledger {}: {}", path, std::strerror(errno)), {}, errno};
+  std::vector<std::byte> bytes(
+      ::fstat(fd, &status) == 0 && status.st_size > 0 ? static_cast<std::size_t>(status.st_size) : 0);
   const auto got = ::pread(fd, bytes.data(), bytes.size(), 0);
   ::close(fd);
   bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
@@ -178,7 +184,8 @@ nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path) {
     file.message = "the staging server died before these data were in the file";
     file.bytes_acknowledged += r.acknowledged;
     file.bytes_in_file += r.in_file;
-    const auto texts = ranges(read_text(r.name), variable_of(r.dims, r.is_record, r.shape), {r.dirty_begin, r.dirty_end});
+    const auto texts =
+        ranges(read_text(r.name), variable_of(r.dims, r.is_record, r.shape), {r.dirty_begin, r.dirty_end});
     file.missing.insert(file.missing.end(), texts.begin(), texts.end());
   }
   std::vector<FileReport> reports;

@@ -48,7 +48,7 @@ class Ledger {
   int fd_;
   std::string path_;
   std::byte *mapped_ = nullptr;
-  std::size_t records_ = 0;             ///< that the file has room for
+  std::size_t records_ = 0;  ///< that the file has room for
   std::vector<Slot> idle_;
 
   friend nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);

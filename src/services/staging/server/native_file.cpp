@@ -5,14 +5,14 @@
 #include <mpi.h>
 #include <pnetcdf.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
 
 namespace staging {
 
@@ -34,7 +34,8 @@ class Info {
 
  private:
   static bool usable(const Hint &hint) {
-    return !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY && !hint.value.empty() && hint.value.size() < MPI_MAX_INFO_VAL;
+    return !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY && !hint.value.empty() &&
+           hint.value.size() < MPI_MAX_INFO_VAL;
   }
   MPI_Info info_;
 };
@@ -47,9 +48,14 @@ std::string system_path(const std::string &path) {
 
 int type_bytes(nc_type type) {
   switch (type) {
-    case NC_SHORT: case NC_USHORT: return 2;
-    case NC_INT: case NC_UINT: case NC_FLOAT: return 4;
-    case NC_DOUBLE: case NC_INT64: case NC_UINT64: return 8;
+    case NC_SHORT:
+    case NC_USHORT: return 2;
+    case NC_INT:
+    case NC_UINT:
+    case NC_FLOAT: return 4;
+    case NC_DOUBLE:
+    case NC_INT64:
+    case NC_UINT64: return 8;
     default: return 1;
   }
 }
@@ -81,7 +87,7 @@ MPI_Offset offset(std::int64_t n) { return static_cast<MPI_Offset>(n); }
 
 std::vector<MPI_Offset> offsets(const Extents &extents) {
   std::vector<MPI_Offset> out(extents.begin(), extents.end());
-  if (out.empty()) out.push_back(0);        // a scalar has none, but PnetCDF looks at the pointer
+  if (out.empty()) out.push_back(0);  // a scalar has none, but PnetCDF looks at the pointer
   return out;
 }
 
@@ -161,10 +167,11 @@ int NativeFile::end_define(const EndDefArgs &args) {
     if (int error = see_records(args.num_records); error != NC_NOERR) return error;
     if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
   }
-  defining_ = true;           // and stays so if an error follows, as natively
+  defining_ = true;  // and stays so if an error follows, as natively
   if (int error = amend(args.definitions); error != NC_NOERR) return error;
-  const int error = args.has_layout != 0 ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
-                                         : ncmpi_enddef(ncid_);
+  const int error = args.has_layout != 0
+                        ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
+                        : ncmpi_enddef(ncid_);
   if (error == NC_NOERR) new_ = defining_ = false;
   return error;
 }
@@ -202,7 +209,9 @@ int NativeFile::variables(std::vector<Variable> &variables) {
     if (int error = ncmpi_inq_varndims(ncid_, varid, &dims); error != NC_NOERR) return error;
     std::vector<int> ids(static_cast<std::size_t>(dims) + 1);
     Variable variable;
-    if (int error = ncmpi_inq_var(ncid_, varid, name.data(), &variable.type, nullptr, ids.data(), nullptr); error != NC_NOERR) return error;
+    if (int error = ncmpi_inq_var(ncid_, varid, name.data(), &variable.type, nullptr, ids.data(), nullptr);
+        error != NC_NOERR)
+      return error;
     variable.varid = varid;
     variable.name = name.data();
     variable.element_bytes = type_bytes(variable.type);
@@ -271,9 +280,13 @@ int NativeFile::write(const Piece &piece, std::byte *data) {
     return each_record(piece, data, [&](const Piece &record, std::byte *at) { return write(record, at); });
   const auto start = offsets(piece.start), count = offsets(piece.count);
   if (piece.stride.empty())
-    return put([&] { return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL); });
+    return put(
+        [&] { return ncmpi_put_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL); });
   const auto stride = offsets(piece.stride);
-  return put([&] { return ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL); });
+  return put([&] {
+    return ncmpi_put_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0,
+                              MPI_DATATYPE_NULL);
+  });
 }
 
 int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
@@ -286,7 +299,9 @@ int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data)
     counts.push_back(extents.emplace_back(offsets(box.count)).data());
   }
   const auto boxes_in_call = static_cast<int>(boxes.size());
-  return put([&] { return ncmpi_put_varn_all(ncid_, varid, boxes_in_call, starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL); });
+  return put([&] {
+    return ncmpi_put_varn_all(ncid_, varid, boxes_in_call, starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL);
+  });
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -297,17 +312,18 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
       if (int error = see_records(end); error != NC_NOERR) return error;
   }
   // A file in the making can still be shorter than it will be: what lies behind its end reads as zeros.
-  if (writable_) std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
+  if (writable_)
+    std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
   const auto get = [&](const Piece &record, std::byte *at) { return read(variable, record, known_records, at); };
   if (strides_over_records(piece)) return each_record(piece, data, get);
   const auto start = offsets(piece.start), count = offsets(piece.count);
-  if (piece.stride.empty()) return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
+  if (piece.stride.empty())
+    return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
   const auto stride = offsets(piece.stride);
   return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
 }
 
 int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }
-
 
 int NativeFile::raise_num_records(std::int64_t num_records) {
   std::uint64_t present = 0;
@@ -324,7 +340,9 @@ int NativeFile::see_records(std::int64_t num_records) {
   const auto path = fmt::format("/proc/self/fd/{}", fd_);
   const Info info({});
   int ncid = -1;
-  if (int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), writable_ ? NC_WRITE : NC_NOWRITE, info, &ncid); error != NC_NOERR) return error;
+  if (int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), writable_ ? NC_WRITE : NC_NOWRITE, info, &ncid);
+      error != NC_NOERR)
+    return error;
   ncmpi_close(ncid_);
   ncid_ = ncid;
   return NC_NOERR;
@@ -348,8 +366,8 @@ int NativeFile::abort() {
   return error;
 }
 
-// ncmpi_abort() would remove the file, and only ncmpi_close() lets go of it otherwise: of what MPI-IO holds for it, 16 MiB
-// with ROMIO. That writes a header, which goes again.
+// ncmpi_abort() would remove the file, and only ncmpi_close() lets go of it otherwise: of what MPI-IO holds for it, 16
+// MiB with ROMIO. That writes a header, which goes again.
 int NativeFile::forsake() {
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;

@@ -72,9 +72,9 @@ class NativeFile {
 
   int ncid_ = -1;
   int write_errno_ = 0;
-  int fd_ = -1;               ///< the file, whatever becomes of its name
+  int fd_ = -1;  ///< the file, whatever becomes of its name
   bool writable_ = false, new_ = false, has_records_ = false;
-  bool defining_ = false;     ///< in define mode; always so when new
+  bool defining_ = false;  ///< in define mode; always so when new
   Identity identity_;
 };
 

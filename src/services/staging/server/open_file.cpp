@@ -9,7 +9,7 @@ namespace staging {
 
 namespace {
 
-constexpr std::size_t kMostRanges = 64;      // in a report, for each variable
+constexpr std::size_t kMostRanges = 64;  // in a report, for each variable
 
 std::uint64_t bytes(const FileVariable &variable, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
@@ -26,7 +26,8 @@ void append_missing(const FileVariable &variable, std::vector<std::string> &text
   std::vector<Box> boxes;
   for (auto [begin, end] : variable.missing.runs()) append_boxes(shape, {begin, end}, boxes);
   for (std::size_t i = 0; i < std::min(boxes.size(), kMostRanges); ++i) texts.push_back(describe(shape.name, boxes[i]));
-  if (boxes.size() > kMostRanges) texts.push_back(fmt::format("{}: {} more ranges", shape.name, boxes.size() - kMostRanges));
+  if (boxes.size() > kMostRanges)
+    texts.push_back(fmt::format("{}: {} more ranges", shape.name, boxes.size() - kMostRanges));
 }
 
 }  // namespace
@@ -45,7 +46,9 @@ void OpenFile::set_variables(const PageCache &cache, std::vector<Variable> varia
 }
 
 FileVariable *OpenFile::find(std::int32_t varid) {
-  return varid >= 0 && static_cast<std::size_t>(varid) < variables_.size() ? &variables_[static_cast<std::size_t>(varid)] : nullptr;
+  return varid >= 0 && static_cast<std::size_t>(varid) < variables_.size()
+             ? &variables_[static_cast<std::size_t>(varid)]
+             : nullptr;
 }
 
 void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes) {
@@ -69,7 +72,8 @@ bool OpenFile::has_arrived() const {
   return std::any_of(variables_.begin(), variables_.end(), [](const auto &v) { return v.arrived > 0; });
 }
 
-// Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file once.
+// Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file
+// once.
 void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> &elements) {
   for (auto run : elements) {
     variable.in_file += bytes(variable, run.size());

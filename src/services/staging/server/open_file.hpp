@@ -20,9 +20,9 @@ namespace staging {
 struct FileVariable {
   std::unique_ptr<CachedVariable> cached;
   std::uint64_t acknowledged = 0, in_file = 0;
-  std::uint64_t arrived = 0;       ///< bytes that clients lend, not yet in pages
+  std::uint64_t arrived = 0;  ///< bytes that clients lend, not yet in pages
   Interval arrived_bounds;
-  IntervalSet missing;             ///< elements whose drain failed
+  IntervalSet missing;  ///< elements whose drain failed
   Ledger::Slot slot = 0;
 };
 
@@ -57,18 +57,18 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   const FileToken token;
   const std::string path;
-  const nssi::PeerId owner;        ///< who opened it: rank 0 of the program
+  const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
   NativeFile::Identity identity;
-  bool in_define_mode = false;     ///< natively: it is new, or ending define mode has failed
-  bool defined = false;            ///< enddef was called, or the file existed: it can have data
-  std::int64_t num_records = 0;    ///< the most that anyone has told
+  bool in_define_mode = false;   ///< natively: it is new, or ending define mode has failed
+  bool defined = false;          ///< enddef was called, or the file existed: it can have data
+  std::int64_t num_records = 0;  ///< the most that anyone has told
   FileGate gate;
   WriteCount writes;
-  WaitQueue wrote;                 ///< told when a write has been carried out
-  int in_hand = 0;                 ///< writes that have begun, and may wait for others
-  int writing = 0;                 ///< of those, writes that are being carried out
-  bool ended = false;              ///< no more writes are taken
+  WaitQueue wrote;     ///< told when a write has been carried out
+  int in_hand = 0;     ///< writes that have begun, and may wait for others
+  int writing = 0;     ///< of those, writes that are being carried out
+  bool ended = false;  ///< no more writes are taken
 
  private:
   Ledger *ledger_;

@@ -10,7 +10,7 @@ namespace staging {
 namespace {
 
 constexpr std::size_t kMaxPageBytes = 1 << 20, kMinPageBytes = 4 << 10;
-constexpr std::int64_t kMaxPageElements = 1 << 18;       // bounds the bits of a page to 32 KiB
+constexpr std::int64_t kMaxPageElements = 1 << 18;  // bounds the bits of a page to 32 KiB
 constexpr std::int64_t kWordBits = 64;
 constexpr std::size_t kPagesInSmallBudget = 16;
 constexpr std::int64_t kRecordsInPage = 8;
@@ -22,7 +22,8 @@ std::size_t bits_offset(std::int64_t elements, int element_bytes) {
 }
 
 std::size_t page_bytes_for(std::uint64_t budget_bytes) {
-  return std::clamp(std::bit_floor(static_cast<std::size_t>(budget_bytes / kPagesInSmallBudget)), kMinPageBytes, kMaxPageBytes);
+  return std::clamp(std::bit_floor(static_cast<std::size_t>(budget_bytes / kPagesInSmallBudget)), kMinPageBytes,
+                    kMaxPageBytes);
 }
 
 std::size_t frame_bytes(std::size_t page_bytes) {
@@ -39,7 +40,11 @@ std::uint64_t mask(std::int64_t begin, std::int64_t end) {
 }  // namespace
 
 Page::Page(CachedVariable &owner, std::int64_t index, std::int64_t elements, PageMemory::Block memory)
-    : owner_(&owner), index_(index), first_(index * owner.page_elements), elements_(elements), memory_(memory),
+    : owner_(&owner),
+      index_(index),
+      first_(index * owner.page_elements),
+      elements_(elements),
+      memory_(memory),
       bits_(reinterpret_cast<std::uint64_t *>(memory.data + bits_offset(elements, owner.variable.element_bytes))) {
   std::memset(bits_, 0, words(elements) * sizeof *bits_);
 }
@@ -72,8 +77,10 @@ std::vector<Interval> Page::dirty_runs() const {
     const auto base = first_ + static_cast<std::int64_t>(w) * kWordBits;
     while (word != 0) {
       const auto begin = std::countr_zero(word), length = std::countr_one(word >> begin);
-      if (!runs.empty() && runs.back().end == base + begin) runs.back().end += length;
-      else runs.push_back({base + begin, base + begin + length});
+      if (!runs.empty() && runs.back().end == base + begin)
+        runs.back().end += length;
+      else
+        runs.push_back({base + begin, base + begin + length});
       word = begin + length >= kWordBits ? 0 : word & (~std::uint64_t{0} << (begin + length));
     }
   }
@@ -120,10 +127,13 @@ std::int64_t whole_rows(const Variable &variable, std::int64_t most) {
 std::unique_ptr<CachedVariable> PageCache::adopt(Variable variable) const {
   auto cached = std::make_unique<CachedVariable>();
   const auto least = static_cast<std::int64_t>(kMinPageBytes) / variable.element_bytes;
-  const auto most = whole_rows(variable, std::min(static_cast<std::int64_t>(page_bytes_) / variable.element_bytes, kMaxPageElements));
+  const auto most =
+      whole_rows(variable, std::min(static_cast<std::int64_t>(page_bytes_) / variable.element_bytes, kMaxPageElements));
   const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
-  if (!variable.is_record) cached->page_elements = std::min(most, extent);
-  else cached->page_elements = extent >= most ? most : std::clamp(extent * kRecordsInPage, least, most);
+  if (!variable.is_record)
+    cached->page_elements = std::min(most, extent);
+  else
+    cached->page_elements = extent >= most ? most : std::clamp(extent * kRecordsInPage, least, most);
   cached->variable = std::move(variable);
   return cached;
 }
@@ -142,7 +152,8 @@ Page *PageCache::writable(CachedVariable &variable, std::int64_t element) {
   const auto index = element / variable.page_elements;
   if (auto found = variable.pages.find(index); found != variable.pages.end()) return found->second.get();
   const auto elements = elements_of_page(variable, index);
-  auto memory = memory_.allocate(bits_offset(elements, variable.variable.element_bytes) + words(elements) * sizeof(std::uint64_t));
+  auto memory = memory_.allocate(bits_offset(elements, variable.variable.element_bytes) +
+                                 words(elements) * sizeof(std::uint64_t));
   if (!memory) return nullptr;
   auto page = std::make_unique<Page>(variable, index, elements, memory);
   auto &partial = order(PageState::kPartial);
@@ -179,7 +190,8 @@ bool PageCache::gather(const CachedVariable &variable, const Piece &piece, std::
   return true;
 }
 
-void PageCache::request_drain(CachedVariable &variable, Interval within, PageState state, const std::shared_ptr<DrainWatch> &watch) {
+void PageCache::request_drain(CachedVariable &variable, Interval within, PageState state,
+                              const std::shared_ptr<DrainWatch> &watch) {
   const auto ask = [&](Page &page) {
     page.watches_.push_back(watch);
     ++watch->left;

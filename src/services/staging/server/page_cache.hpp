@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The staging server's page cache: pulled data on their way to the file.
 //
-// Design notes. A variable's elements, in row-major order, are cut into pages of a fixed number of elements. A page holds
-// data in host byte order and a bit for each element that was written and is not in the file yet. Pieces that many
-// ranks write are scattered into pages, and leave as long consecutive writes. Pages lie in memory of a fixed budget;
-// writable() says so when there is none left. The cache does no I/O and knows no threads: a page is taken out to be
-// drained, and given back when it is in the file. An element written meanwhile goes to a new page, which is drained
-// later.
+// Design notes. A variable's elements, in row-major order, are cut into pages of a fixed number of elements. A page
+// holds data in host byte order and a bit for each element that was written and is not in the file yet. Pieces that
+// many ranks write are scattered into pages, and leave as long consecutive writes. Pages lie in memory of a fixed
+// budget; writable() says so when there is none left. The cache does no I/O and knows no threads: a page is taken out
+// to be drained, and given back when it is in the file. An element written meanwhile goes to a new page, which is
+// drained later.
 #pragma once
 
 #include <services/staging/server/index_space.hpp>
@@ -27,9 +27,9 @@ struct CachedVariable;
 
 /// What a page waits for: the order in which pages are drained.
 enum class PageState : unsigned {
-  kUrgent,     ///< somebody waits for it to be in the file
-  kClosing,    ///< its file is closed
-  kFull,       ///< all of it was written
+  kUrgent,   ///< somebody waits for it to be in the file
+  kClosing,  ///< its file is closed
+  kFull,     ///< all of it was written
   kPartial,
 };
 inline constexpr std::size_t kPageStates = 4;
@@ -52,16 +52,16 @@ class Page {
   bool full() const { return dirty_ == elements_; }
   std::byte *data() const { return memory_.data; }
   std::uint64_t charged_bytes() const { return memory_.size_bytes; }
-  void mark_dirty(Interval run);                        ///< element numbers of the variable
-  bool covers(Interval run) const;                      ///< all of `run`, which lies in the page, is dirty
-  std::vector<Interval> dirty_runs() const;             ///< element numbers of the variable
+  void mark_dirty(Interval run);             ///< element numbers of the variable
+  bool covers(Interval run) const;           ///< all of `run`, which lies in the page, is dirty
+  std::vector<Interval> dirty_runs() const;  ///< element numbers of the variable
   Interval dirty_bounds() const;
 
  private:
   friend class PageCache;
   CachedVariable *owner_;
   std::int64_t index_, first_, elements_, dirty_ = 0;
-  PageMemory::Block memory_;                       ///< data, then the bits
+  PageMemory::Block memory_;  ///< data, then the bits
   std::uint64_t *bits_;
   PageState state_ = PageState::kPartial;
   std::list<Page *>::iterator in_order_;
@@ -72,10 +72,10 @@ class Page {
 struct CachedVariable {
   Variable variable;
   std::int64_t page_elements = 1;
-  std::map<std::int64_t, std::unique_ptr<Page>> pages;   ///< by index
-  std::vector<Page *> draining;                          ///< taken out, oldest first
-  std::uint64_t dirty_bytes = 0;                         ///< of pages and of draining
-  OpenFile *file = nullptr;                              ///< whose variable it is; the cache does not look at it
+  std::map<std::int64_t, std::unique_ptr<Page>> pages;  ///< by index
+  std::vector<Page *> draining;                         ///< taken out, oldest first
+  std::uint64_t dirty_bytes = 0;                        ///< of pages and of draining
+  OpenFile *file = nullptr;                             ///< whose variable it is; the cache does not look at it
 
   /// Holds all dirty elements.
   Interval dirty_bounds() const;
@@ -100,7 +100,8 @@ class PageCache {
 
   /// Asks for the pages that meet `within` to be drained with `state`, and has `watch` told of each, and of those that
   /// are draining already.
-  void request_drain(CachedVariable &variable, Interval within, PageState state, const std::shared_ptr<DrainWatch> &watch);
+  void request_drain(CachedVariable &variable, Interval within, PageState state,
+                     const std::shared_ptr<DrainWatch> &watch);
   /// Takes out the oldest page of the first state, up to and including `last`, that has one. Null: none.
   std::unique_ptr<Page> take(PageState last);
   /// The page is in the file, or given up: its memory is free. Tells the watches.
@@ -119,7 +120,7 @@ class PageCache {
 
   PageMemory memory_;
   std::size_t page_bytes_;
-  std::list<Page *> order_[kPageStates];           ///< oldest first
+  std::list<Page *> order_[kPageStates];  ///< oldest first
 };
 
 /// Puts the data of one piece into pages, as far as the budget lets at a time.

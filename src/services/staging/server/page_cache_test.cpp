@@ -24,7 +24,9 @@ class PageCacheTest : public testing::Test {
     cached_ = cache_->adopt(std::move(variable));
   }
 
-  std::int64_t pick(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random_); }
+  std::int64_t pick(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
+  }
 
   Piece any_piece() {
     Piece piece;
@@ -47,7 +49,8 @@ class PageCacheTest : public testing::Test {
   void expect(const Piece &piece, const Values &values) {
     std::size_t at = 0;
     for (RunCursor cursor(cached_->variable, piece); !cursor.done(); cursor.consume(cursor.run().size()))
-      for (auto e = cursor.run().begin; e < cursor.run().end; ++e) expected_[static_cast<std::size_t>(e)] = values[at++];
+      for (auto e = cursor.run().begin; e < cursor.run().end; ++e)
+        expected_[static_cast<std::size_t>(e)] = values[at++];
   }
 
   void put(const Piece &piece) {
@@ -67,7 +70,8 @@ class PageCacheTest : public testing::Test {
     for (const auto &box : boxes) {
       pack(*page, cached_->variable, box, reinterpret_cast<std::byte *>(packed.data()));
       std::size_t at = 0;
-      for (RunCursor cursor(cached_->variable, {0, box.start, box.count, {}}); !cursor.done(); cursor.consume(cursor.run().size()))
+      for (RunCursor cursor(cached_->variable, {0, box.start, box.count, {}}); !cursor.done();
+           cursor.consume(cursor.run().size()))
         for (auto e = cursor.run().begin; e < cursor.run().end; ++e) file_[static_cast<std::size_t>(e)] = packed[at++];
     }
     cache_->give_back(std::move(page));
@@ -147,7 +151,7 @@ TEST_F(PageCacheTest, MemoryGivenBackLeavesItsNeighboursAlone) {
   while (auto block = memory.allocate(4600)) std::memset(block.data, 0x5a, block.size_bytes), blocks.push_back(block);
   for (std::size_t i = 1; i < blocks.size(); i += 2) memory.free(blocks[i]);
   for (int i = 0; i < 100; ++i)
-    if (auto small = memory.allocate(2000)) blocks.push_back(small);     // takes the idle frames' place
+    if (auto small = memory.allocate(2000)) blocks.push_back(small);  // takes the idle frames' place
   EXPECT_LE(memory.used_bytes(), memory.budget_bytes());
   for (std::size_t i = 0; i < blocks.size() && blocks[i].size_bytes > 4600; i += 2)
     for (std::size_t b = 0; b < 4600; ++b) ASSERT_EQ(blocks[i].data[b], std::byte{0x5a});

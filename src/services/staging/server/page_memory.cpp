@@ -18,12 +18,14 @@ std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / 
 
 // The arena is address space only: the kernel gives memory when a frame is first touched. Frames are whole pages of the
 // kernel's, so that one can be given back without its neighbours.
-PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes) : budget_(budget_bytes), frame_(round_up(frame_bytes, kPage)) {
+PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes)
+    : budget_(budget_bytes), frame_(round_up(frame_bytes, kPage)) {
   const auto frames = std::max<std::size_t>(1, budget_bytes / frame_);
   arena_bytes_ = round_up(frames * frame_, kHugePage);
-  void *mapped = ::mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *mapped =
+      ::mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) {
-    arena_bytes_ = 0;           // every block is allocated singly
+    arena_bytes_ = 0;  // every block is allocated singly
     return;
   }
   arena_ = static_cast<std::byte *>(mapped);
@@ -77,8 +79,10 @@ void PageMemory::release_idle_frames(std::uint64_t bytes) {
 
 void PageMemory::free(Block block) {
   used_ -= block.size_bytes;
-  if (is_frame(block.data)) warm_.push_back(block.data);
-  else if (singles_.erase(block.data) != 0) std::free(block.data);
+  if (is_frame(block.data))
+    warm_.push_back(block.data);
+  else if (singles_.erase(block.data) != 0)
+    std::free(block.data);
 }
 
 }  // namespace staging

@@ -40,9 +40,9 @@ class PageMemory {
   const std::uint64_t budget_;
   const std::size_t frame_;
   std::byte *arena_ = nullptr;
-  std::size_t arena_bytes_ = 0, arena_used_ = 0;   ///< frames below arena_used_ have been handed out once
-  std::vector<std::byte *> warm_, cold_;           ///< free frames: resident; given back to the kernel
-  std::unordered_set<std::byte *> singles_;        ///< blocks in use that are no frames
+  std::size_t arena_bytes_ = 0, arena_used_ = 0;  ///< frames below arena_used_ have been handed out once
+  std::vector<std::byte *> warm_, cold_;          ///< free frames: resident; given back to the kernel
+  std::unordered_set<std::byte *> singles_;       ///< blocks in use that are no frames
   std::uint64_t used_ = 0, high_ = 0;
 };
 

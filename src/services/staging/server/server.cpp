@@ -17,9 +17,9 @@ using nssi::HandlerKind;
 namespace {
 
 constexpr std::size_t kMostClosedReports = 4096;
-constexpr auto kFarewell = std::chrono::seconds(2);   // for the caller of Shutdown to read the answer
+constexpr auto kFarewell = std::chrono::seconds(2);    // for the caller of Shutdown to read the answer
 constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
-constexpr std::size_t kMaxFibers = 1 << 16;           // one may wait for another that comes later; clients bound their number
+constexpr std::size_t kMaxFibers = 1 << 16;  // one may wait for another that comes later; clients bound their number
 constexpr auto kSilence = std::chrono::seconds(1);
 constexpr auto kMoment = std::chrono::milliseconds(5);
 
@@ -36,28 +36,38 @@ Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io)
 }
 
 Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime)
-    : options_(std::move(options)), io_(io), owned_runtime_(std::move(runtime)), runtime_(*owned_runtime_),
+    : options_(std::move(options)),
+      io_(io),
+      owned_runtime_(std::move(runtime)),
+      runtime_(*owned_runtime_),
       drainer_(runtime_, io, options_.memory_bytes, statistics_),
-      closed_one_(runtime_), bounce_free_(runtime_) {
-  for (std::size_t i = 0; i < kBounces; ++i) bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
+      closed_one_(runtime_),
+      bounce_free_(runtime_) {
+  for (std::size_t i = 0; i < kBounces; ++i)
+    bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
-  if (ledger.ok()) ledger_ = std::move(*ledger);
-  else nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}", ledger.error().message);
+  if (ledger.ok())
+    ledger_ = std::move(*ledger);
+  else
+    nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}",
+                         ledger.error().message);
 }
 
 // Fibers that still wait end first, while all that they look at exists.
 Server::~Server() { owned_runtime_.reset(); }
 
 template <class Args, class Answer>
-Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &), HandlerKind kind,
-                   nssi::Handler arrival) {
+Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &),
+                   HandlerKind kind, nssi::Handler arrival) {
   auto serve = [this, handler](Request &request) {
     auto args = xdr::decode<Args>(request.args());
     if (!args.ok()) return (void)request.reply_error(args.error());
     auto answer = (this->*handler)(request, *args);
-    if (answer.ok()) (void)request.reply(xdr::encode(*answer));
-    else (void)request.reply_error(answer.error());
+    if (answer.ok())
+      (void)request.reply(xdr::encode(*answer));
+    else
+      (void)request.reply_error(answer.error());
   };
   return runtime_.add_operation(op, std::move(name), kind, serve, std::move(arrival));
 }
@@ -106,14 +116,17 @@ Server::File Server::find(FileToken token) const {
 
 Server::File Server::find_to_write(FileToken token) const {
   if (auto file = find(token)) return file;
-  const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return file->token == token && !file->ended; });
+  const auto found = std::find_if(closing_.begin(), closing_.end(),
+                                  [&](const File &file) { return file->token == token && !file->ended; });
   return found == closing_.end() ? nullptr : *found;
 }
 
 Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
   if (args.version != kProtocolVersion)
-    return Error{Code::kUnsupported, fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
-                                                 "install both from the same release", kProtocolVersion, args.version)};
+    return Error{Code::kUnsupported,
+                 fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
+                             "install both from the same release",
+                             kProtocolVersion, args.version)};
   ++statistics_.clients;
   return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
@@ -140,7 +153,8 @@ ReportResult Server::report() const {
   r.files = statistics_.files, r.clients = statistics_.clients;
   r.memory_high_bytes = drainer_.memory_high_bytes();
   r.busy_pull_s = statistics_.busy_pull_s, r.busy_drain_s = statistics_.busy_drain_s;
-  r.first_write_s = statistics_.first_write_s, r.last_pull_s = statistics_.last_pull_s, r.last_drain_s = statistics_.last_drain_s;
+  r.first_write_s = statistics_.first_write_s, r.last_pull_s = statistics_.last_pull_s,
+  r.last_drain_s = statistics_.last_drain_s;
   r.drained.assign(closed_.begin(), closed_.end());
   r.failures = failed_;
   for (const auto &[token, file] : files_)
@@ -196,8 +210,10 @@ void Server::finish_everything() {
   finishing_ = true;
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
     for (const auto &file : closing_) drainer_.hasten(*file);
-    if (files_.empty()) (void)closed_one_.wait();
-    else abandon(files_.begin()->second);
+    if (files_.empty())
+      (void)closed_one_.wait();
+    else
+      abandon(files_.begin()->second);
   }
 }
 

@@ -24,7 +24,7 @@ struct ServerOptions {
   std::uint32_t index = 0, servers = 1;
   Mode mode = Mode::kCaching;
   std::uint64_t memory_bytes = 512 << 20;
-  std::string ledger_path;               ///< empty: no ledger
+  std::string ledger_path;  ///< empty: no ledger
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
   nssi::RuntimeOptions runtime;
@@ -86,8 +86,10 @@ class Server {
   Result<NcResult> write(Request &request, const TransferArgs &args);
   Result<NcResult> read(Request &request, const TransferArgs &args);
   void note_arrival(Request &request);
-  void take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset);
-  Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
+  void take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data,
+               std::uint64_t &offset);
+  Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
+                     std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   void watch_moves();
@@ -117,17 +119,17 @@ class Server {
   std::unique_ptr<Ledger> ledger_;
   Statistics statistics_;
   Drainer drainer_;
-  std::map<FileToken, File> files_;        ///< open, by token
-  std::vector<File> closing_;              ///< closed by the program, not yet in the file
+  std::map<FileToken, File> files_;  ///< open, by token
+  std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::deque<FileReport> closed_;
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
   std::vector<nssi::PeerId> peers_;
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
-  std::vector<const Move *> moves_;        ///< data on their way from or to a client
+  std::vector<const Move *> moves_;  ///< data on their way from or to a client
   bool watching_moves_ = false, finishing_ = false, stopped_ = false;
-  int opening_ = 0;                        ///< creates and opens in progress
+  int opening_ = 0;  ///< creates and opens in progress
 };
 
 template <class Work> auto Server::on_io(Work work) {

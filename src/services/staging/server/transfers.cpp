@@ -27,10 +27,12 @@ Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes)
     if (variable == nullptr) return bad_piece(fmt::format("there is no variable {}", piece.varid));
     const auto &shape = variable->cached->variable;
     auto bytes = checked_elements(shape, piece);
-    if (!bytes || __builtin_mul_overflow(*bytes, shape.element_bytes, &*bytes) || __builtin_add_overflow(sum, *bytes, &sum))
+    if (!bytes || __builtin_mul_overflow(*bytes, shape.element_bytes, &*bytes) ||
+        __builtin_add_overflow(sum, *bytes, &sum))
       return bad_piece(fmt::format("a piece does not lie within variable {}", shape.name));
   }
-  if (static_cast<std::uint64_t>(sum) > data_bytes) return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
+  if (static_cast<std::uint64_t>(sum) > data_bytes)
+    return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
   return {};
 }
 
@@ -59,7 +61,8 @@ class Server::Bounce {
 /// Data on their way, for the watch.
 class Server::Move {
  public:
-  Move(Server &server, nssi::PeerId client) : server_(server), client_(client), deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
+  Move(Server &server, nssi::PeerId client)
+      : server_(server), client_(client), deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
     server_.moves_.push_back(this);
     if (std::exchange(server_.watching_moves_, true)) return;
     server_.runtime_.spawn([&server] { server.watch_moves(); });
@@ -81,7 +84,8 @@ void Server::watch_moves() {
     const auto late = std::find_if(moves_.begin(), moves_.end(), [](const Move *move) { return move->late(); });
     if (late == moves_.end()) continue;
     const auto client = (*late)->client();
-    nessie::log::warning("a process of the program moved no data for {} ms and is given up", options_.client_timeout.count());
+    nessie::log::warning("a process of the program moved no data for {} ms and is given up",
+                         options_.client_timeout.count());
     runtime_.disconnect(client);
     lost(client);
   }
@@ -141,7 +145,8 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
     const Bounce bounce(*this);
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
-    if (auto status = write_slice(request, file, variable, slices.slice(), {bounce.data(), size}, offset, nc_error); !status.ok())
+    if (auto status = write_slice(request, file, variable, slices.slice(), {bounce.data(), size}, offset, nc_error);
+        !status.ok())
       return status.error();
     offset += size;
   }
@@ -160,9 +165,11 @@ void Server::note_arrival(Request &request) {
 }
 
 /// Puts a piece into pages from where it lies in the client's memory. `offset` moves on to the next one.
-void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data, std::uint64_t &offset) {
+void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data,
+                     std::uint64_t &offset) {
   const auto before = seconds_now();
-  const auto size = static_cast<std::uint64_t>(piece.elements()) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
+  const auto size = static_cast<std::uint64_t>(piece.elements()) *
+                    static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
   drainer_.put(*variable.cached, piece, data.data() + offset);
   file.acknowledge_arrived(variable, size);
   offset += size;
@@ -171,8 +178,8 @@ void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece,
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
 }
 
-Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice, std::span<std::byte> bytes,
-                           std::uint64_t offset, int &nc_error) {
+Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
+                           std::span<std::byte> bytes, std::uint64_t offset, int &nc_error) {
   const auto before = seconds_now();
   {
     const Move move(*this, request.caller());
@@ -234,7 +241,8 @@ Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &pi
   return nc_error;
 }
 
-/// Reads a slice as it is after all writes: from the pages, or, when what is dirty of it has been drained, from the file.
+/// Reads a slice as it is after all writes: from the pages, or, when what is dirty of it has been drained, from the
+/// file.
 int Server::fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data) {
   if (drainer_.cache().gather(*variable.cached, slice, data)) return NC_NOERR;
   drainer_.flush(*variable.cached, bounds(variable.cached->variable, slice));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How many writes to a file have been carried out, by the collective call that they belong to. Processes send their parts
-// of a call without waiting for each other; what must come after all parts says how many there are.
+// How many writes to a file have been carried out, by the collective call that they belong to. Processes send their
+// parts of a call without waiting for each other; what must come after all parts says how many there are.
 #pragma once
 
 #include <services/staging/protocol.hpp>
@@ -26,8 +26,8 @@ class WriteCount {
   }
 
  private:
-  WritesBefore settled_;                            ///< all of these calls are complete
-  std::map<std::uint64_t, std::uint64_t> later_;    ///< call to writes
+  WritesBefore settled_;                          ///< all of these calls are complete
+  std::map<std::uint64_t, std::uint64_t> later_;  ///< call to writes
 };
 
 }  // namespace staging

@@ -62,7 +62,7 @@ TEST(WriteCount, LateWritesOfSettledCallsCount) {
   ASSERT_TRUE(count.has({2, 2}));
   EXPECT_FALSE(count.has({2, 3}));
   EXPECT_FALSE(count.has({3, 3}));
-  add(count, 2, 1);                 // it was sent in this call, but nobody had known of it
+  add(count, 2, 1);  // it was sent in this call, but nobody had known of it
   EXPECT_TRUE(count.has({2, 3}));
   EXPECT_TRUE(count.has({3, 3}));
   add(count, 3, 1);
