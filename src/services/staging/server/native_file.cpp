@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 namespace staging {
 
@@ -381,7 +382,10 @@ NativeFile::Identity identify(const std::string &path) {
 }
 
 int remove_natively(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
+// PnetCDF writes some of its sentences into one buffer of the process.
 std::string native_message(int nc_error, int system_error) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
   const std::string native = ncmpi_strerror(nc_error);
   return system_error == 0 ? native : fmt::format("{} ({})", std::strerror(system_error), native);
 }
