@@ -34,9 +34,7 @@ std::vector<int> counting(int count) {
 class BulkService {
  public:
   explicit BulkService(RuntimeOptions options) {
-    auto opened = Runtime::open(std::move(options));
-    if (!opened.ok()) throw std::runtime_error(opened.error().to_string());
-    runtime = *std::move(opened);
+    runtime = open_runtime(std::move(options));
     gate_ = std::make_unique<Event>(*runtime);
     add(kLater, HandlerKind::kBulk, [this](Request &r) { note(r), (void)r.reply(); });
     add(kNow, HandlerKind::kBulkNow, [this](Request &r) { note(r), (void)r.reply(); });

@@ -159,13 +159,17 @@ class Service {
   Event gate_;
 };
 
+inline std::unique_ptr<Runtime> open_runtime(RuntimeOptions options) {
+  auto opened = Runtime::open(std::move(options));
+  if (!opened.ok()) throw std::runtime_error(opened.error().to_string());
+  return *std::move(opened);
+}
+
 /// A service on a thread of its own.
 class ServiceThread {
  public:
   explicit ServiceThread(RuntimeOptions options) {
-    auto opened = Runtime::open(std::move(options));
-    if (!opened.ok()) throw std::runtime_error(opened.error().to_string());
-    runtime = *std::move(opened);
+    runtime = open_runtime(std::move(options));
     service = std::make_unique<Service>(*runtime);
     thread_ = std::thread([this] { runtime->run(); });
   }

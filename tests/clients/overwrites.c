@@ -9,9 +9,10 @@
  * step, every element is written at the beginning, and before independent access there is a barrier: what a program may
  * rely on.
  */
+#include "random.h"
+
 #include <mpi.h>
 #include <pnetcdf.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,7 +20,6 @@
 enum { kFiles = 3, kRows = 48, kColumns = 2048, kRecords = 4, kVars = 3, kGrid = 0, kTable = 1, kHistory = 2 };
 
 static int rank, nprocs, mistakes;
-static uint64_t common_state, local_state;
 
 static struct {
   int id, varids[kVars],
@@ -30,15 +30,6 @@ static struct {
 typedef struct {
   int row, rows, column, columns;
 } Part;
-
-static uint64_t next(uint64_t *state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-/* A number in [0, n), the same on all ranks. */
-static int common(int n) { return (int)(next(&common_state) % (uint64_t)n); }
 
 /* Some ranks are late. */
 static void dawdle(void) {

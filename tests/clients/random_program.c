@@ -10,6 +10,8 @@
  * in one step, and every element is written as soon as it exists: everything printed is determined by the seed. Of
  * several processes no bytes are left between variables: natively these may take what a buffer held.
  */
+#include "random.h"
+
 #include <inttypes.h>
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -21,7 +23,6 @@
 enum { kMaxVars = 8, kMaxDims = 6, kMaxRank = 4, kMaxElements = 4096, kMaxRequests = 16 };
 
 static int rank, nprocs;
-static uint64_t common_state, local_state;
 static char *transcript;
 static size_t transcript_size, transcript_used;
 
@@ -34,14 +35,6 @@ static struct {
   } vars[kMaxVars];
 } file;
 
-static uint64_t next(uint64_t *state) {
-  uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-/* A number in [0, n), the same on all ranks. */
-static int common(int n) { return (int)(next(&common_state) % (uint64_t)n); }
 /* A number in [0, n), each rank its own. */
 static int local(int n) { return (int)(next(&local_state) % (uint64_t)n); }
 

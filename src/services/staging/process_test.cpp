@@ -35,11 +35,11 @@ std::string contents(const std::string &path) {
   return bytes;
 }
 
-/// Waits until a child stops or ends; its status, or -1.
-int wait_for_change(pid_t pid) {
+/// Waits until a child ends or, with WUNTRACED, stops; its status, or -1.
+int wait_for_change(pid_t pid, int which = WUNTRACED) {
   const auto deadline = Deadline::in(kWatchdog);
   int status = -1;
-  while (::waitpid(pid, &status, WNOHANG | WUNTRACED) == 0)
+  while (::waitpid(pid, &status, WNOHANG | which) == 0)
     if (deadline.passed())
       return -1;
     else
@@ -91,13 +91,8 @@ class Daemon {
   }
   /// The exit code; 128 + the signal. -1: it did not end.
   int wait_end() {
-    const auto deadline = Deadline::in(kWatchdog);
-    int status = 0;
-    while (::waitpid(pid_, &status, WNOHANG) == 0)
-      if (deadline.passed())
-        return -1;
-      else
-        ::usleep(1000);
+    const int status = wait_for_change(pid_, 0);
+    if (status == -1) return -1;
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
@@ -205,6 +200,17 @@ class StagingProcess : public ::testing::Test {
     EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid)));
     return pid;
   }
+  /// The same with a program that creates `path_` and then writes all of a variable to it.
+  pid_t run_to_put() {
+    auto client = std::make_shared<std::unique_ptr<Client>>();
+    return run(
+        [this, client] {
+          *client = connect();
+          create(**client, path_, 1);
+          return true;
+        },
+        [this, client] { return put_pieces(**client, 0, 4); });
+  }
   void expect_killed(pid_t pid) {
     ::kill(pid, SIGCONT);
     const int status = wait_for_change(pid);
@@ -262,29 +268,13 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   EXPECT_EQ(lost->front().bytes_acknowledged - lost->front().bytes_in_file, kVariableBytes);
 }
 
-bool every_thread_is_stopped(pid_t pid) {
-  for (const auto &thread : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
-    std::string stat;
-    std::getline(std::ifstream(thread.path() / "stat"), stat);
-    if (stat.substr(stat.rfind(')') + 1, 2) != " T") return false;
-  }
-  return true;
-}
-
-/// The signal stops the process only when one of its threads has taken note of it.
-void stop(pid_t pid) {
-  ::kill(pid, SIGSTOP);
-  for (const auto deadline = Deadline::in(kWatchdog); !every_thread_is_stopped(pid) && !deadline.passed();)
-    ::usleep(1000);
-}
-
 TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   auto &daemon = start();
   auto client = connect("300ms");
   create(*client, folder_ + "/stopped.nc", 1);
-  stop(daemon.pid());
+  daemon.stop();
   auto written = put(*client, 0);
-  ::kill(daemon.pid(), SIGCONT);
+  daemon.go_on();
   EXPECT_EQ(written.code(), Code::kTimedOut);
 }
 
@@ -408,15 +398,8 @@ TEST_F(StagingProcess, PutsThatHaveReturnedSurviveTheirProgram) {
   for (int index : {0, 1}) start({}, index, 2);
   auto other = connect();
   for (std::size_t round = 1; round <= 3; ++round) {
-    std::unique_ptr<Client> client;
     path_ = folder_ + "/killed" + std::to_string(round) + ".nc";
-    expect_killed(run(
-        [&] {
-          client = connect();
-          create(*client, path_, 1);
-          return true;
-        },
-        [&] { return put_pieces(*client, 0, 4); }));
+    expect_killed(run_to_put());
     wait_until_drained(*other, round);
     EXPECT_TRUE(in_file(0, 0)) << round;
   }
@@ -424,15 +407,8 @@ TEST_F(StagingProcess, PutsThatHaveReturnedSurviveTheirProgram) {
 
 TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerLooksAtThemAfterItsDeath) {
   auto &daemon = start();
-  std::unique_ptr<Client> client;
   path_ = folder_ + "/late.nc";
-  const auto program = run(
-      [&] {
-        client = connect();
-        create(*client, path_, 1);
-        return true;
-      },
-      [&] { return put_pieces(*client, 0, 4); });
+  const auto program = run_to_put();
   daemon.stop();
   expect_killed(program);
   daemon.go_on();
@@ -443,15 +419,8 @@ TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerLooksAtThemAfterI
 
 TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerIsToldToEndBeforeItLooksAtThem) {
   auto &daemon = start();
-  std::unique_ptr<Client> client;
   path_ = folder_ + "/end.nc";
-  const auto program = run(
-      [&] {
-        client = connect();
-        create(*client, path_, 1);
-        return true;
-      },
-      [&] { return put_pieces(*client, 0, 4); });
+  const auto program = run_to_put();
   daemon.stop();
   expect_killed(program);
   ::kill(daemon.pid(), SIGTERM);

@@ -42,6 +42,9 @@ struct Interval {
   bool operator==(const Interval &) const = default;
 };
 
+/// Holds both; one may be empty.
+Interval hull(Interval a, Interval b);
+
 /// The runs of consecutive elements that a piece consists of, in the order of its data. The piece must have passed
 /// checked_elements.
 class RunCursor {

@@ -15,12 +15,6 @@ std::uint64_t bytes(const FileVariable &variable, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
 }
 
-/// Holds both; one may be empty.
-Interval hull(Interval a, Interval b) {
-  if (a.size() == 0 || b.size() == 0) return a.size() == 0 ? b : a;
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
-
 void append_missing(const FileVariable &variable, std::vector<std::string> &texts) {
   const auto &shape = variable.cached->variable;
   std::vector<Box> boxes;

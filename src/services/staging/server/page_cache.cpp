@@ -97,11 +97,10 @@ Interval Page::dirty_bounds() const {
 }
 
 Interval CachedVariable::dirty_bounds() const {
-  Interval all{INT64_MAX, INT64_MIN};
-  const auto include = [&](Interval part) { all = {std::min(all.begin, part.begin), std::max(all.end, part.end)}; };
-  for (const Page *page : draining) include(page->dirty_bounds());
-  if (!pages.empty()) include(pages.begin()->second->dirty_bounds()), include(pages.rbegin()->second->dirty_bounds());
-  return all.begin > all.end ? Interval{} : all;
+  Interval all;
+  for (const Page *page : draining) all = hull(all, page->dirty_bounds());
+  if (pages.empty()) return all;
+  return hull(all, hull(pages.begin()->second->dirty_bounds(), pages.rbegin()->second->dirty_bounds()));
 }
 
 PageCache::PageCache(std::uint64_t budget_bytes)
