@@ -74,6 +74,29 @@ struct Drainer::Task {
   double started_s = 0, ended_s = 0;
 };
 
+void Drainer::touch_ahead(std::uint64_t bytes) {
+  bytes_to_touch_ = bytes;
+  touch_next();
+}
+
+void Drainer::touch_next() {
+  const auto frame = bytes_to_touch_ > 0 ? cache_.memory().take_untouched() : PageMemory::Block{};
+  if (!frame) return;
+  bytes_to_touch_ -= std::min<std::uint64_t>(bytes_to_touch_, frame.size_bytes);
+  io_.submit(IoQueue::Lane::kAhead, [this, frame] {
+    PageMemory::touch(frame);
+    runtime_.post([this, frame] {
+      cache_.memory().add_warm(frame);
+      touch_next();
+    });
+  });
+}
+
+void Drainer::end_touching() {
+  bytes_to_touch_ = 0;
+  io_.drop_ahead();
+}
+
 void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte *data) {
   Scatter scatter(variable, piece, data);
   for (;;) {

@@ -27,6 +27,11 @@ class Drainer {
       : runtime_(runtime), io_(io), statistics_(statistics), cache_(budget_bytes), memory_freed_(runtime) {}
 
   PageCache &cache() { return cache_; }
+  /// Has memory for the first pages made resident while the I/O thread has nothing else to do: the kernel takes longer
+  /// to find it than the data to be copied there.
+  void touch_ahead(std::uint64_t bytes);
+  /// No more. Not on the I/O thread while it runs; before the runtime is destroyed.
+  void end_touching();
   /// Puts a piece into pages; suspends the fiber while the budget is short. `data` is borrowed.
   void put(CachedVariable &variable, const Piece &piece, const std::byte *data);
   /// Suspends the fiber until what is dirty now of these elements, or of the file, is in the file or has failed.
@@ -41,6 +46,7 @@ class Drainer {
 
  private:
   struct Task;
+  void touch_next();
   void pump();
   void start(std::unique_ptr<Page> page);
   void finish(Task &task);
@@ -53,6 +59,7 @@ class Drainer {
   WaitQueue memory_freed_;
   std::size_t in_flight_ = 0, starved_ = 0;  ///< pages at the I/O thread; fibers that wait for memory
   std::uint64_t pending_bytes_ = 0;          ///< dirty, of all files
+  std::uint64_t bytes_to_touch_ = 0;
 };
 
 }  // namespace staging

@@ -60,7 +60,7 @@ RunCursor::RunCursor(const Variable &variable, const Piece &piece) {
     if (whole && (stride == 1 || count == 1))
       run_elements_ = count * below;
     else
-      levels_.insert(levels_.begin(), Level{count, stride * below, 0});
+      levels_.push_back({count, stride * below, 0});
     whole = whole && stride == 1 && piece.start[d] == 0 && count == variable.shape[d];
     below *= variable.shape[d];
   }
@@ -68,16 +68,32 @@ RunCursor::RunCursor(const Variable &variable, const Piece &piece) {
   left_ = run_elements_;
 }
 
+Rows RunCursor::rows_within(Interval bounds) const {
+  if (position_ + left_ > bounds.end) return {{position_, bounds.end}};
+  if (left_ < run_elements_ || levels_.empty()) return {run()};
+  const auto &level = levels_.front();
+  const auto fitting = (bounds.end - position_ - left_) / level.step + 1;
+  return {run(), std::min(level.count - level.at, fitting), level.step};
+}
+
+void RunCursor::consume(const Rows &rows) {
+  if (rows.count > 1) {
+    levels_.front().at += rows.count - 1;
+    origin_ += rows.step * (rows.count - 1);
+  }
+  consume(rows.first.size());
+}
+
 void RunCursor::next_run() {
-  for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-    origin_ += level->step;
-    if (++level->at < level->count) {
+  for (auto &level : levels_) {
+    origin_ += level.step;
+    if (++level.at < level.count) {
       position_ = origin_;
       left_ = run_elements_;
       return;
     }
-    origin_ -= level->step * level->count;
-    level->at = 0;
+    origin_ -= level.step * level.count;
+    level.at = 0;
   }
   done_ = true;
 }

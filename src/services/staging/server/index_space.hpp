@@ -45,6 +45,14 @@ struct Interval {
 /// Holds both; one may be empty.
 Interval hull(Interval a, Interval b);
 
+/// Runs of equal length at equal distances.
+struct Rows {
+  Interval first;
+  std::int64_t count = 1, step = 0;
+  /// Elements of all.
+  std::int64_t size() const { return count * first.size(); }
+};
+
 /// The runs of consecutive elements that a piece consists of, in the order of its data. The piece must have passed
 /// checked_elements.
 class RunCursor {
@@ -53,19 +61,24 @@ class RunCursor {
   bool done() const { return done_; }
   /// What is left of the present run.
   Interval run() const { return {position_, position_ + left_}; }
+  /// The present run and those that follow it in one dimension: as many as lie within `bounds`, or, if not even the
+  /// first one does, its part. The present position lies within `bounds`.
+  Rows rows_within(Interval bounds) const;
   /// Goes on by `elements` <= run().size().
   void consume(std::int64_t elements) {
     position_ += elements;
     left_ -= elements;
     if (left_ == 0) next_run();
   }
+  /// Goes on by what rows_within() said.
+  void consume(const Rows &rows);
 
  private:
   void next_run();
   struct Level {
     std::int64_t count, step, at;
   };
-  boost::container::small_vector<Level, 6> levels_;  ///< outermost first; those inside of a run are left out
+  boost::container::small_vector<Level, 6> levels_;  ///< innermost first; those inside of a run are left out
   std::int64_t run_elements_ = 1, origin_ = 0, position_ = 0, left_ = 0;
   bool done_ = false;
 };

@@ -76,6 +76,34 @@ TEST_F(IndexSpace, RunsVisitEveryElementInTheOrderOfTheData) {
   }
 }
 
+TEST_F(IndexSpace, RowsVisitEveryElementInTheOrderOfTheDataPageByPage) {
+  for (int i = 0; i < 2000; ++i) {
+    const auto variable = any_variable();
+    const auto piece = any_piece(variable);
+    const auto page = pick(1, 40);
+    Elements visited;
+    for (RunCursor cursor(variable, piece); !cursor.done();) {
+      const auto index = cursor.run().begin / page;
+      const auto rows = cursor.rows_within({index * page, (index + 1) * page});
+      ASSERT_GT(rows.size(), 0);
+      for (std::int64_t row = 0; row < rows.count; ++row)
+        for (auto e = rows.first.begin; e < rows.first.end; ++e) visited.push_back(e + row * rows.step);
+      ASSERT_EQ(visited.back() / page, index);
+      cursor.consume(rows);
+    }
+    ASSERT_EQ(visited, elements_of(variable, piece));
+  }
+}
+
+TEST_F(IndexSpace, RowsOfAPlaneGoTogether) {
+  Variable variable;
+  variable.shape = {4, 5, 6};
+  const auto rows = RunCursor(variable, {0, {1, 1, 2}, {2, 3, 2}, {}}).rows_within({30, 60});
+  EXPECT_EQ(rows.first, (Interval{38, 40}));
+  EXPECT_EQ(rows.count, 3);
+  EXPECT_EQ(rows.step, 6);
+}
+
 TEST_F(IndexSpace, WholeRowsMakeOneRun) {
   Variable variable;
   variable.shape = {4, 5, 6};

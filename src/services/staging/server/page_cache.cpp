@@ -49,8 +49,8 @@ Page::Page(CachedVariable &owner, std::int64_t index, std::int64_t elements, Pag
   std::memset(bits_, 0, words(elements) * sizeof *bits_);
 }
 
-void Page::mark_dirty(Interval run) {
-  const auto begin = run.begin - first_, end = run.end - first_;
+inline void Page::set_bits(Interval bits) {
+  const auto begin = bits.begin, end = bits.end;
   for (auto at = begin / kWordBits * kWordBits; at < end; at += kWordBits) {
     auto &word = bits_[at / kWordBits];
     const auto set = mask(begin - at, end - at), fresh = set & ~word;
@@ -58,6 +58,11 @@ void Page::mark_dirty(Interval run) {
     dirty_ += fresh == set ? std::min(end, at + kWordBits) - std::max(begin, at) : std::popcount(fresh);
     word |= set;
   }
+}
+
+void Page::mark_dirty(const Rows &rows) {
+  auto begin = rows.first.begin - first_;
+  for (std::int64_t row = 0; row < rows.count; ++row, begin += rows.step) set_bits({begin, begin + rows.first.size()});
 }
 
 bool Page::covers(Interval run) const {
@@ -160,9 +165,9 @@ Page *PageCache::writable(CachedVariable &variable, std::int64_t element) {
   return variable.pages.emplace(index, std::move(page)).first->second.get();
 }
 
-void PageCache::wrote(Page &page, Interval run) {
+void PageCache::wrote(Page &page, const Rows &rows) {
   const auto before = page.dirty_;
-  page.mark_dirty(run);
+  page.mark_dirty(rows);
   page.owner_->dirty_bytes += static_cast<std::uint64_t>((page.dirty_ - before) * page.owner_->variable.element_bytes);
   if (page.full() && page.state_ == PageState::kPartial) move(page, PageState::kFull);
 }
@@ -240,15 +245,17 @@ bool Scatter::advance(PageCache &cache) {
   const auto element_bytes = variable_.variable.element_bytes;
   Page *page = nullptr;
   while (!cursor_.done()) {
-    const auto run = cursor_.run();
-    if (page == nullptr || run.begin < page->first() || run.begin >= page->first() + page->elements())
-      page = cache.writable(variable_, run.begin);
+    const auto at = cursor_.run().begin;
+    if (page == nullptr || at < page->first() || at >= page->first() + page->elements())
+      page = cache.writable(variable_, at);
     if (page == nullptr) return false;
-    const Interval part{run.begin, std::min(run.end, page->first() + page->elements())};
-    std::memcpy(page->data() + (part.begin - page->first()) * element_bytes, data_, part.size() * element_bytes);
-    cache.wrote(*page, part);
-    data_ += part.size() * element_bytes;
-    cursor_.consume(part.size());
+    const auto rows = cursor_.rows_within({page->first(), page->first() + page->elements()});
+    const auto row_bytes = static_cast<std::size_t>(rows.first.size() * element_bytes);
+    auto *to = page->data() + (at - page->first()) * element_bytes;
+    for (std::int64_t row = 0; row < rows.count; ++row, to += rows.step * element_bytes, data_ += row_bytes)
+      std::memcpy(to, data_, row_bytes);
+    cache.wrote(*page, rows);
+    cursor_.consume(rows);
   }
   return true;
 }

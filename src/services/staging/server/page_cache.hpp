@@ -52,13 +52,14 @@ class Page {
   bool full() const { return dirty_ == elements_; }
   std::byte *data() const { return memory_.data; }
   std::uint64_t charged_bytes() const { return memory_.size_bytes; }
-  void mark_dirty(Interval run);             ///< element numbers of the variable
+  void mark_dirty(const Rows &rows);         ///< element numbers of the variable
   bool covers(Interval run) const;           ///< all of `run`, which lies in the page, is dirty
   std::vector<Interval> dirty_runs() const;  ///< element numbers of the variable
   Interval dirty_bounds() const;
 
  private:
   friend class PageCache;
+  void set_bits(Interval bits);
   CachedVariable *owner_;
   std::int64_t index_, first_, elements_, dirty_ = 0;
   PageMemory::Block memory_;  ///< data, then the bits
@@ -93,7 +94,7 @@ class PageCache {
   /// exists at all, there is always memory for one.
   Page *writable(CachedVariable &variable, std::int64_t element);
   /// Marks elements of a page as written.
-  void wrote(Page &page, Interval run);
+  void wrote(Page &page, const Rows &rows);
 
   /// Copies all of `piece` to `destination` if all of it is in pages, and none of it is draining.
   bool gather(const CachedVariable &variable, const Piece &piece, std::byte *destination) const;
@@ -109,6 +110,7 @@ class PageCache {
   /// Drops a variable's pages without draining them.
   void drop(CachedVariable &variable);
 
+  PageMemory &memory() { return memory_; }
   std::uint64_t used_bytes() const { return memory_.used_bytes(); }
   std::uint64_t budget_bytes() const { return memory_.budget_bytes(); }
   std::uint64_t high_bytes() const { return memory_.high_bytes(); }

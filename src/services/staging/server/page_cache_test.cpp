@@ -159,10 +159,26 @@ TEST_F(PageCacheTest, MemoryGivenBackLeavesItsNeighboursAlone) {
     if (i % 2 == 0 || blocks[i].size_bytes < 4600) memory.free(blocks[i]);
 }
 
+TEST_F(PageCacheTest, WhatIsTouchedAheadIsUsedFirstAndStaysWithinTheBudget) {
+  PageMemory memory(64 << 10, 4608);
+  const auto used = memory.allocate(4600);
+  std::vector<std::byte *> ahead;
+  while (auto frame = memory.take_untouched()) {
+    PageMemory::touch(frame);
+    EXPECT_EQ(frame.data[frame.size_bytes - 1], std::byte{});
+    ahead.push_back(frame.data);
+    memory.add_warm(frame);
+  }
+  EXPECT_LE((ahead.size() + 1) * used.size_bytes, memory.budget_bytes());
+  EXPECT_GT((ahead.size() + 2) * used.size_bytes, memory.budget_bytes());
+  EXPECT_EQ(memory.used_bytes(), used.size_bytes);
+  EXPECT_EQ(memory.allocate(4600).data, ahead.back());
+}
+
 TEST_F(PageCacheTest, FullPagesLeaveFirst) {
   make(1 << 24, {8});
   auto other = cache_->adopt(cached_->variable);
-  cache_->wrote(*cache_->writable(*other, 0), {0, 1});
+  cache_->wrote(*cache_->writable(*other, 0), {{0, 1}});
   put({0, {0}, {8}, {}});
   auto first = cache_->take(PageState::kPartial);
   EXPECT_EQ(&first->owner(), cached_.get());

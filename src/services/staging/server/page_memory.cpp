@@ -62,6 +62,18 @@ PageMemory::Block PageMemory::allocate_frame(std::size_t size_bytes) {
   return block;
 }
 
+PageMemory::Block PageMemory::take_untouched() {
+  const auto resident = used_ + (warm_.size() + 1) * frame_;
+  if (arena_used_ + frame_ > arena_bytes_ || resident > budget_) return {};
+  arena_used_ += frame_;
+  return {arena_ + arena_used_ - frame_, frame_};
+}
+
+void PageMemory::touch(Block block) {
+  if (::madvise(block.data, block.size_bytes, MADV_POPULATE_WRITE) == 0) return;
+  for (std::size_t at = 0; at < block.size_bytes; at += kPage) block.data[at] = {};  // kernels before 5.14
+}
+
 PageMemory::Block PageMemory::allocate_single(std::size_t size_bytes) {
   release_idle_frames(size_bytes);
   auto *data = static_cast<std::byte *>(std::aligned_alloc(64, size_bytes));

@@ -27,6 +27,13 @@ class PageMemory {
   Block allocate(std::size_t size_bytes);
   void free(Block block);
 
+  /// A frame that was never in use, to be made resident ahead of its use and then given to add_warm(); nothing if there
+  /// is none, or no budget for it.
+  Block take_untouched();
+  void add_warm(Block frame) { warm_.push_back(frame.data); }
+  /// Makes a block's memory resident. Any thread.
+  static void touch(Block block);
+
   std::uint64_t used_bytes() const { return used_; }
   std::uint64_t budget_bytes() const { return budget_; }
   std::uint64_t high_bytes() const { return high_; }

@@ -17,6 +17,7 @@ using nssi::HandlerKind;
 namespace {
 
 constexpr std::size_t kMostClosedReports = 4096;
+constexpr std::uint64_t kTouchedAhead = 32 << 20;
 constexpr auto kFarewell = std::chrono::seconds(2);    // for the caller of Shutdown to read the answer
 constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
 constexpr std::size_t kMaxFibers = 1 << 16;  // one may wait for another that comes later; clients bound their number
@@ -45,6 +46,7 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
       bounce_free_(runtime_) {
   for (std::size_t i = 0; i < kBounces; ++i)
     bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
+  if (options_.mode == Mode::kCaching) drainer_.touch_ahead(kTouchedAhead);
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
   if (ledger.ok())
@@ -55,7 +57,10 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
 }
 
 // Fibers that still wait end first, while all that they look at exists.
-Server::~Server() { owned_runtime_.reset(); }
+Server::~Server() {
+  drainer_.end_touching();
+  owned_runtime_.reset();
+}
 
 template <class Args, class Answer>
 Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &),
