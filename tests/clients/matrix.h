@@ -29,5 +29,6 @@ void again(int format);
 void flexible(int format);
 void independent(int format);
 void multi(int format);
+void hints(int format);
 
 #endif

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inquiries that the mirror cannot answer alone.
 #include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/hints.hpp>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace interpose {
@@ -115,12 +118,29 @@ int on_inq_get_size(int ncid, MPI_Offset *size) {
   return NC_NOERR;
 }
 
+namespace {
+
+/// What native PnetCDF knows of alignment before it has laid out the first variable: what the program asked for. The
+/// mirror has been through that once.
+void show_alignment_asked_for(const File &file, MPI_Info info) {
+  for (const char *key : {"nc_header_align_size", "nc_var_align_size", "nc_record_align_size"}) {
+    const auto *asked = find_hint(file.opened_as().hints, key);
+    errno = 0;
+    auto bytes = asked == nullptr ? 0 : std::max(0LL, std::strtoll(asked->c_str(), nullptr, 10));
+    if (errno != 0) bytes = 0;
+    MPI_Info_set(info, key, std::to_string(bytes).c_str());
+  }
+}
+
+}  // namespace
+
 // What native PnetCDF makes of the hints depends on the variables, and on the file system.
 int on_inq_file_info(int ncid, MPI_Info *info) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
   const int error = ncmpi_inq_file_info(file->id(), info);
   if (error != NC_NOERR || file->is_native() || info == nullptr || *info == MPI_INFO_NULL) return error;
+  if (file->is_new) show_alignment_asked_for(*file, *info);
   for (const staging::Hint &hint : file->hints_in_use) MPI_Info_set(*info, hint.key.c_str(), hint.value.c_str());
   return NC_NOERR;
 }

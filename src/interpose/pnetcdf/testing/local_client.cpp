@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A staging client without servers, to test the interposer by itself: it carries everything out at once, in this
 // process, with native PnetCDF. For programs of one rank.
+#include <interpose/pnetcdf/engine/hints.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <pnetcdf.h>
@@ -92,6 +93,10 @@ struct Client::Impl {
     MPI_Offset records = 0;
     if (record_dimension(file.ncid) >= 0) ncmpi_inq_dimlen(file.ncid, record_dimension(file.ncid), &records);
     result.num_records = records;
+    MPI_Info info = MPI_INFO_NULL;
+    ncmpi_inq_file_info(file.ncid, &info);
+    result.hints = interpose::collect_hints(info);
+    MPI_Info_free(&info);
     return result;
   }
 };
@@ -104,15 +109,17 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const st
 }
 
 Result<int> Client::create(const CreateArgs &args) {
+  const interpose::Info info(args.hints);
   LocalFile file{-1, args.path};
-  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, MPI_INFO_NULL, &file.ncid);
+  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, info.get(), &file.ncid);
   if (error == NC_NOERR) impl_->files[args.file] = file;
   return error;
 }
 
 Result<HeaderResult> Client::open(const OpenArgs &args) {
+  const interpose::Info info(args.hints);
   LocalFile file{-1, args.path};
-  const int error = ncmpi_open(MPI_COMM_SELF, args.path.c_str(), args.omode, MPI_INFO_NULL, &file.ncid);
+  const int error = ncmpi_open(MPI_COMM_SELF, args.path.c_str(), args.omode, info.get(), &file.ncid);
   HeaderResult result;
   if (file.ncid >= 0) result = impl_->header(impl_->files[args.file] = file);
   result.nc_error = error;

@@ -19,6 +19,8 @@ namespace staging {
 
 namespace {
 
+constexpr char kOurHint[] = "romio_ds_write";
+
 /// An MPI_Info with the program's hints and ours.
 class Info {
  public:
@@ -27,7 +29,7 @@ class Info {
     for (const auto &hint : hints)
       if (usable(hint)) MPI_Info_set(info_, hint.key.c_str(), hint.value.c_str());
     // With data sieving a write would read, and write again, bytes of other servers.
-    MPI_Info_set(info_, "romio_ds_write", "disable");
+    MPI_Info_set(info_, kOurHint, "disable");
   }
   ~Info() { MPI_Info_free(&info_); }
   Info(const Info &) = delete;
@@ -195,7 +197,7 @@ int NativeFile::describe(HeaderResult &result) const {
   for (int i = 0; i < keys; ++i) {
     MPI_Info_get_nthkey(info, i, key.data());
     MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
-    if (found != 0) result.hints.push_back({key.data(), value.data()});
+    if (found != 0 && std::string_view(key.data()) != kOurHint) result.hints.push_back({key.data(), value.data()});
   }
   MPI_Info_free(&info);
   return NC_NOERR;
