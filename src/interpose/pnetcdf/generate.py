@@ -38,7 +38,7 @@ BY_HAND = set("""
     create open close abort enddef _enddef redef sync flush sync_numrecs begin_indep_data end_indep_data delete
     def_dim def_var rename_dim rename_var rename_att copy_att del_att set_fill def_var_fill fill_var_rec
     inq_dim inq_dimlen inq_var_fill inq_num_rec_vars inq_num_fix_vars inq_header_size inq_header_extent inq_path
-    inq_put_size inq_get_size inq_file_info inq_files_opened
+    inq_put_size inq_get_size inq_striping inq_file_info get_file_info inq_files_opened
     inq_nreqs inq_buffer_usage inq_buffer_size buffer_attach buffer_detach wait wait_all cancel
 """.split())
 

@@ -55,7 +55,9 @@ int on_inq_header_extent(int ncid, MPI_Offset *extent);
 int on_inq_path(int ncid, int *length, char *path);
 int on_inq_put_size(int ncid, MPI_Offset *size);
 int on_inq_get_size(int ncid, MPI_Offset *size);
+int on_inq_striping(int ncid, int *unit_bytes, int *count);
 int on_inq_file_info(int ncid, MPI_Info *info);
+int on_get_file_info(int ncid, MPI_Info *info);
 int on_inq_files_opened(int *num, int *ncids);
 
 // nonblocking.cpp

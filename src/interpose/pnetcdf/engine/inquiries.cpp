@@ -120,6 +120,26 @@ int on_inq_get_size(int ncid, MPI_Offset *size) {
 
 namespace {
 
+/// A number of the file system's, where MPI-IO on the servers knows it: about the mirror it would be another one.
+void look_up(const File &file, std::string_view key, int *number) {
+  const auto *value = find_hint(file.hints_in_use, key);
+  if (value != nullptr && number != nullptr) *number = static_cast<int>(std::strtol(value->c_str(), nullptr, 10));
+}
+
+}  // namespace
+
+int on_inq_striping(int ncid, int *unit_bytes, int *count) {
+  File *file = files().find(ncid);
+  if (file == nullptr) return NC_EBADID;
+  const int error = ncmpi_inq_striping(file->id(), unit_bytes, count);
+  if (error != NC_NOERR || file->is_native()) return error;
+  look_up(*file, "striping_unit", unit_bytes);
+  look_up(*file, "striping_factor", count);
+  return NC_NOERR;
+}
+
+namespace {
+
 /// What native PnetCDF knows of alignment before it has laid out the first variable: what the program asked for. The
 /// mirror has been through that once.
 void show_alignment_asked_for(const File &file, MPI_Info info) {
@@ -144,6 +164,8 @@ int on_inq_file_info(int ncid, MPI_Info *info) {
   for (const staging::Hint &hint : file->hints_in_use) MPI_Info_set(*info, hint.key.c_str(), hint.value.c_str());
   return NC_NOERR;
 }
+
+int on_get_file_info(int ncid, MPI_Info *info) { return on_inq_file_info(ncid, info); }  // the deprecated name
 
 int on_inq_files_opened(int *num, int *ncids) {
   if (num == nullptr) return NC_EINVAL;
