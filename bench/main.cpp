@@ -90,7 +90,10 @@ int run(const Entry &entry, const Options &options) {
     fmt::print(stderr, "nessie bench: {}: {}\n", entry.name, status.error().message);
     return 1;
   }
-  fmt::print("{}", options.json ? report.json() : "\n" + report.table());
+  if (options.json)
+    fmt::print("{}", report.json());
+  else
+    fmt::print("\n{}", report.table());
   return 0;
 }
 

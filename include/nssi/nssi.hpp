@@ -105,7 +105,7 @@ struct CallOptions {
 
 struct RuntimeOptions {
   nnti::EndpointOptions endpoint;
-  std::size_t fiber_stack_bytes = 128 * 1024;
+  std::size_t fiber_stack_bytes = std::size_t{128} * 1024;
   /// Handlers running or suspended at once; requests beyond wait in the transport (their senders keep them).
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.

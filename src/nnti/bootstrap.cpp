@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 namespace nnti::bootstrap {
 namespace {
@@ -69,7 +70,7 @@ class BodyWriter {
     return *this;
   }
   BodyWriter &bytes(std::span<const std::byte> bytes) {
-    body_.insert(body_.end(), bytes.begin(), bytes.end());
+    std::ranges::copy(bytes, std::back_inserter(body_));
     return *this;
   }
   BodyWriter &text(std::string_view text) { return bytes(std::as_bytes(std::span(text))); }

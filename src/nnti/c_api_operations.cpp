@@ -485,7 +485,7 @@ std::optional<Outcome> CTransport::take(Want want, const std::vector<std::uint64
     if (find_event(*buffer, ops) != buffer->events.end()) complete.push_back(i);
   }
   if (complete.empty() || (want == Want::kAll && complete.size() < ids.size())) return std::nullopt;
-  if (want == Want::kAny) complete.resize(1);
+  if (want == Want::kAny) complete.erase(complete.begin() + 1, complete.end());
   Outcome outcome;
   for (const auto i : complete) {
     Registration &buffer = *find_buffer(ids[i]);

@@ -51,7 +51,7 @@ class NativeFile {
     ncmpi_def_dim(mirror_.id(), "n", kCount, &dimension);
     for (const nc_type type : kTypes) {
       int varid = -1;
-      const std::string name = "v" + std::to_string(type);
+      const auto name = std::string("v").append(std::to_string(type));
       if (ncmpi_def_var(mirror_.id(), name.c_str(), type, 1, &dimension, &varid) == NC_NOERR)
         variables_.push_back({type, varid});
     }

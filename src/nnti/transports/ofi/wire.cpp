@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/wire.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace nnti::ofi {
 
 namespace {
@@ -27,8 +30,8 @@ std::vector<std::byte> encode_hello(const Hello &hello) {
   std::vector<std::byte> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   const auto provider = std::as_bytes(std::span(hello.provider));
-  bytes.insert(bytes.end(), provider.begin(), provider.end());
-  bytes.insert(bytes.end(), hello.name.begin(), hello.name.end());
+  std::ranges::copy(provider, std::back_inserter(bytes));
+  std::ranges::copy(hello.name, std::back_inserter(bytes));
   return bytes;
 }
 
