@@ -54,7 +54,8 @@ int main(int argc, char **argv) {
     void (*run)(int);
   } sections[] = {{"open", open_and_close}, {"define", define},           {"data", data},       {"bounds", bounds},
                   {"types", types},         {"nonblocking", nonblocking}, {"records", records}, {"again", again},
-                  {"flexible", flexible},   {"independent", independent}, {"multi", multi},     {"hints", hints}};
+                  {"flexible", flexible},   {"independent", independent}, {"multi", multi},     {"hints", hints},
+                  {"overlaps", overlaps}};
   for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
     if (argc > 3 && strcmp(argv[3], sections[i].name) != 0) continue;
     for (int format = 0; format < 3; ++format) {

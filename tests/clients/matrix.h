@@ -30,5 +30,6 @@ void flexible(int format);
 void independent(int format);
 void multi(int format);
 void hints(int format);
+void overlaps(int format);
 
 #endif

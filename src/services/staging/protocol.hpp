@@ -145,6 +145,7 @@ struct Piece {
   std::int32_t varid = 0;
   Extents start, count;
   Extents stride;  ///< empty: all ones
+  std::int64_t step(std::size_t dim) const { return stride.empty() ? 1 : stride[dim]; }
   std::int64_t elements() const {
     return std::accumulate(count.begin(), count.end(), std::int64_t{1}, std::multiplies<>());
   }

@@ -59,7 +59,7 @@ class Twins {
     auto got = client_.read(token_, num_records, order_, {&item, 1});
     ASSERT_TRUE(got.ok()) << got.error().message;
     ASSERT_EQ(*got, NC_NOERR);
-    const Variable variable{layout.varid, "", 0, layout.element_bytes, layout.is_record, layout.shape};
+    const Variable variable{layout, "", 0};
     ASSERT_EQ(IoThread::get().run([&] { return twin_->read(variable, piece, num_records, theirs.data()); }), NC_NOERR);
     ASSERT_EQ(mine, theirs);
   }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace interpose {
 
 namespace {
@@ -29,6 +31,21 @@ std::int64_t total_bytes(std::span<const Request> requests) {
   return total;
 }
 
+/// Bytes of the file that the items meet. Natively, what several requests of one call write or read is written or read,
+/// and counted, once.
+std::int64_t covered_bytes(std::vector<staging::Item> items) {
+  std::int64_t bytes = 0;
+  std::vector<staging::Piece> pieces;
+  std::ranges::stable_sort(items, {}, [](const staging::Item &item) { return item.layout->varid; });
+  for (auto item = items.begin(); item != items.end();) {
+    const auto &layout = *item->layout;
+    pieces.clear();
+    for (; item != items.end() && item->layout->varid == layout.varid; ++item) pieces.push_back(item->piece);
+    bytes += staging::covered_elements(layout, pieces) * layout.element_bytes;
+  }
+  return bytes;
+}
+
 std::string doing(File &file, const char *what, std::span<const Request> requests) {
   char name[NC_MAX_NAME + 1] = "";
   ncmpi_inq_varname(file.mirror.id(), requests.front().variable->layout.varid, name);
@@ -39,11 +56,11 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 
 int write(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
-  const auto items = items_of(requests);
+  auto items = items_of(requests);
   auto result = Session::get().client()->write(file.token(), file.num_records, file.ranks().order(), items);
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);
   const int error = *result != NC_NOERR ? *result : file.take_error();
-  if (error == NC_NOERR) file.put_bytes += total_bytes(requests);
+  if (error == NC_NOERR) file.put_bytes += covered_bytes(std::move(items));
   return error;
 }
 
@@ -54,10 +71,10 @@ int finish_writes(File &file) {
 
 int read(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
-  const auto items = items_of(requests);
+  auto items = items_of(requests);
   auto result = Session::get().client()->read(file.token(), file.num_records, file.ranks().order(), items);
   if (!result) return file.lost(result.error(), doing(file, "reading", requests), NC_EREAD);
-  if (*result == NC_NOERR) file.get_bytes += total_bytes(requests);
+  if (*result == NC_NOERR) file.get_bytes += covered_bytes(std::move(items));
   return *result;
 }
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <nssi/nssi.hpp>
-#include <services/staging/protocol.hpp>
+#include <services/staging/index_space.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -21,14 +21,6 @@ namespace staging {
 
 using nessie::Result;
 using nessie::Status;
-
-/// What the client must know of a variable to find the server of an element.
-struct VariableLayout {
-  int varid = 0;
-  int element_bytes = 0;  ///< of the external type
-  bool is_record = false;
-  Extents shape;  ///< shape[0] is meaningless for a record variable
-};
 
 /// Which server owns which part of a variable: contiguous slabs of its first dimension (within each record), so that
 /// each server's part is contiguous in the file, and every element has exactly one server, which orders all writes and

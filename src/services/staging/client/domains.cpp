@@ -10,20 +10,12 @@ namespace {
 /// Below this, in bytes (of a record), a variable is not worth splitting.
 constexpr std::int64_t kSmallBytes = 256 << 10;
 
-std::int64_t product(const Extents &extents, std::size_t from) {
-  std::int64_t n = 1;
-  for (auto d = from; d < extents.size(); ++d) n *= extents[d];
-  return n;
-}
-
-std::int64_t stride_of(const Piece &piece, std::size_t dim) { return piece.stride.empty() ? 1 : piece.stride[dim]; }
-
 }  // namespace
 
 Domains::Domains(const VariableLayout &layout, int servers) : layout_(layout), servers_(std::max(1, servers)) {
   slab_dim_ = layout.is_record ? 1 : 0;
   if (servers_ == 1 || layout.shape.size() <= slab_dim_) return;
-  split_ = product(layout.shape, slab_dim_) * layout.element_bytes >= kSmallBytes;
+  split_ = layout.extent_elements() * layout.element_bytes >= kSmallBytes;
   slab_ = std::max<std::int64_t>(1, (layout.shape[slab_dim_] + servers_ - 1) / servers_);
 }
 
@@ -32,16 +24,16 @@ int Domains::owner_of(std::int64_t index) const {
 }
 
 Domains::Part Domains::whole(const Piece &piece, int server) const {
-  return {server, piece, 0, static_cast<std::size_t>(product(piece.count, 0) * layout_.element_bytes)};
+  return {server, piece, 0, static_cast<std::size_t>(piece.elements() * layout_.element_bytes)};
 }
 
 // In a record variable a server's part of several records would lie scattered in the data: the records are cut apart
 // first.
 std::vector<Domains::Part> Domains::split(const Piece &piece) const {
   std::vector<Part> parts;
-  if (product(piece.count, 0) == 0) return parts;
+  if (piece.elements() == 0) return parts;
   if (!split_) return {whole(piece, layout_.varid % servers_)};
-  const auto first = piece.start[slab_dim_], last = first + (piece.count[slab_dim_] - 1) * stride_of(piece, slab_dim_);
+  const auto first = piece.start[slab_dim_], last = first + (piece.count[slab_dim_] - 1) * piece.step(slab_dim_);
   if (owner_of(first) == owner_of(last)) return {whole(piece, owner_of(first))};
   if (slab_dim_ == 0) {
     cut(whole(piece, 0), parts);
@@ -49,7 +41,7 @@ std::vector<Domains::Part> Domains::split(const Piece &piece) const {
   }
   for (std::int64_t r = 0; r < piece.count[0]; ++r) {
     Part record = whole(piece, 0);
-    record.piece.start[0] += r * stride_of(piece, 0);
+    record.piece.start[0] += r * piece.step(0);
     record.piece.count[0] = 1;
     record.size_bytes /= static_cast<std::size_t>(piece.count[0]);
     record.offset_bytes = static_cast<std::size_t>(r) * record.size_bytes;
@@ -61,7 +53,7 @@ std::vector<Domains::Part> Domains::split(const Piece &piece) const {
 /// Cuts a part along slab_dim_, before which nothing has more than one index.
 void Domains::cut(const Part &from, std::vector<Part> &parts) const {
   const auto start = from.piece.start[slab_dim_], count = from.piece.count[slab_dim_],
-             stride = stride_of(from.piece, slab_dim_);
+             stride = from.piece.step(slab_dim_);
   const auto row_bytes = from.size_bytes / static_cast<std::size_t>(count);
   for (std::int64_t at = 0; at < count;) {
     Part part = from;

@@ -36,16 +36,6 @@ Error wrong_size(std::size_t has, std::int64_t needs) {
           fmt::format("a piece of a transfer takes {} bytes, its data are {}", needs, has)};
 }
 
-bool overlap(const Piece &a, const Piece &b) {
-  if (a.varid != b.varid) return false;
-  const auto end = [](const Piece &p, std::size_t d) {
-    return p.start[d] + (p.count[d] - 1) * (p.stride.empty() ? 1 : p.stride[d]) + 1;
-  };
-  for (std::size_t d = 0; d < std::min(a.start.size(), b.start.size()); ++d)
-    if (a.start[d] >= end(b, d) || b.start[d] >= end(a, d)) return false;
-  return true;
-}
-
 }  // namespace
 
 /// Takes the items of one transfer apart, into messages.

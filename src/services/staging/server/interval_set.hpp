@@ -2,7 +2,7 @@
 // A set of element numbers as disjoint runs, in order.
 #pragma once
 
-#include <services/staging/server/index_space.hpp>
+#include <services/staging/index_space.hpp>
 
 #include <iterator>
 #include <map>

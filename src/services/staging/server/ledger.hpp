@@ -6,8 +6,8 @@
 // change in place. Whoever reads trusts nothing of it.
 #pragma once
 
+#include <services/staging/index_space.hpp>
 #include <services/staging/protocol.hpp>
-#include <services/staging/server/index_space.hpp>
 
 #include <nessie/result.hpp>
 

@@ -3,7 +3,7 @@
 // Thread: the I/O thread only (the one that initialised MPI).
 #pragma once
 
-#include <services/staging/server/index_space.hpp>
+#include <services/staging/index_space.hpp>
 
 #include <memory>
 #include <string>

@@ -9,7 +9,7 @@
 // drained later.
 #pragma once
 
-#include <services/staging/server/index_space.hpp>
+#include <services/staging/index_space.hpp>
 #include <services/staging/server/page_memory.hpp>
 
 #include <functional>

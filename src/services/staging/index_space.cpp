@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/server/index_space.hpp>
+#include <services/staging/index_space.hpp>
 
 #include <fmt/format.h>
 
@@ -9,18 +9,16 @@ namespace staging {
 
 namespace {
 
-std::int64_t stride_of(const Piece &piece, std::size_t dim) { return piece.stride.empty() ? 1 : piece.stride[dim]; }
-
 /// The last index that `piece` selects in `dim`; nothing on overflow. count > 0.
 std::optional<std::int64_t> last_index(const Piece &piece, std::size_t dim) {
   std::int64_t last = 0;
-  if (__builtin_mul_overflow(piece.count[dim] - 1, stride_of(piece, dim), &last)) return std::nullopt;
+  if (__builtin_mul_overflow(piece.count[dim] - 1, piece.step(dim), &last)) return std::nullopt;
   if (__builtin_add_overflow(last, piece.start[dim], &last)) return std::nullopt;
   return last;
 }
 
-bool fits(const Variable &variable, const Piece &piece, std::size_t dim) {
-  if (piece.start[dim] < 0 || piece.count[dim] < 0 || stride_of(piece, dim) < 1) return false;
+bool fits(const VariableLayout &variable, const Piece &piece, std::size_t dim) {
+  if (piece.start[dim] < 0 || piece.count[dim] < 0 || piece.step(dim) < 1) return false;
   if (piece.count[dim] == 0) return true;
   auto last = last_index(piece, dim);
   if (!last) return false;
@@ -32,13 +30,13 @@ bool fits(const Variable &variable, const Piece &piece, std::size_t dim) {
 
 }  // namespace
 
-std::int64_t Variable::elements_below(std::size_t dim) const {
+std::int64_t VariableLayout::elements_below(std::size_t dim) const {
   std::int64_t elements = 1;
   for (std::size_t d = dim + 1; d < dims(); ++d) elements *= shape[d];
   return elements;
 }
 
-std::optional<std::int64_t> checked_elements(const Variable &variable, const Piece &piece) {
+std::optional<std::int64_t> checked_elements(const VariableLayout &variable, const Piece &piece) {
   const auto dims = variable.dims();
   if (piece.start.size() != dims || piece.count.size() != dims) return std::nullopt;
   if (!piece.stride.empty() && piece.stride.size() != dims) return std::nullopt;
@@ -50,11 +48,11 @@ std::optional<std::int64_t> checked_elements(const Variable &variable, const Pie
   return elements;
 }
 
-RunCursor::RunCursor(const Variable &variable, const Piece &piece) {
+RunCursor::RunCursor(const VariableLayout &variable, const Piece &piece) {
   std::int64_t below = 1;
   bool whole = true;  // all dimensions further in are selected whole: a step here continues the run
   for (auto d = variable.dims(); d-- > 0;) {
-    const auto count = piece.count[d], stride = stride_of(piece, d);
+    const auto count = piece.count[d], stride = piece.step(d);
     done_ = done_ || count == 0;
     origin_ += piece.start[d] * below;
     if (whole && (stride == 1 || count == 1))
@@ -103,16 +101,65 @@ Interval hull(Interval a, Interval b) {
   return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
-Interval bounds(const Variable &variable, const Piece &piece) {
+Interval bounds(const VariableLayout &variable, const Piece &piece) {
   Interval run{0, 1};
   std::int64_t below = 1;
   for (auto d = variable.dims(); d-- > 0;) {
     if (piece.count[d] == 0) return {0, 0};
     run.begin += piece.start[d] * below;
-    run.end += (piece.start[d] + (piece.count[d] - 1) * stride_of(piece, d)) * below;
+    run.end += (piece.start[d] + (piece.count[d] - 1) * piece.step(d)) * below;
     below *= variable.shape[d];
   }
   return run;
+}
+
+bool overlap(const Piece &a, const Piece &b) {
+  const auto end = [](const Piece &p, std::size_t d) { return p.start[d] + (p.count[d] - 1) * p.step(d) + 1; };
+  if (a.varid != b.varid) return false;
+  for (std::size_t d = 0; d < std::min(a.start.size(), b.start.size()); ++d)
+    if (a.start[d] >= end(b, d) || b.start[d] >= end(a, d)) return false;
+  return true;
+}
+
+namespace {
+
+constexpr std::size_t kFewPieces = 64;
+
+std::int64_t size_of_union(std::vector<Interval> runs) {
+  std::ranges::sort(runs, {}, &Interval::begin);
+  std::int64_t elements = 0, end = 0;
+  for (const auto run : runs) {
+    elements += std::max<std::int64_t>(0, run.end - std::max(run.begin, end));
+    end = std::max(end, run.end);
+  }
+  return elements;
+}
+
+bool any_overlap(std::span<const Piece> pieces) {
+  for (std::size_t i = 1; i < pieces.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (overlap(pieces[i], pieces[j])) return true;
+  return false;
+}
+
+}  // namespace
+
+// Most pieces do not even interleave; taking apart those that do costs most.
+std::int64_t covered_elements(const VariableLayout &variable, std::span<const Piece> pieces) {
+  std::vector<Interval> runs;
+  std::int64_t selected = 0, spanned = 0;
+  for (const auto &piece : pieces) {
+    runs.push_back(bounds(variable, piece));
+    selected += piece.elements();
+    spanned += runs.back().size();
+  }
+  if (pieces.size() < 2 || size_of_union(runs) == spanned) return selected;
+  if (pieces.size() <= kFewPieces && !any_overlap(pieces)) return selected;
+  runs.clear();
+  for (const auto &piece : pieces)
+    for (RunCursor cursor(variable, piece); !cursor.done(); cursor.consume(cursor.run().size()))
+      runs.push_back(cursor.run());
+  return size_of_union(std::move(runs));
 }
 
 std::int64_t Box::elements() const {
@@ -142,7 +189,7 @@ void push_box(Box box, std::vector<Box> &boxes) {
 }
 
 /// Decomposes `run`, counted within the part of the variable that box.start[0, dim) fixes.
-void decompose(const Variable &variable, Box box, std::size_t dim, Interval run, std::vector<Box> &boxes) {
+void decompose(const VariableLayout &variable, Box box, std::size_t dim, Interval run, std::vector<Box> &boxes) {
   if (run.size() == 0) return;
   if (dim == variable.dims()) return push_box(std::move(box), boxes);
   const auto row = variable.elements_below(dim);
@@ -166,7 +213,7 @@ void decompose(const Variable &variable, Box box, std::size_t dim, Interval run,
 
 }  // namespace
 
-void append_boxes(const Variable &variable, Interval run, std::vector<Box> &boxes) {
+void append_boxes(const VariableLayout &variable, Interval run, std::vector<Box> &boxes) {
   Box box;
   box.start.assign(variable.dims(), 0);
   box.count.assign(variable.dims(), 1);
@@ -200,7 +247,7 @@ void SliceCursor::fill_slice() {
   for (std::size_t d = 0; d < at_.size(); ++d) {
     if (cut_ != kUncut && d < cut_) slice_.count[d] = 1;
     if (d == cut_) slice_.count[d] = std::min(step_, piece_.count[d] - at_[d]);
-    slice_.start[d] = piece_.start[d] + at_[d] * stride_of(piece_, d);
+    slice_.start[d] = piece_.start[d] + at_[d] * piece_.step(d);
     elements_ *= slice_.count[d];
   }
 }

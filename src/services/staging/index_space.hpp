@@ -8,17 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace staging {
 
-/// A variable as the server knows it.
-struct Variable {
+/// The shape of a variable: where its elements are.
+struct VariableLayout {
   int varid = 0;
-  std::string name;
-  int type = 0;  ///< nc_type
-  int element_bytes = 1;
+  int element_bytes = 1;  ///< of the external type
   bool is_record = false;
   Extents shape;  ///< shape[0] is meaningless for a record variable
 
@@ -31,9 +30,15 @@ struct Variable {
   }
 };
 
+/// A variable as the server knows it.
+struct Variable : VariableLayout {
+  std::string name;
+  int type = 0;  ///< nc_type
+};
+
 /// Elements that `piece` selects; nothing if the piece does not lie within the variable (a record variable has no last
 /// record), or its numbers overflow. What comes from a client passes here before it is used.
-std::optional<std::int64_t> checked_elements(const Variable &variable, const Piece &piece);
+std::optional<std::int64_t> checked_elements(const VariableLayout &variable, const Piece &piece);
 
 /// [begin, end) of element numbers.
 struct Interval {
@@ -57,7 +62,7 @@ struct Rows {
 /// checked_elements.
 class RunCursor {
  public:
-  RunCursor(const Variable &variable, const Piece &piece);
+  RunCursor(const VariableLayout &variable, const Piece &piece);
   bool done() const { return done_; }
   /// What is left of the present run.
   Interval run() const { return {position_, position_ + left_}; }
@@ -83,8 +88,14 @@ class RunCursor {
   bool done_ = false;
 };
 
+/// Whether the boxes around two pieces meet. If not, the pieces have no element in common.
+bool overlap(const Piece &a, const Piece &b);
+
+/// Elements of one variable that pieces select, those that several select counted once.
+std::int64_t covered_elements(const VariableLayout &variable, std::span<const Piece> pieces);
+
 /// The smallest run that holds all of a piece.
-Interval bounds(const Variable &variable, const Piece &piece);
+Interval bounds(const VariableLayout &variable, const Piece &piece);
 
 struct Box {
   Extents start, count;
@@ -94,7 +105,7 @@ struct Box {
 
 /// Appends the boxes that make up the elements of `run` (at most 2 * dims - 1), in ascending order. A box that
 /// continues the last one in `boxes` is joined to it.
-void append_boxes(const Variable &variable, Interval run, std::vector<Box> &boxes);
+void append_boxes(const VariableLayout &variable, Interval run, std::vector<Box> &boxes);
 
 /// "temperature[0:63,0:63,0:63]", bounds inclusive; "temperature" for a scalar.
 std::string describe(const std::string &name, const Box &box);

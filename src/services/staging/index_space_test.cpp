@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/server/index_space.hpp>
+#include <services/staging/index_space.hpp>
 #include <services/staging/server/interval_set.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -92,6 +93,25 @@ TEST_F(IndexSpace, RowsVisitEveryElementInTheOrderOfTheDataPageByPage) {
       cursor.consume(rows);
     }
     ASSERT_EQ(visited, elements_of(variable, piece));
+  }
+}
+
+TEST_F(IndexSpace, WhatSeveralPiecesCoverIsCountedOnce) {
+  for (int i = 0; i < 2000; ++i) {
+    const auto variable = any_variable();
+    std::vector<Piece> pieces;
+    std::set<std::int64_t> covered;
+    for (auto n = pick(0, i % 100 == 0 ? 100 : 5); n > 0; --n) {
+      pieces.push_back(any_piece(variable));
+      const auto elements = elements_of(variable, pieces.back());
+      for (const auto &earlier : pieces) {
+        if (overlap(pieces.back(), earlier)) continue;
+        for (auto element : elements_of(variable, earlier))
+          ASSERT_FALSE(std::binary_search(elements.begin(), elements.end(), element));
+      }
+      covered.insert(elements.begin(), elements.end());
+    }
+    ASSERT_EQ(covered_elements(variable, pieces), static_cast<std::int64_t>(covered.size()));
   }
 }
 
