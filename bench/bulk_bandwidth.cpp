@@ -21,7 +21,6 @@ namespace {
 
 using nessie::Deadline;
 using nessie::Error;
-using nessie::Result;
 using nessie::Status;
 
 const std::vector<std::uint64_t> kSizes{4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};

@@ -15,7 +15,7 @@ struct Series {
   std::uint64_t size_bytes = 0;
   int clients = 1;
   std::string metric, unit;
-  auto operator<=>(const Series &) const = default;
+  auto operator<=>(const Series &) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Middle, spread and extremes of a set of samples. `mad`: the median absolute deviation from the median.

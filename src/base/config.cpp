@@ -131,8 +131,9 @@ Result<std::int64_t> Config::get_int(std::string_view key, std::int64_t fallback
   auto value = get(key);
   if (!value) return fallback;
   std::int64_t number = 0;
-  auto [end, problem] = std::from_chars(value->data(), value->data() + value->size(), number);
-  if (problem != std::errc{} || end != value->data() + value->size()) return bad_setting(key, *value, "a whole number");
+  const std::string_view text = *value;
+  auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
+  if (problem != std::errc{} || end != text.end()) return bad_setting(key, *value, "a whole number");
   return number;
 }
 

@@ -65,7 +65,7 @@ void Environment::prepend(const std::string &name, const std::string &value, cha
 
 std::vector<char *> Environment::to_envp() {
   lines_.clear();
-  for (const auto &[name, value] : variables_) lines_.push_back(name + "=" + value);
+  for (const auto &[name, value] : variables_) lines_.push_back(fmt::format("{}={}", name, value));
   std::vector<char *> pointers;
   for (auto &line : lines_) pointers.push_back(line.data());
   pointers.push_back(nullptr);

@@ -21,7 +21,7 @@ class Launcher : public testing::Test {
   }
 
   std::string make_program(const std::string &name, const std::string &content) {
-    const auto path = folder_->file(name);
+    auto path = folder_->file(name);
     std::ofstream(path) << content;
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;

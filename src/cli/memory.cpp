@@ -11,7 +11,7 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kMiB = 1 << 20;
 
 std::uint64_t machine_available_bytes() {
   std::ifstream file("/proc/meminfo");

@@ -191,7 +191,7 @@ Result<double> Prober::median_round_trip_us() {
 Status Prober::get(const nnti::RemoteBuffer &remote, std::span<std::byte> local) {
   Done done;
   endpoint_->get(peer_, remote, 0, local, done);
-  const auto waited = progress_until([&] { return done.complete; });
+  auto waited = progress_until([&] { return done.complete; });
   if (done.complete) return done.outcome;
   endpoint_->disconnect(peer_);  // completes it: `done` and `local` must not be lent any longer
   return waited;

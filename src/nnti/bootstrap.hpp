@@ -35,7 +35,7 @@ using nessie::Result;
 using nessie::Status;
 
 inline constexpr std::uint16_t kVersion = 1;
-inline constexpr std::size_t kMaxPageBytes = 16 * 1024;
+inline constexpr std::size_t kMaxPageBytes = 16 << 10;
 inline constexpr std::size_t kMaxDescriptors = 8;
 
 enum class PageType : std::uint16_t {

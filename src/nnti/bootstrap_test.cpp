@@ -18,7 +18,8 @@ using namespace std::chrono_literals;
 constexpr auto kWatchdog = 60s;
 
 struct Server {
-  explicit Server(const Credential &credential, Listener::Limits limits = {}, Status decline = {}, Fd listening = {})
+  explicit Server(const Credential &credential, Listener::Limits limits = {}, const Status &decline = {},
+                  Fd listening = {})
       : name(fmt::format("nessie-test-{:x}", nessie::random_u64())),
         listener(
             listening ? std::move(listening) : *listen_unix(name), "test", credential,

@@ -78,7 +78,7 @@ NNTI_result_t result_of(Code code) {
     case Code::kTimedOut: return NNTI_ETIMEDOUT;
     case Code::kPeerLost: return NNTI_EPEERLOST;
     case Code::kRefused: return NNTI_EPERM;
-    case Code::kInvalidArgument: return NNTI_EINVAL;
+    case Code::kInvalidArgument:
     case Code::kOutOfRange: return NNTI_EINVAL;
     case Code::kNotFound: return NNTI_ENOENT;
     case Code::kExists: return NNTI_EEXIST;

@@ -111,7 +111,7 @@ class CTransport final : private EventSink {
   };
   struct DescriptionKey {
     std::uint64_t peer, buffer;
-    auto operator<=>(const DescriptionKey &) const = default;
+    auto operator<=>(const DescriptionKey &) const = default;  // NOLINT(modernize-use-nullptr)
   };
 
   explicit CTransport(std::uint64_t instance);

@@ -243,7 +243,7 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
       return impl_->finish_connect(**connecting, deadline, target.to_string());
     }
   }
-  if (reasons.empty()) reasons.push_back("none of its transports is one of ours");
+  if (reasons.empty()) reasons.emplace_back("none of its transports is one of ours");
   return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")),
                nessie::Scope::kPeer};
 }

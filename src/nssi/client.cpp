@@ -13,7 +13,7 @@ namespace nssi {
 
 namespace {
 
-constexpr std::size_t kKeptResultBytes = 64 * 1024;
+constexpr std::size_t kKeptResultBytes = 64 << 10;
 
 /// How long a call past its deadline waits for the server's word that it no longer reaches for the data buffer.
 constexpr std::chrono::milliseconds kCancelPatience{200};

@@ -21,8 +21,6 @@
 #include <vector>
 #include <xdr/codec.hpp>
 
-extern "C" char **environ;
-
 namespace nssi::testing {
 
 enum Op : OpCode {

@@ -17,7 +17,7 @@ namespace {
 constexpr int kCount = 64;
 const std::array kTypes{NC_BYTE,  NC_SHORT,  NC_INT,  NC_FLOAT, NC_DOUBLE,
                         NC_UBYTE, NC_USHORT, NC_UINT, NC_INT64, NC_UINT64};
-using Raw = std::array<std::byte, kCount * 8>;
+using Raw = std::array<std::byte, std::size_t{kCount} * 8>;
 
 /// Values as they lie in a message, right behind something else: not aligned.
 class Packed {

@@ -58,8 +58,7 @@ void Recorder::on_peer_lost(PeerId peer, const Error &error) {
   if (lost_hook) lost_hook(peer);
 }
 
-Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen,
-           std::vector<std::pair<std::string, std::string>> settings) {
+Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen, const Settings &settings) {
   EndpointOptions options;
   options.transports = {subject.transport};
   options.credential = credential;
@@ -97,7 +96,7 @@ Driver::~Driver() {
   thread_.join();
 }
 
-Pair::Pair(const Subject &subject, std::vector<std::pair<std::string, std::string>> settings)
+Pair::Pair(const Subject &subject, const Settings &settings)
     : server(subject, credential, true, settings), client(subject, credential, false, settings) {
   {
     Driver driver(server);

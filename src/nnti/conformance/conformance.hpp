@@ -21,12 +21,13 @@ namespace nnti::conformance {
 
 using namespace std::chrono_literals;
 using Bytes = std::vector<std::byte>;
+using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// One way to run the suite.
 struct Subject {
   std::string name;
   std::string transport;
-  std::vector<std::pair<std::string, std::string>> settings;
+  Settings settings;
   bool between_processes = true;
 };
 std::ostream &operator<<(std::ostream &out, const Subject &subject);
@@ -72,8 +73,7 @@ struct Outcome final : Completion {
 /// An endpoint and what it has seen.
 class Node {
  public:
-  Node(const Subject &subject, const nessie::Credential &credential, bool listen,
-       std::vector<std::pair<std::string, std::string>> settings = {});
+  Node(const Subject &subject, const nessie::Credential &credential, bool listen, const Settings &settings = {});
   Recorder seen;
   std::unique_ptr<Endpoint> endpoint;
 };
@@ -95,7 +95,7 @@ class Driver {
 
 /// Two connected endpoints in this process. `client` connected to `server`.
 struct Pair {
-  explicit Pair(const Subject &subject, std::vector<std::pair<std::string, std::string>> settings = {});
+  explicit Pair(const Subject &subject, const Settings &settings = {});
   bool drive_until(const std::function<bool()> &state) { return drive({&client, &server}, state); }
   /// Waits for the transfer's end, which may need both sides.
   const Status &finish(Outcome &outcome);

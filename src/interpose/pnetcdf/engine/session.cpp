@@ -16,7 +16,7 @@ Session &Session::get() {
 Session::~Session() {
   // A forked child that exits must not say good-bye in its parent's name.
   if (getpid() != pid_)
-    client_.release();
+    (void)client_.release();
   else if (client_ != nullptr)
     settle_files();
 }

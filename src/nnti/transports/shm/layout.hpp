@@ -13,7 +13,7 @@ inline constexpr std::uint32_t kLayoutVersion = 1;
 inline constexpr std::size_t kSlotBytes = 64;  ///< a cache line
 inline constexpr std::size_t kRingSlots = 512;
 inline constexpr std::size_t kMaxMessageBytes = 8192;
-inline constexpr std::size_t kBounceBytes = 64 * 1024;
+inline constexpr std::size_t kBounceBytes = 64 << 10;
 inline constexpr std::uint32_t kTableEntries = 65536;
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared memory needs lock-free atomics");

@@ -32,7 +32,7 @@ TEST_F(LedgerTest, TellsWhatWasNotInTheFile) {
     auto ledger = Ledger::create(path_);
     ASSERT_TRUE(ledger.ok());
     const auto slot = (*ledger)->add("/scratch/out.nc", variable_);
-    (*ledger)->update(slot, {2 << 20, 1 << 20, 1 << 20, {32 * 64 * 64, 64 * 64 * 64}});
+    (*ledger)->update(slot, {2 << 20, 1 << 20, 1 << 20, {32 << 12, 64 << 12}});
     const auto clean = (*ledger)->add("/scratch/done.nc", variable_);
     (*ledger)->update(clean, {2 << 20, 2 << 20, 0, {}});
   }

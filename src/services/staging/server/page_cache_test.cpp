@@ -102,7 +102,7 @@ TEST_F(PageCacheTest, RandomPiecesReachTheFileAsWritten) {
 TEST_F(PageCacheTest, GathersWhatIsWhollyInPages) {
   make(1 << 24, {16, 16, 16});
   put({0, {2, 2, 2}, {8, 8, 8}, {}});
-  Values got(4 * 4 * 4), wanted;
+  Values got(64), wanted;
   const Piece inside{0, {4, 4, 4}, {4, 4, 4}, {}};
   ASSERT_TRUE(cache_->gather(*cached_, inside, reinterpret_cast<std::byte *>(got.data())));
   for (RunCursor c(cached_->variable, inside); !c.done(); c.consume(c.run().size()))

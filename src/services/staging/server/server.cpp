@@ -63,8 +63,8 @@ Server::~Server() {
 }
 
 template <class Args, class Answer>
-Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &),
-                   HandlerKind kind, nssi::Handler arrival) {
+Status Server::add(Op op, const std::string &name, Result<Answer> (Server::*handler)(Request &, const Args &),
+                   HandlerKind kind, const nssi::Handler &arrival) {
   auto serve = [this, handler](Request &request) {
     auto args = xdr::decode<Args>(request.args());
     if (!args.ok()) return (void)request.reply_error(args.error());
@@ -74,7 +74,7 @@ Status Server::add(Op op, std::string name, Result<Answer> (Server::*handler)(Re
     else
       (void)request.reply_error(answer.error());
   };
-  return runtime_.add_operation(op, std::move(name), kind, serve, std::move(arrival));
+  return runtime_.add_operation(op, name, kind, serve, arrival);
 }
 
 Status Server::add_operations() {

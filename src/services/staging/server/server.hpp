@@ -54,8 +54,8 @@ class Server {
 
   Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
   template <class Args, class Answer>
-  Status add(Op op, std::string name, Result<Answer> (Server::*handler)(Request &, const Args &),
-             nssi::HandlerKind kind = nssi::HandlerKind::kFiber, nssi::Handler arrival = {});
+  Status add(Op op, const std::string &name, Result<Answer> (Server::*handler)(Request &, const Args &),
+             nssi::HandlerKind kind = nssi::HandlerKind::kFiber, const nssi::Handler &arrival = {});
   Status add_operations();
 
   // files.cpp
