@@ -175,6 +175,16 @@ TEST_F(PageCacheTest, WhatIsTouchedAheadIsUsedFirstAndStaysWithinTheBudget) {
   EXPECT_EQ(memory.allocate(4600).data, ahead.back());
 }
 
+TEST_F(PageCacheTest, WhatIsTouchedAheadTooLateIsGivenBack) {
+  PageMemory memory(64 << 10, 4608);
+  const auto late = memory.take_untouched();
+  while (memory.allocate(2000)) {
+  }
+  std::memset(late.data, 0x5a, late.size_bytes);
+  memory.add_warm(late);
+  EXPECT_EQ(late.data[0], std::byte{});  // the kernel has its memory back
+}
+
 TEST_F(PageCacheTest, FullPagesLeaveFirst) {
   make(1 << 24, {8});
   auto other = cache_->adopt(cached_->variable);

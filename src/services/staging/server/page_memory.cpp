@@ -69,6 +69,11 @@ PageMemory::Block PageMemory::take_untouched() {
   return {arena_ + arena_used_ - frame_, frame_};
 }
 
+void PageMemory::add_warm(Block frame) {
+  warm_.push_back(frame.data);
+  release_idle_frames(0);  // what is in use may have grown meanwhile
+}
+
 void PageMemory::touch(Block block) {
   if (::madvise(block.data, block.size_bytes, MADV_POPULATE_WRITE) == 0) return;
   for (std::size_t at = 0; at < block.size_bytes; at += kPage) block.data[at] = {};  // kernels before 5.14

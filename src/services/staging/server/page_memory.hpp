@@ -30,7 +30,7 @@ class PageMemory {
   /// A frame that was never in use, to be made resident ahead of its use and then given to add_warm(); nothing if there
   /// is none, or no budget for it.
   Block take_untouched();
-  void add_warm(Block frame) { warm_.push_back(frame.data); }
+  void add_warm(Block frame);
   /// Makes a block's memory resident. Any thread.
   static void touch(Block block);
 
