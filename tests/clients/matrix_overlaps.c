@@ -76,6 +76,7 @@ void overlaps(int format) {
   CALL(ncmpi_def_var(id, "r", NC_SHORT, 2, dims, &r));
   CALL(ncmpi_set_fill(id, NC_FILL, NULL));
   CALL(ncmpi_enddef(id));
+  for (int record = 0; record < 4; ++record) CALL(ncmpi_fill_var_rec(id, r, record));
   show_sizes("new");
   put_and_get("the same twice", (int[]){a, a}, (Selection[]){upper, upper}, 2, 0);
   put_and_get("two halves", (int[]){a, a}, (Selection[]){upper, middle}, 2, 0);

@@ -184,7 +184,7 @@ int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file->ranks().is_root()) status[0] = fill_record_as_root(*file, varid, record);
   file->ranks().broadcast(status);
-  if (status[0] == NC_NOERR) file->num_records = std::max(file->num_records, records);
+  if (status[0] == NC_NOERR) file->raise_records(records);
   return static_cast<int>(status[0]);
 }
 

@@ -178,8 +178,7 @@ TEST_F(PageCacheTest, WhatIsTouchedAheadIsUsedFirstAndStaysWithinTheBudget) {
 TEST_F(PageCacheTest, WhatIsTouchedAheadTooLateIsGivenBack) {
   PageMemory memory(64 << 10, 4608);
   const auto late = memory.take_untouched();
-  while (memory.allocate(2000)) {
-  }
+  while (memory.allocate(2000)) continue;
   std::memset(late.data, 0x5a, late.size_bytes);
   memory.add_warm(late);
   EXPECT_EQ(late.data[0], std::byte{});  // the kernel has its memory back
