@@ -146,6 +146,7 @@ bool any_overlap(std::span<const Piece> pieces) {
 
 // Most pieces do not even interleave; taking apart those that do costs most.
 std::int64_t covered_elements(const VariableLayout &variable, std::span<const Piece> pieces) {
+  if (pieces.size() == 1) return pieces.front().elements();
   std::vector<Interval> runs;
   std::int64_t selected = 0, spanned = 0;
   for (const auto &piece : pieces) {
@@ -153,7 +154,7 @@ std::int64_t covered_elements(const VariableLayout &variable, std::span<const Pi
     selected += piece.elements();
     spanned += runs.back().size();
   }
-  if (pieces.size() < 2 || size_of_union(runs) == spanned) return selected;
+  if (size_of_union(runs) == spanned) return selected;
   if (pieces.size() <= kFewPieces && !any_overlap(pieces)) return selected;
   runs.clear();
   for (const auto &piece : pieces)

@@ -21,7 +21,7 @@ Elements elements_of(const Variable &variable, const Piece &piece) {
   for (std::int64_t i = 0; i < total; ++i) {
     std::int64_t rest = i, number = 0, below = 1;
     for (auto d = variable.dims(); d-- > 0;) {
-      const auto stride = piece.stride.empty() ? 1 : piece.stride[d];
+      const auto stride = piece.step(d);
       number += (piece.start[d] + rest % piece.count[d] * stride) * below;
       rest /= piece.count[d];
       below *= variable.shape[d];

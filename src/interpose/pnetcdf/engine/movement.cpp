@@ -34,6 +34,7 @@ std::int64_t total_bytes(std::span<const Request> requests) {
 /// Bytes of the file that the items meet. Natively, what several requests of one call write or read is written or read,
 /// and counted, once.
 std::int64_t covered_bytes(std::vector<staging::Item> items) {
+  if (items.size() == 1) return static_cast<std::int64_t>(items.front().data.size());
   std::int64_t bytes = 0;
   std::vector<staging::Piece> pieces;
   std::ranges::stable_sort(items, {}, [](const staging::Item &item) { return item.layout->varid; });

@@ -11,17 +11,11 @@ namespace {
 
 using Index = std::vector<std::int64_t>;
 
-std::int64_t elements(const Piece &piece) {
-  std::int64_t n = 1;
-  for (auto c : piece.count) n *= c;
-  return n;
-}
-
 /// The index of element `i` of a piece's data.
 Index index_of(const Piece &piece, std::int64_t i) {
   Index index(piece.count.size());
   for (auto d = index.size(); d-- > 0;) {
-    index[d] = piece.start[d] + i % piece.count[d] * (piece.stride.empty() ? 1 : piece.stride[d]);
+    index[d] = piece.start[d] + i % piece.count[d] * piece.step(d);
     i /= piece.count[d];
   }
   return index;
@@ -67,15 +61,15 @@ TEST_P(DomainsTest, PartsAreThePieceAndEveryElementHasOneOwner) {
       std::int64_t next = 0;
       for (const auto &part : Domains(variable, servers).split(piece)) {
         ASSERT_EQ(part.offset_bytes, static_cast<std::size_t>(next) * 8);
-        ASSERT_EQ(part.size_bytes, static_cast<std::size_t>(elements(part.piece)) * 8);
+        ASSERT_EQ(part.size_bytes, static_cast<std::size_t>(part.piece.elements()) * 8);
         ASSERT_LT(part.server, servers);
-        for (std::int64_t e = 0; e < elements(part.piece); ++e, ++next) {
+        for (std::int64_t e = 0; e < part.piece.elements(); ++e, ++next) {
           const auto index = index_of(part.piece, e);
           ASSERT_EQ(index, index_of(piece, next));
           ASSERT_EQ(owners.emplace(index, part.server).first->second, part.server);
         }
       }
-      ASSERT_EQ(next, elements(piece));
+      ASSERT_EQ(next, piece.elements());
     }
   }
 }

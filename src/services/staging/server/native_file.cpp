@@ -309,7 +309,7 @@ int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data)
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
   if (variable.is_record && piece.count[0] > 0) {
-    const auto stride = piece.stride.empty() ? 1 : piece.stride[0];
+    const auto stride = piece.step(0);
     const auto end = piece.start[0] + (piece.count[0] - 1) * stride + 1;
     if (end <= known_records)
       if (int error = see_records(end); error != NC_NOERR) return error;
