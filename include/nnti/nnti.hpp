@@ -35,7 +35,11 @@ struct PeerId {
   bool operator==(const PeerId &) const = default;
 };
 
-enum class Rights : std::uint32_t { kNone = 0, kRemoteRead = 1, kRemoteWrite = 2, kReadWrite = 3 };
+/// What peers may do with a buffer. Bits; or-ed by `|`.
+enum class Rights : std::uint32_t { kNone = 0, kRemoteRead = 1, kRemoteWrite = 2, kReadWrite = 3, kRemoteAtomic = 4 };
+constexpr Rights operator|(Rights a, Rights b) {
+  return static_cast<Rights>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
 
 /// What a peer needs to reach a registered buffer. Plain data that travels inside messages (see remote_buffer_xdr in
 /// src/nnti/wire.hpp). Nothing in it is trusted: key, bounds and rights are checked against the owner's registration.
@@ -187,6 +191,17 @@ class Endpoint {
   /// that is sent to it afterwards. Otherwise as get().
   void put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion);
+
+  /// Adds `operand` to the 64-bit word at `offset` of the peer's buffer (registered with kRemoteAtomic), atomically,
+  /// and exactly once. ok: `previous` has the word's former value; `previous` and `completion` are borrowed until
+  /// on_complete. kOutOfRange, kRefused as for put(); kInvalidArgument: the word is not aligned to 8 bytes; kBusy: more
+  /// than nnti.send_queue operations are pending. kPeerLost, kCancelled: it was executed at most once, or not at all.
+  /// The buffer's owner reads and changes such words with std::atomic_ref.
+  void fetch_add(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::uint64_t operand,
+                 std::uint64_t &previous, Completion &completion);
+  /// Sets the word to `desired` if it is `expected`: it was, if `previous` says so. Otherwise as fetch_add().
+  void compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::uint64_t expected,
+                    std::uint64_t desired, std::uint64_t &previous, Completion &completion);
 
   /// Delivers what has happened, without waiting. Returns the number of events handled (0: nothing to do).
   std::size_t progress();

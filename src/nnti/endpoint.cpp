@@ -141,15 +141,38 @@ Connection *Endpoint::Impl::remove(PeerId peer) {
   return connection;
 }
 
-Status Endpoint::Impl::enqueue(PeerId id, Peer &peer, std::span<const std::byte> message) {
+Status Endpoint::Impl::enqueue(PeerId id, Peer &peer, MessageKind kind, std::span<const std::byte> message) {
   if (peer.queue.size() >= queue_limit)
     return Error{
         Code::kBusy,
         fmt::format("{} messages wait for a peer that does not take them; send later, or raise nnti.send_queue",
                     peer.queue.size())};
   if (peer.queue.empty()) waiting_for_credits.push_back(id);
-  peer.queue.emplace_back(message.begin(), message.end());
+  peer.queue.push_back({kind, {message.begin(), message.end()}});
   return {};
+}
+
+Status Endpoint::Impl::send(PeerId id, MessageKind kind, std::span<const std::byte> message) {
+  auto *peer = find(id);
+  if (peer == nullptr) return no_peer(id);
+  if (peer->queue.empty() && peer->connection->try_send(kind, message)) return {};
+  return enqueue(id, *peer, kind, message);
+}
+
+void Endpoint::Impl::start_atomic(PeerId id, const RemoteBuffer &remote, std::uint64_t offset,
+                                  const AtomicOperation &operation, std::uint64_t &previous, Completion &completion) {
+  auto *peer = find(id);
+  if (peer == nullptr) return completion.on_complete(no_peer(id));
+  if (!can_hold(remote, offset, sizeof(std::uint64_t)))
+    return completion.on_complete(outside(remote, offset, sizeof(std::uint64_t)));
+  if (auto done = peer->connection->try_atomic(remote, offset, operation)) {
+    if (done->ok()) previous = **done;
+    return completion.on_complete(done->ok() ? Status() : done->error());
+  }
+  if (atomics.size() >= queue_limit)
+    return completion.on_complete(Error{Code::kBusy, "too many atomic operations are pending; wait for some"});
+  auto request = atomics.ask(id, remote, offset, operation, previous, completion);
+  if (auto sent = send(id, MessageKind::kAtomic, request); !sent.ok()) atomics.withdraw_last(sent.error());
 }
 
 std::size_t Endpoint::Impl::flush_queues() {
@@ -169,7 +192,8 @@ std::size_t Endpoint::Impl::flush_queues() {
 bool Endpoint::Impl::flush_queue(PeerId id) {
   auto *peer = find(id);
   if (peer == nullptr) return true;
-  while (!peer->queue.empty() && peer->connection->try_send(peer->queue.front())) peer->queue.pop_front();
+  while (!peer->queue.empty() && peer->connection->try_send(peer->queue.front().kind, peer->queue.front().bytes))
+    peer->queue.pop_front();
   return peer->queue.empty();
 }
 
@@ -182,13 +206,36 @@ std::size_t Endpoint::Impl::progress() {
 
 void Endpoint::Impl::accepted(Connection &connection) { sink.on_peer_connected(add_peer(connection)); }
 
-void Endpoint::Impl::message(Connection &connection, std::span<const std::byte> message) {
-  sink.on_message(connection.peer, message);
+void Endpoint::Impl::message(Connection &connection, MessageKind kind, std::span<const std::byte> message) {
+  if (kind == MessageKind::kUser) [[likely]]
+    return sink.on_message(connection.peer, message);
+  if (!on_protocol(connection, kind, message)) reject(connection);
 }
 
-void Endpoint::Impl::lost(Connection &connection, const Error &error) {
+/// What the endpoints say to each other. False: it makes no sense.
+bool Endpoint::Impl::on_protocol(Connection &connection, MessageKind kind, std::span<const std::byte> message) {
+  if (kind == MessageKind::kAtomicDone) return atomics.on_answer(connection.peer, message);
+  if (kind != MessageKind::kAtomic) return false;
+  auto answer = answer_atomic(connection.transport(), message);
+  return !answer.empty() && send(connection.peer, MessageKind::kAtomicDone, answer).ok();
+}
+
+/// Gives up a peer that breaks the protocol.
+void Endpoint::Impl::reject(Connection &connection) {
   auto peer = connection.peer;
-  if (remove(peer) != nullptr) sink.on_peer_lost(peer, error);
+  if (remove(peer) == nullptr) return;
+  connection.close();
+  const Error error{Code::kBadMessage, "the peer broke the protocol; run the same Nessie on both sides",
+                    nessie::Scope::kPeer};
+  atomics.abandon(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer});
+  sink.on_peer_lost(peer, error);
+}
+
+void Endpoint::Impl::lost(Connection &connection, Loss, const Error &error) {
+  auto peer = connection.peer;
+  if (remove(peer) == nullptr) return;
+  atomics.abandon(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
+  sink.on_peer_lost(peer, error);
 }
 
 Result<PeerId> Endpoint::Impl::finish_connect(Connecting &connecting, Deadline deadline, std::string_view target) {
@@ -249,7 +296,10 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
 }
 
 void Endpoint::disconnect(PeerId peer) {
-  if (auto *connection = impl_->remove(peer)) connection->close();
+  auto *connection = impl_->remove(peer);
+  if (connection == nullptr) return;
+  connection->close();
+  impl_->atomics.abandon(peer, {Code::kCancelled, "disconnected"});
 }
 
 std::string_view Endpoint::transport_of(PeerId peer) const {
@@ -300,8 +350,9 @@ Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {
   if (message.size() > known->connection->max_message_bytes())
     return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}",
                                                      message.size(), known->connection->max_message_bytes())};
-  if (known->queue.empty() && known->connection->try_send(message)) return {};
-  return impl_->enqueue(peer, *known, message);
+  if (known->queue.empty() && known->connection->try_send(MessageKind::kUser, message)) [[likely]]
+    return {};
+  return impl_->enqueue(peer, *known, MessageKind::kUser, message);
 }
 
 void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
@@ -325,6 +376,17 @@ void Endpoint::put(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset
   if (known == nullptr) return completion.on_complete(no_peer(peer));
   if (!can_hold(remote, offset, local.size())) return completion.on_complete(outside(remote, offset, local.size()));
   known->connection->put(remote, offset, local, completion);
+}
+
+void Endpoint::fetch_add(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::uint64_t operand,
+                         std::uint64_t &previous, Completion &completion) {
+  impl_->start_atomic(peer, remote, offset, {AtomicOperation::Kind::kFetchAdd, operand, 0}, previous, completion);
+}
+
+void Endpoint::compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::uint64_t expected,
+                            std::uint64_t desired, std::uint64_t &previous, Completion &completion) {
+  impl_->start_atomic(peer, remote, offset, {AtomicOperation::Kind::kCompareSwap, desired, expected}, previous,
+                      completion);
 }
 
 std::size_t Endpoint::progress() { return impl_->progress(); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nnti/allocation.hpp"
+#include "nnti/atomics.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/waiter.hpp"
 
@@ -27,9 +28,13 @@ struct RegisteredBuffer::Impl {
 };
 
 struct Endpoint::Impl final : TransportEvents {
+  struct Queued {
+    MessageKind kind;
+    std::vector<std::byte> bytes;
+  };
   struct Peer {
     Connection *connection = nullptr;
-    std::deque<std::vector<std::byte>> queue;  ///< waits for credits
+    std::deque<Queued> queue;  ///< waits for credits
   };
 
   Impl(EndpointOptions options, EventSink &event_sink);
@@ -44,15 +49,20 @@ struct Endpoint::Impl final : TransportEvents {
   Peer *find(PeerId peer) const;
   /// Forgets the peer; the connection, if it lives, must be closed by the caller.
   Connection *remove(PeerId peer);
-  Status enqueue(PeerId id, Peer &peer, std::span<const std::byte> message);
+  Status send(PeerId id, MessageKind kind, std::span<const std::byte> message);
+  Status enqueue(PeerId id, Peer &peer, MessageKind kind, std::span<const std::byte> message);
   std::size_t flush_queues();
   bool flush_queue(PeerId id);
+  void start_atomic(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, const AtomicOperation &operation,
+                    std::uint64_t &previous, Completion &completion);
+  bool on_protocol(Connection &connection, MessageKind kind, std::span<const std::byte> message);
+  void reject(Connection &connection);
   Result<PeerId> finish_connect(Connecting &connecting, Deadline deadline, std::string_view url);
   std::size_t progress();
 
   void accepted(Connection &connection) override;
-  void message(Connection &connection, std::span<const std::byte> message) override;
-  void lost(Connection &connection, const Error &error) override;
+  void message(Connection &connection, MessageKind kind, std::span<const std::byte> message) override;
+  void lost(Connection &connection, Loss loss, const Error &error) override;
 
   EndpointOptions options;
   EventSink &sink;
@@ -62,6 +72,7 @@ struct Endpoint::Impl final : TransportEvents {
   std::vector<TransportKind> unopened;       ///< asked for, but not needed yet
   std::vector<std::unique_ptr<Peer>> peers;  ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;
+  PendingAtomics atomics;
   std::list<RegisteredBuffer::Impl *> buffers;
   Waiter waiter;
 };

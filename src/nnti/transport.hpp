@@ -24,6 +24,35 @@ namespace nnti {
 
 class Transport;
 
+/// What a message is for. The transport carries it beside the bytes (values up to 31) and does not look at it.
+enum class MessageKind : std::uint8_t {
+  kUser = 0,        ///< the application's
+  kAtomic = 1,      ///< asks the owner of a registered buffer for an atomic operation on it
+  kAtomicDone = 2,  ///< the answer
+};
+inline constexpr std::uint8_t kMaxMessageKind = 31;
+
+/// Every transport takes messages of so many bytes at least.
+inline constexpr std::size_t kMinMessageBytes = 112;
+
+/// Why a connection ended. kGone: the peer's process ended, or it left, or it broke the protocol: for good. kBroken:
+/// the link failed, and the process may well live: connecting again may bring it back.
+enum class Loss { kGone, kBroken };
+
+/// What a transport promises of the messages on a connection. kAlways: in order, exactly once, until the peer is gone
+/// (Loss::kGone only). kUntilBroken: so until the connection ends, perhaps with Loss::kBroken, when the last ones may
+/// have been lost. kLossy: messages may be lost, doubled and overtaken at any time, one-sided operations may fail for
+/// a while (kIo).
+enum class Reliability { kAlways, kUntilBroken, kLossy };
+
+/// An atomic operation on a 64-bit word of a registered buffer.
+struct AtomicOperation {
+  enum class Kind : std::uint8_t { kFetchAdd, kCompareSwap };
+  Kind kind = Kind::kFetchAdd;
+  std::uint64_t operand = 0;  ///< what is added, or what the word becomes
+  std::uint64_t compare = 0;  ///< kCompareSwap: what it must be
+};
+
 /// Memory to be registered. Borrowed by the registration.
 struct MemoryRegion {
   std::span<std::byte> bytes;
@@ -45,16 +74,23 @@ class Connection {
   /// A sentence: why this transport, how bulk data moves and why so.
   virtual std::string explain() const = 0;
   virtual std::size_t max_message_bytes() const = 0;
-  /// Copies `message` (at most max_message_bytes) on its way. False: no credits now; the endpoint keeps the message and
-  /// asks again from progress(). A transport whose sender lacks credits makes wait_fd() readable when some arrive. On a
-  /// broken connection it returns true: lost() follows, or has been called.
-  virtual bool try_send(std::span<const std::byte> message) = 0;
+  /// Copies `message` (at most max_message_bytes, which is kMinMessageBytes or more) on its way. False: no credits now;
+  /// the endpoint keeps the message and asks again from progress(). A transport whose sender lacks credits makes
+  /// wait_fd() readable when some arrive. On a broken connection it returns true: lost() follows, or has been called.
+  virtual bool try_send(MessageKind kind, std::span<const std::byte> message) = 0;
   /// As Endpoint::get and put. Every one completes exactly once, in whatever order. The transport checks key, bounds
   /// and rights against the owner's registration.
   virtual void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
                    Completion &completion) = 0;
   virtual void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
                    Completion &completion) = 0;
+  /// Carries `operation` out on the word at `offset`, checked like a put, if this side can by itself; returns the
+  /// word's former value. Empty: it cannot; the owner must be asked. What it does is atomic with respect to the owner's
+  /// own atomic operations on the word.
+  virtual std::optional<Result<std::uint64_t>> try_atomic(const RemoteBuffer &, std::uint64_t /*offset*/,
+                                                          const AtomicOperation &) {
+    return std::nullopt;
+  }
   /// Whether both ends map what the other one allocated.
   virtual bool maps_memory() const { return false; }
   /// As Endpoint::view; a transport that maps no memory of its peers leaves it at this.
@@ -89,10 +125,10 @@ class TransportEvents {
  public:
   /// A peer connected to us. Sets connection.peer.
   virtual void accepted(Connection &connection) = 0;
-  virtual void message(Connection &connection, std::span<const std::byte> message) = 0;
+  virtual void message(Connection &connection, MessageKind kind, std::span<const std::byte> message) = 0;
   /// The peer died, left or broke the protocol. After all its messages were delivered and its pending operations
   /// completed with kPeerLost. The last call for this connection.
-  virtual void lost(Connection &connection, const Error &error) = 0;
+  virtual void lost(Connection &connection, Loss loss, const Error &error) = 0;
 
  protected:
   ~TransportEvents() = default;
@@ -103,6 +139,7 @@ class Transport {
   virtual ~Transport() = default;  ///< closes every connection
 
   virtual std::string_view name() const = 0;
+  virtual Reliability reliability() const { return Reliability::kAlways; }
   /// Where it can be reached; empty if it does not listen.
   virtual std::string url() const = 0;
   /// Ok, or kUnsupported with a sentence that says why `url` (of this transport's name) cannot be reached from here:
@@ -110,6 +147,8 @@ class Transport {
   virtual Status can_reach(const nessie::Url &url) const = 0;
   virtual Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) = 0;
   virtual Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) = 0;
+  /// The region registered here that `buffer`, which a peer sent back to us, names by its key; empty: none (any more).
+  virtual std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const = 0;
 
   /// Delivers what has happened; returns the number of events. The hot path: no system calls on most turns (look at
   /// sockets only when told to by disarm(true), and every few hundred turns).

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/inproc/connection.hpp"
 
+#include "nnti/atomics.hpp"
 #include "nnti/registration_check.hpp"
 #include "nnti/transports/inproc/transport_impl.hpp"
 
 #include <cstring>
 
 namespace nnti::inproc {
+namespace {
+
+void copy_bytes(std::byte *target, const std::byte *source, std::size_t size_bytes) {
+  if (size_bytes != 0) std::memcpy(target, source, size_bytes);
+}
+
+}  // namespace
 
 InprocConnection::InprocConnection(InprocTransport &transport, std::shared_ptr<Link> link, int side)
     : transport_(transport), link_(std::move(link)), side_(side) {
@@ -21,7 +29,7 @@ std::string InprocConnection::explain() const {
   return "inproc: the peer is in the same process; bulk data is copied by memcpy";
 }
 
-bool InprocConnection::try_send(std::span<const std::byte> message) {
+bool InprocConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!open_) return true;
   auto mine = static_cast<std::size_t>(side_);
   if (link_->in_flight[mine].load(std::memory_order_seq_cst) >= kCredits) {
@@ -30,7 +38,7 @@ bool InprocConnection::try_send(std::span<const std::byte> message) {
   }
   link_->in_flight[mine].fetch_add(1, std::memory_order_seq_cst);
   link_->ports[static_cast<std::size_t>(other())]->post(
-      {Port::Kind::kMessage, link_, other(), {message.begin(), message.end()}});
+      {Port::Kind::kMessage, link_, other(), {message.begin(), message.end()}, kind});
   return true;
 }
 
@@ -52,20 +60,31 @@ Status InprocConnection::transfer(const RemoteBuffer &remote, std::uint64_t offs
   if (auto status = check_access(registration->bytes.size(), registration->rights, offset, size_bytes, needed);
       !status.ok())
     return status;
-  if (size_bytes != 0) copy(registration->bytes.data() + offset);
+  copy(*registration);
   return {};
 }
 
 void InprocConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
                            Completion &completion) {
-  completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteRead,
-                                  [&](const std::byte *source) { std::memcpy(local.data(), source, local.size()); }));
+  completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteRead, [&](const Registration &from) {
+    copy_bytes(local.data(), from.bytes.data() + offset, local.size());
+  }));
 }
 
 void InprocConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
                            Completion &completion) {
-  completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteWrite,
-                                  [&](std::byte *target) { std::memcpy(target, local.data(), local.size()); }));
+  completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteWrite, [&](const Registration &to) {
+    copy_bytes(to.bytes.data() + offset, local.data(), local.size());
+  }));
+}
+
+std::optional<Result<std::uint64_t>> InprocConnection::try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
+                                                                  const AtomicOperation &operation) {
+  Result<std::uint64_t> previous = std::uint64_t{0};
+  auto status = transfer(remote, 0, 0, Rights::kRemoteAtomic, [&](const Registration &registration) {
+    previous = execute_atomic({registration.bytes, registration.rights, -1}, offset, operation);
+  });
+  return status.ok() ? std::move(previous) : Result<std::uint64_t>(status.error());
 }
 
 void InprocConnection::close() {

@@ -15,11 +15,13 @@ class InprocConnection final : public Connection {
   Transport &transport() override;
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
-  bool try_send(std::span<const std::byte> message) override;
+  bool try_send(MessageKind kind, std::span<const std::byte> message) override;
   void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
            Completion &completion) override;
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
+  std::optional<Result<std::uint64_t>> try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
+                                                  const AtomicOperation &operation) override;
   void close() override;
 
   /// Gives one credit back to the peer.

@@ -54,6 +54,7 @@ class Port {
     std::shared_ptr<Link> link;
     int to_side;
     std::vector<std::byte> bytes;
+    MessageKind message_kind = MessageKind::kUser;
   };
 
   Port();

@@ -89,6 +89,12 @@ Result<std::unique_ptr<TransportMemory>> InprocTransport::register_memory(const 
   return std::unique_ptr<TransportMemory>(std::make_unique<InprocMemory>(port_, region));
 }
 
+std::optional<MemoryRegion> InprocTransport::find_memory(const RemoteBuffer &buffer) const {
+  auto registration = port_->find_registration(buffer.slot);
+  if (!registration || registration->key != buffer.key) return std::nullopt;
+  return MemoryRegion{registration->bytes, registration->rights, -1};
+}
+
 Connection *InprocTransport::add_connection(std::shared_ptr<Link> link, int side) {
   connections_.push_back(std::make_unique<InprocConnection>(*this, std::move(link), side));
   return connections_.back().get();
@@ -109,10 +115,10 @@ bool InprocTransport::deliver(Port::Item &item) {
   if (connection == nullptr) return true;  // closed meanwhile
   if (item.kind == Port::Kind::kMessage) {
     connection->return_credit();
-    events_.message(*connection, item.bytes);
+    events_.message(*connection, item.message_kind, item.bytes);
   } else if (item.kind == Port::Kind::kEnd) {
     connection->end();
-    events_.lost(*connection, {Code::kPeerLost, "the peer closed the connection", nessie::Scope::kPeer});
+    events_.lost(*connection, Loss::kGone, {Code::kPeerLost, "the peer closed the connection", nessie::Scope::kPeer});
   }
   return true;
 }

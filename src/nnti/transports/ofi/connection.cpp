@@ -85,10 +85,11 @@ bool OfiConnection::post(FrameHeader header, std::span<const std::byte> body) {
   return true;
 }
 
-bool OfiConnection::try_send(std::span<const std::byte> message) {
+bool OfiConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (state_ != State::kOpen || broken_ || dies_at_) return true;
   FrameHeader header;
   header.type = FrameType::kMessage;
+  header.operation = static_cast<std::uint64_t>(kind);
   if (waiting_.empty() && post(header, message)) return true;
   // With credits it is on its way, even if the provider is still connecting, or busy: it is not lost by close().
   if (waiting_.size() < credits_) {
@@ -151,11 +152,13 @@ void OfiConnection::on_frame(const Frame &frame) {
 
 void OfiConnection::handle(const Frame &frame) {
   switch (frame.header.type) {
-    case FrameType::kMessage: return transport_.events().message(*this, frame.body);
+    case FrameType::kMessage:
+      return transport_.events().message(*this, static_cast<MessageKind>(frame.header.operation), frame.body);
     case FrameType::kGet:
     case FrameType::kPut: return transport_.serve(*this, frame);
     case FrameType::kDone: return on_done(frame);
-    case FrameType::kBye: return lose(lost_error("the peer closed the connection"), Fabric::Removal::kLater);
+    case FrameType::kBye:
+      return lose(Loss::kGone, lost_error("the peer closed the connection"), Fabric::Removal::kLater);
     case FrameType::kCredit: return;
   }
 }
@@ -226,12 +229,15 @@ void OfiConnection::on_done(const Frame &frame) {
 // --- the end --------------------------------------------------------------------------------------------------------
 
 void OfiConnection::on_socket() {
-  if (!active() || dies_at_) return;
+  if (!active() || socket_ended_) return;
   auto page = socket_->receive();
   if (page.ok()) {
     if (page->has_value()) break_with({Code::kBadMessage, "the peer speaks out of turn", nessie::Scope::kPeer});
     return;
   }
+  socket_ended_ = true;
+  // The kernel of a process that ends closes its sockets in order; of a link that fails it reports an error.
+  if (page.error().cause == 0) loss_ = Loss::kGone;
   transport_.forget_socket(*this);
   if (state_ == State::kClosing)
     state_ = State::kClosed;
@@ -242,7 +248,9 @@ void OfiConnection::on_socket() {
 
 void OfiConnection::break_with(Error error) {
   if (broken_ || !active()) return;
+  if (error.code == Code::kBadMessage) loss_ = Loss::kGone;
   broken_ = std::move(error);
+  if (!dies_at_) dies_at_ = Deadline::in(kDrainTime);  // the socket's end may tell that the process ended
   transport_.attend(*this);
 }
 
@@ -254,9 +262,12 @@ void OfiConnection::sever() {
 void OfiConnection::settle(bool queue_is_empty) {
   if (state_ == State::kClosing && (broken_ || linger_->passed())) state_ = State::kClosed;
   if (state_ != State::kOpen) return;
-  if (broken_) return lose(lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
-  if (dies_at_ && dies_at_->passed() && queue_is_empty)
-    lose(lost_error("the peer's process ended, or the connection to it broke"), Fabric::Removal::kNow);
+  if (broken_ && !socket_ended_) on_socket();
+  if (broken_ && (loss_ == Loss::kGone || dies_at_->passed()))
+    return lose(loss_, lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
+  if (!broken_ && dies_at_ && dies_at_->passed() && queue_is_empty)
+    lose(loss_, lost_error(loss_ == Loss::kGone ? "the peer's process ended" : "the connection to the peer broke"),
+         Fabric::Removal::kNow);
 }
 
 Deadline OfiConnection::timer() const {
@@ -297,10 +308,10 @@ void OfiConnection::abandon(Code code, std::string_view why, Fabric::Removal rem
   for (auto *completion : take_pending()) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
-void OfiConnection::lose(const Error &error, Fabric::Removal removal) {
+void OfiConnection::lose(Loss loss, const Error &error, Fabric::Removal removal) {
   state_ = State::kLost;
   abandon(Code::kPeerLost, error.message, removal);
-  transport_.events().lost(*this, error);
+  transport_.events().lost(*this, loss, error);
 }
 
 void OfiConnection::close() {

@@ -28,7 +28,7 @@ class OfiConnection final : public Connection {
   Transport &transport() override;
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
-  bool try_send(std::span<const std::byte> message) override;
+  bool try_send(MessageKind kind, std::span<const std::byte> message) override;
   void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
            Completion &completion) override;
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
@@ -92,7 +92,7 @@ class OfiConnection final : public Connection {
   void leave_fabric(Fabric::Removal removal);
   /// Ends at once, with everything that is in flight.
   void abandon(Code code, std::string_view why, Fabric::Removal removal);
-  void lose(const Error &error, Fabric::Removal removal);
+  void lose(Loss loss, const Error &error, Fabric::Removal removal);
 
   OfiTransport &transport_;
   State state_ = State::kConnecting;
@@ -112,7 +112,9 @@ class OfiConnection final : public Connection {
   std::uint64_t next_operation_ = 1;
 
   std::optional<Error> broken_;
-  std::optional<Deadline> dies_at_;  ///< the socket ended; until then, frames that are still on the way are read
+  std::optional<Deadline> dies_at_;  ///< until then, frames that are still on the way, and the socket's end, are read
+  bool socket_ended_ = false;
+  Loss loss_ = Loss::kBroken;
   std::optional<Deadline> linger_;
   bool goodbye_ = false, goodbye_posted_ = false;
 };

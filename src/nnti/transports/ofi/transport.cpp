@@ -225,6 +225,12 @@ Result<std::unique_ptr<TransportMemory>> OfiTransport::register_memory(const Mem
   return std::unique_ptr<TransportMemory>(std::make_unique<Memory>(*this, region, std::move(local)));
 }
 
+std::optional<MemoryRegion> OfiTransport::find_memory(const RemoteBuffer &buffer) const {
+  auto found = memories_.find(buffer.key);
+  if (found == memories_.end()) return std::nullopt;
+  return MemoryRegion{found->second->bytes(), found->second->rights(), -1};
+}
+
 // --- connections ----------------------------------------------------------------------------------------------------------
 
 OfiConnection *OfiTransport::find(std::uint64_t token) {

@@ -36,10 +36,12 @@ class OfiTransport final : public Transport {
   Status listen(const nessie::Config &config);
 
   std::string_view name() const override { return "ofi"; }
+  Reliability reliability() const override { return Reliability::kUntilBroken; }
   std::string url() const override { return url_; }
   Status can_reach(const nessie::Url &url) const override;
   Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
   Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
+  std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
   std::size_t progress() override;
   bool ready() override;
   int wait_fd() const override { return epoll_.get(); }

@@ -6,7 +6,7 @@
 // it says from whom a message is, and keeps strangers, who know only the address, from having their messages heard.
 //
 // Over the fabric go frames: a FrameHeader, then `size` bytes.
-//   kMessage  the bytes are the endpoint's message
+//   kMessage  the bytes are the endpoint's message; `operation` is its kind
 //   kCredit   nothing but the credits
 //   kGet      wants [offset, offset+length) of buffer `key`: written to (address, rkey), or, with rkey 0, in the answer
 //   kPut      likewise in the other direction: read from (address, rkey), or, with rkey 0, the bytes that follow
@@ -14,6 +14,8 @@
 //   kBye      the sender closes; no frame follows
 // Every frame but kCredit uses up one of the credits that its receiver gave; every frame returns some.
 #pragma once
+
+#include "nnti/transport.hpp"
 
 #include <nessie/result.hpp>
 
@@ -66,6 +68,7 @@ inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
   const auto &header = frame.header;
   if (header.type < FrameType::kMessage || header.type > FrameType::kBye) return std::nullopt;
   if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
+  if (header.type == FrameType::kMessage && header.operation > kMaxMessageKind) return std::nullopt;
   const bool inline_put = header.type == FrameType::kPut && header.exposed == 0;
   if (inline_put && header.length != header.size) return std::nullopt;
   const bool inline_get = header.type == FrameType::kGet && header.exposed == 0;

@@ -71,7 +71,8 @@ Status cma_probe(pid_t process, std::uint64_t probe_address, std::uint64_t probe
 void PeerMappings::add(const EndpointTable &table, std::uint32_t slot, std::uint64_t key, int fd) {
   auto registered = look_up(table, slot, key);
   if (!registered || !registered->is_shared || registered->size_bytes == 0) return;
-  bool may_write = has_right(registered->rights, Rights::kRemoteWrite);
+  bool may_write =
+      has_right(registered->rights, Rights::kRemoteWrite) || has_right(registered->rights, Rights::kRemoteAtomic);
   auto mapping = map_shared_memory(fd, registered->size_bytes, may_write ? Access::kReadWrite : Access::kRead);
   if (mapping.ok()) mappings_.insert_or_assign(slot, Entry{key, std::make_shared<Mapping>(std::move(*mapping))});
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/connection.hpp"
 
+#include "nnti/atomics.hpp"
 #include "nnti/registration_check.hpp"
 #include "nnti/transports/shm/table.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
@@ -60,9 +61,9 @@ std::string ShmConnection::explain() const {
 
 // --- messages ---------------------------------------------------------------------------------------------------------
 
-bool ShmConnection::try_send(std::span<const std::byte> message) {
+bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!is_open()) return true;
-  switch (out_.write(Kind::kMessage, message)) {
+  switch (out_.write(Kind::kMessage, message, kind)) {
     case RingWriter::Outcome::kSent: ring_doorbell(); return true;
     case RingWriter::Outcome::kNoCredit: return false;
     case RingWriter::Outcome::kBroken: break;
@@ -101,7 +102,7 @@ bool ShmConnection::deliver_one() {
   if (in_.give_back()) ring_doorbell();
   auto bytes = std::span<const std::byte>(buffer).first(message->size_bytes);
   if (message->kind == Kind::kMessage) {
-    transport_.events().message(*this, bytes);
+    transport_.events().message(*this, message->message_kind, bytes);
   } else if (!relay_.on_message(message->kind, bytes) && is_open()) {
     lose(garbage("a request that makes no sense"));
     return false;
@@ -122,7 +123,7 @@ void ShmConnection::lose(Error error) {
   end_.reset();
   socket_ = bootstrap::PageSocket(Fd());
   relay_.abandon({Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
-  transport_.events().lost(*this, error);
+  transport_.events().lost(*this, Loss::kGone, error);
 }
 
 void ShmConnection::close() {
@@ -209,6 +210,17 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
   if (status.code() != Code::kUnsupported) return status;
   parts_.cma = std::move(status);  // forbidden since the probe
   return std::nullopt;
+}
+
+std::optional<Result<std::uint64_t>> ShmConnection::try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
+                                                               const AtomicOperation &operation) {
+  if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
+  TransferMark mark(mine(), remote.slot);
+  auto registered = look_up(table(), remote.slot, remote.key);
+  if (!registered) return unknown_key();
+  auto mapping = registered->is_shared ? find_mapping(remote, registered->size_bytes) : nullptr;
+  if (!mapping) return std::nullopt;
+  return execute_atomic({mapping->bytes().first(registered->size_bytes), registered->rights, -1}, offset, operation);
 }
 
 /// The announcement was sent before anything that could name the buffer to us: if it is not here yet, it waits in the

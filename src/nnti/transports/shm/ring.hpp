@@ -7,10 +7,11 @@
 // message. The reader copies a message out before anyone looks at it: what the peer changes afterwards changes nothing.
 // Slots are given back by the quarter ring: the line that holds `consumed` then moves rarely.
 //
-// A header: bits 0-31 the payload's size, 32-39 the kind (not 0), the rest 0. The payload begins right behind it and
-// runs over the following slots, whole, headers included, wrapping round.
+// A header: bits 0-31 the payload's size, 32-39 the kind (not 0), 40-47 the message's kind for the endpoint, the rest
+// 0. The payload begins right behind it and runs over the following slots, whole, headers included, wrapping round.
 #pragma once
 
+#include "nnti/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
 #include <algorithm>
@@ -40,12 +41,13 @@ class RingWriter {
   explicit RingWriter(Lane &lane) : lane_(lane) {}
 
   /// kBroken: the reader claims to have consumed what was never sent.
-  Outcome write(Kind kind, std::span<const std::byte> payload) {
+  Outcome write(Kind kind, std::span<const std::byte> payload, MessageKind message_kind = MessageKind::kUser) {
     auto slots = slots_for(payload.size());
     if (auto room = make_room(slots + 1); room != Outcome::kSent) return room;
     copy_in(next_ * kSlotBytes + kHeaderBytes, payload);
     header(next_ + slots).store(0, std::memory_order_relaxed);
-    auto word = payload.size() | static_cast<std::uint64_t>(kind) << 32;
+    auto word =
+        payload.size() | static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint64_t>(message_kind) << 40;
     // seq_cst: ordered before the look at the reader's sleep_epoch that follows.
     header(next_).store(word, std::memory_order_seq_cst);
     next_ += slots;
@@ -94,6 +96,7 @@ class RingReader {
  public:
   struct Message {
     Kind kind;
+    MessageKind message_kind;
     std::size_t size_bytes;
   };
 
@@ -105,11 +108,11 @@ class RingReader {
   std::optional<Message> read(std::span<std::byte, kMaxMessageBytes> buffer) {
     auto word = lane_.ring[next_ % kRingSlots].header.load(std::memory_order_acquire);
     auto size = static_cast<std::size_t>(word & 0xffffffffu);
-    auto kind = word >> 32;
-    if (kind == 0 || kind > kLastKind || size > kMaxMessageBytes) return std::nullopt;
+    auto kind = word >> 32 & 0xff, message_kind = word >> 40;
+    if (kind == 0 || kind > kLastKind || message_kind > kMaxMessageKind || size > kMaxMessageBytes) return std::nullopt;
     copy_out(next_ * kSlotBytes + kHeaderBytes, buffer.first(size));
     next_ += slots_for(size);
-    return Message{static_cast<Kind>(kind), size};
+    return Message{static_cast<Kind>(kind), static_cast<MessageKind>(message_kind), size};
   }
   /// Gives consumed slots back if it is time to. True: they were, and the writer waits for them.
   bool give_back() {

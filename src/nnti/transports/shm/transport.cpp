@@ -242,6 +242,12 @@ Result<std::unique_ptr<TransportMemory>> ShmTransport::register_memory(const Mem
   return std::unique_ptr<TransportMemory>(std::make_unique<ShmMemory>(*this, *description, region.memfd));
 }
 
+std::optional<MemoryRegion> ShmTransport::find_memory(const RemoteBuffer &buffer) const {
+  auto found = look_up(table(), buffer.slot, buffer.key);
+  if (!found) return std::nullopt;
+  return MemoryRegion{{reinterpret_cast<std::byte *>(found->address), found->size_bytes}, found->rights, -1};
+}
+
 void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) {
   table_->revoke(buffer.slot);
   auto limit = Deadline::in(kTransferLimit);

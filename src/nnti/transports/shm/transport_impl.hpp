@@ -20,6 +20,7 @@ class ShmTransport final : public Transport {
   Status can_reach(const nessie::Url &url) const override;
   Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
   Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
+  std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
   std::size_t progress() override;
   bool ready() override;
   int wait_fd() const override { return epoll_.get(); }
