@@ -113,6 +113,9 @@ class RegisteredBuffer {
 
  private:
   friend class Endpoint;
+  friend class EagerBlocks;
+  /// The key of allocated memory goes on being valid when the endpoint ends, for peers that have it mapped.
+  void outlive_endpoint();
   struct Impl;
   explicit RegisteredBuffer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

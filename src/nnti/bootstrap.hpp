@@ -81,6 +81,7 @@ class PageSocket {
   /// Writes what is left. kPeerLost.
   Status flush();
   bool has_unsent() const { return !unsent_.empty(); }
+  std::size_t unsent() const { return unsent_.size(); }
   /// The next page; empty: none yet. kPeerLost: the peer closed or died. kBadMessage.
   Result<std::optional<Page>> receive();
 

@@ -6,14 +6,18 @@
 #include <fmt/ranges.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <base/log.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 namespace nnti {
 namespace {
 
 constexpr std::int64_t kDefaultSendQueue = 4096;
 constexpr std::int64_t kDefaultSpinMicroseconds = 50;
+constexpr std::uint64_t kDefaultEagerMemory = 16 << 20;
 
 Error no_peer(PeerId peer) {
   return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
@@ -54,6 +58,8 @@ Endpoint::Impl::Impl(EndpointOptions endpoint_options, EventSink &event_sink)
 
 Endpoint::Impl::~Impl() {
   for (auto *buffer : buffers) {
+    if (buffer->outlives_endpoint)
+      for (auto &[transport, memory] : buffer->registrations) memory->keep();
     buffer->registrations.clear();
     buffer->endpoint = nullptr;
   }
@@ -67,6 +73,9 @@ Status Endpoint::Impl::open_transports() {
   if (!queue.ok()) return queue.error();
   auto spin_us = options.config.get_int("nnti.spin_us", kDefaultSpinMicroseconds);
   if (!spin_us.ok()) return spin_us.error();
+  auto eager_memory = options.config.get_size("nnti.eager_memory", kDefaultEagerMemory);
+  if (!eager_memory.ok()) return eager_memory.error();
+  eager_blocks.configure(*eager_memory);
   queue_limit = static_cast<std::size_t>(std::max<std::int64_t>(*queue, 1));
   waiter.configure(std::chrono::microseconds(std::clamp<std::int64_t>(*spin_us, 0, 1'000'000)));
   if (auto status = choose_transports(); !status.ok()) return status;
@@ -137,6 +146,7 @@ Connection *Endpoint::Impl::remove(PeerId peer) {
   if (known == nullptr) return nullptr;
   auto *connection = known->connection;
   peers[peer.value - 1].reset();
+  eager_blocks.forget(peer);
   std::erase(waiting_for_credits, peer);
   return connection;
 }
@@ -148,8 +158,50 @@ Status Endpoint::Impl::enqueue(PeerId id, Peer &peer, MessageKind kind, std::spa
         fmt::format("{} messages wait for a peer that does not take them; send later, or raise nnti.send_queue",
                     peer.queue.size())};
   if (peer.queue.empty()) waiting_for_credits.push_back(id);
-  peer.queue.push_back({kind, {message.begin(), message.end()}});
+  peer.queue.push_back({kind, {message.begin(), message.end()}, 0});
   return {};
+}
+
+/// A message of the application's, however large.
+Status Endpoint::Impl::send_message(PeerId id, Peer &peer, std::span<const std::byte> message) {
+  if (peer.queue.empty()) {
+    if (message.size() <= peer.connection->max_message_bytes()) {
+      if (peer.connection->try_send(MessageKind::kUser, message)) [[likely]]
+        return {};
+    } else if (peer.connection->maps_memory() && send_block(id, peer, message)) {
+      return {};
+    }
+  }
+  auto queued = enqueue(id, peer, MessageKind::kUser, message);
+  if (queued.ok() && peer.queue.size() == 1) flush_queue(id);
+  return queued;
+}
+
+/// False: not now; no block is free, or there are no credits for its notice.
+bool Endpoint::Impl::send_block(PeerId id, Peer &peer, std::span<const std::byte> message) {
+  auto block = eager_blocks.fill(*self, id, message);
+  if (block == EagerBlocks::kNone) return false;
+  if (auto notice = eager_blocks.notice(block);
+      !notice.empty() && peer.connection->try_send(MessageKind::kEager, notice))
+    return true;
+  eager_blocks.take_back(block);
+  return false;
+}
+
+/// Sends as much of `queued` as can be sent now. True: all of it.
+bool Endpoint::Impl::transmit(PeerId id, Peer &peer, Queued &queued) {
+  auto &connection = *peer.connection;
+  const auto limit = connection.max_message_bytes();
+  if (queued.bytes.size() <= limit) return connection.try_send(queued.kind, queued.bytes);
+  if (connection.maps_memory()) return send_block(id, peer, queued.bytes);
+  while (queued.sent < queued.bytes.size()) {
+    auto rest = std::span<const std::byte>(queued.bytes).subspan(queued.sent);
+    auto part = rest.first(std::min(rest.size(), limit));
+    const bool last = part.size() == rest.size();
+    if (!connection.try_send(last ? MessageKind::kLastFragment : MessageKind::kFragment, part)) return false;
+    queued.sent += part.size();
+  }
+  return true;
 }
 
 Status Endpoint::Impl::send(PeerId id, MessageKind kind, std::span<const std::byte> message) {
@@ -192,8 +244,7 @@ std::size_t Endpoint::Impl::flush_queues() {
 bool Endpoint::Impl::flush_queue(PeerId id) {
   auto *peer = find(id);
   if (peer == nullptr) return true;
-  while (!peer->queue.empty() && peer->connection->try_send(peer->queue.front().kind, peer->queue.front().bytes))
-    peer->queue.pop_front();
+  while (!peer->queue.empty() && transmit(id, *peer, peer->queue.front())) peer->queue.pop_front();
   return peer->queue.empty();
 }
 
@@ -214,8 +265,44 @@ void Endpoint::Impl::message(Connection &connection, MessageKind kind, std::span
 
 /// What the endpoints say to each other. False: it makes no sense.
 bool Endpoint::Impl::on_protocol(Connection &connection, MessageKind kind, std::span<const std::byte> message) {
-  if (kind == MessageKind::kAtomicDone) return atomics.on_answer(connection.peer, message);
-  if (kind != MessageKind::kAtomic) return false;
+  switch (kind) {
+    case MessageKind::kAtomic: return on_atomic(connection, message);
+    case MessageKind::kAtomicDone: return atomics.on_answer(connection.peer, message);
+    case MessageKind::kEager: return on_block(connection, message);
+    case MessageKind::kEagerDone: return eager_blocks.on_done(connection.peer, message);
+    case MessageKind::kFragment:
+    case MessageKind::kLastFragment: return on_fragment(connection, kind, message);
+    case MessageKind::kUser: break;
+  }
+  return false;
+}
+
+/// Acknowledges first: the callback may do anything. The copy keeps the message from changing while it is looked at.
+bool Endpoint::Impl::on_block(Connection &connection, std::span<const std::byte> message) {
+  auto notice = decode_eager_notice(message);
+  if (!notice) return false;
+  std::array<std::byte, kMaxEagerBytes> copy;
+  auto bytes = fetch_block(connection, *notice, copy);
+  if (!bytes.ok()) {
+    nessie::log::error("nnti: a peer's message cannot be fetched: {}", bytes.error().message);
+    return false;
+  }
+  if (!send(connection.peer, MessageKind::kEagerDone, encode_eager_done(notice->block)).ok()) return false;
+  sink.on_message(connection.peer, *bytes);
+  return true;
+}
+
+bool Endpoint::Impl::on_fragment(Connection &connection, MessageKind kind, std::span<const std::byte> fragment) {
+  auto *peer = find(connection.peer);
+  if (peer == nullptr) return true;
+  auto &assembling = peer->assembling;
+  if (assembling.size() + fragment.size() > kMaxEagerBytes) return false;
+  assembling.insert(assembling.end(), fragment.begin(), fragment.end());
+  if (kind == MessageKind::kLastFragment) sink.on_message(connection.peer, std::exchange(assembling, {}));
+  return true;
+}
+
+bool Endpoint::Impl::on_atomic(Connection &connection, std::span<const std::byte> message) {
   auto answer = answer_atomic(connection.transport(), message);
   return !answer.empty() && send(connection.peer, MessageKind::kAtomicDone, answer).ok();
 }
@@ -256,9 +343,10 @@ Endpoint::Endpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Endpoint::~Endpoint() = default;
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventSink &sink) {
-  auto impl = std::make_unique<Impl>(std::move(options), sink);
-  if (auto status = impl->open_transports(); !status.ok()) return status.error();
-  return std::unique_ptr<Endpoint>(new Endpoint(std::move(impl)));
+  std::unique_ptr<Endpoint> endpoint(new Endpoint(std::make_unique<Impl>(std::move(options), sink)));
+  endpoint->impl_->self = endpoint.get();
+  if (auto status = endpoint->impl_->open_transports(); !status.ok()) return status.error();
+  return endpoint;
 }
 
 std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config) {
@@ -324,7 +412,7 @@ bool Endpoint::has_unsent(PeerId peer) const {
 
 std::size_t Endpoint::max_message_bytes(PeerId peer) const {
   auto *known = impl_->find(peer);
-  return known == nullptr ? 0 : known->connection->max_message_bytes();
+  return known == nullptr ? 0 : std::max(known->connection->max_message_bytes(), kMaxEagerBytes);
 }
 
 Result<RegisteredBuffer> Endpoint::register_memory(std::span<std::byte> memory, Rights rights) {
@@ -347,12 +435,10 @@ Result<RegisteredBuffer> Endpoint::allocate(std::size_t size_bytes, Rights right
 Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {
   auto *known = impl_->find(peer);
   if (known == nullptr) return no_peer(peer);
-  if (message.size() > known->connection->max_message_bytes())
+  if (message.size() > kMaxEagerBytes && message.size() > known->connection->max_message_bytes())
     return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}",
-                                                     message.size(), known->connection->max_message_bytes())};
-  if (known->queue.empty() && known->connection->try_send(MessageKind::kUser, message)) [[likely]]
-    return {};
-  return impl_->enqueue(peer, *known, MessageKind::kUser, message);
+                                                     message.size(), max_message_bytes(peer))};
+  return impl_->send_message(peer, *known, message);
 }
 
 void Endpoint::get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,

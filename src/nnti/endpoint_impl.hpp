@@ -4,6 +4,7 @@
 
 #include "nnti/allocation.hpp"
 #include "nnti/atomics.hpp"
+#include "nnti/eager.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/waiter.hpp"
 
@@ -18,7 +19,8 @@ namespace nnti {
 struct RegisteredBuffer::Impl {
   Endpoint::Impl *endpoint = nullptr;  ///< null once the endpoint is gone
   MemoryRegion region;
-  SharedMemory allocated;  ///< if Endpoint::allocate() made the memory
+  bool outlives_endpoint = false;  ///< peers may use what they mapped of it when the endpoint is gone
+  SharedMemory allocated;          ///< if Endpoint::allocate() made the memory
   /// One for each transport over which the buffer was described.
   std::vector<std::pair<Transport *, std::unique_ptr<TransportMemory>>> registrations;
   std::list<Impl *>::iterator position;
@@ -31,10 +33,12 @@ struct Endpoint::Impl final : TransportEvents {
   struct Queued {
     MessageKind kind;
     std::vector<std::byte> bytes;
+    std::size_t sent = 0;  ///< of a message that goes in fragments
   };
   struct Peer {
     Connection *connection = nullptr;
-    std::deque<Queued> queue;  ///< waits for credits
+    std::deque<Queued> queue;           ///< waits for credits
+    std::vector<std::byte> assembling;  ///< fragments that have come
   };
 
   Impl(EndpointOptions options, EventSink &event_sink);
@@ -49,6 +53,11 @@ struct Endpoint::Impl final : TransportEvents {
   Peer *find(PeerId peer) const;
   /// Forgets the peer; the connection, if it lives, must be closed by the caller.
   Connection *remove(PeerId peer);
+  Status send_message(PeerId id, Peer &peer, std::span<const std::byte> message);
+  bool send_block(PeerId id, Peer &peer, std::span<const std::byte> message);
+  bool transmit(PeerId id, Peer &peer, Queued &queued);
+  bool on_block(Connection &connection, std::span<const std::byte> notice);
+  bool on_fragment(Connection &connection, MessageKind kind, std::span<const std::byte> fragment);
   Status send(PeerId id, MessageKind kind, std::span<const std::byte> message);
   Status enqueue(PeerId id, Peer &peer, MessageKind kind, std::span<const std::byte> message);
   std::size_t flush_queues();
@@ -56,6 +65,7 @@ struct Endpoint::Impl final : TransportEvents {
   void start_atomic(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, const AtomicOperation &operation,
                     std::uint64_t &previous, Completion &completion);
   bool on_protocol(Connection &connection, MessageKind kind, std::span<const std::byte> message);
+  bool on_atomic(Connection &connection, std::span<const std::byte> message);
   void reject(Connection &connection);
   Result<PeerId> finish_connect(Connecting &connecting, Deadline deadline, std::string_view url);
   std::size_t progress();
@@ -73,6 +83,8 @@ struct Endpoint::Impl final : TransportEvents {
   std::vector<std::unique_ptr<Peer>> peers;  ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;
   PendingAtomics atomics;
+  EagerBlocks eager_blocks;
+  Endpoint *self = nullptr;
   std::list<RegisteredBuffer::Impl *> buffers;
   Waiter waiter;
 };

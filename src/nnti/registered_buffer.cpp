@@ -30,6 +30,7 @@ RegisteredBuffer::~RegisteredBuffer() = default;
 
 std::span<std::byte> RegisteredBuffer::bytes() const { return impl_ ? impl_->region.bytes : std::span<std::byte>(); }
 Rights RegisteredBuffer::rights() const { return impl_ ? impl_->region.rights : Rights::kNone; }
+void RegisteredBuffer::outlive_endpoint() { impl_->outlives_endpoint = true; }
 void RegisteredBuffer::reset() { impl_.reset(); }
 
 Result<RemoteBuffer> RegisteredBuffer::describe_for(PeerId peer) const {

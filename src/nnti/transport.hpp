@@ -29,6 +29,10 @@ enum class MessageKind : std::uint8_t {
   kUser = 0,        ///< the application's
   kAtomic = 1,      ///< asks the owner of a registered buffer for an atomic operation on it
   kAtomicDone = 2,  ///< the answer
+  kEager = 3,       ///< names a block of the sender's memory that holds a message (eager.hpp)
+  kEagerDone = 4,   ///< the block was fetched
+  kFragment = 5,    ///< part of a message; more follow
+  kLastFragment = 6,
 };
 inline constexpr std::uint8_t kMaxMessageKind = 31;
 
@@ -107,6 +111,9 @@ class TransportMemory {
   virtual ~TransportMemory() = default;
   /// What to tell `peer`, a connection of the same transport.
   virtual Result<RemoteBuffer> describe_for(Connection &peer) = 0;
+  /// The endpoint ends, and peers that have mapped the region may go on reading it: dropping this does not end the key.
+  /// Only for memory of Endpoint::allocate().
+  virtual void keep() {}
 };
 
 /// A connection being made. Dropping it gives the attempt up.

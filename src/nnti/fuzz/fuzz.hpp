@@ -14,6 +14,8 @@ void decode_pages(std::span<const std::byte> bytes);
 /// What a peer says to a connector during the handshake.
 void shake_hands(std::span<const std::byte> bytes);
 /// A ring's contents, then what a connection does with them: reads, and answers relayed requests.
+/// A kind (one byte) and a message, as an endpoint over shm gets it from a peer.
+void protocol_messages(std::span<const std::byte> bytes);
 void read_ring(std::span<const std::byte> bytes);
 
 }  // namespace nnti::fuzz

@@ -37,18 +37,32 @@ std::vector<Bytes> conversations() {
 std::vector<Bytes> rings() {
   using namespace nnti::shm;
   std::vector<Bytes> corpus;
-  for (std::size_t size : {0u, 24u, 56u, 4096u, 8192u}) {
-    auto lane = std::make_unique<Lane>();
-    RingWriter writer(*lane);
+  constexpr std::uint64_t kSlots = 64;
+  for (std::size_t size : {0u, 24u, 56u, 57u, 896u}) {
+    alignas(kSlotBytes) static std::array<std::byte, segment_bytes(kSlots)> segment;
+    segment.fill({});
+    const auto mailbox = mailbox_at(segment.data(), 0, kSlots);
+    RingWriter writer(mailbox);
     for (auto kind : {Kind::kMessage, Kind::kRelayGet, Kind::kRelayPut, Kind::kRelayDone}) {
       (void)writer.write(kind, Bytes(size));
       (void)writer.write(kind, Bytes(24));
       (void)writer.write(kind, Bytes(4));
     }
     Bytes ring(4096);
-    std::memcpy(ring.data(), static_cast<const void *>(lane->ring), ring.size());
+    std::memcpy(ring.data(), static_cast<const void *>(mailbox.ring), ring.size());
     corpus.push_back(std::move(ring));
   }
+  return corpus;
+}
+
+/// One byte of kind, then the message.
+std::vector<Bytes> protocol() {
+  std::vector<Bytes> corpus;
+  for (std::size_t size : {4u, 24u, 48u, 64u, 500u})
+    for (std::uint8_t kind = 0; kind <= nnti::kMaxMessageKind; ++kind) {
+      corpus.emplace_back(size + 1);
+      corpus.back()[0] = static_cast<std::byte>(kind);
+    }
   return corpus;
 }
 
@@ -81,6 +95,7 @@ void feed(Target target, const std::vector<Bytes> &corpus, int mutations) {
 
 TEST(Fuzz, PageDecoderTakesAnyBytes) { feed(nnti::fuzz::decode_pages, conversations(), kMutations); }
 TEST(Fuzz, HandshakeTakesAnyBytes) { feed(nnti::fuzz::shake_hands, conversations(), kMutations / 5); }
+TEST(Fuzz, EndpointTakesAnyProtocolMessage) { feed(nnti::fuzz::protocol_messages, protocol(), kMutations); }
 TEST(Fuzz, RingTakesAnyBytes) { feed(nnti::fuzz::read_ring, rings(), kMutations); }
 
 }  // namespace

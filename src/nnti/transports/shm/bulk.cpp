@@ -74,17 +74,24 @@ void PeerMappings::add(const EndpointTable &table, std::uint32_t slot, std::uint
   bool may_write =
       has_right(registered->rights, Rights::kRemoteWrite) || has_right(registered->rights, Rights::kRemoteAtomic);
   auto mapping = map_shared_memory(fd, registered->size_bytes, may_write ? Access::kReadWrite : Access::kRead);
-  if (mapping.ok()) mappings_.insert_or_assign(slot, Entry{key, std::make_shared<Mapping>(std::move(*mapping))});
+  if (mapping.ok())
+    mappings_.insert_or_assign(slot, Entry{key, may_write, std::make_shared<Mapping>(std::move(*mapping))});
 }
 
-std::shared_ptr<Mapping> PeerMappings::find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const {
-  auto found = mappings_.find(slot);
-  if (found == mappings_.end() || found->second.key != key || found->second.mapping->bytes().size() < size_bytes)
-    return nullptr;
-  return found->second.mapping;
+const std::shared_ptr<Mapping> *PeerMappings::find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes,
+                                                   bool to_write) const {
+  if (last_ == nullptr || last_->first != slot) {
+    auto found = mappings_.find(slot);
+    if (found == mappings_.end()) return nullptr;
+    last_ = &*found;
+  }
+  const auto &entry = last_->second;
+  bool fits = entry.key == key && entry.mapping->bytes().size() >= size_bytes && (entry.writable || !to_write);
+  return fits ? &entry.mapping : nullptr;
 }
 
 void PeerMappings::sweep(const EndpointTable &table) {
+  last_ = nullptr;
   std::erase_if(mappings_, [&](const auto &entry) {
     return table.entries[entry.first].key.load(std::memory_order_relaxed) != entry.second.key;
   });

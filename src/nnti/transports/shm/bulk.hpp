@@ -26,8 +26,9 @@ class PeerMappings {
  public:
   /// Maps what the peer sent for `slot` and `key`. A bad descriptor is ignored: CMA or the relay serve instead.
   void add(const EndpointTable &table, std::uint32_t slot, std::uint64_t key, int fd);
-  /// The mapping of the buffer, or null if it is not mapped here.
-  std::shared_ptr<Mapping> find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes) const;
+  /// The mapping of the buffer, or null if it is not mapped here (for writing, if `to_write`).
+  const std::shared_ptr<Mapping> *find(std::uint32_t slot, std::uint64_t key, std::uint64_t size_bytes,
+                                       bool to_write) const;
   /// Drops the mappings whose registration has ended.
   void sweep(const EndpointTable &table);
   bool empty() const { return mappings_.empty(); }
@@ -35,9 +36,12 @@ class PeerMappings {
  private:
   struct Entry {
     std::uint64_t key;
+    bool writable;
     std::shared_ptr<Mapping> mapping;
   };
   std::unordered_map<std::uint32_t, Entry> mappings_;
+  mutable const std::pair<const std::uint32_t, Entry> *last_ =
+      nullptr;  ///< found; the next access often is to the same
 };
 
 }  // namespace nnti::shm

@@ -16,24 +16,21 @@ namespace nnti::shm {
 namespace {
 
 constexpr std::size_t kMessagesPerTurn = 64;
-
-/// Names memory that the peer may map; its descriptor goes with it.
-struct Announcement {
-  std::uint64_t key = 0;
-  std::uint32_t slot = 0, zero = 0;
-};
+constexpr std::size_t kMaxUnsentAnnouncements = 64;  ///< each holds a descriptor
+constexpr std::uint32_t kBounceSlot = ~0u;           ///< announces no buffer, but what we relay through
 
 /// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.
 class TransferMark {
  public:
-  TransferMark(Lane &lane, std::uint32_t slot) : lane_(lane) {
-    lane_.transfer.store(slot + 1ull, std::memory_order_seq_cst);
+  TransferMark(const Mailbox &outbox, std::uint32_t slot, bool asymmetric_fence) : transfer_(outbox.control->transfer) {
+    transfer_.store(slot + 1ull, std::memory_order_relaxed);
+    light_fence(asymmetric_fence);
   }
-  ~TransferMark() { lane_.transfer.store(0, std::memory_order_release); }
+  ~TransferMark() { transfer_.store(0, std::memory_order_release); }
   TransferMark(const TransferMark &) = delete;
 
  private:
-  Lane &lane_;
+  std::atomic<std::uint64_t> &transfer_;
 };
 
 Error garbage(std::string_view what) {
@@ -46,9 +43,9 @@ Error garbage(std::string_view what) {
 ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
     : transport_(transport),
       parts_(std::move(parts)),
-      out_(mine()),
-      in_(theirs()),
-      relay_(mine(), theirs(), transport.table(), out_),
+      out_(outbox()),
+      in_(inbox()),
+      relay_(*this, transport.table(), out_),
       socket_(std::move(socket)) {}
 
 Transport &ShmConnection::transport() { return transport_; }
@@ -64,7 +61,7 @@ std::string ShmConnection::explain() const {
 bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!is_open()) return true;
   switch (out_.write(Kind::kMessage, message, kind)) {
-    case RingWriter::Outcome::kSent: ring_doorbell(); return true;
+    case RingWriter::Outcome::kSent: wake_peer(); return true;
     case RingWriter::Outcome::kNoCredit: return false;
     case RingWriter::Outcome::kBroken: break;
   }
@@ -72,8 +69,13 @@ bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> messag
   return true;
 }
 
+void ShmConnection::wake_peer() {
+  light_fence(parts_.asymmetric_fence);
+  ring_doorbell();
+}
+
 void ShmConnection::ring_doorbell() {
-  auto epoch = table().sleep_epoch.load(std::memory_order_seq_cst);
+  auto epoch = table().sleep_epoch.load(std::memory_order_relaxed);
   if ((epoch & 1) == 0 || epoch == rung_epoch_) return;
   rung_epoch_ = epoch;
   std::uint64_t one = 1;
@@ -93,13 +95,13 @@ std::size_t ShmConnection::progress() {
 
 /// The message is copied first: the peer cannot change it any more, and a nested progress() may go on with the ring.
 bool ShmConnection::deliver_one() {
-  std::array<std::byte, kMaxMessageBytes> buffer;
+  std::array<std::byte, kMaxInPlaceBytes> buffer;
   auto message = in_.read(buffer);
   if (!message) {
     lose(garbage("what is no message"));
     return false;
   }
-  if (in_.give_back()) ring_doorbell();
+  if (in_.give_back()) wake_peer();
   auto bytes = std::span<const std::byte>(buffer).first(message->size_bytes);
   if (message->kind == Kind::kMessage) {
     transport_.events().message(*this, message->message_kind, bytes);
@@ -112,7 +114,7 @@ bool ShmConnection::deliver_one() {
 
 void ShmConnection::pump_relay() {
   bool broken = false;
-  if (relay_.pump(broken)) ring_doorbell();
+  if (relay_.pump(broken)) wake_peer();
   if (broken) end_ = garbage("an impossible count of free slots");
 }
 
@@ -152,6 +154,11 @@ void ShmConnection::on_socket() {
       return;
     }
     std::memcpy(&announcement, (*page)->body.data(), sizeof announcement);
+    if (announcement.slot == kBounceSlot) {
+      auto bounce = map_shared_memory((*page)->descriptors[0].get(), kBounceBytes, Access::kReadWrite);
+      if (bounce.ok()) their_bounce_ = std::move(*bounce);
+      continue;
+    }
     mappings_.add(table(), announcement.slot, announcement.key, (*page)->descriptors[0].get());
   }
 }
@@ -184,7 +191,7 @@ void ShmConnection::start(const Operation &operation) {
 
 std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(mine(), operation.remote.slot);
+  TransferMark mark(outbox(), operation.remote.slot, parts_.asymmetric_fence);
   auto registered = look_up(table(), operation.remote.slot, operation.remote.key);
   if (!registered) return unknown_key();
   auto needed = operation.is_put() ? Rights::kRemoteWrite : Rights::kRemoteRead;
@@ -195,8 +202,8 @@ std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
 }
 
 std::optional<Status> ShmConnection::copy(const Operation &operation, const Registered &registered) {
-  if (auto mapping = registered.is_shared ? find_mapping(operation.remote, registered.size_bytes) : nullptr) {
-    auto *mapped = mapping->base() + operation.offset;
+  if (const auto *mapping = find_mapping(operation.remote, registered, operation.is_put())) {
+    auto *mapped = (*mapping)->base() + operation.offset;
     if (operation.is_put())
       std::memcpy(mapped, operation.source, operation.size_bytes);
     else
@@ -215,20 +222,22 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
 std::optional<Result<std::uint64_t>> ShmConnection::try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
                                                                const AtomicOperation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(mine(), remote.slot);
+  TransferMark mark(outbox(), remote.slot, parts_.asymmetric_fence);
   auto registered = look_up(table(), remote.slot, remote.key);
   if (!registered) return unknown_key();
-  auto mapping = registered->is_shared ? find_mapping(remote, registered->size_bytes) : nullptr;
-  if (!mapping) return std::nullopt;
-  return execute_atomic({mapping->bytes().first(registered->size_bytes), registered->rights, -1}, offset, operation);
+  const auto *mapping = find_mapping(remote, *registered, true);
+  if (mapping == nullptr) return std::nullopt;
+  return execute_atomic({(*mapping)->bytes().first(registered->size_bytes), registered->rights, -1}, offset, operation);
 }
 
 /// The announcement was sent before anything that could name the buffer to us: if it is not here yet, it waits in the
 /// socket.
-std::shared_ptr<Mapping> ShmConnection::find_mapping(const RemoteBuffer &remote, std::uint64_t size_bytes) {
-  if (auto mapping = mappings_.find(remote.slot, remote.key, size_bytes)) return mapping;
+const std::shared_ptr<Mapping> *ShmConnection::find_mapping(const RemoteBuffer &remote, const Registered &registered,
+                                                            bool to_write) {
+  if (!registered.is_shared) return nullptr;
+  if (const auto *mapping = mappings_.find(remote.slot, remote.key, registered.size_bytes, to_write)) return mapping;
   on_socket();
-  return mappings_.find(remote.slot, remote.key, size_bytes);
+  return mappings_.find(remote.slot, remote.key, registered.size_bytes, to_write);
 }
 
 /// Also of a peer that is gone, as long as messages of it are delivered.
@@ -239,16 +248,32 @@ Result<PeerView> ShmConnection::view(const RemoteBuffer &remote, std::uint64_t o
   if (auto allowed = check_access(registered->size_bytes, registered->rights, offset, size_bytes, Rights::kRemoteRead);
       !allowed.ok())
     return allowed.error();
-  auto mapping = registered->is_shared ? find_mapping(remote, registered->size_bytes) : nullptr;
-  if (!mapping) return Connection::view(remote, offset, size_bytes);
-  const std::span<const std::byte> bytes(mapping->base() + offset, size_bytes);
-  return PeerView(bytes, std::move(mapping));
+  const auto *mapping = find_mapping(remote, *registered, false);
+  if (mapping == nullptr) return Connection::view(remote, offset, size_bytes);
+  return PeerView({(*mapping)->base() + offset, size_bytes}, *mapping);
+}
+
+std::byte *ShmConnection::mine() {
+  if (own_bounce_.mapping.valid()) return own_bounce_.mapping.base();
+  auto memory = make_shared_memory("nessie-bounce", kBounceBytes, Peers::kMayWrite);
+  if (!memory.ok()) return nullptr;
+  own_bounce_ = std::move(*memory);
+  send_announcement({0, kBounceSlot, 0}, own_bounce_.fd.get());
+  return own_bounce_.mapping.base();
+}
+
+std::byte *ShmConnection::theirs() {
+  if (!their_bounce_.valid()) on_socket();
+  return their_bounce_.base();
+}
+
+void ShmConnection::send_announcement(const Announcement &announcement, int memfd) {
+  socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), std::span(&memfd, 1));
 }
 
 void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {
-  if (!is_open() || socket_.has_unsent() || !announced_.insert(buffer.key).second) return;
-  Announcement announcement{buffer.key, buffer.slot, 0};
-  socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), std::span(&memfd, 1));
+  if (!is_open() || socket_.unsent() >= kMaxUnsentAnnouncements || !announced_.insert(buffer.key).second) return;
+  send_announcement({buffer.key, buffer.slot, 0}, memfd);
 }
 
 }  // namespace nnti::shm

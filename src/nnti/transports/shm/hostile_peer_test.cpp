@@ -15,6 +15,7 @@ namespace nnti::shm {
 namespace {
 
 constexpr auto kWatchdog = std::chrono::seconds(60);
+constexpr std::uint64_t kSlots = 64;
 
 struct Witness final : EventSink {
   void on_message(PeerId, std::span<const std::byte>) override { ++messages; }
@@ -40,6 +41,7 @@ struct HostilePeer : testing::Test {
     server = std::move(*Endpoint::open(std::move(options), witness));
     auto url = *nessie::Url::parse(server->url());
     socket_name = url.address.substr(url.address.find('/') + 1);
+    blob.slots = kSlots;
     blob.probe_address = 1;  // an address that is not ours: to be found out, not followed
   }
 
@@ -69,7 +71,7 @@ struct HostilePeer : testing::Test {
     EXPECT_EQ(witness.lost.size(), 1u);
     EXPECT_EQ(witness.lost[0].code, Code::kBadMessage) << witness.lost[0].to_string();
   }
-  Lane &lane(int side) { return reinterpret_cast<Segment *>(segment.mapping.base())->lanes[side]; }
+  Mailbox mailbox(int side) { return mailbox_at(segment.mapping.base(), side, kSlots); }
 
   nessie::Credential credential;
   Witness witness;
@@ -78,13 +80,21 @@ struct HostilePeer : testing::Test {
   HelloBlob blob;
   OwnTable table = std::move(*OwnTable::make());
   Fd doorbell{::eventfd(0, EFD_NONBLOCK)};
-  SharedMemory segment = std::move(*make_shared_memory("hostile", sizeof(Segment), Peers::kMayWrite));
+  SharedMemory segment = std::move(*make_shared_memory("hostile", segment_bytes(kSlots), Peers::kMayWrite));
+  /// Lets the server map what relayed data pass through, as an honest peer would.
+  void announce_bounce(bootstrap::PageSocket &socket) {
+    bounce = std::move(*make_shared_memory("bounce", kBounceBytes, Peers::kMayWrite));
+    const std::array<std::uint64_t, 2> announcement{0, 0xffffffff};
+    int fd = bounce.fd.get();
+    socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(announcement)), std::span(&fd, 1));
+  }
+  SharedMemory bounce;
 };
 
 TEST_F(HostilePeer, ThatBehavesIsServed) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok()) << established.error().to_string();
-  RingWriter writer(lane(0));
+  RingWriter writer(mailbox(0));
   ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span("hello"))), RingWriter::Outcome::kSent);
   EXPECT_TRUE(until([&] { return witness.messages == 1; }));
 }
@@ -92,22 +102,51 @@ TEST_F(HostilePeer, ThatBehavesIsServed) {
 TEST_F(HostilePeer, ThatWritesGarbageIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  lane(0).ring[0].header.store(~std::uint64_t{0});
+  mailbox(0).ring[0].header.store(0x1'ffff'ffff);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatAnswersWhatNobodyAskedIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(lane(0));
+  RingWriter writer(mailbox(0));
   ASSERT_EQ(writer.write(Kind::kRelayDone, std::vector<std::byte>(4)), RingWriter::Outcome::kSent);
   expect_given_up();
+}
+
+TEST_F(HostilePeer, ThatAsksForRelayedDataWithoutSharingMemoryIsGivenUp) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  RingWriter writer(mailbox(0));
+  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24)), RingWriter::Outcome::kSent);
+  expect_given_up();
+}
+
+TEST_F(HostilePeer, ThatNamesABlockThatIsNotThereIsGivenUp) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  RingWriter writer(mailbox(0));
+  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(64), MessageKind::kEager), RingWriter::Outcome::kSent);
+  expect_given_up();
+}
+
+TEST_F(HostilePeer, ThatSendsFragmentsWithoutEndIsGivenUp) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  RingWriter writer(mailbox(0));
+  for (int i = 0; i < 1000 && witness.lost.empty(); ++i) {
+    (void)writer.write(Kind::kMessage, std::vector<std::byte>(500), MessageKind::kFragment);
+    server->progress();
+  }
+  expect_given_up();
+  EXPECT_EQ(witness.messages, 0);
 }
 
 TEST_F(HostilePeer, ThatAsksForMoreThanTheBounceBufferHoldsIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(lane(0));
+  announce_bounce(established->socket);
+  RingWriter writer(mailbox(0));
   ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24, std::byte{0xff})), RingWriter::Outcome::kSent);
   expect_given_up();
 }
@@ -115,7 +154,7 @@ TEST_F(HostilePeer, ThatAsksForMoreThanTheBounceBufferHoldsIsGivenUp) {
 TEST_F(HostilePeer, ThatClaimsToHaveReadTheFutureIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
-  lane(1).consumed.store(1'000'000);
+  mailbox(1).control->consumed.store(1'000'000);
   for (int i = 0; i < 2000 && witness.lost.empty(); ++i) {
     (void)server->send(witness.connected, std::vector<std::byte>(100)).ok();
     server->progress();
@@ -163,6 +202,8 @@ TEST_F(HostilePeer, WithAHelloOfAnotherShapeIsDeclined) {
   auto few = hello();
   few.descriptors.pop_back();
   EXPECT_FALSE(connect(std::move(few)).ok());
+  blob.slots = 63;
+  EXPECT_EQ(connect(hello()).code(), Code::kRefused);
   blob.layout_version = 99;
   EXPECT_EQ(connect(hello()).code(), Code::kUnsupported);
 }

@@ -3,7 +3,9 @@
 
 namespace nnti::shm {
 
-ShmMemory::~ShmMemory() { transport_.end_registration(description_, memfd_ >= 0); }
+ShmMemory::~ShmMemory() {
+  if (!kept_) transport_.end_registration(description_, memfd_ >= 0);
+}
 
 Result<RemoteBuffer> ShmMemory::describe_for(Connection &peer) {
   if (memfd_ >= 0) static_cast<ShmConnection &>(peer).announce(description_, memfd_);

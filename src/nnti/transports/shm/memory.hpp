@@ -11,11 +11,13 @@ class ShmMemory final : public TransportMemory {
       : transport_(transport), description_(description), memfd_(memfd) {}
   ~ShmMemory() override;
   Result<RemoteBuffer> describe_for(Connection &peer) override;
+  void keep() override { kept_ = true; }
 
  private:
   ShmTransport &transport_;
   RemoteBuffer description_;
   int memfd_;
+  bool kept_ = false;
 };
 
 }  // namespace nnti::shm

@@ -49,9 +49,14 @@ bool Relay::send_reply(bool &broken) {
 }
 
 bool Relay::send_request(bool &broken) {
+  auto *bounce = bounces_.mine();
+  if (bounce == nullptr) {
+    abandon({Code::kNoMemory, "no memory to relay the data through"});
+    return false;
+  }
   const auto &operation = operations_.front();
   piece_bytes_ = std::min(operation.size_bytes, kBounceBytes);
-  if (operation.is_put()) std::memcpy(mine_.bounce, operation.source, piece_bytes_);
+  if (operation.is_put()) std::memcpy(bounce, operation.source, piece_bytes_);
   Request request{operation.remote.key, operation.offset, operation.remote.slot,
                   static_cast<std::uint32_t>(piece_bytes_)};
   auto outcome = out_.write(operation.is_put() ? Kind::kRelayPut : Kind::kRelayGet, bytes_of(request));
@@ -67,6 +72,8 @@ bool Relay::on_message(Kind kind, std::span<const std::byte> message) {
 bool Relay::on_request(Kind kind, std::span<const std::byte> message) {
   auto request = decode<Request>(message);
   if (!request || reply_ || request->size_bytes > kBounceBytes) return false;
+  auto *bounce = bounces_.theirs();
+  if (bounce == nullptr) return false;
   auto registered = look_up(own_table_, request->slot, request->key);
   bool is_put = kind == Kind::kRelayPut;
   auto needed = is_put ? Rights::kRemoteWrite : Rights::kRemoteRead;
@@ -76,9 +83,9 @@ bool Relay::on_request(Kind kind, std::span<const std::byte> message) {
   if (allowed.ok()) {
     auto *memory = reinterpret_cast<std::byte *>(registered->address) + request->offset;
     if (is_put)
-      std::memcpy(memory, theirs_.bounce, request->size_bytes);
+      std::memcpy(memory, bounce, request->size_bytes);
     else
-      std::memcpy(theirs_.bounce, memory, request->size_bytes);
+      std::memcpy(bounce, memory, request->size_bytes);
   }
   reply_ = allowed.code();
   return true;
@@ -94,7 +101,7 @@ bool Relay::on_done(std::span<const std::byte> message) {
     if (operation.is_put())
       operation.source += piece_bytes_;
     else
-      operation.destination = std::copy_n(mine_.bounce, piece_bytes_, operation.destination);
+      operation.destination = std::copy_n(bounces_.mine(), piece_bytes_, operation.destination);
     operation.offset += piece_bytes_;
     operation.size_bytes -= piece_bytes_;
     if (operation.size_bytes != 0) return true;
@@ -107,7 +114,6 @@ bool Relay::on_done(std::span<const std::byte> message) {
 
 void Relay::abandon(const Error &error) {
   asked_ = false;
-  reply_.reset();
   for (auto &operation : std::exchange(operations_, {})) operation.completion->on_complete(error);
 }
 

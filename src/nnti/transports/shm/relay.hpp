@@ -22,15 +22,25 @@ struct Operation {
   bool is_put() const { return source != nullptr; }
 };
 
+/// Where the pieces of the initiator of a connection's puts and gets, ours or the peer's, pass through.
+class Bounces {
+ public:
+  virtual std::byte *mine() = 0;    ///< made at the first call; null: no memory
+  virtual std::byte *theirs() = 0;  ///< null: the peer has not shared any
+
+ protected:
+  ~Bounces() = default;
+};
+
 class Relay {
  public:
-  /// `mine` is the lane that this side writes.
-  Relay(Lane &mine, Lane &theirs, const EndpointTable &own_table, RingWriter &out)
-      : mine_(mine), theirs_(theirs), own_table_(own_table), out_(out) {}
+  Relay(Bounces &bounces, const EndpointTable &own_table, RingWriter &out)
+      : bounces_(bounces), own_table_(own_table), out_(out) {}
 
   void start(const Operation &operation) { operations_.push_back(operation); }
   bool busy() const { return !operations_.empty() || reply_.has_value(); }
-  /// Sends what can be sent. Returns true if something was; `broken` is set if the ring's state is impossible.
+  /// Sends what can be sent. What has no memory to pass through completes with kNoMemory. Returns true if something
+  /// was; `broken` is set if the ring's state is impossible.
   bool pump(bool &broken);
   /// A request of the peer, or its answer to ours. False: it makes no sense.
   bool on_message(Kind kind, std::span<const std::byte> message);
@@ -43,7 +53,7 @@ class Relay {
   bool send_request(bool &broken);
   bool send_reply(bool &broken);
 
-  Lane &mine_, &theirs_;
+  Bounces &bounces_;
   const EndpointTable &own_table_;
   RingWriter &out_;
   std::deque<Operation> operations_;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A ring of messages from one writer to one reader in shared memory.
+// The ring of messages in a mailbox, from one writer to one reader.
 //
 // Design notes. The reader polls the header of the next message in place, so that a message costs one cache line's
-// transfer, not two as with a tail index. Stale bytes must not look like a header: before the writer publishes a
-// message, it clears the word where the following header will be. A writer therefore needs one free slot beyond its
-// message. The reader copies a message out before anyone looks at it: what the peer changes afterwards changes nothing.
-// Slots are given back by the quarter ring: the line that holds `consumed` then moves rarely.
+// transfer, not two as with a tail index. Every header carries the number of its slot's use, counted from the beginning
+// of the connection: what an earlier round left there is never taken for a message, and nothing needs to be cleared
+// (clearing the next header would fetch its cache line before the message could leave). For the same reason the first
+// word of every slot is kept for headers, also where a message runs over several slots.
+// The reader copies a message out before anyone looks at it: what the peer changes afterwards changes nothing. Slots
+// are given back by the quarter ring: the line that holds `consumed` then moves rarely.
 //
-// A header: bits 0-31 the payload's size, 32-39 the kind (not 0), 40-47 the message's kind for the endpoint, the rest
-// 0. The payload begins right behind it and runs over the following slots, whole, headers included, wrapping round.
+// A header: bits 0-15 the payload's size, 16-23 the kind (not 0), 24-31 the message's kind for the endpoint, 32-63 the
+// slot's number plus 1, modulo 2^32. The payload fills the rest of the slot, then that of the following ones.
 #pragma once
 
 #include "nnti/transport.hpp"
@@ -23,71 +25,78 @@ namespace nnti::shm {
 
 enum class Kind : std::uint8_t { kMessage = 1, kRelayGet = 2, kRelayPut = 3, kRelayDone = 4 };
 inline constexpr std::uint8_t kLastKind = 4;
-inline constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
-inline constexpr std::size_t kRingBytes = kRingSlots * kSlotBytes;
-inline constexpr std::size_t kReturnSlots = kRingSlots / 4;
+inline constexpr std::size_t kMaxInPlaceBytes = 4096;  ///< in mailboxes however large
 
-inline std::size_t slots_for(std::size_t payload_bytes) {
-  return (kHeaderBytes + payload_bytes + kSlotBytes - 1) / kSlotBytes;
+/// A quarter of a mailbox: the largest message, and what the reader may hold back, fit beside each other.
+inline std::size_t max_in_place_bytes(std::uint64_t slots) {
+  return std::min<std::size_t>(slots / 4 * kSlotPayload, kMaxInPlaceBytes);
+}
+static_assert(kMinSlots / 4 * kSlotPayload >= kMinMessageBytes);
+
+inline std::uint64_t slots_for(std::size_t payload_bytes) {
+  return payload_bytes <= kSlotPayload ? 1 : (payload_bytes + kSlotPayload - 1) / kSlotPayload;
 }
 
-// The largest message and its clear slot fit beside everything that a reader may hold back.
-static_assert((kHeaderBytes + kMaxMessageBytes) / kSlotBytes + 2 <= kRingSlots - kReturnSlots);
+/// Where slot number `number` is, and what its header says in this round.
+struct SlotPlace {
+  static Slot &of(const Mailbox &mailbox, std::uint64_t number) { return mailbox.ring[number & (mailbox.slots - 1)]; }
+  static std::uint32_t mark(std::uint64_t number) { return static_cast<std::uint32_t>(number + 1); }
+};
 
 class RingWriter {
  public:
   enum class Outcome { kSent, kNoCredit, kBroken };
 
-  explicit RingWriter(Lane &lane) : lane_(lane) {}
+  explicit RingWriter(const Mailbox &mailbox) : mailbox_(mailbox) {}
 
-  /// kBroken: the reader claims to have consumed what was never sent.
+  /// Publishes a message. Who must be seen by a reader that falls asleep fences afterwards. kBroken: the reader claims
+  /// to have consumed what was never sent.
   Outcome write(Kind kind, std::span<const std::byte> payload, MessageKind message_kind = MessageKind::kUser) {
     auto slots = slots_for(payload.size());
-    if (auto room = make_room(slots + 1); room != Outcome::kSent) return room;
-    copy_in(next_ * kSlotBytes + kHeaderBytes, payload);
-    header(next_ + slots).store(0, std::memory_order_relaxed);
-    auto word =
-        payload.size() | static_cast<std::uint64_t>(kind) << 32 | static_cast<std::uint64_t>(message_kind) << 40;
-    // seq_cst: ordered before the look at the reader's sleep_epoch that follows.
-    header(next_).store(word, std::memory_order_seq_cst);
+    if (auto room = make_room(slots); room != Outcome::kSent) return room;
+    copy_in(payload);
+    auto word = payload.size() | static_cast<std::uint64_t>(kind) << 16 |
+                static_cast<std::uint64_t>(message_kind) << 24 |
+                static_cast<std::uint64_t>(SlotPlace::mark(next_)) << 32;
+    SlotPlace::of(mailbox_, next_).header.store(word, std::memory_order_release);
     next_ += slots;
     return Outcome::kSent;
   }
   /// True if a write was refused for want of slots, and there are more now.
-  bool has_new_credit() const { return starves_ && lane_.consumed.load(std::memory_order_seq_cst) != consumed_; }
+  bool has_new_credit() const {
+    return starves_ && mailbox_.control->consumed.load(std::memory_order_seq_cst) != consumed_;
+  }
 
  private:
-  std::atomic<std::uint64_t> &header(std::uint64_t slot) { return lane_.ring[slot % kRingSlots].header; }
-
-  Outcome make_room(std::size_t slots) {
-    if (next_ - consumed_ + slots <= kRingSlots) return Outcome::kSent;
+  Outcome make_room(std::uint64_t slots) {
+    if (next_ - consumed_ + slots <= mailbox_.slots) [[likely]]
+      return Outcome::kSent;
     if (!refresh()) return Outcome::kBroken;
-    if (next_ - consumed_ + slots > kRingSlots) {
+    if (next_ - consumed_ + slots > mailbox_.slots) {
       starves_ = true;
-      lane_.sender_starves.store(1, std::memory_order_seq_cst);
+      mailbox_.control->sender_starves.store(1, std::memory_order_seq_cst);
       if (!refresh()) return Outcome::kBroken;
-      if (next_ - consumed_ + slots > kRingSlots) return Outcome::kNoCredit;
+      if (next_ - consumed_ + slots > mailbox_.slots) return Outcome::kNoCredit;
     }
-    if (starves_) lane_.sender_starves.store(0, std::memory_order_relaxed);
+    if (starves_) mailbox_.control->sender_starves.store(0, std::memory_order_relaxed);
     starves_ = false;
     return Outcome::kSent;
   }
 
   bool refresh() {
-    consumed_ = lane_.consumed.load(std::memory_order_seq_cst);
-    return next_ - consumed_ <= kRingSlots;
+    consumed_ = mailbox_.control->consumed.load(std::memory_order_seq_cst);
+    return next_ - consumed_ <= mailbox_.slots;
   }
 
-  void copy_in(std::size_t offset, std::span<const std::byte> payload) {
-    if (payload.empty()) return;
-    auto *ring = reinterpret_cast<std::byte *>(lane_.ring);
-    offset %= kRingBytes;
-    auto first = std::min(payload.size(), kRingBytes - offset);
-    std::memcpy(ring + offset, payload.data(), first);
-    if (first < payload.size()) std::memcpy(ring, payload.data() + first, payload.size() - first);
+  void copy_in(std::span<const std::byte> payload) {
+    for (auto number = next_; !payload.empty(); ++number) {
+      auto part = payload.first(std::min(payload.size(), kSlotPayload));
+      std::memcpy(SlotPlace::of(mailbox_, number).payload, part.data(), part.size());
+      payload = payload.subspan(part.size());
+    }
   }
 
-  Lane &lane_;
+  Mailbox mailbox_;
   std::uint64_t next_ = 0, consumed_ = 0;
   bool starves_ = false;
 };
@@ -100,38 +109,42 @@ class RingReader {
     std::size_t size_bytes;
   };
 
-  explicit RingReader(Lane &lane) : lane_(lane) {}
+  explicit RingReader(const Mailbox &mailbox) : mailbox_(mailbox) {}
 
-  bool ready() const { return lane_.ring[next_ % kRingSlots].header.load(std::memory_order_seq_cst) != 0; }
+  bool ready() const {
+    return SlotPlace::of(mailbox_, next_).header.load(std::memory_order_acquire) >> 32 == SlotPlace::mark(next_);
+  }
 
   /// Copies the next message to `buffer`; ready() must be true. Empty: what is there is no message.
-  std::optional<Message> read(std::span<std::byte, kMaxMessageBytes> buffer) {
-    auto word = lane_.ring[next_ % kRingSlots].header.load(std::memory_order_acquire);
-    auto size = static_cast<std::size_t>(word & 0xffffffffu);
-    auto kind = word >> 32 & 0xff, message_kind = word >> 40;
-    if (kind == 0 || kind > kLastKind || message_kind > kMaxMessageKind || size > kMaxMessageBytes) return std::nullopt;
-    copy_out(next_ * kSlotBytes + kHeaderBytes, buffer.first(size));
+  std::optional<Message> read(std::span<std::byte, kMaxInPlaceBytes> buffer) {
+    auto word = SlotPlace::of(mailbox_, next_).header.load(std::memory_order_acquire);
+    auto size = static_cast<std::size_t>(word & 0xffff);
+    auto kind = word >> 16 & 0xff, message_kind = word >> 24 & 0xff;
+    if (kind == 0 || kind > kLastKind || message_kind > kMaxMessageKind || size > max_in_place_bytes(mailbox_.slots))
+      return std::nullopt;
+    copy_out(buffer.first(size));
     next_ += slots_for(size);
     return Message{static_cast<Kind>(kind), static_cast<MessageKind>(message_kind), size};
   }
   /// Gives consumed slots back if it is time to. True: they were, and the writer waits for them.
   bool give_back() {
-    if (next_ - given_back_ < kReturnSlots) return false;
+    if (next_ - given_back_ < mailbox_.slots / 4) [[likely]]
+      return false;
     given_back_ = next_;
-    lane_.consumed.store(next_, std::memory_order_seq_cst);
-    return lane_.sender_starves.load(std::memory_order_seq_cst) != 0;
+    mailbox_.control->consumed.store(next_, std::memory_order_seq_cst);
+    return mailbox_.control->sender_starves.load(std::memory_order_seq_cst) != 0;
   }
 
  private:
-  void copy_out(std::size_t offset, std::span<std::byte> target) const {
-    const auto *ring = reinterpret_cast<const std::byte *>(lane_.ring);
-    offset %= kRingBytes;
-    auto first = std::min(target.size(), kRingBytes - offset);
-    std::memcpy(target.data(), ring + offset, first);
-    if (first < target.size()) std::memcpy(target.data() + first, ring, target.size() - first);
+  void copy_out(std::span<std::byte> target) const {
+    for (auto number = next_; !target.empty(); ++number) {
+      auto size = std::min(target.size(), kSlotPayload);
+      std::memcpy(target.data(), SlotPlace::of(mailbox_, number).payload, size);
+      target = target.subspan(size);
+    }
   }
 
-  Lane &lane_;
+  Mailbox mailbox_;
   std::uint64_t next_ = 0, given_back_ = 0;
 };
 

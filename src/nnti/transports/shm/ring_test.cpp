@@ -13,10 +13,14 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 struct Ring : testing::Test {
-  std::unique_ptr<Lane> lane = std::make_unique<Lane>();
-  RingWriter writer{*lane};
-  RingReader reader{*lane};
-  std::array<std::byte, kMaxMessageBytes> buffer;
+  static constexpr std::uint64_t kSlots = 64;
+  static constexpr std::size_t kLargest = kSlots / 4 * kSlotPayload;
+  std::unique_ptr<MailboxControl> control = std::make_unique<MailboxControl>();
+  std::unique_ptr<Slot[]> slots = std::make_unique<Slot[]>(kSlots);
+  Mailbox mailbox{control.get(), slots.get(), kSlots};
+  RingWriter writer{mailbox};
+  RingReader reader{mailbox};
+  std::array<std::byte, kMaxInPlaceBytes> buffer;
 
   RingWriter::Outcome write(std::size_t size, int value) {
     return writer.write(Kind::kMessage, Bytes(size, static_cast<std::byte>(value)));
@@ -29,14 +33,14 @@ struct Ring : testing::Test {
     for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(buffer[i], static_cast<std::byte>(value));
     reader.give_back();
   }
-  std::atomic<std::uint64_t> &header(std::size_t slot) { return lane->ring[slot % kRingSlots].header; }
+  std::atomic<std::uint64_t> &header(std::size_t slot) { return slots[slot % kSlots].header; }
 };
 
 TEST_F(Ring, IsEmptyAtFirst) { EXPECT_FALSE(reader.ready()); }
 
 TEST_F(Ring, GivesMessagesInOrderRoundAndRound) {
   for (int i = 0; i < 5000; ++i) {
-    auto size = static_cast<std::size_t>(i * 37 % 3000);
+    auto size = static_cast<std::size_t>(i * 37 % (kLargest + 1));
     ASSERT_EQ(write(size, i), RingWriter::Outcome::kSent) << i;
     ASSERT_NO_FATAL_FAILURE(expect(size, i));
     ASSERT_FALSE(reader.ready());
@@ -45,11 +49,15 @@ TEST_F(Ring, GivesMessagesInOrderRoundAndRound) {
 
 TEST_F(Ring, PayloadThatLooksLikeAHeaderIsNotTakenForOne) {
   // The payload's words are those of a header of a message of 8 bytes; messages end at every slot of the ring.
-  Bytes tempting(4000);
-  std::uint64_t word = 8 | std::uint64_t{1} << 32;
-  for (std::size_t i = 0; i + 8 <= tempting.size(); i += 8) std::memcpy(&tempting[i], &word, 8);
+  Bytes tempting(kLargest);
+  std::uint32_t slot = 0;
   for (int i = 0; i < 3000; ++i) {
-    auto size = static_cast<std::size_t>(i % 500 * 8);
+    auto size = static_cast<std::size_t>(i) % (kLargest / 8 + 1) * 8;
+    slot += static_cast<std::uint32_t>(slots_for(size));
+    for (std::size_t at = 0; at + 8 <= size; at += 8) {
+      auto word = 8 | std::uint64_t{1} << 16 | static_cast<std::uint64_t>(slot + 1 + at / 8 % kSlots) << 32;
+      std::memcpy(&tempting[at], &word, 8);
+    }
     ASSERT_EQ(writer.write(Kind::kMessage, std::span(tempting).first(size)), RingWriter::Outcome::kSent);
     ASSERT_TRUE(reader.ready());
     ASSERT_TRUE(reader.read(buffer));
@@ -61,37 +69,45 @@ TEST_F(Ring, PayloadThatLooksLikeAHeaderIsNotTakenForOne) {
 TEST_F(Ring, AFullOneTakesNothingUntilSlotsAreGivenBack) {
   int written = 0;
   while (write(100, written) == RingWriter::Outcome::kSent) ++written;
-  EXPECT_GT(written, 200);
+  EXPECT_EQ(written, static_cast<int>(kSlots / 2));
   EXPECT_FALSE(writer.has_new_credit());
-  EXPECT_EQ(lane->sender_starves.load(), 1u);
+  EXPECT_EQ(control->sender_starves.load(), 1u);
   for (int i = 0; i < written; ++i) ASSERT_NO_FATAL_FAILURE(expect(100, i));
   EXPECT_TRUE(writer.has_new_credit());
-  EXPECT_EQ(write(kMaxMessageBytes, 7), RingWriter::Outcome::kSent);
-  expect(kMaxMessageBytes, 7);
-  EXPECT_EQ(lane->sender_starves.load(), 0u);
+  EXPECT_EQ(write(kLargest, 7), RingWriter::Outcome::kSent);
+  expect(kLargest, 7);
+  EXPECT_EQ(control->sender_starves.load(), 0u);
 }
 
 TEST_F(Ring, TheLargestMessageAlwaysFitsOnceTheReaderHasReadAll) {
   for (int i = 0; i < 2000; ++i) {
-    auto size = i % 2 == 0 ? kMaxMessageBytes : static_cast<std::size_t>(i % 700);
+    auto size = i % 2 == 0 ? kLargest : static_cast<std::size_t>(i % 700);
     ASSERT_EQ(write(size, i), RingWriter::Outcome::kSent) << i;
     ASSERT_NO_FATAL_FAILURE(expect(size, i));
   }
 }
 
 TEST_F(Ring, GarbageInAHeaderIsNoMessage) {
-  for (std::uint64_t garbage : {~std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{9} << 32,
-                                (std::uint64_t{1} << 32) + kMaxMessageBytes + 1, std::uint64_t{1} << 40}) {
-    header(0).store(garbage);
+  for (std::uint64_t garbage :
+       {std::uint64_t{0xffffffff}, std::uint64_t{1}, std::uint64_t{9} << 16, (std::uint64_t{1} << 16) + kLargest + 1,
+        std::uint64_t{1} << 16 | std::uint64_t{40} << 24}) {
+    header(0).store(garbage | std::uint64_t{1} << 32);
     ASSERT_TRUE(reader.ready());
     EXPECT_FALSE(reader.read(buffer)) << garbage;
   }
 }
 
+TEST_F(Ring, WhatAnEarlierRoundLeftIsNoMessage) {
+  for (std::uint64_t mark : {0u, 2u, 65u, 0xffffffffu}) {
+    header(0).store(8 | std::uint64_t{1} << 16 | mark << 32);
+    EXPECT_FALSE(reader.ready()) << mark;
+  }
+}
+
 TEST_F(Ring, AReaderThatClaimsTheImpossibleIsFoundOut) {
-  while (write(1000, 1) == RingWriter::Outcome::kSent) {}
-  lane->consumed.store(1'000'000);
-  EXPECT_EQ(write(1000, 1), RingWriter::Outcome::kBroken);
+  while (write(500, 1) == RingWriter::Outcome::kSent) {}
+  control->consumed.store(1'000'000);
+  EXPECT_EQ(write(500, 1), RingWriter::Outcome::kBroken);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class OwnTable {
   void revoke(std::uint32_t slot);
   void release(std::uint32_t slot) { free_.push_back(slot); }
   /// Tells peers to ring, or not to.
+  /// Who sleeps then makes a heavy_fence(), and looks once more.
   void sleep() { table().sleep_epoch.fetch_add(1, std::memory_order_seq_cst); }
   void awake() { table().sleep_epoch.fetch_add(1, std::memory_order_seq_cst); }
 

@@ -14,6 +14,8 @@
 #include <base/log.hpp>
 
 #include <array>
+#include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
@@ -79,6 +81,7 @@ class ShmConnecting final : public Connecting {
     auto parts = transport_.take_hello(established.socket.fd(), established.theirs, false);
     if (!parts.ok()) return parts.error();
     parts->segment = std::move(segment_.mapping);
+    parts->slots = transport_.slots();
     return transport_.add_connection(std::move(established.socket), std::move(*parts));
   }
 
@@ -88,6 +91,30 @@ class ShmConnecting final : public Connecting {
   SharedMemory segment_;
   std::optional<bootstrap::Connector> connector_;
 };
+
+/// How many processes the job has, as its launcher tells; 1 if nobody does.
+std::int64_t launched_processes() {
+  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "SLURM_NTASKS"})
+    if (const char *value = std::getenv(name))
+      if (auto count = std::strtoll(value, nullptr, 10); count > 0) return count;
+  return 1;
+}
+
+/// The mailbox shrinks as the job grows: uGNI paper, section 3.
+std::size_t mailbox_bytes_for(std::int64_t job_size) {
+  return job_size <= 1024 ? 4672 : job_size <= 16384 ? 2624 : 1088;
+}
+
+Result<std::uint64_t> slots_of(const nessie::Config &config) {
+  auto job_size = config.get_int("nnti.job_size", launched_processes());
+  if (!job_size.ok()) return job_size.error();
+  auto bytes = config.get_size("nnti.mailbox", mailbox_bytes_for(*job_size));
+  if (!bytes.ok()) return bytes.error();
+  if (*bytes < mailbox_bytes(kMinSlots))
+    return Error{Code::kInvalidArgument,
+                 fmt::format("nnti.mailbox: {} bytes are too few; at least {}", *bytes, mailbox_bytes(kMinSlots))};
+  return std::min(std::bit_floor((*bytes - sizeof(MailboxControl)) / kSlotBytes), kMaxSlots);
+}
 
 std::string explain_cma() {
   std::uint64_t word = nessie::random_u64();
@@ -122,17 +149,21 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions 
   if (!use_cma.ok()) return use_cma.error();
   auto table = OwnTable::make();
   if (!table.ok()) return table.error();
-  std::unique_ptr<ShmTransport> transport(new ShmTransport(options, std::move(*table), *use_cma));
+  auto slots = slots_of(options.config);
+  if (!slots.ok()) return slots.error();
+  std::unique_ptr<ShmTransport> transport(new ShmTransport(options, std::move(*table), *use_cma, *slots));
   if (options.listen)
     if (auto status = transport->listen(); !status.ok()) return status.error();
   return transport;
 }
 
-ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma)
+ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma, std::uint64_t slots)
     : credential_(options.credential),
       events_(options.events),
       table_(std::move(table)),
       use_cma_(use_cma),
+      slots_(slots),
+      asymmetric_fence_(join_asymmetric_fences()),
       probe_(nessie::random_u64()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -179,7 +210,7 @@ Status ShmTransport::can_reach(const nessie::Url &url) const {
 }
 
 Result<std::unique_ptr<Connecting>> ShmTransport::connect(const nessie::Url &url, Deadline) {
-  auto segment = make_shared_memory("nessie-connection", sizeof(Segment), Peers::kMayWrite);
+  auto segment = make_shared_memory("nessie-connection", segment_bytes(slots_), Peers::kMayWrite);
   if (!segment.ok()) return segment.error();
   auto name = url.address.substr(url.address.find('/') + 1);
   auto connecting = std::make_unique<ShmConnecting>(*this, std::move(name), std::move(*segment));
@@ -192,6 +223,8 @@ bootstrap::Hello ShmTransport::hello(int segment) const {
   blob.cma_allowed = use_cma_ ? 1 : 0;
   blob.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
   blob.probe_value = probe_;
+  blob.slots = static_cast<std::uint32_t>(slots_);
+  blob.asymmetric_fence = asymmetric_fence_ ? 1 : 0;
   auto bytes = std::as_bytes(std::span(&blob, 1));
   bootstrap::Hello hello{{bytes.begin(), bytes.end()}, {}};
   for (int fd : {table_->fd(), doorbell_.get(), segment})
@@ -214,11 +247,15 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   parts.table = std::move(*table);
   parts.doorbell = std::move(theirs.descriptors[1]);
   if (their_segment) {
-    auto segment = map_shared_memory(theirs.descriptors[2].get(), sizeof(Segment), Access::kReadWrite);
+    if (!std::has_single_bit(blob.slots) || blob.slots < kMinSlots || blob.slots > kMaxSlots)
+      return Error{Code::kBadMessage, "the peer's mailboxes have an impossible size", nessie::Scope::kPeer};
+    auto segment = map_shared_memory(theirs.descriptors[2].get(), segment_bytes(blob.slots), Access::kReadWrite);
     if (!segment.ok()) return segment.error();
     parts.segment = std::move(*segment);
     parts.side = 1;
+    parts.slots = blob.slots;
   }
+  parts.asymmetric_fence = asymmetric_fence_ && blob.asymmetric_fence != 0;
   auto process = process_behind(socket);
   if (!process.ok()) return process.error();
   parts.process = *process;
@@ -250,6 +287,7 @@ std::optional<MemoryRegion> ShmTransport::find_memory(const RemoteBuffer &buffer
 
 void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) {
   table_->revoke(buffer.slot);
+  if (!connections_.empty()) heavy_fence();
   auto limit = Deadline::in(kTransferLimit);
   for (const auto &connection : connections_) {
     while (connection->is_open() && connection->peer_transfers(buffer.slot) && !connection->peer_is_gone()) {
@@ -261,7 +299,7 @@ void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) 
     }
     if (!is_shared || !connection->is_open()) continue;
     connection->forget(buffer.key);
-    connection->ring_doorbell();  // its mapping keeps the memory until it looks
+    connection->wake_peer();  // its mapping keeps the memory until it looks
   }
   table_->release(buffer.slot);
 }
@@ -285,6 +323,7 @@ std::size_t ShmTransport::progress() {
   if (!accepted_.empty()) events += report_accepted();
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto &connection = *connections_[i];
+    if (!connection.has_work()) continue;
     events += connection.progress();
     anything_closed_ |= !connection.is_open();
   }
@@ -301,6 +340,7 @@ bool ShmTransport::ready() {
 
 bool ShmTransport::arm() {
   table_->sleep();
+  if (!connections_.empty()) heavy_fence();
   if (!ready()) return true;
   table_->awake();
   return false;

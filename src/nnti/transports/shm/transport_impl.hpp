@@ -29,6 +29,7 @@ class ShmTransport final : public Transport {
   Deadline timer() const override { return listener_ ? listener_->timer() : Deadline::never(); }
 
   TransportEvents &events() { return events_; }
+  std::uint64_t slots() const { return slots_; }
   const EndpointTable &table() const { return table_->table(); }
   const nessie::Credential &credential() const { return credential_; }
   /// What we tell a peer; `segment` is -1 on the accepting side.
@@ -42,7 +43,7 @@ class ShmTransport final : public Transport {
   void end_registration(const RemoteBuffer &buffer, bool is_shared);
 
  private:
-  ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma);
+  ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma, std::uint64_t slots);
   Status listen();
   std::size_t look_at_sockets();
   std::size_t report_accepted();
@@ -52,6 +53,8 @@ class ShmTransport final : public Transport {
   TransportEvents &events_;
   std::optional<OwnTable> table_;
   bool use_cma_;
+  std::uint64_t slots_;  ///< of the mailboxes of connections that we make
+  bool asymmetric_fence_;
   std::uint64_t probe_;
   std::string socket_name_;
   Fd epoll_, doorbell_;

@@ -27,6 +27,8 @@ std::vector<std::string> words(const std::string &text) {
   return out;
 }
 
+constexpr const char *kMailbox = "33344";  // 512 slots, and messages of 4 KiB in place
+
 Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
   return {
       Code::kTimedOut,
@@ -40,6 +42,9 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config
   nssi::RuntimeOptions options;
   options.endpoint.listen = false;
   options.endpoint.config = config;
+  // The requests of a checkpoint wait in the mailbox, from where they are carried out even if this process is killed:
+  // more of them than a small mailbox holds.
+  if (!config.get("nnti.mailbox")) options.endpoint.config.set("nnti.mailbox", kMailbox);
   if (auto hex = config.get("credential")) {
     auto credential = nessie::Credential::from_hex(*hex);
     if (!credential.ok()) return credential.error();

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/eager.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace nnti {
+namespace {
+
+/// As it travels.
+struct WireNotice {
+  std::uint64_t key = 0, address = 0, arena_bytes = 0, location = 0, offset = 0, number = 0;
+  std::uint32_t slot = 0, rights = 0, size_bytes = 0, block = 0;
+};
+static_assert(sizeof(WireNotice) <= kMinMessageBytes);
+
+/// A block: the number of its message, 0 while it is written; on the next cache line, the message.
+constexpr std::size_t kHeaderBytes = 64, kBlockBytes = kHeaderBytes + kMaxEagerBytes;
+constexpr std::size_t kArenaBytes = EagerBlocks::kBlocksPerArena * kBlockBytes;
+
+std::atomic_ref<std::uint64_t> number_of(std::byte *block) {
+  return std::atomic_ref(*reinterpret_cast<std::uint64_t *>(block));
+}
+
+}  // namespace
+
+// --- the sender -------------------------------------------------------------------------------------------------------
+
+void EagerBlocks::configure(std::size_t limit_bytes) {
+  max_arenas_ = std::max<std::size_t>(limit_bytes / kArenaBytes, 1);
+}
+
+bool EagerBlocks::grow(Endpoint &endpoint) {
+  if (arenas_.size() == max_arenas_) return false;
+  auto arena = endpoint.allocate(kArenaBytes, Rights::kRemoteRead);
+  if (!arena.ok()) return false;
+  arena->outlive_endpoint();
+  arenas_.push_back(std::move(*arena));
+  const auto first = static_cast<std::uint32_t>(blocks_.size());
+  blocks_.resize(blocks_.size() + kBlocksPerArena);
+  for (auto block = static_cast<std::uint32_t>(blocks_.size()); block > first; --block) free_.push_back(block - 1);
+  return true;
+}
+
+std::uint32_t EagerBlocks::fill(Endpoint &endpoint, PeerId peer, std::span<const std::byte> message) {
+  if (free_.empty() && !grow(endpoint)) return kNone;
+  const auto block = free_.front();
+  free_.pop_front();
+  const auto number = next_number_++;
+  number_of(place(block)).store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(place(block) + kHeaderBytes, message.data(), message.size());
+  number_of(place(block)).store(number, std::memory_order_release);
+  blocks_[block] = {peer, static_cast<std::uint32_t>(message.size()), number};
+  return block;
+}
+
+std::byte *EagerBlocks::place(std::uint32_t block) const {
+  return arenas_[block / kBlocksPerArena].bytes().data() + block % kBlocksPerArena * kBlockBytes;
+}
+
+std::vector<std::byte> EagerBlocks::notice(std::uint32_t block) const {
+  auto arena = arenas_[block / kBlocksPerArena].describe_for(blocks_[block].peer);
+  if (!arena.ok()) return {};
+  const WireNotice wire{arena->key,
+                        arena->address,
+                        arena->size_bytes,
+                        arena->location,
+                        block % kBlocksPerArena * kBlockBytes,
+                        blocks_[block].number,
+                        arena->slot,
+                        static_cast<std::uint32_t>(arena->rights),
+                        blocks_[block].size_bytes,
+                        block};
+  auto bytes = std::as_bytes(std::span(&wire, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+bool EagerBlocks::on_done(PeerId peer, std::span<const std::byte> message) {
+  std::uint32_t block = 0;
+  if (message.size() != sizeof block) return false;
+  std::memcpy(&block, message.data(), sizeof block);
+  if (block >= blocks_.size() || blocks_[block].peer != peer) return false;
+  take_back(block);
+  return true;
+}
+
+void EagerBlocks::take_back(std::uint32_t block) {
+  blocks_[block] = {};
+  free_.push_back(block);
+}
+
+void EagerBlocks::forget(PeerId peer) {
+  for (std::uint32_t block = 0; block < blocks_.size(); ++block)
+    if (blocks_[block].peer == peer) take_back(block);
+}
+
+// --- notices ----------------------------------------------------------------------------------------------------------
+
+std::optional<EagerNotice> decode_eager_notice(std::span<const std::byte> message) {
+  WireNotice wire;
+  if (message.size() != sizeof wire) return std::nullopt;
+  std::memcpy(&wire, message.data(), sizeof wire);
+  if (wire.size_bytes > kMaxEagerBytes || wire.offset % kHeaderBytes != 0 || wire.offset > wire.arena_bytes ||
+      kHeaderBytes + wire.size_bytes > wire.arena_bytes - wire.offset)
+    return std::nullopt;
+  return EagerNotice{
+      {wire.key, wire.address, wire.arena_bytes, wire.location, wire.slot, static_cast<Rights>(wire.rights)},
+      wire.offset,
+      wire.number,
+      wire.size_bytes,
+      wire.block};
+}
+
+Result<std::span<const std::byte>> fetch_block(Connection &connection, const EagerNotice &notice,
+                                               std::span<std::byte, kMaxEagerBytes> copy) {
+  auto view = connection.view(notice.arena, notice.offset, kHeaderBytes + notice.size_bytes);
+  if (!view.ok()) return view.error();
+  auto *block = const_cast<std::byte *>(view->bytes().data());  // atomic_ref reads it only
+  const bool there = number_of(block).load(std::memory_order_acquire) == notice.number;
+  std::memcpy(copy.data(), block + kHeaderBytes, notice.size_bytes);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (!there || number_of(block).load(std::memory_order_relaxed) != notice.number)
+    return Error{Code::kNotFound, "the peer left, and its memory holds another message by now", nessie::Scope::kPeer};
+  return std::span<const std::byte>(copy.first(notice.size_bytes));
+}
+
+std::array<std::byte, 4> encode_eager_done(std::uint32_t block) {
+  std::array<std::byte, 4> message;
+  std::memcpy(message.data(), &block, sizeof block);
+  return message;
+}
+
+}  // namespace nnti
