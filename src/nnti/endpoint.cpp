@@ -15,6 +15,7 @@
 namespace nnti {
 namespace {
 
+constexpr unsigned kTurnsPerLook = 256;  ///< at the descriptors; a power of two
 constexpr std::int64_t kDefaultSendQueue = 4096;
 constexpr std::int64_t kDefaultSpinMicroseconds = 50;
 constexpr std::uint64_t kDefaultEagerMemory = 16 << 20;
@@ -103,12 +104,13 @@ Status Endpoint::Impl::choose_transports() {
 // What nobody asked for by name may be missing.
 Status Endpoint::Impl::open_transport(TransportKind kind) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
-  auto transport = kind.open({options.credential, options.config, *this, options.listen});
+  auto transport = kind.open({options.credential, options.config, *this, poller, options.listen});
   if (!transport.ok()) {
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};
   }
   if (auto address = (*transport)->url(); !address.empty()) url += url.empty() ? address : ';' + address;
+  waiter.add(**transport);
   transports.push_back(std::move(*transport));
   return {};
 }
@@ -250,6 +252,7 @@ bool Endpoint::Impl::flush_queue(PeerId id) {
 
 std::size_t Endpoint::Impl::progress() {
   std::size_t events = 0;
+  if (++turns % kTurnsPerLook == 0) poller.dispatch(0);
   for (const auto &transport : transports) events += transport->progress();
   if (!waiting_for_credits.empty()) events += flush_queues();
   return events;

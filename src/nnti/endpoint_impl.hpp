@@ -78,6 +78,8 @@ struct Endpoint::Impl final : TransportEvents {
   EventSink &sink;
   std::size_t queue_limit = 0;
   std::string url;
+  Poller poller;  ///< outlives the transports
+  unsigned turns = 0;
   std::vector<std::unique_ptr<Transport>> transports;
   std::vector<TransportKind> unopened;       ///< asked for, but not needed yet
   std::vector<std::unique_ptr<Peer>> peers;  ///< by PeerId - 1; null once lost
@@ -86,7 +88,7 @@ struct Endpoint::Impl final : TransportEvents {
   EagerBlocks eager_blocks;
   Endpoint *self = nullptr;
   std::list<RegisteredBuffer::Impl *> buffers;
-  Waiter waiter;
+  Waiter waiter{poller};
 };
 
 }  // namespace nnti

@@ -8,6 +8,8 @@
 // lock, or a reference to its connection's inside across one unless it is safe against that.
 #pragma once
 
+#include "nnti/poller.hpp"
+
 #include <nnti/nnti.hpp>
 
 #include <base/url.hpp>
@@ -162,11 +164,14 @@ class Transport {
   virtual std::size_t progress() = 0;
   /// True if progress() would find something in memory; no system calls. A waiter spins on this.
   virtual bool ready() = 0;
-  /// A descriptor that is readable whenever progress() has something to do and the transport was armed; -1: none.
+  /// A descriptor that is readable whenever progress() has something to do and the transport was armed. kInPoller: its
+  /// descriptors are in TransportOptions::poller, where nothing needs to be read; -1: it has none, and is asked every
+  /// millisecond.
+  static constexpr int kInPoller = -2;
   virtual int wait_fd() const = 0;
   /// The caller is about to block on wait_fd(). False if there is something to do already (then nothing is armed).
   virtual bool arm() = 0;
-  /// The caller has blocked: `fd_ready` if wait_fd() was readable. Ends what arm() began.
+  /// The caller has blocked: `fd_ready` if wait_fd() was readable (never with kInPoller). Ends what arm() began.
   virtual void disarm(bool fd_ready) = 0;
   /// The next moment at which progress() must be called even if nothing happens (a deadline of a handshake).
   virtual Deadline timer() const { return Deadline::never(); }
@@ -177,6 +182,7 @@ struct TransportOptions {
   const nessie::Credential &credential;  ///< outlives the transport, as do the others
   const nessie::Config &config;
   TransportEvents &events;
+  Poller &poller;
   bool listen = true;
 };
 

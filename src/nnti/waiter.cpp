@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/waiter.hpp"
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <utility>
 
@@ -19,7 +17,6 @@ constexpr int kYields = 4;
 constexpr auto kLateYield = std::chrono::microseconds(20);
 constexpr int kFirstBlockedWaits = 256, kMostBlockedWaits = 8192;
 constexpr int kPollsPerClockReading = 32;
-constexpr std::size_t kMaxDescriptors = 16;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -36,7 +33,10 @@ int usable_cores() {
 
 }  // namespace
 
-Waiter::Waiter() : blocked_waits_(kFirstBlockedWaits), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+Waiter::Waiter(Poller &poller)
+    : poller_(poller), blocked_waits_(kFirstBlockedWaits), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  poller_.watch(wake_fd_.get(), woken_up_, Poller::Trigger::kEdge);
+}
 
 void Waiter::configure(std::chrono::microseconds spin) {
   // On one core nobody else can make progress while we spin.
@@ -74,29 +74,32 @@ bool Waiter::yield(Transports transports) {
   return false;
 }
 
+void Waiter::add(const Transport &transport) {
+  if (transport.wait_fd() < 0) return;
+  watched_.push_back(std::make_unique<Watched>());
+  watched_.back()->transport = &transport;
+  poller_.watch(transport.wait_fd(), *watched_.back());
+}
+
+bool Waiter::take_ready(const Transport &transport) {
+  for (const auto &watched : watched_)
+    if (watched->transport == &transport) return std::exchange(watched->ready, false);
+  return false;
+}
+
 void Waiter::block(Transports transports, Deadline deadline) {
-  std::array<pollfd, kMaxDescriptors> descriptors;
-  std::array<Transport *, kMaxDescriptors> armed;
-  descriptors[0] = {wake_fd_.get(), POLLIN, 0};
-  nfds_t count = 1;
   blocked_.store(true, std::memory_order_seq_cst);
   bool idle = !woken_.load(std::memory_order_seq_cst);
-  for (const auto &transport : transports) {
-    if (!idle || count == kMaxDescriptors) break;
-    idle = transport->arm();
-    if (!idle) break;
-    armed[count] = transport.get();
-    descriptors[count++] = {transport->wait_fd(), POLLIN, 0};  // -1 is ignored by poll()
-    deadline = deadline.earlier(transport->timer());
-    if (transport->wait_fd() < 0) deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
+  std::size_t armed = 0;
+  for (; idle && armed < transports.size(); armed += idle ? 1 : 0) {
+    auto &transport = *transports[armed];
+    idle = transport.arm();
+    deadline = deadline.earlier(transport.timer());
+    if (transport.wait_fd() == -1) deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
   }
-  int ready = idle ? ::poll(descriptors.data(), count, deadline.poll_timeout_ms()) : 0;
-  for (nfds_t i = 1; i < count; ++i) armed[i]->disarm(ready > 0 && descriptors[i].revents != 0);
+  if (idle) poller_.dispatch(deadline.poll_timeout_ms());
+  for (const auto &transport : transports.first(armed)) transport->disarm(take_ready(*transport));
   blocked_.store(false, std::memory_order_relaxed);
-  if (ready > 0 && descriptors[0].revents != 0) {
-    std::uint64_t wakes;
-    [[maybe_unused]] auto drained = ::read(wake_fd_.get(), &wakes, sizeof wakes);
-  }
 }
 
 void Waiter::wait(Transports transports, Deadline deadline) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "nnti/fd.hpp"
+#include "nnti/poller.hpp"
 #include "nnti/transport.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace nnti {
 
@@ -20,20 +22,33 @@ namespace nnti {
 /// coming back late.
 class Waiter {
  public:
-  Waiter();
+  /// `poller` is borrowed for the waiter's life.
+  explicit Waiter(Poller &poller);
   /// `spin`: how long to spin before yielding; 0: never spin.
   void configure(std::chrono::microseconds spin);
+  /// Watches the transport's wait_fd(). It must outlive every wait() that it is part of.
+  void add(const Transport &transport);
   void wait(std::span<const std::unique_ptr<Transport>> transports, Deadline deadline);
   /// Any thread; async-signal-safe.
   void wake();
 
  private:
+  /// A descriptor of which only its readiness is to be known.
+  struct Watched final : Poller::Handler {
+    void on_fd_ready() override { ready = true; }
+    const Transport *transport = nullptr;  ///< null: the waiter's own
+    bool ready = false;
+  };
   using Transports = std::span<const std::unique_ptr<Transport>>;
   bool something_is_ready(Transports transports);
   bool spin(Transports transports, Deadline deadline);
   bool yield(Transports transports);
   void block(Transports transports, Deadline deadline);
+  bool take_ready(const Transport &transport);
 
+  Poller &poller_;
+  Watched woken_up_;
+  std::vector<std::unique_ptr<Watched>> watched_;
   std::chrono::nanoseconds spin_{0};
   int blocked_waits_;  ///< how many waits shall block at once after the next late return
   int blocked_waits_left_ = 0;

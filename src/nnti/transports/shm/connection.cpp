@@ -120,10 +120,16 @@ void ShmConnection::pump_relay() {
 
 // --- the end ----------------------------------------------------------------------------------------------------------
 
+/// A copy of the descriptor that a forked child holds would keep it in the poller.
+void ShmConnection::close_socket() {
+  transport_.unwatch(socket_.fd());
+  socket_ = bootstrap::PageSocket(Fd());
+}
+
 void ShmConnection::lose(Error error) {
   state_ = State::kLost;
   end_.reset();
-  socket_ = bootstrap::PageSocket(Fd());
+  close_socket();
   relay_.abandon({Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
   transport_.events().lost(*this, Loss::kGone, error);
 }
@@ -131,8 +137,19 @@ void ShmConnection::lose(Error error) {
 void ShmConnection::close() {
   if (!is_open()) return;
   state_ = State::kClosed;
-  socket_ = bootstrap::PageSocket(Fd());
+  close_socket();
   relay_.abandon({Code::kCancelled, "disconnected"});
+}
+
+void ShmConnection::on_fd_ready() {
+  socket_ready_ = true;
+  transport_.look_at_sockets_soon();
+}
+
+std::size_t ShmConnection::look_at_socket() {
+  if (!std::exchange(socket_ready_, false)) return 0;
+  on_socket();
+  return 1;
 }
 
 void ShmConnection::on_socket() {

@@ -26,7 +26,7 @@ struct PeerParts {
   Status cma;  ///< or why bulk data is relayed
 };
 
-class ShmConnection final : public Connection, private Bounces {
+class ShmConnection final : public Connection, public Poller::Handler, private Bounces {
  public:
   ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts);
 
@@ -52,7 +52,10 @@ class ShmConnection final : public Connection, private Bounces {
   bool fences_asymmetrically() const { return parts_.asymmetric_fence; }
   bool is_open() const { return state_ == State::kOpen; }
   int socket_fd() const { return socket_.fd(); }
-  /// The socket is readable: memory to map, or the peer's end.
+  void on_fd_ready() override;
+  /// Reads the socket if it was noted as ready. Returns the number of events.
+  std::size_t look_at_socket();
+  /// What the socket has: memory to map, or the peer's end.
   void on_socket();
   void sweep_mappings() {
     if (!mappings_.empty()) mappings_.sweep(table());
@@ -85,6 +88,7 @@ class ShmConnection final : public Connection, private Bounces {
   const EndpointTable &table() const { return *reinterpret_cast<const EndpointTable *>(parts_.table.base()); }
   bool deliver_one();
   void pump_relay();
+  void close_socket();
   void lose(Error error);
   void start(const Operation &operation);
   /// Empty: must be relayed.
@@ -99,6 +103,7 @@ class ShmConnection final : public Connection, private Bounces {
   RingReader in_;
   Relay relay_;
   State state_ = State::kOpen;
+  bool socket_ready_ = false;
   std::uint64_t rung_epoch_ = 0;
   std::optional<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,7 +21,7 @@
 namespace nnti::shm {
 namespace {
 
-constexpr unsigned kTurnsPerLook = 256;  ///< at the sockets; a power of two
+constexpr unsigned kTurnsPerSweep = 1024;  ///< a power of two
 constexpr auto kTransferLimit = std::chrono::seconds(1);
 
 std::string first_line_of(const char *path) {
@@ -64,7 +63,7 @@ class ShmConnecting final : public Connecting {
     auto socket = bootstrap::connect_unix(name_);
     if (socket.code() == Code::kBusy) return {};  // its queue is full; advance() tries again
     if (!socket.ok()) return socket.error();
-    transport_.watch(socket->get(), nullptr);
+    transport_.watch_connecting(socket->get());
     connector_.emplace(std::move(*socket), "shm", transport_.credential(), transport_.hello(segment_.fd.get()));
     return {};
   }
@@ -165,13 +164,15 @@ ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool
       slots_(slots),
       asymmetric_fence_(join_asymmetric_fences()),
       probe_(nessie::random_u64()),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      poller_(options.poller),
       doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  watch(doorbell_.get(), &doorbell_);
+  poller_.watch(doorbell_.get(), rung_, Poller::Trigger::kEdge);
 }
 
 ShmTransport::~ShmTransport() {
   for (auto &connection : connections_) connection->close();
+  if (listener_) poller_.unwatch(listener_->wait_fd());
+  poller_.unwatch(doorbell_.get());
 }
 
 Status ShmTransport::listen() {
@@ -189,7 +190,7 @@ Status ShmTransport::listen() {
     accepted_.push_back(add_connection(std::move(established.socket), std::move(*answered_)));
   };
   listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), "shm", credential_, answer, accept);
-  watch(listener_->wait_fd(), &listener_);
+  poller_.watch(listener_->wait_fd(), listening_);
   return {};
 }
 
@@ -269,7 +270,7 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
 ShmConnection *ShmTransport::add_connection(bootstrap::PageSocket socket, PeerParts parts) {
   connections_.push_back(std::make_unique<ShmConnection>(*this, std::move(socket), std::move(parts)));
   auto *connection = connections_.back().get();
-  watch(connection->socket_fd(), connection);
+  poller_.watch(connection->socket_fd(), *connection);
   return connection;
 }
 
@@ -306,20 +307,12 @@ void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) 
 
 // --- progress ---------------------------------------------------------------------------------------------------------
 
-void ShmTransport::watch(int fd, void *whom) {
-  epoll_event event{};
-  event.events = EPOLLIN | EPOLLRDHUP;
-  event.data.ptr = whom;
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
-}
-
-void ShmTransport::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
-
 /// Callbacks may connect, disconnect and make progress themselves: the vector may grow, but shrinks only in reap().
 std::size_t ShmTransport::progress() {
   std::size_t events = 0;
   ++depth_;
-  if (look_at_sockets_now_ || ++turns_ % kTurnsPerLook == 0) events += look_at_sockets();
+  if (look_at_sockets_now_) events += look_at_sockets();
+  if (sweep_now_ || ++turns_ % kTurnsPerSweep == 0) sweep_mappings();
   if (!accepted_.empty()) events += report_accepted();
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     auto &connection = *connections_[i];
@@ -346,31 +339,28 @@ bool ShmTransport::arm() {
   return false;
 }
 
-void ShmTransport::disarm(bool fd_ready) {
+void ShmTransport::disarm(bool) {
   table_->awake();
-  look_at_sockets_now_ |= fd_ready || timer().passed();
+  look_at_sockets_now_ |= timer().passed();
 }
 
 std::size_t ShmTransport::look_at_sockets() {
   look_at_sockets_now_ = false;
-  std::array<epoll_event, 64> events;
-  int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  bool listen = listener_ && listener_->timer().passed();
-  for (int i = 0; i < count; ++i) {
-    auto *whom = events[static_cast<std::size_t>(i)].data.ptr;
-    if (whom == &doorbell_) {
-      std::uint64_t rings;
-      [[maybe_unused]] auto drained = ::read(doorbell_.get(), &rings, sizeof rings);
-    } else if (whom == &listener_) {
-      listen = true;
-    } else if (whom != nullptr) {
-      static_cast<ShmConnection *>(whom)->on_socket();
-    }
+  std::size_t looked = 0;
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    auto &connection = *connections_[i];
+    if (connection.is_open()) looked += connection.look_at_socket();
   }
+  if (listener_ && (std::exchange(listening_.ready, false) || listener_->timer().passed()))
+    looked += listener_->progress();
+  return looked;
+}
+
+/// Of registrations that have ended at their owners.
+void ShmTransport::sweep_mappings() {
+  sweep_now_ = false;
   for (const auto &connection : connections_)
     if (connection->is_open()) connection->sweep_mappings();
-  if (listen) listener_->progress();
-  return static_cast<std::size_t>(count > 0);
 }
 
 std::size_t ShmTransport::report_accepted() {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The descriptors that an endpoint sleeps on: one epoll set for all its transports, so that a wake-up takes one system
+// call, and tells at once which of them it is about.
+#pragma once
+
+#include "nnti/fd.hpp"
+
+namespace nnti {
+
+class Poller {
+ public:
+  /// Told that a descriptor is ready; within dispatch(). Only takes note: it calls no one, and ends no handler.
+  class Handler {
+   public:
+    virtual void on_fd_ready() = 0;
+
+   protected:
+    ~Handler() = default;
+  };
+  /// kLevel: reported again until what made it ready is consumed. kEdge: once for each event; an eventfd then needs no
+  /// read.
+  enum class Trigger { kLevel, kEdge };
+
+  Poller();
+  /// `fd` and `handler` are borrowed until unwatch(), or until the descriptor is closed. Replaces an earlier watch.
+  void watch(int fd, Handler &handler, Trigger trigger = Trigger::kLevel);
+  void unwatch(int fd);
+  /// Waits up to `timeout_ms` (-1 for ever, 0 not at all) until descriptors are ready; tells their handlers. Returns
+  /// how many.
+  int dispatch(int timeout_ms);
+
+ private:
+  Fd epoll_;
+};
+
+}  // namespace nnti
