@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The endpoint owns the transports, routes to them by PeerId, and keeps what waits for credits.
 #include "nnti/endpoint_impl.hpp"
+#include "nnti/sealing/transport.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -37,6 +38,15 @@ bool can_hold(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size
 Error outside(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) {
   return {Code::kOutOfRange, fmt::format("bytes {} to {} lie outside the registered buffer of {} bytes", offset,
                                          offset + size_bytes, remote.size_bytes)};
+}
+
+/// nnti.encrypt: `off`; `network`, what may leave this node; `all`.
+Result<std::unique_ptr<Transport>> open_sealed_if_asked(const TransportKind &kind, const TransportOptions &options) {
+  const auto what = options.config.get_or("nnti.encrypt", "off");
+  if (what != "off" && what != "network" && what != "all")
+    return Error{Code::kInvalidArgument, fmt::format("nnti.encrypt is '{}'; it can be off, network or all", what)};
+  if (what == "all" || (what == "network" && kind.crosses_hosts)) return sealing::open(options, kind.open);
+  return kind.open(options);
 }
 
 }  // namespace
@@ -104,7 +114,7 @@ Status Endpoint::Impl::choose_transports() {
 // What nobody asked for by name may be missing.
 Status Endpoint::Impl::open_transport(TransportKind kind) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
-  auto transport = kind.open({options.credential, options.config, *this, poller, options.listen});
+  auto transport = open_sealed_if_asked(kind, {options.credential, options.config, *this, poller, options.listen});
   if (!transport.ok()) {
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};

@@ -191,6 +191,7 @@ struct TransportKind {
   std::string_view name;
   TransportInfo (*survey)(const nessie::Config &config);
   Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
+  bool crosses_hosts = false;  ///< reaches processes of other nodes
 };
 
 /// All that were built in, in order of preference: inproc, shm, ofi.

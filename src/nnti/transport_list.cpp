@@ -13,7 +13,7 @@ std::span<const TransportKind> transport_list() {
       {"inproc", inproc::survey, inproc::open},
       {"shm", shm::survey, shm::open},
 #ifdef NNTI_HAVE_OFI
-      {"ofi", ofi::survey, ofi::open},
+      {"ofi", ofi::survey, ofi::open, true},
 #endif
   };
   return kKinds;

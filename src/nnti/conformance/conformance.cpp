@@ -20,6 +20,9 @@ const std::vector<Subject> &subjects() {
       {"inproc", "inproc", {}, false},
       {"shm", "shm", {}, true},
       {"shm_without_cma", "shm", {{"nnti.shm.cma", "off"}}, true},
+      {"sealed_inproc", "inproc", {{"nnti.encrypt", "all"}}, false},
+      {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
+      {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
   };
   return all;

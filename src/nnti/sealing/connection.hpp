@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A connection of the transport below whose messages and data are sealed.
+#pragma once
+
+#include "nnti/sealing/transfers.hpp"
+
+namespace nnti::sealing {
+
+class SealedTransport;
+
+class SealedConnection final : public Connection, private TransferHost {
+ public:
+  /// kOpening: the peer's salt has not come yet. kEnded: to be reaped.
+  enum class State { kOpening, kOpen, kEnded };
+
+  SealedConnection(SealedTransport &transport, Connection &inner, bool we_connected);
+
+  Transport &transport() override;
+  std::string explain() const override;
+  std::size_t max_message_bytes() const override { return inner_.max_message_bytes() - kRecordOverhead; }
+  bool try_send(MessageKind kind, std::span<const std::byte> message) override;
+  void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
+           Completion &completion) override;
+  void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
+           Completion &completion) override;
+  void close() override;
+
+  // --- for the transport ---------------------------------------------------------------------------------------------
+  Connection &below() { return inner_; }
+  State state() const { return state_; }
+  bool we_connected() const { return we_connected_; }
+  /// Sends what waits for credits. Returns the number of messages sent.
+  std::size_t pump();
+  /// A message of the transport below.
+  void on_message(MessageKind kind, std::span<const std::byte> message);
+  /// The transport below has lost the peer, and completed everything pending with it.
+  void on_lost(Loss loss, const Error &error);
+
+ private:
+  struct Keys {
+    Keys(const nessie::Credential &credential, bool we_connected, const Salt &connecting, const Salt &accepting);
+    Cipher records_out, records_in, puts_out, puts_in, gets_out, gets_in;
+  };
+  struct Waiting {
+    MessageKind kind;
+    std::vector<std::byte> bytes;
+  };
+
+  Connection &inner() override { return inner_; }
+  void tell(MessageKind kind, std::span<const std::byte> message) override;
+  std::optional<MemoryRegion> find_memory(std::uint64_t key, std::uint32_t slot) override;
+  Cipher &put_out() override { return keys_->puts_out; }
+  Cipher &put_in() override { return keys_->puts_in; }
+  Cipher &get_out() override { return keys_->gets_out; }
+  Cipher &get_in() override { return keys_->gets_in; }
+
+  void on_opening(std::span<const std::byte> message);
+  void on_record(std::span<const std::byte> record);
+  bool on_own(MessageKind kind, std::span<const std::byte> message);
+  bool send_record(MessageKind kind, std::span<const std::byte> message);
+  /// Ends the connection over something that cannot be.
+  void give_up(Loss loss, const Error &error);
+
+  SealedTransport &transport_;
+  Connection &inner_;
+  const bool we_connected_, in_order_;
+  State state_ = State::kOpening;
+  Opening ours_;
+  bool opening_sent_ = false;
+  std::optional<Keys> keys_;
+  std::uint64_t next_out_ = 1, next_in_ = 1;  ///< numbers of records
+  std::vector<std::byte> record_;             ///< scratch
+  std::deque<Waiting> waiting_;
+  Initiator initiator_{*this};
+  Owner owner_{*this};
+};
+
+}  // namespace nnti::sealing
