@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Probes in the C library's code: a function of ours sees the system calls that libc makes, whoever calls libc,
+// libc's own malloc and free included. Symbol interposition and PLT patching do not see those.
+//
+// Design notes. Not the function's entry is replaced, as patchers usually do, but one instruction right at its system
+// call; so nothing of the function (errno, variable arguments, brk's own bookkeeping) has to be made again. The jump
+// leads to a thunk close by, which keeps every register, calls the handler, and goes on behind the system call if the
+// handler has made it, or at it if not.
+//
+// Other threads may be running that code. Each probe is therefore one store of an aligned word, and replaces (part of)
+// one instruction, so that no thread can stand inside of what is replaced:
+//   x86-64   `mov $number, %eax` becomes `jmp thunk` (both of 5 bytes) where that lies within an aligned 8-byte word;
+//   else
+//            its first two bytes become a short jump to the unused bytes behind the function, which hold `jmp thunk`.
+//   aarch64  `svc #0` becomes `b thunk`; the architecture allows exactly these two to replace each other.
+// What does not have this shape is left alone and reported; then the caller has no probe there.
+//
+// A probe stays until the process ends.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+/// For what runs on threads that ThreadSanitizer has given up already: the last calls of a thread that ends. Such a
+/// function calls only others of its kind.
+#define NESSIE_NO_TSAN __attribute__((no_sanitize("thread")))
+
+namespace nnti::probe {
+
+/// A system call that is about to be made.
+struct SystemCall {
+  long number = 0;
+  std::uintptr_t arguments[6] = {};
+  long result = 0;
+};
+
+/// In place of a number: the loader is about to load or unload libraries, or has done so.
+inline constexpr long kLoaderEvent = -1;
+
+/// Runs on any thread, within malloc or free too: must not allocate, must not take a lock that somebody holds while
+/// allocating. True: it has made the call (by raw_call), and `result` holds what the kernel answered. False: it is
+/// made as usual.
+using Handler = bool (*)(SystemCall &call) noexcept;
+
+/// The system call, past libc and every probe. Returns what the kernel returns: -errno upon failure.
+long raw_call(const SystemCall &call) noexcept;
+
+/// The code of one function of libc.
+struct FunctionCode {
+  std::byte *begin = nullptr;
+  std::size_t size_bytes = 0;
+  std::byte *end() const { return begin + size_bytes; }
+};
+
+/// The function `name` of libc itself, whatever is put in front of it; empty if libc has none.
+FunctionCode libc_function(const char *name);
+/// What the loader calls around every change of the libraries (the debuggers' interface); empty if it does not say.
+FunctionCode loader_event_function();
+
+/// What one store changes, as far as other threads that run the code are concerned.
+#if defined(__aarch64__)
+using Word = std::uint32_t;
+#else
+using Word = std::uint64_t;
+#endif
+
+/// Code is read and written by these alone: ThreadSanitizer keeps no record of it, and its own functions would fail.
+NESSIE_NO_TSAN inline Word load_code(const Word *word) noexcept { return __atomic_load_n(word, __ATOMIC_RELAXED); }
+bool exchange_code(Word *word, Word expected, Word desired) noexcept;
+/// Not atomic: for code that nobody can be running.
+void write_code(std::byte *to, const void *from, std::size_t size_bytes) noexcept;
+
+/// One place in the code, and the word there with and without the probe.
+struct Site {
+  Word *word = nullptr;
+  Word original = 0, probed = 0;
+
+  Word now() const { return load_code(word); }
+};
+
+/// All probes of the process, and the memory that holds their thunks. Not thread-safe. Lives for ever.
+class Prober {
+ public:
+  /// Maps memory for thunks within a jump's reach of libc. kUnsupported: none to be had, or libc cannot be found (the
+  /// program is statically linked).
+  nessie::Status open(Handler handler);
+  /// Puts probes at all system calls `number` (any: -1) in `code` that have none; none at all if the code does not look
+  /// as it should (somebody else has patched it). kUnsupported, with the reason: there is one that cannot be probed.
+  nessie::Result<std::vector<Site>> probe_calls(const FunctionCode &code, long number);
+  /// Puts a probe at the entry of a function that does nothing but return; the handler is told kLoaderEvent.
+  nessie::Result<Site> probe_return(const FunctionCode &code);
+  /// Puts a probe back that somebody has undone.
+  nessie::Status restore(const Site &site);
+  /// A page of address space that nobody else uses, for self-tests.
+  std::byte *spare_page() const { return spare_page_; }
+
+ private:
+  struct Place;
+  nessie::Result<std::byte *> new_thunk();
+  nessie::Result<Site> place(const Place &place, std::byte *thunk);
+
+  std::byte *page_ = nullptr, *spare_page_ = nullptr;
+  std::size_t used_bytes_ = 0;
+};
+
+}  // namespace nnti::probe

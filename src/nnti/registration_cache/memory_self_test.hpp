@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whether the calls that change memory are really seen, tried on a page that nobody uses. A call that is seen never
+// reaches the kernel, so that no filter of system calls can take offence.
+#pragma once
+
+#include "nnti/registration_cache/code_probe.hpp"
+
+#include <nessie/result.hpp>
+
+#include <cstddef>
+
+namespace nnti::self_test {
+
+/// Makes every such call as a program does, and through libc's syscall(), and frees a large block. kUnsupported, naming
+/// the first call that is not seen. Not tried is brk: other threads may allocate meanwhile, and would find libc's note
+/// of the break set back. One at a time.
+nessie::Status run(std::byte *page);
+
+/// Whether `call` belongs to the test; it has been answered then. Called for every call that is seen.
+bool answers(probe::SystemCall &call) noexcept;
+/// `block` is about to be freed.
+void saw_free(std::uintptr_t block) noexcept;
+
+}  // namespace nnti::self_test

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Processes in which the memory cannot be watched, or not any more. Each starts anew, so that nothing is watched yet.
+#include "nnti/registration_cache/code_probe.hpp"
+#include "nnti/registration_cache/memory_events.hpp"
+#include "nnti/registration_cache/registrar_test.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+namespace nnti {
+namespace {
+
+using test::CountingRegistrar;
+using test::Pages;
+
+constexpr std::uint64_t kAccess = 1;
+constexpr int kRight = 0, kStale = 3, kUnexpected = 4, kNotPossible = 5;
+
+/// Registers, replaces the memory, registers: true if both were registered, and nothing is kept.
+bool works_without_keeping(CountingRegistrar &registrar, RegistrationCache &cache) {
+  const Pages memory(4);
+  for (int i = 0; i < 2; ++i) {
+    if (!cache.acquire(memory.all(), kAccess).ok()) return false;
+    memory.replace(0, 4);
+  }
+  return !cache.keeps_registrations() && registrar.made == 2 && registrar.alive == 0;
+}
+
+/// From now on, nothing can be made writable and executable at once, as some hardened systems have it.
+bool forbid_writable_code() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+/// What other software puts in place of munmap: it asks the kernel itself.
+int foreign_munmap(void *memory, std::size_t size_bytes) {
+  const auto result = probe::raw_call(
+      {SYS_munmap, {reinterpret_cast<std::uintptr_t>(memory), static_cast<std::uintptr_t>(size_bytes)}, 0});
+  return result == 0 ? 0 : -1;
+}
+/// The same, by way of libc's syscall(), as Open MPI, UCX and libfabric do it.
+int foreign_munmap_by_syscall(void *memory, std::size_t size_bytes) {
+  return static_cast<int>(::syscall(SYS_munmap, memory, size_bytes));
+}
+
+void make_writable(const probe::FunctionCode &code) {
+  const auto pages = pages_of(reinterpret_cast<std::uintptr_t>(code.begin), code.size_bytes);
+  ::mprotect(reinterpret_cast<void *>(pages.begin), pages.size_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC);
+}
+
+/// Writes a jump to `replacement` over the entry of libc's munmap, as patchers do. Returns what was there.
+std::vector<std::byte> patch_munmap(int (*replacement)(void *, std::size_t)) {
+  const auto code = probe::libc_function("munmap");
+#if defined(__x86_64__)
+  unsigned char jump[] = {0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3};  // mov $address, %r11; jmp *%r11
+  std::memcpy(jump + 2, &replacement, sizeof replacement);
+#else
+  unsigned char jump[16] = {0x51, 0, 0, 0x58, 0x20, 2, 0x1f, 0xd6};  // ldr x17, .+8; br x17
+  std::memcpy(jump + 8, &replacement, sizeof replacement);
+#endif
+  std::vector<std::byte> before(code.begin, code.begin + sizeof jump);
+  make_writable(code);
+  probe::write_code(code.begin, jump, sizeof jump);
+  __builtin___clear_cache(reinterpret_cast<char *>(code.begin), reinterpret_cast<char *>(code.end()));
+  return before;
+}
+
+void restore_munmap(const std::vector<std::byte> &before) {
+  const auto code = probe::libc_function("munmap");
+  make_writable(code);
+  probe::write_code(code.begin, before.data(), before.size());
+  __builtin___clear_cache(reinterpret_cast<char *>(code.begin), reinterpret_cast<char *>(code.end()));
+}
+
+class WatchFailure : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+[[noreturn]] void end(int code) {
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+[[noreturn]] void run_where_code_cannot_be_written() {
+  if (!forbid_writable_code()) end(kNotPossible);
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  end(works_without_keeping(registrar, cache) ? kRight : kUnexpected);
+}
+
+TEST_F(WatchFailure, OnSystemsThatForbidWritableCodeKeepsNothingAndSaysSo) {
+  EXPECT_EXIT(run_where_code_cannot_be_written(), testing::ExitedWithCode(kRight), "forbids to make code writable");
+}
+
+[[noreturn]] void run_where_munmap_is_taken() {
+  patch_munmap(&foreign_munmap);
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  end(works_without_keeping(registrar, cache) ? kRight : kUnexpected);
+}
+
+TEST_F(WatchFailure, WhereMunmapIsNotSeenKeepsNothingAndSaysSo) {
+  EXPECT_EXIT(run_where_munmap_is_taken(), testing::ExitedWithCode(kRight), "calls of munmap in this process are not");
+}
+
+[[noreturn]] void run_beside_another_patcher() {
+  patch_munmap(&foreign_munmap_by_syscall);
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  const Pages memory(4);
+  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
+  memory.replace(0, 4);
+  if (!cache.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
+  end(registrar.made == 2 ? kRight : kStale);
+}
+
+TEST_F(WatchFailure, DoesNotHappenWithAPatcherThatGoesThroughLibcsSyscall) {
+  EXPECT_EXIT(run_beside_another_patcher(), testing::ExitedWithCode(kRight), "");
+}
+
+/// Somebody patches munmap while registrations are kept; the first change that is missed happens before anything can be
+/// noticed.
+[[noreturn]] void run_and_be_patched_later(int (*replacement)(void *, std::size_t), bool keeps_on) {
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  const Pages memory(4);
+  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
+  patch_munmap(replacement);
+  replacement(memory.at(1), page_bytes());
+  if (!cache.acquire(memory.pages(0, 1), kAccess).ok()) end(kUnexpected);
+  if (registrar.made != 2) end(kStale);
+  end(cache.keeps_registrations() == keeps_on ? kRight : kUnexpected);
+}
+
+TEST_F(WatchFailure, ThatBeginsLaterIsNoticedAndNothingKeptAnyMore) {
+  EXPECT_EXIT(run_and_be_patched_later(&foreign_munmap, false), testing::ExitedWithCode(kRight),
+              "calls of munmap in this process are not seen");
+}
+
+TEST_F(WatchFailure, ThatIsNoneForgetsEverythingOnceAndGoesOn) {
+  EXPECT_EXIT(run_and_be_patched_later(&foreign_munmap_by_syscall, true), testing::ExitedWithCode(kRight), "");
+}
+
+/// Somebody was there before us, and takes his patch back: no probe is left at munmap.
+[[noreturn]] void run_and_be_undone() {
+  const auto before = patch_munmap(&foreign_munmap_by_syscall);
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  const Pages memory(4);
+  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
+  restore_munmap(before);
+  for (int expected = 2; expected < 4; ++expected) {
+    if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
+    if (registrar.made != expected) end(kStale);
+    memory.replace(0, 4);
+  }
+  end(kRight);
+}
+
+TEST_F(WatchFailure, DoesNotHappenWhenAnotherPatchIsTakenBack) {
+  EXPECT_EXIT(run_and_be_undone(), testing::ExitedWithCode(kRight), "");
+}
+
+[[noreturn]] void run_without_need() {
+  const auto code = probe::libc_function("munmap");
+  const std::vector<std::byte> before(code.begin, code.end());
+  CountingRegistrar following;
+  following.follows = true;
+  RegistrationCache idle(following), follower(following), keeper(following, {.regions = 0});
+  const Pages memory(4);
+  if (!follower.acquire(memory.all(), kAccess).ok() || !keeper.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
+  end(std::equal(before.begin(), before.end(), code.begin) ? kRight : kUnexpected);
+}
+
+TEST_F(WatchFailure, IsOutOfTheQuestionWhereNothingNeedsToBeWatchedAndNoCodeIsChanged) {
+  EXPECT_EXIT(run_without_need(), testing::ExitedWithCode(kRight), "");
+}
+
+}  // namespace
+}  // namespace nnti
