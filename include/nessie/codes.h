@@ -21,7 +21,9 @@
   X(IO, 12, "the storage or the network failed; the cause tells how")                                    \
   X(CANCELLED, 13, "the operation was cancelled before it took effect")                                  \
   X(NO_RESULT, 14, "the service's handler ended without a result; report it to the service's developer") \
-  X(INTERNAL, 15, "a fault in Nessie; please report it")
+  X(INTERNAL, 15, "a fault in Nessie; please report it")                                                 \
+  X(TOO_LARGE, 16, "the message is larger than its destination; send less, or have the peer make room")  \
+  X(INTERRUPTED, 17, "somebody interrupted the wait; what was waited for goes on")
 
 #ifdef __cplusplus
 extern "C" {

@@ -31,6 +31,8 @@ enum class Code : int {
   kCancelled = NESSIE_CANCELLED,
   kNoResult = NESSIE_NO_RESULT,
   kInternal = NESSIE_INTERNAL,
+  kTooLarge = NESSIE_TOO_LARGE,
+  kInterrupted = NESSIE_INTERRUPTED,
 };
 
 /// The largest thing that is lost with the operation.

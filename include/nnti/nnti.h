@@ -32,8 +32,8 @@ extern "C" {
 #define NNTI_URL_LEN 512 /* of a URL list, with its final NUL */
 #define NNTI_HOSTNAME_LEN 256
 
-/* Which transports to open. The numbers below 8 are those of the first implementation; of them only LOCAL exists here,
- * the others give NNTI_ENOTSUP. */
+/* Which transports to open. The numbers below 8 are those of the first implementation; of them LOCAL exists here, and
+ * MPI if it was built in; the others give NNTI_ENOTSUP. */
 typedef enum NNTI_transport_id_t {
   NNTI_TRANSPORT_NULL = 0,
   NNTI_TRANSPORT_PORTALS = 1,
@@ -41,13 +41,14 @@ typedef enum NNTI_transport_id_t {
   NNTI_TRANSPORT_GEMINI = 3,
   NNTI_TRANSPORT_DCMF = 4,
   NNTI_TRANSPORT_PAMI = 5,
-  NNTI_TRANSPORT_MPI = 6,
+  NNTI_TRANSPORT_MPI = 6,     /* MPI messages */
   NNTI_TRANSPORT_LOCAL = 7,   /* the same process or the same node: inproc and shm */
   NNTI_TRANSPORT_SHM = 8,     /* processes of one node */
   NNTI_TRANSPORT_OFI = 9,     /* libfabric: verbs, CXI, EFA, PSM, TCP */
   NNTI_TRANSPORT_INPROC = 10, /* endpoints of one process */
   NNTI_TRANSPORT_AUTO = 11,   /* all that this machine has; chosen for each peer, the fastest that reaches it */
-  NNTI_TRANSPORT_COUNT = 12
+  NNTI_TRANSPORT_UCX = 12,    /* UCX, if it was built in */
+  NNTI_TRANSPORT_COUNT = 13
 } NNTI_transport_id_t;
 
 #define NNTI_DEFAULT_TRANSPORT NNTI_TRANSPORT_AUTO
@@ -66,7 +67,7 @@ typedef enum NNTI_result_t {
   NNTI_EBADRPC = 1010,
   NNTI_ENOTINIT = 1011, /* the transport is not open (never initialised, or closed by NNTI_fini) */
   NNTI_EPERM = 1012,    /* refused: wrong credential, or the buffer's purpose does not allow it */
-  NNTI_EINTR = 1013,
+  NNTI_EINTR = 1013,    /* NNTI_interrupt was called; what was waited for goes on */
   NNTI_EWOULDBLOCK = 1014,
   NNTI_EAGAIN = 1015, /* too much is queued; wait for a completion and try again */
   NNTI_EDROPPED = 1016,
@@ -107,6 +108,8 @@ typedef uint32_t NNTI_buf_ops_t;
 #define NNTI_GET_SRC ((NNTI_buf_ops_t)NNTI_BOP_REMOTE_READ)
 /* Receives messages, each into the next of its equal elements, wrapping round. */
 #define NNTI_RECV_QUEUE ((NNTI_buf_ops_t)NNTI_BOP_RECV_QUEUE)
+/* Its 64-bit words are targets of peers' NNTI_fetch_add and NNTI_compare_swap. */
+#define NNTI_ATOMICS ((NNTI_buf_ops_t)NNTI_BOP_ATOMICS)
 
 /* Where a peer's process is. */
 typedef struct NNTI_remote_process_t {
@@ -205,6 +208,10 @@ NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, c
  *   NNTI_ENOENT  it is not connected (any more);  NNTI_EINVAL  a NULL;  NNTI_ENOTINIT */
 NNTI_result_t NNTI_disconnect(const NNTI_transport_t *trans_hdl, NNTI_peer_t *peer_hdl);
 
+/* Makes all threads that wait on this transport return NNTI_EINTR; if there is none, the next that would wait.
+ *   NNTI_EINVAL  a NULL;  NNTI_ENOTINIT */
+NNTI_result_t NNTI_interrupt(const NNTI_transport_t *trans_hdl);
+
 /* --- memory -------------------------------------------------------------------------------------------------------- */
 
 /* Registers `element_size` * `num_elements` bytes at `buffer`, which must stay mapped until they are unregistered, for
@@ -214,11 +221,25 @@ NNTI_result_t NNTI_disconnect(const NNTI_transport_t *trans_hdl, NNTI_peer_t *pe
  *   NNTI_EINVAL  a NULL; a size of 0, or larger than memory; `ops` without a purpose, with bits that are not defined,
  *                or NNTI_RECV_QUEUE together with other purposes
  *   NNTI_ENOENT  `peer` is not connected
- *   NNTI_ENOTSUP the transport cannot register this memory, or `ops` asks for atomics
+ *   NNTI_ENOTSUP the transport cannot register this memory
  *   NNTI_ENOMEM, NNTI_EIO, NNTI_ENOTINIT */
 NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buffer, const uint64_t element_size,
                                    const uint64_t num_elements, const NNTI_buf_ops_t ops, const NNTI_peer_t *peer,
                                    NNTI_buffer_t *reg_buf);
+
+/* As NNTI_register_memory, one element that is made of several pieces of memory, in this order; no NNTI_RECV_QUEUE.
+ * NNTI_EINVAL also: no segments, more than 65,536, or an empty one. */
+NNTI_result_t NNTI_register_segments(const NNTI_transport_t *trans_hdl, char **segments,
+                                     const uint64_t *segment_lengths, const uint64_t num_segments,
+                                     const NNTI_buf_ops_t ops, const NNTI_peer_t *peer, NNTI_buffer_t *reg_buf);
+
+/* As NNTI_register_memory, for memory of the transport's own (zeroed; NNTI_BUFFER_C_POINTER), until NNTI_free. Peers on
+ * the same node can map it. */
+NNTI_result_t NNTI_alloc(const NNTI_transport_t *trans_hdl, const uint64_t element_size, const uint64_t num_elements,
+                         const NNTI_buf_ops_t ops, const NNTI_peer_t *peer, NNTI_buffer_t *reg_buf);
+
+/* As NNTI_unregister_memory; the memory of NNTI_alloc is gone. */
+NNTI_result_t NNTI_free(NNTI_buffer_t *reg_buf);
 
 /* Withdraws the buffer: its handles, here and at peers, are dead; no new transfer touches the memory. Threads that wait
  * for it return NNTI_ECANCELED; completions not yet taken are dropped.
@@ -256,17 +277,42 @@ NNTI_result_t NNTI_put(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_o
 NNTI_result_t NNTI_get(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_offset, const uint64_t src_length,
                        const NNTI_buffer_t *dest_buffer_hdl, const uint64_t dest_offset);
 
+/* Puts `src_length` bytes of our buffer, from i * src_length on, to the start of dest_buffer_list[i], for each i; one
+ * completion, when all are complete. Its result is NNTI_OK, or the first that is another. */
+NNTI_result_t NNTI_scatter(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_length,
+                           const NNTI_buffer_t **dest_buffer_list, const uint64_t dest_count);
+
+/* Gets `src_length` bytes from the start of src_buffer_list[i] to i * src_length of our buffer, likewise. */
+NNTI_result_t NNTI_gather(const NNTI_buffer_t **src_buffer_list, const uint64_t src_length, const uint64_t src_count,
+                          const NNTI_buffer_t *dest_buffer_hdl);
+
+/* Adds `operand` to the 64-bit word at `target_offset` of a peer's buffer (NNTI_ATOMICS), atomically and exactly once.
+ * Complete: its former value is in the word at `result_offset` of ours (NNTI_GET_DST). NNTI_EINVAL also: a word is not
+ * aligned to 8 bytes. */
+NNTI_result_t NNTI_fetch_add(const NNTI_buffer_t *target_hdl, const uint64_t target_offset, const int64_t operand,
+                             const NNTI_buffer_t *result_hdl, const uint64_t result_offset);
+
+/* Sets the word to `desired` if it is `expected`; it was, if the former value says so. */
+NNTI_result_t NNTI_compare_swap(const NNTI_buffer_t *target_hdl, const uint64_t target_offset, const int64_t expected,
+                                const int64_t desired, const NNTI_buffer_t *result_hdl, const uint64_t result_offset);
+
+/* Takes back what was started from our buffer and has not taken effect: its completion is NNTI_ECANCELED. What cannot
+ * be stopped any more completes as if nothing had happened. NNTI_ENOENT, NNTI_EPERM, NNTI_EINVAL, NNTI_ENOTINIT. */
+NNTI_result_t NNTI_cancel(const NNTI_buffer_t *reg_buf);
+
 /* --- completions --------------------------------------------------------------------------------------------------- */
 
 /* Takes the oldest completion of our buffer `reg_buf` whose purpose is in `remote_op` (0: any), waiting for it up to
  * `timeout` milliseconds (-1: for ever; 0: not at all). Returns the completion's result, and writes `status`, failed or
  * not. When no completion is taken `status` is untouched and the return value is one of
  *   NNTI_ETIMEDOUT  none within the time
- *   NNTI_EINVAL     a NULL, or the buffer is never used for `remote_op`
+ *   NNTI_EINTR      NNTI_interrupt was called
+ *   NNTI_EINVAL     a NULL, a negative timeout that is not -1, or the buffer is never used for `remote_op`
  *   NNTI_ENOENT     the buffer is not registered (any more);  NNTI_EPERM  it is a peer's
  *   NNTI_ECANCELED  it was unregistered, or the transport closed, meanwhile;  NNTI_ENOTINIT
  * A message that arrived (NNTI_RECV_QUEUE: at start + offset, in its element; NNTI_RECV_DST: at offset 0) is the
- * calling thread's until that thread next waits for the same buffer; only then another message may take its place. */
+ * calling thread's until that thread next waits for the same buffer, or ends; only then another message may take its
+ * place. */
 NNTI_result_t NNTI_wait(const NNTI_buffer_t *reg_buf, const NNTI_buf_ops_t remote_op, const int timeout,
                         NNTI_status_t *status);
 

@@ -211,8 +211,16 @@ class Endpoint {
   /// Waits until progress() may have something to do, wake() was called, or the deadline passes; spins, then yields,
   /// then blocks. May return early; delivers nothing itself.
   void wait(Deadline deadline);
-  /// Makes the current or the next wait() return at once. Any thread.
+  /// Makes the current or the next wait() return at once. Any thread; async-signal-safe.
   void wake();
+
+  /// For a caller with an event loop of its own, instead of wait(): a descriptor that is readable, while armed, when
+  /// progress() has something to do or wake() was called. kIo: the system has no descriptors left.
+  Result<int> wait_fd();
+  /// Before the caller sleeps on wait_fd(). False: there is something to do now, and nothing is armed.
+  bool arm();
+  /// Ends what arm() began, before anything else is called here.
+  void disarm();
 
   struct Impl;  ///< private to the implementation
 

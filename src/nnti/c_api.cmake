@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The C interface of the Nessie paper, section 4.1, and its tests.
-target_sources(nessie_nnti PRIVATE c_api.cpp c_api_handles.cpp c_api_operations.cpp c_api_transport.cpp)
+target_sources(nessie_nnti PRIVATE c_api.cpp c_api_handles.cpp c_api_wait.cpp face.cpp)
 target_link_libraries(nessie_nnti PRIVATE PkgConfig::TIRPC)
 
 nessie_test(nnti_c_api_test

@@ -1,138 +1,76 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of nnti/nnti.h: they check what can be checked without a lock, find the transport, and call it.
-#include "nnti/c_api_transport.hpp"
+// nnti/nnti.h: transports, peers, buffers and operations. Each function finds the context and hands on.
+#include "nnti/c_api_private.hpp"
 
-#include <base/log.hpp>
+#include <cstring>
 
-#include <algorithm>
-#include <exception>
-#include <new>
-#include <unordered_set>
+namespace nnti::c_api {
+
+NNTI_peer_t peer_to_c(const PeerInfo &peer) { return nnti::peer_to_c({}, peer.url, peer.process.value); }
+NNTI_peer_t myself(const Context &context) { return nnti::peer_to_c({}, context.url(), context.id().value); }
 
 namespace {
 
-using nnti::c_api::CTransport;
-using nnti::c_api::Outcome;
-
-/// The transports of this process. Handles name them by a random number, so that a handle that is not one of ours, or
-/// no longer, is told apart.
-class Registry {
- public:
-  void add(std::shared_ptr<CTransport> transport) {
-    std::lock_guard guard(mutex_);
-    const auto instance = transport->instance();
-    open_.emplace(instance, std::move(transport));
-  }
-  std::shared_ptr<CTransport> find(std::uint64_t instance) {
-    std::lock_guard guard(mutex_);
-    auto found = open_.find(instance);
-    return found == open_.end() ? nullptr : found->second;
-  }
-  std::shared_ptr<CTransport> remove(std::uint64_t instance) {
-    std::lock_guard guard(mutex_);
-    auto node = open_.extract(instance);
-    if (node.empty()) return nullptr;
-    closed_.insert(instance);
-    return std::move(node.mapped());
-  }
-  bool was_open(std::uint64_t instance) {
-    std::lock_guard guard(mutex_);
-    return closed_.contains(instance);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<CTransport>> open_;
-  std::unordered_set<std::uint64_t> closed_;
-};
-
-/// Never destroyed: a thread may still be inside a call while the process exits.
-Registry &registry() {
-  static auto *the_registry = new Registry;
-  return *the_registry;
+/// Which peer a buffer is for; 0: any.
+Result<ProcessId> only_for(const NNTI_peer_t *peer) {
+  if (peer == nullptr) return ProcessId{};
+  if (peer->peer.instance == 0) return Error{Code::kNotFound, "the peer is not connected"};
+  return ProcessId{peer->peer.instance};
 }
 
-thread_local std::string last_error;
-
-NNTI_result_t report(const Outcome &outcome) {
-  if (!outcome.ok()) last_error = std::string(nnti_err_str(outcome.result)) + ": " + outcome.message;
-  return outcome.result;
+/// Registers by `make(only_for)`; the handle is written last.
+template <class Make>
+Outcome add_buffer(Context &context, const NNTI_transport_t &transport, const NNTI_peer_t *peer, NNTI_buffer_t *out,
+                   Make make) {
+  if (out == nullptr) return face::null_argument();
+  auto only = only_for(peer);
+  if (!only.ok()) return only.error();
+  Result<BufferHandle> made = make(*only);
+  if (!made.ok()) return made.error();
+  auto memory = context.memory_of(made->local());
+  if (!memory.ok()) return memory.error();
+  *out = handle_to_c(*made, myself(context), memory->front().data());
+  out->transport_id = transport.id;
+  return {};
 }
 
-Outcome null_argument() { return {NNTI_EINVAL, "an argument is NULL"}; }
-
-/// Nothing is thrown into C.
-template <class Call> NNTI_result_t guarded(Call call) noexcept {
-  try {
-    return report(call());
-  } catch (const std::bad_alloc &) { return NNTI_ENOMEM; } catch (const std::exception &error) {
-    nessie::log::error("NNTI: {}", error.what());
-    return NNTI_EIO;
+Outcome read_remotes(const NNTI_buffer_t **list, uint64_t count, std::vector<BufferHandle> &out) {
+  if (list == nullptr) return face::null_argument();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (list[i] == nullptr) return face::null_argument();
+    out.push_back(handle_from_c(*list[i]));
   }
-}
-
-Outcome not_open() { return {NNTI_ENOTINIT, "the transport is not open; call NNTI_init first"}; }
-
-template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Call call) {
-  if (handle == nullptr) return null_argument();
-  auto transport = handle->datatype == NNTI_dt_transport ? registry().find(handle->me.peer.instance) : nullptr;
-  return transport ? call(*transport) : not_open();
-}
-
-/// For calls that name their transport by a buffer of ours.
-template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
-  if (buffer == nullptr) return null_argument();
-  if (buffer->datatype != NNTI_dt_buffer) return {NNTI_EINVAL, "the buffer's handle is none; register it first"};
-  const auto instance = buffer->buffer_owner.peer.instance;
-  if (auto transport = registry().find(instance)) return call(*transport);
-  if (registry().was_open(instance)) return not_open();
-  return {NNTI_EPERM, "the buffer is a peer's; this can only be done with one's own"};
-}
-
-bool is_transport_id(int id) { return id > NNTI_TRANSPORT_NULL && id < NNTI_TRANSPORT_COUNT; }
-
-/// The buffers of a list, with their places in it.
-struct BufferList {
-  std::vector<std::uint64_t> ids;
-  std::vector<std::uint32_t> places;
-  const NNTI_buffer_t *first = nullptr;
-};
-
-Outcome read_list(const NNTI_buffer_t **list, std::uint32_t count, BufferList &out) {
-  if (list == nullptr) return null_argument();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (list[i] == nullptr) continue;
-    if (out.first == nullptr) out.first = list[i];
-    if (list[i]->buffer_owner.peer.instance != out.first->buffer_owner.peer.instance)
-      return {NNTI_EINVAL, "the buffers belong to different transports"};
-    out.ids.push_back(list[i]->buffer_addr.id);
-    out.places.push_back(i);
-  }
-  if (out.ids.empty()) return {NNTI_EINVAL, "there is no buffer in the list"};
-  auto sorted = out.ids;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return {NNTI_EINVAL, "a buffer is named twice"};
   return {};
 }
 
 }  // namespace
+}  // namespace nnti::c_api
+
+using namespace nnti::c_api;
+using nnti::BufferHandle;
+using nnti::Context;
+using nnti::handle_from_c;
+using nnti::ProcessId;
+using nnti::Purpose;
 
 extern "C" {
 
-const char *nnti_last_error(void) { return last_error.c_str(); }
+const char *nnti_last_error(void) { return nnti::face::last_error().c_str(); }
 
 NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, NNTI_transport_t *trans_hdl) {
   return guarded([&]() -> Outcome {
-    if (trans_hdl == nullptr) return null_argument();
-    if (!is_transport_id(trans_id)) return {NNTI_EINVAL, "there is no transport with that number"};
-    auto opened = CTransport::open(trans_id, my_url);
-    if (auto *failure = std::get_if<Outcome>(&opened)) return *failure;
-    auto transport = std::get<std::shared_ptr<CTransport>>(opened);
+    if (trans_hdl == nullptr) return nnti::face::null_argument();
+    auto options = nnti::face::options_for(trans_id, my_url);
+    if (!options.ok()) return options.error();
+    auto context = Context::open(std::move(*options));
+    if (!context.ok()) return context.error();
+    if ((*context)->url().size() >= NNTI_URL_LEN)
+      return {nnti::face::kEnotsup, "the URLs of this transport are too long"};
     NNTI_transport_t handle{};
     handle.datatype = NNTI_dt_transport;
     handle.id = trans_id;
-    handle.me = transport->me();
-    registry().add(std::move(transport));
+    handle.me = myself(**context);
+    nnti::face::add_context(std::move(*context));
     *trans_hdl = handle;
     return {};
   });
@@ -140,10 +78,11 @@ NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, 
 
 NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const uint64_t maxlen) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](CTransport &transport) -> Outcome {
-      if (url == nullptr) return null_argument();
-      const std::string &text = transport.url();
-      if (text.size() >= maxlen) return {NNTI_EMSGSIZE, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
+    return with_transport(trans_hdl, [&](Context &context) -> Outcome {
+      if (url == nullptr) return nnti::face::null_argument();
+      const std::string &text = context.url();
+      if (text.size() >= maxlen)
+        return {nnti::face::kEmsgsize, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
       std::memcpy(url, text.c_str(), text.size() + 1);
       return {};
     });
@@ -152,10 +91,10 @@ NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const u
 
 NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) {
   return guarded([&]() -> Outcome {
-    if (trans_hdl == nullptr) return null_argument();
-    auto transport = registry().remove(trans_hdl->me.peer.instance);
-    if (!transport) return not_open();
-    transport->close();
+    if (trans_hdl == nullptr) return nnti::face::null_argument();
+    auto context = nnti::face::remove_context({trans_hdl->me.peer.instance});
+    if (!context) return nnti::face::not_open();
+    context->close();
     return {};
   });
 }
@@ -163,45 +102,98 @@ NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) {
 NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout,
                            NNTI_peer_t *peer_hdl) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](CTransport &transport) -> Outcome {
-      if (url == nullptr || peer_hdl == nullptr) return null_argument();
-      return transport.connect(url, timeout, peer_hdl);
+    return with_transport(trans_hdl, [&](Context &context) -> Outcome {
+      if (url == nullptr || peer_hdl == nullptr) return nnti::face::null_argument();
+      auto deadline = nnti::face::deadline_of(timeout);
+      if (!deadline.ok()) return deadline.error();
+      auto peer = context.connect(url, *deadline);
+      if (!peer.ok()) return peer.error();
+      *peer_hdl = peer_to_c(**peer);
+      return {};
     });
   });
 }
 
 NNTI_result_t NNTI_disconnect(const NNTI_transport_t *trans_hdl, NNTI_peer_t *peer_hdl) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](CTransport &transport) -> Outcome {
-      if (peer_hdl == nullptr) return null_argument();
-      return transport.disconnect(peer_hdl->peer.instance);
+    return with_transport(trans_hdl, [&](Context &context) -> Outcome {
+      if (peer_hdl == nullptr) return nnti::face::null_argument();
+      return context.disconnect({peer_hdl->peer.instance});
     });
   });
 }
+
+NNTI_result_t NNTI_interrupt(const NNTI_transport_t *trans_hdl) {
+  return guarded([&] {
+    return with_transport(trans_hdl, [&](Context &context) -> Outcome {
+      context.interrupt();
+      return {};
+    });
+  });
+}
+
+// --- buffers ----------------------------------------------------------------------------------------------------------
 
 NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buffer, const uint64_t element_size,
                                    const uint64_t num_elements, const NNTI_buf_ops_t ops, const NNTI_peer_t *peer,
                                    NNTI_buffer_t *reg_buf) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](CTransport &transport) -> Outcome {
-      if (buffer == nullptr || reg_buf == nullptr) return null_argument();
-      return transport.register_memory(buffer, element_size, num_elements, ops, peer, reg_buf);
+    return with_transport(trans_hdl, [&](Context &context) {
+      return add_buffer(context, *trans_hdl, peer, reg_buf, [&](ProcessId only) {
+        return context.register_memory(buffer, element_size, num_elements, static_cast<Purpose>(ops), only);
+      });
+    });
+  });
+}
+
+NNTI_result_t NNTI_register_segments(const NNTI_transport_t *trans_hdl, char **segments,
+                                     const uint64_t *segment_lengths, const uint64_t num_segments,
+                                     const NNTI_buf_ops_t ops, const NNTI_peer_t *peer, NNTI_buffer_t *reg_buf) {
+  return guarded([&] {
+    return with_transport(trans_hdl, [&](Context &context) -> Outcome {
+      if (segments == nullptr || segment_lengths == nullptr) return nnti::face::null_argument();
+      std::vector<std::span<std::byte>> pieces;
+      for (uint64_t i = 0; i < num_segments; ++i)
+        pieces.emplace_back(reinterpret_cast<std::byte *>(segments[i]), segment_lengths[i]);
+      return add_buffer(context, *trans_hdl, peer, reg_buf, [&](ProcessId only) {
+        return context.register_segments(pieces, static_cast<Purpose>(ops), only);
+      });
+    });
+  });
+}
+
+NNTI_result_t NNTI_alloc(const NNTI_transport_t *trans_hdl, const uint64_t element_size, const uint64_t num_elements,
+                         const NNTI_buf_ops_t ops, const NNTI_peer_t *peer, NNTI_buffer_t *reg_buf) {
+  return guarded([&] {
+    return with_transport(trans_hdl, [&](Context &context) {
+      return add_buffer(context, *trans_hdl, peer, reg_buf, [&](ProcessId only) {
+        return context.allocate(element_size, num_elements, static_cast<Purpose>(ops), only);
+      });
     });
   });
 }
 
 NNTI_result_t NNTI_unregister_memory(NNTI_buffer_t *reg_buf) {
   return guarded([&] {
-    return with_owner(reg_buf,
-                      [&](CTransport &transport) { return transport.unregister_memory(reg_buf->buffer_addr.id); });
+    return with_owner(reg_buf, [&](Context &context) -> Outcome { return context.unregister(id_of(reg_buf)); });
   });
 }
 
+NNTI_result_t NNTI_free(NNTI_buffer_t *reg_buf) { return NNTI_unregister_memory(reg_buf); }
+
+NNTI_result_t NNTI_cancel(const NNTI_buffer_t *reg_buf) {
+  return guarded(
+      [&] { return with_owner(reg_buf, [&](Context &context) -> Outcome { return context.cancel(id_of(reg_buf)); }); });
+}
+
+// --- operations -------------------------------------------------------------------------------------------------------
+
 NNTI_result_t NNTI_send(const NNTI_peer_t *peer_hdl, const NNTI_buffer_t *msg_hdl, const NNTI_buffer_t *dest_hdl) {
   return guarded([&] {
-    return with_owner(msg_hdl, [&](CTransport &transport) -> Outcome {
-      if (peer_hdl == nullptr) return null_argument();
-      return transport.send(peer_hdl->peer.instance, msg_hdl->buffer_addr.id, dest_hdl);
+    return with_owner(msg_hdl, [&](Context &context) -> Outcome {
+      if (peer_hdl == nullptr) return nnti::face::null_argument();
+      const auto destination = dest_hdl ? handle_from_c(*dest_hdl) : BufferHandle();
+      return context.send({peer_hdl->peer.instance}, id_of(msg_hdl), dest_hdl ? &destination : nullptr);
     });
   });
 }
@@ -209,10 +201,9 @@ NNTI_result_t NNTI_send(const NNTI_peer_t *peer_hdl, const NNTI_buffer_t *msg_hd
 NNTI_result_t NNTI_put(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_offset, const uint64_t src_length,
                        const NNTI_buffer_t *dest_buffer_hdl, const uint64_t dest_offset) {
   return guarded([&] {
-    return with_owner(src_buffer_hdl, [&](CTransport &transport) -> Outcome {
-      if (dest_buffer_hdl == nullptr) return null_argument();
-      return transport.access(CTransport::Direction::kPut, src_buffer_hdl->buffer_addr.id, src_offset, src_length,
-                              *dest_buffer_hdl, dest_offset);
+    return with_owner(src_buffer_hdl, [&](Context &context) -> Outcome {
+      if (dest_buffer_hdl == nullptr) return nnti::face::null_argument();
+      return context.put(id_of(src_buffer_hdl), src_offset, src_length, handle_from_c(*dest_buffer_hdl), dest_offset);
     });
   });
 }
@@ -220,50 +211,53 @@ NNTI_result_t NNTI_put(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_o
 NNTI_result_t NNTI_get(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_offset, const uint64_t src_length,
                        const NNTI_buffer_t *dest_buffer_hdl, const uint64_t dest_offset) {
   return guarded([&] {
-    return with_owner(dest_buffer_hdl, [&](CTransport &transport) -> Outcome {
-      if (src_buffer_hdl == nullptr) return null_argument();
-      return transport.access(CTransport::Direction::kGet, dest_buffer_hdl->buffer_addr.id, dest_offset, src_length,
-                              *src_buffer_hdl, src_offset);
+    return with_owner(dest_buffer_hdl, [&](Context &context) -> Outcome {
+      if (src_buffer_hdl == nullptr) return nnti::face::null_argument();
+      return context.get(handle_from_c(*src_buffer_hdl), src_offset, src_length, id_of(dest_buffer_hdl), dest_offset);
     });
   });
 }
 
-NNTI_result_t NNTI_wait(const NNTI_buffer_t *reg_buf, const NNTI_buf_ops_t remote_op, const int timeout,
-                        NNTI_status_t *status) {
-  uint32_t which = 0;
-  return NNTI_waitany(&reg_buf, 1, remote_op, timeout, &which, status);
-}
-
-NNTI_result_t NNTI_waitany(const NNTI_buffer_t **buf_list, const uint32_t buf_count, const NNTI_buf_ops_t remote_op,
-                           const int timeout, uint32_t *which, NNTI_status_t *status) {
-  return guarded([&]() -> Outcome {
-    if (which == nullptr || status == nullptr) return null_argument();
-    BufferList list;
-    if (auto outcome = read_list(buf_list, buf_count, list); !outcome.ok()) return outcome;
-    return with_owner(list.first, [&](CTransport &transport) {
-      std::vector<std::pair<std::size_t, NNTI_status_t>> taken;
-      auto outcome = transport.wait(CTransport::Want::kAny, list.ids, remote_op, timeout, taken);
-      if (taken.empty()) return outcome;
-      *which = list.places[taken.front().first];
-      *status = taken.front().second;
-      return outcome;
+NNTI_result_t NNTI_scatter(const NNTI_buffer_t *src_buffer_hdl, const uint64_t src_length,
+                           const NNTI_buffer_t **dest_buffer_list, const uint64_t dest_count) {
+  return guarded([&] {
+    return with_owner(src_buffer_hdl, [&](Context &context) -> Outcome {
+      std::vector<BufferHandle> remotes;
+      if (auto outcome = read_remotes(dest_buffer_list, dest_count, remotes); !outcome.ok()) return outcome;
+      return context.scatter(id_of(src_buffer_hdl), src_length, remotes);
     });
   });
 }
 
-NNTI_result_t NNTI_waitall(const NNTI_buffer_t **buf_list, const uint32_t buf_count, const NNTI_buf_ops_t remote_op,
-                           const int timeout, NNTI_status_t **status) {
-  return guarded([&]() -> Outcome {
-    if (status == nullptr) return null_argument();
-    BufferList list;
-    if (auto outcome = read_list(buf_list, buf_count, list); !outcome.ok()) return outcome;
-    for (const auto place : list.places)
-      if (status[place] == nullptr) return null_argument();
-    return with_owner(list.first, [&](CTransport &transport) {
-      std::vector<std::pair<std::size_t, NNTI_status_t>> taken;
-      auto outcome = transport.wait(CTransport::Want::kAll, list.ids, remote_op, timeout, taken);
-      for (const auto &[index, completion] : taken) *status[list.places[index]] = completion;
-      return outcome;
+NNTI_result_t NNTI_gather(const NNTI_buffer_t **src_buffer_list, const uint64_t src_length, const uint64_t src_count,
+                          const NNTI_buffer_t *dest_buffer_hdl) {
+  return guarded([&] {
+    return with_owner(dest_buffer_hdl, [&](Context &context) -> Outcome {
+      std::vector<BufferHandle> remotes;
+      if (auto outcome = read_remotes(src_buffer_list, src_count, remotes); !outcome.ok()) return outcome;
+      return context.gather(remotes, src_length, id_of(dest_buffer_hdl));
+    });
+  });
+}
+
+NNTI_result_t NNTI_fetch_add(const NNTI_buffer_t *target_hdl, const uint64_t target_offset, const int64_t operand,
+                             const NNTI_buffer_t *result_hdl, const uint64_t result_offset) {
+  return guarded([&] {
+    return with_owner(result_hdl, [&](Context &context) -> Outcome {
+      if (target_hdl == nullptr) return nnti::face::null_argument();
+      return context.fetch_add(handle_from_c(*target_hdl), target_offset, static_cast<uint64_t>(operand),
+                               id_of(result_hdl), result_offset);
+    });
+  });
+}
+
+NNTI_result_t NNTI_compare_swap(const NNTI_buffer_t *target_hdl, const uint64_t target_offset, const int64_t expected,
+                                const int64_t desired, const NNTI_buffer_t *result_hdl, const uint64_t result_offset) {
+  return guarded([&] {
+    return with_owner(result_hdl, [&](Context &context) -> Outcome {
+      if (target_hdl == nullptr) return nnti::face::null_argument();
+      return context.compare_swap(handle_from_c(*target_hdl), target_offset, static_cast<uint64_t>(expected),
+                                  static_cast<uint64_t>(desired), id_of(result_hdl), result_offset);
     });
   });
 }

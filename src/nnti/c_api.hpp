@@ -3,7 +3,7 @@
 #pragma once
 
 #include <nnti/nnti.h>
-#include <nnti/nnti.hpp>
+#include <nnti/context.hpp>
 
 #include <optional>
 #include <string>
@@ -20,6 +20,10 @@ inline PeerId peer_from_c(const NNTI_peer_t &peer) { return {peer.peer.local_id}
 /// A handle of one element, owned by `owner`, that carries `remote`.
 NNTI_buffer_t buffer_to_c(const RemoteBuffer &remote, const NNTI_peer_t &owner);
 RemoteBuffer buffer_from_c(const NNTI_buffer_t &buffer);
+
+/// A handle as the engine takes it. Nothing in it is trusted.
+BufferHandle handle_from_c(const NNTI_buffer_t &buffer);
+NNTI_buffer_t handle_to_c(const BufferHandle &handle, const NNTI_peer_t &owner, const void *payload);
 
 /// The purposes PUT_DST, GET_SRC that `rights` allow, and back.
 NNTI_buf_ops_t ops_of(Rights rights);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles of the C interface: conversions, XDR, names of results.
+#include "nnti/face.hpp"
+
 #include <nnti/c_api.hpp>
 
 #include <rpc/types.h>
@@ -22,6 +24,7 @@ NNTI_buf_ops_t ops_of(Rights rights) {
   NNTI_buf_ops_t ops = 0;
   if (bits & static_cast<std::uint32_t>(Rights::kRemoteRead)) ops |= NNTI_GET_SRC;
   if (bits & static_cast<std::uint32_t>(Rights::kRemoteWrite)) ops |= NNTI_PUT_DST;
+  if (bits & static_cast<std::uint32_t>(Rights::kRemoteAtomic)) ops |= NNTI_ATOMICS;
   return ops;
 }
 
@@ -29,6 +32,7 @@ Rights rights_of(NNTI_buf_ops_t ops) {
   std::uint32_t bits = 0;
   if (ops & NNTI_BOP_REMOTE_READ) bits |= static_cast<std::uint32_t>(Rights::kRemoteRead);
   if (ops & NNTI_BOP_REMOTE_WRITE) bits |= static_cast<std::uint32_t>(Rights::kRemoteWrite);
+  if (ops & NNTI_BOP_ATOMICS) bits |= static_cast<std::uint32_t>(Rights::kRemoteAtomic);
   return static_cast<Rights>(bits);
 }
 
@@ -57,42 +61,43 @@ RemoteBuffer buffer_from_c(const NNTI_buffer_t &buffer) {
   remote.size_bytes = addr.size_bytes;
   remote.location = addr.location;
   remote.slot = addr.slot;
-  remote.rights = static_cast<Rights>(addr.rights & static_cast<std::uint32_t>(Rights::kReadWrite));
+  remote.rights =
+      static_cast<Rights>(addr.rights & static_cast<std::uint32_t>(Rights::kReadWrite | Rights::kRemoteAtomic));
   return remote;
 }
 
-std::optional<std::vector<std::string>> transports_of(NNTI_transport_id_t id) {
-  switch (id) {
-    case NNTI_TRANSPORT_AUTO: return std::vector<std::string>{};
-    case NNTI_TRANSPORT_LOCAL: return std::vector<std::string>{"inproc", "shm"};
-    case NNTI_TRANSPORT_SHM: return std::vector<std::string>{"shm"};
-    case NNTI_TRANSPORT_OFI: return std::vector<std::string>{"ofi"};
-    case NNTI_TRANSPORT_INPROC: return std::vector<std::string>{"inproc"};
-    default: return std::nullopt;
-  }
+BufferHandle handle_from_c(const NNTI_buffer_t &buffer) {
+  BufferHandle handle;
+  handle.owner = {buffer.buffer_owner.peer.instance};
+  handle.id = buffer.buffer_addr.id;
+  handle.purposes = static_cast<Purpose>(buffer.ops);
+  handle.element_size = buffer.payload_size;
+  handle.elements = buffer.num_elements;
+  handle.described_for = {buffer.buffer_addr.described_for};
+  handle.description = buffer_from_c(buffer);
+  return handle;
 }
 
-NNTI_result_t result_of(Code code) {
-  switch (code) {
-    case Code::kOk: return NNTI_OK;
-    case Code::kTimedOut: return NNTI_ETIMEDOUT;
-    case Code::kPeerLost: return NNTI_EPEERLOST;
-    case Code::kRefused: return NNTI_EPERM;
-    case Code::kInvalidArgument:
-    case Code::kOutOfRange: return NNTI_EINVAL;
-    case Code::kNotFound: return NNTI_ENOENT;
-    case Code::kExists: return NNTI_EEXIST;
-    case Code::kUnsupported: return NNTI_ENOTSUP;
-    case Code::kNoMemory: return NNTI_ENOMEM;
-    case Code::kBusy: return NNTI_EAGAIN;
-    case Code::kBadMessage: return NNTI_EDECODE;
-    case Code::kCancelled: return NNTI_ECANCELED;
-    case Code::kNoResult: return NNTI_EBADRPC;
-    case Code::kIo:
-    case Code::kInternal: return NNTI_EIO;
-  }
-  return NNTI_EIO;
+NNTI_buffer_t handle_to_c(const BufferHandle &handle, const NNTI_peer_t &owner, const void *payload) {
+  NNTI_buffer_t buffer = buffer_to_c(handle.description, owner);
+  buffer.ops = static_cast<NNTI_buf_ops_t>(handle.purposes);
+  buffer.payload_size = handle.element_size;
+  buffer.num_elements = handle.elements;
+  buffer.payload = reinterpret_cast<std::uintptr_t>(payload);
+  buffer.buffer_addr.id = handle.id;
+  buffer.buffer_addr.described_for = handle.described_for.value;
+  return buffer;
 }
+
+std::optional<std::vector<std::string>> transports_of(NNTI_transport_id_t id) {
+  auto names = face::transports_numbered(id);
+  if (!names.ok()) return std::nullopt;
+  return std::move(*names);
+}
+
+NNTI_result_t result_of(Code code) { return static_cast<NNTI_result_t>(face::number_of(code)); }
+static_assert(NNTI_EPEERLOST == static_cast<int>(face::kEpeerlost) && NNTI_EINVAL == static_cast<int>(face::kEinval) &&
+              NNTI_TRANSPORT_COUNT == face::kTransportCount);
 
 namespace {
 
@@ -149,31 +154,4 @@ extern "C" int xdr_NNTI_buffer_t(XDR *xdrs, NNTI_buffer_t *buffer) {
   return nnti::xdr_handle(xdrs, buffer, nnti::xdr_buffer);
 }
 
-extern "C" const char *nnti_err_str(const int rc) {
-  switch (rc) {
-#define NNTI_NAME(code) \
-  case code: return #code
-    NNTI_NAME(NNTI_OK);
-    NNTI_NAME(NNTI_EIO);
-    NNTI_NAME(NNTI_EMSGSIZE);
-    NNTI_NAME(NNTI_ECANCELED);
-    NNTI_NAME(NNTI_ETIMEDOUT);
-    NNTI_NAME(NNTI_EINVAL);
-    NNTI_NAME(NNTI_ENOMEM);
-    NNTI_NAME(NNTI_ENOENT);
-    NNTI_NAME(NNTI_ENOTSUP);
-    NNTI_NAME(NNTI_EEXIST);
-    NNTI_NAME(NNTI_EBADRPC);
-    NNTI_NAME(NNTI_ENOTINIT);
-    NNTI_NAME(NNTI_EPERM);
-    NNTI_NAME(NNTI_EINTR);
-    NNTI_NAME(NNTI_EWOULDBLOCK);
-    NNTI_NAME(NNTI_EAGAIN);
-    NNTI_NAME(NNTI_EDROPPED);
-    NNTI_NAME(NNTI_EDECODE);
-    NNTI_NAME(NNTI_EENCODE);
-    NNTI_NAME(NNTI_EPEERLOST);
-#undef NNTI_NAME
-    default: return "unknown NNTI result";
-  }
-}
+extern "C" const char *nnti_err_str(const int rc) { return nnti::face::name_of(rc); }

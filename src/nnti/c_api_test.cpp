@@ -271,7 +271,7 @@ TEST_P(CApi, RegistrationThatMakesNoSense_IsRefused) {
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, 0x4000, nullptr, &handle), NNTI_EINVAL);
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_RECV_QUEUE | NNTI_PUT_DST, nullptr, &handle),
             NNTI_EINVAL);
-  EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_BOP_ATOMICS, nullptr, &handle), NNTI_ENOTSUP);
+  EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_BOP_ATOMICS, nullptr, &handle), NNTI_EINVAL);
   NNTI_peer_t stranger{};
   EXPECT_EQ(NNTI_register_memory(transport, &byte, 1, 1, NNTI_PUT_SRC, &stranger, &handle), NNTI_ENOENT);
   EXPECT_EQ(handle.buffer_addr.id, 0u);

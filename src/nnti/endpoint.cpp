@@ -391,7 +391,9 @@ Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
       return impl_->finish_connect(**connecting, deadline, target.to_string());
     }
   }
-  if (reasons.empty()) reasons.emplace_back("none of its transports is one of ours");
+  if (reasons.empty())
+    reasons.push_back(
+        fmt::format("none of its transports is one of ours; we have {}", fmt::join(impl_->preferences(), ", ")));
   return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")),
                nessie::Scope::kPeer};
 }
@@ -491,5 +493,8 @@ void Endpoint::compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64
 std::size_t Endpoint::progress() { return impl_->progress(); }
 void Endpoint::wait(Deadline deadline) { impl_->waiter.wait(impl_->transports, deadline); }
 void Endpoint::wake() { impl_->waiter.wake(); }
+Result<int> Endpoint::wait_fd() { return impl_->waiter.descriptor(); }
+bool Endpoint::arm() { return impl_->waiter.arm(impl_->transports); }
+void Endpoint::disarm() { impl_->waiter.disarm(impl_->transports); }
 
 }  // namespace nnti

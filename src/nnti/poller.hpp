@@ -25,6 +25,8 @@ class Poller {
   /// `fd` and `handler` are borrowed until unwatch(), or until the descriptor is closed. Replaces an earlier watch.
   void watch(int fd, Handler &handler, Trigger trigger = Trigger::kLevel);
   void unwatch(int fd);
+  /// Readable when dispatch() has something to tell; for an event loop that goes on outside.
+  int fd() const { return epoll_.get(); }
   /// Waits up to `timeout_ms` (-1 for ever, 0 not at all) until descriptors are ready; tells their handlers. Returns
   /// how many.
   int dispatch(int timeout_ms);

@@ -3,8 +3,10 @@
 
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <utility>
 
@@ -87,19 +89,27 @@ bool Waiter::take_ready(const Transport &transport) {
   return false;
 }
 
-void Waiter::block(Transports transports, Deadline deadline) {
+/// False: there is something to do already. `deadline` becomes earlier if a transport has a timer.
+bool Waiter::arm_all(Transports transports, Deadline &deadline) {
   blocked_.store(true, std::memory_order_seq_cst);
   bool idle = !woken_.load(std::memory_order_seq_cst);
-  std::size_t armed = 0;
-  for (; idle && armed < transports.size(); armed += idle ? 1 : 0) {
-    auto &transport = *transports[armed];
+  for (armed_ = 0; idle && armed_ < transports.size(); armed_ += idle ? 1 : 0) {
+    auto &transport = *transports[armed_];
     idle = transport.arm();
     deadline = deadline.earlier(transport.timer());
     if (transport.wait_fd() == -1) deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
   }
-  if (idle) poller_.dispatch(deadline.poll_timeout_ms());
-  for (const auto &transport : transports.first(armed)) transport->disarm(take_ready(*transport));
+  return idle;
+}
+
+void Waiter::disarm_all(Transports transports) {
+  for (const auto &transport : transports.first(std::exchange(armed_, 0))) transport->disarm(take_ready(*transport));
   blocked_.store(false, std::memory_order_relaxed);
+}
+
+void Waiter::block(Transports transports, Deadline deadline) {
+  if (arm_all(transports, deadline)) poller_.dispatch(deadline.poll_timeout_ms());
+  disarm_all(transports);
 }
 
 void Waiter::wait(Transports transports, Deadline deadline) {
@@ -118,6 +128,36 @@ void Waiter::wake() {
   if (!blocked_.exchange(false, std::memory_order_seq_cst)) return;
   std::uint64_t one = 1;
   [[maybe_unused]] auto written = ::write(wake_fd_.get(), &one, sizeof one);
+}
+
+// --- for event loops of others ----------------------------------------------------------------------------------------
+
+Result<int> Waiter::descriptor() {
+  if (timer_fd_.valid()) return poller_.fd();
+  Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  if (!timer.valid()) return Error{Code::kIo, "the system has no descriptors left", nessie::Scope::kOperation, errno};
+  timer_fd_ = std::move(timer);
+  poller_.watch(timer_fd_.get(), woken_up_, Poller::Trigger::kEdge);
+  return poller_.fd();
+}
+
+bool Waiter::arm(Transports transports) {
+  auto deadline = Deadline::never();
+  const bool idle = !something_is_ready(transports) && arm_all(transports, deadline);
+  itimerspec when{};
+  if (const int left = deadline.poll_timeout_ms(); idle && left >= 0) {
+    when.it_value.tv_sec = left / 1000;
+    when.it_value.tv_nsec = std::max(left % 1000 * 1'000'000, 1);
+  }
+  if (timer_fd_.valid()) ::timerfd_settime(timer_fd_.get(), 0, &when, nullptr);
+  if (!idle) disarm(transports);
+  return idle;
+}
+
+void Waiter::disarm(Transports transports) {
+  poller_.dispatch(0);
+  disarm_all(transports);
+  woken_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace nnti

@@ -32,6 +32,11 @@ class Waiter {
   /// Any thread; async-signal-safe.
   void wake();
 
+  /// As Endpoint::wait_fd(), arm() and disarm().
+  Result<int> descriptor();
+  bool arm(std::span<const std::unique_ptr<Transport>> transports);
+  void disarm(std::span<const std::unique_ptr<Transport>> transports);
+
  private:
   /// A descriptor of which only its readiness is to be known.
   struct Watched final : Poller::Handler {
@@ -45,6 +50,8 @@ class Waiter {
   bool yield(Transports transports);
   void block(Transports transports, Deadline deadline);
   bool take_ready(const Transport &transport);
+  bool arm_all(Transports transports, Deadline &deadline);
+  void disarm_all(Transports transports);
 
   Poller &poller_;
   Watched woken_up_;
@@ -53,6 +60,8 @@ class Waiter {
   int blocked_waits_;  ///< how many waits shall block at once after the next late return
   int blocked_waits_left_ = 0;
   Fd wake_fd_;
+  Fd timer_fd_;            ///< once somebody asked for descriptor()
+  std::size_t armed_ = 0;  ///< how many of the transports
   std::atomic<bool> woken_{false}, blocked_{false};
 };
 

@@ -38,10 +38,11 @@ class Installed(ProcessTestCase):
         self.assertIn("shm", self.do(self.path("build/transports")))
 
     def test_serves_pkg_config(self):
-        packages = self.folder_of("nessie-nnti.pc")
-        flags = self.do("pkg-config", "--cflags", "--libs", "nessie-nnti", PKG_CONFIG_PATH=packages).split()
-        self.do("cc", os.path.join(CONSUMER, "transports.c"), "-o", self.path("transports"), *flags)
-        self.assertIn("shm://", self.do(self.path("transports")))
+        for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c")):
+            folder = self.folder_of(package + ".pc")
+            flags = self.do("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=folder).split()
+            self.do("cc", os.path.join(CONSUMER, source), "-o", self.path(package), *flags)
+            self.assertIn("shm://", self.do(self.path(package)))
 
     def test_names_the_library_for_link_order(self):
         flags = self.do("pkg-config", "--libs", "nessie-pnetcdf", PKG_CONFIG_PATH=self.folder_of("nessie-pnetcdf.pc"))

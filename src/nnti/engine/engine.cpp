@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The lock, progress and callbacks of a context.
+#include "nnti/engine/engine.hpp"
+
+#include <base/log.hpp>
+
+#include <unistd.h>
+
+#include <exception>
+
+namespace nnti {
+
+Context::Impl::Impl() : me{nessie::random_u64() | 1} {}
+
+Context::Impl::~Impl() {
+  if (endpoint) close();
+  if (progress_fd >= 0) ::close(progress_fd);
+}
+
+Status Context::Impl::open(ContextOptions options) {
+  variable_count = options.atomic_variables;
+  auto opened = Endpoint::open(std::move(options), *this);
+  if (!opened.ok()) return opened.error();
+  endpoint = std::move(*opened);
+  crew.set_endpoint(endpoint.get());
+  url = endpoint->url();
+  return {};
+}
+
+void Context::Impl::close() {
+  auto guard = crew.lock();
+  if (closed) return;
+  closed = true;
+  crew.close(guard);
+  disarm_descriptors();
+  std::vector<std::uint64_t> ids;
+  for (const auto &[id, peer] : peers) ids.push_back(id);
+  for (const auto id : ids) endpoint->disconnect({id});
+  buffers.clear();
+  operations.for_each([](Operation &operation) { operation.exposed.reset(); });
+  crew.set_endpoint(nullptr);
+  endpoint.reset();
+  for (auto &queue : std::exchange(watched_queues, {})) queue->closed = true;
+  due.clear();
+}
+
+void Context::Impl::enter() {
+  if (armed) disarm_descriptors();
+}
+
+void Context::Impl::exit(Crew::Guard &guard) {
+  if (closed) return;
+  settle();
+  if (!due.empty()) run_callbacks(guard);
+  if (!watched_queues.empty() && !closed) arm_descriptors();
+}
+
+bool Context::Impl::turn(Crew::Guard &guard) {
+  if (armed) disarm_descriptors();
+  const bool happened = endpoint->progress() > 0;
+  settle();
+  if (!due.empty()) run_callbacks(guard);
+  return happened;
+}
+
+/// Works off what endpoint callbacks have noted, then wakes the threads that waited for it.
+void Context::Impl::settle() {
+  while (!finished.empty() || !lost.empty() || !outbox.empty()) {
+    for (std::size_t i = 0; i < finished.size(); ++i)
+      if (auto *operation = operations.find(finished[i])) finish(*operation, operation->code);
+    finished.clear();
+    for (auto &[peer, code] : std::exchange(lost, {})) forget_peer(peer, code);
+    flush_outbox();
+    if (finished.empty() && lost.empty()) break;
+  }
+  if (!dirty) return;
+  dirty = false;
+  crew.serve();
+}
+
+/// One thread at a time, so that they come in order; others leave theirs to it.
+void Context::Impl::run_callbacks(Crew::Guard &guard) {
+  if (running_callbacks) return;
+  running_callbacks = true;
+  while (!due.empty()) {
+    auto callback = std::move(due.front());
+    due.pop_front();
+    guard.unlock();
+    try {
+      if (auto *function = std::get_if<std::function<void()>>(&callback))
+        (*function)();
+      else if (auto &[queue, event] = std::get<1>(callback); queue->on_event)
+        queue->on_event(event);
+    } catch (const std::exception &error) { nessie::log::error("NNTI: a callback threw: {}", error.what()); }
+    guard.lock();
+    crew.claim(guard);
+    if (armed) disarm_descriptors();
+  }
+  running_callbacks = false;
+}
+
+Status Context::Impl::to_status(Ended ended) const {
+  switch (ended) {
+    case Ended::kTimedOut:
+      return Error{Code::kTimedOut, "the time passed; the operation goes on and can be waited for again"};
+    case Ended::kInterrupted: return Error{Code::kInterrupted, "the wait was interrupted; it can be begun again"};
+    case Ended::kClosed: return Error{Code::kCancelled, "the transport was closed"};
+    default: return {};
+  }
+}
+
+}  // namespace nnti

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the C interfaces share: numbers, options from the environment, the contexts of this process, errors. Their
+// headers declare the same names with different types, so this one includes neither.
+#pragma once
+
+#include <nnti/context.hpp>
+
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nnti::face {
+
+/// NNTI_result_t; alike in both.
+enum Number : int {
+  kOk = 0,
+  kEio = 1001,
+  kEmsgsize,
+  kEcanceled,
+  kEtimedout,
+  kEinval,
+  kEnomem,
+  kEnoent,
+  kEnotsup,
+  kEexist,
+  kEbadrpc,
+  kEnotinit,
+  kEperm,
+  kEintr,
+  kEwouldblock,
+  kEagain,
+  kEdropped,
+  kEdecode,
+  kEencode,
+  kEpeerlost
+};
+
+Number number_of(Code code);
+/// "NNTI_ETIMEDOUT", or "unknown NNTI result".
+const char *name_of(int number);
+
+/// How a call of a C interface ends: a number, and a sentence for nnti_last_error().
+struct Outcome {
+  Number number = kOk;
+  std::string message;
+  Outcome() = default;
+  Outcome(Number n, std::string text) : number(n), message(std::move(text)) {}
+  Outcome(const Error &error) : number(number_of(error.code)), message(error.message) {}
+  Outcome(const Status &status) {
+    if (!status.ok()) *this = Outcome(status.error());
+  }
+  bool ok() const { return number == kOk; }
+};
+
+inline Outcome null_argument() { return {kEinval, "an argument is NULL"}; }
+inline Outcome not_open() { return {kEnotinit, "the transport is not open; call NNTI_init first"}; }
+/// How the operation of `event` ended.
+Outcome outcome_of(const Event &event);
+
+/// Remembers the sentence for this thread.
+Number report(const Outcome &outcome);
+const std::string &last_error();
+
+/// Runs a call; nothing is thrown into C.
+void log_exception(const std::exception &error);
+template <class Call> Number guarded(Call call) noexcept {
+  try {
+    return report(call());
+  } catch (const std::bad_alloc &) { return kEnomem; } catch (const std::exception &error) {
+    log_exception(error);
+    return kEio;
+  }
+}
+
+/// Milliseconds; -1: for ever; 0: not at all. kInvalidArgument: another negative number.
+Result<Deadline> deadline_of(int timeout_ms);
+
+/// What EndpointOptions::transports must be for the transport with this number. kInvalidArgument: there is none;
+/// kUnsupported: it does not exist here; the message lists those that do.
+Result<std::vector<std::string>> transports_numbered(int id);
+inline constexpr int kTransportCount = 13;
+
+/// Settings and credential from the environment. `my_url` asks for where to listen (null: anywhere). `ignored`: names
+/// of transports of old, whose URLs are taken for advice that means nothing here.
+Result<ContextOptions> options_for(int transport, const char *my_url, std::span<const std::string_view> ignored = {});
+
+/// The contexts of this process, by the process id that handles carry; so that a handle that is not one of ours, or no
+/// longer, is told apart.
+void add_context(std::shared_ptr<Context> context);
+std::shared_ptr<Context> find_context(ProcessId id);
+std::shared_ptr<Context> remove_context(ProcessId id);
+bool was_open(ProcessId id);
+
+}  // namespace nnti::face
