@@ -7,15 +7,12 @@
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <sstream>
 
 namespace bench {
 namespace {
@@ -23,8 +20,6 @@ namespace {
 using nessie::Code;
 using nessie::Error;
 using nessie::Result;
-
-constexpr int kSocketCalls = 200;
 
 /// Memory of whole pages that is there already: touching it costs nothing any more.
 class Pages {
@@ -46,24 +41,14 @@ class Pages {
   std::size_t size_;
 };
 
-int echo(int socket, const std::vector<std::uint64_t> &sizes) {
-  Pin pin(1);
-  for (auto size : sizes) {
-    std::vector<std::byte> buffer(size);
-    for (int call = 0; call < kSocketCalls; ++call)
-      if (!read_all(socket, buffer) || !write_all(socket, buffer)) return 1;
-  }
-  return 0;
-}
-
 /// Time of one transfer between `local` and `remote` of process `pid`; 0 if the kernel forbids it.
 template <class Transfer>
 double vm_time(Transfer transfer, pid_t pid, std::byte *local, std::byte *remote, std::uint64_t size) {
-  auto once = [&] {
+  auto once = [&](bool) {
     iovec here{local, size}, there{remote, size};
     return transfer(pid, &here, 1UL, &there, 1UL, 0UL);
   };
-  if (once() != static_cast<ssize_t>(size)) return 0;
+  if (once(false) != static_cast<ssize_t>(size)) return 0;
   return typical_us(transfers_per_batch(size), once);
 }
 
@@ -72,39 +57,6 @@ void store(TimesBySize &times, std::uint64_t size, double us) {
 }
 
 }  // namespace
-
-Result<TimesBySize> openmpi_times(const std::string &what, const std::vector<std::uint64_t> &sizes) {
-  std::vector<std::string> program{sibling("nessie-bench-mpi"), what};
-  for (auto size : sizes) program.push_back(std::to_string(size));
-  std::vector<std::string> options{"--bind-to", "core"};
-  if (usable_cores().size() < 2) options = {"--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"};
-  auto result = run_program(mpiexec(2, program, options), std::chrono::seconds(120));
-  if (!result) return result.error();
-  TimesBySize times;
-  std::istringstream lines(result->output);
-  for (std::uint64_t size; lines >> size;) lines >> times[size];
-  return times;
-}
-
-Result<TimesBySize> socket_round_trips(const std::vector<std::uint64_t> &sizes) {
-  int pair[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return Error{Code::kIo, "no sockets", {}, errno};
-  TimesBySize times;
-  bool alive = true;
-  {
-    Partner partner([&](int, int) { return close(pair[0]), echo(pair[1], sizes); });
-    close(pair[1]);
-    Pin pin(0);
-    for (auto size : sizes) {
-      std::vector<std::byte> buffer(size);
-      times[size] =
-          paced_us(kSocketCalls, [&] { alive = alive && write_all(pair[0], buffer) && read_all(pair[0], buffer); });
-    }
-    close(pair[0]);
-  }
-  if (!alive) return Error{Code::kPeerLost, "the partner of the socket baseline ended early"};
-  return times;
-}
 
 Result<CopyTimes> copy_times(const std::vector<std::uint64_t> &sizes) {
   auto largest = *std::max_element(sizes.begin(), sizes.end());
@@ -127,8 +79,8 @@ Result<CopyTimes> copy_times(const std::vector<std::uint64_t> &sizes) {
   CopyTimes times;
   for (auto size : sizes) {
     int calls = transfers_per_batch(size);
-    times.memcpy_get[size] = typical_us(calls, [&] { std::memcpy(local.data(), shared.data(), size); });
-    times.memcpy_put[size] = typical_us(calls, [&] { std::memcpy(shared.data(), local.data(), size); });
+    times.memcpy_get[size] = typical_us(calls, [&](bool) { std::memcpy(local.data(), shared.data(), size); });
+    times.memcpy_put[size] = typical_us(calls, [&](bool) { std::memcpy(shared.data(), local.data(), size); });
     store(times.process_vm_readv, size, vm_time(process_vm_readv, partner.pid(), local.data(), remote, size));
     store(times.process_vm_writev, size, vm_time(process_vm_writev, partner.pid(), local.data(), remote, size));
   }

@@ -14,12 +14,6 @@ namespace bench {
 /// Microseconds for each size.
 using TimesBySize = std::map<std::uint64_t, double>;
 
-/// Open MPI between two processes, each on a core of its own. `what`: "round-trip" or "transfer".
-nessie::Result<TimesBySize> openmpi_times(const std::string &what, const std::vector<std::uint64_t> &sizes);
-
-/// A message and its echo through a pair of UNIX sockets, both sides sleeping while they wait.
-nessie::Result<TimesBySize> socket_round_trips(const std::vector<std::uint64_t> &sizes);
-
 /// Copies by the kernel from and to another process's memory, and by memcpy out of and into memory shared with it.
 struct CopyTimes {
   TimesBySize memcpy_get, memcpy_put, process_vm_readv, process_vm_writev;

@@ -182,6 +182,16 @@ Partner::~Partner() {
   if (pid_ > 0 && !ended_within(pid_, std::chrono::seconds(5), status)) end_child(pid_);
 }
 
+Partner::End Partner::wait(std::chrono::milliseconds limit) {
+  int status = 0;
+  if (pid_ < 0) return End::kBadly;
+  pollfd ended{from_partner_, POLLIN, 0};
+  poll(&ended, 1, static_cast<int>(limit.count()));
+  if (!ended_within(pid_, std::chrono::milliseconds(ended.revents ? 1000 : 0), status)) return End::kNotYet;
+  pid_ = -1;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? End::kWell : End::kBadly;
+}
+
 bool Partner::read(std::span<std::byte> bytes) { return from_partner_ >= 0 && read_all(from_partner_, bytes); }
 bool Partner::write(std::span<const std::byte> bytes) { return to_partner_ >= 0 && write_all(to_partner_, bytes); }
 

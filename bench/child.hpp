@@ -43,6 +43,9 @@ class Partner {
   Partner &operator=(const Partner &) = delete;
 
   pid_t pid() const { return pid_; }
+  enum class End { kWell, kBadly, kNotYet };
+  /// How its body ended, within `limit`: with exit code 0, or not. For a body that writes nothing.
+  End wait(std::chrono::milliseconds limit);
   /// False if the partner is gone, or nothing came for half a minute.
   bool read(std::span<std::byte> bytes);
   bool write(std::span<const std::byte> bytes);

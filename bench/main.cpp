@@ -25,32 +25,62 @@ constexpr Entry kWorkloads[] = {
     {"rpc-latency", bench::rpc_latency,
      "round trip of a request: no-op, and 64 B to 4 KiB echoed; beside Open MPI's ping-pong",
      "composable services (ANL/LANL 2016), figure 5: access latency"},
-    {"bulk-bandwidth", bench::bulk_bandwidth,
-     "get and put of 4 KiB to 64 MiB; beside memcpy, process_vm_readv and Open MPI",
+    {"nnti-latency", bench::nnti_latency,
+     "half round trip of messages of 8 B to 8 KiB, polling and blocking, and put and get of 8 B; beside MPI, UCX, "
+     "sockets",
+     "uGNI network module for MPICH2 (CUG 2011): the figure of latency by size"},
+    {"nnti-message-rate", bench::nnti_message_rate,
+     "messages of 8 B a second, 1 to 24 pairs of processes; beside MPI and UCX",
+     "uGNI network module for MPICH2 (CUG 2011), figure 9: message rate"},
+    {"nnti-multi-latency", bench::nnti_multi_latency,
+     "half round trip of 8 B of 1 to 8 pairs of processes at once; beside MPI and UCX",
+     "uGNI network module for MPICH2 (CUG 2011), figure 5: latency of several pairs"},
+    {"nnti-bandwidth", bench::nnti_bandwidth,
+     "put, get, and both ways at once, 4 KiB to 64 MiB; beside memcpy, process_vm_readv, MPI and UCX",
      "Nessie (CUG 2012), figures 7 to 10: transfers by RDMA, read and write, beside MPI"},
+    {"nnti-pairs", bench::nnti_pairs,
+     "put and get of 64 KiB and 1 MiB, 1 to 8 pairs of processes together; beside MPI and UCX",
+     "uGNI network module for MPICH2 (CUG 2011), figure 8: bandwidth by the number of pairs"},
+    {"nnti-clients", bench::nnti_clients,
+     "64 clients that get 1 MiB from one server, together, and one of them alone; beside MPI and UCX",
+     "Nessie (CUG 2012), section 5: many clients of one server"},
+    {"nnti-memory", bench::nnti_memory,
+     "memory of a connected peer, on both sides, of 1 to 1000 peers, unused and used, by the size of the job",
+     "uGNI network module for MPICH2 (CUG 2011), section 3: memory of mailboxes"},
+    {"nnti-idle", bench::nnti_idle,
+     "CPU time of waiting with 1 and 100 silent peers, and waking up from it; beside eventfd and futex",
+     "Nessie (CUG 2012), section 4: waiting for events"},
     {"staging-s3d", bench::staging_s3d,
      "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
      "PnetCDF staging (PDSW 2011): the figure of the S3D I/O kernel, native, direct and caching"},
 };
 
 constexpr const char *kUsage =
-    "usage: nessie bench NAME [--json] [--quick | --once] [--transport shm|ofi] [--processes N]\n\n"
+    "usage: nessie bench NAME [--json] [--quick | --once] [--transport NAME] [--set KEY=VALUE]\n"
+    "                         [--processes N]\n\n"
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       under a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   for rpc-latency and bulk-bandwidth (shm)\n"
+    "  --transport   shm (the default), ofi, inproc, …: for rpc-latency and nnti-…\n"
+    "  --set         a setting of the endpoints of nnti-…, as nnti.ofi.provider=tcp\n"
     "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
 
 void list() {
   fmt::print("{}", kUsage);
   for (const auto &entry : kWorkloads)
-    fmt::print("{:<16}{}\n{:<16}after {}\n\n", entry.name, entry.what, "", entry.reproduces);
+    fmt::print("{:<20}{}\n{:<20}after {}\n\n", entry.name, entry.what, "", entry.reproduces);
 }
 
 const Entry *find(std::string_view name) {
   for (const auto &entry : kWorkloads)
     if (entry.name == name) return &entry;
   return nullptr;
+}
+
+/// "nnti.channel=mailbox"
+void set(Options &options, std::string_view setting) {
+  auto equals = setting.find('=');
+  options.settings[std::string(setting.substr(0, equals))] = setting.substr(equals + 1);
 }
 
 /// The sentence that says what is wrong with the arguments; nothing if they are right.
@@ -66,6 +96,8 @@ std::optional<std::string> parse(int argc, char **argv, Options &options) {
       options.once = true;
     else if (word == "--transport" && value)
       options.transport = argv[++i];
+    else if (word == "--set" && value && std::string_view(value).find('=') != std::string_view::npos)
+      set(options, argv[++i]);
     else if (word == "--processes" && value && std::atoi(value) > 0)
       options.processes = std::atoi(argv[++i]);
     else

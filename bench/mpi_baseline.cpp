@@ -1,56 +1,308 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nessie-bench-mpi: what MPI itself takes between two processes; the baseline of rpc-latency and bulk-bandwidth.
-// Run by nessie-bench, as `mpiexec -n 2 nessie-bench-mpi round-trip|transfer SIZE…`. Rank 0 prints "SIZE MICROSECONDS"
-// for each size: of a message there and one of the same size back, or an empty one back.
+// nessie-bench-mpi and nessie-bench-mpich: what MPI itself takes; run by nessie-bench (rivals.cpp), as
+//   mpiexec -n PROCESSES nessie-bench-mpi pairs|clients WHAT SIZE… [WHAT SIZE…]…
+// In pairs the even ranks measure ("lead"), each with the odd rank that follows; otherwise all but the last one lead,
+// all with the last one. Rank 0 prints "WHAT SIZE FIGURE" for each; rivals.hpp says what is asked for.
+#include "machine.hpp"
 #include "timing.hpp"
 
 #include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <string_view>
 
 namespace {
 
-struct Exchange {
-  std::vector<char> buffer;
-  int size = 0, back = 0;
+int rank_ = 0, processes_ = 0;
+bool in_pairs_ = true;
+bool crowded_ = false;  ///< more processes than cores: whoever waits gives the core away
 
-  void as_first() {
-    MPI_Send(buffer.data(), size, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
-    MPI_Recv(buffer.data(), back, MPI_CHAR, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+bool leads() { return in_pairs_ ? rank_ % 2 == 0 : rank_ < processes_ - 1; }
+int partner() { return in_pairs_ ? rank_ ^ 1 : processes_ - 1; }
+
+void finish(MPI_Request *requests, int count) {
+  if (!crowded_) {
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    return;
   }
-  void as_second() {
-    MPI_Recv(buffer.data(), size, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Send(buffer.data(), back, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+  for (int done = 0;;) {
+    MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+    if (done) return;
+    sched_yield();
   }
+}
+
+void meet() {
+  MPI_Request all;
+  MPI_Ibarrier(MPI_COMM_WORLD, &all);
+  finish(&all, 1);
+}
+
+void send(const void *data, int size) {
+  if (!crowded_) {
+    MPI_Send(data, size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD);
+    return;
+  }
+  MPI_Request sent;
+  MPI_Isend(data, size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &sent);
+  finish(&sent, 1);
+}
+
+void receive(void *data, int size) {
+  if (!crowded_) {
+    MPI_Recv(data, size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return;
+  }
+  MPI_Request received;
+  MPI_Irecv(data, size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &received);
+  finish(&received, 1);
+}
+
+/// The median of the leaders' figures, at rank 0.
+double median_of_leaders(double mine) {
+  constexpr double kNone = -1;
+  std::vector<double> all(static_cast<std::size_t>(processes_));
+  double figure = leads() ? mine : kNone;
+  MPI_Gather(&figure, 1, MPI_DOUBLE, all.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  std::erase(all, kNone);
+  return bench::summarise(std::move(all)).median;
+}
+
+/// The calls of all leaders per second, from the first one's begin to the last one's end, at rank 0.
+double calls_per_s(const bench::Tally &mine) {
+  double began = leads() ? mine.began_s : 1e300, ended = leads() ? mine.ended_s : 0, first = 0, last = 0, calls = 0;
+  MPI_Reduce(&began, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&ended, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine.calls, &calls, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  return calls / (last - first);
+}
+
+/// A message of one size there, and one of another back.
+class Exchange {
+ public:
+  Exchange(int size, int back) : buffer_(static_cast<std::size_t>(size), 'x'), size_(size), back_(back) {}
+
+  void as_leader(bool last) {
+    buffer_.back() = last ? bench::kLast : bench::kAnother;
+    send(buffer_.data(), size_);
+    receive(buffer_.data(), back_);
+  }
+  /// Whether it was the last one.
+  bool as_follower() {
+    receive(buffer_.data(), size_);
+    bool last = buffer_.back() == bench::kLast;
+    send(buffer_.data(), back_);
+    return last;
+  }
+  double typical_us(int calls) {
+    double us = 0;
+    if (leads())
+      us = bench::typical_us(calls, [&](bool last) { as_leader(last); });
+    else
+      while (!as_follower()) {}
+    return median_of_leaders(us);
+  }
+  bench::Tally tally(double seconds) {
+    if (leads()) return bench::tally_for(seconds, [&](bool last) { as_leader(last); });
+    while (!as_follower()) {}
+    return {};
+  }
+
+ private:
+  std::vector<char> buffer_;
+  int size_, back_;
 };
 
-double measure(int rank, bool round_trip, int size) {
-  Exchange exchange{std::vector<char>(static_cast<std::size_t>(size), 'x'), size, round_trip ? size : 0};
-  int calls = round_trip ? 1000 : bench::transfers_per_batch(static_cast<std::uint64_t>(size));
-  MPI_Barrier(MPI_COMM_WORLD);
-  return bench::typical_us(calls, [&] { rank == 0 ? exchange.as_first() : exchange.as_second(); });
+int transfers(int size) { return bench::transfers_per_batch(static_cast<std::uint64_t>(size)); }
+
+double round_trip_us(int size) {
+  meet();
+  return Exchange(size, size).typical_us(bench::kRoundTrips);
+}
+double transfer_us(int size) {
+  meet();
+  return Exchange(size, 0).typical_us(transfers(size));
+}
+double transfers_per_s(int size) {
+  Exchange exchange(size, 0);
+  exchange.tally(bench::kWarmUp_s);
+  meet();
+  return calls_per_s(exchange.tally(bench::kTally_s));
+}
+
+/// A message each way at the same time.
+double both_ways_us(int size) {
+  std::vector<char> out(static_cast<std::size_t>(size), 'x'), in(out);
+  auto once = [&](bool last) {
+    MPI_Request requests[2];
+    out.back() = last ? bench::kLast : bench::kAnother;
+    MPI_Irecv(in.data(), size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out.data(), size, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &requests[1]);
+    finish(requests, 2);
+  };
+  meet();
+  double us = 0;
+  if (leads()) us = bench::typical_us(transfers(size), once);
+  while (!leads() && in.back() != bench::kLast) once(false);
+  return median_of_leaders(us);
+}
+
+/// A window that MPI allocated, so that it can share it within the node; passive target.
+class Window {
+ public:
+  explicit Window(int size) : size_(size) {
+    MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory_, &window_);
+    std::fill_n(memory_, size, 'w');
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
+  }
+  ~Window() {
+    MPI_Win_unlock_all(window_);
+    MPI_Win_free(&window_);
+  }
+  Window(const Window &) = delete;
+  void put(const char *from) {
+    MPI_Put(from, size_, MPI_CHAR, partner(), 0, size_, MPI_CHAR, window_);
+    MPI_Win_flush(partner(), window_);
+  }
+  void get(char *into) {
+    MPI_Get(into, size_, MPI_CHAR, partner(), 0, size_, MPI_CHAR, window_);
+    MPI_Win_flush(partner(), window_);
+  }
+
+ private:
+  int size_;
+  char *memory_ = nullptr;
+  MPI_Win window_ = MPI_WIN_NULL;
+};
+
+using Transfer = void (*)(Window &window, char *local);
+void put(Window &window, char *local) { window.put(local); }
+void get(Window &window, char *local) { window.get(local); }
+
+template <Transfer kTransfer> double one_sided_us(int size) {
+  Window window(size);
+  std::vector<char> local(static_cast<std::size_t>(size), 'x');
+  meet();
+  double us = 0;
+  if (leads()) us = bench::typical_us(transfers(size), [&](bool) { kTransfer(window, local.data()); });
+  meet();  // a target that is not in MPI might answer nobody
+  return median_of_leaders(us);
+}
+
+template <Transfer kTransfer> double one_sided_per_s(int size) {
+  Window window(size);
+  std::vector<char> local(static_cast<std::size_t>(size), 'x');
+  auto once = [&](bool) { kTransfer(window, local.data()); };
+  meet();
+  if (leads()) bench::tally_for(bench::kWarmUp_s, once);
+  meet();
+  bench::Tally tally;
+  if (leads()) tally = bench::tally_for(bench::kTally_s, once);
+  meet();
+  return calls_per_s(tally);
+}
+
+/// Messages in flight at once, then an answer.
+class Windows {
+ public:
+  explicit Windows(int size) : size_(size), buffers_(static_cast<std::size_t>(size) * bench::kWindow) {}
+
+  bench::Tally exchange(double seconds) {
+    if (leads()) return bench::tally_for(seconds, [&](bool last) { send_window(last); });
+    while (!receive_window()) {}
+    return {};
+  }
+
+ private:
+  char *buffer(int i) { return buffers_.data() + static_cast<std::ptrdiff_t>(i) * size_; }
+  void send_window(bool last) {
+    buffers_.back() = last ? bench::kLast : bench::kAnother;
+    for (int i = 0; i < bench::kWindow; ++i)
+      MPI_Isend(buffer(i), size_, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &requests_[i]);
+    finish(requests_, bench::kWindow);
+    receive(buffer(0), size_);
+  }
+  bool receive_window() {
+    for (int i = 0; i < bench::kWindow; ++i)
+      MPI_Irecv(buffer(i), size_, MPI_CHAR, partner(), 0, MPI_COMM_WORLD, &requests_[i]);
+    finish(requests_, bench::kWindow);
+    bool last = buffers_.back() == bench::kLast;
+    send(buffer(0), size_);
+    return last;
+  }
+
+  int size_;
+  std::vector<char> buffers_;
+  MPI_Request requests_[bench::kWindow];
+};
+
+double rate_per_s(int size) {
+  Windows windows(size);
+  windows.exchange(bench::kWarmUp_s);
+  meet();
+  return bench::kWindow * calls_per_s(windows.exchange(bench::kTally_s));
+}
+
+struct Answer {
+  std::string_view what;
+  double (*measure)(int size);
+};
+constexpr Answer kAnswers[] = {
+    {"round-trip", round_trip_us},        {"transfer", transfer_us},
+    {"both-ways", both_ways_us},          {"put", one_sided_us<put>},
+    {"get", one_sided_us<get>},           {"rate", rate_per_s},
+    {"transfers-per-s", transfers_per_s}, {"puts-per-s", one_sided_per_s<put>},
+    {"gets-per-s", one_sided_per_s<get>},
+};
+
+const Answer *find(std::string_view what) {
+  const auto *answer = std::find_if(std::begin(kAnswers), std::end(kAnswers), [&](auto &a) { return a.what == what; });
+  return answer == std::end(kAnswers) ? nullptr : answer;
+}
+
+/// Over UCX's TCP, MPICH 4.0 waits for ever in MPI_Finalize when there are more than two processes: they just end.
+void leave() {
+  meet();
+  std::fflush(stdout);
+  if (std::getenv("MPIR_CVAR_NOLOCAL")) _exit(0);
+  MPI_Finalize();
+}
+
+/// The rank, before MPI_Init tells it: whoever is to be bound is bound before MPI takes memory.
+int early_rank() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+    if (const char *value = std::getenv(name)) return std::atoi(value);
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char **argv) {
+  bench::Pin pin(early_rank());
   MPI_Init(&argc, &argv);
-  int rank = 0, size = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (argc < 3 || size != 2) {
-    std::fprintf(stderr, "usage: mpiexec -n 2 nessie-bench-mpi round-trip|transfer SIZE...\n");
-    MPI_Abort(MPI_COMM_WORLD, 2);
-  }
-  bool round_trip = std::string_view(argv[1]) == "round-trip";
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &processes_);
+  crowded_ = processes_ > static_cast<int>(bench::usable_cores().size());
+  in_pairs_ = argc > 1 && std::string_view(argv[1]) == "pairs";
+  const Answer *answer = nullptr;
   for (int i = 2; i < argc; ++i) {
-    int bytes = std::max(1, std::atoi(argv[i]));
-    double us = measure(rank, round_trip, bytes);
-    if (rank == 0) std::printf("%d %.9f\n", bytes, us);
+    int bytes = std::atoi(argv[i]);
+    if (bytes <= 0) answer = find(argv[i]);
+    if (!answer || (in_pairs_ && processes_ % 2 != 0) || processes_ < 2) {
+      std::fprintf(stderr,
+                   "usage: mpiexec -n PROCESSES nessie-bench-mpi pairs|clients WHAT SIZE... [WHAT SIZE...]...\n");
+      MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    if (bytes <= 0) continue;
+    double figure = answer->measure(bytes);
+    if (rank_ == 0) std::printf("%s %d %.9f\n", answer->what.data(), bytes, figure);
   }
-  MPI_Finalize();
+  leave();
   return 0;
 }

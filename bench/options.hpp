@@ -7,6 +7,7 @@
 #include <nessie/result.hpp>
 
 #include <cstdio>
+#include <map>
 #include <string>
 
 namespace bench {
@@ -16,7 +17,8 @@ struct Options {
   bool quick = false;  ///< under a minute
   bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
-  int processes = 0;  ///< of staging-s3d; 0: its list
+  std::map<std::string, std::string> settings;  ///< of the endpoints of the workloads "nnti-…"
+  int processes = 0;                            ///< of staging-s3d; 0: its list
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
 };
 
@@ -24,7 +26,14 @@ struct Options {
 using Workload = nessie::Status (*)(const Options &options, Report &report);
 
 nessie::Status rpc_latency(const Options &options, Report &report);
-nessie::Status bulk_bandwidth(const Options &options, Report &report);
+nessie::Status nnti_latency(const Options &options, Report &report);
+nessie::Status nnti_message_rate(const Options &options, Report &report);
+nessie::Status nnti_bandwidth(const Options &options, Report &report);
+nessie::Status nnti_multi_latency(const Options &options, Report &report);
+nessie::Status nnti_pairs(const Options &options, Report &report);
+nessie::Status nnti_clients(const Options &options, Report &report);
+nessie::Status nnti_memory(const Options &options, Report &report);
+nessie::Status nnti_idle(const Options &options, Report &report);
 nessie::Status staging_s3d(const Options &options, Report &report);
 
 /// Shows on a terminal how far a long run is.

@@ -91,10 +91,10 @@ std::string Report::json() const {
   }
   for (const auto &r : ratios_)
     text += fmt::format(R"({{"bench": "{}", "ratio": "{}/{}", "metric": "{}", "size_bytes": {}, "clients": {}, )"
-                        R"("median": {:.4g}, "mode": "{}"}})"
+                        R"("median": {:.4g}, "mode": "{}", "against": "{}"}})"
                         "\n",
                         bench_, r.ours.system, r.baseline.system, r.ours.metric, r.ours.size_bytes, r.ours.clients,
-                        median_ratio(r), r.ours.mode);
+                        median_ratio(r), r.ours.mode, r.baseline.mode);
   return text;
 }
 
@@ -108,11 +108,12 @@ std::string Report::table() const {
                         figure(summary.min), figure(summary.max), summary.n);
   }
   if (!ratios_.empty())
-    text += fmt::format("\n{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10}\n", "ratio", "mode", "size", "clients", "metric",
-                        "median");
+    text += fmt::format("\n{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10}  {}\n", "ratio", "mode", "size", "clients",
+                        "metric", "median", "against");
   for (const auto &r : ratios_)
-    text += fmt::format("{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10.3f}\n", r.ours.system + "/" + r.baseline.system,
-                        r.ours.mode, size_text(r.ours.size_bytes), r.ours.clients, r.ours.metric, median_ratio(r));
+    text += fmt::format("{:<25} {:<16} {:>8} {:>7}  {:<15} {:>10.3f}  {}\n", r.ours.system + "/" + r.baseline.system,
+                        r.ours.mode, size_text(r.ours.size_bytes), r.ours.clients, r.ours.metric, median_ratio(r),
+                        r.baseline.mode);
   for (const auto &note : notes_) text += "\n" + note;
   return text + (notes_.empty() ? "" : "\n");
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpc-latency: how long a request takes to its handler and its result back, between two processes on two cores. Open
 // MPI's ping-pong (polling) and an echo through sockets (sleeping) show what the machine allows.
-#include "baselines.hpp"
 #include "child.hpp"
 #include "machine.hpp"
 #include "options.hpp"
+#include "repeat.hpp"
+#include "rivals.hpp"
+#include "sockets.hpp"
 #include "timing.hpp"
 
 #include <nssi/nssi.hpp>
@@ -31,7 +33,6 @@ struct Waiting {
 };
 constexpr Waiting kPolling{"polling", "1000000", false};
 constexpr Waiting kBlocking{"blocking", "0", true};
-constexpr int kCallsInBatch = 1000, kPacedCalls = 200;
 
 /// Of a request's arguments and of its result; 0: the no-op.
 const std::vector<std::uint64_t> kSizes{0, 64, 256, 1024, 4096};
@@ -72,23 +73,23 @@ int serve(const Options &options, const Waiting &waiting, int from_parent, int t
   return 0;
 }
 
-Result<TimesBySize> call_all_sizes(nssi::Runtime &runtime, nssi::PeerId service, const Waiting &waiting) {
-  TimesBySize times;
+Result<FiguresBySize> call_all_sizes(nssi::Runtime &runtime, nssi::PeerId service, const Waiting &waiting) {
+  FiguresBySize times;
   Status status;
   for (auto size : kSizes) {
     nssi::Bytes argument(size);
     nssi::CallOptions options;
     options.deadline = Deadline::in(std::chrono::seconds(60));
-    auto once = [&] {
+    auto once = [&](bool) {
       if (status.ok()) status = runtime.call(service, size == 0 ? kOpNothing : kOpEcho, argument, options).wait();
     };
-    times[size] = waiting.paced ? paced_us(kPacedCalls, once) : typical_us(kCallsInBatch, once);
+    times[size] = waiting.paced ? paced_us(kPacedCalls, once) : typical_us(kRoundTrips, once);
     if (!status.ok()) return status.error();
   }
   return times;
 }
 
-Result<TimesBySize> nessie_round_trips(const Options &options, const Waiting &waiting) {
+Result<FiguresBySize> nessie_round_trips(const Options &options, const Waiting &waiting) {
   Partner partner([&](int in, int out) { return serve(options, waiting, in, out); });
   std::string url(1024, '\0');
   if (!partner.read(std::as_writable_bytes(std::span(url))))
@@ -107,48 +108,38 @@ Series series(std::string system, std::string transport, const Waiting &waiting,
   return {std::move(system), std::move(transport), waiting.mode, size, 1, "round_trip_us", "us"};
 }
 
-Status add(Report &report, const Result<TimesBySize> &times, int repetition, const std::string &system,
+Status add(Report &report, const Result<FiguresBySize> &times, int repetition, const std::string &system,
            const std::string &transport, const Waiting &waiting) {
   if (!times) return times.error();
   for (auto [size, us] : *times) report.add(series(system, transport, waiting, size), repetition, us);
   return {};
 }
 
+Result<FiguresBySize> openmpi_round_trips(const std::vector<std::uint64_t> &sizes) {
+  auto answers = ask(Rival::kOpenMpi, {}, {{"round-trip", sizes}});
+  if (!answers) return answers.error();
+  return (*answers)["round-trip"];
+}
+
 Status measure_once(const Options &options, int repetition, Report &report) {
   std::vector<std::uint64_t> sizes;
   for (auto size : kSizes) sizes.push_back(baseline_size(size));
   auto status = add(report, nessie_round_trips(options, kPolling), repetition, "nessie", options.transport, kPolling);
-  if (status.ok()) status = add(report, openmpi_times("round-trip", sizes), repetition, "openmpi", "shm", kPolling);
+  if (status.ok()) status = add(report, openmpi_round_trips(sizes), repetition, "openmpi", "shm", kPolling);
   if (status.ok())
     status = add(report, nessie_round_trips(options, kBlocking), repetition, "nessie", options.transport, kBlocking);
-  if (status.ok()) status = add(report, socket_round_trips(sizes), repetition, "socket", "unix", kBlocking);
+  if (status.ok())
+    status = add(report, socket_round_trips(SocketKind::kUnix, SocketWait::kSleeps, sizes), repetition, "socket",
+                 "unix", kBlocking);
   return status;
-}
-
-void note_conditions(const CoreWatch &watch, std::size_t dropped, Report &report) {
-  if (usable_cores().size() < 2) return report.note("Only one core: every message waits for a change of process.");
-  report.note(
-      fmt::format("A cache line takes {:.2f} us from core to core; {} repetitions were left out, because the two "
-                  "cores shared a physical one.",
-                  watch.typical_us(), dropped));
 }
 
 }  // namespace
 
 Status rpc_latency(const Options &options, Report &report) {
-  int repetitions = options.repetitions(15, 7);
-  Progress progress(repetitions);
-  CoreWatch watch;
-  watch.bracket();
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    progress.step("round trips");
-    auto status = measure_once(options, repetition, report);
-    if (!status.ok()) return status;
-    watch.bracket();
-  }
-  auto unfit = watch.unfit();
-  for (int repetition : unfit) report.drop(repetition);
-  note_conditions(watch, unfit.size(), report);
+  auto status = repeat_on_fit_cores(options.repetitions(15, 7), report, "round trips",
+                                    [&](int repetition) { return measure_once(options, repetition, report); });
+  if (!status.ok()) return status;
   for (auto size : kSizes) {
     report.add_ratio(series("nessie", options.transport, kPolling, size),
                      series("openmpi", "shm", kPolling, baseline_size(size)));

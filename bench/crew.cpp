@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "crew.hpp"
+
+#include "child.hpp"
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <thread>
+
+namespace bench {
+namespace {
+
+using nessie::Code;
+using nessie::Error;
+using nessie::Status;
+constexpr auto kPatience = std::chrono::seconds(60);
+constexpr auto kGlance = std::chrono::milliseconds(2);
+constexpr auto kPause = std::chrono::microseconds(50);
+
+void write_error(Lane &lane, const std::string &message) { message.copy(lane.error.data(), lane.error.size() - 1); }
+
+int carry_out(Board &board, int member, const Duty &duty) {
+  auto status = duty(board, member);
+  if (status.ok()) return 0;
+  write_error(board.lane(member), status.error().message);
+  board.stop();
+  return 1;
+}
+
+/// The error that a member wrote down; that it ended without a word, if none did.
+Status what_went_wrong(Board &board, int members, bool timed_out) {
+  for (int member = 0; member < members; ++member)
+    if (board.lane(member).error[0]) return Error{Code::kIo, board.lane(member).error.data()};
+  if (timed_out) return Error{Code::kTimedOut, "the processes of the workload did not end in time; try --quick"};
+  return Error{Code::kPeerLost, "a process of the workload was killed"};
+}
+
+Status run_processes(Board &board, int members, std::chrono::seconds limit, const Duty &duty) {
+  std::vector<std::unique_ptr<Partner>> partners;
+  for (int member = 0; member < members; ++member)
+    partners.push_back(std::make_unique<Partner>([&](int, int) { return carry_out(board, member, duty); }));
+  auto until = std::chrono::steady_clock::now() + limit;
+  bool good = true;
+  while (!partners.empty() && std::chrono::steady_clock::now() < until)
+    std::erase_if(partners, [&](auto &partner) {
+      auto end = partner->wait(kGlance);
+      if (end == Partner::End::kBadly) good = false, board.stop();
+      return end != Partner::End::kNotYet;
+    });
+  bool timed_out = !partners.empty();
+  board.stop();
+  partners.clear();
+  return good && !timed_out ? Status{} : what_went_wrong(board, members, timed_out);
+}
+
+Status run_threads(Board &board, int members, const Duty &duty) {
+  std::vector<std::thread> threads;
+  std::atomic<int> failures{0};
+  for (int member = 0; member < members; ++member)
+    threads.emplace_back([&, member] { failures += carry_out(board, member, duty); });
+  for (auto &thread : threads) thread.join();
+  return failures == 0 ? Status{} : what_went_wrong(board, members, false);
+}
+
+}  // namespace
+
+// --- the board -------------------------------------------------------------------------------------------------------
+
+struct alignas(128) Board::Head {
+  std::atomic<int> arrived{0};
+  std::atomic<bool> stopped{false};
+};
+
+Board::Board(int members) : size_bytes_(sizeof(Head) + static_cast<std::size_t>(members) * sizeof(Lane)) {
+  void *memory = mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return;
+  head_ = new (memory) Head;
+  for (int member = 0; member < members; ++member) new (lanes() + member) Lane;
+}
+
+Board::~Board() {
+  if (head_) munmap(head_, size_bytes_);
+}
+
+Lane *Board::lanes() { return reinterpret_cast<Lane *>(head_ + 1); }
+void Board::stop() { head_->stopped = true; }
+bool Board::stopped() const { return head_->stopped; }
+
+bool Board::wait_until(const std::function<bool()> &come) const {
+  auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!come()) {
+    if (stopped() || std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(kPause);
+  }
+  return true;
+}
+
+void Board::arrive() { ++head_->arrived; }
+bool Board::all_here(int count, int meeting) const { return head_->arrived >= count * meeting; }
+
+bool Board::meet(int count, int meeting) {
+  arrive();
+  return wait_until([&] { return all_here(count, meeting); });
+}
+
+void Board::publish_address(int member, std::string_view address) {
+  auto length = address.copy(lane(member).address.data(), lane(member).address.size());
+  lane(member).address_bytes.store(static_cast<std::uint32_t>(length), std::memory_order_release);
+}
+
+std::string Board::address_of(int member) {
+  auto &from = lane(member);
+  if (!wait_until([&] { return from.address_bytes.load(std::memory_order_acquire) > 0; })) return {};
+  return {from.address.data(), from.address_bytes.load(std::memory_order_acquire)};
+}
+
+// --- the crew --------------------------------------------------------------------------------------------------------
+
+Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty) {
+  if (!board.valid()) return Error{Code::kNoMemory, "no shared memory for the workload's processes"};
+  if (housing == Housing::kThreads) return run_threads(board, members, duty);
+  return run_processes(board, members, limit, duty);
+}
+
+double calls_per_s(Board &board, int count) {
+  Tally all = board.lane(0).tally;
+  for (int member = 1; member < count; ++member) {
+    const auto &one = board.lane(member).tally;
+    all = {std::min(all.began_s, one.began_s), std::max(all.ended_s, one.ended_s), all.calls + one.calls};
+  }
+  return all.calls / (all.ended_s - all.began_s);
+}
+
+double median_value(Board &board, int count, std::size_t index) {
+  std::vector<double> values;
+  for (int member = 0; member < count; ++member) values.push_back(board.lane(member).values[index]);
+  return summarise(std::move(values)).median;
+}
+
+}  // namespace bench

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "many_peers.hpp"
+
+#include "machine.hpp"
+
+#include <sys/resource.h>
+
+namespace bench {
+namespace {
+
+using nessie::Code;
+using nessie::Error;
+using nessie::Status;
+
+/// A thousand peers need some thousand descriptors.
+void allow_many_descriptors() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+void Holder::wait_for_peers(int count) {
+  while (peers_ < count && trouble().ok()) turn();
+}
+
+void Holder::answer(std::uint64_t count) {
+  for (auto awaited = answered_ + count; answered_ < awaited && trouble().ok();) turn();
+}
+
+void Holder::on_message(nnti::PeerId from, std::span<const std::byte> message) {
+  ++answered_;
+  if (auto status = endpoint().send(from, message); !status.ok()) give_up(status.error());
+}
+
+Status Guests::connect(int count) {
+  auto url = board_.address_of(kHolder);
+  while (static_cast<int>(guests_.size()) < count) {
+    auto guest = std::make_unique<Leader>();
+    if (auto status = guest->open(options_, team_, board_, false); !status.ok()) return status;
+    if (auto status = guest->connect(url, Leader::Invitation::kNone); !status.ok()) return status;
+    guests_.push_back(std::move(guest));
+  }
+  return {};
+}
+
+Status run_holder_and_guests(const Options &options, const Waiting &waiting, Board &board,
+                             const HolderAndGuests &duties) {
+  if (options.transport == "inproc")
+    return Error{Code::kUnsupported, "this workload needs two processes; choose another transport than inproc"};
+  allow_many_descriptors();
+  Team team;
+  team.waiting = waiting;
+  return run_crew(board, 2, Housing::kProcesses, std::chrono::seconds(300), [&](Board &all, int member) -> Status {
+    Pin pin(member);
+    if (member == kGuests) {
+      Guests guests(options, team, all);
+      return duties.visit(guests, all, all.lane(member));
+    }
+    Holder holder;
+    if (auto status = holder.open(options, team, all, true); !status.ok()) return status;
+    all.publish_address(kHolder, holder.endpoint().url());
+    auto status = duties.hold(holder, all, all.lane(member));
+    return holder.trouble().ok() ? status : holder.trouble();
+  });
+}
+
+}  // namespace bench

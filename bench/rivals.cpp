@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "rivals.hpp"
+
+#include "child.hpp"
+#include "machine.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+namespace bench {
+namespace {
+
+using nessie::Result;
+constexpr auto kLimit = std::chrono::seconds(300);
+
+struct Description {
+  const char *name, *program, *launcher, *packages;
+};
+constexpr Description kRivals[] = {
+    {"openmpi", "nessie-bench-mpi", "mpiexec", "libopenmpi-dev openmpi-bin"},
+    {"mpich", "nessie-bench-mpich", "mpiexec.mpich", "libmpich-dev mpich"},
+    {"ucx", "nessie-bench-ucx", nullptr, "libucx-dev"},
+};
+const Description &description(Rival rival) { return kRivals[static_cast<int>(rival)]; }
+
+bool on_path(const char *program) {
+  const char *path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+bool is_here(Rival rival) {
+  const auto &it = description(rival);
+  std::error_code error;
+  return std::filesystem::exists(sibling(it.program), error) && (!it.launcher || on_path(it.launcher));
+}
+
+int processes_of(const Cast &cast) { return cast.one_target ? cast.leaders + 1 : 2 * cast.leaders; }
+
+/// The programs bind themselves, so that all are bound alike.
+std::vector<std::string> openmpi_command(const Cast &cast, std::vector<std::string> program) {
+  bool crowded = processes_of(cast) > static_cast<int>(usable_cores().size());
+  std::vector<std::string> options{"--bind-to", "none", "--mca", "mpi_yield_when_idle", crowded ? "1" : "0"};
+  options.insert(options.end(), {"--mca", "pml", "ob1"});
+  if (cast.network == Network::kTcp)
+    options.insert(options.end(), {"--mca", "btl", "self,tcp", "--mca", "osc", "pt2pt"});
+  else  // by default messages from 4 KiB on pay for a rendezvous, and take twice as long
+    options.insert(options.end(), {"--mca", "btl_vader_eager_limit", "32768"});
+  return mpiexec(processes_of(cast), std::move(program), std::move(options));
+}
+
+std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string> program) {
+  std::vector<std::string> command{"mpiexec.mpich", "-bind-to", "none", "-n", std::to_string(processes_of(cast))};
+  // They end without MPI_Finalize (see mpi_baseline.cpp), each when it likes.
+  if (cast.network == Network::kTcp) command.emplace_back("-disable-auto-cleanup");
+  command.insert(command.end(), program.begin(), program.end());
+  return command;
+}
+
+std::vector<std::string> command(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
+  std::vector<std::string> program{sibling(description(rival).program), cast.one_target ? "clients" : "pairs"};
+  if (rival == Rival::kUcx) program.push_back(std::to_string(cast.leaders));
+  for (const auto &question : questions) {
+    program.push_back(question.what);
+    for (auto size : question.sizes) program.push_back(std::to_string(size));
+  }
+  if (rival == Rival::kOpenMpi) return openmpi_command(cast, std::move(program));
+  if (rival == Rival::kMpich) return mpich_command(cast, std::move(program));
+  return program;
+}
+
+std::vector<std::string> environment(Rival rival, Network network) {
+  if (rival == Rival::kOpenMpi) return {};
+  if (network == Network::kTcp) return {"UCX_TLS=self,tcp", "MPIR_CVAR_NOLOCAL=1"};
+  return {"UCX_TLS=self,sm"};
+}
+
+}  // namespace
+
+Network network_of(const std::string &transport) { return transport == "ofi" ? Network::kTcp : Network::kSharedMemory; }
+const char *name_of(Rival rival) { return description(rival).name; }
+const char *name_of(Network network) { return network == Network::kTcp ? "tcp" : "shm"; }
+
+bool can_answer(Rival rival, const std::string &what) { return rival != Rival::kUcx || !what.starts_with("transfer"); }
+
+Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
+  auto result = run_program(command(rival, cast, questions), kLimit, environment(rival, cast.network));
+  if (!result) return result.error();
+  Answers answers;
+  std::istringstream lines(result->output);
+  std::uint64_t size;
+  for (std::string what; lines >> what >> size;) lines >> answers[what][size];
+  for (const auto &question : questions)
+    if (answers[question.what].size() != question.sizes.size())
+      return nessie::Error{nessie::Code::kIo, fmt::format("{} did not answer '{}', but wrote: {}", name_of(rival),
+                                                          question.what, result->output)};
+  return answers;
+}
+
+std::vector<Rival> rivals_here() {
+  std::vector<Rival> here;
+  for (auto rival : {Rival::kOpenMpi, Rival::kMpich, Rival::kUcx}) {
+    if (is_here(rival)) {
+      here.push_back(rival);
+      continue;
+    }
+    fmt::print(stderr, "nessie bench: {} is not measured: install {}, and build again\n", name_of(rival),
+               description(rival).packages);
+  }
+  return here;
+}
+
+}  // namespace bench

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Other libraries that move messages, each measured by a program of ours that asks of it what the workload asks of us:
+// Open MPI and MPICH (mpi_baseline.cpp), UCX (ucx_baseline.cpp). Each at its best: processes bound to cores as ours
+// are, polling, warmed up, with the same batches and windows.
+#pragma once
+
+#include "report.hpp"
+
+#include <nessie/result.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+/// Microseconds, or a number per second, for each size.
+using FiguresBySize = std::map<std::uint64_t, double>;
+
+enum class Rival { kOpenMpi, kMpich, kUcx };
+enum class Network { kSharedMemory, kTcp };
+
+/// What over which ours goes: TCP for ofi, shared memory for the others.
+Network network_of(const std::string &transport);
+const char *name_of(Rival rival);
+const char *name_of(Network network);
+
+/// What a rival is asked for: something to measure, for several sizes.
+///
+///   round-trip        µs of a message and its echo
+///   transfer          µs of a message and an empty answer
+///   both-ways         µs of a message in each direction at once (UCX: of a put)
+///   put, get          µs of a one-sided transfer of memory that the library allocated; a put is complete when the
+///   other
+///                     side can see it
+///   rate              messages a second, in windows of 64 with an answer
+///   transfers-per-s, puts-per-s, gets-per-s   as above, counted
+///
+/// Where several processes measure: the median of their times; their counts together.
+struct Question {
+  std::string what;
+  std::vector<std::uint64_t> sizes;
+};
+
+/// UCX is not asked for transfers: its active messages of that size would not show what it can.
+bool can_answer(Rival rival, const std::string &what);
+
+/// Who measures with whom.
+struct Cast {
+  Network network = Network::kSharedMemory;
+  int leaders = 1;
+  bool one_target = false;  ///< all with the same process, instead of each with one of its own
+};
+
+/// By what was asked.
+using Answers = std::map<std::string, FiguresBySize>;
+nessie::Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions);
+
+/// Those that were built and whose launcher is here. Says on stderr which are not, and what to install.
+std::vector<Rival> rivals_here();
+
+}  // namespace bench
