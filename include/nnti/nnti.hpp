@@ -121,9 +121,14 @@ class RegisteredBuffer {
   std::unique_ptr<Impl> impl_;
 };
 
+/// A transport that is not part of this library, such as nnti::mpi::transport_kind() of <nnti/mpi.hpp>.
+struct TransportKind;
+
 struct EndpointOptions {
   /// Transports to open, in order of preference; empty: all that this machine has ("inproc", "shm", "ofi").
   std::vector<std::string> transports;
+  /// More transports to choose from; used only if `transports` names them.
+  std::vector<const TransportKind *> extra_transports;
   nessie::Credential credential;
   /// Accept connections (servers), or only make them (clients). Who only makes them opens a transport when connect()
   /// first meets a URL that needs it.
@@ -145,7 +150,8 @@ class Endpoint {
   /// if a transport asked for does not exist here; when none is asked for, what cannot be opened is left out.
   static Result<std::unique_ptr<Endpoint>> open(EndpointOptions options, EventSink &sink);
   /// What this machine has, without opening an endpoint.
-  static std::vector<TransportInfo> survey(const nessie::Config &config);
+  static std::vector<TransportInfo> survey(const nessie::Config &config,
+                                           std::span<const TransportKind *const> extra_transports = {});
 
   ~Endpoint();
 

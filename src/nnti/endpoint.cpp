@@ -25,9 +25,16 @@ Error no_peer(PeerId peer) {
   return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
 }
 
-std::string names_of_transports() {
+/// All that can be asked for by name.
+std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
+  std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
+  for (const auto *kind : extra) kinds.push_back(*kind);
+  return kinds;
+}
+
+std::string names_of(std::span<const TransportKind> kinds) {
   std::vector<std::string_view> names;
-  for (const auto &kind : transport_list()) names.push_back(kind.name);
+  for (const auto &kind : kinds) names.push_back(kind.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -99,15 +106,15 @@ Status Endpoint::Impl::open_transports() {
 }
 
 Status Endpoint::Impl::choose_transports() {
-  auto kinds = transport_list();
+  const auto kinds = known_kinds(options.extra_transports);
   for (const auto &name : options.transports) {
     auto kind = std::ranges::find(kinds, name, &TransportKind::name);
     if (kind == kinds.end())
       return Error{Code::kUnsupported,
-                   fmt::format("no transport is called '{}'; there are: {}", name, names_of_transports())};
+                   fmt::format("no transport is called '{}'; there are: {}", name, names_of(kinds))};
     unopened.push_back(*kind);
   }
-  if (options.transports.empty()) unopened.assign(kinds.begin(), kinds.end());
+  if (options.transports.empty()) unopened.assign(transport_list().begin(), transport_list().end());
   return {};
 }
 
@@ -262,7 +269,7 @@ bool Endpoint::Impl::flush_queue(PeerId id) {
 
 std::size_t Endpoint::Impl::progress() {
   std::size_t events = 0;
-  if (++turns % kTurnsPerLook == 0) poller.dispatch(0);
+  if (++turns % kTurnsPerLook == 0) poller.dispatch(Deadline::now());
   for (const auto &transport : transports) events += transport->progress();
   if (!waiting_for_credits.empty()) events += flush_queues();
   return events;
@@ -362,9 +369,10 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventS
   return endpoint;
 }
 
-std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config) {
+std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config,
+                                            std::span<const TransportKind *const> extra_transports) {
   std::vector<TransportInfo> infos;
-  for (const auto &kind : transport_list()) infos.push_back(kind.survey(config));
+  for (const auto &kind : known_kinds(extra_transports)) infos.push_back(kind.survey(config));
   return infos;
 }
 

@@ -5,6 +5,8 @@
 
 #include "nnti/fd.hpp"
 
+#include <base/clock.hpp>
+
 namespace nnti {
 
 class Poller {
@@ -27,9 +29,8 @@ class Poller {
   void unwatch(int fd);
   /// Readable when dispatch() has something to tell; for an event loop that goes on outside.
   int fd() const { return epoll_.get(); }
-  /// Waits up to `timeout_ms` (-1 for ever, 0 not at all) until descriptors are ready; tells their handlers. Returns
-  /// how many.
-  int dispatch(int timeout_ms);
+  /// Waits until descriptors are ready, or the deadline; tells their handlers. Returns how many there were.
+  int dispatch(nessie::Deadline deadline);
 
  private:
   Fd epoll_;

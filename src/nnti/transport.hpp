@@ -165,8 +165,8 @@ class Transport {
   /// True if progress() would find something in memory; no system calls. A waiter spins on this.
   virtual bool ready() = 0;
   /// A descriptor that is readable whenever progress() has something to do and the transport was armed. kInPoller: its
-  /// descriptors are in TransportOptions::poller, where nothing needs to be read; -1: it has none, and is asked every
-  /// millisecond.
+  /// descriptors are in TransportOptions::poller, where nothing needs to be read; -1: it has none, and
+  /// ready() is asked now and then while it is armed.
   static constexpr int kInPoller = -2;
   virtual int wait_fd() const = 0;
   /// The caller is about to block on wait_fd(). False if there is something to do already (then nothing is armed).

@@ -19,6 +19,9 @@ constexpr int kYields = 4;
 constexpr auto kLateYield = std::chrono::microseconds(20);
 constexpr int kFirstBlockedWaits = 256, kMostBlockedWaits = 8192;
 constexpr int kPollsPerClockReading = 32;
+// How often transports without a descriptor are asked.
+constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
+constexpr int kIntervalsPerSleep = 16;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -27,6 +30,8 @@ void relax() {
   asm volatile("yield");
 #endif
 }
+
+bool has_no_descriptor(const std::unique_ptr<Transport> &transport) { return transport->wait_fd() == -1; }
 
 int usable_cores() {
   cpu_set_t cores;
@@ -97,7 +102,6 @@ bool Waiter::arm_all(Transports transports, Deadline &deadline) {
     auto &transport = *transports[armed_];
     idle = transport.arm();
     deadline = deadline.earlier(transport.timer());
-    if (transport.wait_fd() == -1) deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
   }
   return idle;
 }
@@ -107,8 +111,23 @@ void Waiter::disarm_all(Transports transports) {
   blocked_.store(false, std::memory_order_relaxed);
 }
 
+/// Until a descriptor is ready, or a transport that has none is: it is asked, ever more rarely.
+void Waiter::sleep(Transports armed, Deadline deadline) {
+  if (std::ranges::none_of(armed, has_no_descriptor)) {
+    poller_.dispatch(deadline);
+    return;
+  }
+  for (const auto begin = Clock::now();;) {
+    const auto interval =
+        std::clamp<Clock::duration>((Clock::now() - begin) / kIntervalsPerSleep, kShortestInterval, kLongestInterval);
+    if (poller_.dispatch(deadline.earlier(Deadline::in(interval))) != 0 || deadline.passed()) return;
+    for (const auto &transport : armed)
+      if (has_no_descriptor(transport) && transport->ready()) return;
+  }
+}
+
 void Waiter::block(Transports transports, Deadline deadline) {
-  if (arm_all(transports, deadline)) poller_.dispatch(deadline.poll_timeout_ms());
+  if (arm_all(transports, deadline)) sleep(transports, deadline);
   disarm_all(transports);
 }
 
@@ -144,6 +163,8 @@ Result<int> Waiter::descriptor() {
 bool Waiter::arm(Transports transports) {
   auto deadline = Deadline::never();
   const bool idle = !something_is_ready(transports) && arm_all(transports, deadline);
+  if (std::ranges::any_of(transports, has_no_descriptor))
+    deadline = deadline.earlier(Deadline::in(std::chrono::milliseconds(1)));
   itimerspec when{};
   if (const int left = deadline.poll_timeout_ms(); idle && left >= 0) {
     when.it_value.tv_sec = left / 1000;
@@ -155,7 +176,7 @@ bool Waiter::arm(Transports transports) {
 }
 
 void Waiter::disarm(Transports transports) {
-  poller_.dispatch(0);
+  poller_.dispatch(Deadline::now());
   disarm_all(transports);
   woken_.store(false, std::memory_order_relaxed);
 }

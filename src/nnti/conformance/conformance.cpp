@@ -2,6 +2,9 @@
 #include "nnti/conformance/conformance.hpp"
 
 #include "nnti/fd.hpp"
+#ifdef NNTI_HAVE_MPI
+#include <nnti/mpi.hpp>
+#endif
 
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +17,19 @@
 
 namespace nnti::conformance {
 
+namespace {
+
+/// Transports of libraries of their own.
+std::vector<const TransportKind *> extra_transports() {
+  std::vector<const TransportKind *> extra;
+#ifdef NNTI_HAVE_MPI
+  extra.push_back(&mpi::transport_kind());
+#endif
+  return extra;
+}
+
+}  // namespace
+
 /// The suite's subjects: one line each.
 const std::vector<Subject> &subjects() {
   static const std::vector<Subject> all = {
@@ -24,6 +40,9 @@ const std::vector<Subject> &subjects() {
       {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
       {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
+#ifdef NNTI_HAVE_MPI
+      {"mpi", "mpi", {}, false},  // between processes: transports/mpi/processes_test.cpp
+#endif
   };
   return all;
 }
@@ -64,6 +83,7 @@ void Recorder::on_peer_lost(PeerId peer, const Error &error) {
 Node::Node(const Subject &subject, const nessie::Credential &credential, bool listen, const Settings &settings) {
   EndpointOptions options;
   options.transports = {subject.transport};
+  options.extra_transports = extra_transports();
   options.credential = credential;
   options.listen = listen;
   for (const auto &[key, value] : subject.settings) options.config.set(key, value);
@@ -172,7 +192,7 @@ int Child::reap() {
 }
 
 void Conformance::SetUp() {
-  for (const auto &info : Endpoint::survey({}))
+  for (const auto &info : Endpoint::survey({}, extra_transports()))
     if (info.name == subject().transport) {
       if (!info.available) GTEST_SKIP() << subject().transport << " is not available here: " << info.explanation;
       return;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The owner's side of get and put: checks, then posts its side of the transfer.
+#include "nnti/registration_check.hpp"
+#include "nnti/transports/mpi/transfers.hpp"
+#include "nnti/transports/mpi/transport.hpp"
+
+#include <algorithm>
+
+namespace nnti::mpi {
+namespace {
+
+constexpr std::size_t kMaxServed = 4 * kMaxTransfers;  // the asker may know of an end before us
+
+Code check(const Memory *memory, const FrameHeader &request) {
+  if (memory == nullptr) return Code::kRefused;
+  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
+  const auto &region = memory->region();
+  return check_access(region.bytes.size(), region.rights, request.offset, request.length, needed).code();
+}
+
+}  // namespace
+
+void Transfers::serve(const Frame &frame) {
+  const auto &request = frame.header;
+  const Memory *memory = connection_.memory_of(request.key);
+  if (Code code = check(memory, request); code != Code::kOk) return tell_done(request.operation, code);
+  if (request.length <= kMaxMessageBytes) return answer_inline(request, *memory, frame.body);
+  if (served_.size() >= kMaxServed || served_.contains(request.operation))
+    return bad_peer("the peer asks for more at once than is allowed");
+  request.type == FrameType::kGet ? serve_get(request, *memory) : serve_put(request, *memory);
+}
+
+void Transfers::answer_inline(const FrameHeader &request, const Memory &memory, std::span<const std::byte> body) {
+  const auto range = memory.region().bytes.subspan(request.offset, request.length);
+  if (request.type == FrameType::kGet) {
+    FrameHeader done;
+    done.type = FrameType::kDone;
+    done.operation = request.operation;
+    return connection_.send_or_keep(done, range, true);
+  }
+  if (!range.empty()) std::memcpy(range.data(), body.data(), range.size());
+  tell_done(request.operation, Code::kOk);
+}
+
+void Transfers::serve_get(const FrameHeader &request, const Memory &memory) {
+  auto &flow =
+      connection_.new_flow(Flow::Direction::kOut, request.tag,
+                           memory.region().bytes.subspan(request.offset, request.length), request.operation, false);
+  served_[request.operation] = {&flow, &memory, true, false};
+  continue_served(request.operation);
+}
+
+void Transfers::serve_put(const FrameHeader &request, const Memory &memory) {
+  const int tag = connection_.world().take_tag();
+  if (tag == 0) return tell_done(request.operation, Code::kBusy);
+  auto &flow =
+      connection_.new_flow(Flow::Direction::kIn, tag, memory.region().bytes.subspan(request.offset, request.length),
+                           request.operation, false);
+  served_[request.operation] = {&flow, &memory, false, false};
+  FrameHeader clear;
+  clear.type = FrameType::kClear;
+  clear.operation = request.operation;
+  clear.tag = tag;
+  connection_.send_or_keep(clear, {}, true);
+}
+
+void Transfers::continue_served(std::uint64_t operation) {
+  const auto found = served_.find(operation);
+  if (found == served_.end()) return;
+  auto &[flow, memory, get, told] = found->second;
+  const bool all_begun = flow->begun() == flow->total();
+  if (!told && (get ? all_begun : flow->whole())) {
+    told = true;
+    tell_done(operation, Code::kOk, flow->begun());
+  }
+  if (!flow->over()) return;
+  flow->released = true;
+  served_.erase(found);
+}
+
+void Transfers::on_stopped(const FrameHeader &header) {
+  const auto found = served_.find(header.operation);
+  if (found == served_.end()) return;  // it has all arrived
+  if (found->second.get || !found->second.flow->conclude(header.length))
+    return bad_peer("the peer says that it sent what it did not send");
+  found->second.flow->stop();
+  connection_.touch(*found->second.flow);
+}
+
+void Transfers::leave_memory(const Memory &memory) {
+  for (auto &[operation, served] : served_) {
+    if (served.memory != &memory) continue;
+    served.flow->stop();
+    if (!std::exchange(served.told, true)) tell_done(operation, Code::kRefused, served.flow->begun());
+    connection_.touch(*served.flow);
+  }
+}
+
+bool Transfers::uses(const Memory &memory) const {
+  return std::ranges::any_of(
+      served_, [&](const auto &entry) { return entry.second.memory == &memory && entry.second.flow->uses_memory(); });
+}
+
+void Transfers::tell_done(std::uint64_t operation, Code code, std::uint64_t chunks) {
+  FrameHeader header;
+  header.type = FrameType::kDone;
+  header.operation = operation;
+  header.result = static_cast<std::uint32_t>(code);
+  header.length = chunks;
+  connection_.send_or_keep(header, {}, true);
+}
+
+}  // namespace nnti::mpi
