@@ -5,6 +5,9 @@
 #ifdef NNTI_HAVE_OFI
 #include "nnti/transports/ofi/transport.hpp"
 #endif
+#ifdef NNTI_HAVE_UCX
+#include "nnti/transports/ucx/transport.hpp"
+#endif
 
 namespace nnti {
 
@@ -14,6 +17,9 @@ std::span<const TransportKind> transport_list() {
       {"shm", shm::survey, shm::open},
 #ifdef NNTI_HAVE_OFI
       {"ofi", ofi::survey, ofi::open, true},
+#endif
+#ifdef NNTI_HAVE_UCX
+      {"ucx", ucx::survey, ucx::open, true},
 #endif
   };
   return kKinds;

@@ -40,6 +40,8 @@ const std::vector<Subject> &subjects() {
       {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
       {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
+      {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
+      {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},
 #ifdef NNTI_HAVE_MPI
       {"mpi", "mpi", {}, false},  // between processes: transports/mpi/processes_test.cpp
 #endif

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/fabric.hpp"
 
+#include "nnti/network_address.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
 #include <base/credential.hpp>
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
 
 #include <array>
 #include <chrono>
@@ -52,28 +49,6 @@ Info make_hints(const std::string &provider) {
   return hints;
 }
 
-/// Text of an IP address; empty if it is none, or only valid on one link.
-std::string numeric_host(const sockaddr *address) {
-  char text[INET6_ADDRSTRLEN] = "";
-  if (address == nullptr) return {};
-  if (address->sa_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in *>(address)->sin_addr, text, sizeof text);
-  } else if (address->sa_family == AF_INET6) {
-    const auto &six = reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr;
-    if (!IN6_IS_ADDR_LINKLOCAL(&six)) inet_ntop(AF_INET6, &six, text, sizeof text);
-  }
-  return text;
-}
-
-bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
-
-/// How well others reach an address: the loopback last, IPv4 before IPv6; 0: not at all.
-int rank_of(std::string_view host) {
-  if (host.empty()) return 0;
-  const bool four = host.find(':') == std::string_view::npos;
-  return (is_loopback(host) ? 1 : 3) + (four ? 1 : 0);
-}
-
 bool is_ip(const fi_info &info) { return info.addr_format == FI_SOCKADDR_IN || info.addr_format == FI_SOCKADDR_IN6; }
 
 /// The provider's best interface, or the one with the address asked for.
@@ -82,7 +57,7 @@ Info best_of(Info list, const std::string &address) {
   int best_rank = 0;
   for (fi_info *info = list.get(); info != nullptr; info = info->next) {
     const auto host = is_ip(*info) ? numeric_host(static_cast<const sockaddr *>(info->src_addr)) : std::string();
-    const int rank = is_ip(*info) ? rank_of(host) : 5;
+    const int rank = is_ip(*info) ? rank_of_host(host) : 5;
     const bool wanted = address.empty() || host.empty() || host == address;
     if (!wanted || rank <= best_rank) continue;
     best = info;
@@ -101,19 +76,6 @@ Result<Info> ask(const std::string &provider, const std::string &address) {
   if (!best)
     return Error{Code::kUnsupported,
                  fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
-  return best;
-}
-
-/// The address of the bootstrap where the fabric has addresses of another kind.
-std::string best_host() {
-  ifaddrs *list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  std::string best;
-  for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (!(entry->ifa_flags & IFF_UP)) continue;
-    if (auto host = numeric_host(entry->ifa_addr); rank_of(host) > rank_of(best)) best = host;
-  }
-  ::freeifaddrs(list);
   return best;
 }
 
@@ -213,6 +175,7 @@ Status Fabric::open_endpoint() {
 }
 
 Status Fabric::find_host() {
+  // Where the fabric has addresses of another kind, the bootstrap has one of its own.
   host_ = is_ip(*info_) ? numeric_host(static_cast<const sockaddr *>(info_->src_addr)) : best_host();
   if (host_.empty())
     return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};

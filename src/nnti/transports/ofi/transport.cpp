@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/transport.hpp"
 
+#include "nnti/network_address.hpp"
+
 #include <fmt/core.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 
 namespace nnti::ofi {
@@ -28,64 +25,6 @@ constexpr std::size_t kSpareReceives = 8;
 constexpr std::size_t kCreditFrames = 4;  // kCredit frames that may be under way beside the credits
 constexpr auto kRetryTime = 1ms;
 constexpr auto kGoodbyeTime = 1s;
-
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-/// "10.0.0.1:4711", "[fd00::1]:4711".
-Result<HostPort> parse_address(std::string_view text) {
-  const auto colon = text.rfind(':');
-  HostPort result;
-  if (colon != std::string_view::npos) {
-    auto host = text.substr(0, colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    result.host = host;
-    const auto digits = text.substr(colon + 1);
-    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.port);
-    if (error == std::errc() && end == digits.data() + digits.size() && result.port != 0 && !host.empty())
-      return result;
-  }
-  return Error{Code::kInvalidArgument, fmt::format("'{}' is no host:port", text)};
-}
-
-std::string join_address(const std::string &host, std::uint16_t port) {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
-}
-
-bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
-
-/// Names this network namespace of this machine, so that a loopback address of another is not mistaken for one here.
-std::string this_node() {
-  std::string boot = "?";
-  if (FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    std::array<char, 64> text{};
-    if (std::fgets(text.data(), text.size(), file))
-      boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
-    std::fclose(file);
-  }
-  struct stat space {};
-  ::stat("/proc/self/ns/net", &space);
-  return fmt::format("{}-{:x}", boot, space.st_ino);
-}
-
-std::uint16_t port_of(int socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
-                                             : reinterpret_cast<sockaddr_in &>(address).sin_port);
-}
-
-/// A peer whose node vanished from the network is noticed within half a minute.
-void keep_alive(int socket) {
-  int on = 1, idle_s = 10, interval_s = 5, probes = 4;
-  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
 
 /// A connection being made: the bootstrap's connecting side.
 class OfiConnecting final : public Connecting {
@@ -159,8 +98,8 @@ Status OfiTransport::listen(const nessie::Config &config) {
   if (*port < 0 || *port > 65535) return Error{Code::kInvalidArgument, "nnti.ofi.port is not a port"};
   auto socket = bootstrap::listen_tcp(fabric_->host(), static_cast<std::uint16_t>(*port));
   if (!socket.ok()) return socket.error();
-  nessie::Url url{"ofi", join_address(fabric_->host(), port_of(socket->get())), {{"provider", fabric_->provider()}}};
-  if (is_loopback(fabric_->host())) url.query["node"] = this_node();
+  nessie::Url url{"ofi", join_host_port(fabric_->host(), port_of(socket->get())), {{"provider", fabric_->provider()}}};
+  if (is_loopback(fabric_->host())) url.query["node"] = this_network_node();
   // The list of an endpoint's URLs is joined by ';', which libfabric's names contain.
   std::replace(url.query["provider"].begin(), url.query["provider"].end(), ';', '+');
   url_ = url.to_string();
@@ -194,7 +133,7 @@ OfiTransport::~OfiTransport() {
 }
 
 Status OfiTransport::can_reach(const nessie::Url &url) const {
-  auto address = parse_address(url.address);
+  auto address = parse_host_port(url.address);
   if (!address.ok()) return address.error();
   auto provider = fabric_->provider();
   std::replace(provider.begin(), provider.end(), ';', '+');
@@ -202,13 +141,13 @@ Status OfiTransport::can_reach(const nessie::Url &url) const {
     return Error{Code::kUnsupported,
                  fmt::format("it uses libfabric's provider {}, this process {}; set nnti.ofi.provider", theirs->second,
                              provider)};
-  if (auto node = url.query.find("node"); node != url.query.end() && node->second != this_node())
+  if (auto node = url.query.find("node"); node != url.query.end() && node->second != this_network_node())
     return Error{Code::kUnsupported, "it listens at the loopback of another node; set nnti.ofi.address there"};
   return {};
 }
 
 Result<std::unique_ptr<Connecting>> OfiTransport::connect(const nessie::Url &url, Deadline) {
-  auto address = parse_address(url.address);
+  auto address = parse_host_port(url.address);
   if (!address.ok()) return address.error();
   auto socket = bootstrap::connect_tcp(address->host, address->port);
   if (!socket.ok()) return socket.error();

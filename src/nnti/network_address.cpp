@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/network_address.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+namespace nnti {
+
+nessie::Result<HostPort> parse_host_port(std::string_view text) {
+  const auto colon = text.rfind(':');
+  HostPort result;
+  if (colon != std::string_view::npos) {
+    auto host = text.substr(0, colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    result.host = host;
+    const auto digits = text.substr(colon + 1);
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result.port);
+    if (error == std::errc() && end == digits.data() + digits.size() && result.port != 0 && !host.empty())
+      return result;
+  }
+  return nessie::Error{nessie::Code::kInvalidArgument, fmt::format("'{}' is no host:port", text)};
+}
+
+std::string join_host_port(const std::string &host, std::uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+bool is_loopback(std::string_view host) { return host.starts_with("127.") || host == "::1"; }
+
+std::string numeric_host(const sockaddr *address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address == nullptr) return {};
+  if (address->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in *>(address)->sin_addr, text, sizeof text);
+  } else if (address->sa_family == AF_INET6) {
+    const auto &six = reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr;
+    if (!IN6_IS_ADDR_LINKLOCAL(&six)) inet_ntop(AF_INET6, &six, text, sizeof text);
+  }
+  return text;
+}
+
+int rank_of_host(std::string_view host) {
+  if (host.empty()) return 0;
+  const bool four = host.find(':') == std::string_view::npos;
+  return (is_loopback(host) ? 1 : 3) + (four ? 1 : 0);
+}
+
+std::string best_host() {
+  ifaddrs *list = nullptr;
+  if (::getifaddrs(&list) != 0) return {};
+  std::string best;
+  for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (!(entry->ifa_flags & IFF_UP)) continue;
+    if (auto host = numeric_host(entry->ifa_addr); rank_of_host(host) > rank_of_host(best)) best = host;
+  }
+  ::freeifaddrs(list);
+  return best;
+}
+
+std::string this_network_node() {
+  std::string boot = "?";
+  if (FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
+    std::array<char, 64> text{};
+    if (std::fgets(text.data(), text.size(), file))
+      boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
+    std::fclose(file);
+  }
+  struct stat space {};
+  ::stat("/proc/self/ns/net", &space);
+  return fmt::format("{}-{:x}", boot, space.st_ino);
+}
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0) return 0;
+  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
+                                             : reinterpret_cast<sockaddr_in &>(address).sin_port);
+}
+
+void keep_alive(int socket) {
+  int on = 1, idle_s = 10, interval_s = 5, probes = 4;
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+}  // namespace nnti

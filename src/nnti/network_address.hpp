@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Addresses of the bootstrap over TCP, for the transports that reach other nodes (ofi, ucx).
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace nnti {
+
+struct HostPort {
+  std::string host;  ///< numeric; without brackets
+  std::uint16_t port = 0;
+};
+
+/// "10.0.0.1:4711", "[fd00::1]:4711". kInvalidArgument.
+nessie::Result<HostPort> parse_host_port(std::string_view text);
+std::string join_host_port(const std::string &host, std::uint16_t port);
+
+bool is_loopback(std::string_view host);
+/// Text of an IP address; empty if it is none, or only valid on one link.
+std::string numeric_host(const sockaddr *address);
+/// How well others reach an address: the loopback last, IPv4 before IPv6; 0: not at all.
+int rank_of_host(std::string_view host);
+/// The best address of the interfaces that are up; empty if there is none.
+std::string best_host();
+
+/// Names this network namespace of this machine, so that a loopback address of another is not mistaken for one here.
+std::string this_network_node();
+
+/// The port that a bound socket has.
+std::uint16_t port_of(int socket);
+/// A peer whose node vanished from the network is noticed within half a minute.
+void keep_alive(int socket);
+
+}  // namespace nnti

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/ucx/transport.hpp"
+
+#include "nnti/network_address.hpp"
+
+#include <fmt/core.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace nnti::ucx {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a connection's token, or
+constexpr std::uint64_t kWorkerEvent = 1;
+constexpr unsigned kTurnsPerSocketLook = 256;
+constexpr unsigned kIdleTurns = 64;        // after so many, UCX is asked only every
+constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
+constexpr unsigned kRoundsPerPoll = 16;
+constexpr std::size_t kMostArrived = 2 * kCredits;  // of one peer, kCredit frames among them
+constexpr auto kPollTime = 1ms;                     // where UCX has no descriptor to wait on
+constexpr auto kGoodbyeTime = 1s;
+constexpr auto kPatience = 2s;  // with a peer whose transfer keeps memory that is wanted back
+
+/// A connection being made: the bootstrap's connecting side, then a first frame through UCX.
+class UcxConnecting final : public Connecting {
+ public:
+  UcxConnecting(UcxTransport &transport, UcxConnection &connection, Fd socket)
+      : transport_(transport), connection_(&connection) {
+    connector_.emplace(std::move(socket), "ucx", transport.credential(),
+                       bootstrap::Hello{transport.hello_for(connection), {}});
+    transport_.watch(connector_->fd(), connection_->token(), true);
+  }
+  ~UcxConnecting() override {
+    if (connection_) transport_.drop(*connection_);
+  }
+
+  std::optional<Result<nnti::Connection *>> advance() override {
+    if (connector_) {
+      auto outcome = connector_->advance();
+      if (!outcome) {
+        transport_.watch(connector_->fd(), connection_->token(), connector_->wants_write());
+        return std::nullopt;
+      }
+      if (auto status = shake_hands(*outcome); !status.ok()) return Result<nnti::Connection *>(status.error());
+    }
+    auto reached = connection_->reached();
+    if (!reached.ok()) return Result<nnti::Connection *>(reached.error());
+    if (!*reached) return std::nullopt;
+    connection_->open();
+    return Result<nnti::Connection *>(std::exchange(connection_, nullptr));
+  }
+
+ private:
+  Status shake_hands(Result<bootstrap::Established> &outcome) {
+    if (!outcome.ok()) return outcome.error();
+    auto hello = decode_hello(outcome->theirs.blob);
+    if (!hello.ok()) return hello.error();
+    connection_->learn(std::move(*hello));
+    transport_.start(*connection_, std::move(outcome->socket));
+    connector_.reset();
+    return connection_->knock();
+  }
+
+  UcxTransport &transport_;
+  UcxConnection *connection_;
+  std::optional<bootstrap::Connector> connector_;
+};
+
+/// For a worker that only looks.
+struct NoEvents final : WorkerEvents {
+  void on_frame(std::span<const std::byte>) override {}
+  bool on_chunk(std::span<const std::byte>, const Payload &) override { return false; }
+  void on_complete(Work &, ucs_status_t) override {}
+  void on_failure(std::uint64_t, ucs_status_t) override {}
+};
+
+}  // namespace
+
+// --- opening ------------------------------------------------------------------------------------------------------------
+
+TransportInfo survey(const nessie::Config &config) {
+  NoEvents nobody;
+  auto worker = Worker::open(config, nobody);
+  if (!worker.ok()) return {"ucx", false, worker.error().message};
+  return {"ucx", true,
+          fmt::format("UCX, which chooses for each peer among {}; bulk data goes in chunks, which the owner of a "
+                      "registered buffer checks{}",
+                      (*worker)->devices(),
+                      (*worker)->wait_fd() < 0 ? "; it has no descriptor to wait on and is polled" : "")};
+}
+
+Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
+  auto transport = std::make_unique<UcxTransport>(options);
+  if (auto status = transport->start(options.config, options.listen); !status.ok()) return status.error();
+  return std::unique_ptr<Transport>(std::move(transport));
+}
+
+UcxTransport::UcxTransport(const TransportOptions &options)
+    : credential_(options.credential), events_(options.events), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+Status UcxTransport::start(const nessie::Config &config, bool listen) {
+  auto worker = Worker::open(config, *this);
+  if (!worker.ok()) return worker.error();
+  worker_ = std::move(*worker);
+  if (worker_->wait_fd() >= 0) watch(worker_->wait_fd(), kWorkerEvent, false);
+  return listen ? this->listen(config) : Status();
+}
+
+Status UcxTransport::listen(const nessie::Config &config) {
+  auto port = config.get_int("nnti.ucx.port", 0);
+  if (!port.ok()) return port.error();
+  if (*port < 0 || *port > 65535) return Error{Code::kInvalidArgument, "nnti.ucx.port is not a port"};
+  const auto host = config.get_or("nnti.ucx.address", best_host());
+  if (host.empty())
+    return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
+  auto socket = bootstrap::listen_tcp(host, static_cast<std::uint16_t>(*port));
+  if (!socket.ok()) return socket.error();
+  nessie::Url url{"ucx", join_host_port(host, port_of(socket->get())), {}};
+  if (is_loopback(host)) url.query["node"] = this_network_node();
+  url_ = url.to_string();
+  listener_ = std::make_unique<bootstrap::Listener>(
+      std::move(*socket), "ucx", credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
+      [this](bootstrap::Established established) {
+        UcxConnection &connection = *std::exchange(answering_, nullptr);
+        start(connection, std::move(established.socket));
+        connection.accept();
+        unannounced_.push_back(connection.token());
+      },
+      bootstrap::Listener::Limits());
+  watch(listener_->wait_fd(), kListenerEvent, false);
+  return {};
+}
+
+/// Says goodbye to everybody, and gives what was sent a moment to leave.
+UcxTransport::~UcxTransport() {
+  for (auto &[token, connection] : connections_) connection->close();
+  const auto deadline = Deadline::in(kGoodbyeTime);
+  const auto some_left = [this] {
+    return std::any_of(connections_.begin(), connections_.end(), [](const auto &entry) {
+      return entry.second->state() == UcxConnection::State::kClosing && !entry.second->said_goodbye();
+    });
+  };
+  while (some_left() && !deadline.passed()) {
+    poll();
+    dispatch();
+    pump_connections();
+  }
+  connections_.clear();
+}
+
+Status UcxTransport::can_reach(const nessie::Url &url) const {
+  auto address = parse_host_port(url.address);
+  if (!address.ok()) return address.error();
+  if (auto node = url.query.find("node"); node != url.query.end() && node->second != this_network_node())
+    return Error{Code::kUnsupported, "it listens at the loopback of another node; set nnti.ucx.address there"};
+  return {};
+}
+
+Result<std::unique_ptr<Connecting>> UcxTransport::connect(const nessie::Url &url, Deadline) {
+  auto address = parse_host_port(url.address);
+  if (!address.ok()) return address.error();
+  auto socket = bootstrap::connect_tcp(address->host, address->port);
+  if (!socket.ok()) return socket.error();
+  return std::unique_ptr<Connecting>(std::make_unique<UcxConnecting>(*this, new_connection(), std::move(*socket)));
+}
+
+// --- memory ---------------------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<TransportMemory>> UcxTransport::register_memory(const MemoryRegion &region) {
+  return std::unique_ptr<TransportMemory>(std::make_unique<Memory>(*this, region));
+}
+
+std::optional<MemoryRegion> UcxTransport::find_memory(const RemoteBuffer &buffer) const {
+  const Memory *memory = memory_with(buffer.key);
+  return memory == nullptr ? std::nullopt : std::optional(memory->region());
+}
+
+const Memory *UcxTransport::memory_with(std::uint64_t key) const {
+  const auto found = memories_.find(key);
+  return found == memories_.end() ? nullptr : found->second;
+}
+
+void UcxTransport::wait_for_transfers(const std::function<std::size_t()> &in_flight) {
+  for (const auto deadline = Deadline::in(kPatience); in_flight() > 0 && !deadline.passed();) poll();
+}
+
+/// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
+void UcxTransport::remove_memory(Memory &memory) {
+  memories_.erase(memory.key());
+  const auto in_flight = [&] {
+    std::size_t count = 0;
+    for (auto &[token, connection] : connections_) count += connection->transfers().stop(memory);
+    return count;
+  };
+  wait_for_transfers(in_flight);
+  if (in_flight() == 0) return;
+  for (auto &[token, connection] : connections_)
+    if (connection->transfers().stop(memory) > 0) connection->sever();
+  wait_for_transfers(in_flight);
+}
+
+// --- connections ----------------------------------------------------------------------------------------------------------
+
+UcxConnection *UcxTransport::find(std::uint64_t token) {
+  auto found = connections_.find(token);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+UcxConnection &UcxTransport::new_connection() {
+  const auto token = std::max<std::uint64_t>(nessie::random_u64(), kWorkerEvent + 1);
+  auto &connection = connections_[token] = std::make_unique<UcxConnection>(*this, token);
+  return *connection;
+}
+
+void UcxTransport::drop(UcxConnection &connection) { connections_.erase(connection.token()); }
+
+std::vector<std::byte> UcxTransport::hello_for(const UcxConnection &connection) const {
+  return encode_hello({connection.token(), worker_->address()});
+}
+
+Result<bootstrap::Hello> UcxTransport::answer(bootstrap::Hello &theirs) {
+  auto hello = decode_hello(theirs.blob);
+  if (!hello.ok()) return hello.error();
+  UcxConnection &connection = new_connection();
+  connection.learn(std::move(*hello));
+  answering_ = &connection;
+  return bootstrap::Hello{hello_for(connection), {}};
+}
+
+void UcxTransport::start(UcxConnection &connection, bootstrap::PageSocket socket) {
+  connection.established(std::move(socket));
+  keep_alive(connection.socket());
+  watch(connection.socket(), connection.token(), false);
+  attend(connection);
+}
+
+void UcxTransport::watch(int fd, std::uint64_t token, bool also_writing) {
+  epoll_event event{};
+  event.events = EPOLLIN | (also_writing ? EPOLLOUT : 0u);
+  event.data.u64 = token;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+void UcxTransport::forget_socket(UcxConnection &connection) {
+  if (connection.socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket(), nullptr);
+}
+
+void UcxTransport::pump_later(UcxConnection &connection) {
+  if (std::exchange(connection.waits_for_pump, true)) return;
+  to_pump_.push_back(connection.token());
+}
+
+void UcxTransport::attend_transfers(UcxConnection &connection) {
+  if (std::exchange(connection.transfers_have_ended, true)) return;
+  with_ended_transfers_.push_back(connection.token());
+}
+
+void UcxTransport::attend(UcxConnection &connection) {
+  if (std::find(to_attend_.begin(), to_attend_.end(), connection.token()) == to_attend_.end())
+    to_attend_.push_back(connection.token());
+}
+
+ucs_status_t UcxTransport::send_frame(UcxConnection &connection, Link &link, const FrameHeader &header,
+                                      std::span<const std::byte> body) {
+  FrameSlot &slot = frames_.take();
+  std::memcpy(slot.bytes.data(), &header, sizeof header);
+  if (!body.empty()) std::memcpy(slot.bytes.data() + sizeof header, body.data(), body.size());
+  slot.kind = Work::Kind::kFrame;
+  slot.token = connection.token();
+  const auto status = link.send_frame(std::span(slot.bytes).first(sizeof header + body.size()), slot);
+  if (status != UCS_INPROGRESS) frames_.give_back(slot);
+  return status;
+}
+
+// --- what UCX reports: it is noted here, and nobody is called -----------------------------------------------------------------
+
+void UcxTransport::on_frame(std::span<const std::byte> bytes) {
+  FrameHeader header;
+  if (bytes.size() < sizeof header) return;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  UcxConnection *connection = find(header.token);
+  if (connection == nullptr || connection->reapable()) return;
+  if (connection->state() == UcxConnection::State::kConnecting) return connection->on_knock(header);
+  if (!decode_frame(bytes) || connection->arrived >= kMostArrived)
+    return connection->break_with({Code::kBadMessage, "the peer sends what cannot be read, or more than it may",
+                                   nessie::Scope::kPeer});
+  FrameSlot &slot = frames_.take();
+  std::memcpy(slot.bytes.data(), bytes.data(), bytes.size());
+  ++connection->arrived;
+  arrived_.push_back({&slot, bytes.size()});
+}
+
+bool UcxTransport::on_chunk(std::span<const std::byte> bytes, const Payload &payload) {
+  ChunkHeader header;
+  if (bytes.size() != sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  UcxConnection *connection = find(header.token);
+  if (connection == nullptr || connection->state() != UcxConnection::State::kOpen) return false;
+  if (!decode_chunk(bytes, payload.size_bytes)) {
+    connection->break_with({Code::kBadMessage, "the peer sends what cannot be read", nessie::Scope::kPeer});
+    return false;
+  }
+  return connection->transfers().on_chunk(header, payload);
+}
+
+void UcxTransport::on_complete(Work &work, ucs_status_t status) {
+  UcxConnection *connection = find(work.token);
+  if (work.kind == Work::Kind::kFrame) {
+    if (connection) connection->on_sent(status);
+    return frames_.give_back(static_cast<FrameSlot &>(work));
+  }
+  if (connection) connection->transfers().on_complete(work, status);
+  chunks_.give_back(static_cast<ChunkSlot &>(work));
+}
+
+void UcxTransport::on_failure(std::uint64_t token, ucs_status_t status) {
+  if (UcxConnection *connection = find(token))
+    connection->break_with(ucx_error("the peer cannot be reached any more", status));
+}
+
+/// Lets UCX work. Returns 0 if it had nothing to do that concerns us.
+std::size_t UcxTransport::poll() {
+  std::size_t did = 0;
+  for (unsigned round = 0; round < kRoundsPerPoll; ++round) {
+    const auto now = worker_->progress();
+    did += now;
+    if (now == 0) break;
+  }
+  return did;
+}
+
+// --- progress ---------------------------------------------------------------------------------------------------------------
+
+/// Tells the endpoint of new peers: not from within the listener, but before any of their messages.
+void UcxTransport::announce() {
+  while (!unannounced_.empty()) {
+    UcxConnection *connection = find(unannounced_.front());
+    unannounced_.pop_front();
+    if (connection) events_.accepted(*connection);
+  }
+}
+
+std::size_t UcxTransport::dispatch() {
+  std::size_t frames = 0;
+  announce();
+  while (!arrived_.empty()) {
+    const Arrived arrived = arrived_.front();
+    arrived_.pop_front();
+    const auto frame = decode_frame(std::span(arrived.slot->bytes).first(arrived.size_bytes));
+    if (UcxConnection *connection = find(frame->header.token)) {
+      --connection->arrived;
+      connection->on_frame(*frame);
+    }
+    frames_.give_back(*arrived.slot);
+    ++frames;
+  }
+  return frames;
+}
+
+std::size_t UcxTransport::progress() {
+  ++depth_;
+  const bool idle = connections_.empty() || (++idle_turns_ > kIdleTurns && idle_turns_ % kTurnsPerIdlePoll != 0);
+  if (!idle || look_at_sockets_) poll();
+  std::size_t events = with_ended_transfers_.empty() ? 0 : finish_transfers();
+  events += dispatch();
+  if (look_at_sockets_ || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
+  if (!to_pump_.empty()) pump_connections();
+  if (!to_attend_.empty()) events += settle_connections();
+  if (std::exchange(ask_again_, false)) ++events;
+  if (events > 0) idle_turns_ = 0;
+  if (--depth_ == 0) reap();
+  return events;
+}
+
+std::size_t UcxTransport::poll_sockets() {
+  look_at_sockets_ = false;
+  std::array<epoll_event, 64> happened;
+  const int count = ::epoll_wait(epoll_.get(), happened.data(), happened.size(), 0);
+  std::size_t events = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t token = happened[i].data.u64;
+    if (token == kListenerEvent)
+      events += listener_->progress();
+    else if (UcxConnection *connection = token == kWorkerEvent ? nullptr : find(token))
+      connection->on_socket();
+  }
+  if (listener_ && listener_->timer().passed()) events += listener_->progress();
+  announce();
+  return events;
+}
+
+std::size_t UcxTransport::finish_transfers() {
+  const auto tokens = std::exchange(with_ended_transfers_, {});
+  for (const auto token : tokens) {
+    UcxConnection *connection = find(token);
+    if (connection == nullptr) continue;
+    connection->transfers_have_ended = false;
+    connection->transfers().finish();
+  }
+  return tokens.size();
+}
+
+void UcxTransport::pump_connections() {
+  for (const auto token : std::exchange(to_pump_, {})) {
+    UcxConnection *connection = find(token);
+    if (connection == nullptr) continue;
+    connection->waits_for_pump = false;
+    if (!connection->pump()) pump_later(*connection);
+  }
+}
+
+/// Returns the number of connections that have ended.
+std::size_t UcxTransport::settle_connections() {
+  std::size_t ended = 0;
+  const bool queue_is_empty = poll() == 0 && !anything_noted();
+  for (const auto token : std::exchange(to_attend_, {})) {
+    UcxConnection *connection = find(token);
+    if (connection == nullptr) continue;
+    connection->settle(queue_is_empty);
+    if (connection->reapable())
+      ++ended;
+    else if (!connection->timer().is_never())
+      attend(*connection);
+  }
+  any_to_reap_ = any_to_reap_ || ended > 0;
+  return ended;
+}
+
+void UcxTransport::reap() {
+  if (!std::exchange(any_to_reap_, false)) return;
+  std::erase_if(connections_, [](const auto &entry) { return entry.second->reapable(); });
+}
+
+bool UcxTransport::ready() {
+  if (anything_noted() || look_at_sockets_) return true;
+  if (connections_.empty()) return false;
+  poll();
+  return anything_noted();
+}
+
+bool UcxTransport::arm() {
+  if (anything_noted() || look_at_sockets_) return false;
+  if (worker_->wait_fd() < 0) return true;
+  do {
+    poll();
+    if (anything_noted()) return false;
+  } while (poll() > 0);
+  return worker_->may_block();
+}
+
+Deadline UcxTransport::timer() const {
+  Deadline first = listener_ ? listener_->timer() : Deadline::never();
+  if (worker_->wait_fd() < 0 && !connections_.empty()) first = first.earlier(Deadline::in(kPollTime));
+  for (const auto token : to_attend_)
+    if (auto found = connections_.find(token); found != connections_.end())
+      first = first.earlier(found->second->timer());
+  return first;
+}
+
+}  // namespace nnti::ucx

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network, through UCX.
+//
+// Design notes. Everything goes as active messages, to the worker of the side that must act: a peer that wants to get
+// or put names the buffer by our own, unguessable key; we check key, bounds and rights where the memory is, and no peer
+// is given UCX's own key to it. So a dead key is always refused, and a late access costs nobody's connection.
+//
+// One UCX worker serves all peers. The bootstrap's TCP socket stays open, and its end is the peer's death. What UCX
+// reports is only noted while it makes progress (poll); it is worked off in progress().
+#pragma once
+
+#include "nnti/bootstrap.hpp"
+#include "nnti/transport.hpp"
+#include "nnti/transports/ucx/connection.hpp"
+#include "nnti/transports/ucx/memory.hpp"
+#include "nnti/transports/ucx/pool.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace nnti::ucx {
+
+TransportInfo survey(const nessie::Config &config);
+Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
+
+class UcxTransport final : public Transport, private WorkerEvents {
+ public:
+  explicit UcxTransport(const TransportOptions &options);
+  ~UcxTransport() override;
+  Status start(const nessie::Config &config, bool listen);
+
+  std::string_view name() const override { return "ucx"; }
+  Reliability reliability() const override { return Reliability::kUntilBroken; }
+  std::string url() const override { return url_; }
+  Status can_reach(const nessie::Url &url) const override;
+  Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
+  Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
+  std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
+  std::size_t progress() override;
+  bool ready() override;
+  int wait_fd() const override { return epoll_.get(); }
+  bool arm() override;
+  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready; }
+  Deadline timer() const override;
+
+  // --- for connections and memory --------------------------------------------------------------------------------------
+  Worker &worker() { return *worker_; }
+  TransportEvents &events() { return events_; }
+  const nessie::Credential &credential() const { return credential_; }
+  /// The blob of a new connection's Hello.
+  std::vector<std::byte> hello_for(const UcxConnection &connection) const;
+  UcxConnection &new_connection();
+  /// A connection whose handshake did not succeed.
+  void drop(UcxConnection &connection);
+  void watch(int fd, std::uint64_t token, bool also_writing);
+  void start(UcxConnection &connection, bootstrap::PageSocket socket);
+  /// Has the endpoint ask its Connectings again.
+  void ask_again() { ask_again_ = true; }
+  void forget_socket(UcxConnection &connection);
+  ucs_status_t send_frame(UcxConnection &connection, Link &link, const FrameHeader &header,
+                          std::span<const std::byte> body);
+  Pool<ChunkSlot> &chunks() { return chunks_; }
+  void pump_later(UcxConnection &connection);
+  /// Has finish() of its transfers called from progress().
+  void attend_transfers(UcxConnection &connection);
+  /// Has settle() called from progress().
+  void attend(UcxConnection &connection);
+  /// Returns when nothing is in flight any more, or after a while.
+  void wait_for_transfers(const std::function<std::size_t()> &in_flight);
+  void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
+  void remove_memory(Memory &memory);
+  const Memory *memory_with(std::uint64_t key) const;
+
+ private:
+  void on_frame(std::span<const std::byte> bytes) override;
+  bool on_chunk(std::span<const std::byte> header, const Payload &payload) override;
+  void on_complete(Work &work, ucs_status_t status) override;
+  void on_failure(std::uint64_t token, ucs_status_t status) override;
+
+  Status listen(const nessie::Config &config);
+  UcxConnection *find(std::uint64_t token);
+  Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
+
+  struct Arrived {
+    FrameSlot *slot;
+    std::size_t size_bytes;
+  };
+
+  std::size_t poll();
+  bool anything_noted() const { return !arrived_.empty() || !with_ended_transfers_.empty() || ask_again_; }
+  void announce();
+  std::size_t dispatch();
+  std::size_t poll_sockets();
+  std::size_t finish_transfers();
+  void pump_connections();
+  std::size_t settle_connections();
+  void reap();
+
+  const nessie::Credential &credential_;
+  TransportEvents &events_;
+  std::unique_ptr<Worker> worker_;
+  Fd epoll_;
+  std::string url_;
+  Pool<FrameSlot> frames_;
+  Pool<ChunkSlot> chunks_;
+  std::deque<Arrived> arrived_;
+  std::unordered_map<std::uint64_t, Memory *> memories_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<UcxConnection>> connections_;  ///< by token
+  std::vector<std::uint64_t> to_pump_, to_attend_, with_ended_transfers_;
+  UcxConnection *answering_ = nullptr;     ///< between the listener's answer and accept
+  std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
+  std::unique_ptr<bootstrap::Listener> listener_;
+
+  bool look_at_sockets_ = true;
+  bool ask_again_ = false;
+  bool any_to_reap_ = false;
+  int depth_ = 0;
+  unsigned turns_ = 0, idle_turns_ = 0;
+};
+
+}  // namespace nnti::ucx
