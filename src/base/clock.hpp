@@ -4,10 +4,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <thread>
 
 namespace nessie {
 
 using Clock = std::chrono::steady_clock;
+
+/// Where time comes from. Tests put one in its place that goes as they please.
+struct TimeSource {
+  Clock::time_point (*now)() = &Clock::now;
+  void (*sleep)(Clock::duration) = [](Clock::duration time) { std::this_thread::sleep_for(time); };
+};
 
 /// A point in time after which a wait gives up with kTimedOut.
 class Deadline {

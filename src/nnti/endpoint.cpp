@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The endpoint owns the transports, routes to them by PeerId, and keeps what waits for credits.
+#include "nnti/channel/transport.hpp"
 #include "nnti/endpoint_impl.hpp"
 #include "nnti/sealing/transport.hpp"
 
@@ -52,8 +53,20 @@ Result<std::unique_ptr<Transport>> open_sealed_if_asked(const TransportKind &kin
   const auto what = options.config.get_or("nnti.encrypt", "off");
   if (what != "off" && what != "network" && what != "all")
     return Error{Code::kInvalidArgument, fmt::format("nnti.encrypt is '{}'; it can be off, network or all", what)};
-  if (what == "all" || (what == "network" && kind.crosses_hosts)) return sealing::open(options, kind.open);
+  const bool seal = what == "all" || (what == "network" && kind.crosses_hosts);
+  if (seal && kind.reliability == Reliability::kLossy)
+    return Error{Code::kInvalidArgument, "nnti.encrypt goes over real networks only, not over faulty ones"};
+  if (seal) return sealing::open(options, kind.open);
   return kind.open(options);
+}
+
+/// With a channel around it if it may lose messages, so that nobody above ever sees that.
+Result<std::unique_ptr<Transport>> open_reliably(const TransportKind &kind, const TransportOptions &options) {
+  auto open_inner = [&](const TransportOptions &inner) { return open_sealed_if_asked(kind, inner); };
+  if (kind.reliability != Reliability::kAlways) return channel::open(options, kind.reliability, open_inner);
+  auto transport = open_inner(options);
+  if (!transport.ok() || (*transport)->reliability() == Reliability::kAlways) return transport;
+  return Error{Code::kInternal, fmt::format("the transport {} is listed with another reliability", kind.name)};
 }
 
 }  // namespace
@@ -108,8 +121,8 @@ Status Endpoint::Impl::open_transports() {
 Status Endpoint::Impl::choose_transports() {
   const auto kinds = known_kinds(options.extra_transports);
   for (const auto &name : options.transports) {
-    auto kind = std::ranges::find(kinds, name, &TransportKind::name);
-    if (kind == kinds.end())
+    auto kind = find_transport_kind(name, kinds);
+    if (!kind)
       return Error{Code::kUnsupported,
                    fmt::format("no transport is called '{}'; there are: {}", name, names_of(kinds))};
     unopened.push_back(*kind);
@@ -121,7 +134,7 @@ Status Endpoint::Impl::choose_transports() {
 // What nobody asked for by name may be missing.
 Status Endpoint::Impl::open_transport(TransportKind kind) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
-  auto transport = open_sealed_if_asked(kind, {options.credential, options.config, *this, poller, options.listen});
+  auto transport = open_reliably(kind, {options.credential, options.config, *this, poller, options.listen, kind.name});
   if (!transport.ok()) {
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};
@@ -372,7 +385,11 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventS
 std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config,
                                             std::span<const TransportKind *const> extra_transports) {
   std::vector<TransportInfo> infos;
-  for (const auto &kind : known_kinds(extra_transports)) infos.push_back(kind.survey(config));
+  for (const auto &kind : known_kinds(extra_transports)) {
+    infos.push_back(kind.survey(config));
+    if (infos.back().available && kind.reliability != Reliability::kAlways)
+      infos.back().explanation += "; a connection that breaks is made again";
+  }
   return infos;
 }
 

@@ -89,12 +89,28 @@ std::uint16_t port_of(int socket) {
                                              : reinterpret_cast<sockaddr_in &>(address).sin_port);
 }
 
-void keep_alive(int socket) {
-  int on = 1, idle_s = 10, interval_s = 5, probes = 4;
+nessie::Result<KeepAlive> KeepAlive::load(const nessie::Config &config) {
+  KeepAlive keep_alive;
+  auto heartbeat = config.get_duration("nnti.heartbeat", keep_alive.heartbeat);
+  if (!heartbeat.ok()) return heartbeat.error();
+  auto timeout = config.get_duration("nnti.peer_timeout", keep_alive.timeout);
+  if (!timeout.ok()) return timeout.error();
+  return KeepAlive{*heartbeat, *timeout};
+}
+
+/// What was said in the handshake and not acknowledged counts as silence, too.
+void KeepAlive::apply(int socket) const {
+  if (heartbeat.count() == 0 || timeout.count() == 0) return;
+  constexpr std::int64_t kLongestSeconds = 32'767, kMostProbes = 127;
+  const auto seconds = std::clamp<std::int64_t>((heartbeat.count() + 999) / 1000, 1, kLongestSeconds);
+  const auto probes = std::clamp<std::int64_t>(timeout.count() / 1000 / seconds - 1, 1, kMostProbes);
+  const int on = 1, interval_s = static_cast<int>(seconds), count = static_cast<int>(probes);
+  const auto timeout_ms = static_cast<unsigned>(1000 * seconds * (probes + 1));
   ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &interval_s, sizeof interval_s);
   ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof count);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
 }
 
 }  // namespace nnti

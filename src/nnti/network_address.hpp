@@ -2,6 +2,10 @@
 // Addresses of the bootstrap over TCP, for the transports that reach other nodes (ofi, ucx).
 #pragma once
 
+#include <base/config.hpp>
+
+#include <chrono>
+
 #include <nessie/result.hpp>
 
 #include <sys/socket.h>
@@ -34,7 +38,13 @@ std::string this_network_node();
 
 /// The port that a bound socket has.
 std::uint16_t port_of(int socket);
-/// A peer whose node vanished from the network is noticed within half a minute.
-void keep_alive(int socket);
+/// How the kernel watches the peer's node (TCP_KEEPIDLE and its kin): it asks after `heartbeat` of silence, and again
+/// every `heartbeat`; after `timeout` without an answer the link is broken. Zero: it does not.
+struct KeepAlive {
+  std::chrono::milliseconds heartbeat{1'000}, timeout{30'000};
+
+  static nessie::Result<KeepAlive> load(const nessie::Config &config);
+  void apply(int socket) const;
+};
 
 }  // namespace nnti

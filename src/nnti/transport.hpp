@@ -12,6 +12,7 @@
 
 #include <nnti/nnti.hpp>
 
+#include <base/clock.hpp>
 #include <base/url.hpp>
 
 #include <cstddef>
@@ -40,6 +41,10 @@ inline constexpr std::uint8_t kMaxMessageKind = 31;
 
 /// Every transport takes messages of so many bytes at least.
 inline constexpr std::size_t kMinMessageBytes = 112;
+
+/// What the channel (channel/) puts in front of every message: a transport that is not Reliability::kAlways takes
+/// messages that much larger than Endpoint promises.
+inline constexpr std::size_t kChannelHeaderBytes = 16;
 
 /// Why a connection ended. kGone: the peer's process ended, or it left, or it broke the protocol: for good. kBroken:
 /// the link failed, and the process may well live: connecting again may bring it back.
@@ -104,6 +109,9 @@ class Connection {
   /// Completes pending operations with kCancelled and closes; what was sent before still reaches the peer, which then
   /// sees kPeerLost. No event of this connection follows. Nothing but the destructor is called afterwards.
   virtual void close() = 0;
+  /// As close(), at once: what was sent before may be lost; and when it returns, no transfer of either side that was
+  /// begun over this connection touches memory of this process any more, now or later.
+  virtual void abort() { close(); }
 };
 
 /// One region registered with one transport; unregisters when dropped: afterwards the key is refused, and no transfer
@@ -116,6 +124,8 @@ class TransportMemory {
   /// The endpoint ends, and peers that have mapped the region may go on reading it: dropping this does not end the key.
   /// Only for memory of Endpoint::allocate().
   virtual void keep() {}
+  /// What to tell a peer whose connection is broken for the moment. It holds on every connection made later.
+  virtual RemoteBuffer describe() const = 0;
 };
 
 /// A connection being made. Dropping it gives the attempt up.
@@ -184,6 +194,8 @@ struct TransportOptions {
   TransportEvents &events;
   Poller &poller;
   bool listen = true;
+  std::string_view name = {};  ///< under which it is opened ("faulty+shm"); borrowed during open() only
+  nessie::TimeSource time = {};
 };
 
 /// One line of the list of transports.
@@ -192,9 +204,14 @@ struct TransportKind {
   TransportInfo (*survey)(const nessie::Config &config);
   Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
   bool crosses_hosts = false;  ///< reaches processes of other nodes
+  /// What every transport of this kind says of itself. The endpoint puts a channel around all that are not kAlways.
+  Reliability reliability = Reliability::kAlways;
 };
 
 /// All that were built in, in order of preference: inproc, shm, ofi.
 std::span<const TransportKind> transport_list();
+/// The kind of that name: one of `kinds`, or "faulty+" and the name of one, which then suffers faults at will (see
+/// transports/faulty). `name` is borrowed by the result.
+std::optional<TransportKind> find_transport_kind(std::string_view name, std::span<const TransportKind> kinds);
 
 }  // namespace nnti

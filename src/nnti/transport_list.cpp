@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transport.hpp"
+#include "nnti/transports/faulty/transport.hpp"
 #include "nnti/transports/inproc/transport.hpp"
 #include "nnti/transports/shm/transport.hpp"
 #ifdef NNTI_HAVE_OFI
@@ -9,6 +10,8 @@
 #include "nnti/transports/ucx/transport.hpp"
 #endif
 
+#include <algorithm>
+
 namespace nnti {
 
 std::span<const TransportKind> transport_list() {
@@ -16,13 +19,20 @@ std::span<const TransportKind> transport_list() {
       {"inproc", inproc::survey, inproc::open},
       {"shm", shm::survey, shm::open},
 #ifdef NNTI_HAVE_OFI
-      {"ofi", ofi::survey, ofi::open, true},
+      {"ofi", ofi::survey, ofi::open, true, Reliability::kUntilBroken},
 #endif
 #ifdef NNTI_HAVE_UCX
-      {"ucx", ucx::survey, ucx::open, true},
+      {"ucx", ucx::survey, ucx::open, true, Reliability::kUntilBroken},
 #endif
   };
   return kKinds;
+}
+
+std::optional<TransportKind> find_transport_kind(std::string_view name, std::span<const TransportKind> kinds) {
+  const auto found = std::ranges::find(kinds, faulty::name_of_inner(name).value_or(name), &TransportKind::name);
+  if (found == kinds.end()) return std::nullopt;
+  if (!faulty::name_of_inner(name)) return *found;
+  return TransportKind{name, found->survey, faulty::open, found->crosses_hosts, Reliability::kLossy};
 }
 
 }  // namespace nnti

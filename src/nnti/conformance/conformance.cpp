@@ -28,6 +28,19 @@ std::vector<const TransportKind *> extra_transports() {
   return extra;
 }
 
+/// A network that does everything that networks do, in moderation.
+Settings faults(Settings more = {}) {
+  more.insert(more.end(), {{"nnti.faulty.seed", "20111"},
+                           {"nnti.faulty.loss", "0.005"},
+                           {"nnti.faulty.duplicate", "0.005"},
+                           {"nnti.faulty.delay", "0.005:2ms"},
+                           {"nnti.faulty.reorder", "0.01"},
+                           {"nnti.faulty.transient", "0.02"},
+                           {"nnti.faulty.break", "0.0005:20ms"},
+                           {"nnti.peer_timeout", "10s"}});
+  return more;
+}
+
 }  // namespace
 
 /// The suite's subjects: one line each.
@@ -45,6 +58,9 @@ const std::vector<Subject> &subjects() {
 #ifdef NNTI_HAVE_MPI
       {"mpi", "mpi", {}, false},  // between processes: transports/mpi/processes_test.cpp
 #endif
+      {"faulty_inproc", "faulty+inproc", faults(), false},
+      {"faulty_shm", "faulty+shm", faults(), true},
+      {"faulty_ofi", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}}), true},
   };
   return all;
 }
@@ -193,9 +209,12 @@ int Child::reap() {
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+bool Subject::lossy() const { return transport.starts_with("faulty+"); }
+
 void Conformance::SetUp() {
+  const auto name = subject().lossy() ? subject().transport.substr(sizeof "faulty+" - 1) : subject().transport;
   for (const auto &info : Endpoint::survey({}, extra_transports()))
-    if (info.name == subject().transport) {
+    if (info.name == name) {
       if (!info.available) GTEST_SKIP() << subject().transport << " is not available here: " << info.explanation;
       return;
     }

@@ -29,6 +29,8 @@ struct Subject {
   std::string transport;
   Settings settings;
   bool between_processes = true;
+  /// Its network is faulty: what a process says before it is killed may be lost.
+  bool lossy() const;
 };
 std::ostream &operator<<(std::ostream &out, const Subject &subject);
 const std::vector<Subject> &subjects();

@@ -18,4 +18,8 @@ void shake_hands(std::span<const std::byte> bytes);
 void protocol_messages(std::span<const std::byte> bytes);
 void read_ring(std::span<const std::byte> bytes);
 
+/// What a peer's channel sends, and what the network does to it meanwhile: each input is a list of events, of two bytes
+/// (what happens, how much) and as many bytes as that says.
+void drive_channel(std::span<const std::byte> bytes);
+
 }  // namespace nnti::fuzz

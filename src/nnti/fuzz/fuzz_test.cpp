@@ -3,6 +3,7 @@
 #include "nnti/fuzz/fuzz.hpp"
 
 #include "nnti/bootstrap.hpp"
+#include "nnti/channel/wire.hpp"
 #include "nnti/transports/shm/ring.hpp"
 
 #include <gtest/gtest.h>
@@ -66,6 +67,43 @@ std::vector<Bytes> protocol() {
   return corpus;
 }
 
+/// Conversations of channels, as events for drive_channel(); the first byte says which side we are, over what.
+std::vector<Bytes> sessions() {
+  using namespace nnti::channel;
+  std::vector<Bytes> corpus;
+  const auto event = [](Bytes &to, int what, std::uint8_t type, std::uint64_t number, std::uint64_t acknowledged,
+                        const Bytes &body) {
+    HeaderBytes header;
+    encode_header({type, number, acknowledged}, header);
+    to.push_back(static_cast<std::byte>(what));
+    to.push_back(static_cast<std::byte>(header.size() + body.size()));
+    to.insert(to.end(), header.begin(), header.end());
+    to.insert(to.end(), body.begin(), body.end());
+  };
+  const auto happens = [](Bytes &to, int what) { to.insert(to.end(), {static_cast<std::byte>(what), std::byte{0}}); };
+  for (int side = 0; side < 4; ++side) {
+    Bytes talk{static_cast<std::byte>(side)};
+    for (std::uint32_t link = 0, number = 0; link < 3; ++link) {
+      const int here = static_cast<int>(16 * link);
+      if (side < 2) {
+        happens(talk, 15);
+        event(talk, here, 40, number, number, encode_opening({link > 0, link + 1, {}, {64, 65536}}));
+      } else {
+        event(talk, here, 41, number, 0, encode_opened({link + 1, {64, 65536}}));
+      }
+      for (int i = 0; i < 4; ++i, ++number) event(talk, here, 0, number, number / 2, Bytes(20, std::byte{7}));
+      event(talk, here, 33, number, number / 2, Bytes(2, std::byte{5}));
+      event(talk, here, 34, number, number / 2, {});
+      happens(talk, here + 11);
+      happens(talk, here + (link == 2 ? 13 : 12));
+      happens(talk, 14 + 16 * 5);
+    }
+    event(talk, 32, 32, 12, 6, {});
+    corpus.push_back(std::move(talk));
+  }
+  return corpus;
+}
+
 /// Changes, removes or repeats a few bytes.
 void mutate(Bytes &bytes, std::mt19937 &random) {
   for (auto changes = 1 + random() % 4; changes != 0 && !bytes.empty(); --changes) {
@@ -96,6 +134,7 @@ void feed(Target target, const std::vector<Bytes> &corpus, int mutations) {
 TEST(Fuzz, PageDecoderTakesAnyBytes) { feed(nnti::fuzz::decode_pages, conversations(), kMutations); }
 TEST(Fuzz, HandshakeTakesAnyBytes) { feed(nnti::fuzz::shake_hands, conversations(), kMutations / 5); }
 TEST(Fuzz, EndpointTakesAnyProtocolMessage) { feed(nnti::fuzz::protocol_messages, protocol(), kMutations); }
+TEST(Fuzz, ChannelTakesAnyBytes) { feed(nnti::fuzz::drive_channel, sessions(), kMutations); }
 TEST(Fuzz, RingTakesAnyBytes) { feed(nnti::fuzz::read_ring, rings(), kMutations); }
 
 }  // namespace

@@ -154,11 +154,14 @@ void SealedConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std
 
 // --- the end ----------------------------------------------------------------------------------------------------------
 
-void SealedConnection::close() {
+void SealedConnection::end(bool at_once) {
   if (state_ == State::kEnded) return;
-  pump();
+  if (!at_once) pump();
   state_ = State::kEnded;
-  inner_.close();
+  if (at_once)
+    inner_.abort();
+  else
+    inner_.close();
   transport_.reap_later();
   initiator_.abandon({Code::kCancelled, "disconnected"});
 }

@@ -23,7 +23,8 @@ class SealedConnection final : public Connection, private TransferHost {
            Completion &completion) override;
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
-  void close() override;
+  void close() override { end(false); }
+  void abort() override { end(true); }
 
   // --- for the transport ---------------------------------------------------------------------------------------------
   Connection &below() { return inner_; }
@@ -58,6 +59,7 @@ class SealedConnection final : public Connection, private TransferHost {
   void on_record(std::span<const std::byte> record);
   bool on_own(MessageKind kind, std::span<const std::byte> message);
   bool send_record(MessageKind kind, std::span<const std::byte> message);
+  void end(bool at_once);
   /// Ends the connection over something that cannot be.
   void give_up(Loss loss, const Error &error);
 

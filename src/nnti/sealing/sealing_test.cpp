@@ -51,6 +51,9 @@ class BareTransport final : public Transport, public Connection {
       }
       ~Memory() override { transport.regions_.erase(key); }
       Result<RemoteBuffer> describe_for(Connection &) override {
+        return describe();
+      }
+      RemoteBuffer describe() const override {
         const auto &region = transport.regions_[key];
         return RemoteBuffer{key, 0, region.bytes.size(), 0, 0, region.rights};
       }

@@ -39,6 +39,7 @@ class SealedMemory final : public TransportMemory {
   Result<RemoteBuffer> describe_for(Connection &peer) override {
     return inner_->describe_for(static_cast<SealedConnection &>(peer).below());
   }
+  RemoteBuffer describe() const override { return inner_->describe(); }
 
  private:
   std::unique_ptr<TransportMemory> inner_;
@@ -53,11 +54,8 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options, const O
 }
 
 Status SealedTransport::open_inner(const TransportOptions &options, const Opener &open) {
-  auto inner = open({.credential = options.credential,
-                     .config = options.config,
-                     .events = *this,
-                     .poller = options.poller,
-                     .listen = options.listen});
+  auto inner =
+      open({options.credential, options.config, *this, options.poller, options.listen, options.name, options.time});
   if (!inner.ok()) return inner.error();
   inner_ = std::move(*inner);
   return {};

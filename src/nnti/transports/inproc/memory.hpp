@@ -10,6 +10,7 @@ class InprocMemory final : public TransportMemory {
   InprocMemory(std::shared_ptr<Port> port, const MemoryRegion &region);
   ~InprocMemory() override;
   Result<RemoteBuffer> describe_for(Connection &peer) override;
+  RemoteBuffer describe() const override { return description_; }
 
  private:
   std::shared_ptr<Port> port_;

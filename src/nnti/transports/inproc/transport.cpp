@@ -7,6 +7,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace nnti::inproc {
 namespace {
 
@@ -29,7 +31,7 @@ class InprocConnecting final : public Connecting {
         return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
       case LinkState::kGone: break;
     }
-    return Error{Code::kPeerLost, "the endpoint has closed", nessie::Scope::kPeer};
+    return Error{Code::kPeerLost, "the endpoint has closed", nessie::Scope::kPeer, ECONNREFUSED};
   }
 
  private:
@@ -81,7 +83,8 @@ Result<std::unique_ptr<Connecting>> InprocTransport::connect(const nessie::Url &
   nessie::random_bytes(link->nonce);
   link->proof = credential_.prove("connect", link->nonce, nessie::Nonce{});
   if (!link->ports[1] || !link->ports[1]->post({Port::Kind::kConnect, link, 1, {}}))
-    return Error{Code::kPeerLost, fmt::format("inproc://{} has closed", url.address), nessie::Scope::kPeer};
+    return Error{Code::kPeerLost, fmt::format("inproc://{} has closed", url.address), nessie::Scope::kPeer,
+                 ECONNREFUSED};
   return std::unique_ptr<Connecting>(std::make_unique<InprocConnecting>(*this, std::move(link)));
 }
 

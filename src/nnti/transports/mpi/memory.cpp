@@ -12,7 +12,7 @@ Memory::Memory(MpiTransport &transport, const MemoryRegion &region)
 
 Memory::~Memory() { transport_.remove_memory(*this); }
 
-Result<RemoteBuffer> Memory::describe_for(Connection &) {
+RemoteBuffer Memory::describe() const {
   RemoteBuffer remote;
   remote.key = key_;
   remote.size_bytes = region_.bytes.size();

@@ -12,7 +12,8 @@ class Memory final : public TransportMemory {
  public:
   Memory(MpiTransport &transport, const MemoryRegion &region);
   ~Memory() override;
-  Result<RemoteBuffer> describe_for(Connection &peer) override;
+  Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
+  RemoteBuffer describe() const override;
 
   std::uint64_t key() const { return key_; }
   const MemoryRegion &region() const { return region_; }

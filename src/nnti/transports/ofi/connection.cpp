@@ -72,21 +72,23 @@ void OfiConnection::established(bootstrap::PageSocket socket, bool we_connected)
 // --- frames -----------------------------------------------------------------------------------------------------------
 
 bool OfiConnection::post(FrameHeader header, std::span<const std::byte> body) {
-  const bool costs = header.type != FrameType::kCredit;
+  const bool costs = header.type != FrameType::kCredit && header.type != FrameType::kProbe;
   if (costs && credits_ == 0) return false;
   header.token = their_token_;
+  header.number = next_frame_;
   header.credits = static_cast<std::uint16_t>(owed_);
   header.size = static_cast<std::uint32_t>(body.size());
   if (!transport_.post_frame(*this, header, body)) return false;
   uncredited_ -= std::min(uncredited_, owed_);
   owed_ = 0;
+  ++next_frame_;
   credits_ -= costs ? 1 : 0;
   ++sends_in_flight_;
   return true;
 }
 
 bool OfiConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
-  if (state_ != State::kOpen || broken_ || dies_at_) return true;
+  if (state_ != State::kOpen || breaking()) return true;
   FrameHeader header;
   header.type = FrameType::kMessage;
   header.operation = static_cast<std::uint64_t>(kind);
@@ -124,14 +126,27 @@ bool OfiConnection::pump() {
     goodbye_posted_ = post(header, {});
   }
   header.type = FrameType::kCredit;
-  if (owed_ >= kCredits / 2) post(header, {});
-  return waiting_.empty() && owed_ < kCredits / 2 && goodbye_ == goodbye_posted_;
+  if ((owed_ >= kCredits / 2 || answers_probe_) && post(header, {})) answers_probe_ = false;
+  return waiting_.empty() && owed_ < kCredits / 2 && !answers_probe_ && goodbye_ == goodbye_posted_;
+}
+
+void OfiConnection::watch_frames() {
+  if (std::exchange(heard_, false) || !expects_frames() || breaking()) {
+    quiet_ = 0;
+    next_probe_ = 1;
+    return;
+  }
+  if (++quiet_ < next_probe_) return;
+  next_probe_ *= 2;
+  FrameHeader header;
+  header.type = FrameType::kProbe;
+  post(header, {});
 }
 
 bool OfiConnection::count_credits(const FrameHeader &header) {
   credits_ += header.credits;
   if (credits_ > kCredits) return false;
-  if (header.type == FrameType::kCredit) return true;
+  if (header.type == FrameType::kCredit || header.type == FrameType::kProbe) return true;
   ++uncredited_;
   ++owed_;
   return uncredited_ <= kCredits;
@@ -140,6 +155,9 @@ bool OfiConnection::count_credits(const FrameHeader &header) {
 void OfiConnection::on_frame(const Frame &frame) {
   if (!active()) return;
   if (dies_at_) dies_at_ = Deadline::in(kDrainTime);
+  heard_ = true;
+  if (frame.header.number != expected_frame_++)
+    return break_with({Code::kIo, "frames were lost: the provider's connection broke", nessie::Scope::kPeer});
   if (!count_credits(frame.header))
     return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
   if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
@@ -159,6 +177,7 @@ void OfiConnection::handle(const Frame &frame) {
     case FrameType::kDone: return on_done(frame);
     case FrameType::kBye:
       return lose(Loss::kGone, lost_error("the peer closed the connection"), Fabric::Removal::kLater);
+    case FrameType::kProbe: answers_probe_ = true; return transport_.pump_later(*this);
     case FrameType::kCredit: return;
   }
 }
@@ -177,7 +196,7 @@ void OfiConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::s
 
 void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
                           Completion &completion) {
-  if (state_ != State::kOpen || broken_ || dies_at_) return completion.on_complete(lost_error("the peer is gone"));
+  if (state_ != State::kOpen || breaking()) return completion.on_complete(lost_error("the peer is gone"));
   const auto needed = static_cast<std::uint32_t>(get ? Rights::kRemoteRead : Rights::kRemoteWrite);
   if (!(static_cast<std::uint32_t>(remote.rights) & needed)) return completion.on_complete(refusal(Code::kRefused));
   if (offset > remote.size_bytes || local.size() > remote.size_bytes - offset)
@@ -308,8 +327,14 @@ void OfiConnection::abandon(Code code, std::string_view why, Fabric::Removal rem
   for (auto *completion : take_pending()) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
+void OfiConnection::reset_socket() {
+  const linger at_once{1, 0};
+  ::setsockopt(socket(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 void OfiConnection::lose(Loss loss, const Error &error, Fabric::Removal removal) {
   state_ = State::kLost;
+  if (loss == Loss::kBroken) reset_socket();
   abandon(Code::kPeerLost, error.message, removal);
   transport_.events().lost(*this, loss, error);
 }
@@ -336,6 +361,15 @@ void OfiConnection::close() {
   pump();
   for (auto *completion : completions)
     completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});
+}
+
+void OfiConnection::abort() {
+  if (active()) {
+    state_ = State::kClosed;
+    reset_socket();
+    abandon(Code::kCancelled, "the connection was closed", Fabric::Removal::kNow);
+  }
+  transport_.end_transfers(*this);
 }
 
 }  // namespace nnti::ofi

@@ -34,6 +34,7 @@ class OfiConnection final : public Connection {
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
   void close() override;
+  void abort() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
   /// What the peer said of itself.
@@ -57,7 +58,13 @@ class OfiConnection final : public Connection {
 
   State state() const { return state_; }
   bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
+  /// Lost, but the endpoint does not know yet.
+  bool breaking() const { return broken_.has_value() || dies_at_.has_value(); }
   bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
+  /// Called once a heartbeat: asks for a sign of the frames that were sent, if nothing has come since the last time.
+  void watch_frames();
+  /// Something should come sooner or later.
+  bool expects_frames() const { return active() && (credits_ < kCredits || !pending_.empty()); }
   bool said_goodbye() const { return goodbye_posted_ && sends_in_flight_ == 0; }
   std::uint64_t token() const { return token_; }
   int socket() const { return socket_ ? socket_->fd() : -1; }
@@ -90,6 +97,8 @@ class OfiConnection final : public Connection {
   std::vector<Completion *> take_pending();
   bool peer_reaches_us() const;
   void leave_fabric(Fabric::Removal removal);
+  /// Ends the bootstrap's socket so that the peer sees a broken link, not the end of a process.
+  void reset_socket();
   /// Ends at once, with everything that is in flight.
   void abandon(Code code, std::string_view why, Fabric::Removal removal);
   void lose(Loss loss, const Error &error, Fabric::Removal removal);
@@ -107,6 +116,10 @@ class OfiConnection final : public Connection {
   std::uint32_t owed_ = 0;        ///< credits to be returned
   std::uint32_t uncredited_ = 0;  ///< frames received whose credits were not yet returned
   std::size_t sends_in_flight_ = 0;
+  std::uint32_t next_frame_ = 0, expected_frame_ = 0;
+  bool heard_ = false;  ///< since the last watch_frames()
+  bool answers_probe_ = false;
+  unsigned quiet_ = 0, next_probe_ = 1;  ///< heartbeats; probes become rarer: the peer may just be computing
   std::deque<Waiting> waiting_;
   std::unordered_map<std::uint64_t, Pending> pending_;
   std::uint64_t next_operation_ = 1;

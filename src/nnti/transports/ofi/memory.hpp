@@ -13,7 +13,8 @@ class Memory final : public TransportMemory {
  public:
   Memory(OfiTransport &transport, const MemoryRegion &region, MemoryKey local);
   ~Memory() override;
-  Result<RemoteBuffer> describe_for(Connection &peer) override;
+  Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
+  RemoteBuffer describe() const override;
 
   std::uint64_t key() const { return key_; }
   std::span<std::byte> bytes() const { return region_.bytes; }

@@ -2,6 +2,8 @@
 // The owner's side of get and put: checks, then writes to or reads from what the peer exposed, in pieces.
 #include "nnti/transports/ofi/transport.hpp"
 
+#include <base/log.hpp>
+
 #include <algorithm>
 #include <chrono>
 
@@ -29,7 +31,7 @@ FrameHeader done(const FrameHeader &request, Code result) {
   FrameHeader header;
   header.type = FrameType::kDone;
   header.operation = request.operation;
-  header.result = static_cast<std::uint32_t>(result);
+  header.result = static_cast<std::uint16_t>(result);
   return header;
 }
 
@@ -103,31 +105,43 @@ void OfiTransport::continue_served() {
 void OfiTransport::finish_served(std::list<Served>::iterator served) {
   if (OfiConnection *connection = find(served->token)) {
     --connection->served;
-    if (connection->state() == OfiConnection::State::kOpen) connection->answer(done(served->request, served->result));
+    // An answer that the link's failure spoiled would be taken for the last word; without, it is asked for again.
+    if (connection->state() == OfiConnection::State::kOpen && !connection->breaking())
+      connection->answer(done(served->request, served->result));
   }
   served_.erase(served);
+}
+
+/// Begins no more chunks for those; the number of chunks still under way.
+template <class Which> std::size_t OfiTransport::refuse_served(Which which) {
+  std::size_t count = 0;
+  for (auto &served : served_) {
+    if (!which(served)) continue;
+    served.result = served.result == Code::kOk ? Code::kRefused : served.result;
+    count += served.in_flight;
+  }
+  return count;
+}
+
+/// False: some go on for too long.
+template <class Which> bool OfiTransport::wait_for_served(Which which) {
+  for (const auto deadline = Deadline::in(kPatience); refuse_served(which) > 0 && !deadline.passed();) poll_queue();
+  return refuse_served(which) == 0;
 }
 
 /// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
 void OfiTransport::remove_memory(Memory &memory) {
   memories_.erase(memory.key());
-  const auto in_flight = [&] {
-    std::size_t count = 0;
-    for (auto &served : served_) {
-      if (served.memory != &memory) continue;
-      served.result = served.result == Code::kOk ? Code::kRefused : served.result;
-      count += served.in_flight;
-    }
-    return count;
-  };
-  const auto wait_for_end = [&] {
-    for (const auto deadline = Deadline::in(kPatience); in_flight() > 0 && !deadline.passed();) poll_queue();
-  };
-  wait_for_end();
-  if (in_flight() == 0) return;
+  const auto touches_it = [&](const Served &served) { return served.memory == &memory; };
+  if (wait_for_served(touches_it)) return;
   for (auto &served : served_)
-    if (OfiConnection *connection = find(served.token); connection && served.memory == &memory) connection->sever();
-  wait_for_end();
+    if (OfiConnection *connection = find(served.token); connection && touches_it(served)) connection->sever();
+  (void)wait_for_served(touches_it);
+}
+
+void OfiTransport::end_transfers(const OfiConnection &connection) {
+  const auto is_its = [&](const Served &served) { return served.token == connection.token(); };
+  if (!wait_for_served(is_its)) nessie::log::warning("ofi: a transfer of a connection that was given up does not end");
 }
 
 }  // namespace nnti::ofi

@@ -76,16 +76,19 @@ TransportInfo survey(const nessie::Config &config) {
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
   auto fabric = Fabric::open(options.config);
   if (!fabric.ok()) return fabric.error();
-  auto transport = std::make_unique<OfiTransport>(options, std::move(*fabric));
+  auto keep_alive = KeepAlive::load(options.config);
+  if (!keep_alive.ok()) return keep_alive.error();
+  auto transport = std::make_unique<OfiTransport>(options, std::move(*fabric), *keep_alive);
   if (options.listen)
     if (auto status = transport->listen(options.config); !status.ok()) return status.error();
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
-OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric)
+OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive)
     : credential_(options.credential),
       events_(options.events),
       fabric_(std::move(fabric)),
+      keep_alive_(keep_alive),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       slots_(*fabric_) {
   if (fabric_->wait_fd() >= 0) watch(fabric_->wait_fd(), kQueueEvent, false);
@@ -204,7 +207,7 @@ Result<bootstrap::Hello> OfiTransport::answer(bootstrap::Hello &theirs) {
 
 void OfiTransport::start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected) {
   connection.established(std::move(socket), we_connected);
-  keep_alive(connection.socket());
+  keep_alive_.apply(connection.socket());
   watch(connection.socket(), connection.token(), false);
   attend(connection);
 }
@@ -313,9 +316,17 @@ void OfiTransport::on_completion(Work &work, std::size_t size_bytes, int error) 
   } else {
     Chunk &chunk = static_cast<Chunk &>(work);
     --chunk.served->in_flight;
-    if (error != 0 && chunk.served->result == Code::kOk) chunk.served->result = Code::kIo;
+    if (error != 0) on_failed_chunk(*chunk.served, error);
     free_chunks_.push_back(&chunk);
   }
+}
+
+/// The provider ends the connection when a transfer fails: whoever asked for it asks again over the next one.
+void OfiTransport::on_failed_chunk(Served &served, int error) {
+  if (served.result != Code::kOk) return;
+  served.result = Code::kIo;
+  if (OfiConnection *connection = find(served.token))
+    connection->break_with(fabric_error("a transfer with the peer failed", error));
 }
 
 /// Tells the endpoint of new peers: not from within the listener, but before any of their messages.
@@ -374,8 +385,15 @@ std::size_t OfiTransport::poll_sockets() {
       connection->on_socket();
   }
   if (listener_ && listener_->timer().passed()) events += listener_->progress();
+  if (watch_at_.passed()) watch_frames();
   announce();
   return events;
+}
+
+void OfiTransport::watch_frames() {
+  if (keep_alive_.heartbeat.count() == 0) return;
+  watch_at_ = Deadline::in(keep_alive_.heartbeat);
+  for (auto &[token, connection] : connections_) connection->watch_frames();
 }
 
 void OfiTransport::pump_connections() {
@@ -424,6 +442,9 @@ Deadline OfiTransport::timer() const {
   Deadline first = listener_ ? listener_->timer() : Deadline::never();
   const bool poll = fabric_->wait_fd() < 0 && !connections_.empty();
   if (stalled_ || poll) first = first.earlier(Deadline::in(kRetryTime));
+  const auto expects = [](const auto &entry) { return entry.second->expects_frames(); };
+  if (keep_alive_.heartbeat.count() != 0 && std::any_of(connections_.begin(), connections_.end(), expects))
+    first = first.earlier(watch_at_);
   for (const auto token : to_attend_)
     if (auto found = connections_.find(token); found != connections_.end())
       first = first.earlier(found->second->timer());

@@ -12,11 +12,13 @@
 #pragma once
 
 #include "nnti/bootstrap.hpp"
+#include "nnti/network_address.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ofi/connection.hpp"
 #include "nnti/transports/ofi/memory.hpp"
 #include "nnti/transports/ofi/slots.hpp"
 
+#include <chrono>
 #include <deque>
 #include <list>
 #include <memory>
@@ -31,7 +33,7 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
 
 class OfiTransport final : public Transport {
  public:
-  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric);
+  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive);
   ~OfiTransport() override;
   Status listen(const nessie::Config &config);
 
@@ -46,7 +48,7 @@ class OfiTransport final : public Transport {
   bool ready() override;
   int wait_fd() const override { return epoll_.get(); }
   bool arm() override;
-  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready; }
+  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready || watch_at_.passed(); }
   Deadline timer() const override;
 
   // --- for connections and memory --------------------------------------------------------------------------------------
@@ -71,6 +73,8 @@ class OfiTransport final : public Transport {
   void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
   void remove_memory(Memory &memory);
   void serve(OfiConnection &connection, const Frame &frame);
+  /// Returns when nothing that `connection` asked for, and that has left the fabric, touches memory any more.
+  void end_transfers(const OfiConnection &connection);
 
  private:
   struct Served;
@@ -98,10 +102,12 @@ class OfiTransport final : public Transport {
 
   std::size_t poll_queue();
   void on_completion(Work &work, std::size_t size_bytes, int error);
+  void on_failed_chunk(Served &served, int error);
   void read_error();
   void announce();
   std::size_t dispatch();
   std::size_t poll_sockets();
+  void watch_frames();
   void pump_connections();
   std::size_t settle_connections();
   void reap();
@@ -113,10 +119,13 @@ class OfiTransport final : public Transport {
   bool begin_chunk(Served &served, std::uint64_t length);
   void continue_served();
   void finish_served(std::list<Served>::iterator served);
+  template <class Which> std::size_t refuse_served(Which which);
+  template <class Which> bool wait_for_served(Which which);
 
   const nessie::Credential &credential_;
   TransportEvents &events_;
   std::unique_ptr<Fabric> fabric_;
+  KeepAlive keep_alive_;
   Fd epoll_;
   std::string url_;
   SlotPool slots_;
@@ -132,6 +141,7 @@ class OfiTransport final : public Transport {
   std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
   std::unique_ptr<bootstrap::Listener> listener_;
 
+  Deadline watch_at_ = Deadline::now();  ///< when to look for connections whose frames may be lost
   bool look_at_sockets_ = true;
   bool stalled_ = false;  ///< the provider took no more; try again soon
   bool any_to_reap_ = false;

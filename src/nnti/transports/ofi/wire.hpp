@@ -12,7 +12,10 @@
 //   kPut      likewise in the other direction: read from (address, rkey), or, with rkey 0, the bytes that follow
 //   kDone     the answer: `result` is a nessie code; then, for an inline kGet that went well, the bytes
 //   kBye      the sender closes; no frame follows
-// Every frame but kCredit uses up one of the credits that its receiver gave; every frame returns some.
+//   kProbe    wants a kCredit: sent when nothing has come for a while although something should
+// Every frame but kCredit and kProbe uses up one of the credits that its receiver gave; every frame returns some.
+// Every frame has a number. A provider whose own connection broke makes another without a word, and frames that were
+// under way are gone: then a number is missing, and the receiver breaks the connection. The probe is for the last ones.
 #pragma once
 
 #include "nnti/transport.hpp"
@@ -30,12 +33,12 @@
 namespace nnti::ofi {
 
 inline constexpr std::uint32_t kMagic = 0x4e4f4649;
-inline constexpr std::uint16_t kVersion = 1;
-inline constexpr std::size_t kMaxMessageBytes = 4096;
+inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::size_t kMaxMessageBytes = 4096 + kChannelHeaderBytes;
 inline constexpr std::uint32_t kCredits = 16;      ///< frames that a peer may have on the way to us
 inline constexpr std::size_t kMaxNameBytes = 256;  ///< of a fabric address
 
-enum class FrameType : std::uint16_t { kMessage = 1, kCredit, kGet, kPut, kDone, kBye };
+enum class FrameType : std::uint16_t { kMessage = 1, kCredit, kGet, kPut, kDone, kBye, kProbe };
 
 struct FrameHeader {
   std::uint64_t token = 0;
@@ -48,8 +51,9 @@ struct FrameHeader {
   std::uint64_t length = 0;
   std::uint64_t address = 0;
   std::uint64_t rkey = 0;
-  std::uint32_t result = 0;
-  std::uint32_t exposed = 0;  ///< 1: address and rkey hold; 0: inline
+  std::uint16_t result = 0;
+  std::uint16_t exposed = 0;  ///< 1: address and rkey hold; 0: inline
+  std::uint32_t number = 0;   ///< of the frame, from 0
 };
 static_assert(sizeof(FrameHeader) == 72);
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
@@ -66,7 +70,7 @@ inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
   std::memcpy(&frame.header, bytes.data(), sizeof frame.header);
   frame.body = bytes.subspan(sizeof frame.header);
   const auto &header = frame.header;
-  if (header.type < FrameType::kMessage || header.type > FrameType::kBye) return std::nullopt;
+  if (header.type < FrameType::kMessage || header.type > FrameType::kProbe) return std::nullopt;
   if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
   if (header.type == FrameType::kMessage && header.operation > kMaxMessageKind) return std::nullopt;
   const bool inline_put = header.type == FrameType::kPut && header.exposed == 0;

@@ -37,7 +37,7 @@ TEST(OfiWire, FrameThatContradictsItself_IsRefused) {
   EXPECT_FALSE(decode_frame(bytes).has_value());
   EXPECT_FALSE(decode_frame(std::span(bytes).first(sizeof(FrameHeader) - 1)).has_value());
   EXPECT_FALSE(decode_frame(frame_of(header_of(static_cast<FrameType>(0)), 0)).has_value());
-  EXPECT_FALSE(decode_frame(frame_of(header_of(static_cast<FrameType>(7)), 0)).has_value());
+  EXPECT_FALSE(decode_frame(frame_of(header_of(static_cast<FrameType>(8)), 0)).has_value());
   auto put = header_of(FrameType::kPut);
   put.length = 9;
   EXPECT_FALSE(decode_frame(frame_of(put, 8)).has_value());

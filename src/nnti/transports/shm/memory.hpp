@@ -12,6 +12,7 @@ class ShmMemory final : public TransportMemory {
   ~ShmMemory() override;
   Result<RemoteBuffer> describe_for(Connection &peer) override;
   void keep() override { kept_ = true; }
+  RemoteBuffer describe() const override { return description_; }
 
  private:
   ShmTransport &transport_;

@@ -13,7 +13,7 @@ class Memory final : public TransportMemory {
   Memory(UcxTransport &transport, const MemoryRegion &region);
   ~Memory() override;
   Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
-  RemoteBuffer describe() const;
+  RemoteBuffer describe() const override;
 
   std::uint64_t key() const { return key_; }
   const MemoryRegion &region() const { return region_; }

@@ -105,6 +105,9 @@ UcxTransport::UcxTransport(const TransportOptions &options)
     : credential_(options.credential), events_(options.events), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 Status UcxTransport::start(const nessie::Config &config, bool listen) {
+  auto keep_alive = KeepAlive::load(config);
+  if (!keep_alive.ok()) return keep_alive.error();
+  keep_alive_ = *keep_alive;
   auto worker = Worker::open(config, *this);
   if (!worker.ok()) return worker.error();
   worker_ = std::move(*worker);
@@ -235,7 +238,7 @@ Result<bootstrap::Hello> UcxTransport::answer(bootstrap::Hello &theirs) {
 
 void UcxTransport::start(UcxConnection &connection, bootstrap::PageSocket socket) {
   connection.established(std::move(socket));
-  keep_alive(connection.socket());
+  keep_alive_.apply(connection.socket());
   watch(connection.socket(), connection.token(), false);
   attend(connection);
 }
@@ -288,8 +291,8 @@ void UcxTransport::on_frame(std::span<const std::byte> bytes) {
   if (connection == nullptr || connection->reapable()) return;
   if (connection->state() == UcxConnection::State::kConnecting) return connection->on_knock(header);
   if (!decode_frame(bytes) || connection->arrived >= kMostArrived)
-    return connection->break_with({Code::kBadMessage, "the peer sends what cannot be read, or more than it may",
-                                   nessie::Scope::kPeer});
+    return connection->break_with(
+        {Code::kBadMessage, "the peer sends what cannot be read, or more than it may", nessie::Scope::kPeer});
   FrameSlot &slot = frames_.take();
   std::memcpy(slot.bytes.data(), bytes.data(), bytes.size());
   ++connection->arrived;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "nnti/bootstrap.hpp"
+#include "nnti/network_address.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ucx/connection.hpp"
 #include "nnti/transports/ucx/memory.hpp"
@@ -100,6 +101,7 @@ class UcxTransport final : public Transport, private WorkerEvents {
   std::size_t settle_connections();
   void reap();
 
+  KeepAlive keep_alive_;
   const nessie::Credential &credential_;
   TransportEvents &events_;
   std::unique_ptr<Worker> worker_;
