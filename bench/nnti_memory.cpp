@@ -71,11 +71,11 @@ Status visit(Guests &guests, Board &board, Lane &lane, int peers) {
 /// The sizes of job (nnti.job_size) for which channels are sized differently.
 constexpr const char *kJobSizes[] = {"1024", "16384", "65536"};
 
-/// "holder-used-job-1024", or with `--set nnti.channel=mailbox` "mailbox-holder-used-job-1024".
+/// "holder-used-1024", or with `--set nnti.channel=mailbox` "mailbox-holder-used-1024".
 Series series(const Options &options, const char *who, Look at, const std::string &job_size, int peers) {
   auto channel = options.settings.find("nnti.channel");
   auto kind = channel == options.settings.end() ? "" : channel->second + "-";
-  auto mode = fmt::format("{}{}-{}-job-{}", kind, who, kLookNames[at], job_size);
+  auto mode = fmt::format("{}{}-{}-{}", kind, who, kLookNames[at], job_size);
   return {"nessie", options.transport, mode, 0, peers, "memory_bytes", "B"};
 }
 

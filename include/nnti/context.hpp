@@ -192,7 +192,8 @@ class Context {
   /// kOutOfRange: there are not so many.
   Result<std::int64_t> read_variable(std::uint64_t index) const;
   /// `changed` runs after each atomic operation of a peer on our variable `index`, in a thread that makes progress,
-  /// with no lock held; empty: no more. Operations that started before a peer learned of it may go unreported.
+  /// with no lock held; empty: none runs any more when this returns. Operations that started before a peer learned of
+  /// it may go unreported.
   Status on_variable_changed(std::uint64_t index, std::function<void()> changed);
 
   // --- work requests ---
@@ -241,7 +242,8 @@ class Context {
   std::shared_ptr<Impl> impl_;
 };
 
-/// Completions in the order in which they happened. Dropping it gives its buffers their own events back.
+/// Completions in the order in which they happened. Dropping it gives its buffers their own events back; when it is
+/// gone, its callback does not run any more (it may be dropped within it).
 class CompletionQueue {
  public:
   ~CompletionQueue();

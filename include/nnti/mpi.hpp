@@ -24,9 +24,10 @@ const TransportKind &transport_kind();
 /// application on `group`, or on any communicator of its own, could match. Returns the world's id; a process that is in
 /// several names the one that an endpoint shall belong to by the setting nnti.mpi.world; unnamed, it is the first.
 ///
-/// Who never calls join() gets a world of MPI_COMM_WORLD when the first endpoint opens the transport: that call is then
-/// collective over MPI_COMM_WORLD. Where only some processes open endpoints, they join() a communicator of their own
-/// first. Processes of two jobs become a world through MPI_Comm_accept/MPI_Comm_connect, MPI_Intercomm_merge, join().
+/// Who never calls join() gets a world of MPI_COMM_WORLD with the first endpoint over mpi: that Endpoint::open() is
+/// then collective over MPI_COMM_WORLD, later ones are not. Where only some processes open endpoints, they join() a
+/// communicator of their own first. Processes of two jobs become a world through MPI_Comm_accept/MPI_Comm_connect,
+/// MPI_Intercomm_merge, join().
 ///
 /// Initialises MPI (MPI_THREAD_MULTIPLE) if nobody has, and then finalises it when the process exits.
 /// kTimedOut: not all of `group` have called; a further call goes on with the same attempt. kUnsupported: MPI has been

@@ -131,7 +131,7 @@ struct EndpointOptions {
   std::vector<const TransportKind *> extra_transports;
   nessie::Credential credential;
   /// Accept connections (servers), or only make them (clients). Who only makes them opens a transport when connect()
-  /// first meets a URL that needs it.
+  /// first meets a URL that needs it; one whose opening is collective (mpi), with the endpoint.
   bool listen = true;
   /// Settings "nnti.*" (see docs/configuration.md): nnti.spin_us, nnti.shm.cma, nnti.ofi.provider, nnti.ofi.address, …
   nessie::Config config;

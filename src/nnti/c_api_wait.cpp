@@ -82,12 +82,10 @@ NNTI_status_t status_of(const Context &context, const NNTI_buffer_t &buffer, con
 template <class Wait> Outcome wait_for(const BufferList &list, int timeout, Wait wait) {
   auto deadline = face::deadline_of(timeout);
   if (!deadline.ok()) return deadline.error();
-  return with_owner(list.first, [&](Context &) -> Outcome {
-    auto context = face::find_context({list.first->buffer_owner.peer.instance});
-    if (!context) return face::not_open();
-    for (const auto id : list.ids) held_elements.give_back_those_of(id);
-    return wait(context, *deadline);
-  });
+  auto context = face::find_context({list.first->buffer_owner.peer.instance});
+  if (!context) return with_owner(list.first, [](Context &) -> Outcome { return face::not_open(); });
+  for (const auto id : list.ids) held_elements.give_back_those_of(id);
+  return wait(context, *deadline);
 }
 
 }  // namespace
@@ -109,15 +107,16 @@ NNTI_result_t NNTI_waitany(const NNTI_buffer_t **buf_list, const uint32_t buf_co
     if (which == nullptr || status == nullptr) return nnti::face::null_argument();
     BufferList list;
     if (auto outcome = read_list(buf_list, buf_count, list); !outcome.ok()) return outcome;
-    return wait_for(list, timeout, [&](std::shared_ptr<nnti::Context> context, nnti::Deadline deadline) -> Outcome {
-      nnti::Event event;
-      auto index = context->wait_any(list.ids, static_cast<nnti::Purpose>(remote_op), deadline, event);
-      if (!index.ok()) return index.error();
-      held_elements.add(context, event);
-      *which = list.places[*index];
-      *status = status_of(*context, *buf_list[*which], event);
-      return nnti::face::outcome_of(event);
-    });
+    return wait_for(list, timeout,
+                    [&](const std::shared_ptr<nnti::Context> &context, nnti::Deadline deadline) -> Outcome {
+                      nnti::Event event;
+                      auto index = context->wait_any(list.ids, static_cast<nnti::Purpose>(remote_op), deadline, event);
+                      if (!index.ok()) return index.error();
+                      held_elements.add(context, event);
+                      *which = list.places[*index];
+                      *status = status_of(*context, *buf_list[*which], event);
+                      return nnti::face::outcome_of(event);
+                    });
   });
 }
 
@@ -129,18 +128,19 @@ NNTI_result_t NNTI_waitall(const NNTI_buffer_t **buf_list, const uint32_t buf_co
     if (auto outcome = read_list(buf_list, buf_count, list); !outcome.ok()) return outcome;
     for (const auto place : list.places)
       if (status[place] == nullptr) return nnti::face::null_argument();
-    return wait_for(list, timeout, [&](std::shared_ptr<nnti::Context> context, nnti::Deadline deadline) -> Outcome {
-      std::vector<nnti::Event> events(list.ids.size());
-      auto waited = context->wait_all(list.ids, static_cast<nnti::Purpose>(remote_op), deadline, events);
-      if (!waited.ok()) return waited.error();
-      Outcome outcome;
-      for (std::size_t i = 0; i < events.size(); ++i) {
-        held_elements.add(context, events[i]);
-        *status[list.places[i]] = status_of(*context, *buf_list[list.places[i]], events[i]);
-        if (outcome.ok()) outcome = nnti::face::outcome_of(events[i]);
-      }
-      return outcome;
-    });
+    return wait_for(
+        list, timeout, [&](const std::shared_ptr<nnti::Context> &context, nnti::Deadline deadline) -> Outcome {
+          std::vector<nnti::Event> events(list.ids.size());
+          auto waited = context->wait_all(list.ids, static_cast<nnti::Purpose>(remote_op), deadline, events);
+          if (!waited.ok()) return waited.error();
+          Outcome outcome;
+          for (std::size_t i = 0; i < events.size(); ++i) {
+            held_elements.add(context, events[i]);
+            *status[list.places[i]] = status_of(*context, *buf_list[list.places[i]], events[i]);
+            if (outcome.ok()) outcome = nnti::face::outcome_of(events[i]);
+          }
+          return outcome;
+        });
   });
 }
 

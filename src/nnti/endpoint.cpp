@@ -110,10 +110,12 @@ Status Endpoint::Impl::open_transports() {
   queue_limit = static_cast<std::size_t>(std::max<std::int64_t>(*queue, 1));
   waiter.configure(std::chrono::microseconds(std::clamp<std::int64_t>(*spin_us, 0, 1'000'000)));
   if (auto status = choose_transports(); !status.ok()) return status;
-  if (!options.listen) return {};  // opened when a URL asks for them: looking for fabrics takes a tenth of a second
-  while (!unopened.empty())
-    if (auto status = open_transport(unopened.front()); !status.ok()) return status;
-  if (transports.empty())
+  // The others are opened when a URL asks for them: looking for fabrics takes a tenth of a second.
+  const auto due = [this](const TransportKind &kind) { return options.listen || kind.at_once; };
+  for (auto kind = std::ranges::find_if(unopened, due); kind != unopened.end();
+       kind = std::ranges::find_if(unopened, due))
+    if (auto status = open_transport(*kind); !status.ok()) return status;
+  if (options.listen && transports.empty())
     return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
   return {};
 }

@@ -206,6 +206,7 @@ struct TransportKind {
   bool crosses_hosts = false;  ///< reaches processes of other nodes
   /// What every transport of this kind says of itself. The endpoint puts a channel around all that are not kAlways.
   Reliability reliability = Reliability::kAlways;
+  bool at_once = false;  ///< opened with the endpoint, also with one that does not listen: opening it is collective
 };
 
 /// All that were built in, in order of preference: inproc, shm, ofi.

@@ -59,8 +59,11 @@ bool Waiter::something_is_ready(Transports transports) {
 
 bool Waiter::spin(Transports transports, Deadline deadline) {
   auto end = deadline.earlier(Deadline::in(spin_)).when();
+  // What has no descriptor may take long to ask: MPI yields to others on a full node.
+  const bool slow = std::ranges::any_of(transports, has_no_descriptor);
+  const int polls = slow ? 1 : kPollsPerClockReading;
   do {
-    for (int i = 0; i < kPollsPerClockReading; ++i) {
+    for (int i = 0; i < polls; ++i) {
       if (something_is_ready(transports)) return true;
       relax();
     }

@@ -265,8 +265,8 @@ void Context::Impl::on_accessed(PeerId from, const wire::Control &control) {
   const std::size_t untaken = buffer->queue ? buffer->queue->events.size() : buffer->events.size();
   if (untaken + due.size() >= kMaxEvents) return reject(from, "it makes more events than anybody takes");
   if (control.buffer == kVariables) {
-    auto watched = watched_variables.find(control.offset / kWord);
-    if (watched != watched_variables.end()) due.emplace_back(watched->second);
+    const auto index = control.offset / kWord;
+    if (watched_variables.contains(index)) due.emplace_back(index);
     return;
   }
   Event event;

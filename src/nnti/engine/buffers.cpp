@@ -152,10 +152,11 @@ Context::Impl::Registration *Context::Impl::variables() {
   return &buffers.emplace(kVariables, std::move(made)).first->second;
 }
 
-Status Context::Impl::watch_variable(std::uint64_t index, std::function<void()> changed) {
+Status Context::Impl::watch_variable(Call &call, std::uint64_t index, std::function<void()> changed) {
   auto *buffer = variables();
   if (buffer == nullptr || index >= variable_count) return Error{Code::kOutOfRange, "there is no such atomic variable"};
   watched_variables.erase(index);
+  await_callback(call.guard);
   if (changed) watched_variables.emplace(index, std::move(changed));
   if (has(buffer->handle.purposes, Purpose::kWithEvents)) return {};
   buffer->handle.purposes = buffer->handle.purposes | Purpose::kWithEvents;

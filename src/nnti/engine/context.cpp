@@ -167,7 +167,7 @@ Result<std::int64_t> Context::read_variable(std::uint64_t index) const {
 
 Status Context::on_variable_changed(std::uint64_t index, std::function<void()> changed) {
   Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->watch_variable(index, std::move(changed));
+  return impl_->closed ? closed_error() : impl_->watch_variable(call, index, std::move(changed));
 }
 
 // --- work requests ----------------------------------------------------------------------------------------------------

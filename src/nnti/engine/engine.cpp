@@ -32,6 +32,8 @@ void Context::Impl::close() {
   if (closed) return;
   closed = true;
   crew.close(guard);
+  due.clear();
+  await_callback(guard);
   disarm_descriptors();
   std::vector<std::uint64_t> ids;
   for (const auto &[id, peer] : peers) ids.push_back(id);
@@ -41,7 +43,6 @@ void Context::Impl::close() {
   crew.set_endpoint(nullptr);
   endpoint.reset();
   for (auto &queue : std::exchange(watched_queues, {})) queue->closed = true;
-  due.clear();
 }
 
 void Context::Impl::enter() {
@@ -78,25 +79,48 @@ void Context::Impl::settle() {
   crew.serve();
 }
 
+/// The next callback that somebody still wants; empty: there is none.
+std::function<void()> Context::Impl::next_callback() {
+  while (!due.empty()) {
+    auto next = std::move(due.front());
+    due.pop_front();
+    if (const auto *index = std::get_if<std::uint64_t>(&next)) {
+      auto watched = watched_variables.find(*index);
+      if (watched != watched_variables.end()) return watched->second;
+    } else if (auto &[queue, event] = std::get<1>(next); !queue->closed) {
+      return [kept = std::move(queue), what = std::move(event)] { kept->on_event(what); };
+    }
+  }
+  return {};
+}
+
 /// One thread at a time, so that they come in order; others leave theirs to it.
 void Context::Impl::run_callbacks(Crew::Guard &guard) {
-  if (running_callbacks) return;
-  running_callbacks = true;
-  while (!due.empty()) {
-    auto callback = std::move(due.front());
-    due.pop_front();
+  if (callback_thread != std::thread::id()) return;
+  callback_thread = std::this_thread::get_id();
+  while (auto callback = next_callback()) {
     guard.unlock();
     try {
-      if (auto *function = std::get_if<std::function<void()>>(&callback))
-        (*function)();
-      else if (auto &[queue, event] = std::get<1>(callback); queue->on_event)
-        queue->on_event(event);
+      callback();
     } catch (const std::exception &error) { nessie::log::error("NNTI: a callback threw: {}", error.what()); }
+    callback = nullptr;
     guard.lock();
+    ++callbacks_run;
+    callback_ended.notify_all();
     crew.claim(guard);
     if (armed) disarm_descriptors();
   }
-  running_callbacks = false;
+  callback_thread = {};
+  callback_ended.notify_all();
+}
+
+/// Returns when the callback that runs now, in another thread, has ended.
+void Context::Impl::await_callback(Crew::Guard &guard) {
+  if (callback_thread == std::this_thread::get_id()) return;
+  const auto now = callbacks_run;
+  callback_ended.wait(guard, [&] { return callback_thread == std::thread::id() || callbacks_run != now; });
+  crew.claim(guard);
+  if (armed) disarm_descriptors();
 }
 
 Status Context::Impl::to_status(Ended ended) const {

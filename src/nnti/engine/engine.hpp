@@ -20,6 +20,7 @@
 #include <atomic>
 #include <deque>
 #include <optional>
+#include <thread>
 #include <unordered_map>
 #include <variant>
 
@@ -114,8 +115,8 @@ struct Context::Impl final : Crew::Work, EventSink {
     Description so_far;
     std::vector<std::uint64_t> operations;
   };
-  /// A callback that is due.
-  using Due = std::variant<std::function<void()>, std::pair<std::shared_ptr<QueueImpl>, Event>>;
+  /// A callback that is due: of an atomic variable, or of a queue.
+  using Due = std::variant<std::uint64_t, std::pair<std::shared_ptr<QueueImpl>, Event>>;
   /// The lock, for one public function: what it caused is settled, and callbacks run, when it ends.
   class Call {
    public:
@@ -145,6 +146,8 @@ struct Context::Impl final : Crew::Work, EventSink {
   bool turn(Crew::Guard &guard) override;
   void settle();
   void run_callbacks(Crew::Guard &guard);
+  std::function<void()> next_callback();
+  void await_callback(Crew::Guard &guard);
   Status to_status(Ended ended) const;
   template <class Done> Status wait_until(Call &call, Deadline deadline, Done done) {
     struct Checked final : Crew::Check {
@@ -187,7 +190,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   Status unregister(BufferId id);
   Registration *variables();
   void on_describe(PeerId from, const wire::Control &control);
-  Status watch_variable(std::uint64_t index, std::function<void()> changed);
+  Status watch_variable(Call &call, std::uint64_t index, std::function<void()> changed);
 
   // Operations (operations.cpp).
   Operation &new_operation(Operation::Kind kind, PeerId peer, Registration &local);
@@ -264,7 +267,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   Status wait_all(Call &call, std::span<const Id> ids, Purpose purposes, Deadline deadline, std::span<Event> events);
   Status bind(const std::shared_ptr<QueueImpl> &queue, BufferId id);
   Status bind(const std::shared_ptr<QueueImpl> &queue, RequestId id);
-  void close_queue(const std::shared_ptr<QueueImpl> &queue);
+  void close_queue(Call &call, const std::shared_ptr<QueueImpl> &queue);
   Result<int> watch(const std::shared_ptr<QueueImpl> &queue);
   void signal(QueueImpl &queue);
   void arm_descriptors();
@@ -274,7 +277,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   ProcessId me;
   std::string url;
   std::size_t variable_count = 0;
-  bool closed = false, dirty = false, running_callbacks = false;
+  bool closed = false, dirty = false;
 
   std::unordered_map<std::uint64_t, Peer> peers;
   std::unordered_map<std::uint64_t, PeerId> by_process;
@@ -290,6 +293,9 @@ struct Context::Impl final : Crew::Work, EventSink {
   std::vector<std::pair<PeerId, Code>> lost;
   std::vector<std::byte> scratch;  ///< a message being put together
   std::deque<Due> due;
+  std::thread::id callback_thread;  ///< who runs callbacks now
+  std::uint64_t callbacks_run = 0;
+  std::condition_variable callback_ended;
   std::vector<std::shared_ptr<QueueImpl>> watched_queues;  ///< those with a descriptor
   int progress_fd = -1;                                    ///< readable: progress is needed at once
   bool armed = false;

@@ -91,9 +91,8 @@ Status Context::Impl::bind(const std::shared_ptr<QueueImpl> &queue, RequestId id
   return {};
 }
 
-void Context::Impl::close_queue(const std::shared_ptr<QueueImpl> &queue) {
+void Context::Impl::close_queue(Call &call, const std::shared_ptr<QueueImpl> &queue) {
   queue->closed = true;
-  queue->on_event = nullptr;
   for (auto &[id, buffer] : buffers) {
     if (buffer.queue != queue) continue;
     buffer.queue.reset();
@@ -105,6 +104,7 @@ void Context::Impl::close_queue(const std::shared_ptr<QueueImpl> &queue) {
   });
   std::erase(watched_queues, queue);
   dirty = true;
+  if (queue->on_event) await_callback(call.guard);
 }
 
 // --- descriptors ------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ CompletionQueue::CompletionQueue(std::shared_ptr<Context::Impl> context, std::sh
 
 CompletionQueue::~CompletionQueue() {
   Call call(*context_);
-  context_->close_queue(impl_);
+  context_->close_queue(call, impl_);
 }
 
 Status CompletionQueue::bind(BufferId buffer) {

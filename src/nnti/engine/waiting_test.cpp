@@ -371,6 +371,25 @@ TEST_P(Waiting, CallbackRunsOnceForEachEvent_InOrder_AndMayCallAnything) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
+TEST_P(Waiting, CallbackDoesNotRunOnceItsQueueIsGone_WhichMayGoWithinIt) {
+  Buffer inbox(*server, 16, 8, Purpose::kReceiveQueue);
+  auto alive = std::make_unique<std::atomic<int>>(0);
+  std::unique_ptr<CompletionQueue> queue;
+  auto made = (*server)->create_queue([&](const Event &) {
+    ++*alive;
+    queue.reset();
+  });
+  ASSERT_TRUE(made.ok());
+  queue = std::move(*made);
+  ASSERT_TRUE(queue->bind(inbox.id()).ok());
+  send_numbered(4);
+  for (const auto request : requests) EXPECT_EQ(finish(request).code, Code::kOk);
+  (void)(*server)->create_queue();  // whoever takes the lock finds what the first message has set off
+  const auto end = watchdog();
+  while (*alive == 0 && !end.passed()) std::this_thread::yield();
+  EXPECT_EQ(*alive, 1);
+}
+
 TEST_P(Waiting, DescriptorIsReadableWhenThereIsSomethingToDo_SoThatNoThreadNeedsToWait) {
   Buffer inbox(*server, 16, 2, Purpose::kReceiveQueue);
   auto queue = (*server)->create_queue();

@@ -210,14 +210,14 @@ TEST_F(MemoryEvents, SayWhatIsChangingUntilItHasChanged) {
   const auto range = range_of(large, kBytes);
   const auto watchdog = nessie::Deadline::in(std::chrono::seconds(60));
   std::atomic<bool> seen{false};
-  std::thread changer([&] {
-    while (!seen && !watchdog.passed()) {
-      std::memset(large, 1, kBytes);
-      ::madvise(large, kBytes, MADV_DONTNEED);
-    }
+  std::thread looker([&] {
+    while (!seen && !watchdog.passed()) seen = memory_events::changing({range.begin, range.begin + 1});
   });
-  while (!seen && !watchdog.passed()) seen = memory_events::changing({range.begin, range.begin + 1});
-  changer.join();
+  while (!seen && !watchdog.passed()) {
+    std::memset(large, 1, kBytes);
+    ::madvise(large, kBytes, MADV_DONTNEED);
+  }
+  looker.join();
   EXPECT_TRUE(seen);
   EXPECT_FALSE(memory_events::changing(range));
   ::munmap(large, kBytes);

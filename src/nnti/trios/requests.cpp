@@ -48,10 +48,11 @@ NNTI_status_t status_of(const Transport &transport, const NNTI_work_request_t &w
   return status;
 }
 
-/// A completion was taken: by its work request, and into `status`.
+/// A completion was taken: by its work request, which ends with it if it is an operation's, and into `status`.
 Outcome taken(const Transport &transport, NNTI_work_request_t &wr, const Event &event, NNTI_status_t &status) {
   status = status_of(transport, wr, event);
   wr.result = status.result;
+  if (event.purpose == Purpose::kLocalRead || event.purpose == Purpose::kLocalWrite) wr.transport_private = 0;
   return face::outcome_of(event);
 }
 

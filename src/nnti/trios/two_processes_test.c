@@ -111,6 +111,8 @@ static void queue_client(struct side *side) {
     CHECK(NNTI_send(&side->server, &message, i % 2 ? &side->queue : NULL, &wr) == NNTI_OK);
     CHECK(finish(&wr, &status) == NNTI_OK);
     CHECK(wr.result == NNTI_OK && status.result == NNTI_OK && status.length == kElementSize);
+    CHECK(NNTI_wait(&wr, 0, &status) == NNTI_ENOENT);
+    CHECK(NNTI_destroy_work_request(&wr) == NNTI_OK); /* it ended with its completion */
   }
   CHECK(NNTI_free(&message) == NNTI_OK);
 }

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 2s;    // with MPI, which still touches memory lent to an operation that has ended
+constexpr auto kPatience = 10s;   // with MPI, which still touches memory lent to an operation that has ended
 constexpr auto kLingerTime = 5s;  // for a peer to take what was sent before we closed
 constexpr std::size_t kMaxEarly = 2 * kCredits + 16;
 

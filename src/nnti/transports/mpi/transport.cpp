@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kSetupTime = 60'000ms;
 constexpr auto kGoodbyeTime = 1s;
-constexpr auto kPatience = 2s;  // with a peer that keeps memory in use which is to be unregistered
+constexpr auto kPatience = 10s;  // with a peer that keeps memory in use which is to be unregistered
 
 std::optional<int> parse_number(std::string_view text, int least, int most) {
   int value = 0;
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 const TransportKind &transport_kind() {
-  static constexpr TransportKind kKind{"mpi", survey, open, true};
+  static constexpr TransportKind kKind{"mpi", survey, open, true, Reliability::kAlways, true};
   return kKind;
 }
 

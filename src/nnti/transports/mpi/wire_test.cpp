@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The decoders of the mpi transport take any bytes.
+#include "nnti/transports/mpi/wire.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace nnti::mpi;
+using Bytes = std::vector<std::byte>;
+
+FrameHeader header_of(FrameType type, std::uint64_t length = 0, std::int32_t tag = 0) {
+  FrameHeader header;
+  header.type = type;
+  header.length = length;
+  header.tag = tag;
+  return header;
+}
+
+Bytes frame_of(const FrameHeader &header, std::size_t body) {
+  Bytes bytes(sizeof header + body);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+TEST(MpiWire, Frame_IsTakenWhole) {
+  const auto bytes = frame_of(header_of(FrameType::kMessage), 10);
+  const auto frame = decode_frame(bytes);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_EQ(frame->body.size(), 10u);
+  EXPECT_TRUE(decode_frame(frame_of(header_of(FrameType::kBye), 0)).has_value());
+  EXPECT_TRUE(decode_frame(frame_of(header_of(FrameType::kGet, 1 << 20, kFirstBulkTag), 0)).has_value());
+}
+
+TEST(MpiWire, FrameThatContradictsItself_IsRefused) {
+  const auto refused = [](const FrameHeader &header, std::size_t body) {
+    return !decode_frame(frame_of(header, body)).has_value();
+  };
+  EXPECT_TRUE(refused(header_of(static_cast<FrameType>(0)), 0));
+  EXPECT_TRUE(refused(header_of(static_cast<FrameType>(13)), 0));
+  EXPECT_TRUE(refused(header_of(FrameType::kMessage), kMaxMessageBytes + 1));
+  EXPECT_TRUE(refused(header_of(FrameType::kGet, 1 << 20), 0)) << "large, and no tag";
+  EXPECT_TRUE(refused(header_of(FrameType::kGet, 1 << 20, kFirstBulkTag - 1), 0)) << "somebody's port";
+  EXPECT_TRUE(refused(header_of(FrameType::kGet, 1 << 20, kFirstBulkTag + kBulkTags), 0));
+  EXPECT_TRUE(refused(header_of(FrameType::kPut, 9), 8));
+  EXPECT_TRUE(refused(header_of(FrameType::kClear), 0));
+  const auto bytes = frame_of(header_of(FrameType::kBye), 0);
+  EXPECT_FALSE(decode_frame(std::span(bytes).first(sizeof(FrameHeader) - 1)).has_value());
+}
+
+TEST(MpiWire, BytesOfAFrameAreWhereTheReadmeSays) {
+  auto header = header_of(FrameType::kDone, 3);
+  header.token = 0x0102030405060708;
+  header.sequence = 0x11121314;
+  header.credits = 0x2122;
+  header.result = NESSIE_REFUSED;
+  const auto bytes = frame_of(header, 0);
+  std::uint64_t token = 0, length = 0;
+  std::memcpy(&token, bytes.data(), 8);
+  std::memcpy(&length, bytes.data() + 40, 8);
+  EXPECT_EQ(token, header.token);
+  EXPECT_EQ(length, 3u);
+  EXPECT_EQ(bytes[14], static_cast<std::byte>(FrameType::kDone));
+  EXPECT_EQ(bytes[52], std::byte{NESSIE_REFUSED});
+}
+
+TEST(MpiWire, AnyBytes_AreDecodedOrRefused) {
+  std::mt19937 random(1);
+  const std::vector<Bytes> corpus = {frame_of(header_of(FrameType::kPut, 64), 64),
+                                     frame_of(header_of(FrameType::kGet, 1 << 20, kFirstBulkTag), 0)};
+  for (int i = 0; i < 100'000; ++i) {
+    Bytes bytes = corpus[random() % corpus.size()];
+    for (auto changes = random() % 4; changes != 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    bytes.resize(random() % 4 == 0 ? random() % bytes.size() : bytes.size());
+    const auto frame = decode_frame(bytes);
+    EXPECT_TRUE(!frame || frame->body.size() + sizeof(FrameHeader) == bytes.size());
+  }
+}
+
+TEST(MpiWire, HelloThatNobodyCouldAnswer_MakesNoSense) {
+  Hello hello;
+  hello.token = 1;
+  hello.reply_port = kFirstPort;
+  EXPECT_TRUE(makes_sense(hello));
+  for (int port : {kDoorTag, -1, kFirstPort + kPorts}) {
+    auto forged = hello;
+    forged.reply_port = port;
+    EXPECT_FALSE(makes_sense(forged)) << port;
+  }
+  hello.token = 0;
+  EXPECT_FALSE(makes_sense(hello));
+}
+
+}  // namespace
