@@ -77,6 +77,12 @@ nessie::Result<SharedMemory> make_shared_memory(const char *name, std::size_t si
   return memory;
 }
 
+void touch_pages(const Mapping &mapping) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t at = 0; at < mapping.bytes().size(); at += page)
+    (void)*static_cast<const volatile std::byte *>(mapping.base() + at);  // reading is enough: nobody else provides it
+}
+
 nessie::Result<Mapping> map_shared_memory(int fd, std::size_t size_bytes, Access access) {
   if (size_bytes == 0 || !is_safe_to_map(fd, size_bytes))
     return Error{Code::kBadMessage, "the peer's shared memory is missing, too small, or not sealed",

@@ -43,6 +43,9 @@ enum class Peers { kMayWrite, kMayOnlyRead };
 /// for writing. kNoMemory.
 nessie::Result<SharedMemory> make_shared_memory(const char *name, std::size_t size_bytes, Peers peers);
 
+/// Makes the kernel provide all of its pages now.
+void touch_pages(const Mapping &mapping);
+
 enum class Access { kRead, kReadWrite };
 
 /// Maps the first `size_bytes` of a descriptor that a peer sent. kBadMessage if it is not memory of that size sealed

@@ -16,7 +16,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -67,6 +66,8 @@ class PageDecoder {
   Result<std::optional<Page>> next();
 
  private:
+  void forget();
+
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
 };
@@ -76,6 +77,8 @@ class PageSocket {
  public:
   explicit PageSocket(Fd socket) : socket_(std::move(socket)) {}
   int fd() const { return socket_.get(); }
+  /// The descriptor, to be used for something else.
+  Fd take() { return std::move(socket_); }
   /// Queues a page and writes what the socket takes. Errors show in receive().
   void send(PageType type, std::span<const std::byte> body, std::span<const int> descriptors = {});
   /// Writes what is left. kPeerLost.
@@ -99,7 +102,7 @@ class PageSocket {
 
   Fd socket_;
   PageDecoder decoder_;
-  std::deque<Unsent> unsent_;
+  std::list<Unsent> unsent_;
   std::vector<Fd> descriptors_;  ///< received, not yet part of a page
 };
 

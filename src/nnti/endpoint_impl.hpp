@@ -8,7 +8,6 @@
 #include "nnti/transport.hpp"
 #include "nnti/waiter.hpp"
 
-#include <deque>
 #include <list>
 #include <memory>
 #include <string>
@@ -37,7 +36,7 @@ struct Endpoint::Impl final : TransportEvents {
   };
   struct Peer {
     Connection *connection = nullptr;
-    std::deque<Queued> queue;           ///< waits for credits
+    std::list<Queued> queue;            ///< waits for credits; takes no memory while it is empty
     std::vector<std::byte> assembling;  ///< fragments that have come
   };
 

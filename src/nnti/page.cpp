@@ -53,6 +53,12 @@ void PageDecoder::feed(std::span<const std::byte> bytes) {
   buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
 }
 
+/// Pages are rare: a connection at rest keeps no memory for them.
+void PageDecoder::forget() {
+  std::vector<std::byte>().swap(buffer_);
+  begin_ = 0;
+}
+
 Result<std::optional<Page>> PageDecoder::next() {
   auto rest = std::span<const std::byte>(buffer_).subspan(begin_);
   if (rest.size() < kHeaderBytes) return std::optional<Page>();
@@ -70,6 +76,7 @@ Result<std::optional<Page>> PageDecoder::next() {
   auto body = rest.subspan(kHeaderBytes, size);
   page.body.assign(body.begin(), body.end());
   begin_ += kHeaderBytes + size;
+  if (begin_ == buffer_.size()) forget();
   return std::optional<Page>(std::move(page));
 }
 
@@ -152,6 +159,7 @@ Status PageSocket::take_descriptors(Page &page) {
   auto end = descriptors_.begin() + static_cast<std::ptrdiff_t>(page.descriptor_count);
   std::move(descriptors_.begin(), end, std::back_inserter(page.descriptors));
   descriptors_.erase(descriptors_.begin(), end);
+  if (descriptors_.empty()) descriptors_.shrink_to_fit();
   return {};
 }
 

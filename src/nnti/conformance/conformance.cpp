@@ -52,6 +52,8 @@ const std::vector<Subject> &subjects() {
       {"sealed_inproc", "inproc", {{"nnti.encrypt", "all"}}, false},
       {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
       {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
+      {"shm_shared_queue", "shm", {{"nnti.channel", "shared-queue"}}, true},
+      {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
       {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},

@@ -14,9 +14,11 @@ void decode_pages(std::span<const std::byte> bytes);
 /// What a peer says to a connector during the handshake.
 void shake_hands(std::span<const std::byte> bytes);
 /// A ring's contents, then what a connection does with them: reads, and answers relayed requests.
+void read_ring(std::span<const std::byte> bytes);
+/// A shared queue's contents, which its reader reads, and another writer writes into.
+void read_queue(std::span<const std::byte> bytes);
 /// A kind (one byte) and a message, as an endpoint over shm gets it from a peer.
 void protocol_messages(std::span<const std::byte> bytes);
-void read_ring(std::span<const std::byte> bytes);
 
 /// What a peer's channel sends, and what the network does to it meanwhile: each input is a list of events, of two bytes
 /// (what happens, how much) and as many bytes as that says.

@@ -5,11 +5,13 @@
 #include "nnti/bootstrap.hpp"
 #include "nnti/channel/wire.hpp"
 #include "nnti/transports/shm/ring.hpp"
+#include "nnti/transports/shm/shared_queue.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -40,18 +42,42 @@ std::vector<Bytes> rings() {
   std::vector<Bytes> corpus;
   constexpr std::uint64_t kSlots = 64;
   for (std::size_t size : {0u, 24u, 56u, 57u, 896u}) {
-    alignas(kSlotBytes) static std::array<std::byte, segment_bytes(kSlots)> segment;
-    segment.fill({});
-    const auto mailbox = mailbox_at(segment.data(), 0, kSlots);
+    alignas(kSlotBytes) static std::array<std::byte, ring_bytes(kSlots)> slots;
+    slots.fill({});
+    std::atomic<std::uint64_t> consumed{0};
+    std::atomic<std::uint32_t> starves{0};
+    const Mailbox mailbox{&consumed, &starves, reinterpret_cast<Slot *>(slots.data()), kSlots};
     RingWriter writer(mailbox);
     for (auto kind : {Kind::kMessage, Kind::kRelayGet, Kind::kRelayPut, Kind::kRelayDone}) {
       (void)writer.write(kind, Bytes(size));
       (void)writer.write(kind, Bytes(24));
       (void)writer.write(kind, Bytes(4));
     }
-    Bytes ring(4096);
-    std::memcpy(ring.data(), static_cast<const void *>(mailbox.ring), ring.size());
-    corpus.push_back(std::move(ring));
+    corpus.emplace_back(slots.begin(), slots.end());
+  }
+  return corpus;
+}
+
+/// A queue of 16 entries, with its control.
+std::vector<Bytes> queues() {
+  using namespace nnti::shm;
+  constexpr std::uint64_t kEntries = 16;
+  std::vector<Bytes> corpus;
+  for (std::size_t size : {0u, 4u, 24u, 112u}) {
+    alignas(kQueueEntryBytes) static std::array<std::byte, queue_bytes(kEntries)> memory;
+    memory.fill({});
+    auto table = std::make_unique<EndpointTable>();
+    table->queue_bound.store(kEntries / 2);
+    const auto queue = queue_at(memory.data(), kEntries, *table);
+    std::atomic<std::uint32_t> starves{0};
+    QueueWriter one(queue, 1, &starves), two(queue, 2, &starves);
+    for (auto kind : {Kind::kMessage, Kind::kRelayGet, Kind::kRelayDone}) {
+      (void)one.write(kind, Bytes(size));
+      (void)two.write(kind, Bytes(size));
+    }
+    std::uint64_t number = 0;
+    if (one.claim(number) == Outcome::kSent) (void)two.write(Kind::kMessage, Bytes(size));
+    corpus.emplace_back(memory.begin(), memory.end());
   }
   return corpus;
 }
@@ -135,6 +161,7 @@ TEST(Fuzz, PageDecoderTakesAnyBytes) { feed(nnti::fuzz::decode_pages, conversati
 TEST(Fuzz, HandshakeTakesAnyBytes) { feed(nnti::fuzz::shake_hands, conversations(), kMutations / 5); }
 TEST(Fuzz, EndpointTakesAnyProtocolMessage) { feed(nnti::fuzz::protocol_messages, protocol(), kMutations); }
 TEST(Fuzz, ChannelTakesAnyBytes) { feed(nnti::fuzz::drive_channel, sessions(), kMutations); }
+TEST(Fuzz, QueueTakesAnyBytes) { feed(nnti::fuzz::read_queue, queues(), kMutations); }
 TEST(Fuzz, RingTakesAnyBytes) { feed(nnti::fuzz::read_ring, rings(), kMutations); }
 
 }  // namespace

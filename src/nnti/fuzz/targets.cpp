@@ -4,6 +4,7 @@
 #include "nnti/bootstrap.hpp"
 #include "nnti/endpoint_impl.hpp"
 #include "nnti/transports/shm/relay.hpp"
+#include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <sys/socket.h>
@@ -35,18 +36,18 @@ void write_all(const Fd &socket, std::span<const std::byte> bytes) {
 
 constexpr std::uint64_t kSlots = 64;
 
-/// One side's shared memory, made once: a segment with mailboxes, and a table with one registered buffer.
-struct World final : Bounces {
-  std::vector<std::byte> segment = std::vector<std::byte>(segment_bytes(kSlots) + kSlotBytes);
+/// One side's shared memory, made once: a ring in each direction, and a table with one registered buffer.
+struct World final : RelayLink {
+  std::vector<Slot> ours = std::vector<Slot>(kSlots), theirs_ring = std::vector<Slot>(kSlots);
+  std::atomic<std::uint64_t> we_consumed{0}, they_consumed{0};
+  std::atomic<std::uint32_t> we_starve{0}, they_starve{0};
+  RingWriter *out = nullptr;
   std::vector<std::byte> bounce = std::vector<std::byte>(kBounceBytes);
   Result<OwnTable> table = OwnTable::make();
   std::array<std::byte, 256> memory{};
   std::byte *mine() override { return bounce.data(); }
   std::byte *theirs() override { return bounce.data(); }
-  std::byte *aligned_segment() {
-    auto address = reinterpret_cast<std::uintptr_t>(segment.data());
-    return segment.data() + (kSlotBytes - address % kSlotBytes) % kSlotBytes;
-  }
+  Outcome write(Kind kind, std::span<const std::byte> message) override { return out->write(kind, message); }
   World() {
     if (table.ok()) (void)table->add({memory, Rights::kReadWrite, -1}).ok();
   }
@@ -80,18 +81,18 @@ void shake_hands(std::span<const std::byte> bytes) {
 void read_ring(std::span<const std::byte> bytes) {
   static World world;
   if (!world.table.ok()) return;
-  std::ranges::fill(world.segment, std::byte{});
-  auto mine = mailbox_at(world.aligned_segment(), 0, kSlots), theirs = mailbox_at(world.aligned_segment(), 1, kSlots);
-  auto count = std::min(bytes.size(), kSlots * kSlotBytes);
-  std::memcpy(static_cast<void *>(theirs.ring), bytes.data(), count);
+  std::memset(static_cast<void *>(world.theirs_ring.data()), 0, ring_bytes(kSlots));
+  auto count = std::min<std::size_t>(bytes.size(), ring_bytes(kSlots));
+  std::memcpy(static_cast<void *>(world.theirs_ring.data()), bytes.data(), count);
   if (count >= 8) {
     std::uint64_t claimed;
     std::memcpy(&claimed, bytes.data() + count - 8, 8);
-    mine.control->consumed.store(claimed % 3 == 0 ? claimed : 0);  // the peer also says what it has read
+    world.they_consumed.store(claimed % 3 == 0 ? claimed : 0);  // the peer also says what it has read
   }
-  RingWriter out(mine);
-  RingReader in(theirs);
-  Relay relay(world, world.table->table(), out);
+  RingWriter out({&world.they_consumed, &world.we_starve, world.ours.data(), kSlots});
+  RingReader in({&world.we_consumed, &world.they_starve, world.theirs_ring.data(), kSlots});
+  world.out = &out;
+  Relay relay(world, world.table->table());
   IgnoredCompletion ignored;
   std::array<std::byte, 64> local{};
   relay.start({RemoteBuffer{}, 0, local.size(), local.data(), nullptr, &ignored});
@@ -107,6 +108,31 @@ void read_ring(std::span<const std::byte> bytes) {
       break;
   }
   relay.abandon({Code::kPeerLost, "done"});
+}
+
+/// The bytes are a queue that others write; in between we write into it ourselves.
+void read_queue(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t kEntries = 16;
+  alignas(kQueueEntryBytes) static std::array<std::byte, queue_bytes(kEntries)> memory;
+  static const auto table = std::make_unique<EndpointTable>();
+  memory.fill({});
+  std::memcpy(memory.data(), bytes.data(), std::min(bytes.size(), memory.size()));
+  table->queue_consumed.store(0);
+  table->queue_bound.store(kEntries / 2);
+  const auto queue = queue_at(memory.data(), kEntries, *table);
+  std::atomic<std::uint32_t> starves{0};
+  QueueWriter writer(queue, 3, &starves);
+  QueueReader reader(queue);
+  std::array<std::byte, kMaxInPlaceBytes> buffer;
+  for (int i = 0; i < 100; ++i) {
+    if (i % 3 == 0) (void)writer.write(Kind::kMessage, std::span(buffer).first(24));
+    auto head = reader.look();
+    (void)reader.end_of(head.seat);
+    if (head.look == QueueReader::Look::kBroken) break;
+    if (head.look == QueueReader::Look::kClaimed) reader.skip();
+    if (head.look == QueueReader::Look::kPublished && !reader.read(buffer)) reader.skip();
+    if (i % 5 == 0) queue.consumed->store(reader.next());
+  }
 }
 
 namespace {

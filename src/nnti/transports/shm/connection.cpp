@@ -3,6 +3,7 @@
 
 #include "nnti/atomics.hpp"
 #include "nnti/registration_check.hpp"
+#include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
 
@@ -17,20 +18,19 @@ namespace {
 
 constexpr std::size_t kMessagesPerTurn = 64;
 constexpr std::size_t kMaxUnsentAnnouncements = 64;  ///< each holds a descriptor
-constexpr std::uint32_t kBounceSlot = ~0u;           ///< announces no buffer, but what we relay through
 
 /// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.
 class TransferMark {
  public:
-  TransferMark(const Mailbox &outbox, std::uint32_t slot, bool asymmetric_fence) : transfer_(outbox.control->transfer) {
-    transfer_.store(slot + 1ull, std::memory_order_relaxed);
+  TransferMark(std::atomic<std::uint64_t> &word, std::uint64_t mark, bool asymmetric_fence) : word_(word) {
+    word_.store(mark, std::memory_order_relaxed);
     light_fence(asymmetric_fence);
   }
-  ~TransferMark() { transfer_.store(0, std::memory_order_release); }
+  ~TransferMark() { word_.store(0, std::memory_order_release); }
   TransferMark(const TransferMark &) = delete;
 
  private:
-  std::atomic<std::uint64_t> &transfer_;
+  std::atomic<std::uint64_t> &word_;
 };
 
 Error garbage(std::string_view what) {
@@ -41,32 +41,135 @@ Error garbage(std::string_view what) {
 }  // namespace
 
 ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
-    : transport_(transport),
-      parts_(std::move(parts)),
-      out_(outbox()),
-      in_(inbox()),
-      relay_(*this, transport.table(), out_),
-      socket_(std::move(socket)) {}
+    : transport_(transport), parts_(std::move(parts)), relay_(*this, transport.table()), socket_(std::move(socket)) {}
+
+void ShmConnection::begin() {
+  if (!parts_.accepted) {
+    auto entries = uses_queue() ? transport_.queue().entries() : 0;
+    send_announcement({entries, uses_queue() ? kQueueSlot : kSeatSlot, parts_.own_seat},
+                      uses_queue() ? transport_.queue().fd() : -1);
+  }
+  if (transport_.sets_up_in_advance()) open_channel();
+}
 
 Transport &ShmConnection::transport() { return transport_; }
 
+ConnectionLine &ShmConnection::own_line() const { return transport_.own_table().lines[parts_.own_seat]; }
+
 std::string ShmConnection::explain() const {
-  std::string text = "shm: the peer is on the same node; memory that Nessie allocated is mapped; ";
+  std::string text = fmt::format("shm: the peer is on the same node; messages go through {}; ",
+                                 uses_queue() ? "a queue that the receiver's peers share" : "a mailbox");
+  text += "memory that Nessie allocated is mapped; ";
   if (parts_.cma.ok()) return text + "the application's own is reached by cross-memory attach";
   return text + "the application's own is relayed by its owner, because " + parts_.cma.error().message;
+}
+
+// --- channels ---------------------------------------------------------------------------------------------------------
+
+/// Until the peer has said which line of its table is ours, nothing can be sent to it. It says so before it sends
+/// anything: who answers finds it in the socket.
+bool ShmConnection::open_channel() {
+  if (!knows_seat()) on_socket();
+  if (!is_open() || end_ || !knows_seat()) return false;
+  if (out_.index() != 0) return true;
+  if (!uses_queue()) return open_mailbox();
+  out_.emplace<QueueWriter>(queue_at(parts_.queue.base(), parts_.queue_entries, table()), parts_.their_seat,
+                            &own_line().starves);
+  return true;
+}
+
+/// Nothing is sent before the descriptor has left: if we end then, it waits for the peer in the socket.
+bool ShmConnection::open_mailbox() {
+  if (!out_ring_.valid()) {
+    auto memory = make_shared_memory("nessie-mailbox", ring_bytes(parts_.slots), Peers::kMayOnlyRead);
+    if (!memory.ok()) {
+      end(memory.error());
+      return false;
+    }
+    out_ring_ = std::move(memory->mapping);
+    if (transport_.sets_up_in_advance()) touch_pages(out_ring_);
+    send_announcement({0, kMailboxSlot, 0}, memory->fd.get());
+  }
+  if (socket_.has_unsent()) return false;
+  out_.emplace<RingWriter>(
+      Mailbox{&their_line().consumed, &own_line().starves, reinterpret_cast<Slot *>(out_ring_.base()), parts_.slots});
+  return true;
+}
+
+bool ShmConnection::take_memory(const Announcement &announcement, int memfd) {
+  if (announcement.slot == kBounceSlot) {
+    auto bounce = map_shared_memory(memfd, kBounceBytes, Access::kReadWrite);
+    if (bounce.ok()) their_bounce_ = std::move(*bounce);
+    return true;
+  }
+  if (announcement.slot != kMailboxSlot) {
+    mappings_.add(table(), announcement.slot, announcement.key, memfd);
+    return true;
+  }
+  if (uses_queue() || in_ || !knows_seat()) return false;
+  auto ring = map_shared_memory(memfd, ring_bytes(parts_.slots), Access::kRead);
+  if (!ring.ok()) return false;
+  in_ring_ = std::move(*ring);
+  in_.emplace(
+      Mailbox{&own_line().consumed, &their_line().starves, reinterpret_cast<Slot *>(in_ring_.base()), parts_.slots});
+  transport_.attend(*this);
+  return true;
+}
+
+/// The connecting side's seat, and its queue: it is ready to receive.
+bool ShmConnection::take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors) {
+  const bool with_queue = announcement.slot == kQueueSlot;
+  if (knows_seat() || announcement.number >= kSeats || with_queue != uses_queue() || descriptors.size() != with_queue)
+    return false;
+  if (with_queue) {
+    auto queue = map_queue(descriptors[0].get(), announcement.key);
+    if (!queue.ok()) return false;
+    parts_.queue = std::move(*queue);
+    parts_.queue_entries = announcement.key;
+  }
+  parts_.their_seat = announcement.number;
+  if (transport_.sets_up_in_advance()) open_channel();
+  return true;
 }
 
 // --- messages ---------------------------------------------------------------------------------------------------------
 
 bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!is_open()) return true;
-  switch (out_.write(Kind::kMessage, message, kind)) {
-    case RingWriter::Outcome::kSent: wake_peer(); return true;
-    case RingWriter::Outcome::kNoCredit: return false;
-    case RingWriter::Outcome::kBroken: break;
+  switch (write(Kind::kMessage, message, kind)) {
+    case Outcome::kSent: wake_peer(); return true;
+    case Outcome::kNoCredit: return false;
+    case Outcome::kBroken: break;
   }
-  end_ = garbage("an impossible count of free slots");
+  end(garbage("an impossible count of what it has read"));
   return true;
+}
+
+Outcome ShmConnection::write(Kind kind, std::span<const std::byte> message, MessageKind message_kind) {
+  auto outcome = Outcome::kNoCredit;
+  if (auto *ring = std::get_if<RingWriter>(&out_)) [[likely]]
+    outcome = ring->write(kind, message, message_kind);
+  else if (auto *queue = std::get_if<QueueWriter>(&out_))
+    outcome = queue->write(kind, message, message_kind);
+  else
+    return open_channel() ? write(kind, message, message_kind) : outcome;
+  if (outcome == Outcome::kNoCredit) {
+    transport_.attend(*this);
+    wake_peer();  // a queue's reader may sleep on entries that it has read, and not given back yet
+  }
+  return outcome;
+}
+
+bool ShmConnection::writer_starves() const {
+  if (const auto *ring = std::get_if<RingWriter>(&out_)) return ring->starves();
+  const auto *queue = std::get_if<QueueWriter>(&out_);
+  return queue != nullptr && queue->starves();
+}
+
+bool ShmConnection::has_new_credit() const {
+  if (const auto *ring = std::get_if<RingWriter>(&out_)) return ring->has_new_credit();
+  const auto *queue = std::get_if<QueueWriter>(&out_);
+  return queue != nullptr && queue->has_new_credit();
 }
 
 void ShmConnection::wake_peer() {
@@ -84,9 +187,9 @@ void ShmConnection::ring_doorbell() {
 
 std::size_t ShmConnection::progress() {
   std::size_t events = 0;
-  while (events < kMessagesPerTurn && is_open() && in_.ready() && deliver_one()) ++events;
+  while (events < kMessagesPerTurn && is_open() && in_ && in_->ready() && deliver_one()) ++events;
   if (is_open() && relay_.busy()) pump_relay();
-  if (end_ && is_open() && !in_.ready()) {
+  if (end_ && is_open() && is_drained()) {
     lose(std::move(*end_));
     ++events;
   }
@@ -96,40 +199,54 @@ std::size_t ShmConnection::progress() {
 /// The message is copied first: the peer cannot change it any more, and a nested progress() may go on with the ring.
 bool ShmConnection::deliver_one() {
   std::array<std::byte, kMaxInPlaceBytes> buffer;
-  auto message = in_.read(buffer);
+  auto message = in_->read(buffer);
   if (!message) {
-    lose(garbage("what is no message"));
+    reject();
     return false;
   }
-  if (in_.give_back()) wake_peer();
-  auto bytes = std::span<const std::byte>(buffer).first(message->size_bytes);
-  if (message->kind == Kind::kMessage) {
-    transport_.events().message(*this, message->message_kind, bytes);
-  } else if (!relay_.on_message(message->kind, bytes) && is_open()) {
-    lose(garbage("a request that makes no sense"));
-    return false;
-  }
-  return true;
+  if (in_->give_back()) wake_peer();
+  deliver(*message, std::span<const std::byte>(buffer).first(message->size_bytes));
+  return is_open();
 }
+
+void ShmConnection::deliver(const Message &message, std::span<const std::byte> bytes) {
+  if (message.kind == Kind::kMessage) return transport_.events().message(*this, message.message_kind, bytes);
+  if (!relay_.on_message(message.kind, bytes) && is_open()) return lose(garbage("a request that makes no sense"));
+  if (is_open() && relay_.busy()) transport_.attend(*this);
+}
+
+void ShmConnection::reject() { lose(garbage("what is no message")); }
 
 void ShmConnection::pump_relay() {
   bool broken = false;
   if (relay_.pump(broken)) wake_peer();
-  if (broken) end_ = garbage("an impossible count of free slots");
+  if (broken) end(garbage("an impossible count of what it has read"));
 }
 
 // --- the end ----------------------------------------------------------------------------------------------------------
 
-/// A copy of the descriptor that a forked child holds would keep it in the poller.
-void ShmConnection::close_socket() {
+/// The last event, when what the peer has sent is delivered.
+void ShmConnection::end(Error error) {
+  if (!is_open() || end_) return;
+  end_ = std::move(error);
+  drain_to_ = uses_queue() && peer_ended_ ? transport_.queue().end_of(parts_.own_seat) : 0;
   transport_.unwatch(socket_.fd());
-  socket_ = bootstrap::PageSocket(Fd());
+  transport_.attend(*this);
+}
+
+void ShmConnection::give_up(Error error) {
+  end(std::move(error));
+  drain_to_ = 0;
+}
+
+bool ShmConnection::is_drained() const {
+  return uses_queue() ? transport_.queue().next() >= drain_to_ : !in_ || !in_->ready();
 }
 
 void ShmConnection::lose(Error error) {
   state_ = State::kLost;
   end_.reset();
-  close_socket();
+  leave();
   relay_.abandon({Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
   transport_.events().lost(*this, Loss::kGone, error);
 }
@@ -137,53 +254,54 @@ void ShmConnection::lose(Error error) {
 void ShmConnection::close() {
   if (!is_open()) return;
   state_ = State::kClosed;
-  close_socket();
+  leave();
   relay_.abandon({Code::kCancelled, "disconnected"});
 }
 
-void ShmConnection::on_fd_ready() {
-  socket_ready_ = true;
-  transport_.look_at_sockets_soon();
-}
-
-std::size_t ShmConnection::look_at_socket() {
-  if (!std::exchange(socket_ready_, false)) return 0;
-  on_socket();
-  return 1;
+void ShmConnection::leave() {
+  if (peer_ended_)
+    transport_.empty_seat(parts_.own_seat, drain_to_);
+  else
+    transport_.leave_seat(parts_.own_seat, socket_.take());
+  socket_ = bootstrap::PageSocket(Fd());
+  transport_.attend(*this);  // which then forgets it
 }
 
 void ShmConnection::on_socket() {
   if (!is_open() || end_) return;
+  const bool had_unsent = socket_.has_unsent();
   (void)socket_.flush().ok();
-  for (;;) {
+  if (had_unsent && !socket_.has_unsent()) transport_.watch(socket_.fd(), parts_.own_seat);
+  while (!end_) {
     auto page = socket_.receive();
     if (!page.ok()) {
-      end_ = page.error();
-      transport_.unwatch(socket_.fd());
-      return;
+      peer_ended_ = page.code() == Code::kPeerLost;
+      return end(page.error());
     }
     if (!*page) return;
-    Announcement announcement;
-    if ((*page)->type != bootstrap::PageType::kTransport || (*page)->body.size() != sizeof announcement ||
-        (*page)->descriptors.size() != 1) {
-      end_ = garbage("a wrong page");
-      transport_.unwatch(socket_.fd());
-      return;
-    }
-    std::memcpy(&announcement, (*page)->body.data(), sizeof announcement);
-    if (announcement.slot == kBounceSlot) {
-      auto bounce = map_shared_memory((*page)->descriptors[0].get(), kBounceBytes, Access::kReadWrite);
-      if (bounce.ok()) their_bounce_ = std::move(*bounce);
-      continue;
-    }
-    mappings_.add(table(), announcement.slot, announcement.key, (*page)->descriptors[0].get());
+    on_page(**page);
   }
+}
+
+void ShmConnection::on_page(bootstrap::Page &page) {
+  Announcement announcement;
+  if (page.type != bootstrap::PageType::kTransport || page.body.size() != sizeof announcement)
+    return end(garbage("a wrong page"));
+  std::memcpy(&announcement, page.body.data(), sizeof announcement);
+  const bool tells_seat = announcement.slot == kSeatSlot || announcement.slot == kQueueSlot;
+  const bool taken = tells_seat ? take_seat(announcement, page.descriptors)
+                                : page.descriptors.size() == 1 && take_memory(announcement, page.descriptors[0].get());
+  if (!taken) end(garbage("a page that makes no sense"));
 }
 
 bool ShmConnection::peer_is_gone() const {
   char byte;
   auto got = ::recv(socket_.fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+bool ShmConnection::peer_transfers(std::uint32_t slot) const {
+  return table().transfer.load(std::memory_order_seq_cst) == transfer_mark(transport_.owner_id(), slot);
 }
 
 // --- bulk data --------------------------------------------------------------------------------------------------------
@@ -203,12 +321,14 @@ void ShmConnection::start(const Operation &operation) {
   auto status = transfer_now(operation);
   if (status) return operation.completion->on_complete(std::move(*status));
   relay_.start(operation);
+  transport_.attend(*this);
   pump_relay();
 }
 
 std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(outbox(), operation.remote.slot, parts_.asymmetric_fence);
+  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, operation.remote.slot),
+                    parts_.asymmetric_fence);
   auto registered = look_up(table(), operation.remote.slot, operation.remote.key);
   if (!registered) return unknown_key();
   auto needed = operation.is_put() ? Rights::kRemoteWrite : Rights::kRemoteRead;
@@ -239,7 +359,7 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
 std::optional<Result<std::uint64_t>> ShmConnection::try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
                                                                const AtomicOperation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(outbox(), remote.slot, parts_.asymmetric_fence);
+  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, remote.slot), parts_.asymmetric_fence);
   auto registered = look_up(table(), remote.slot, remote.key);
   if (!registered) return unknown_key();
   const auto *mapping = find_mapping(remote, *registered, true);
@@ -285,7 +405,9 @@ std::byte *ShmConnection::theirs() {
 }
 
 void ShmConnection::send_announcement(const Announcement &announcement, int memfd) {
-  socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), std::span(&memfd, 1));
+  auto descriptors = std::span<const int>(&memfd, memfd < 0 ? 0 : 1);
+  socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), descriptors);
+  if (socket_.has_unsent()) transport_.watch(socket_.fd(), parts_.own_seat, true);
 }
 
 void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One peer: its segment with a ring in each direction, its table, its doorbell, and the socket whose end is its death.
+// One peer: the channels to and from it, its table, its doorbell, and the socket whose end is its death.
 #pragma once
 
 #include "nnti/bootstrap.hpp"
@@ -7,9 +7,11 @@
 #include "nnti/transports/shm/fence.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
+#include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <unordered_set>
+#include <variant>
 
 namespace nnti::shm {
 
@@ -17,22 +19,29 @@ class ShmTransport;
 
 /// What the bootstrap brought together.
 struct PeerParts {
-  int side = 0;             ///< 0: we connected
-  std::uint64_t slots = 0;  ///< of each mailbox
+  bool accepted = false;  ///< the peer connected to us
   bool asymmetric_fence = false;
-  Mapping segment, table;
+  ChannelKind channel = ChannelKind::kMailbox;
+  std::uint32_t slots = 0;            ///< of each mailbox
+  std::uint32_t own_seat = 0;         ///< in our table
+  std::uint32_t their_seat = kSeats;  ///< in theirs; kSeats: not told yet
+  std::uint64_t owner = 0;            ///< names the peer in transfer marks
+  std::uint64_t queue_entries = 0;
+  Mapping table, queue;
   Fd doorbell;
   pid_t process = 0;
   Status cma;  ///< or why bulk data is relayed
 };
 
-class ShmConnection final : public Connection, public Poller::Handler, private Bounces {
+class ShmConnection final : public Connection, private RelayLink {
  public:
   ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts);
 
   Transport &transport() override;
   std::string explain() const override;
-  std::size_t max_message_bytes() const override { return max_in_place_bytes(parts_.slots); }
+  std::size_t max_message_bytes() const override {
+    return uses_queue() ? kQueuePayload : max_in_place_bytes(parts_.slots);
+  }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
   void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
            Completion &completion) override;
@@ -44,18 +53,33 @@ class ShmConnection final : public Connection, public Poller::Handler, private B
   Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) override;
   void close() override;
 
-  /// Delivers messages, moves relayed data, and reports the loss of the peer once all that it sent is delivered.
+  /// After construction: tells the peer what it needs, and sets the channel up if that shall not wait.
+  void begin();
+  /// Delivers messages from the mailbox, moves relayed data, and reports the loss of the peer once all that it sent is
+  /// delivered.
   std::size_t progress();
-  bool ready() const { return is_open() && (in_.ready() || out_.has_new_credit() || end_.has_value()); }
+  /// A message from the queue, or what is none.
+  void deliver(const Message &message, std::span<const std::byte> bytes);
+  void reject();
+  /// Whether something has come, or something that waits can go on.
+  bool ready() const {
+    return is_open() && ((in_ && in_->ready()) || has_new_credit() || (end_.has_value() && is_drained()));
+  }
   /// Whether progress() has something to do.
-  bool has_work() const { return in_.ready() || relay_.busy() || end_.has_value() || !is_open(); }
-  bool fences_asymmetrically() const { return parts_.asymmetric_fence; }
+  bool has_work() const { return (in_ && in_->ready()) || relay_.busy() || end_.has_value() || !is_open(); }
+  /// Whether the transport must look at it at each turn.
+  bool needs_attention() const {
+    return is_open() && (in_.has_value() || relay_.busy() || end_.has_value() || writer_starves());
+  }
+  bool uses_queue() const { return parts_.channel == ChannelKind::kSharedQueue; }
   bool is_open() const { return state_ == State::kOpen; }
+  /// Its process has ended, or it has closed: it writes nothing more.
+  bool peer_has_ended() const { return peer_ended_; }
   int socket_fd() const { return socket_.fd(); }
-  void on_fd_ready() override;
-  /// Reads the socket if it was noted as ready. Returns the number of events.
-  std::size_t look_at_socket();
-  /// What the socket has: memory to map, or the peer's end.
+  std::uint32_t seat() const { return parts_.own_seat; }
+  /// The queue that we share with others is broken.
+  void give_up(Error error);
+  /// The socket is readable, or takes more: memory to map, or the peer's end.
   void on_socket();
   void sweep_mappings() {
     if (!mappings_.empty()) mappings_.sweep(table());
@@ -68,28 +92,45 @@ class ShmConnection final : public Connection, public Poller::Handler, private B
   void wake_peer();
   void ring_doorbell();
   /// True while the peer reads or writes our buffer at `slot`.
-  bool peer_transfers(std::uint32_t slot) const {
-    return inbox().control->transfer.load(std::memory_order_seq_cst) == slot + 1ull;
+  bool peer_transfers(std::uint32_t slot) const;
+  /// True while the peer waits for room in our queue.
+  bool peer_starves() const {
+    return uses_queue() && is_open() && knows_seat() && their_line().starves.load(std::memory_order_seq_cst) != 0;
   }
   bool peer_is_gone() const;
 
+  std::uint64_t last_spell = 0;  ///< OwnQueue's, to count senders
+  bool attended = false;         ///< the transport's: it is in its list
+
  private:
-  /// Names memory that the peer may map; its descriptor goes with it.
-  struct Announcement {
-    std::uint64_t key = 0;
-    std::uint32_t slot = 0, zero = 0;
-  };
   enum class State { kOpen, kLost, kClosed };
-  Mailbox outbox() const { return mailbox_at(parts_.segment.base(), parts_.side, parts_.slots); }
-  Mailbox inbox() const { return mailbox_at(parts_.segment.base(), 1 - parts_.side, parts_.slots); }
-  void send_announcement(const Announcement &announcement, int memfd);
+  bool knows_seat() const { return parts_.their_seat < kSeats; }
+  bool writer_starves() const;
+  bool has_new_credit() const;
+  bool is_drained() const;
+  Outcome write(Kind kind, std::span<const std::byte> message) override {
+    return write(kind, message, MessageKind::kUser);
+  }
+  Outcome write(Kind kind, std::span<const std::byte> message, MessageKind message_kind);
+  /// Sets the channel to the peer up. False: that must wait, or failed, and end_ says why.
+  bool open_channel();
+  bool open_mailbox();
+  void open_queue();
+  void end(Error error);
+  void on_page(bootstrap::Page &page);
+  bool take_memory(const Announcement &announcement, int memfd);
+  bool take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors);
+  void send_announcement(const Announcement &announcement, int memfd = -1);
   std::byte *mine() override;
   std::byte *theirs() override;
-  const EndpointTable &table() const { return *reinterpret_cast<const EndpointTable *>(parts_.table.base()); }
+  /// The peer's; not to be written.
+  EndpointTable &table() const { return *reinterpret_cast<EndpointTable *>(parts_.table.base()); }
+  ConnectionLine &their_line() const { return table().lines[parts_.their_seat]; }
+  ConnectionLine &own_line() const;
   bool deliver_one();
   void pump_relay();
-  void close_socket();
   void lose(Error error);
+  void leave();
   void start(const Operation &operation);
   /// Empty: must be relayed.
   std::optional<Status> transfer_now(const Operation &operation);
@@ -99,13 +140,15 @@ class ShmConnection final : public Connection, public Poller::Handler, private B
 
   ShmTransport &transport_;
   PeerParts parts_;
-  RingWriter out_;
-  RingReader in_;
+  std::variant<std::monostate, RingWriter, QueueWriter> out_;  ///< set up at the first use
+  std::optional<RingReader> in_;                               ///< once the peer has set its mailbox up
+  Mapping out_ring_, in_ring_;
   Relay relay_;
   State state_ = State::kOpen;
-  bool socket_ready_ = false;
+  bool peer_ended_ = false;
   std::uint64_t rung_epoch_ = 0;
-  std::optional<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
+  std::uint64_t drain_to_ = 0;  ///< with end_: the queue's entries before this number may be the peer's
+  std::optional<Error> end_;    ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;
   PeerMappings mappings_;
   std::unordered_set<std::uint64_t> announced_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer that has proved the credential, and then misbehaves in its shared memory or on its socket.
 #include "nnti/bootstrap.hpp"
-#include "nnti/transports/shm/ring.hpp"
+#include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,8 @@
 #include <base/url.hpp>
 
 #include <cstring>
+#include <functional>
+#include <thread>
 
 namespace nnti::shm {
 namespace {
@@ -48,7 +50,7 @@ struct HostilePeer : testing::Test {
   bootstrap::Hello hello() {
     auto bytes = std::as_bytes(std::span(&blob, 1));
     bootstrap::Hello hello{{bytes.begin(), bytes.end()}, {}};
-    for (int fd : {table.fd(), doorbell.get(), segment.fd.get()}) hello.descriptors.emplace_back(::dup(fd));
+    for (int fd : {table.fd(), doorbell.get()}) hello.descriptors.emplace_back(::dup(fd));
     return hello;
   }
   /// The connection, or why the server declined.
@@ -57,9 +59,28 @@ struct HostilePeer : testing::Test {
     auto watchdog = Deadline::in(kWatchdog);
     for (;;) {
       server->progress();
-      if (auto outcome = connector.advance()) return std::move(*outcome);
+      if (auto outcome = connector.advance()) return settle(std::move(*outcome));
       if (watchdog.passed()) return Error{Code::kTimedOut, "the test's watchdog"};
     }
+  }
+  /// Tells the server our seat and our memory, as an honest peer would.
+  Result<bootstrap::Established> settle(Result<bootstrap::Established> established) {
+    if (!established.ok()) return established;
+    std::memcpy(&answer, established->theirs.blob.data(), sizeof answer);
+    server_table =
+        std::move(*map_shared_memory(established->theirs.descriptors[0].get(), sizeof(EndpointTable), Access::kRead));
+    if (blob.channel == 0) {
+      announce(established->socket, {0, kSeatSlot, our_seat});
+      announce(established->socket, {0, kMailboxSlot, 0}, ring.fd.get());
+      return established;
+    }
+    server_queue = std::move(*map_queue(established->theirs.descriptors[2].get(), answer.queue_entries));
+    announce(established->socket, {kMinQueueEntries, kQueueSlot, our_seat}, own_queue.fd.get());
+    return established;
+  }
+  void announce(bootstrap::PageSocket &socket, const Announcement &announcement, int fd = -1) {
+    socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)),
+                std::span<const int>(&fd, fd < 0 ? 0 : 1));
   }
   bool until(const std::function<bool()> &state) {
     auto watchdog = Deadline::in(kWatchdog);
@@ -71,7 +92,12 @@ struct HostilePeer : testing::Test {
     EXPECT_EQ(witness.lost.size(), 1u);
     EXPECT_EQ(witness.lost[0].code, Code::kBadMessage) << witness.lost[0].to_string();
   }
-  Mailbox mailbox(int side) { return mailbox_at(segment.mapping.base(), side, kSlots); }
+  EndpointTable &servers() { return *reinterpret_cast<EndpointTable *>(server_table.base()); }
+  /// What we write, and the server reads.
+  Mailbox mailbox() {
+    return {&servers().lines[answer.seat].consumed, &table.table().lines[our_seat].starves,
+            reinterpret_cast<Slot *>(ring.mapping.base()), kSlots};
+  }
 
   nessie::Credential credential;
   Witness witness;
@@ -80,13 +106,15 @@ struct HostilePeer : testing::Test {
   HelloBlob blob;
   OwnTable table = std::move(*OwnTable::make());
   Fd doorbell{::eventfd(0, EFD_NONBLOCK)};
-  SharedMemory segment = std::move(*make_shared_memory("hostile", segment_bytes(kSlots), Peers::kMayWrite));
+  SharedMemory ring = std::move(*make_shared_memory("hostile", ring_bytes(kSlots), Peers::kMayOnlyRead));
+  SharedMemory own_queue = std::move(*make_shared_memory("hostile", queue_bytes(kMinQueueEntries), Peers::kMayWrite));
+  std::uint32_t our_seat = 3;
+  HelloBlob answer;
+  Mapping server_table, server_queue;
   /// Lets the server map what relayed data pass through, as an honest peer would.
   void announce_bounce(bootstrap::PageSocket &socket) {
     bounce = std::move(*make_shared_memory("bounce", kBounceBytes, Peers::kMayWrite));
-    const std::array<std::uint64_t, 2> announcement{0, 0xffffffff};
-    int fd = bounce.fd.get();
-    socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(announcement)), std::span(&fd, 1));
+    announce(socket, {0, kBounceSlot, 0}, bounce.fd.get());
   }
   SharedMemory bounce;
 };
@@ -94,46 +122,46 @@ struct HostilePeer : testing::Test {
 TEST_F(HostilePeer, ThatBehavesIsServed) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok()) << established.error().to_string();
-  RingWriter writer(mailbox(0));
-  ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span("hello"))), RingWriter::Outcome::kSent);
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
   EXPECT_TRUE(until([&] { return witness.messages == 1; }));
 }
 
 TEST_F(HostilePeer, ThatWritesGarbageIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  mailbox(0).ring[0].header.store(0x1'ffff'ffff);
+  mailbox().ring[0].header.store(0x1'ffff'ffff);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatAnswersWhatNobodyAskedIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox(0));
-  ASSERT_EQ(writer.write(Kind::kRelayDone, std::vector<std::byte>(4)), RingWriter::Outcome::kSent);
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kRelayDone, std::vector<std::byte>(4)), Outcome::kSent);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatAsksForRelayedDataWithoutSharingMemoryIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox(0));
-  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24)), RingWriter::Outcome::kSent);
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24)), Outcome::kSent);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatNamesABlockThatIsNotThereIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox(0));
-  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(64), MessageKind::kEager), RingWriter::Outcome::kSent);
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(64), MessageKind::kEager), Outcome::kSent);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatSendsFragmentsWithoutEndIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox(0));
+  RingWriter writer(mailbox());
   for (int i = 0; i < 1000 && witness.lost.empty(); ++i) {
     (void)writer.write(Kind::kMessage, std::vector<std::byte>(500), MessageKind::kFragment);
     server->progress();
@@ -146,15 +174,15 @@ TEST_F(HostilePeer, ThatAsksForMoreThanTheBounceBufferHoldsIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
   announce_bounce(established->socket);
-  RingWriter writer(mailbox(0));
-  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24, std::byte{0xff})), RingWriter::Outcome::kSent);
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24, std::byte{0xff})), Outcome::kSent);
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatClaimsToHaveReadTheFutureIsGivenUp) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
-  mailbox(1).control->consumed.store(1'000'000);
+  table.table().lines[our_seat].consumed.store(1'000'000);
   for (int i = 0; i < 2000 && witness.lost.empty(); ++i) {
     (void)server->send(witness.connected, std::vector<std::byte>(100)).ok();
     server->progress();
@@ -177,13 +205,7 @@ TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
   std::vector<std::byte> memory(4096);
   auto remote = table.add({memory, Rights::kReadWrite, unsealed.get()});
   ASSERT_TRUE(remote.ok());
-  struct {
-    std::uint64_t key;
-    std::uint32_t slot, zero;
-  } announcement{remote->key, remote->slot, 0};
-  int fd = unsealed.get();
-  established->socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)),
-                           std::span(&fd, 1));
+  announce(established->socket, {remote->key, remote->slot, 0}, unsealed.get());
   ASSERT_EQ(::ftruncate(unsealed.get(), 0), 0);
   // Were it mapped, this would be a SIGBUS; it is relayed instead, and stays pending until the peer is gone.
   IgnoredCompletion completion;
@@ -208,9 +230,155 @@ TEST_F(HostilePeer, WithAHelloOfAnotherShapeIsDeclined) {
   EXPECT_EQ(connect(hello()).code(), Code::kUnsupported);
 }
 
-TEST_F(HostilePeer, WithASegmentThatIsTooSmallIsDeclined) {
-  segment = std::move(*make_shared_memory("small", 4096, Peers::kMayWrite));
-  EXPECT_FALSE(connect(hello()).ok());
+TEST_F(HostilePeer, WithAMailboxThatIsTooSmallIsGivenUp) {
+  ring = std::move(*make_shared_memory("small", 8, Peers::kMayWrite));
+  blob.slots = 128;
+  ASSERT_TRUE(connect(hello()).ok());
+  expect_given_up();
+}
+
+TEST_F(HostilePeer, ThatTakesTwoSeatsIsGivenUp) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  announce(established->socket, {0, kSeatSlot, our_seat + 1});
+  expect_given_up();
+}
+
+TEST_F(HostilePeer, WhoseSeatIsNoneIsGivenUp) {
+  our_seat = kSeats;
+  ASSERT_TRUE(connect(hello()).ok());
+  expect_given_up();
+}
+
+TEST_F(HostilePeer, ThatAsksForAnUnknownChannelIsDeclined) {
+  blob.channel = 2;
+  EXPECT_EQ(connect(hello()).code(), Code::kRefused);
+}
+
+// --- in the queue that it shares with others --------------------------------------------------------------------------
+
+/// The same with a shared queue, and an honest peer beside it.
+struct HostileSharer : HostilePeer {
+  HostileSharer() { blob.channel = 1; }
+  Queue queue() { return queue_at(server_queue.base(), answer.queue_entries, servers()); }
+  QueueWriter writer() { return QueueWriter(queue(), answer.seat, &table.table().lines[our_seat].starves); }
+  void connect_bystander() {
+    EndpointOptions options;
+    options.credential = credential;
+    options.config.set("nnti.channel", "shared-queue");
+    options.transports = {"shm"};
+    options.listen = false;
+    bystander = std::move(*Endpoint::open(std::move(options), bystander_witness));
+    std::thread connecting([&] { ASSERT_TRUE(bystander->connect(server->url(), Deadline::in(kWatchdog)).ok()); });
+    EXPECT_TRUE(until([&] { return witness.connected.value != 0; }));
+    connecting.join();
+  }
+  Witness bystander_witness;
+  std::unique_ptr<Endpoint> bystander;
+};
+
+TEST_F(HostileSharer, ThatBehavesIsServed) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok()) << established.error().to_string();
+  auto out = writer();
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_NE(out.write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kBroken);
+    server->progress();
+  }
+  EXPECT_GT(witness.messages, 1000);
+  EXPECT_TRUE(witness.lost.empty());
+}
+
+TEST_F(HostileSharer, ThatPublishesWhatIsNoMessageIsGivenUpAlone) {
+  connect_bystander();
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  auto out = writer();
+  std::uint64_t number = 0;
+  ASSERT_EQ(out.claim(number), Outcome::kSent);
+  EntryPlace::of(queue(), number).header = 0xffff;
+  out.publish(number);
+  expect_given_up();
+  ASSERT_TRUE(bystander->send(PeerId{1}, std::as_bytes(std::span("still here"))).ok());
+  EXPECT_TRUE(until([&] { return witness.messages == 1; }));
+}
+
+TEST_F(HostileSharer, ThatWritesAnImpossibleStateEndsTheConnectionsOfTheQueueAndNoMore) {
+  for (std::uint64_t state :
+       {EntryState::make(2, 0, EntryState::kPublished), EntryState::make(1, 5000, EntryState::kClaimed),
+        EntryState::make(1, 5000, EntryState::kPublished), EntryState::make(1, 0, 3), EntryState::make(1, 0, 0)}) {
+    witness = Witness();
+    connect_bystander();
+    auto established = connect(hello());
+    ASSERT_TRUE(established.ok()) << established.error().to_string();
+    EntryPlace::of(queue(), 0).state.store(state);
+    ASSERT_TRUE(until([&] { return witness.lost.size() == 2; })) << state;
+    EXPECT_EQ(witness.lost[0].code, Code::kBadMessage);
+    EXPECT_EQ(witness.lost[1].code, Code::kBadMessage);
+  }
+  witness = Witness();
+  connect_bystander();  // with another queue
+  ASSERT_TRUE(bystander->send(PeerId{1}, std::as_bytes(std::span("again"))).ok());
+  EXPECT_TRUE(until([&] { return witness.messages == 1; }));
+}
+
+TEST_F(HostileSharer, ThatLiesAboutTheTailMisleadsNobody) {
+  connect_bystander();
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  for (std::uint64_t hint : {1ull, 7ull, 1000ull, 1'000'000ull, ~0ull}) {
+    queue().control->tail_hint.store(hint);
+    auto before = witness.messages;
+    ASSERT_TRUE(bystander->send(PeerId{1}, std::as_bytes(std::span("x"))).ok());
+    auto out = writer();
+    ASSERT_EQ(out.write(Kind::kMessage, std::as_bytes(std::span("y"))), Outcome::kSent);
+    ASSERT_TRUE(until([&] { return witness.messages == before + 2; })) << hint;
+  }
+}
+
+TEST_F(HostileSharer, ThatClaimsAnEntryAndLeavesIsSkipped) {
+  connect_bystander();
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  auto out = writer();
+  std::uint64_t number = 0;
+  ASSERT_EQ(out.write(Kind::kMessage, std::as_bytes(std::span("before"))), Outcome::kSent);
+  ASSERT_EQ(out.claim(number), Outcome::kSent);
+  ASSERT_TRUE(bystander->send(PeerId{1}, std::as_bytes(std::span("behind it"))).ok());
+  ASSERT_TRUE(until([&] { return witness.messages == 1; }));
+  for (int i = 0; i < 1000; ++i) server->progress();
+  EXPECT_EQ(witness.messages, 1) << "what comes after the claimed entry waits, as its writer lives";
+  established->socket = bootstrap::PageSocket(Fd());
+  ASSERT_TRUE(until([&] { return witness.messages == 2 && witness.lost.size() == 1; }));
+  EXPECT_EQ(witness.lost[0].code, Code::kPeerLost);
+}
+
+TEST_F(HostileSharer, WhoseConnectionWasGivenUpWhileItWritesDisturbsNobody) {
+  connect_bystander();
+  auto to_bystander = witness.connected;
+  witness.connected = {};
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
+  auto out = writer();
+  std::uint64_t number = 0;
+  ASSERT_EQ(out.claim(number), Outcome::kSent);
+  server->disconnect(witness.connected);
+  for (int i = 0; i < 1000; ++i) server->progress();
+  ASSERT_TRUE(bystander->send(PeerId{1}, std::as_bytes(std::span("x"))).ok());
+  for (int i = 0; i < 1000; ++i) server->progress();
+  EXPECT_EQ(witness.messages, 0) << "the entry is its writer's until it publishes, or is gone";
+  out.publish(number);
+  EXPECT_TRUE(until([&] { return witness.messages == 1; }));
+  EXPECT_TRUE(server->send(to_bystander, std::as_bytes(std::span("x"))).ok());
+}
+
+TEST_F(HostileSharer, WithAQueueOfAnImpossibleSizeIsGivenUp) {
+  own_queue = std::move(*make_shared_memory("small", 64, Peers::kMayWrite));
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  own_queue = std::move(*make_shared_memory("tiny", 8, Peers::kMayWrite));
+  announce(established->socket, {1ull << 40, kQueueSlot, our_seat}, own_queue.fd.get());
+  expect_given_up();
 }
 
 }  // namespace

@@ -41,15 +41,15 @@ bool Relay::pump(bool &broken) {
 }
 
 bool Relay::send_reply(bool &broken) {
-  auto outcome = out_.write(Kind::kRelayDone, bytes_of(Done{static_cast<std::uint32_t>(*reply_)}));
-  broken = outcome == RingWriter::Outcome::kBroken;
-  if (outcome != RingWriter::Outcome::kSent) return false;
+  auto outcome = link_.write(Kind::kRelayDone, bytes_of(Done{static_cast<std::uint32_t>(*reply_)}));
+  broken = outcome == Outcome::kBroken;
+  if (outcome != Outcome::kSent) return false;
   reply_.reset();
   return true;
 }
 
 bool Relay::send_request(bool &broken) {
-  auto *bounce = bounces_.mine();
+  auto *bounce = link_.mine();
   if (bounce == nullptr) {
     abandon({Code::kNoMemory, "no memory to relay the data through"});
     return false;
@@ -59,9 +59,9 @@ bool Relay::send_request(bool &broken) {
   if (operation.is_put()) std::memcpy(bounce, operation.source, piece_bytes_);
   Request request{operation.remote.key, operation.offset, operation.remote.slot,
                   static_cast<std::uint32_t>(piece_bytes_)};
-  auto outcome = out_.write(operation.is_put() ? Kind::kRelayPut : Kind::kRelayGet, bytes_of(request));
-  broken = outcome == RingWriter::Outcome::kBroken;
-  asked_ = outcome == RingWriter::Outcome::kSent;
+  auto outcome = link_.write(operation.is_put() ? Kind::kRelayPut : Kind::kRelayGet, bytes_of(request));
+  broken = outcome == Outcome::kBroken;
+  asked_ = outcome == Outcome::kSent;
   return asked_;
 }
 
@@ -72,7 +72,7 @@ bool Relay::on_message(Kind kind, std::span<const std::byte> message) {
 bool Relay::on_request(Kind kind, std::span<const std::byte> message) {
   auto request = decode<Request>(message);
   if (!request || reply_ || request->size_bytes > kBounceBytes) return false;
-  auto *bounce = bounces_.theirs();
+  auto *bounce = link_.theirs();
   if (bounce == nullptr) return false;
   auto registered = look_up(own_table_, request->slot, request->key);
   bool is_put = kind == Kind::kRelayPut;
@@ -101,7 +101,7 @@ bool Relay::on_done(std::span<const std::byte> message) {
     if (operation.is_put())
       operation.source += piece_bytes_;
     else
-      operation.destination = std::copy_n(bounces_.mine(), piece_bytes_, operation.destination);
+      operation.destination = std::copy_n(link_.mine(), piece_bytes_, operation.destination);
     operation.offset += piece_bytes_;
     operation.size_bytes -= piece_bytes_;
     if (operation.size_bytes != 0) return true;

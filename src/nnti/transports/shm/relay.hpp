@@ -7,7 +7,7 @@
 #include "nnti/transport.hpp"
 #include "nnti/transports/shm/ring.hpp"
 
-#include <deque>
+#include <list>
 
 namespace nnti::shm {
 
@@ -22,25 +22,28 @@ struct Operation {
   bool is_put() const { return source != nullptr; }
 };
 
-/// Where the pieces of the initiator of a connection's puts and gets, ours or the peer's, pass through.
-class Bounces {
+/// What a relay needs of its connection.
+class RelayLink {
  public:
-  virtual std::byte *mine() = 0;    ///< made at the first call; null: no memory
-  virtual std::byte *theirs() = 0;  ///< null: the peer has not shared any
+  /// Where the pieces of our own puts and gets pass through; made at the first call; null: no memory.
+  virtual std::byte *mine() = 0;
+  /// Where the peer's do; null: it has not shared any.
+  virtual std::byte *theirs() = 0;
+  /// Sends a message to the peer's relay.
+  virtual Outcome write(Kind kind, std::span<const std::byte> message) = 0;
 
  protected:
-  ~Bounces() = default;
+  ~RelayLink() = default;
 };
 
 class Relay {
  public:
-  Relay(Bounces &bounces, const EndpointTable &own_table, RingWriter &out)
-      : bounces_(bounces), own_table_(own_table), out_(out) {}
+  Relay(RelayLink &link, const EndpointTable &own_table) : link_(link), own_table_(own_table) {}
 
   void start(const Operation &operation) { operations_.push_back(operation); }
   bool busy() const { return !operations_.empty() || reply_.has_value(); }
   /// Sends what can be sent. What has no memory to pass through completes with kNoMemory. Returns true if something
-  /// was; `broken` is set if the ring's state is impossible.
+  /// was; `broken` is set if the channel's state is impossible.
   bool pump(bool &broken);
   /// A request of the peer, or its answer to ours. False: it makes no sense.
   bool on_message(Kind kind, std::span<const std::byte> message);
@@ -53,10 +56,9 @@ class Relay {
   bool send_request(bool &broken);
   bool send_reply(bool &broken);
 
-  Bounces &bounces_;
+  RelayLink &link_;
   const EndpointTable &own_table_;
-  RingWriter &out_;
-  std::deque<Operation> operations_;
+  std::list<Operation> operations_;
   bool asked_ = false;  ///< a piece of the first operation is under way
   std::size_t piece_bytes_ = 0;
   std::optional<Code> reply_;  ///< to the peer's request; waits for credits

@@ -43,14 +43,20 @@ struct SlotPlace {
   static std::uint32_t mark(std::uint64_t number) { return static_cast<std::uint32_t>(number + 1); }
 };
 
+/// kNoCredit: not now. kBroken: the reader claims to have consumed what was never sent.
+enum class Outcome { kSent, kNoCredit, kBroken };
+
+struct Message {
+  Kind kind;
+  MessageKind message_kind;
+  std::size_t size_bytes;
+};
+
 class RingWriter {
  public:
-  enum class Outcome { kSent, kNoCredit, kBroken };
-
   explicit RingWriter(const Mailbox &mailbox) : mailbox_(mailbox) {}
 
-  /// Publishes a message. Who must be seen by a reader that falls asleep fences afterwards. kBroken: the reader claims
-  /// to have consumed what was never sent.
+  /// Publishes a message. Who must be seen by a reader that falls asleep fences afterwards.
   Outcome write(Kind kind, std::span<const std::byte> payload, MessageKind message_kind = MessageKind::kUser) {
     auto slots = slots_for(payload.size());
     if (auto room = make_room(slots); room != Outcome::kSent) return room;
@@ -62,10 +68,10 @@ class RingWriter {
     next_ += slots;
     return Outcome::kSent;
   }
+  /// True if a write was refused, and none has succeeded since.
+  bool starves() const { return starves_; }
   /// True if a write was refused for want of slots, and there are more now.
-  bool has_new_credit() const {
-    return starves_ && mailbox_.control->consumed.load(std::memory_order_seq_cst) != consumed_;
-  }
+  bool has_new_credit() const { return starves_ && mailbox_.consumed->load(std::memory_order_seq_cst) != consumed_; }
 
  private:
   Outcome make_room(std::uint64_t slots) {
@@ -74,17 +80,17 @@ class RingWriter {
     if (!refresh()) return Outcome::kBroken;
     if (next_ - consumed_ + slots > mailbox_.slots) {
       starves_ = true;
-      mailbox_.control->sender_starves.store(1, std::memory_order_seq_cst);
+      mailbox_.sender_starves->store(1, std::memory_order_seq_cst);
       if (!refresh()) return Outcome::kBroken;
       if (next_ - consumed_ + slots > mailbox_.slots) return Outcome::kNoCredit;
     }
-    if (starves_) mailbox_.control->sender_starves.store(0, std::memory_order_relaxed);
+    if (starves_) mailbox_.sender_starves->store(0, std::memory_order_relaxed);
     starves_ = false;
     return Outcome::kSent;
   }
 
   bool refresh() {
-    consumed_ = mailbox_.control->consumed.load(std::memory_order_seq_cst);
+    consumed_ = mailbox_.consumed->load(std::memory_order_seq_cst);
     return next_ - consumed_ <= mailbox_.slots;
   }
 
@@ -103,12 +109,6 @@ class RingWriter {
 
 class RingReader {
  public:
-  struct Message {
-    Kind kind;
-    MessageKind message_kind;
-    std::size_t size_bytes;
-  };
-
   explicit RingReader(const Mailbox &mailbox) : mailbox_(mailbox) {}
 
   bool ready() const {
@@ -131,8 +131,8 @@ class RingReader {
     if (next_ - given_back_ < mailbox_.slots / 4) [[likely]]
       return false;
     given_back_ = next_;
-    mailbox_.control->consumed.store(next_, std::memory_order_seq_cst);
-    return mailbox_.control->sender_starves.load(std::memory_order_seq_cst) != 0;
+    mailbox_.consumed->store(next_, std::memory_order_seq_cst);
+    return mailbox_.sender_starves->load(std::memory_order_seq_cst) != 0;
   }
 
  private:

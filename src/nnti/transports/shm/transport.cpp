@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -21,8 +22,12 @@
 namespace nnti::shm {
 namespace {
 
-constexpr unsigned kTurnsPerSweep = 1024;  ///< a power of two
+constexpr unsigned kTurnsPerLook = 256;  ///< at the sockets; a power of two
 constexpr auto kTransferLimit = std::chrono::seconds(1);
+constexpr std::int64_t kDefaultQueueEntries = 2048;
+
+/// What epoll tells apart: seats, and these.
+constexpr std::uint64_t kListener = ~1ull, kConnectingSocket = ~2ull;
 
 std::string first_line_of(const char *path) {
   std::ifstream file(path);
@@ -56,15 +61,14 @@ Result<pid_t> process_behind(int socket) {
 /// A connection being made to shm://host/name.
 class ShmConnecting final : public Connecting {
  public:
-  ShmConnecting(ShmTransport &transport, std::string name, SharedMemory segment)
-      : transport_(transport), name_(std::move(name)), segment_(std::move(segment)) {}
+  ShmConnecting(ShmTransport &transport, std::string name) : transport_(transport), name_(std::move(name)) {}
 
   Status begin() {
     auto socket = bootstrap::connect_unix(name_);
     if (socket.code() == Code::kBusy) return {};  // its queue is full; advance() tries again
     if (!socket.ok()) return socket.error();
-    transport_.watch_connecting(socket->get());
-    connector_.emplace(std::move(*socket), "shm", transport_.credential(), transport_.hello(segment_.fd.get()));
+    transport_.watch(socket->get(), kConnectingSocket);
+    connector_.emplace(std::move(*socket), "shm", transport_.credential(), transport_.hello());
     return {};
   }
 
@@ -79,15 +83,13 @@ class ShmConnecting final : public Connecting {
     auto established = std::move(**outcome);
     auto parts = transport_.take_hello(established.socket.fd(), established.theirs, false);
     if (!parts.ok()) return parts.error();
-    parts->segment = std::move(segment_.mapping);
-    parts->slots = transport_.slots();
+    if (auto seated = transport_.seat(*parts); !seated.ok()) return seated.error();
     return transport_.add_connection(std::move(established.socket), std::move(*parts));
   }
 
  private:
   ShmTransport &transport_;
   std::string name_;
-  SharedMemory segment_;
   std::optional<bootstrap::Connector> connector_;
 };
 
@@ -104,7 +106,7 @@ std::size_t mailbox_bytes_for(std::int64_t job_size) {
   return job_size <= 1024 ? 4672 : job_size <= 16384 ? 2624 : 1088;
 }
 
-Result<std::uint64_t> slots_of(const nessie::Config &config) {
+Result<std::uint32_t> slots_of(const nessie::Config &config) {
   auto job_size = config.get_int("nnti.job_size", launched_processes());
   if (!job_size.ok()) return job_size.error();
   auto bytes = config.get_size("nnti.mailbox", mailbox_bytes_for(*job_size));
@@ -112,7 +114,25 @@ Result<std::uint64_t> slots_of(const nessie::Config &config) {
   if (*bytes < mailbox_bytes(kMinSlots))
     return Error{Code::kInvalidArgument,
                  fmt::format("nnti.mailbox: {} bytes are too few; at least {}", *bytes, mailbox_bytes(kMinSlots))};
-  return std::min(std::bit_floor((*bytes - sizeof(MailboxControl)) / kSlotBytes), kMaxSlots);
+  return static_cast<std::uint32_t>(std::min(std::bit_floor((*bytes - kMailboxControlBytes) / kSlotBytes), kMaxSlots));
+}
+
+Result<std::uint64_t> queue_entries_of(const nessie::Config &config) {
+  auto entries = config.get_int("nnti.shared_queue", kDefaultQueueEntries);
+  if (!entries.ok()) return entries.error();
+  auto count = static_cast<std::uint64_t>(*entries);
+  if (*entries < 0 || count < kMinQueueEntries || count > kMaxQueueEntries)
+    return Error{Code::kInvalidArgument, fmt::format("nnti.shared_queue: {} entries; there can be {} to {}", *entries,
+                                                     kMinQueueEntries, kMaxQueueEntries)};
+  return std::bit_floor(count);
+}
+
+/// True if the setting has its second value.
+Result<bool> is_second(const nessie::Config &config, const char *name, std::string_view first,
+                       std::string_view second) {
+  auto value = config.get(name).value_or(std::string(first));
+  if (value == first || value == second) return value == second;
+  return Error{Code::kInvalidArgument, fmt::format("{}: '{}' is neither '{}' nor '{}'", name, value, first, second)};
 }
 
 std::string explain_cma() {
@@ -141,29 +161,42 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
   return std::unique_ptr<Transport>(std::move(*transport));
 }
 
+Result<ShmSettings> ShmSettings::of(const nessie::Config &config) {
+  auto use_cma = config.get_bool("nnti.shm.cma", true);
+  if (!use_cma.ok()) return use_cma.error();
+  auto with_queue = is_second(config, "nnti.channel", "mailbox", "shared-queue");
+  if (!with_queue.ok()) return with_queue.error();
+  auto in_advance = is_second(config, "nnti.channel_setup", "first-use", "in-advance");
+  if (!in_advance.ok()) return in_advance.error();
+  auto slots = slots_of(config);
+  if (!slots.ok()) return slots.error();
+  auto entries = queue_entries_of(config);
+  if (!entries.ok()) return entries.error();
+  return ShmSettings{*use_cma, *with_queue ? ChannelKind::kSharedQueue : ChannelKind::kMailbox, *in_advance, *slots,
+                     *entries};
+}
+
 Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions &options) {
   if (host_id().empty())
     return Error{Code::kUnsupported, "/proc is not mounted: processes of this node cannot be told from others"};
-  auto use_cma = options.config.get_bool("nnti.shm.cma", true);
-  if (!use_cma.ok()) return use_cma.error();
+  auto settings = ShmSettings::of(options.config);
+  if (!settings.ok()) return settings.error();
   auto table = OwnTable::make();
   if (!table.ok()) return table.error();
-  auto slots = slots_of(options.config);
-  if (!slots.ok()) return slots.error();
-  std::unique_ptr<ShmTransport> transport(new ShmTransport(options, std::move(*table), *use_cma, *slots));
+  std::unique_ptr<ShmTransport> transport(new ShmTransport(options, std::move(*table), *settings));
   if (options.listen)
     if (auto status = transport->listen(); !status.ok()) return status.error();
   return transport;
 }
 
-ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma, std::uint64_t slots)
+ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings)
     : credential_(options.credential),
       events_(options.events),
       table_(std::move(table)),
-      use_cma_(use_cma),
-      slots_(slots),
+      settings_(settings),
       asymmetric_fence_(join_asymmetric_fences()),
       probe_(nessie::random_u64()),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       poller_(options.poller),
       doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   poller_.watch(doorbell_.get(), rung_, Poller::Trigger::kEdge);
@@ -171,7 +204,6 @@ ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, bool
 
 ShmTransport::~ShmTransport() {
   for (auto &connection : connections_) connection->close();
-  if (listener_) poller_.unwatch(listener_->wait_fd());
   poller_.unwatch(doorbell_.get());
 }
 
@@ -183,14 +215,15 @@ Status ShmTransport::listen() {
   auto answer = [this](int fd, bootstrap::Hello &theirs) -> Result<bootstrap::Hello> {
     auto parts = take_hello(fd, theirs, true);
     if (!parts.ok()) return parts.error();
+    if (auto seated = seat(*parts); !seated.ok()) return seated.error();
     answered_ = std::move(*parts);
-    return hello(-1);
+    return answer_to(*answered_);
   };
   auto accept = [this](bootstrap::Established established) {
     accepted_.push_back(add_connection(std::move(established.socket), std::move(*answered_)));
   };
   listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), "shm", credential_, answer, accept);
-  poller_.watch(listener_->wait_fd(), listening_);
+  watch(listener_->wait_fd(), kListener);
   return {};
 }
 
@@ -211,31 +244,49 @@ Status ShmTransport::can_reach(const nessie::Url &url) const {
 }
 
 Result<std::unique_ptr<Connecting>> ShmTransport::connect(const nessie::Url &url, Deadline) {
-  auto segment = make_shared_memory("nessie-connection", segment_bytes(slots_), Peers::kMayWrite);
-  if (!segment.ok()) return segment.error();
   auto name = url.address.substr(url.address.find('/') + 1);
-  auto connecting = std::make_unique<ShmConnecting>(*this, std::move(name), std::move(*segment));
+  auto connecting = std::make_unique<ShmConnecting>(*this, std::move(name));
   if (auto status = connecting->begin(); !status.ok()) return status.error();
   return std::unique_ptr<Connecting>(std::move(connecting));
 }
 
-bootstrap::Hello ShmTransport::hello(int segment) const {
+// --- what peers tell each other ---------------------------------------------------------------------------------------
+
+HelloBlob ShmTransport::blob() const {
   HelloBlob blob;
-  blob.cma_allowed = use_cma_ ? 1 : 0;
+  blob.cma_allowed = settings_.use_cma ? 1 : 0;
   blob.probe_address = reinterpret_cast<std::uint64_t>(&probe_);
   blob.probe_value = probe_;
-  blob.slots = static_cast<std::uint32_t>(slots_);
   blob.asymmetric_fence = asymmetric_fence_ ? 1 : 0;
+  return blob;
+}
+
+bootstrap::Hello ShmTransport::hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const {
   auto bytes = std::as_bytes(std::span(&blob, 1));
   bootstrap::Hello hello{{bytes.begin(), bytes.end()}, {}};
-  for (int fd : {table_->fd(), doorbell_.get(), segment})
+  for (int fd : descriptors)
     if (fd >= 0) hello.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   return hello;
 }
 
-Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs, bool their_segment) const {
+bootstrap::Hello ShmTransport::hello() const {
+  auto mine = blob();
+  mine.channel = static_cast<std::uint32_t>(settings_.channel);
+  mine.slots = settings_.slots;
+  return hello_of(mine, {table_->fd(), doorbell_.get()});
+}
+
+bootstrap::Hello ShmTransport::answer_to(const PeerParts &parts) const {
+  const bool with_queue = parts.channel == ChannelKind::kSharedQueue;
+  auto mine = blob();
+  mine.seat = parts.own_seat;
+  mine.queue_entries = with_queue ? static_cast<std::uint32_t>(queue_->entries()) : 0;
+  return hello_of(mine, {table_->fd(), doorbell_.get(), with_queue ? queue_->fd() : -1});
+}
+
+Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs, bool accepted) const {
   HelloBlob blob;
-  if (theirs.blob.size() != sizeof blob || theirs.descriptors.size() != (their_segment ? 3u : 2u))
+  if (theirs.blob.size() != sizeof blob || theirs.descriptors.size() < 2)
     return Error{Code::kBadMessage, "the peer's hello has another shape; run the same Nessie on both sides",
                  nessie::Scope::kPeer};
   std::memcpy(&blob, theirs.blob.data(), sizeof blob);
@@ -245,34 +296,93 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   auto table = map_shared_memory(theirs.descriptors[0].get(), sizeof(EndpointTable), Access::kRead);
   if (!table.ok()) return table.error();
   PeerParts parts;
+  parts.accepted = accepted;
   parts.table = std::move(*table);
   parts.doorbell = std::move(theirs.descriptors[1]);
-  if (their_segment) {
-    if (!std::has_single_bit(blob.slots) || blob.slots < kMinSlots || blob.slots > kMaxSlots)
-      return Error{Code::kBadMessage, "the peer's mailboxes have an impossible size", nessie::Scope::kPeer};
-    auto segment = map_shared_memory(theirs.descriptors[2].get(), segment_bytes(blob.slots), Access::kReadWrite);
-    if (!segment.ok()) return segment.error();
-    parts.segment = std::move(*segment);
-    parts.side = 1;
-    parts.slots = blob.slots;
-  }
+  parts.owner = blob.probe_value;
+  if (auto status = accepted ? take_choice(blob, parts) : take_answer(blob, theirs, parts); !status.ok())
+    return status.error();
   parts.asymmetric_fence = asymmetric_fence_ && blob.asymmetric_fence != 0;
   auto process = process_behind(socket);
   if (!process.ok()) return process.error();
   parts.process = *process;
-  if (!use_cma_ || blob.cma_allowed == 0)
+  if (!settings_.use_cma || blob.cma_allowed == 0)
     parts.cma = Error{Code::kUnsupported, "nnti.shm.cma is off"};
   else
     parts.cma = cma_probe(parts.process, blob.probe_address, blob.probe_value);
   return parts;
 }
 
+/// The connecting side chooses the kind of channel.
+Status ShmTransport::take_choice(const HelloBlob &blob, PeerParts &parts) const {
+  if (blob.channel > static_cast<std::uint32_t>(ChannelKind::kSharedQueue) || !std::has_single_bit(blob.slots) ||
+      blob.slots < kMinSlots || blob.slots > kMaxSlots)
+    return Error{Code::kBadMessage, "the peer asks for an impossible channel", nessie::Scope::kPeer};
+  parts.channel = static_cast<ChannelKind>(blob.channel);
+  parts.slots = blob.slots;
+  return {};
+}
+
+Status ShmTransport::take_answer(const HelloBlob &blob, const bootstrap::Hello &theirs, PeerParts &parts) const {
+  const bool with_queue = settings_.channel == ChannelKind::kSharedQueue;
+  if (blob.seat >= kSeats || theirs.descriptors.size() != (with_queue ? 3u : 2u))
+    return Error{Code::kBadMessage, "the peer's answer has another shape; run the same Nessie on both sides",
+                 nessie::Scope::kPeer};
+  parts.channel = settings_.channel;
+  parts.slots = settings_.slots;
+  parts.their_seat = blob.seat;
+  if (!with_queue) return {};
+  auto queue = map_queue(theirs.descriptors[2].get(), blob.queue_entries);
+  if (!queue.ok()) return queue.error();
+  parts.queue = std::move(*queue);
+  parts.queue_entries = blob.queue_entries;
+  return {};
+}
+
+Status ShmTransport::seat(PeerParts &parts) {
+  if (parts.channel == ChannelKind::kSharedQueue)
+    if (auto status = provide_queue(); !status.ok()) return status;
+  auto seat = seats_.take();
+  if (!seat.ok()) return seat.error();
+  parts.own_seat = *seat;
+  auto &line = own_table().lines[*seat];
+  line.consumed.store(0, std::memory_order_relaxed);
+  line.starves.store(0, std::memory_order_relaxed);
+  return {};
+}
+
+/// Made when the first connection needs it.
+Status ShmTransport::provide_queue() {
+  if (queue_ && !queue_->is_broken()) return {};
+  auto queue = OwnQueue::make(settings_.queue_entries, own_table(), settings_.in_advance);
+  if (!queue.ok()) return queue.error();
+  if (queue_) broken_queues_.push_back(std::move(queue_));
+  queue_ = std::move(*queue);
+  seats_.forget_queue();
+  return {};
+}
+
 ShmConnection *ShmTransport::add_connection(bootstrap::PageSocket socket, PeerParts parts) {
   connections_.push_back(std::make_unique<ShmConnection>(*this, std::move(socket), std::move(parts)));
   auto *connection = connections_.back().get();
-  poller_.watch(connection->socket_fd(), *connection);
+  seats_.occupy(connection->seat(), *connection);
+  watch(connection->socket_fd(), connection->seat());
+  connection->begin();
   return connection;
 }
+
+void ShmTransport::leave_seat(std::uint32_t seat, Fd socket) {
+  const int fd = socket.get();
+  seats_.leave(seat, std::move(socket));
+  watch(fd, seat);
+}
+
+void ShmTransport::empty_seat(std::uint32_t seat, std::uint64_t drain_to) {
+  seats_.empty(seat, drain_to);
+  seats_.settle(queue_ ? queue_->next() : 0);
+}
+
+// --- memory -----------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<TransportMemory>> ShmTransport::register_memory(const MemoryRegion &region) {
   auto description = table_->add(region);
@@ -307,26 +417,73 @@ void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) 
 
 // --- progress ---------------------------------------------------------------------------------------------------------
 
-/// Callbacks may connect, disconnect and make progress themselves: the vector may grow, but shrinks only in reap().
+void ShmTransport::watch(int fd, std::uint64_t whom, bool to_write) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP | (to_write ? EPOLLOUT : 0u);
+  event.data.u64 = whom;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void ShmTransport::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+void ShmTransport::attend(ShmConnection &connection) {
+  if (std::exchange(connection.attended, true)) return;
+  attended_.push_back(&connection);
+}
+
+/// Callbacks may connect, disconnect and make progress themselves: vectors may grow, but shrink only in clean_up().
 std::size_t ShmTransport::progress() {
   std::size_t events = 0;
   ++depth_;
-  if (look_at_sockets_now_) events += look_at_sockets();
-  if (sweep_now_ || ++turns_ % kTurnsPerSweep == 0) sweep_mappings();
+  if (look_at_sockets_now_ || ++turns_ % kTurnsPerLook == 0) events += look_at_sockets();
+  if (sweep_now_) sweep_mappings();
   if (!accepted_.empty()) events += report_accepted();
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    auto &connection = *connections_[i];
-    if (!connection.has_work()) continue;
-    events += connection.progress();
-    anything_closed_ |= !connection.is_open();
-  }
-  if (--depth_ == 0 && anything_closed_) reap();
+  if (queue_) events += read_queue();
+  if (!attended_.empty()) events += attend_connections();
+  if (--depth_ == 0 && must_clean_up_) clean_up();
   return events;
 }
 
-bool ShmTransport::ready() {
-  if (look_at_sockets_now_) return true;
+std::size_t ShmTransport::attend_connections() {
+  std::size_t events = 0;
+  for (std::size_t i = 0; i < attended_.size(); ++i) {
+    auto &connection = *attended_[i];
+    if (connection.has_work()) events += connection.progress();
+    must_clean_up_ |= !connection.needs_attention();
+  }
+  return events;
+}
+
+std::size_t ShmTransport::read_queue() {
+  auto &queue = *queue_;  // a callback may put another one in its place
+  auto events = queue.progress(seats_, *this);
+  if (queue.is_broken() && &queue == queue_.get()) give_queue_up();
+  seats_.settle(queue_->next());
+  return events;
+}
+
+void ShmTransport::deliver(ShmConnection &from, const Message &message, std::span<const std::byte> bytes) {
+  from.deliver(message, bytes);
+  must_clean_up_ |= !from.is_open();
+}
+
+void ShmTransport::reject(ShmConnection &from) {
+  from.reject();
+  must_clean_up_ = true;
+}
+
+/// Who wrote the garbage cannot be told: all that share the queue lose it.
+void ShmTransport::give_queue_up() {
   for (const auto &connection : connections_)
+    if (connection->uses_queue())
+      connection->give_up({Code::kBadMessage,
+                           "somebody wrote garbage into the queue that all peers share; its connections are given up",
+                           nessie::Scope::kPeer});
+}
+
+bool ShmTransport::ready() {
+  if (look_at_sockets_now_ || (queue_ && queue_->ready(seats_))) return true;
+  for (const auto *connection : attended_)
     if (connection->ready()) return true;
   return false;
 }
@@ -339,21 +496,24 @@ bool ShmTransport::arm() {
   return false;
 }
 
-void ShmTransport::disarm(bool) {
+void ShmTransport::disarm(bool fd_ready) {
   table_->awake();
-  look_at_sockets_now_ |= timer().passed();
+  look_at_sockets_now_ |= fd_ready || timer().passed();
 }
 
 std::size_t ShmTransport::look_at_sockets() {
   look_at_sockets_now_ = false;
-  std::size_t looked = 0;
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    auto &connection = *connections_[i];
-    if (connection.is_open()) looked += connection.look_at_socket();
+  std::array<epoll_event, 64> events;
+  int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  bool listen = listener_ && listener_->timer().passed();
+  for (int i = 0; i < count; ++i) {
+    auto whom = events[static_cast<std::size_t>(i)].data.u64;
+    listen |= whom == kListener;
+    look_at(whom);
   }
-  if (listener_ && (std::exchange(listening_.ready, false) || listener_->timer().passed()))
-    looked += listener_->progress();
-  return looked;
+  sweep_mappings();
+  if (listen) listener_->progress();
+  return static_cast<std::size_t>(count > 0);
 }
 
 /// Of registrations that have ended at their owners.
@@ -361,6 +521,16 @@ void ShmTransport::sweep_mappings() {
   sweep_now_ = false;
   for (const auto &connection : connections_)
     if (connection->is_open()) connection->sweep_mappings();
+}
+
+void ShmTransport::look_at(std::uint64_t whom) {
+  if (whom < kSeats) {
+    auto seat = static_cast<std::uint32_t>(whom);
+    if (auto *connection = seats_.occupant(seat))
+      connection->on_socket();
+    else if (seats_.has_gone(seat))
+      empty_seat(seat, queue_ ? queue_->end_of(seat) : 0);
+  }
 }
 
 std::size_t ShmTransport::report_accepted() {
@@ -374,8 +544,14 @@ std::size_t ShmTransport::report_accepted() {
   return count;
 }
 
-void ShmTransport::reap() {
-  anything_closed_ = false;
+/// Forgets connections that are closed, and those that need no look at each turn.
+void ShmTransport::clean_up() {
+  must_clean_up_ = false;
+  broken_queues_.clear();
+  std::erase_if(attended_, [](auto *connection) {
+    connection->attended = connection->needs_attention();
+    return !connection->attended;
+  });
   std::erase_if(connections_, [](const auto &connection) { return !connection->is_open(); });
 }
 

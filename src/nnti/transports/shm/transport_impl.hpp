@@ -3,6 +3,8 @@
 
 #include "nnti/bootstrap.hpp"
 #include "nnti/transports/shm/connection.hpp"
+#include "nnti/transports/shm/own_queue.hpp"
+#include "nnti/transports/shm/seats.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <deque>
@@ -10,7 +12,17 @@
 
 namespace nnti::shm {
 
-class ShmTransport final : public Transport {
+/// What the settings ask for.
+struct ShmSettings {
+  static Result<ShmSettings> of(const nessie::Config &config);
+  bool use_cma = true;
+  ChannelKind channel = ChannelKind::kMailbox;  ///< of connections that we make
+  bool in_advance = false;                      ///< channels are set up with the connection, not at their first use
+  std::uint32_t slots = 0;                      ///< of the mailboxes of connections that we make
+  std::uint64_t queue_entries = 0;
+};
+
+class ShmTransport final : public Transport, private OwnQueue::Receiver {
  public:
   static Result<std::unique_ptr<ShmTransport>> make(const TransportOptions &options);
   ~ShmTransport() override;
@@ -23,72 +35,91 @@ class ShmTransport final : public Transport {
   std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
   std::size_t progress() override;
   bool ready() override;
-  int wait_fd() const override { return kInPoller; }
+  int wait_fd() const override { return epoll_.get(); }
   bool arm() override;
-  void disarm(bool) override;
+  void disarm(bool fd_ready) override;
   Deadline timer() const override { return listener_ ? listener_->timer() : Deadline::never(); }
 
   TransportEvents &events() { return events_; }
-  std::uint64_t slots() const { return slots_; }
   const EndpointTable &table() const { return table_->table(); }
+  EndpointTable &own_table() { return table_->table(); }
   const nessie::Credential &credential() const { return credential_; }
-  /// What we tell a peer; `segment` is -1 on the accepting side.
-  bootstrap::Hello hello(int segment) const;
-  /// Checks and maps what a peer told us. `their_segment`: it is the connecting side, and sent the segment.
-  Result<PeerParts> take_hello(int socket, bootstrap::Hello &theirs, bool their_segment) const;
+  const ShmSettings &settings() const { return settings_; }
+  bool sets_up_in_advance() const { return settings_.in_advance; }
+  /// Names us in transfer marks.
+  std::uint64_t owner_id() const { return probe_; }
+  /// Our queue, once a connection uses it.
+  OwnQueue &queue() { return *queue_; }
+
+  /// What we tell a peer that we connect to, and what one that connected to us.
+  bootstrap::Hello hello() const;
+  bootstrap::Hello answer_to(const PeerParts &parts) const;
+  /// Checks and maps what a peer told us. `accepted`: it is the connecting side.
+  Result<PeerParts> take_hello(int socket, bootstrap::Hello &theirs, bool accepted) const;
+  /// Seats it; the peer has proved the credential.
+  Status seat(PeerParts &parts);
   ShmConnection *add_connection(bootstrap::PageSocket socket, PeerParts parts);
-  /// For a connection being made: its socket wakes waits, and nothing else.
-  void watch_connecting(int fd) { poller_.watch(fd, quiet_); }
-  void unwatch(int fd) { poller_.unwatch(fd); }
-  /// progress() shall look at the sockets that were noted as ready.
-  void look_at_sockets_soon() { look_at_sockets_now_ = true; }
+
+  /// Looks at the connection at each turn, as long as it needs that.
+  void attend(ShmConnection &connection);
+  /// `seat` is the connection's; `to_write`: also when the socket takes more.
+  void watch(int fd, std::uint64_t whom, bool to_write = false);
+  void unwatch(int fd);
+  /// The peer lives, and may not have noticed yet.
+  void leave_seat(std::uint32_t seat, Fd socket);
+  /// The peer is gone.
+  void empty_seat(std::uint32_t seat, std::uint64_t drain_to);
   /// Refuses the key, waits until no peer is in the middle of a transfer, and frees the slot.
   void end_registration(const RemoteBuffer &buffer, bool is_shared);
 
  private:
-  ShmTransport(const TransportOptions &options, OwnTable table, bool use_cma, std::uint64_t slots);
+  ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings);
   Status listen();
+  HelloBlob blob() const;
+  bootstrap::Hello hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const;
+  Status take_choice(const HelloBlob &blob, PeerParts &parts) const;
+  Status take_answer(const HelloBlob &blob, const bootstrap::Hello &theirs, PeerParts &parts) const;
   std::size_t look_at_sockets();
-  void sweep_mappings();
+  void look_at(std::uint64_t whom);
+  std::size_t report_accepted();
+  std::size_t attend_connections();
+  std::size_t read_queue();
+  Status provide_queue();
+  void give_queue_up();
+  void clean_up();
+  void deliver(ShmConnection &from, const Message &message, std::span<const std::byte> bytes) override;
+  void reject(ShmConnection &from) override;
 
-  struct Quiet final : Poller::Handler {
-    void on_fd_ready() override {}
-  };
   /// A ring says that there are messages, which are looked for anyway, or that registrations have ended.
   struct Rung final : Poller::Handler {
     explicit Rung(ShmTransport &owner) : transport(owner) {}
     void on_fd_ready() override { transport.sweep_now_ = true; }
     ShmTransport &transport;
   };
-  struct Listening final : Poller::Handler {
-    explicit Listening(ShmTransport &owner) : transport(owner) {}
-    void on_fd_ready() override { transport.look_at_sockets_now_ = ready = true; }
-    ShmTransport &transport;
-    bool ready = false;
-  };
-  std::size_t report_accepted();
-  void reap();
+  void sweep_mappings();
 
   const nessie::Credential &credential_;
   TransportEvents &events_;
   std::optional<OwnTable> table_;
-  bool use_cma_;
-  std::uint64_t slots_;  ///< of the mailboxes of connections that we make
+  ShmSettings settings_;
   bool asymmetric_fence_;
   std::uint64_t probe_;
   std::string socket_name_;
+  Fd epoll_;     ///< sockets
   Poller &poller_;
-  Quiet quiet_;
   Rung rung_{*this};
-  Listening listening_{*this};
-  Fd doorbell_;  ///< watched for its edges: never read
+  Fd doorbell_;  ///< in the poller, by its edges: never read
   std::unique_ptr<bootstrap::Listener> listener_;
   std::optional<PeerParts> answered_;  ///< between the listener's Answer and Accept
   std::vector<std::unique_ptr<ShmConnection>> connections_;
+  std::vector<ShmConnection *> attended_;
   std::deque<ShmConnection *> accepted_;  ///< not reported yet
+  Seats seats_;
+  std::unique_ptr<OwnQueue> queue_;
+  std::vector<std::unique_ptr<OwnQueue>> broken_queues_;  ///< may still be in use by an outer progress()
   unsigned turns_ = 0;
   bool look_at_sockets_now_ = false, sweep_now_ = false;
-  bool anything_closed_ = false;
+  bool must_clean_up_ = false;
   int depth_ = 0;
 };
 
