@@ -137,12 +137,23 @@ struct EndpointOptions {
   nessie::Config config;
 };
 
+/// One line of an explanation.
+struct Fact {
+  std::string name, value;
+};
+
 /// How a transport presents itself to `nessie info`.
 struct TransportInfo {
   std::string name;
   bool available = false;
   std::string explanation;  ///< why not available; or how it moves bulk data, and why so
+  /// What was found and what follows from it, one line each: limits in force, interfaces, what was not chosen and why.
+  std::vector<Fact> facts = {};
 };
+
+/// Memory that an endpoint lends to peers that measure it: as allocate() makes it, or as an application's own.
+enum class ProbeMemory : std::uint32_t { kAllocated, kOwn };
+inline constexpr std::size_t kProbeBytes = 1 << 20;
 
 class Endpoint {
  public:
@@ -152,6 +163,9 @@ class Endpoint {
   /// What this machine has, without opening an endpoint.
   static std::vector<TransportInfo> survey(const nessie::Config &config,
                                            std::span<const TransportKind *const> extra_transports = {});
+  /// The thresholds in force under `config`, each with the setting that it comes from. kInvalidArgument: one of them
+  /// has a value that cannot be read.
+  static Result<std::vector<Fact>> thresholds(const nessie::Config &config);
 
   ~Endpoint();
 
@@ -160,13 +174,16 @@ class Endpoint {
 
   /// Connects to the endpoint at `url` (a list joined by ';') over the first of our transports, in order of preference,
   /// that can reach it, proving the credential both ways. Returns when messages can be sent; drives progress meanwhile.
-  /// kInvalidArgument: the URL does not parse. kUnsupported: none of its transports can reach it from here (the message
-  /// says why for each). kRefused: the credentials differ. kTimedOut. kPeerLost: nobody listens there any more.
+  /// Where one fails, the next one is tried, and leaves half of the time to the one after it; only a wrong credential
+  /// is final. kInvalidArgument: the URL does not parse. kUnsupported: none of its transports can reach it from here
+  /// (the message says why for each, and what there is). kRefused: the credentials differ. kTimedOut. kPeerLost:
+  /// nobody listens there any more. Where several failed: the code of the first.
   Result<PeerId> connect(std::string_view url, Deadline deadline);
   /// Gives the peer up: pending operations complete with kCancelled; the peer sees kPeerLost. No on_peer_lost here.
   void disconnect(PeerId peer);
 
-  /// "shm": the transport that reaches `peer`, and a sentence why it was chosen.
+  /// "shm": the transport that reaches `peer`, and a sentence why it was chosen; of a peer that we connected to, also
+  /// why not over the other URLs of its list.
   std::string_view transport_of(PeerId peer) const;
   std::string explain(PeerId peer) const;
   /// Whether `peer` can map, and so view(), what allocate() makes here.
@@ -175,6 +192,8 @@ class Endpoint {
   bool has_unsent(PeerId peer) const;
   /// The largest message that send() takes for this peer (at least 4096 bytes).
   std::size_t max_message_bytes(PeerId peer) const;
+  /// The largest that goes in place, in a mailbox or frame; larger ones through a block, or in fragments.
+  std::size_t max_in_place_bytes(PeerId peer) const;
 
   /// Registers memory that the caller owns; it must stay mapped until the buffer is dropped.
   Result<RegisteredBuffer> register_memory(std::span<std::byte> memory, Rights rights);
@@ -211,6 +230,15 @@ class Endpoint {
   /// Sets the word to `desired` if it is `expected`: it was, if `previous` says so. Otherwise as fetch_add().
   void compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::uint64_t expected,
                     std::uint64_t desired, std::uint64_t &previous, Completion &completion);
+
+  /// Has the peer's endpoint send `size_bytes` (at most max_in_place_bytes) back; its application does not notice. ok:
+  /// they are back. kBusy: more than nnti.send_queue such requests are pending. kInvalidArgument, kPeerLost,
+  /// kCancelled.
+  void ping(PeerId peer, std::size_t size_bytes, Completion &completion);
+  /// Asks the peer's endpoint for kProbeBytes that this side may get() and put() as it likes, until it disconnects. ok:
+  /// `buffer` describes them; it and `completion` are borrowed until on_complete. kBusy: too many others do the same.
+  /// kNoMemory, kUnsupported: it has none of that kind. kPeerLost, kCancelled.
+  void borrow_memory(PeerId peer, ProbeMemory memory, RemoteBuffer &buffer, Completion &completion);
 
   /// Delivers what has happened, without waiting. Returns the number of events handled (0: nothing to do).
   std::size_t progress();

@@ -112,6 +112,13 @@ std::optional<std::string> Config::get(std::string_view key) const {
   return std::nullopt;
 }
 
+std::string Config::source_of(std::string_view key) const {
+  auto name = std::string(key);
+  if (flags_.contains(name)) return "a flag";
+  if (std::getenv(variable_of(key).c_str()) != nullptr) return variable_of(key);
+  return file_.contains(name) ? name + " in NESSIE_CONFIG" : std::string();
+}
+
 std::string Config::get_or(std::string_view key, std::string_view fallback) const {
   auto value = get(key);
   return value ? *value : std::string(fallback);

@@ -25,6 +25,9 @@ class Config {
 
   std::optional<std::string> get(std::string_view key) const;
   std::string get_or(std::string_view key, std::string_view fallback) const;
+  /// Where get() finds it, for people: "NESSIE_NNTI_SPIN_US", "nnti.spin_us in NESSIE_CONFIG", "a flag"; empty:
+  /// nowhere.
+  std::string source_of(std::string_view key) const;
   /// 1/0, true/false, yes/no, on/off. kInvalidArgument otherwise.
   Result<bool> get_bool(std::string_view key, bool fallback) const;
   Result<std::int64_t> get_int(std::string_view key, std::int64_t fallback) const;

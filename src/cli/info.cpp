@@ -1,117 +1,136 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "info.hpp"
 
-#include "memory.hpp"
-#include "probe.hpp"
-#include "version.hpp"
+#include "limits.hpp"
+#include "partner.hpp"
 
-#include <base/config.hpp>
-#include <nnti/nnti.hpp>
+#include <base/url.hpp>
 
 #include <fmt/format.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <optional>
+#include <algorithm>
+#include <utility>
 
 namespace nessie::cli {
 
 namespace {
 
-std::optional<int> ptrace_scope() {
-  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
-  int scope = 0;
-  if (file >> scope) return scope;
-  return std::nullopt;
-}
+constexpr const char *kWithinOneProcess = "inproc";
 
-// A sibling may be forbidden what a parent may do: so a child tries to read its parent's memory.
-std::string try_cross_memory_attach() {
-  static int value = 42;
-  const pid_t child = fork();
-  if (child == 0) {
-    int copy = 0;
-    iovec local{&copy, sizeof copy}, remote{&value, sizeof value};
-    const bool read = process_vm_readv(getppid(), &local, 1, &remote, 1, 0) == sizeof copy;
-    _exit(read ? 0 : errno);
+/// A line on a terminal that says what is being done, and goes when it is done.
+class Progress {
+ public:
+  explicit Progress(const std::string &what) : shown_(isatty(STDERR_FILENO) == 1) {
+    if (shown_) fmt::print(stderr, "\r\033[Knessie info: {} ...", what);
   }
-  int wait_status = 0;
-  if (child < 0 || waitpid(child, &wait_status, 0) != child) return "unknown: cannot fork";
-  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 0) return "works";
-  const auto scope = ptrace_scope();
-  return fmt::format("does not work: {}{}", std::strerror(WEXITSTATUS(wait_status)),
-                     scope ? fmt::format(" (kernel.yama.ptrace_scope = {}; 0 allows it)", *scope) : std::string());
-}
-
-void print_probe(const ProbeResult &probe, bool measured) {
-  fmt::print("  {}\n", probe.explanation);
-  if (!measured) return;
-  fmt::print("  64-byte message, there and back: {:.2f} us\n", probe.round_trip_us);
-  fmt::print("  16 MiB out of memory that Nessie allocated: {:.0f} MB/s; that the application allocated: {:.0f} MB/s\n",
-             probe.get_allocated_MBps, probe.get_own_MBps);
-}
-
-void print_text(const InfoOptions &options, const std::vector<nnti::TransportInfo> &transports,
-                const Result<ProbeResult> &probe, const std::string &attach) {
-  fmt::print("Transports of this machine, in order of preference:\n");
-  for (const auto &transport : transports) {
-    fmt::print("  {:<8} {:<14} {}\n", transport.name, transport.available ? "available" : "not available",
-               transport.explanation);
+  ~Progress() {
+    if (shown_) fmt::print(stderr, "\r\033[K");
   }
-  fmt::print("Cross-memory attach (reading memory that the application owns): {}\n", attach);
-  const bool measured = options.url.empty();
-  fmt::print("Between {}:\n", measured ? "two processes of this machine" : "this process and " + options.url);
-  if (probe)
-    print_probe(*probe, measured);
-  else
-    fmt::print("  no connection: {}\n", probe.error().message);
-  fmt::print("Memory for staging, if nothing else is said: {}\n", default_memory_of_each(1));
-  fmt::print("PnetCDF: {}\nMPI: {}\n", pnetcdf_version(), mpi_version());
+  Progress(const Progress &) = delete;
+
+ private:
+  bool shown_;
+};
+
+Probe probe_one(const ProbeOptions &options, const std::string &url) {
+  const auto transport = url.substr(0, url.find("://"));
+  const Progress progress((options.measure ? "testing " : "trying ") + transport);
+  return probe(options, url, {transport});
 }
 
-nlohmann::json probe_json(const Result<ProbeResult> &probe) {
-  if (!probe) return {{"error", probe.error().message}};
-  return {{"transport", probe->transport},
-          {"explanation", probe->explanation},
-          {"round_trip_us", probe->round_trip_us},
-          {"get_allocated_MBps", probe->get_allocated_MBps},
-          {"get_own_MBps", probe->get_own_MBps}};
+std::vector<std::string> urls_of(const std::string &list) {
+  std::vector<std::string> urls;
+  if (const auto parsed = Url::parse_list(list); parsed.ok())
+    for (const auto &url : *parsed) urls.push_back(url.to_string());
+  return urls;
 }
 
-void print_json(const std::vector<nnti::TransportInfo> &transports, const Result<ProbeResult> &probe,
-                const std::string &attach) {
-  auto list = nlohmann::json::array();
-  for (const auto &transport : transports) {
-    list.push_back(
-        {{"name", transport.name}, {"available", transport.available}, {"explanation", transport.explanation}});
+/// Over the whole list, as every client of Nessie does.
+Result<Probe> choose(ProbeOptions options, const std::string &url, bool measure) {
+  options.measure = measure;
+  const Progress progress("connecting");
+  auto chosen = probe(options, url);
+  if (!chosen.reached()) return Error{Code::kPeerLost, chosen.explanation, Scope::kPeer};
+  return chosen;
+}
+
+/// Whom only this process can reach.
+Probe probe_within_process(const ProbeOptions &options) {
+  auto partner = PartnerThread::start(options.config, options.credential, kWithinOneProcess);
+  if (partner.ok()) return probe_one(options, (*partner)->url());
+  Probe failed;
+  failed.url = fmt::format("{}://", kWithinOneProcess);
+  failed.explanation = partner.error().message;
+  return failed;
+}
+
+/// Every transport, against a process of this machine or, where only that will do, a thread of this process.
+void test_this_machine(ProbeOptions options, PartnerProcess &partner, InfoReport &report) {
+  const auto url = partner.url();
+  if (!url.ok()) {
+    report.chosen = Result<Probe>(url.error());
+    return;
   }
-  const nlohmann::json all = {{"nessie", NESSIE_VERSION},     {"transports", list},
-                              {"chosen", probe_json(probe)},  {"cross_memory_attach", attach},
-                              {"pnetcdf", pnetcdf_version()}, {"mpi", mpi_version()}};
-  fmt::print("{}\n", all.dump(2));
+  for (const auto &one : urls_of(*url))
+    report.probes.push_back(one.starts_with(kWithinOneProcess) ? probe_within_process(options)
+                                                               : probe_one(options, one));
+  report.chosen = choose(options, *url, false);
+  if (!report.chosen->ok()) return;
+  for (const auto &one : report.probes)  // it was measured already
+    if (one.transport == (*report.chosen)->transport) (*report.chosen)->test = one.test;
+}
+
+Status test_peer(const InfoOptions &options, ProbeOptions probing, InfoReport &report) {
+  const auto hex = probing.config.get("credential");
+  auto credential = hex ? Credential::from_hex(*hex) : Result<Credential>(Credential());
+  if (!credential.ok()) return credential.error();
+  probing.credential = *credential;
+  report.peer = options.url;
+  probing.measure = options.test && options.all;
+  for (const auto &one : urls_of(options.url)) report.probes.push_back(probe_one(probing, one));
+  report.chosen = choose(probing, options.url, options.test && !options.all);
+  if (!report.chosen->ok()) return {};
+  for (auto &one : report.probes)
+    if (one.transport == (*report.chosen)->transport && options.all) (*report.chosen)->test = one.test;
+  return {};
+}
+
+int fail(const Error &error) {
+  fmt::print(stderr, "nessie info: {}\n", error.message);
+  return 1;
+}
+
+bool every_test_passed(const InfoReport &report) {
+  const auto failed = [](const Probe &probe) { return probe.test && !probe.test->ok(); };
+  if (report.chosen && (!report.chosen->ok() || failed(**report.chosen))) return false;
+  return std::ranges::none_of(report.probes, failed);
 }
 
 }  // namespace
 
 int info(const InfoOptions &options) {
-  const auto config = Config::load();
-  if (!config) {
-    fmt::print(stderr, "nessie info: {}\n", config.error().message);
-    return 1;
+  auto config = Config::load();
+  if (!config.ok()) return fail(config.error());
+  auto thresholds = nnti::Endpoint::thresholds(*config);
+  if (!thresholds.ok()) return fail(thresholds.error());
+  InfoReport report;
+  report.thresholds = std::move(*thresholds);
+  report.cross_memory_attach = try_cross_memory_attach();
+  ProbeOptions probing{*config, Credential::generate(), options.test};
+  std::optional<Result<PartnerProcess>> partner;  // first of all: nothing is open yet that a fork would share
+  if (options.url.empty() && options.test) partner.emplace(PartnerProcess::start(*config, probing.credential));
+  if (partner && !partner->ok()) return fail(partner->error());
+  {
+    const Progress progress("looking for transports");
+    report.transports = nnti::Endpoint::survey(*config);
   }
-  const auto attach = try_cross_memory_attach();
-  const auto probe = options.url.empty() ? probe_two_processes(*config) : probe_url(*config, options.url);
-  const auto transports = nnti::Endpoint::survey(*config);
-  if (options.json)
-    print_json(transports, probe, attach);
-  else
-    print_text(options, transports, probe, attach);
-  return probe ? 0 : 1;
+  report.limits = limits_of_this_process();
+  if (partner) test_this_machine(probing, **partner, report);
+  if (!options.url.empty())
+    if (auto status = test_peer(options, probing, report); !status.ok()) return fail(status.error());
+  options.json ? print_json(report) : print_text(report);
+  return every_test_passed(report) ? 0 : 1;
 }
 
 }  // namespace nessie::cli

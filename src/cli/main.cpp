@@ -37,6 +37,13 @@ constexpr const char *kRunFooter =
     "  nessie run --json summary.json -- mpiexec -n 8 ./sim\n"
     "  NESSIE_CLOSE=durable nessie run -- mpiexec -n 8 ./sim   ncmpi_close waits for the file\n";
 
+constexpr const char *kInfoFooter =
+    "The self-test takes about a third of a second for each transport. It asks the other side's endpoint, not its\n"
+    "program, for echoes and for 1 MiB of memory. --to takes the credential from NESSIE_CREDENTIAL.\n\n"
+    "Examples:\n"
+    "  nessie info                                    this machine, between two processes of it\n"
+    "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
+
 std::string check_size(const std::string &text) {
   const auto size = nessie::parse_size(text);
   return size ? std::string() : size.error().message;
@@ -56,6 +63,16 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
+}
+
+void add_info(CLI::App &app, InfoOptions &options) {
+  auto *info = app.add_subcommand("info", "Show this machine's transports, which one is chosen and why, and test them");
+  info->footer(kInfoFooter);
+  auto *to = info->add_option("--to", options.url,
+                              "Try this endpoint's URLs, a list joined by ';', instead of this machine's transports");
+  info->add_flag("--all", options.all, "Test every URL of the list, not only the one that is chosen")->needs(to);
+  info->add_flag("!--no-test", options.test, "Measure nothing");
+  info->add_flag("--json", options.json, "Print JSON");
 }
 
 // Everything after the first "--" of `nessie run` is the program's, whatever it looks like.
@@ -91,9 +108,7 @@ int main(int argc, char **argv) {
   InfoOptions info_options;
   bool status_json = false;
   add_run(app, run_options);
-  auto *info = app.add_subcommand("info", "Show this machine's transports, and which one two processes would use");
-  info->add_option("--to", info_options.url, "Connect to this URL instead of to a process started for it");
-  info->add_flag("--json", info_options.json, "Print JSON");
+  add_info(app, info_options);
   auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
   status->add_flag("--json", status_json, "Print JSON");
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")

@@ -13,7 +13,8 @@ std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);  // needs no MPI_Init
-  return std::string(text, static_cast<std::size_t>(length)).substr(0, std::string(text).find('\n'));
+  const std::string all = text;            // Open MPI counts the terminator, too
+  return all.substr(0, all.find('\n'));
 }
 
 int version() {

@@ -18,19 +18,9 @@ namespace nnti {
 namespace {
 
 constexpr unsigned kTurnsPerLook = 256;  ///< at the descriptors; a power of two
-constexpr std::int64_t kDefaultSendQueue = 4096;
-constexpr std::int64_t kDefaultSpinMicroseconds = 50;
-constexpr std::uint64_t kDefaultEagerMemory = 16 << 20;
 
 Error no_peer(PeerId peer) {
   return {Code::kPeerLost, fmt::format("there is no peer {} any more", peer.value), nessie::Scope::kPeer};
-}
-
-/// All that can be asked for by name.
-std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
-  std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
-  for (const auto *kind : extra) kinds.push_back(*kind);
-  return kinds;
 }
 
 std::string names_of(std::span<const TransportKind> kinds) {
@@ -70,6 +60,12 @@ Result<std::unique_ptr<Transport>> open_reliably(const TransportKind &kind, cons
 }
 
 }  // namespace
+
+std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
+  std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
+  for (const auto *kind : extra) kinds.push_back(*kind);
+  return kinds;
+}
 
 void PeerView::release_pages() const {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -138,6 +134,7 @@ Status Endpoint::Impl::open_transport(TransportKind kind) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
   auto transport = open_reliably(kind, {options.credential, options.config, *this, poller, options.listen, kind.name});
   if (!transport.ok()) {
+    unopenable.emplace(kind.name, transport.error().message);
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};
   }
@@ -307,6 +304,10 @@ bool Endpoint::Impl::on_protocol(Connection &connection, MessageKind kind, std::
     case MessageKind::kEagerDone: return eager_blocks.on_done(connection.peer, message);
     case MessageKind::kFragment:
     case MessageKind::kLastFragment: return on_fragment(connection, kind, message);
+    case MessageKind::kPing: return on_ping(connection, message);
+    case MessageKind::kPong: return probes.on_pong(connection.peer, message);
+    case MessageKind::kBorrow: return on_borrow(connection, message);
+    case MessageKind::kLent: return probes.on_lent(connection.peer, message);
     case MessageKind::kUser: break;
   }
   return false;
@@ -349,27 +350,32 @@ void Endpoint::Impl::reject(Connection &connection) {
   connection.close();
   const Error error{Code::kBadMessage, "the peer broke the protocol; run the same Nessie on both sides",
                     nessie::Scope::kPeer};
-  atomics.abandon(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer});
+  abandon_operations(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer});
   sink.on_peer_lost(peer, error);
 }
 
 void Endpoint::Impl::lost(Connection &connection, Loss, const Error &error) {
   auto peer = connection.peer;
   if (remove(peer) == nullptr) return;
-  atomics.abandon(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
+  abandon_operations(peer, {Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
   sink.on_peer_lost(peer, error);
 }
 
-Result<PeerId> Endpoint::Impl::finish_connect(Connecting &connecting, Deadline deadline, std::string_view target) {
-  for (;;) {
-    if (auto outcome = connecting.advance()) {
-      if (!outcome->ok()) return outcome->error();
-      return add_peer(***outcome);
-    }
-    if (deadline.passed())
-      return Error{Code::kTimedOut, fmt::format("{} did not answer in time", target), nessie::Scope::kPeer};
-    if (progress() == 0) waiter.wait(transports, deadline);
-  }
+std::unique_ptr<RegisteredBuffer::Impl> Endpoint::Impl::add_buffer(std::span<std::byte> memory, Rights rights) {
+  auto buffer = std::make_unique<RegisteredBuffer::Impl>();
+  buffer->region = {memory, rights, -1};
+  buffer->position = buffers.insert(buffers.end(), buffer.get());
+  buffer->endpoint = this;
+  return buffer;
+}
+
+Result<std::unique_ptr<RegisteredBuffer::Impl>> Endpoint::Impl::allocate(std::size_t size_bytes, Rights rights) {
+  auto memory = make_shared_memory("nessie-buffer", std::max<std::size_t>(size_bytes, 1), Peers::kMayWrite);
+  if (!memory.ok()) return memory.error();
+  auto buffer = add_buffer(memory->mapping.bytes().first(size_bytes), rights);
+  buffer->region.memfd = memory->fd.get();
+  buffer->allocated = std::move(*memory);
+  return buffer;
 }
 
 // --- outside ----------------------------------------------------------------------------------------------------------
@@ -397,49 +403,16 @@ std::vector<TransportInfo> Endpoint::survey(const nessie::Config &config,
 
 const std::string &Endpoint::url() const { return impl_->url; }
 
-Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
-  auto targets = nessie::Url::parse_list(url);
-  if (!targets.ok()) return targets.error();
-  std::vector<std::string> reasons;
-  for (const auto &name : impl_->preferences()) {
-    for (const auto &target : *targets) {
-      if (target.transport != name) continue;
-      auto transport = impl_->transport_named(name);
-      if (!transport.ok()) return transport.error();
-      auto reachable = *transport == nullptr
-                           ? Status(Error{Code::kUnsupported, "cannot be opened here; `nessie info` says why"})
-                           : (*transport)->can_reach(target);
-      if (!reachable.ok()) {
-        reasons.push_back(fmt::format("{}: {}", target.transport, reachable.error().message));
-        continue;
-      }
-      auto connecting = (*transport)->connect(target, deadline);
-      if (!connecting.ok()) return connecting.error();
-      return impl_->finish_connect(**connecting, deadline, target.to_string());
-    }
-  }
-  if (reasons.empty())
-    reasons.push_back(
-        fmt::format("none of its transports is one of ours; we have {}", fmt::join(impl_->preferences(), ", ")));
-  return Error{Code::kUnsupported, fmt::format("cannot reach {} from here: {}", url, fmt::join(reasons, "; ")),
-               nessie::Scope::kPeer};
-}
-
 void Endpoint::disconnect(PeerId peer) {
   auto *connection = impl_->remove(peer);
   if (connection == nullptr) return;
   connection->close();
-  impl_->atomics.abandon(peer, {Code::kCancelled, "disconnected"});
+  impl_->abandon_operations(peer, {Code::kCancelled, "disconnected"});
 }
 
 std::string_view Endpoint::transport_of(PeerId peer) const {
   auto *known = impl_->find(peer);
   return known == nullptr ? std::string_view() : known->connection->transport().name();
-}
-
-std::string Endpoint::explain(PeerId peer) const {
-  auto *known = impl_->find(peer);
-  return known == nullptr ? no_peer(peer).message : known->connection->explain();
 }
 
 bool Endpoint::can_view(PeerId peer) const {
@@ -457,21 +430,19 @@ std::size_t Endpoint::max_message_bytes(PeerId peer) const {
   return known == nullptr ? 0 : std::max(known->connection->max_message_bytes(), kMaxEagerBytes);
 }
 
+std::size_t Endpoint::max_in_place_bytes(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? 0 : known->connection->max_message_bytes();
+}
+
 Result<RegisteredBuffer> Endpoint::register_memory(std::span<std::byte> memory, Rights rights) {
-  auto impl = std::make_unique<RegisteredBuffer::Impl>();
-  impl->region = {memory, rights, -1};
-  impl->position = impl_->buffers.insert(impl_->buffers.end(), impl.get());
-  impl->endpoint = impl_.get();
-  return RegisteredBuffer(std::move(impl));
+  return RegisteredBuffer(impl_->add_buffer(memory, rights));
 }
 
 Result<RegisteredBuffer> Endpoint::allocate(std::size_t size_bytes, Rights rights) {
-  auto memory = make_shared_memory("nessie-buffer", std::max<std::size_t>(size_bytes, 1), Peers::kMayWrite);
-  if (!memory.ok()) return memory.error();
-  auto buffer = register_memory(memory->mapping.bytes().first(size_bytes), rights);
-  buffer->impl_->region.memfd = memory->fd.get();
-  buffer->impl_->allocated = std::move(*memory);
-  return buffer;
+  auto buffer = impl_->allocate(size_bytes, rights);
+  if (!buffer.ok()) return buffer.error();
+  return RegisteredBuffer(std::move(*buffer));
 }
 
 Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {

@@ -5,21 +5,29 @@
 #include "nnti/allocation.hpp"
 #include "nnti/atomics.hpp"
 #include "nnti/eager.hpp"
+#include "nnti/probe.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/waiter.hpp"
 
+#include <array>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace nnti {
 
+inline constexpr std::int64_t kDefaultSendQueue = 4096;
+inline constexpr std::int64_t kDefaultSpinMicroseconds = 50;
+inline constexpr std::uint64_t kDefaultEagerMemory = 16 << 20;
+
 struct RegisteredBuffer::Impl {
   Endpoint::Impl *endpoint = nullptr;  ///< null once the endpoint is gone
   MemoryRegion region;
-  bool outlives_endpoint = false;  ///< peers may use what they mapped of it when the endpoint is gone
-  SharedMemory allocated;          ///< if Endpoint::allocate() made the memory
+  bool outlives_endpoint = false;                 ///< peers may use what they mapped of it when the endpoint is gone
+  SharedMemory allocated;                         ///< if Endpoint::allocate() made the memory
+  std::unique_ptr<std::vector<std::byte>> owned;  ///< memory that the endpoint made as an application does
   /// One for each transport over which the buffer was described.
   std::vector<std::pair<Transport *, std::unique_ptr<TransportMemory>>> registrations;
   std::list<Impl *>::iterator position;
@@ -27,6 +35,9 @@ struct RegisteredBuffer::Impl {
   ~Impl();
   Result<TransportMemory *> registration_with(Transport &transport);
 };
+
+/// All transports that can be asked for by name.
+std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);
 
 struct Endpoint::Impl final : TransportEvents {
   struct Queued {
@@ -38,6 +49,7 @@ struct Endpoint::Impl final : TransportEvents {
     Connection *connection = nullptr;
     std::list<Queued> queue;            ///< waits for credits; takes no memory while it is empty
     std::vector<std::byte> assembling;  ///< fragments that have come
+    std::string passed_over;            ///< which of its URLs were not used, and why
   };
 
   Impl(EndpointOptions options, EventSink &event_sink);
@@ -47,6 +59,11 @@ struct Endpoint::Impl final : TransportEvents {
   Status open_transport(TransportKind kind);
   Result<Transport *> transport_named(std::string_view name);
   std::vector<std::string> preferences() const;
+  std::string describe_preferences() const;
+  std::string why_not_ours(std::string_view transport) const;
+  /// The transport that can reach `url`, opened if need be. kInvalidArgument: a setting has a wrong value.
+  Result<Transport *> transport_reaching(const nessie::Url &url);
+  Result<PeerId> try_to_connect(Transport &transport, const nessie::Url &url, Deadline deadline);
 
   PeerId add_peer(Connection &connection);
   Peer *find(PeerId peer) const;
@@ -65,8 +82,16 @@ struct Endpoint::Impl final : TransportEvents {
                     std::uint64_t &previous, Completion &completion);
   bool on_protocol(Connection &connection, MessageKind kind, std::span<const std::byte> message);
   bool on_atomic(Connection &connection, std::span<const std::byte> message);
+  bool on_ping(Connection &connection, std::span<const std::byte> message);
+  bool on_borrow(Connection &connection, std::span<const std::byte> message);
+  Result<RemoteBuffer> lend(Connection &connection, ProbeMemory memory);
+  template <class Encode> void ask(PeerId peer, MessageKind kind, Encode encode_request, Completion &completion);
+  /// Completes what is asked of `peer`, which is gone, and takes back what it was lent.
+  void abandon_operations(PeerId peer, const Error &error);
+  std::unique_ptr<RegisteredBuffer::Impl> add_buffer(std::span<std::byte> memory, Rights rights);
+  Result<std::unique_ptr<RegisteredBuffer::Impl>> allocate(std::size_t size_bytes, Rights rights);
+  Result<std::unique_ptr<RegisteredBuffer::Impl>> allocate_own();
   void reject(Connection &connection);
-  Result<PeerId> finish_connect(Connecting &connecting, Deadline deadline, std::string_view url);
   std::size_t progress();
 
   void accepted(Connection &connection) override;
@@ -80,13 +105,17 @@ struct Endpoint::Impl final : TransportEvents {
   Poller poller;  ///< outlives the transports
   unsigned turns = 0;
   std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<TransportKind> unopened;       ///< asked for, but not needed yet
-  std::vector<std::unique_ptr<Peer>> peers;  ///< by PeerId - 1; null once lost
+  std::vector<TransportKind> unopened;                         ///< asked for, but not needed yet
+  std::map<std::string, std::string, std::less<>> unopenable;  ///< by name: why it cannot be opened here
+  std::vector<std::unique_ptr<Peer>> peers;                    ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;
   PendingAtomics atomics;
+  PendingProbes probes;
   EagerBlocks eager_blocks;
   Endpoint *self = nullptr;
   std::list<RegisteredBuffer::Impl *> buffers;
+  /// By PeerId and ProbeMemory: what peers try their transfers on.
+  std::map<std::uint64_t, std::array<std::unique_ptr<RegisteredBuffer::Impl>, 2>> lent;
   Waiter waiter{poller};
 };
 

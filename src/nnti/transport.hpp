@@ -36,6 +36,10 @@ enum class MessageKind : std::uint8_t {
   kEagerDone = 4,   ///< the block was fetched
   kFragment = 5,    ///< part of a message; more follow
   kLastFragment = 6,
+  kPing = 7,    ///< to be sent back as it is (probe.hpp)
+  kPong = 8,    ///< the echo
+  kBorrow = 9,  ///< asks for memory to try transfers on
+  kLent = 10,   ///< the answer
 };
 inline constexpr std::uint8_t kMaxMessageKind = 31;
 

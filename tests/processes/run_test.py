@@ -101,24 +101,6 @@ class NessieRun(ProcessTestCase):
         self.assert_nothing_left()
 
 
-class NessieInfo(ProcessTestCase):
-    def test_explains_the_transport_between_two_processes(self):
-        code, out, err = self.run_command([NESSIE, "info", "--json"])
-        self.assertEqual(code, 0, err)
-        info = json.loads(out)
-        chosen = info["chosen"]
-        self.assertIn(chosen["transport"], [t["name"] for t in info["transports"] if t["available"]])
-        self.assertGreater(len(chosen["explanation"]), 0)
-        self.assertGreater(chosen["round_trip_us"], 0)
-        self.assertGreater(chosen["get_own_MBps"], 0)
-        self.assert_nothing_left()
-
-    def test_to_a_url_that_nobody_listens_at_fails_and_says_so(self):
-        code, out, _ = self.run_command([NESSIE, "info", "--to", "nonsense"])
-        self.assertEqual(code, 1)
-        self.assertIn("no connection", out)
-
-
 class NessieStatus(ProcessTestCase):
     def test_shows_every_server_of_the_session(self):
         code, out, err = self.nessie_run([NESSIE, "status", "--json"], ["--servers", "2"])

@@ -85,7 +85,7 @@ std::vector<Bytes> queues() {
 /// One byte of kind, then the message.
 std::vector<Bytes> protocol() {
   std::vector<Bytes> corpus;
-  for (std::size_t size : {4u, 24u, 48u, 64u, 500u})
+  for (std::size_t size : {4u, 16u, 24u, 48u, 56u, 64u, 500u})
     for (std::uint8_t kind = 0; kind <= nnti::kMaxMessageKind; ++kind) {
       corpus.emplace_back(size + 1);
       corpus.back()[0] = static_cast<std::byte>(kind);

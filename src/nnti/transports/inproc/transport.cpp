@@ -45,7 +45,11 @@ std::string fresh_name() { return fmt::format("{}-{:016x}", ::getpid(), nessie::
 }  // namespace
 
 TransportInfo survey(const nessie::Config &) {
-  return {"inproc", true, "endpoints of the same process; bulk data is copied by memcpy"};
+  return {"inproc",
+          true,
+          "endpoints of the same process; bulk data is copied by memcpy",
+          {{"messages in place", fmt::format("up to {} bytes", kMaxMessageBytes)},
+           {"credits", fmt::format("{} messages each way of a connection", kCredits)}}};
 }
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {

@@ -8,11 +8,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <set>
 
 namespace nnti::ofi {
 
@@ -66,13 +68,20 @@ Info best_of(Info list, const std::string &address) {
   return Info(best ? library().dupinfo(best) : nullptr);
 }
 
-Result<Info> ask(const std::string &provider, const std::string &address) {
+/// All interfaces of a provider.
+Result<Info> find_all(const std::string &provider) {
   Info hints = make_hints(provider);
   if (!hints) return Error{Code::kNoMemory, "out of memory"};
   fi_info *found = nullptr;
   const int rc = library().getinfo(FI_VERSION(1, 14), nullptr, nullptr, 0, hints.get(), &found);
   if (rc != 0) return fabric_error(fmt::format("libfabric has no provider '{}' here", provider), rc);
-  Info best = best_of(Info(found), address);
+  return Info(found);
+}
+
+Result<Info> ask(const std::string &provider, const std::string &address) {
+  auto found = find_all(provider);
+  if (!found.ok()) return found.error();
+  Info best = best_of(std::move(*found), address);
   if (!best)
     return Error{Code::kUnsupported,
                  fmt::format("libfabric's provider '{}' has no interface with the address '{}'", provider, address)};
@@ -106,6 +115,54 @@ Result<Info> choose_info(const nessie::Config &config) {
     last = info.error();
   }
   return *last;
+}
+
+namespace {
+
+/// "10.0.0.7 (eth0)".
+std::string interface_of(const fi_info &info) {
+  const auto host = is_ip(info) ? numeric_host(static_cast<const sockaddr *>(info.src_addr)) : std::string();
+  const char *domain = info.domain_attr->name == nullptr ? "?" : info.domain_attr->name;
+  if (!is_ip(info)) return domain;
+  return fmt::format("{} ({})", host.empty() ? "link-local" : host, domain);
+}
+
+std::string verdict_on(const std::string &provider, const std::string &interface, const fi_info *chosen,
+                       const nessie::Config &config) {
+  if (chosen == nullptr) return "not used";
+  if (provider != chosen->fabric_attr->prov_name) {
+    const auto set = config.get("nnti.ofi.provider");
+    return set ? fmt::format("not chosen: nnti.ofi.provider is {}", *set)
+               : fmt::format("not chosen: {} comes before it", chosen->fabric_attr->prov_name);
+  }
+  if (interface == interface_of(*chosen)) return "chosen";
+  if (interface.starts_with("link-local")) return "not chosen: its address is valid on one link only";
+  if (auto address = config.get("nnti.ofi.address")) return fmt::format("not chosen: nnti.ofi.address is {}", *address);
+  return fmt::format("not chosen: {} comes before it; nnti.ofi.address chooses another", interface_of(*chosen));
+}
+
+void list_interfaces(const std::string &provider, const fi_info *chosen, const nessie::Config &config,
+                     std::vector<Fact> &facts) {
+  auto found = find_all(provider);
+  const auto name = "provider " + provider;
+  if (!found.ok()) return facts.push_back({name, found.error().message});
+  std::set<std::string> seen;
+  for (const fi_info *info = found->get(); info != nullptr; info = info->next)
+    if (auto interface = interface_of(*info); seen.insert(interface).second)
+      facts.push_back({name, fmt::format("{}: {}", interface, verdict_on(provider, interface, chosen, config))});
+}
+
+}  // namespace
+
+std::vector<Fact> list_providers(const nessie::Config &config, const fi_info *chosen) {
+  std::vector<Fact> facts;
+  if (!load_library().ok()) return facts;
+  set_defaults();
+  for (const char *provider : kProviders) list_interfaces(provider, chosen, config, facts);
+  const std::string own = chosen == nullptr ? "" : chosen->fabric_attr->prov_name;
+  if (!own.empty() && std::ranges::find(kProviders, own) == kProviders.end())
+    list_interfaces(own, chosen, config, facts);
+  return facts;
 }
 
 Result<std::unique_ptr<Fabric>> Fabric::open(const nessie::Config &config) {

@@ -5,6 +5,7 @@
 #include <base/clock.hpp>
 #include <base/config.hpp>
 #include <nessie/result.hpp>
+#include <nnti/nnti.hpp>
 
 #include "nnti/transports/ofi/library.hpp"
 
@@ -41,6 +42,9 @@ using Info = std::unique_ptr<fi_info, FreeInfo>;
 /// verbs, cxi, efa, psm3, tcp; an address that other nodes can reach before the loopback. kUnsupported, with the
 /// reason.
 Result<Info> choose_info(const nessie::Config &config);
+
+/// What libfabric offers here, each with a word on whether it is the one that `chosen` uses and, if not, why.
+std::vector<Fact> list_providers(const nessie::Config &config, const fi_info *chosen);
 
 /// The error of a libfabric call that returned `code` (negative or positive).
 Error fabric_error(std::string_view what, long code);

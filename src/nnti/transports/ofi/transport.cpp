@@ -66,11 +66,15 @@ class OfiConnecting final : public Connecting {
 
 TransportInfo survey(const nessie::Config &config) {
   auto fabric = Fabric::open(config);
-  if (!fabric.ok()) return {"ofi", false, fabric.error().message};
+  if (!fabric.ok()) return {"ofi", false, fabric.error().message, list_providers(config, nullptr)};
+  auto facts = list_providers(config, &(*fabric)->info());
+  facts.push_back({"messages in place", fmt::format("up to {} bytes", kMaxMessageBytes)});
+  facts.push_back({"credits", fmt::format("{} frames each way of a connection", kCredits)});
   return {"ofi", true,
           fmt::format("libfabric's provider {} at {}; the owner of a registered buffer writes into, or reads from, the "
                       "memory that the other side exposes for the transfer",
-                      (*fabric)->provider(), (*fabric)->host())};
+                      (*fabric)->provider(), (*fabric)->host()),
+          std::move(facts)};
 }
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {

@@ -93,12 +93,12 @@ class ShmConnecting final : public Connecting {
   std::optional<bootstrap::Connector> connector_;
 };
 
-/// How many processes the job has, as its launcher tells; 1 if nobody does.
-std::int64_t launched_processes() {
+/// How many processes the job has, and who says so: its launcher's variable; 1 if nobody does.
+std::pair<std::int64_t, std::string> launched_processes() {
   for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "SLURM_NTASKS"})
     if (const char *value = std::getenv(name))
-      if (auto count = std::strtoll(value, nullptr, 10); count > 0) return count;
-  return 1;
+      if (auto count = std::strtoll(value, nullptr, 10); count > 0) return {count, name};
+  return {1, ""};
 }
 
 /// The mailbox shrinks as the job grows: uGNI paper, section 3.
@@ -107,7 +107,7 @@ std::size_t mailbox_bytes_for(std::int64_t job_size) {
 }
 
 Result<std::uint32_t> slots_of(const nessie::Config &config) {
-  auto job_size = config.get_int("nnti.job_size", launched_processes());
+  auto job_size = config.get_int("nnti.job_size", launched_processes().first);
   if (!job_size.ok()) return job_size.error();
   auto bytes = config.get_size("nnti.mailbox", mailbox_bytes_for(*job_size));
   if (!bytes.ok()) return bytes.error();
@@ -135,6 +135,35 @@ Result<bool> is_second(const nessie::Config &config, const char *name, std::stri
   return Error{Code::kInvalidArgument, fmt::format("{}: '{}' is neither '{}' nor '{}'", name, value, first, second)};
 }
 
+/// "4672 bytes each way of a connection, for a job of 1 (nnti.job_size; default)".
+std::string explain_mailbox(const nessie::Config &config, std::uint64_t slots) {
+  auto bytes = fmt::format("{} bytes each way of a connection", mailbox_bytes(slots));
+  if (auto source = config.source_of("nnti.mailbox"); !source.empty())
+    return fmt::format("{} (nnti.mailbox; from {})", bytes, source);
+  const auto [launched, launcher] = launched_processes();
+  const auto size = config.get_int("nnti.job_size", launched);
+  auto source = config.source_of("nnti.job_size");
+  if (source.empty()) source = launcher;
+  return fmt::format("{}, for a job of {} (nnti.job_size; {})", bytes, size.ok() ? *size : launched,
+                     source.empty() ? "default" : "from " + source);
+}
+
+std::vector<Fact> facts(const nessie::Config &config) {
+  std::vector<Fact> list;
+  if (auto slots = slots_of(config); slots.ok()) {
+    list.push_back({"mailbox", explain_mailbox(config, *slots)});
+    list.push_back({"messages in place", fmt::format("up to {} bytes", max_in_place_bytes(*slots))});
+  } else {
+    list.push_back({"mailbox", slots.error().message});
+  }
+  list.push_back({"fences", join_asymmetric_fences() ? "membarrier(2): none for a sender"
+                                                     : "one for each message: the kernel lacks membarrier(2)"});
+  list.push_back(
+      {"relay", fmt::format("{} KiB at a time, where cross-memory attach is forbidden", kBounceBytes >> 10)});
+  list.push_back({"registered buffers", fmt::format("at most {} of one endpoint", kTableEntries)});
+  return list;
+}
+
 std::string explain_cma() {
   std::uint64_t word = nessie::random_u64();
   auto allowed = cma_probe(::getpid(), reinterpret_cast<std::uint64_t>(&word), word);
@@ -152,7 +181,8 @@ TransportInfo survey(const nessie::Config &config) {
   auto use_cma = config.get_bool("nnti.shm.cma", true);
   auto own = use_cma.ok() && !*use_cma ? std::string("relayed by its owner: nnti.shm.cma is off") : explain_cma();
   return {"shm", true,
-          "processes of this node; memory that Nessie allocated is mapped; the application's own is " + own};
+          "processes of this node; memory that Nessie allocated is mapped; the application's own is " + own,
+          facts(config)};
 }
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
