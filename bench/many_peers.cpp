@@ -28,10 +28,12 @@ void Holder::wait_for_peers(int count) {
 
 void Holder::answer(std::uint64_t count) {
   for (auto awaited = answered_ + count; answered_ < awaited && trouble().ok();) turn();
+  while (last_.value != 0 && endpoint().has_unsent(last_) && trouble().ok()) turn();  // the last answers wait for room
 }
 
 void Holder::on_message(nnti::PeerId from, std::span<const std::byte> message) {
   ++answered_;
+  last_ = from;
   if (auto status = endpoint().send(from, message); !status.ok()) give_up(status.error());
 }
 

@@ -27,6 +27,7 @@ class Holder : public Side {
  private:
   int peers_ = 0;
   std::uint64_t answered_ = 0;
+  nnti::PeerId last_;  ///< whom we have answered last
 };
 
 /// The second process's.

@@ -52,6 +52,7 @@ const std::vector<Subject> &subjects() {
       {"sealed_inproc", "inproc", {{"nnti.encrypt", "all"}}, false},
       {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
       {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
+      {"shm_in_advance", "shm", {{"nnti.channel_setup", "in-advance"}}, true},
       {"shm_shared_queue", "shm", {{"nnti.channel", "shared-queue"}}, true},
       {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
