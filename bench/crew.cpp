@@ -55,7 +55,8 @@ Status run_processes(Board &board, int members, std::chrono::seconds limit, cons
   bool timed_out = !partners.empty();
   board.stop();
   partners.clear();
-  return good && !timed_out ? Status{} : what_went_wrong(board, members, timed_out);
+  if (good && !timed_out) return {};
+  return what_went_wrong(board, members, timed_out);
 }
 
 Status run_threads(Board &board, int members, const Duty &duty) {
@@ -64,7 +65,8 @@ Status run_threads(Board &board, int members, const Duty &duty) {
   for (int member = 0; member < members; ++member)
     threads.emplace_back([&, member] { failures += carry_out(board, member, duty); });
   for (auto &thread : threads) thread.join();
-  return failures == 0 ? Status{} : what_went_wrong(board, members, false);
+  if (failures == 0) return {};
+  return what_went_wrong(board, members, false);
 }
 
 }  // namespace

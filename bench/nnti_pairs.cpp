@@ -49,7 +49,7 @@ nessie::Status nnti_pairs(const Options &options, Report &report) {
 
 nessie::Status nnti_clients(const Options &options, Report &report) {
   ManyLeaders workload{"gets", {1, options.once ? 4 : 64}, true, "bandwidth_MBps", "MB/s", megabytes, {gets(1 << 20)}};
-  return run_many_leaders(options, options.repetitions(9, 3), workload, report);
+  return run_many_leaders(options, options.repetitions(9, 2), workload, report);
 }
 
 }  // namespace bench

@@ -74,7 +74,6 @@ void Session::connect_again(Time now) {
   next_attempt_ = kNever;
   ++attempt_;
   attempt_ends_ = after(now, patience_);
-  patience_ = std::min(2 * patience_, kLongestPatience);
   auto connecting = transport_.inner().connect(*url_, Deadline::at(attempt_ends_));
   if (!connecting.ok()) return attempt_failed(connecting.error());
   connecting_ = std::move(*connecting);
@@ -85,10 +84,10 @@ void Session::advance_attempt() {
   auto outcome = connecting_->advance();
   if (!outcome) return;
   connecting_.reset();
-  attempt_ends_ = kNever;
   if (!outcome->ok()) return attempt_failed(outcome->error());
   attach(***outcome);
   greeting_ = true;
+  round_trip_.reset_back_off();
   greet(transport_.now());
 }
 
@@ -109,6 +108,7 @@ void Session::greet(Time now) {
   const bool sent = send_control(Type::kOpen, body);
   greet_ = kNever;
   if (transport_.lossy()) greet_ = after(now, round_trip_.timeout());
+  round_trip_.back_off();
   if (!sent) greet_ = after(now, kCreditWait);
   transport_.tick_at(greet_);
 }
@@ -147,6 +147,7 @@ void Session::resume(Connection &link, const Opening &opening, std::uint64_t ack
 void Session::answer_opening() {
   if (link_ == nullptr || !answer_due_) return;
   answer_due_ = !send_control(Type::kOpened, encode_opened({attempt_, transport_.settings().limits}));
+  if (!answer_due_) operations_.on_new_link();
 }
 
 void Session::become_up(const Limits &limits, std::uint64_t acknowledged) {
@@ -159,11 +160,11 @@ void Session::become_up(const Limits &limits, std::uint64_t acknowledged) {
   if (opened_)
     nessie::log::info("nnti: the connection to a peer was made again; {} messages are resent", window_.size());
   opened_ = true;
-  gives_up_ = next_attempt_ = greet_ = kNever;
+  gives_up_ = next_attempt_ = attempt_ends_ = greet_ = kNever;
   grace_given_ = false;
   round_trip_.reset_back_off();
   if (transport_.lossy() && !window_.empty()) retransmit_ = after(transport_.now(), round_trip_.timeout());
-  operations_.retry_now();
+  operations_.on_new_link();
   transport_.tick_at(next_tick());
   transport_.attend(*this);
 }
@@ -236,10 +237,13 @@ void Session::watch_the_clock_while_broken(Time now) {
     return lose(peer_lost(
         fmt::format("the connection could not be restored within {} (nnti.reconnect): {}", limit, why_broken_)));
   }
-  if (connecting_ && now >= attempt_ends_)
+  if (now >= attempt_ends_) {
+    patience_ = std::min(2 * patience_, kLongestPatience);
+    if (auto *link = leave_link()) link->abort();
     attempt_failed({Code::kTimedOut, "the peer did not answer in time", nessie::Scope::kPeer});
+  }
   if (now >= next_attempt_) connect_again(now);
-  if (link_ != nullptr && now >= greet_) greet(now);
+  if (now >= greet_) greet(now);
 }
 
 /// Over lossy links only: elsewhere the kernel watches, even while the peer computes and answers nothing.
@@ -254,10 +258,7 @@ void Session::watch_the_peer(Time now) {
   (void)send_control(Type::kPing);
 }
 
-Time Session::next_tick_while_broken() const {
-  const Time first = std::min(gives_up_, next_attempt_);
-  return std::min(first, std::min(connecting_ ? attempt_ends_ : kNever, link_ != nullptr ? greet_ : kNever));
-}
+Time Session::next_tick_while_broken() const { return std::min({gives_up_, next_attempt_, attempt_ends_, greet_}); }
 
 Time Session::next_tick() const {
   if (state_ == State::kOver) return kNever;

@@ -24,7 +24,8 @@ class Operations {
     Completion *completion = nullptr;
   };
 
-  /// `patience`: how long one may fail before its error is told. `lossy`: the transport's operations fail for a while.
+  /// `patience`: how long one may fail, again and again, before its error is told. `lossy`: the transport's operations
+  /// fail for a while.
   Operations(const nessie::TimeSource &time, Duration patience, bool lossy)
       : time_(time), patience_(patience), lossy_(lossy) {}
 
@@ -38,8 +39,11 @@ class Operations {
   bool any_waiting() const { return !waiting_.empty(); }
   /// When restart() has something to do, if there is a connection; kNever: nothing waits.
   Time restart_time() const { return waiting_.empty() ? kNever : retry_; }
-  /// The connection is another one: no need to wait with a new attempt.
-  void retry_now() { retry_ = Time::min(); }
+  /// There is a connection again: what its predecessor's end, or absence, kept from succeeding waits no more.
+  void on_new_link() {
+    waiting_.splice(waiting_.end(), stranded_);
+    retry_ = Time::min();
+  }
 
  private:
   struct Operation final : Completion {
@@ -48,6 +52,7 @@ class Operations {
     Operations &owner;
     Request request;
     Time failing_since = kNever;
+    unsigned attempts = 0;
     std::list<Operation>::iterator place;
   };
   using List = std::list<Operation>;
@@ -62,7 +67,10 @@ class Operations {
   bool lossy_;
   std::optional<Error> end_;
   Time retry_ = Time::min();
-  List under_way_, waiting_, unused_;
+  List under_way_;
+  List waiting_;   ///< for a moment
+  List stranded_;  ///< until there is another connection
+  List unused_;
 };
 
 template <class Link> void Operations::restart(Link link) {

@@ -334,10 +334,10 @@ Plan make_plan(Dice &dice) {
   (void)sometimes("delay", 0.3, dice.chance(0.5) ? ":30" : ":20ms");
   (void)sometimes("reorder", 0.3);
   (void)sometimes("transient", 0.3);
-  plan.breaks = sometimes("break", 0.01, dice.chance(0.5) ? ":200ms" : ":50");
+  plan.breaks = sometimes("break", 0.02, dice.chance(0.5) ? ":200ms" : ":50");
   plan.silence_for_ever = dice.chance(0.1);
   if (dice.chance(0.3)) plan.silence = sometimes("silent", 0.003, plan.silence_for_ever ? ":forever" : ":500ms");
-  set("nnti.reconnect", "3s");
+  set("nnti.reconnect", "10s");  // so long that breaks alone do not end a connection
   set("nnti.peer_timeout", "3s");
   set("nnti.heartbeat", "200ms");
   if (dice.chance(0.3)) set("nnti.channel.messages", std::to_string(1 + dice.below(20)));

@@ -220,7 +220,10 @@ void ChannelTransport::drop_silent_links(Time time) {
     else
       tick_at(after(link.since, kOpeningTime));
   }
-  for (auto *link : silent) turn_away(*link);
+  for (auto *link : silent) {  // not close(): that would say that this process wants no more of its peer
+    unbind(*link);
+    link->abort();
+  }
 }
 
 void ChannelTransport::reap() {

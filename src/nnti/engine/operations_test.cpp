@@ -175,7 +175,7 @@ TEST_P(Operations, ScatterTellsTheFirstFailure_AndMovesNothingIfTheCallFails) {
 
 TEST_P(Operations, AtomicsReturnTheFormerValue) {
   Buffer target(*server, 64, 1, Purpose::kAtomics), result(*client, 64, 1, Purpose::kLocalWrite);
-  target.word(2) = 40;
+  std::atomic_ref(target.word(2)).store(40);
   RequestId request;
   ASSERT_TRUE((*client)->fetch_add(target.handle, 16, 2, result.id(), 8, &request).ok());
   EXPECT_EQ(finish(request).code, Code::kOk);

@@ -21,6 +21,7 @@ class FaultyConnecting final : public Connecting {
   FaultyConnecting(FaultyTransport &transport, std::unique_ptr<Connecting> inner)
       : transport_(transport), inner_(std::move(inner)) {}
   std::optional<Result<Connection *>> advance() override {
+    if (transport_.dead()) return std::nullopt;
     auto outcome = inner_->advance();
     if (!outcome || !outcome->ok()) return outcome;
     return &transport_.adopt(***outcome);

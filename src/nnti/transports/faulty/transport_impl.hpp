@@ -35,6 +35,7 @@ class FaultyTransport final : public Transport, private TransportEvents {
 
   /// As if this process had been killed: nothing comes, goes, or is told from now on; peers see its connections end.
   void die();
+  bool dead() const { return inner_ == nullptr; }
   std::uint64_t connections_made() const { return next_id_ - 1; }
 
   // --- for connections -----------------------------------------------------------------------------------------------
