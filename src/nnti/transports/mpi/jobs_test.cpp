@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -114,7 +115,8 @@ int main(int argc, char **argv) {
   const bool accepts = std::string(argv[1]) == "accept";
   const auto all = meet_other_job(accepts, argv[2]);
   accepts ? serve(all) : ask(all);
-  MPI_Barrier(all);  // Open MPI's MPI_Finalize() does not wait for the other job, which may still send
+  MPI_Barrier(all);               // Open MPI's MPI_Finalize() does not wait for the other job, which may still send
+  std::signal(SIGPIPE, SIG_IGN);  // and says farewell over TCP connections that the other job may have closed
   MPI_Finalize();
   return 0;
 }

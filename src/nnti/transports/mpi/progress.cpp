@@ -158,8 +158,7 @@ bool MpiTransport::poll_until(const std::function<bool()> &state, Deadline deadl
 std::size_t MpiTransport::progress() {
   if (mpi_ended_.load(std::memory_order_relaxed)) end_with_mpi();
   ++depth_;
-  poll();
-  auto events = dispatch();
+  auto events = receive_frames();
   if (++turns_ % kTurnsPerDoor == 0) world_.look_after_door();
   if (knocked_.load(std::memory_order_acquire)) events += answer_knocks();
   if (!touched_.empty()) {
@@ -173,6 +172,15 @@ std::size_t MpiTransport::progress() {
     if (any_to_reap_) reap();
   }
   return events;
+}
+
+/// One frame, whose handling need not wait for MPI to look for more; all there are if they come one upon the other.
+std::size_t MpiTransport::receive_frames() {
+  poll();
+  auto frames = dispatch();
+  for (std::size_t i = 1; frames_flow_ && frames == i && i < kReceives && poll() > 0; ++i) frames += dispatch();
+  frames_flow_ = frames > 0;
+  return frames;
 }
 
 std::size_t MpiTransport::dispatch() {

@@ -107,6 +107,7 @@ class MpiTransport final : public Transport, private Tenant {
   std::size_t poll_receives();
   std::size_t look_further();
   std::size_t poll_requests();
+  std::size_t receive_frames();
   std::size_t dispatch();
   void continue_flows();
   void sweep_flows();
@@ -147,7 +148,8 @@ class MpiTransport final : public Transport, private Tenant {
   std::vector<std::uint64_t> to_pump_, to_attend_;
   std::deque<std::uint64_t> half_open_;
   bool any_to_reap_ = false;
-  bool armed_ = false;  ///< the caller sleeps, and asks rarely
+  bool frames_flow_ = false;  ///< the last turn found one
+  bool armed_ = false;        ///< the caller sleeps, and asks rarely
   int depth_ = 0;
   unsigned turns_ = 0, idle_polls_ = 0;
 };

@@ -18,7 +18,7 @@ namespace nnti::mpi {
 inline constexpr std::uint32_t kMagic = 0x4e4d5049;
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kMaxMessageBytes = 4096;
-inline constexpr std::uint32_t kCredits = 32;     ///< frames that a peer may have on the way to us
+inline constexpr std::uint32_t kCredits = 128;    ///< frames that a peer may have on the way to us
 inline constexpr std::size_t kMaxTransfers = 32;  ///< larger gets and puts that one side has under way with a peer
 inline constexpr std::uint64_t kChunkBytes = 8u << 20;  ///< of bulk data, in one message of MPI
 
