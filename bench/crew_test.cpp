@@ -43,7 +43,8 @@ TEST_P(Crew, IsStoppedByTheErrorOfOne) {
   Board board(2);
   auto status = run_crew(board, 2, GetParam(), kLimit, [](Board &shared, int member) -> Status {
     if (member == 1) return Error{Code::kIo, "the second one failed"};
-    return shared.meet(2, 1) ? Status{} : Status{};
+    if (shared.meet(2, 1)) return Error{Code::kInternal, "met somebody who did not come"};
+    return {};
   });
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, "the second one failed");

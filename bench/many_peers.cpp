@@ -65,7 +65,8 @@ Status run_holder_and_guests(const Options &options, const Waiting &waiting, Boa
     if (auto status = holder.open(options, team, all, true); !status.ok()) return status;
     all.publish_address(kHolder, holder.endpoint().url());
     auto status = duties.hold(holder, all, all.lane(member));
-    return holder.trouble().ok() ? status : holder.trouble();
+    if (!holder.trouble().ok()) return holder.trouble();
+    return status;
   });
 }
 

@@ -157,7 +157,8 @@ Status Bandwidth::measure(int repetition) {
   if (status.ok()) status = copies();
   if (status.ok()) status = both_ways();
   if (status.ok()) status = others();
-  return status.ok() ? socket() : status;
+  if (status.ok()) status = socket();
+  return status;
 }
 
 void Bandwidth::add_ratios() {

@@ -16,7 +16,6 @@
 namespace bench {
 namespace {
 
-using nessie::Result;
 using nessie::Status;
 
 constexpr std::uint64_t kWord = 8, kCacheLine = 64;
@@ -126,7 +125,8 @@ Status Latency::measure(int repetition) {
   if (status.ok()) status = kernel(SocketWait::kPolls);
   if (status.ok()) status = ours(kBlocking);
   if (status.ok()) status = kernel(SocketWait::kSleeps);
-  return status.ok() ? wake_ups() : status;
+  if (status.ok()) status = wake_ups();
+  return status;
 }
 
 void Latency::add_ratios() {

@@ -36,7 +36,8 @@ Status look(Board &board, Lane &lane, Look at) {
   bool all = board.meet(2, before);
   lane.values[at] = proportional_bytes();
   all = all && board.meet(2, before + 1);
-  return all ? Status{} : nessie::Error{nessie::Code::kTimedOut, "the other process of the workload did not come"};
+  if (!all) return nessie::Error{nessie::Code::kTimedOut, "the other process of the workload did not come"};
+  return {};
 }
 
 /// One peer more than are counted, used before they come: what only the first one costs is not theirs.

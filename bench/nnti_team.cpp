@@ -115,7 +115,8 @@ Status lead_once(const Options &options, const Team &team, Board &board, int mem
   if (!board.meet(team.leaders, 1)) return Error{Code::kTimedOut, "not all processes of the workload came"};
   auto status = lead(leader, board.lane(member));
   leader.endpoint().disconnect(leader.follower());
-  return leader.trouble().ok() ? status : leader.trouble();
+  if (!leader.trouble().ok()) return leader.trouble();
+  return status;
 }
 
 /// A leader and its follower on neighbouring cores; the clients of one server everywhere.
@@ -254,7 +255,8 @@ Status run_team(const Options &options, const Team &team, Board &board, const Le
     if (member < team.leaders) return lead_once(options, team, all, member, lead);
     Follower follower(team);
     auto status = follower.open(options, team, all, true);
-    return status.ok() ? follower.serve(all, member) : status;
+    if (status.ok()) status = follower.serve(all, member);
+    return status;
   });
 }
 

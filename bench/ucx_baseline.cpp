@@ -31,7 +31,7 @@ constexpr unsigned kMessage = 1;
 constexpr auto kLimit = std::chrono::seconds(120);
 constexpr unsigned kTurnsPerLook = 4096;
 
-Status failure(const char *what, ucs_status_t status) {
+Error failure(const char *what, ucs_status_t status) {
   return Error{Code::kIo, fmt::format("UCX: {}: {}", what, ucs_status_string(status)), {}, status};
 }
 
@@ -145,7 +145,8 @@ Status Process::open_worker() {
   handler.cb = on_message;
   handler.arg = this;
   auto status = ucp_worker_set_am_recv_handler(worker_, &handler);
-  return status == UCS_OK ? Status{} : failure("ucp_worker_set_am_recv_handler", status);
+  if (status != UCS_OK) return failure("ucp_worker_set_am_recv_handler", status);
+  return {};
 }
 
 Status Process::lend(std::size_t memory_bytes, std::string &key) {
@@ -180,7 +181,8 @@ Status Process::connect() {
   if (auto status = ucp_ep_create(worker_, &parameters, &partner_); status != UCS_OK)
     return failure("ucp_ep_create", status);
   auto status = ucp_ep_rkey_unpack(partner_, key.data(), &remote_key_);
-  return status == UCS_OK ? Status{} : failure("ucp_ep_rkey_unpack", status);
+  if (status != UCS_OK) return failure("ucp_ep_rkey_unpack", status);
+  return {};
 }
 
 Status Process::open(std::size_t memory_bytes) {
