@@ -176,7 +176,7 @@ void SealedConnection::give_up(Loss loss, const Error &error) {
   if (known)
     transport_.events().lost(*this, loss, error);
   else
-    transport_.refused(*this, error);
+    transport_.refused(*this, loss, error);
 }
 
 void SealedConnection::on_lost(Loss loss, const Error &error) {
@@ -188,7 +188,7 @@ void SealedConnection::on_lost(Loss loss, const Error &error) {
   if (known)
     transport_.events().lost(*this, loss, error);
   else
-    transport_.refused(*this, error);
+    transport_.refused(*this, loss, error);
 }
 
 }  // namespace nnti::sealing

@@ -50,9 +50,7 @@ class BareTransport final : public Transport, public Connection {
         transport.regions_[key] = memory;
       }
       ~Memory() override { transport.regions_.erase(key); }
-      Result<RemoteBuffer> describe_for(Connection &) override {
-        return describe();
-      }
+      Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
       RemoteBuffer describe() const override {
         const auto &region = transport.regions_[key];
         return RemoteBuffer{key, 0, region.bytes.size(), 0, 0, region.rights};
@@ -284,6 +282,28 @@ TEST_F(Sealing, APeerThatDoesNotSealIsRefusedWithASentence) {
   client.bare->replay(MessageKind::kUser, bytes_from("plain"));
   client.sealed->progress();
   auto outcome = (*connecting)->advance();
+  ASSERT_TRUE(outcome);
+  EXPECT_FALSE(outcome->ok());
+}
+
+TEST_F(Sealing, ALinkThatBreaksBeforeTheKeysAreThereIsMadeAgainButNotToAPeerThatLeft) {
+  client.bare->connect_to(*server.bare);
+  server.bare->connect_to(*client.bare);
+  auto connecting = client.sealed->connect({"bare", "", {}}, Deadline::never());
+  ASSERT_TRUE(connecting.ok());
+  EXPECT_FALSE((*connecting)->advance());
+  client.below->lost(client.bare->connection(), Loss::kBroken, {Code::kIo, "a cable was pulled"});
+  EXPECT_FALSE((*connecting)->advance());
+  server.below->accepted(server.bare->connection());
+  std::optional<Result<Connection *>> outcome;
+  for (int i = 0; i < 10 && !outcome; ++i, turn()) outcome = (*connecting)->advance();
+  ASSERT_TRUE(outcome && outcome->ok());
+
+  auto another = client.sealed->connect({"bare", "", {}}, Deadline::never());
+  ASSERT_TRUE(another.ok());
+  EXPECT_FALSE((*another)->advance());
+  client.below->lost(client.bare->connection(), Loss::kGone, {Code::kPeerLost, "the process ended"});
+  outcome = (*another)->advance();
   ASSERT_TRUE(outcome);
   EXPECT_FALSE(outcome->ok());
 }

@@ -4,12 +4,21 @@
 namespace nnti::sealing {
 namespace {
 
+/// A link that breaks before both sides have their keys is made again: nobody above could know yet that it broke.
 class SealedConnecting final : public Connecting {
  public:
-  SealedConnecting(SealedTransport &transport, std::unique_ptr<Connecting> inner)
-      : transport_(transport), inner_(std::move(inner)) {}
+  SealedConnecting(SealedTransport &transport, nessie::Url url, Deadline deadline)
+      : transport_(transport), url_(std::move(url)), deadline_(deadline) {}
   ~SealedConnecting() override {
+    transport_.why_refused(id_);
     if (auto *connection = transport_.find(id_)) connection->close();
+  }
+
+  Status begin() {
+    auto inner = transport_.inner().connect(url_, deadline_);
+    if (!inner.ok()) return inner.error();
+    inner_ = std::move(*inner);
+    return {};
   }
 
   std::optional<Result<Connection *>> advance() override {
@@ -19,7 +28,7 @@ class SealedConnecting final : public Connecting {
       inner_.reset();
       id_ = transport_.adopt(***outcome, true).below().peer.value;
     }
-    if (auto refusal = transport_.why_refused(id_)) return *refusal;
+    if (auto refusal = transport_.why_refused(id_)) return on_refusal(*refusal);
     auto *connection = transport_.find(id_);
     if (connection == nullptr) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
     if (connection->state() != SealedConnection::State::kOpen) return std::nullopt;
@@ -28,7 +37,16 @@ class SealedConnecting final : public Connecting {
   }
 
  private:
+  std::optional<Result<Connection *>> on_refusal(const SealedTransport::Refusal &refusal) {
+    id_ = 0;
+    if (refusal.loss == Loss::kGone || deadline_.passed()) return refusal.error;
+    if (auto status = begin(); !status.ok()) return status.error();
+    return std::nullopt;
+  }
+
   SealedTransport &transport_;
+  const nessie::Url url_;
+  const Deadline deadline_;
   std::unique_ptr<Connecting> inner_;
   std::uint64_t id_ = 0;
 };
@@ -68,9 +86,9 @@ SealedTransport::~SealedTransport() {
 }
 
 Result<std::unique_ptr<Connecting>> SealedTransport::connect(const nessie::Url &url, Deadline deadline) {
-  auto connecting = inner_->connect(url, deadline);
-  if (!connecting.ok()) return connecting.error();
-  return std::unique_ptr<Connecting>(std::make_unique<SealedConnecting>(*this, std::move(*connecting)));
+  auto connecting = std::make_unique<SealedConnecting>(*this, url, deadline);
+  if (auto status = connecting->begin(); !status.ok()) return status.error();
+  return std::unique_ptr<Connecting>(std::move(connecting));
 }
 
 Result<std::unique_ptr<TransportMemory>> SealedTransport::register_memory(const MemoryRegion &region) {
@@ -91,11 +109,11 @@ SealedConnection *SealedTransport::find(std::uint64_t id) const {
   return found->second.get();
 }
 
-void SealedTransport::refused(SealedConnection &connection, const Error &error) {
-  if (connection.we_connected()) refusals_.insert_or_assign(connection.below().peer.value, error);
+void SealedTransport::refused(SealedConnection &connection, Loss loss, const Error &error) {
+  if (connection.we_connected()) refusals_.insert_or_assign(connection.below().peer.value, Refusal{loss, error});
 }
 
-std::optional<Error> SealedTransport::why_refused(std::uint64_t id) {
+std::optional<SealedTransport::Refusal> SealedTransport::why_refused(std::uint64_t id) {
   auto node = refusals_.extract(id);
   return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));
 }

@@ -40,14 +40,19 @@ class SealedTransport final : public Transport, private TransportEvents {
   Deadline timer() const override { return inner_->timer(); }
 
   // --- for connections -----------------------------------------------------------------------------------------------
+  struct Refusal {
+    Loss loss;
+    Error error;
+  };
+  Transport &inner() { return *inner_; }
   const nessie::Credential &credential() const { return credential_; }
   TransportEvents &events() { return events_; }
   SealedConnection &adopt(Connection &inner, bool we_connected);
   /// Null if it has ended.
   SealedConnection *find(std::uint64_t id) const;
   /// Why a connection ended that nobody above knows yet; for those who are making it.
-  void refused(SealedConnection &connection, const Error &error);
-  std::optional<Error> why_refused(std::uint64_t id);
+  void refused(SealedConnection &connection, Loss loss, const Error &error);
+  std::optional<Refusal> why_refused(std::uint64_t id);
   void reap_later() { any_to_reap_ = true; }
   std::vector<std::byte> take_scratch() { return std::exchange(scratch_, {}); }
   void give_scratch(std::vector<std::byte> scratch) { scratch_ = std::move(scratch); }
@@ -61,7 +66,7 @@ class SealedTransport final : public Transport, private TransportEvents {
   const nessie::Credential &credential_;
   TransportEvents &events_;
   std::unordered_map<std::uint64_t, std::unique_ptr<SealedConnection>> connections_;  ///< by the inner one's PeerId
-  std::unordered_map<std::uint64_t, Error> refusals_;
+  std::unordered_map<std::uint64_t, Refusal> refusals_;
   std::uint64_t next_id_ = 1;
   std::vector<std::byte> scratch_;
   int depth_ = 0;

@@ -284,9 +284,10 @@ void OfiConnection::settle(bool queue_is_empty) {
   if (broken_ && !socket_ended_) on_socket();
   if (broken_ && (loss_ == Loss::kGone || dies_at_->passed()))
     return lose(loss_, lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
+  // The provider's connection, which carries all between two endpoints, may be of use to the peer's next one already.
   if (!broken_ && dies_at_ && dies_at_->passed() && queue_is_empty)
     lose(loss_, lost_error(loss_ == Loss::kGone ? "the peer's process ended" : "the connection to the peer broke"),
-         Fabric::Removal::kNow);
+         Fabric::Removal::kLater);
 }
 
 Deadline OfiConnection::timer() const {
