@@ -60,7 +60,7 @@ const char *nnti_last_error(void) { return nnti::face::last_error().c_str(); }
 NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, NNTI_transport_t *trans_hdl) {
   return guarded([&]() -> Outcome {
     if (trans_hdl == nullptr) return nnti::face::null_argument();
-    auto options = nnti::face::options_for(trans_id, my_url);
+    auto options = nnti::face::options_for(nnti::face::number_of(trans_id), my_url);
     if (!options.ok()) return options.error();
     auto context = Context::open(std::move(*options));
     if (!context.ok()) return context.error();

@@ -5,6 +5,7 @@
 
 #include <nnti/context.hpp>
 
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -77,6 +78,14 @@ template <class Call> Number guarded(Call call) noexcept {
 
 /// Milliseconds; -1: for ever; 0: not at all. kInvalidArgument: another negative number.
 Result<Deadline> deadline_of(int timeout_ms);
+
+/// What an enumeration's bytes say: a C program may pass any number.
+template <class Enumeration> int number_of(const Enumeration &value) {
+  static_assert(sizeof value == sizeof(int));
+  int number = 0;
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
 
 /// What EndpointOptions::transports must be for the transport with this number. kInvalidArgument: there is none;
 /// kUnsupported: it does not exist here; the message lists those that do.

@@ -113,6 +113,13 @@ class Party final : TransportEvents {
     counter_buffer_ = registered(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
   }
 
+  /// The transport ends what is under way, and says so.
+  ~Party() {
+    buffer_.reset();
+    counter_buffer_.reset();
+    transport.reset();
+  }
+
   void meet(Party &other) { other_ = &other; }
   void connected(Connection &connection) {
     was_connected = true;

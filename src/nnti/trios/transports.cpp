@@ -34,7 +34,7 @@ std::size_t variables_wanted() {
   return std::min(std::max<std::size_t>(number, kDefault), kMost);
 }
 
-Result<TransportPtr> open(NNTI_transport_id_t id, const char *my_url) {
+Result<TransportPtr> open(int id, const char *my_url) {
   auto options = face::options_for(id, my_url, kOldTransports);
   if (!options.ok()) return options.error();
   options->atomic_variables = variables_wanted();
@@ -45,7 +45,7 @@ Result<TransportPtr> open(NNTI_transport_id_t id, const char *my_url) {
   auto transport = std::make_shared<Transport>();
   transport->context = std::move(*context);
   transport->handle.datatype = NNTI_dt_transport;
-  transport->handle.id = id;
+  transport->handle.id = static_cast<NNTI_transport_id_t>(id);
   transport->handle.me = peer_of(*transport, transport->context->id(), transport->context->url());
   return transport;
 }
@@ -105,7 +105,7 @@ TransportPtr transport_of(ProcessId process) {
 NNTI_peer_t peer_of(const Transport &transport, ProcessId process, std::string_view url) {
   NNTI_peer_t peer{};
   peer.datatype = NNTI_dt_peer;
-  if (url.size() < sizeof peer.url) std::memcpy(peer.url, url.data(), url.size());
+  if (url.size() < sizeof peer.url) url.copy(peer.url, url.size());
   peer.peer.transport_id = transport.handle.id;
   peer.peer.instance = process.value;
   fill_process(peer.peer, url);
@@ -138,11 +138,12 @@ NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, 
   return guarded([&]() -> Outcome {
     if (trans_hdl == nullptr) return face::null_argument();
     std::lock_guard guard(transports().mutex);
-    TransportPtr known = is_id(trans_id) ? transports().open[trans_id] : nullptr;
+    const int id = face::number_of(trans_id);
+    TransportPtr known = is_id(id) ? transports().open[static_cast<std::size_t>(id)] : nullptr;
     if (!known) {
-      auto opened = open(trans_id, my_url);
+      auto opened = open(id, my_url);
       if (!opened.ok()) return opened.error();
-      known = transports().open[trans_id] = *opened;
+      known = transports().open[static_cast<std::size_t>(id)] = *opened;
       face::add_context(known->context);
     }
     *trans_hdl = known->handle;

@@ -30,7 +30,7 @@ struct Registry {
   std::mutex mutex;
   std::list<World> worlds;
   std::list<Forming> forming;
-  int key = MPI_KEYVAL_INVALID;
+  bool hears_of_end = false;
 };
 
 /// Never destroyed: MPI may be finalised after the statics.
@@ -141,9 +141,11 @@ Status World::prepare_mpi() {
                  "this MPI may be called by the main thread only; initialise it with MPI_THREAD_MULTIPLE, or use the "
                  "endpoint in the main thread",
                  nessie::Scope::kProcess};
-  if (registry().key != MPI_KEYVAL_INVALID) return {};
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &World::on_mpi_end, &registry().key, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, registry().key, nullptr);  // deleted first of all by MPI_Finalize()
+  if (std::exchange(registry().hears_of_end, true)) return {};
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, &World::on_mpi_end, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);  // deleted first of all by MPI_Finalize()
+  MPI_Comm_free_keyval(&key);                      // by then; the attribute keeps it until it goes itself
   return {};
 }
 

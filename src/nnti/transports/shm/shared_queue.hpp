@@ -64,7 +64,7 @@ class QueueWriter {
     auto &entry = EntryPlace::of(queue_, number);
     entry.header =
         payload.size() | static_cast<std::uint64_t>(kind) << 16 | static_cast<std::uint64_t>(message_kind) << 24;
-    std::memcpy(entry.payload, payload.data(), payload.size());
+    if (!payload.empty()) std::memcpy(entry.payload, payload.data(), payload.size());
     publish(number);
     return Outcome::kSent;
   }
