@@ -61,12 +61,6 @@ Result<std::unique_ptr<Transport>> open_reliably(const TransportKind &kind, cons
 
 }  // namespace
 
-std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
-  std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
-  for (const auto *kind : extra) kinds.push_back(*kind);
-  return kinds;
-}
-
 void PeerView::release_pages() const {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(bytes_.data()) / page * page;
@@ -132,7 +126,9 @@ Status Endpoint::Impl::choose_transports() {
 // What nobody asked for by name may be missing.
 Status Endpoint::Impl::open_transport(TransportKind kind) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
-  auto transport = open_reliably(kind, {options.credential, options.config, *this, poller, options.listen, kind.name});
+  auto transport = open_reliably(
+      kind,
+      {options.credential, options.config, *this, poller, options.listen, kind.name, {}, options.extra_transports});
   if (!transport.ok()) {
     unopenable.emplace(kind.name, transport.error().message);
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();

@@ -36,9 +36,6 @@ struct RegisteredBuffer::Impl {
   Result<TransportMemory *> registration_with(Transport &transport);
 };
 
-/// All transports that can be asked for by name.
-std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);
-
 struct Endpoint::Impl final : TransportEvents {
   struct Queued {
     MessageKind kind;

@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nnti {
 
@@ -200,6 +201,7 @@ struct TransportOptions {
   bool listen = true;
   std::string_view name = {};  ///< under which it is opened ("faulty+shm"); borrowed during open() only
   nessie::TimeSource time = {};
+  std::span<const TransportKind *const> extra_transports = {};  ///< as EndpointOptions; borrowed during open() only
 };
 
 /// One line of the list of transports.
@@ -215,6 +217,8 @@ struct TransportKind {
 
 /// All that were built in, in order of preference: inproc, shm, ofi.
 std::span<const TransportKind> transport_list();
+/// Those, and what the application brought along.
+std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);
 /// The kind of that name: one of `kinds`, or "faulty+" and the name of one, which then suffers faults at will (see
 /// transports/faulty). `name` is borrowed by the result.
 std::optional<TransportKind> find_transport_kind(std::string_view name, std::span<const TransportKind> kinds);

@@ -28,11 +28,17 @@ std::span<const TransportKind> transport_list() {
   return kKinds;
 }
 
+std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
+  std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
+  for (const auto *kind : extra) kinds.push_back(*kind);
+  return kinds;
+}
+
 std::optional<TransportKind> find_transport_kind(std::string_view name, std::span<const TransportKind> kinds) {
   const auto found = std::ranges::find(kinds, faulty::name_of_inner(name).value_or(name), &TransportKind::name);
   if (found == kinds.end()) return std::nullopt;
   if (!faulty::name_of_inner(name)) return *found;
-  return TransportKind{name, found->survey, faulty::open, found->crosses_hosts, Reliability::kLossy};
+  return TransportKind{name, found->survey, faulty::open, found->crosses_hosts, Reliability::kLossy, found->at_once};
 }
 
 }  // namespace nnti

@@ -58,8 +58,8 @@ ChannelTransport::ChannelTransport(const TransportOptions &options, Reliability 
     : events_(options.events), settings_(settings), lossy_(reliability == Reliability::kLossy), time_(options.time) {}
 
 Status ChannelTransport::open_inner(TransportOptions options, const Opener &open) {
-  auto inner =
-      open({options.credential, options.config, *this, options.poller, options.listen, options.name, options.time});
+  auto inner = open({options.credential, options.config, *this, options.poller, options.listen, options.name,
+                     options.time, options.extra_transports});
   if (!inner.ok()) return inner.error();
   inner_ = std::move(*inner);
   const auto promised = lossy_ ? Reliability::kLossy : Reliability::kUntilBroken;

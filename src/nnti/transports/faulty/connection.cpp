@@ -179,6 +179,12 @@ void FaultyConnection::end(void (Connection::*how)()) {
   complete_all(error_);
 }
 
+/// Not every inner transport tells an end from a break: the peer is told here.
+void FaultyConnection::abort() {
+  if (state_ == State::kOpen && !silent()) (void)inner_->try_send(kLetGo, {});
+  end(&Connection::abort);
+}
+
 void FaultyConnection::die() {
   state_ = State::kBreaking;
   told_peer_ = true;

@@ -29,7 +29,7 @@ class FaultyConnection final : public Connection {
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
   void close() override { end(&Connection::close); }
-  void abort() override { end(&Connection::abort); }
+  void abort() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
   /// A message of the inner connection. True if it gets through.

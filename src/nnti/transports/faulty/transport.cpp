@@ -65,7 +65,7 @@ FaultyTransport::FaultyTransport(const TransportOptions &options, const Faults &
 
 Status FaultyTransport::open_inner(const TransportOptions &options) {
   const auto inner_name = name_of_inner(name_);
-  const auto kinds = transport_list();
+  const auto kinds = known_kinds(options.extra_transports);
   const auto kind = std::ranges::find(kinds, inner_name.value_or(""), &TransportKind::name);
   if (kind == kinds.end())
     return Error{Code::kUnsupported, fmt::format("'{}' is no transport with a faulty network; say faulty+shm", name_)};

@@ -234,13 +234,22 @@ void MpiConnection::lose() {
 }
 
 void MpiConnection::close() {
+  end([this] { return !transfers_.uses_lent_memory(); });
+}
+
+void MpiConnection::abort() {
+  end([this] { return !transfers_.uses_memory(); });
+}
+
+/// Returns when memory is `free`, or MPI has had its time.
+void MpiConnection::end(const std::function<bool()> &free) {
   if (state_ == State::kClosing || state_ == State::kClosed) return;
   if (state_ < State::kOpen) return give_up();
   const auto completions = transfers_.take_completions();
   const bool was_open = state_ == State::kOpen;
   state_ = State::kClosing;
   if (was_open) begin_to_close();
-  transport_.poll_until([&] { return !transfers_.uses_lent_memory(); }, Deadline::in(kPatience));
+  transport_.poll_until(free, Deadline::in(kPatience));
   for (auto *completion : completions) completion->on_complete(Error{Code::kCancelled, "the connection was closed"});
 }
 

@@ -7,6 +7,7 @@
 #include "nnti/transports/mpi/wire.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -41,6 +42,7 @@ class MpiConnection final : public Connection {
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
   void close() override;
+  void abort() override;
 
   // --- for the transport -----------------------------------------------------------------------------------------------
   /// Connecting side: begins. Accepting side: answers `hello`.
@@ -105,6 +107,7 @@ class MpiConnection final : public Connection {
   void begin_to_end(Error why);
   void lose();
   void begin_to_close();
+  void end(const std::function<bool()> &free);
 
   MpiTransport &transport_;
   State state_ = State::kKnocking;

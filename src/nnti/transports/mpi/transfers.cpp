@@ -148,6 +148,11 @@ bool Transfers::uses_lent_memory() const {
       asked_, [](const auto &entry) { return entry.second.flow != nullptr && entry.second.flow->uses_memory(); });
 }
 
+bool Transfers::uses_memory() const {
+  return uses_lent_memory() ||
+         std::ranges::any_of(served_, [](const auto &entry) { return entry.second.flow->uses_memory(); });
+}
+
 // --- both sides -----------------------------------------------------------------------------------------------------------
 
 void Transfers::on_flow(Flow &flow) {

@@ -38,6 +38,8 @@ class Transfers {
   std::vector<Completion *> take_completions();
   /// MPI may still touch memory that was lent to us for operations of ours.
   bool uses_lent_memory() const;
+  /// Or memory that is registered here.
+  bool uses_memory() const;
 
   // --- what we serve ---------------------------------------------------------------------------------------------------
   void serve(const Frame &frame);
