@@ -250,12 +250,20 @@ void Session::watch_the_clock_while_broken(Time now) {
 void Session::watch_the_peer(Time now) {
   const auto &settings = transport_.settings();
   if (settings.heartbeat.count() == 0) return;
-  if (settings.peer_timeout.count() != 0 && now >= after(heard_, settings.peer_timeout))
+  if (settings.peer_timeout.count() != 0 && now >= after(heard_, settings.peer_timeout) && !excused(now))
     return lose(
         peer_lost(fmt::format("the peer has not answered for {} (nnti.peer_timeout)", seconds(settings.peer_timeout))));
   if (greeting_ || now < after(std::max(heard_, asked_), settings.heartbeat)) return;
   asked_ = now;
   (void)send_control(Type::kPing);
+}
+
+/// We did not listen ourselves, as in a process that was stopped: the peer has a moment to be heard.
+bool Session::excused(Time now) {
+  if (!transport_.was_away() || std::exchange(excused_, true)) return false;
+  const auto &timeout = transport_.settings().peer_timeout;
+  heard_ = now - timeout + std::min<Duration>(kGrace, timeout);
+  return true;
 }
 
 Time Session::next_tick_while_broken() const { return std::min({gives_up_, next_attempt_, attempt_ends_, greet_}); }

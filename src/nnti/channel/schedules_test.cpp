@@ -357,8 +357,10 @@ Plan make_plan(Dice &dice) {
 
 class Schedule {
  public:
-  explicit Schedule(std::uint64_t number)
-      : dice_(number * 7919 + 1),
+  /// In the middle, nobody makes progress for as long as `stop`, as on a machine that was suspended.
+  explicit Schedule(std::uint64_t number, nessie::Clock::duration stop = {})
+      : stop_(stop),
+        dice_(number * 7919 + 1),
         plan_(make_plan(dice_)),
         server_(plan_.config, true, dice_.next()),
         client_(plan_.config, false, dice_.next()) {
@@ -378,6 +380,7 @@ class Schedule {
     return verdict();
   }
   const std::string &plan() const { return plan_.text; }
+  bool closes() const { return plan_.end == Plan::End::kClose; }
   const Party &server() const { return server_; }
   const Party &client() const { return client_; }
   bool connected() const { return client_.was_connected; }
@@ -413,6 +416,7 @@ class Schedule {
   void act() {
     auto &party = dice_.chance(0.5) ? server_ : client_;
     party.do_something();
+    if (actions_ == plan_.actions / 2) simulated_now += stop_;
     if (actions_++ == plan_.end_after && plan_.end == Plan::End::kDeath) party.die();
     if (actions_ > plan_.end_after && plan_.end == Plan::End::kClose && !server_.gone() && !client_.gone())
       party.close();
@@ -445,6 +449,7 @@ class Schedule {
         client_.gone(), actions_);
   }
 
+  const nessie::Clock::duration stop_;
   Dice dice_;
   Plan plan_;
   Party server_, client_;
@@ -503,6 +508,14 @@ TEST(Schedules, OfFaultsLoseNothingDoubleNothingAndHangNever) {
   EXPECT_GT(tally.connections, tally.schedules) << "no connection ever broke";
   EXPECT_GT(tally.ended_early, count / 100);
   EXPECT_LT(tally.ended_early + tally.not_connected, count / 2);
+}
+
+TEST(Schedules, InWhichTheWholeMachineStopsForAWhileLoseNoPeer) {
+  for (std::uint64_t number = 0; number < kSchedules / 10; ++number) {
+    Schedule schedule(number, 30s);   // ten times nnti.peer_timeout
+    if (schedule.closes()) continue;  // who closes waits for five seconds, whoever was away
+    ASSERT_EQ(schedule.run(), "") << "schedule " << number << " of" << schedule.plan();
+  }
 }
 
 TEST(Schedules, AreTheSameEachTime) {

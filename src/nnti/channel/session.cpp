@@ -125,7 +125,10 @@ void Session::send_overdue(Time now) {
 void Session::on_message(std::span<const std::byte> message) {
   const auto header = decode_header(message);
   if (!header) return violated("what is no message");
-  if (transport_.lossy()) heard_ = transport_.now();
+  if (transport_.lossy()) {
+    heard_ = transport_.now();
+    excused_ = false;
+  }
   const auto body = message.subspan(kHeaderBytes);
   if (header->type == static_cast<std::uint8_t>(Type::kOpened)) return on_opened(*header, body);
   if (header->type == static_cast<std::uint8_t>(Type::kOpen)) return on_opening_again(body);

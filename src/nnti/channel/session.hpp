@@ -105,6 +105,7 @@ class Session final : public Connection {
   void attempt_failed(const Error &error);
   void watch_the_clock_while_broken(Time now);
   void watch_the_peer(Time now);
+  bool excused(Time now);
   Time next_tick_while_broken() const;
 
   ChannelTransport &transport_;
@@ -129,6 +130,7 @@ class Session final : public Connection {
   bool grace_given_ = false;
   std::string why_broken_;
   Time heard_{}, asked_{};
+  bool excused_ = false;  ///< the peer's silence, since it was heard last
 
   // What we send.
   Limits limits_;
