@@ -170,12 +170,24 @@ Result<std::unique_ptr<Fabric>> Fabric::open(const nessie::Config &config) {
   if (!info.ok()) return info.error();
   std::unique_ptr<Fabric> fabric(new Fabric);
   fabric->info_ = std::move(*info);
+  if (fabric->provider() == "shm") fabric->retirement_ = std::make_unique<Retirement>();
   if (auto status = fabric->open_objects(); !status.ok()) return status.error();
   if (auto status = fabric->find_host(); !status.ok()) return status.error();
   return fabric;
 }
 
-Fabric::~Fabric() = default;
+Fabric::~Fabric() {
+  if (!retirement_) return;
+  struct Objects {  // in the order in which a Fabric has them
+    Fid<fid_fabric> fabric;
+    Fid<fid_domain> domain;
+    Fid<fid_av> addresses;
+    Fid<fid_cq> queue;
+    Fid<fid_ep> endpoint;
+  };
+  retirement_->keep(std::shared_ptr<Objects>(new Objects{std::move(fabric_), std::move(domain_), std::move(addresses_),
+                                                         std::move(queue_), std::move(endpoint_)}));
+}
 
 Status Fabric::open_objects() {
   fid_fabric *fabric = nullptr;

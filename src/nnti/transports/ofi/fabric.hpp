@@ -8,6 +8,7 @@
 #include <nnti/nnti.hpp>
 
 #include "nnti/transports/ofi/library.hpp"
+#include "nnti/transports/ofi/retirement.hpp"
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -97,6 +98,7 @@ class Fabric {
   };
 
   Info info_;
+  std::unique_ptr<Retirement> retirement_;  ///< if this process's endpoints reach into each other
   Fid<fid_fabric> fabric_;
   Fid<fid_domain> domain_;
   Fid<fid_av> addresses_;
