@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/connection.hpp"
 
+#include "nnti/registration_check.hpp"
 #include "nnti/transports/ucx/transport.hpp"
 
 #include <fmt/core.h>
@@ -157,12 +158,12 @@ bool UcxConnection::count(const FrameHeader &header) {
 }
 
 void UcxConnection::on_frame(const Frame &frame) {
-  if (!active()) return;
+  if (!active() || breached()) return;
   if (dies_at_) dies_at_ = Deadline::in(kDrainTime);
   if (!peer_knocked_) return on_knock(frame.header);
   if (!count(frame.header))
-    return break_with({Code::kBadMessage, "the peer sent more than its credits allow, or out of order",
-                       nessie::Scope::kPeer});
+    return break_with(
+        {Code::kBadMessage, "the peer sent more than its credits allow, or out of order", nessie::Scope::kPeer});
   if (owed_ >= kCredits / 2 || !waiting_.empty()) pump_later();
   if (state_ == State::kOpen)
     handle(frame);
@@ -212,11 +213,8 @@ void UcxConnection::on_done(const Frame &frame) {
 Status UcxConnection::check(Rights needed, const RemoteBuffer &remote, std::uint64_t offset,
                             std::size_t size_bytes) const {
   if (state_ != State::kOpen || broken_ || dies_at_) return lost_error("the peer is gone");
-  if (!(static_cast<std::uint32_t>(remote.rights) & static_cast<std::uint32_t>(needed)))
-    return Error{Code::kRefused, "the peer's buffer was registered without the right that this needs"};
-  if (offset > remote.size_bytes || size_bytes > remote.size_bytes - offset)
-    return Error{Code::kOutOfRange, "outside of the peer's registered buffer; correct offset and length"};
-  return {};
+  if (remote.slot != 0) return unknown_key();  // not made by this transport
+  return check_access(remote.size_bytes, remote.rights, offset, size_bytes, needed);
 }
 
 void UcxConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
@@ -311,7 +309,7 @@ void UcxConnection::settle(bool queue_is_empty) {
   if (state_ != State::kOpen) return;
   if (broken_ && !socket_ended_) on_socket();
   if (broken_ && (loss_ == Loss::kGone || dies_at_->passed()))
-    return lose(loss_, lost_error(broken_->message, broken_->cause));
+    return lose(loss_, breached() ? *broken_ : lost_error(broken_->message, broken_->cause));
   if (!broken_ && dies_at_ && dies_at_->passed() && queue_is_empty)
     lose(loss_, lost_error(loss_ == Loss::kGone ? "the peer's process ended" : "the connection to the peer broke"));
 }
@@ -334,8 +332,14 @@ void UcxConnection::abandon(Code code, std::string_view why) {
     completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
+void UcxConnection::reset_socket() {
+  const linger at_once{1, 0};
+  ::setsockopt(socket(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 void UcxConnection::lose(Loss loss, const Error &error) {
   state_ = State::kLost;
+  if (loss == Loss::kBroken) reset_socket();
   abandon(Code::kPeerLost, error.message);
   transport_.events().lost(*this, loss, error);
 }
@@ -363,6 +367,13 @@ void UcxConnection::close() {
   pump();
   for (auto *completion : completions)
     completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});
+}
+
+void UcxConnection::abort() {
+  if (!active()) return;
+  state_ = State::kClosed;
+  reset_socket();
+  abandon(Code::kCancelled, "the connection was closed");
 }
 
 }  // namespace nnti::ucx

@@ -35,6 +35,7 @@ class UcxConnection final : public Connection {
   void put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
            Completion &completion) override;
   void close() override;
+  void abort() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
   /// What the peer said of itself.
@@ -65,6 +66,8 @@ class UcxConnection final : public Connection {
   bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
   bool healthy() const { return active() && !broken_ && link_ != nullptr; }
   bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
+  /// What comes in belongs to a connection that works.
+  bool takes_chunks() const { return state_ == State::kOpen && !broken_; }
   bool said_goodbye() const { return !healthy() || (goodbye_posted_ && sends_in_flight_ == 0); }
   std::uint64_t token() const { return token_; }
   int socket() const { return socket_ ? socket_->fd() : -1; }
@@ -91,6 +94,8 @@ class UcxConnection final : public Connection {
     std::vector<std::byte> owned;
   };
 
+  /// The peer broke the protocol: nothing of it is looked at any more.
+  bool breached() const { return broken_ && broken_->code == Code::kBadMessage; }
   /// Why an operation cannot begin.
   Status check(Rights needed, const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) const;
   bool post(FrameHeader header, std::span<const std::byte> body);
@@ -101,12 +106,14 @@ class UcxConnection final : public Connection {
   void on_done(const Frame &frame);
   /// Ends at once, with everything that is in flight.
   void abandon(Code code, std::string_view why);
+  /// So that the peer does not take the socket's end for the orderly end of a process.
+  void reset_socket();
   void lose(Loss loss, const Error &error);
 
   UcxTransport &transport_;
   State state_ = State::kConnecting;
   std::uint64_t token_;  ///< in what is sent to us
-  Hello hello_;  ///< the peer's
+  Hello hello_;          ///< the peer's
   std::unique_ptr<Link> link_;
   std::optional<bootstrap::PageSocket> socket_;
   Transfers transfers_;

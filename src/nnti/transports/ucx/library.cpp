@@ -14,10 +14,7 @@ namespace {
 constexpr const char *kSoname = "libucp.so.0";
 constexpr const char *kServicesSoname = "libucs.so.0";
 
-struct Loaded {
-  Library functions;
-  std::string problem;
-};
+nessie::Error unusable(std::string why) { return {nessie::Code::kUnsupported, std::move(why)}; }
 
 /// The handlers of all signals, as they were when it was made.
 class SignalHandlers {
@@ -38,73 +35,107 @@ class SignalHandlers {
   std::array<bool, NSIG> known_{};
 };
 
-template <class F> void resolve(void *handle, const char *name, F &function, std::string &problem) {
-  function = reinterpret_cast<F>(::dlsym(handle, name));
-  if (function == nullptr && problem.empty())
-    problem = fmt::format("{} lacks {}; install UCX 1.12 or newer", kSoname, name);
-}
+/// Looks functions up, and remembers the first that is missing.
+class Resolver {
+ public:
+  explicit Resolver(void *handle) : handle_(handle) {}
+  template <class F> void operator()(const char *name, F &function) {
+    function = reinterpret_cast<F>(::dlsym(handle_, name));
+    if (function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+  const char *missing() const { return missing_; }
 
-void resolve_all(void *handle, Library &ucx, std::string &problem) {
-  resolve(handle, "ucp_config_read", ucx.config_read, problem);
-  resolve(handle, "ucp_config_modify", ucx.config_modify, problem);
-  resolve(handle, "ucp_config_release", ucx.config_release, problem);
-  resolve(handle, "ucp_init_version", ucx.init_version, problem);
-  resolve(handle, "ucp_cleanup", ucx.cleanup, problem);
-  resolve(handle, "ucp_context_print_info", ucx.context_print_info, problem);
-  resolve(handle, "ucp_worker_create", ucx.worker_create, problem);
-  resolve(handle, "ucp_worker_destroy", ucx.worker_destroy, problem);
-  resolve(handle, "ucp_worker_get_address", ucx.worker_get_address, problem);
-  resolve(handle, "ucp_worker_release_address", ucx.worker_release_address, problem);
-  resolve(handle, "ucp_worker_get_efd", ucx.worker_get_efd, problem);
-  resolve(handle, "ucp_worker_arm", ucx.worker_arm, problem);
-  resolve(handle, "ucp_worker_progress", ucx.worker_progress, problem);
-  resolve(handle, "ucp_worker_set_am_recv_handler", ucx.worker_set_am_recv_handler, problem);
-  resolve(handle, "ucp_ep_create", ucx.ep_create, problem);
-  resolve(handle, "ucp_ep_close_nbx", ucx.ep_close_nbx, problem);
-  resolve(handle, "ucp_ep_print_info", ucx.ep_print_info, problem);
-  resolve(handle, "ucp_am_send_nbx", ucx.am_send_nbx, problem);
-  resolve(handle, "ucp_am_recv_data_nbx", ucx.am_recv_data_nbx, problem);
-  resolve(handle, "ucp_request_check_status", ucx.request_check_status, problem);
-  resolve(handle, "ucp_request_free", ucx.request_free, problem);
-  resolve(handle, "ucs_status_string", ucx.status_string, problem);
+ private:
+  void *handle_;
+  const char *missing_ = nullptr;
+};
+
+void resolve_all(Resolver &resolve, Library &ucx) {
+  resolve("ucp_get_version", ucx.get_version);
+  resolve("ucp_config_read", ucx.config_read);
+  resolve("ucp_config_modify", ucx.config_modify);
+  resolve("ucp_config_release", ucx.config_release);
+  resolve("ucp_init_version", ucx.init_version);
+  resolve("ucp_cleanup", ucx.cleanup);
+  resolve("ucp_context_print_info", ucx.context_print_info);
+  resolve("ucp_worker_create", ucx.worker_create);
+  resolve("ucp_worker_destroy", ucx.worker_destroy);
+  resolve("ucp_worker_get_address", ucx.worker_get_address);
+  resolve("ucp_worker_release_address", ucx.worker_release_address);
+  resolve("ucp_worker_get_efd", ucx.worker_get_efd);
+  resolve("ucp_worker_arm", ucx.worker_arm);
+  resolve("ucp_worker_progress", ucx.worker_progress);
+  resolve("ucp_worker_set_am_recv_handler", ucx.worker_set_am_recv_handler);
+  resolve("ucp_ep_create", ucx.ep_create);
+  resolve("ucp_ep_close_nbx", ucx.ep_close_nbx);
+  resolve("ucp_ep_print_info", ucx.ep_print_info);
+  resolve("ucp_am_send_nbx", ucx.am_send_nbx);
+  resolve("ucp_am_recv_data_nbx", ucx.am_recv_data_nbx);
+  resolve("ucp_request_check_status", ucx.request_check_status);
+  resolve("ucp_request_free", ucx.request_free);
+  resolve("ucs_status_string", ucx.status_string);
 }
 
 /// What only UCX's service library can be told: it reads its own settings as it is loaded.
 void set_global_option(void *handle, const char *name, const char *value) {
   if (std::getenv(fmt::format("UCX_{}", name).c_str()) != nullptr) return;
-  auto set = reinterpret_cast<ucs_status_t (*)(const char *, const char *)>(::dlsym(handle, "ucs_global_opts_set_value"));
+  auto set =
+      reinterpret_cast<ucs_status_t (*)(const char *, const char *)>(::dlsym(handle, "ucs_global_opts_set_value"));
   if (set != nullptr) set(name, value);
 }
 
-Loaded load() {
-  Loaded loaded;
+nessie::Status check_version(const Library &ucx, const char *soname) {
+  unsigned major = 0, minor = 0, release = 0;
+  ucx.get_version(&major, &minor, &release);
+  if (major == kOldestMajor && minor >= kOldestMinor) return {};
+  return unusable(fmt::format("{} is UCX {}.{}.{}, which Nessie cannot use; install UCX {}.{} or a newer {}.x", soname,
+                              major, minor, release, kOldestMajor, kOldestMinor, kOldestMajor));
+}
+
+/// The library of the system, with the process's signals and standard output left alone.
+nessie::Result<Library> load_quietly() {
   const bool in_use = ::dlopen(kServicesSoname, RTLD_NOW | RTLD_NOLOAD) != nullptr;
   const SignalHandlers handlers;
-  void *handle = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (handle == nullptr) {
-    loaded.problem = fmt::format("UCX cannot be loaded: {}", ::dlerror());
-    return loaded;
-  }
-  resolve_all(handle, loaded.functions, loaded.problem);
+  auto loaded = load_library(kSoname);
   if (in_use) return loaded;
   if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) handlers.restore();
+  if (!loaded.ok()) return loaded;
+  void *handle = ::dlopen(kSoname, RTLD_NOW | RTLD_NOLOAD);
   set_global_option(handle, "HANDLE_ERRORS", "none");
   set_global_option(handle, "LOG_LEVEL", "fatal");
   return loaded;
 }
 
-const Loaded &loaded() {
-  static const Loaded once = load();
+const nessie::Result<Library> &loaded() {
+  static const nessie::Result<Library> once = load_quietly();
   return once;
 }
 
 }  // namespace
 
-nessie::Result<const Library *> load_library() {
-  if (!loaded().problem.empty()) return nessie::Error{nessie::Code::kUnsupported, loaded().problem};
-  return &loaded().functions;
+nessie::Result<Library> load_library(const char *soname) {
+  void *handle = ::dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr)
+    return unusable(fmt::format("UCX cannot be loaded: {}; install UCX {}.{} or newer (libucx0)", ::dlerror(),
+                                kOldestMajor, kOldestMinor));
+  Library functions;
+  Resolver resolve(handle);
+  resolve_all(resolve, functions);
+  if (resolve.missing() != nullptr)
+    return unusable(
+        fmt::format("{} lacks {}; install UCX {}.{} or newer", soname, resolve.missing(), kOldestMajor, kOldestMinor));
+  if (auto status = check_version(functions, soname); !status.ok()) return status.error();
+  return functions;
 }
 
-const Library &library() { return loaded().functions; }
+nessie::Result<const Library *> load_library() {
+  if (!loaded().ok()) return loaded().error();
+  return &*loaded();
+}
+
+const Library &library() {
+  static const Library &functions = *loaded();
+  return functions;
+}
 
 }  // namespace nnti::ucx

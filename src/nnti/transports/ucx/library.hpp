@@ -9,7 +9,9 @@
 
 namespace nnti::ucx {
 
+/// What of UCX is used.
 struct Library {
+  decltype(&::ucp_get_version) get_version = nullptr;
   decltype(&::ucp_config_read) config_read = nullptr;
   decltype(&::ucp_config_modify) config_modify = nullptr;
   decltype(&::ucp_config_release) config_release = nullptr;
@@ -33,6 +35,12 @@ struct Library {
   decltype(&::ucp_request_free) request_free = nullptr;
   decltype(&::ucs_status_string) status_string = nullptr;
 };
+
+inline constexpr unsigned kOldestMajor = 1, kOldestMinor = 12;
+
+/// The functions of the library called `soname`, loaded for the rest of the process's life. kUnsupported, with a
+/// sentence that says what to install: there is none, or it is older than kOldestMajor.kOldestMinor.
+nessie::Result<Library> load_library(const char *soname);
 
 /// Loads UCX, once, for the rest of the process's life. kUnsupported, with the loader's reason, if there is none.
 /// The process's signal handlers stay as they are, and UCX prints nothing, unless the user set UCX_HANDLE_ERRORS or

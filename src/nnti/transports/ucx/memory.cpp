@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/memory.hpp"
 
+#include "nnti/registration_check.hpp"
 #include "nnti/transports/ucx/transport.hpp"
 
 namespace nnti::ucx {
@@ -21,10 +22,7 @@ RemoteBuffer Memory::describe() const {
 }
 
 Code Memory::check(Rights needed, std::uint64_t offset, std::uint64_t length) const {
-  const bool has_right = static_cast<std::uint32_t>(region_.rights) & static_cast<std::uint32_t>(needed);
-  if (!has_right) return Code::kRefused;
-  const std::uint64_t size = region_.bytes.size();
-  return offset > size || length > size - offset ? Code::kOutOfRange : Code::kOk;
+  return check_access(region_.bytes.size(), region_.rights, offset, length, needed).code();
 }
 
 }  // namespace nnti::ucx

@@ -79,7 +79,9 @@ std::uint64_t Transfers::begin_put(const RemoteBuffer &remote, std::uint64_t off
 bool Transfers::answered(std::uint64_t operation, Code result, std::span<const std::byte> body) {
   const Name name{true, operation};
   Transfer *transfer = find(name);
-  if (transfer == nullptr || transfer->stopped) return true;
+  // What went well for us may still have ended in a refusal there: its last chunk was on its way.
+  if (transfer == nullptr) return result != Code::kOk && was_asked(operation);
+  if (transfer->stopped) return false;
   if (result != Code::kOk) {
     transfer->stop(result);
   } else if (!transfer->needs_answer || (transfer->outgoing && transfer->next != transfer->bytes.size())) {
@@ -112,7 +114,8 @@ bool Transfers::serve_get(std::uint64_t operation, const Memory &memory, std::sp
 
 /// A put's first chunk asks for all of it. What is refused ends at once; its other chunks are thrown away.
 Transfers::Transfer *Transfers::accept_first_put(const ChunkHeader &header) {
-  if (theirs_.size() >= kMaxServed || header.operation <= last_put_) {
+  const bool taken = header.operation <= last_put_ || theirs_.contains(header.operation);
+  if (theirs_.size() >= kMaxServed || taken) {
     refuse("the peer asks for more at once than is allowed, or twice for the same");
     return nullptr;
   }
@@ -136,6 +139,10 @@ Transfers::Transfer *Transfers::accept_chunk(const ChunkHeader &header) {
   if (!ours && header.at == 0) return accept_first_put(header);
   if (!ours && header.operation > last_put_) {
     refuse("the peer puts without having asked");
+    return nullptr;
+  }
+  if (ours && !was_asked(header.operation)) {
+    refuse("the peer sends what nobody asked for");
     return nullptr;
   }
   Transfer *transfer = find({ours, header.operation});

@@ -44,7 +44,8 @@ class Transfers {
   std::size_t stop(const Memory &memory);
   /// The peer's: begins nothing more.
   void stop_theirs();
-  /// Ours, to be completed by the caller; no chunk of them is in flight any more, or UCX holds on to it against its word.
+  /// Ours, to be completed by the caller; no chunk of them is in flight any more, or UCX holds on to it against its
+  /// word.
   std::vector<Completion *> take_ours();
   /// Chunks in flight from or to memory of this process.
   std::size_t in_flight() const { return in_flight_; }
@@ -62,9 +63,7 @@ class Transfers {
     ChunkHeader header;                ///< of outgoing chunks
     const Memory *memory = nullptr;    ///< the peer's operations
     Completion *completion = nullptr;  ///< ours
-    bool over() const {
-      return in_flight == 0 && !failed && (stopped || (next == bytes.size() && !needs_answer));
-    }
+    bool over() const { return in_flight == 0 && !failed && (stopped || (next == bytes.size() && !needs_answer)); }
     void stop(Code code) {
       if (!stopped) result = code;
       stopped = true;
@@ -77,6 +76,8 @@ class Transfers {
   };
 
   Transfer *find(Name name);
+  /// Whether an operation of ours ever had this name.
+  bool was_asked(std::uint64_t operation) const { return operation != 0 && operation < next_operation_; }
   Transfer *accept_chunk(const ChunkHeader &header);
   Transfer *accept_first_put(const ChunkHeader &header);
   bool receive(Transfer &transfer, const ChunkHeader &header, const Payload &payload);

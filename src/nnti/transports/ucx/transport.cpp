@@ -289,10 +289,10 @@ void UcxTransport::on_frame(std::span<const std::byte> bytes) {
   std::memcpy(&header, bytes.data(), sizeof header);
   UcxConnection *connection = find(header.token);
   if (connection == nullptr || connection->reapable()) return;
-  if (connection->state() == UcxConnection::State::kConnecting) return connection->on_knock(header);
   if (!decode_frame(bytes) || connection->arrived >= kMostArrived)
     return connection->break_with(
         {Code::kBadMessage, "the peer sends what cannot be read, or more than it may", nessie::Scope::kPeer});
+  if (connection->state() == UcxConnection::State::kConnecting) return connection->on_knock(header);
   FrameSlot &slot = frames_.take();
   std::memcpy(slot.bytes.data(), bytes.data(), bytes.size());
   ++connection->arrived;
@@ -304,7 +304,7 @@ bool UcxTransport::on_chunk(std::span<const std::byte> bytes, const Payload &pay
   if (bytes.size() != sizeof header) return false;
   std::memcpy(&header, bytes.data(), sizeof header);
   UcxConnection *connection = find(header.token);
-  if (connection == nullptr || connection->state() != UcxConnection::State::kOpen) return false;
+  if (connection == nullptr || !connection->takes_chunks()) return false;
   if (!decode_chunk(bytes, payload.size_bytes)) {
     connection->break_with({Code::kBadMessage, "the peer sends what cannot be read", nessie::Scope::kPeer});
     return false;
@@ -362,6 +362,7 @@ std::size_t UcxTransport::dispatch() {
     }
     frames_.give_back(*arrived.slot);
     ++frames;
+    if (!with_ended_transfers_.empty()) finish_transfers();  // the next frame may be the last
   }
   return frames;
 }

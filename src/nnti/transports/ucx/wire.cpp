@@ -20,6 +20,19 @@ static_assert(sizeof(HelloHead) == 24);
 
 nessie::Error bad(nessie::Code code, const char *message) { return {code, message, nessie::Scope::kPeer}; }
 
+/// Whether a frame of that type may have such fields, and so many bytes.
+bool makes_sense(const FrameHeader &header) {
+  switch (header.type) {
+    case FrameType::kMessage: return header.size <= kMaxMessageBytes && header.operation <= kMaxMessageKind;
+    case FrameType::kPut: return header.size <= kMaxInlineBytes && header.size == header.length;
+    case FrameType::kDone: return header.size <= kMaxInlineBytes;
+    case FrameType::kCredit:
+    case FrameType::kGet:
+    case FrameType::kBye: return header.size == 0;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
@@ -28,11 +41,7 @@ std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
   frame.body = bytes.subspan(sizeof header);
-  if (header.type < FrameType::kMessage || header.type > FrameType::kBye) return std::nullopt;
-  if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
-  if (header.type == FrameType::kMessage && header.operation > kMaxMessageKind) return std::nullopt;
-  if (header.type == FrameType::kPut && (header.length != header.size || header.length > kMaxInlineBytes))
-    return std::nullopt;
+  if (header.size != frame.body.size() || !makes_sense(header)) return std::nullopt;
   return frame;
 }
 

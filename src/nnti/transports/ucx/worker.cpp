@@ -159,9 +159,10 @@ Status Worker::open_context(const nessie::Config &config) {
   const auto status = library().init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, settings->get(), &context_);
   if (status == UCS_OK) return {};
   context_ = nullptr;
-  return ucx_error(fmt::format("UCX finds no device for the transports '{}' (`ucx_info -d` lists those it has)",
-                               config.get_or("nnti.ucx.tls", "all")),
-                   status);
+  return ucx_error(
+      fmt::format("UCX finds no device for the transports '{}' of nnti.ucx.tls (`ucx_info -d` lists those it has)",
+                  config.get_or("nnti.ucx.tls", "all")),
+      status);
 }
 
 Status Worker::open_worker() {
