@@ -56,6 +56,7 @@ const std::vector<Subject> &subjects() {
       {"shm_shared_queue", "shm", {{"nnti.channel", "shared-queue"}}, true},
       {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
+      {"ofi_shm", "ofi", {{"nnti.ofi.provider", "shm"}}, true},
       {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
       {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},
 #ifdef NNTI_HAVE_MPI
@@ -64,6 +65,10 @@ const std::vector<Subject> &subjects() {
       {"faulty_inproc", "faulty+inproc", faults(), false},
       {"faulty_shm", "faulty+shm", faults(), true},
       {"faulty_ofi", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}}), true},
+      {"faulty_ucx", "faulty+ucx", faults({{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}), true},
+#ifdef NNTI_HAVE_MPI
+      {"faulty_mpi", "faulty+mpi", faults(), false},
+#endif
   };
   return all;
 }
