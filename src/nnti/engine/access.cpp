@@ -138,21 +138,24 @@ void Context::Impl::post(Operation &operation, std::span<const RemoteBuffer> seg
   else if (operation.kind == Operation::Kind::kAtomic)
     post_atomic(operation, segments);
   else
-    post_pieces(operation, local, segments);
+    post_pieces(operation, operation.kind == Operation::Kind::kPut,
+                {local.segments, operation.local_offset, operation.length, operation.remote_offset}, segments);
   operation.part_ended(Code::kOk);
 }
 
-void Context::Impl::post_pieces(Operation &operation, Registration &local, std::span<const RemoteBuffer> segments) {
-  std::uint64_t offset = operation.remote_offset;
+/// One part for each piece that lies in one segment on both sides.
+void Context::Impl::post_pieces(Operation &operation, bool outward, const Range &local,
+                                std::span<const RemoteBuffer> segments) {
+  std::uint64_t offset = local.remote_offset;
   auto transfer = [&](Bytes piece) {
     ++operation.parts;
-    if (operation.kind == Operation::Kind::kPut)
+    if (outward)
       endpoint->put(operation.peer, segments.front(), offset, piece, operation);
     else
       endpoint->get(operation.peer, segments.front(), offset, piece, operation);
     offset += piece.size();
   };
-  for_each_piece(local.segments, operation.local_offset, operation.length, [&](Bytes piece) {
+  for_each_piece(local.segments, local.offset, local.length, [&](Bytes piece) {
     while (!piece.empty()) {
       for (; offset >= segments.front().size_bytes; segments = segments.subspan(1))
         offset -= segments.front().size_bytes;

@@ -4,16 +4,6 @@
 
 namespace nnti {
 
-namespace {
-
-/// Where in the buffer the entering message goes.
-std::uint64_t offset_of_entering(const Context::Impl::Registration &target) {
-  const bool queue = any(target.handle.purposes & Purpose::kReceiveQueue);
-  return queue ? target.inbox->element() * target.handle.element_size : 0;
-}
-
-}  // namespace
-
 Code Context::Impl::check_arrival(const Registration *target, PeerId from, std::uint64_t length) {
   if (target == nullptr) return Code::kNotFound;
   if (!target->inbox) return Code::kRefused;
@@ -33,7 +23,12 @@ void Context::Impl::on_send(PeerId from, const wire::Control &control, std::span
   const Code code = check_arrival(target, from, control.length);
   if (code != Code::kOk) return answer_send(from, control.operation, code);
   Arrival arrival{from, control.operation, control.length, control.kind == wire::Kind::kSendLarge};
-  if (arrival.large) std::memcpy(&arrival.source, payload.data(), sizeof arrival.source);
+  if (arrival.large) {
+    auto source = wire::pieces_of(payload, control.offset);
+    if (!source) return answer_send(from, control.operation, Code::kBadMessage);
+    arrival.source = std::move(*source);
+    arrival.readable = control.offset;
+  }
   Inbox &inbox = *target->inbox;
   if (!inbox.open()) {
     if (!inbox.park(std::move(arrival), payload)) answer_send(from, control.operation, Code::kBusy);
@@ -64,7 +59,7 @@ void Context::Impl::on_withdraw(PeerId from, const wire::Control &control) {
 }
 
 void Context::Impl::deliver(Registration &target, std::span<const std::byte> payload) {
-  for_each_piece(target.segments, offset_of_entering(target), payload.size(), [&](Bytes piece) {
+  for_each_piece(target.segments, target.entering_at(), payload.size(), [&](Bytes piece) {
     std::memcpy(piece.data(), payload.data(), piece.size());
     payload = payload.subspan(piece.size());
   });
@@ -80,38 +75,12 @@ void Context::Impl::delivered(Registration &target) {
   event.purpose =
       any(target.handle.purposes & Purpose::kReceiveQueue) ? Purpose::kReceiveQueue : Purpose::kReceiveDestination;
   event.buffer = {target.handle.id};
-  event.offset = offset_of_entering(target);
+  event.offset = target.entering_at();
   event.length = arrival.length;
   event.peer = info_of(from);
   event.element = target.inbox->entered();
   add_event(target, std::move(event));
   answer_send(from, operation, Code::kOk);
-}
-
-void Context::Impl::fetch(Registration &target) {
-  const Arrival &arrival = *target.inbox->entering();
-  Operation &operation = new_operation(Operation::Kind::kFetch, arrival.from, target);
-  const RemoteBuffer source = arrival.source;
-  std::uint64_t done = 0;
-  operation.parts = 1;
-  for_each_piece(target.segments, offset_of_entering(target), arrival.length, [&](Bytes piece) {
-    ++operation.parts;
-    endpoint->get(operation.peer, source, done, piece, operation);
-    done += piece.size();
-  });
-  operation.part_ended(Code::kOk);
-}
-
-void Context::Impl::fetched(Registration &target, Code code) {
-  if (code == Code::kOk) {
-    delivered(target);
-    return pump(target);
-  }
-  const PeerId from = target.inbox->entering()->from;
-  const std::uint64_t operation = target.inbox->entering()->operation;
-  target.inbox->gave_up();
-  answer_send(from, operation, code);
-  pump(target);
 }
 
 /// Lets the next parked messages in, as long as there is room.

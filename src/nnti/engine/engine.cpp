@@ -19,6 +19,12 @@ Context::Impl::~Impl() {
 
 Status Context::Impl::open(ContextOptions options) {
   variable_count = options.atomic_variables;
+  auto write_from = options.config.get_size("nnti.rendezvous.write_from", Rendezvous::kNever);
+  if (!write_from.ok()) return write_from.error();
+  rendezvous.write_from = *write_from;
+  auto percent = options.config.get_int("nnti.rendezvous.read_percent", 50);
+  if (!percent.ok()) return percent.error();
+  rendezvous.read_percent = static_cast<unsigned>(*percent);
   auto opened = Endpoint::open(std::move(options), *this);
   if (!opened.ok()) return opened.error();
   endpoint = std::move(*opened);
@@ -39,7 +45,7 @@ void Context::Impl::close() {
   for (const auto &[id, peer] : peers) ids.push_back(id);
   for (const auto id : ids) endpoint->disconnect({id});
   buffers.clear();
-  operations.for_each([](Operation &operation) { operation.exposed.reset(); });
+  operations.for_each([](Operation &operation) { operation.exposed.clear(); });
   crew.set_endpoint(nullptr);
   endpoint.reset();
   for (auto &queue : std::exchange(watched_queues, {})) queue->closed = true;

@@ -10,6 +10,7 @@
 
 #include "nnti/engine/crew.hpp"
 #include "nnti/engine/inbox.hpp"
+#include "nnti/engine/rendezvous.hpp"
 #include "nnti/engine/slab.hpp"
 #include "nnti/engine/wire.hpp"
 #include "nnti/transport.hpp"
@@ -49,6 +50,11 @@ struct Context::Impl final : Crew::Work, EventSink {
     std::shared_ptr<QueueImpl> queue;
     std::deque<RequestId> queued_requests;  ///< requests for events, bound to queues, in order
     ProcessId only_for;
+    /// Where in the buffer the entering message goes.
+    std::uint64_t entering_at() const {
+      const bool queue = any(handle.purposes & Purpose::kReceiveQueue);
+      return queue ? inbox->element() * handle.element_size : 0;
+    }
   };
   /// A work request.
   struct Request {
@@ -79,7 +85,7 @@ struct Context::Impl final : Crew::Work, EventSink {
     std::vector<RemoteBuffer> segments;
   };
   using DescriptionPtr = std::shared_ptr<const Description>;
-  /// Something this process started, or a large message being fetched. Lives until its completion.
+  /// Something this process started, or a large message being brought in (kFetch). Lives until its completion.
   struct Operation final : Completion {
     enum class Kind { kSend, kPut, kGet, kAtomic, kFetch, kGroup };
     std::uint64_t id = 0;
@@ -96,8 +102,12 @@ struct Context::Impl final : Crew::Work, EventSink {
     Code code = Code::kOk;
     std::size_t parts = 0;  ///< transfers in the endpoint, or members of a group, not yet ended
     bool asked_again = false, from_cache = false, cancelled = false, withdrawing = false;
-    std::optional<RegisteredBuffer> exposed;  ///< a large message while the peer fetches it
-    std::vector<std::byte> gathered;          ///< its bytes, if they lie in several segments
+    std::vector<RegisteredBuffer> exposed;  ///< of a large message: what the peer reads, or writes
+    std::vector<std::byte> gathered;        ///< a large message's bytes, if it is made of many small pieces
+    bool large = false;                     ///< kSend: the message is not pushed
+    bool writing = false;                   ///< the range from `written` on is being written: by us, or (kFetch) by the peer
+    std::uint64_t written = 0, range = 0;   ///< how far writing has come; how much is being written
+    std::uint64_t transfer = 0;             ///< kSend: what the receiver calls it
     DescriptionPtr description;
     void on_complete(Status status) override;
     void part_ended(Code how);
@@ -202,10 +212,20 @@ struct Context::Impl final : Crew::Work, EventSink {
   void tell_target(Operation &operation);
   Status send(ProcessId to, BufferId message, const BufferHandle *destination, RequestId *request);
   Status send_small(Operation &operation, const Registration &message, wire::Kind kind);
-  Status send_large(Operation &operation, Registration &message);
   void withdraw(Operation &operation);
   void on_clear(PeerId from, const wire::Control &control);
   void on_sent(PeerId from, const wire::Control &control);
+
+  // Large messages (rendezvous.cpp).
+  Status send_large(Operation &operation, const Registration &message);
+  void on_write_to(PeerId from, const wire::Control &control, std::span<const std::byte> payload);
+  void range_written(Operation &operation, Code code);
+  void fetch(Registration &target);
+  Status let_write(Operation &operation, Registration &target);
+  void on_written(PeerId from, const wire::Control &control);
+  void fetched(Registration &target, Code code);
+  Result<std::vector<RemoteBuffer>> expose(Operation &operation, std::span<const Bytes> segments, std::uint64_t offset,
+                                           std::uint64_t length, Rights rights);
 
   // One-sided operations (access.cpp).
   struct Access {
@@ -223,7 +243,12 @@ struct Context::Impl final : Crew::Work, EventSink {
   Status begin(Operation &operation, const BufferHandle *handle);
   Status ask_description(Operation &operation);
   void post(Operation &operation, std::span<const RemoteBuffer> segments);
-  void post_pieces(Operation &operation, Registration &local, std::span<const RemoteBuffer> segments);
+  /// A range of local memory, and where it begins in the peer's.
+  struct Range {
+    std::span<const Bytes> segments;
+    std::uint64_t offset, length, remote_offset;
+  };
+  void post_pieces(Operation &operation, bool outward, const Range &local, std::span<const RemoteBuffer> remote);
   void post_atomic(Operation &operation, std::span<const RemoteBuffer> segments);
   bool ask_again(Operation &operation);
   void on_described(PeerId from, const wire::Control &control, std::span<const std::byte> payload);
@@ -238,8 +263,6 @@ struct Context::Impl final : Crew::Work, EventSink {
   Code check_arrival(const Registration *target, PeerId from, std::uint64_t length);
   void deliver(Registration &target, std::span<const std::byte> payload);
   void delivered(Registration &target);
-  void fetch(Registration &target);
-  void fetched(Registration &target, Code code);
   void pump(Registration &target);
   void answer_send(PeerId to, std::uint64_t operation, Code code);
 
@@ -278,6 +301,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   std::string url;
   std::size_t variable_count = 0;
   bool closed = false, dirty = false;
+  Rendezvous rendezvous;
 
   std::unordered_map<std::uint64_t, Peer> peers;
   std::unordered_map<std::uint64_t, PeerId> by_process;

@@ -17,9 +17,10 @@ struct Arrival {
   PeerId from;
   std::uint64_t operation = 0;  ///< the sender's id of it
   std::uint64_t length = 0;
-  bool large = false;  ///< to be fetched from `source`
+  bool large = false;  ///< with its sender; `readable` bytes of it can be read from `source`, the rest is written
   bool kept = false;   ///< its bytes are in `bytes`
-  RemoteBuffer source = {};
+  std::uint64_t readable = 0;
+  std::vector<RemoteBuffer> source = {};
   std::vector<std::byte> bytes = {};
 };
 
@@ -91,7 +92,7 @@ class Inbox {
     entering_.reset();
     parked_.clear();
   }
-  /// Forgets the parked messages of a peer that is gone, and the one entering unless it is being fetched.
+  /// Forgets the parked messages of a peer that is gone, and the one entering unless it is large: that ends by itself.
   void forget(PeerId peer) {
     drop_parked([peer](const Arrival &arrival) { return arrival.from == peer; });
     if (entering_ && entering_->from == peer && !entering_->large) entering_.reset();

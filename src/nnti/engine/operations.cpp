@@ -23,7 +23,9 @@ void Operation::reset() {
   code = Code::kOk;
   parts = 0;
   asked_again = from_cache = cancelled = withdrawing = false;
-  exposed.reset();
+  large = writing = false;
+  written = range = transfer = 0;
+  exposed.clear();
   gathered = {};
   description.reset();
 }
@@ -66,6 +68,7 @@ void Context::Impl::finish(Operation &operation, Code code) {
     drop(operation);
     return fetched(target, code);
   }
+  if (operation.kind == Operation::Kind::kSend) return range_written(operation, code);
   if (code == Code::kRefused && ask_again(operation)) return;
   complete(operation, code);
 }
@@ -125,8 +128,10 @@ void Context::Impl::complete(Operation &operation, Code code) {
 void Context::Impl::fail_operations_with(PeerId peer, Code code) {
   std::vector<std::uint64_t> ids;
   operations.for_each([&](Operation &operation) {
-    if (operation.peer == peer && operation.parts == 0 && operation.kind != Operation::Kind::kGroup)
-      ids.push_back(operation.id);
+    if (operation.peer != peer || operation.kind == Operation::Kind::kGroup) return;
+    const bool awaits_writing = operation.kind == Operation::Kind::kFetch && operation.writing;
+    if (awaits_writing && std::exchange(operation.writing, false)) operation.part_ended(code);
+    if (operation.parts == 0 && operation.kind != Operation::Kind::kFetch) ids.push_back(operation.id);
   });
   for (const auto id : ids)
     if (auto *operation = operations.find(id)) complete(*operation, code);
@@ -186,31 +191,11 @@ Status Context::Impl::send_small(Operation &operation, const Registration &messa
   return say_segments(operation.peer, kind, control, message);
 }
 
-/// The peer fetches the message when it has room, and says when it has it.
-Status Context::Impl::send_large(Operation &operation, Registration &message) {
-  Bytes bytes = message.segments[0];
-  if (message.segments.size() > 1) {
-    for (const auto &segment : message.segments)
-      operation.gathered.insert(operation.gathered.end(), segment.begin(), segment.end());
-    bytes = operation.gathered;
-  }
-  auto exposed = endpoint->register_memory(bytes, Rights::kRemoteRead);
-  if (!exposed.ok()) return exposed.error();
-  auto remote = exposed->describe_for(operation.peer);
-  if (!remote.ok()) return remote.error();
-  operation.exposed = std::move(*exposed);
-  wire::Control control;
-  control.operation = operation.id;
-  control.buffer = operation.remote;
-  control.length = operation.length;
-  return say(operation.peer, wire::Kind::kSendLarge, control, std::as_bytes(std::span(&*remote, 1)));
-}
-
 /// The receiver has room for a message that waited here.
 void Context::Impl::on_clear(PeerId from, const wire::Control &control) {
   Operation *operation = operations.find(control.operation);
   if (operation == nullptr || operation->peer != from || operation->kind != Operation::Kind::kSend) return;
-  if (operation->exposed) return;
+  if (operation->large) return;
   const Registration &message = *find_buffer(operation->local);
   if (outbox.empty() && send_small(*operation, message, wire::Kind::kResend).code() != Code::kBusy) return;
   std::vector<std::byte> bytes;
@@ -225,6 +210,7 @@ void Context::Impl::on_clear(PeerId from, const wire::Control &control) {
 void Context::Impl::on_sent(PeerId from, const wire::Control &control) {
   Operation *operation = operations.find(control.operation);
   if (operation == nullptr || operation->peer != from || operation->kind != Operation::Kind::kSend) return;
+  if (operation->writing) return reject(from, "it says that a message has arrived that is being written");
   complete(*operation, wire::code_of(control.result));
 }
 

@@ -212,6 +212,8 @@ void Context::Impl::on_control(PeerId from, const wire::Control &control, std::s
     case wire::Kind::kDescribed: return on_described(from, control, payload);
     case wire::Kind::kForget: return on_forget(from, control);
     case wire::Kind::kAccessed: return on_accessed(from, control);
+    case wire::Kind::kWriteTo: return on_write_to(from, control, payload);
+    case wire::Kind::kWritten: return on_written(from, control);
     case wire::Kind::kHello: return;
   }
 }
