@@ -105,9 +105,9 @@ struct Context::Impl final : Crew::Work, EventSink {
     std::vector<RegisteredBuffer> exposed;  ///< of a large message: what the peer reads, or writes
     std::vector<std::byte> gathered;        ///< a large message's bytes, if it is made of many small pieces
     bool large = false;                     ///< kSend: the message is not pushed
-    bool writing = false;                   ///< the range from `written` on is being written: by us, or (kFetch) by the peer
-    std::uint64_t written = 0, range = 0;   ///< how far writing has come; how much is being written
-    std::uint64_t transfer = 0;             ///< kSend: what the receiver calls it
+    bool writing = false;  ///< the range from `written` on is being written: by us, or (kFetch) by the peer
+    std::uint64_t written = 0, range = 0;  ///< how far writing has come; how much is being written
+    std::uint64_t transfer = 0;            ///< kSend: what the receiver calls it
     DescriptionPtr description;
     void on_complete(Status status) override;
     void part_ended(Code how);

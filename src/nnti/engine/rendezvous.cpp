@@ -134,8 +134,8 @@ void Context::Impl::fetch(Registration &target) {
 Status Context::Impl::let_write(Operation &operation, Registration &target) {
   const auto left = operation.length - operation.written;
   if (left == 0) return {};
-  auto pieces = expose(operation, target.segments, operation.local_offset + operation.written, left,
-                       Rights::kRemoteWrite);
+  auto pieces =
+      expose(operation, target.segments, operation.local_offset + operation.written, left, Rights::kRemoteWrite);
   if (!pieces.ok()) return pieces.error();
   operation.writing = true;
   operation.range = total_of(*pieces);

@@ -88,8 +88,7 @@ inline std::optional<Control> parse(std::span<const std::byte> message) {
     case Kind::kResend: return control.length == payload ? std::optional(control) : std::nullopt;
     case Kind::kSendLarge:
       return pieces && inside && (payload == 0) == (control.offset == 0) ? std::optional(control) : std::nullopt;
-    case Kind::kWriteTo:
-      return pieces && payload > 0 && control.length > 0 ? std::optional(control) : std::nullopt;
+    case Kind::kWriteTo: return pieces && payload > 0 && control.length > 0 ? std::optional(control) : std::nullopt;
     case Kind::kDescribed: return payload % sizeof(RemoteBuffer) == 0 ? std::optional(control) : std::nullopt;
     case Kind::kHello: return control;
     default: return payload == 0 ? std::optional(control) : std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A context that hears anything at all from a raw endpoint. Ids of buffers are unguessable, so that a fuzzer would
-// never hit one: the first byte of each message says which of the context's own to put where one is expected.
+// never hit one: the first byte of each message says which of the context's own to put where one is expected. The
+// context sends a large message, too, and the numbers that it gives to its transfers can be had likewise.
 #include "nnti/engine/fuzz/fuzz.hpp"
 #include "nnti/engine/wire.hpp"
 
@@ -19,10 +20,19 @@ using wire::Control;
 using wire::Kind;
 
 struct Deaf final : EventSink {
-  void on_message(PeerId, std::span<const std::byte>) override {}
+  void on_message(PeerId, std::span<const std::byte> message) override {
+    const auto control = wire::parse(message);
+    if (control && control->kind == Kind::kWriteTo) to_write = control->buffer;
+    if (control && control->kind == Kind::kSendLarge) announced = control->operation;
+  }
   void on_peer_lost(PeerId, const Error &) override { lost = true; }
   bool lost = true;
+  std::uint64_t to_write = 0;   ///< what the context wants us to write
+  std::uint64_t announced = 0;  ///< what the context would send us
 };
+
+/// Which numbers of a message are replaced by the context's own, besides those of buffers.
+constexpr std::uint8_t kToWrite = 200, kAnnounced = 201;
 
 /// A context with buffers of every kind, and a peer that says what it likes.
 class World {
@@ -30,6 +40,7 @@ class World {
   World() {
     ContextOptions options;
     options.transports = {"inproc"};
+    options.config.set("nnti.rendezvous.write_from", "0");
     auto opened = Context::open(std::move(options));
     if (!opened.ok()) return;
     context_ = std::move(*opened);
@@ -39,6 +50,8 @@ class World {
     add(context_->register_segments(pieces, Purpose::kRemoteWrite | Purpose::kWithEvents | Purpose::kAtomics));
     add(context_->register_memory(memory_.data() + 512, 64, 1, Purpose::kLocalRead));
     ids_.push_back(1);  // the atomic variables
+    if (auto large = context_->register_memory(large_.data(), large_.size(), 1, Purpose::kSendSource); large.ok())
+      large_id_ = large->local();
     EndpointOptions peer;
     peer.transports = {"inproc"};
     auto endpoint = Endpoint::open(std::move(peer), deaf_);
@@ -78,15 +91,20 @@ class World {
     deaf_.lost = false;
     Control hello;
     hello.buffer = 42 + ++greetings_;
-    return endpoint_->send(peer_, std::as_bytes(std::span(&hello, 1))).ok();
+    if (!endpoint_->send(peer_, std::as_bytes(std::span(&hello, 1))).ok()) return false;
+    drain();
+    (void)context_->send({hello.buffer}, large_id_, nullptr).ok();
+    return true;
   }
 
   void say(std::byte where, std::span<const std::byte> message) {
     scratch_.assign(message.begin(), message.end());
     const auto choice = static_cast<std::size_t>(where);
     if (choice != 0 && scratch_.size() >= sizeof(Control) && !ids_.empty()) {
-      const auto id = ids_[choice % ids_.size()];
-      std::memcpy(scratch_.data() + offsetof(Control, buffer), &id, sizeof id);
+      const auto id = choice == kToWrite ? deaf_.to_write : ids_[choice % ids_.size()];
+      if (choice != kAnnounced) std::memcpy(scratch_.data() + offsetof(Control, buffer), &id, sizeof id);
+      if (choice == kAnnounced)
+        std::memcpy(scratch_.data() + offsetof(Control, operation), &deaf_.announced, sizeof deaf_.announced);
     }
     if (scratch_.size() <= endpoint_->max_message_bytes(peer_)) (void)endpoint_->send(peer_, scratch_).ok();
     drain();
@@ -105,6 +123,8 @@ class World {
   }
 
   std::array<std::byte, 1024> memory_{};
+  std::vector<std::byte> large_ = std::vector<std::byte>(64 << 10);
+  BufferId large_id_;
   Deaf deaf_;
   std::shared_ptr<Context> context_;
   std::unique_ptr<Endpoint> endpoint_;
@@ -125,6 +145,29 @@ void append(std::vector<std::byte> &out, std::uint8_t where, const Control &cont
   out.insert(out.end(), payload.begin(), payload.end());
 }
 
+/// A message of which half is read and half written, and what the context would send is asked for.
+std::vector<std::byte> rendezvous() {
+  std::vector<std::byte> all;
+  const RemoteBuffer memory{1, 2, 30, 3, 4, Rights::kReadWrite};
+  const auto remote = std::as_bytes(std::span(&memory, 1));
+  Control control;
+  control.kind = Kind::kSendLarge;
+  control.operation = 5;
+  control.length = 60;
+  for (const std::uint64_t readable : {0, 30}) {
+    control.offset = readable;
+    append(all, 0, control, remote.first(readable == 0 ? 0 : remote.size()));
+    Control written;
+    written.kind = Kind::kWritten;
+    append(all, kToWrite, written, {});
+  }
+  control.kind = Kind::kWriteTo;
+  control.offset = 32 << 10;
+  control.length = 30;
+  append(all, kAnnounced, control, remote);
+  return all;
+}
+
 }  // namespace
 
 void hear_peer(std::span<const std::byte> bytes) {
@@ -135,8 +178,10 @@ void hear_peer(std::span<const std::byte> bytes) {
 std::vector<std::vector<std::byte>> conversations_with_a_context() {
   std::vector<std::vector<std::byte>> corpus;
   std::vector<std::byte> all;
-  const std::array<std::byte, 80> payload{};
-  for (auto kind = Kind::kHello; kind <= Kind::kAccessed; kind = static_cast<Kind>(static_cast<int>(kind) + 1)) {
+  std::array<std::byte, 80> payload{};
+  const RemoteBuffer memory{1, 2, 60, 3, 4, Rights::kReadWrite};
+  std::memcpy(payload.data(), &memory, sizeof memory);
+  for (auto kind = Kind::kHello; kind <= Kind::kWritten; kind = static_cast<Kind>(static_cast<int>(kind) + 1)) {
     std::vector<std::byte> one;
     for (std::uint8_t where = 0; where < 6; ++where) {
       Control control;
@@ -144,15 +189,17 @@ std::vector<std::vector<std::byte>> conversations_with_a_context() {
       control.operation = kind == Kind::kAccessed ? 8 : where;
       control.offset = where;
       const bool message = kind == Kind::kSend || kind == Kind::kResend;
-      const bool remote = kind == Kind::kSendLarge || kind == Kind::kDescribed;
+      const bool remote = kind == Kind::kSendLarge || kind == Kind::kDescribed || kind == Kind::kWriteTo;
       const std::size_t size = message ? 60 : remote ? sizeof(RemoteBuffer) : 0;
       control.length = kind == Kind::kAccessed ? 8 : 60;
+      if (kind == Kind::kSendLarge) control.offset = 60;
       append(one, where, control, std::span(payload).first(size));
     }
     all.insert(all.end(), one.begin(), one.end());
     if (kind != Kind::kHello) corpus.push_back(std::move(one));
   }
   corpus.push_back(std::move(all));
+  corpus.push_back(rendezvous());
   return corpus;
 }
 
