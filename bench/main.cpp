@@ -44,6 +44,10 @@ constexpr Entry kWorkloads[] = {
     {"nnti-clients", bench::nnti_clients,
      "64 clients that get 1 MiB from one server, together, and one of them alone; beside MPI and UCX",
      "Nessie (CUG 2012), section 5: many clients of one server"},
+    {"nnti-protocols", bench::nnti_protocols,
+     "messages of 1 KiB to 16 MiB by each protocol: eager, in pieces, read, written, both, registered anew or not; "
+     "beside MPI",
+     "uGNI network module for MPICH2 (CUG 2011), figure 7: bandwidth by protocol"},
     {"nnti-memory", bench::nnti_memory,
      "memory of a connected peer, on both sides, of 1 to 1000 peers, unused and used, by the size of the job",
      "uGNI network module for MPICH2 (CUG 2011), section 3: memory of mailboxes"},

@@ -32,6 +32,7 @@ nessie::Status nnti_bandwidth(const Options &options, Report &report);
 nessie::Status nnti_multi_latency(const Options &options, Report &report);
 nessie::Status nnti_pairs(const Options &options, Report &report);
 nessie::Status nnti_clients(const Options &options, Report &report);
+nessie::Status nnti_protocols(const Options &options, Report &report);
 nessie::Status nnti_memory(const Options &options, Report &report);
 nessie::Status nnti_idle(const Options &options, Report &report);
 nessie::Status staging_s3d(const Options &options, Report &report);

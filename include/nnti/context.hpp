@@ -108,6 +108,16 @@ struct Event {
   std::uint32_t element = kNoElement;    ///< of a message that arrived; the reader's until release()
 };
 
+/// How messages that are too large to be pushed go to the peers of one transport.
+struct Rendezvous {
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  enum class Origin { kDefault, kConfigured, kMeasured };
+
+  std::uint64_t write_from = kNever;  ///< bytes: from here on the sender writes a part; smaller ones are only read
+  unsigned read_percent = 50;         ///< of those: how much the receiver reads meanwhile, from the front
+  Origin origin = Origin::kDefault;   ///< of write_from
+};
+
 struct ContextOptions : EndpointOptions {
   /// 64-bit variables that peers may change by atomic operations (see Context::variables_of).
   std::size_t atomic_variables = 512;
@@ -136,6 +146,11 @@ class Context {
   Status disconnect(ProcessId peer);
   /// Null: not connected.
   std::shared_ptr<const PeerInfo> find_peer(ProcessId peer) const;
+  /// How large messages to the peer go. Unless nnti.rendezvous.write_from says it, that is measured once for each
+  /// transport of a process, after its first large message, or here: takes milliseconds, and needs the peer inside a
+  /// call that waits. The default holds until then, and if nothing can be found out in time. kPeerLost. kTimedOut: the
+  /// peer does not answer; the measurement goes on.
+  Result<Rendezvous> rendezvous_with(ProcessId peer, Deadline deadline);
 
   // --- buffers ---
 

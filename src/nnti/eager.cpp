@@ -25,6 +25,14 @@ std::atomic_ref<std::uint64_t> number_of(std::byte *block) {
 
 }  // namespace
 
+Result<std::uint64_t> eager_max_of(const nessie::Config &config) {
+  auto most = config.get_size("nnti.eager_max", kMaxEagerBytes);
+  if (most.ok() && *most > kMaxEagerBytes)
+    return Error{Code::kInvalidArgument,
+                 "nnti.eager_max is at most 8192: larger messages are left at their sender until there is room"};
+  return most;
+}
+
 // --- the sender -------------------------------------------------------------------------------------------------------
 
 void EagerBlocks::configure(std::size_t limit_bytes) {

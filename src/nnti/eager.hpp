@@ -20,6 +20,10 @@ namespace nnti {
 
 inline constexpr std::size_t kMaxEagerBytes = 8192;
 
+/// nnti.eager_max: the engine leaves larger messages to rendezvous. kInvalidArgument: it cannot be read, or is more
+/// than can be pushed.
+Result<std::uint64_t> eager_max_of(const nessie::Config &config);
+
 /// A sender's blocks.
 class EagerBlocks {
  public:

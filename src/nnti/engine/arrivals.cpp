@@ -19,6 +19,8 @@ void Context::Impl::answer_send(PeerId to, std::uint64_t operation, Code code) {
 }
 
 void Context::Impl::on_send(PeerId from, const wire::Control &control, std::span<const std::byte> payload) {
+  if (control.buffer == kScratch)
+    if (const Code code = lend_scratch(from); code != Code::kOk) return answer_send(from, control.operation, code);
   Registration *target = find_buffer(control.buffer == 0 ? receive_queue : control.buffer);
   const Code code = check_arrival(target, from, control.length);
   if (code != Code::kOk) return answer_send(from, control.operation, code);
@@ -38,6 +40,7 @@ void Context::Impl::on_send(PeerId from, const wire::Control &control, std::span
   inbox.enter(std::move(arrival));
   if (large) return fetch(*target);
   deliver(*target, payload);
+  if (control.buffer == kScratch && control.length == 0) take_scratch_back(from);
 }
 
 void Context::Impl::on_resend(PeerId from, const wire::Control &control, std::span<const std::byte> payload) {
@@ -68,6 +71,7 @@ void Context::Impl::deliver(Registration &target, std::span<const std::byte> pay
 
 /// The entering message is in its element.
 void Context::Impl::delivered(Registration &target) {
+  if (target.handle.id == kScratch) return forget_sample(target);
   const Arrival &arrival = *target.inbox->entering();
   const PeerId from = arrival.from;
   const std::uint64_t operation = arrival.operation;

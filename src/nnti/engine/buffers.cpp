@@ -71,7 +71,8 @@ Context::Impl::Registration *Context::Impl::find_buffer(std::uint64_t id) {
 
 Result<Context::Impl::Registration *> Context::Impl::own_buffer(BufferId id) {
   if (id.value == kVariables) return variables();
-  if (auto *buffer = find_buffer(id.value)) return buffer;
+  auto *buffer = id.value == kScratch ? nullptr : find_buffer(id.value);
+  if (buffer) return buffer;
   return Error{Code::kNotFound, "the buffer is not registered (any more)"};
 }
 
@@ -123,7 +124,7 @@ Result<BufferHandle> Context::Impl::allocate(std::uint64_t element_size, std::ui
 
 Status Context::Impl::unregister(BufferId id) {
   Registration *buffer = find_buffer(id.value);
-  if (buffer == nullptr || id.value == kVariables)
+  if (buffer == nullptr || id.value == kVariables || id.value == kScratch)
     return Error{Code::kNotFound, "the buffer is not registered (any more)"};
   if (buffer->in_progress > 0)
     return Error{Code::kBusy, "operations on the buffer are in progress; wait for them first"};

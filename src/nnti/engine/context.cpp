@@ -45,6 +45,12 @@ std::shared_ptr<const PeerInfo> Context::find_peer(ProcessId peer) const {
   return connection ? impl_->info_of(*connection) : nullptr;
 }
 
+Result<Rendezvous> Context::rendezvous_with(ProcessId peer, Deadline deadline) {
+  Call call(*impl_);
+  if (impl_->closed) return closed_error();
+  return impl_->measure_rendezvous(call, peer, deadline);
+}
+
 // --- buffers ----------------------------------------------------------------------------------------------------------
 
 Result<BufferHandle> Context::register_memory(void *memory, std::uint64_t element_size, std::uint64_t elements,

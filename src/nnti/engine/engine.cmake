@@ -2,7 +2,8 @@
 # The engine: buffers, work requests, completion queues, threads.
 target_sources(nessie_nnti PRIVATE
   engine/access.cpp engine/arrivals.cpp engine/buffers.cpp engine/completions.cpp engine/context.cpp engine/crew.cpp
-  engine/engine.cpp engine/operations.cpp engine/peers.cpp engine/queue.cpp engine/rendezvous.cpp)
+  engine/engine.cpp engine/operations.cpp engine/peers.cpp engine/queue.cpp engine/rendezvous.cpp
+  engine/rendezvous_settings.cpp engine/measuring.cpp)
 
 nessie_test(nnti_engine_test
   SOURCES engine/operations_test.cpp engine/waiting_test.cpp conformance/conformance.cpp

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The lock, progress and callbacks of a context.
+#include "nnti/eager.hpp"
 #include "nnti/engine/engine.hpp"
 
 #include <base/log.hpp>
@@ -19,12 +20,12 @@ Context::Impl::~Impl() {
 
 Status Context::Impl::open(ContextOptions options) {
   variable_count = options.atomic_variables;
-  auto write_from = options.config.get_size("nnti.rendezvous.write_from", Rendezvous::kNever);
-  if (!write_from.ok()) return write_from.error();
-  rendezvous.write_from = *write_from;
-  auto percent = options.config.get_int("nnti.rendezvous.read_percent", 50);
-  if (!percent.ok()) return percent.error();
-  rendezvous.read_percent = static_cast<unsigned>(*percent);
+  auto settings = RendezvousSettings::from(options.config);
+  if (!settings.ok()) return settings.error();
+  rendezvous = *settings;
+  auto most = eager_max_of(options.config);
+  if (!most.ok()) return most.error();
+  eager_max = *most;
   auto opened = Endpoint::open(std::move(options), *this);
   if (!opened.ok()) return opened.error();
   endpoint = std::move(*opened);
@@ -44,6 +45,7 @@ void Context::Impl::close() {
   std::vector<std::uint64_t> ids;
   for (const auto &[id, peer] : peers) ids.push_back(id);
   for (const auto id : ids) endpoint->disconnect({id});
+  end_measuring(std::nullopt);
   buffers.clear();
   operations.for_each([](Operation &operation) { operation.exposed.clear(); });
   crew.set_endpoint(nullptr);

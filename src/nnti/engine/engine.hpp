@@ -105,6 +105,7 @@ struct Context::Impl final : Crew::Work, EventSink {
     std::vector<RegisteredBuffer> exposed;  ///< of a large message: what the peer reads, or writes
     std::vector<std::byte> gathered;        ///< a large message's bytes, if it is made of many small pieces
     bool large = false;                     ///< kSend: the message is not pushed
+    bool sample = false;                    ///< kSend: to be timed
     bool writing = false;  ///< the range from `written` on is being written: by us, or (kFetch) by the peer
     std::uint64_t written = 0, range = 0;  ///< how far writing has come; how much is being written
     std::uint64_t transfer = 0;            ///< kSend: what the receiver calls it
@@ -143,6 +144,8 @@ struct Context::Impl final : Crew::Work, EventSink {
   };
 
   static constexpr std::uint64_t kVariables = 1;  ///< the id of every context's atomic variables
+  static constexpr std::uint64_t kScratch = 2;    ///< of the one that is measured with
+  static constexpr std::size_t kScratchBytes = RendezvousTimes::kSizes.back();
   static constexpr std::size_t kMaxSegments = 65536;
 
   Impl();
@@ -217,7 +220,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   void on_sent(PeerId from, const wire::Control &control);
 
   // Large messages (rendezvous.cpp).
-  Status send_large(Operation &operation, const Registration &message);
+  Status send_large(Operation &operation, const Registration &message, const Rendezvous &how);
   void on_write_to(PeerId from, const wire::Control &control, std::span<const std::byte> payload);
   void range_written(Operation &operation, Code code);
   void fetch(Registration &target);
@@ -226,6 +229,18 @@ struct Context::Impl final : Crew::Work, EventSink {
   void fetched(Registration &target, Code code);
   Result<std::vector<RemoteBuffer>> expose(Operation &operation, std::span<const Bytes> segments, std::uint64_t offset,
                                            std::uint64_t length, Rights rights);
+
+  // Which rendezvous (measuring.cpp).
+  struct Measuring;
+  Rendezvous rendezvous_in_force(PeerId peer) const;
+  Result<Rendezvous> measure_rendezvous(Call &call, ProcessId process, Deadline deadline);
+  void begin_measuring(PeerId peer);
+  void send_sample();
+  void on_sample(Code code);
+  void end_measuring(std::optional<std::uint64_t> write_from);
+  Code lend_scratch(PeerId peer);
+  void forget_sample(Registration &scratch);
+  void take_scratch_back(PeerId peer);
 
   // One-sided operations (access.cpp).
   struct Access {
@@ -301,7 +316,8 @@ struct Context::Impl final : Crew::Work, EventSink {
   std::string url;
   std::size_t variable_count = 0;
   bool closed = false, dirty = false;
-  Rendezvous rendezvous;
+  RendezvousSettings rendezvous;
+  std::uint64_t eager_max = 0;
 
   std::unordered_map<std::uint64_t, Peer> peers;
   std::unordered_map<std::uint64_t, PeerId> by_process;
@@ -312,6 +328,9 @@ struct Context::Impl final : Crew::Work, EventSink {
   std::unordered_map<DescriptionKey, DescriptionPtr, HashDescriptionKey> descriptions;
   std::unordered_map<DescriptionKey, Asked, HashDescriptionKey> asked;
   std::unordered_map<std::uint64_t, std::function<void()>> watched_variables;
+  std::shared_ptr<Measuring> measuring;   ///< null: nothing is measured now
+  std::optional<PeerId> scratch_user;     ///< who measures with us
+  std::vector<std::byte> scratch_memory;  ///< of the buffer kScratch
   std::deque<std::pair<PeerId, std::vector<std::byte>>> outbox;
   std::vector<std::uint64_t> finished;  ///< operations whose last part has ended
   std::vector<std::pair<PeerId, Code>> lost;

@@ -23,7 +23,7 @@ void Operation::reset() {
   code = Code::kOk;
   parts = 0;
   asked_again = from_cache = cancelled = withdrawing = false;
-  large = writing = false;
+  large = sample = writing = false;
   written = range = transfer = 0;
   exposed.clear();
   gathered = {};
@@ -108,8 +108,13 @@ void Context::Impl::complete(Operation &operation, Code code) {
     if (group) group->part_ended(code);
     return;
   }
-  auto event = event_of(operation, code, info_of(operation.peer));
+  const bool sample = operation.sample;
+  const bool worth_measuring = operation.large && !sample && operation.length >= RendezvousTimes::kSizes[0];
+  const PeerId peer = operation.peer;
+  auto event = event_of(operation, code, info_of(peer));
   drop(operation);
+  if (sample) return on_sample(code);
+  if (worth_measuring && code == Code::kOk) begin_measuring(peer);
   dirty = true;
   if (event.request.value == 0) {
     if (local) add_event(*local, std::move(event));
@@ -178,8 +183,10 @@ Status Context::Impl::send(ProcessId to, BufferId message_id, const BufferHandle
   Operation &operation = new_operation(Operation::Kind::kSend, *peer, message);
   operation.length = size;
   operation.remote = destination ? destination->id : 0;
-  const bool small = sizeof(wire::Control) + size <= endpoint->max_message_bytes(*peer);
-  return launch(operation, small ? send_small(operation, message, wire::Kind::kSend) : send_large(operation, message),
+  const bool small = size <= eager_max && sizeof(wire::Control) + size <= endpoint->max_message_bytes(*peer);
+  return launch(operation,
+                small ? send_small(operation, message, wire::Kind::kSend)
+                      : send_large(operation, message, rendezvous_in_force(*peer)),
                 request);
 }
 

@@ -128,6 +128,7 @@ void Context::Impl::forget_peer(PeerId id, Code code) {
     buffer.inbox->forget(id);
     pump(buffer);
   }
+  take_scratch_back(id);
   dirty = true;
 }
 

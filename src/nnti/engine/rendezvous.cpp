@@ -67,14 +67,14 @@ std::span<const Bytes> source_of(const Operation &operation, const Context::Impl
 }  // namespace
 
 /// Tells the receiver of the message, which says when it has room, and when it has it.
-Status Context::Impl::send_large(Operation &operation, const Registration &message) {
+Status Context::Impl::send_large(Operation &operation, const Registration &message, const Rendezvous &how) {
   operation.large = true;
   if (is_finely_cut(message.segments, operation.length))
     for (const auto &segment : message.segments)
       operation.gathered.insert(operation.gathered.end(), segment.begin(), segment.end());
   Bytes copy;
   const auto source = source_of(operation, message, copy);
-  auto pieces = expose(operation, source, 0, rendezvous.readable(operation.length), Rights::kRemoteRead);
+  auto pieces = expose(operation, source, 0, readable_part(how, operation.length), Rights::kRemoteRead);
   if (!pieces.ok()) return pieces.error();
   wire::Control control;
   control.operation = operation.id;
