@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The lock, progress and callbacks of a context.
-#include "nnti/eager.hpp"
 #include "nnti/engine/engine.hpp"
+#include "nnti/eager.hpp"
 
 #include <base/log.hpp>
 

@@ -25,7 +25,7 @@ std::uint64_t readable_part(const Rendezvous &rendezvous, std::uint64_t size_byt
 
 /// The times of transfers of two sizes, in microseconds: read by the receiver, and shared by both.
 struct RendezvousTimes {
-  static constexpr std::array<std::uint64_t, 2> kSizes = {64 << 10, 512 << 10};
+  static constexpr std::array<std::uint64_t, 2> kSizes = {64 << 10, 1 << 20};
   std::array<double, 2> read{}, shared{};
 };
 /// From where on sharing is faster, if time grows with the size as between the two.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Large messages, written by their sender alone or read and written at once: what arrives, in which order, and what
 // becomes of it when somebody changes his mind, dies, or lies; on every transport.
+#include "nnti/engine/rendezvous.hpp"
 #include "nnti/engine/pair.hpp"
 #include "nnti/engine/wire.hpp"
 
@@ -486,6 +487,142 @@ TEST_P(StrangeReceivers, WhoseMemoryIsNotOfTheSizeThatItSays_IsGivenUp) {
   EXPECT_TRUE(stranger->is_given_up());
   EXPECT_EQ(how_it_ends(), Code::kPeerLost);
 }
+
+// --- which is faster --------------------------------------------------------------------------------------------------
+
+TEST(RendezvousTimes, SharingStartsWhereItBeginsToPay) {
+  EXPECT_EQ(faster_shared_from({{10, 50}, {30, 50}}), 1u << 20);
+  EXPECT_EQ(faster_shared_from({{10, 60}, {10, 30}}), 64u << 10);
+  EXPECT_EQ(faster_shared_from({{10, 60}, {5, 30}}), 64u << 10);
+}
+
+TEST(RendezvousTimes, SharingThatIsHardlyFasterNeverStarts) {
+  EXPECT_EQ(faster_shared_from({{10, 50}, {20, 60}}), Rendezvous::kNever);
+  EXPECT_EQ(faster_shared_from({{10, 50}, {20, 58}}), Rendezvous::kNever);
+  EXPECT_EQ(faster_shared_from({{10, 50}, {9000, 9020}}), Rendezvous::kNever);
+}
+
+TEST(RendezvousSettings, SayWhatTheyMean_OrAreRefused) {
+  auto settings = [](const char *write_from, const char *percent) {
+    nessie::Config config;
+    config.set("nnti.rendezvous.write_from", write_from);
+    config.set("nnti.rendezvous.read_percent", percent);
+    return RendezvousSettings::from(config);
+  };
+  EXPECT_EQ(settings("1M", "25")->write_from, 1u << 20);
+  EXPECT_EQ(settings("1M", "25")->read_percent, 25u);
+  EXPECT_EQ(settings("never", "0")->write_from, Rendezvous::kNever);
+  EXPECT_FALSE(settings("measured", "0")->write_from);
+  for (const char *percent : {"-1", "101", "half"}) EXPECT_EQ(settings("1M", percent).code(), Code::kInvalidArgument);
+  EXPECT_EQ(settings("sometimes", "1").code(), Code::kInvalidArgument);
+}
+
+TEST(RendezvousParts, AreWholePagesFromTheFront) {
+  const Rendezvous half{100'000, 50};
+  EXPECT_EQ(readable_part(half, 99'999), 99'999u);
+  EXPECT_EQ(readable_part(half, 100'000), 49'152u);
+  EXPECT_EQ(readable_part({0, 0}, 100'000), 0u);
+  EXPECT_EQ(readable_part({0, 100}, 4'095), 0u);
+}
+
+class Thresholds : public Engine {};
+
+TEST_P(Thresholds, AreMeasuredOnce_BesideWhatElseGoesOn) {
+  Buffer queue(*server, kLarge, 4, Purpose::kReceiveQueue), message(*client, kLarge, 1, Purpose::kSendSource);
+  message.fill(8);
+  const auto before = send(message);
+  const auto found = (*client)->rendezvous_with(peer, watchdog());
+  ASSERT_TRUE(found.ok()) << found.error().to_string();
+  EXPECT_NE(found->origin, Rendezvous::Origin::kConfigured);
+  EXPECT_EQ(finish(before).code, Code::kOk);
+  EXPECT_EQ(finish(send(message)).code, Code::kOk);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(std::memcmp(queue.memory.data() + receive(queue.id()).offset, message.memory.data(), kLarge), 0);
+  EXPECT_EQ((*server)->wait(queue.id(), Purpose::kNone, Deadline::now()).code(), Code::kTimedOut);
+  if (found->origin != Rendezvous::Origin::kMeasured) return;  // too slow here to find out
+  const auto again = (*client)->rendezvous_with(peer, Deadline::now());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->write_from, found->write_from);
+}
+
+TEST_P(Thresholds, ThatAreConfigured_AreNotMeasured) {
+  auto told = subject();
+  told.settings.emplace_back("nnti.rendezvous.write_from", "123456");
+  Node other(told);
+  auto connected = other->connect((*server)->url(), watchdog());
+  ASSERT_TRUE(connected.ok());
+  const auto found = other->rendezvous_with((*connected)->process, Deadline::now());
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->origin, Rendezvous::Origin::kConfigured);
+  EXPECT_EQ(found->write_from, 123456u);
+  EXPECT_EQ(other->rendezvous_with({1}, watchdog()).code(), Code::kPeerLost);
+}
+
+TEST_P(Thresholds, BeyondWhichNothingIsPushed_CanBeSet) {
+  auto told = subject();
+  told.settings.emplace_back("nnti.eager_max", "0");
+  Node other(told);
+  auto connected = other->connect((*server)->url(), watchdog());
+  ASSERT_TRUE(connected.ok());
+  Buffer queue(*server, 64, 1, Purpose::kReceiveQueue), message(other, 8, 1, Purpose::kSendSource);
+  message.word(0) = 4711;
+  RequestId request;
+  ASSERT_TRUE(other->send((*connected)->process, message.id(), nullptr, &request).ok());
+  EXPECT_EQ(other->wait(request, watchdog())->code, Code::kOk);
+  EXPECT_EQ(receive(queue.id()).length, 8u);
+  EXPECT_EQ(queue.word(0), 4711u);
+  ContextOptions options;
+  options.transports = {"inproc"};
+  options.config.set("nnti.eager_max", "8193");
+  EXPECT_EQ(Context::open(std::move(options)).code(), Code::kInvalidArgument);
+}
+
+constexpr std::uint64_t kScratch = 2;  ///< the id of every context's scratch buffer
+
+TEST_P(Strangers, ScratchBufferIsOnePeersAtATime_AndNotTheApplications) {
+  stranger->announce(7, 100'000, kScratch);
+  const auto asked = stranger->hear(Kind::kWriteTo);
+  Stranger other(subject());
+  other.id = {77};
+  other.connect((*server)->url());
+  other.announce(8, 100, kScratch);
+  EXPECT_EQ(wire::code_of(other.hear(Kind::kSent).result), Code::kBusy);
+  stranger->announce(9, 100, kScratch);  // one message at a time
+  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kBusy);
+  stranger->say_written(asked.buffer);
+  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kOk);
+  stranger->announce(10, 2 << 20, kScratch);
+  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kTooLarge);
+  EXPECT_EQ((*server)->unregister({kScratch}).code(), Code::kNotFound);
+  EXPECT_EQ((*server)->memory_of({kScratch}).code(), Code::kNotFound);
+  stranger.reset();
+  other.announce(11, 100, kScratch);
+  while (true) {  // until the server has noticed that the first one has left
+    const auto heard = other.heard.size();
+    ASSERT_TRUE(other.until([&] { return other.heard.size() > heard; }));
+    if (other.heard.back().kind == Kind::kWriteTo) break;
+    other.announce(11, 100, kScratch);
+  }
+  other.say_written(other.heard.back().buffer);
+  expect_unharmed();
+}
+
+TEST_P(Strangers, WhoLeavesInTheMiddleOfAMeasurement_GivesTheScratchBufferBack) {
+  stranger->announce(7, 100'000, kScratch);
+  (void)stranger->hear(Kind::kWriteTo);
+  stranger.reset();
+  Stranger next(subject());
+  next.id = {77};
+  next.connect((*server)->url());
+  for (bool had = false; !had; had = next.hear(next.heard[0].kind).kind == Kind::kWriteTo) {
+    next.announce(8, 100, kScratch);
+    ASSERT_TRUE(next.until([&] { return !next.heard.empty(); }));
+  }
+  expect_unharmed();
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, Thresholds, testing::ValuesIn(conformance::subjects()),
+                         [](const auto &info) { return info.param.name; });
 
 /// The plain ones of all transports are enough here.
 std::vector<Subject> plain_subjects() {
