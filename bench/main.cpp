@@ -49,8 +49,9 @@ constexpr Entry kWorkloads[] = {
      "beside MPI",
      "uGNI network module for MPICH2 (CUG 2011), figure 7: bandwidth by protocol"},
     {"nnti-memory", bench::nnti_memory,
-     "memory of a connected peer, on both sides, of 1 to 1000 peers, unused and used, by the size of the job",
-     "uGNI network module for MPICH2 (CUG 2011), section 3: memory of mailboxes"},
+     "memory of a connected peer, on both sides, of 1 to 1000 peers, unused and used, by the size of the job; beside "
+     "what is computed, also for 10,000 nodes",
+     "uGNI network module for MPICH2 (CUG 2011), section 3, table 1: memory of mailboxes"},
     {"nnti-idle", bench::nnti_idle,
      "CPU time of waiting with 1 and 100 silent peers, and waking up from it; beside eventfd and futex",
      "Nessie (CUG 2012), section 4: waiting for events"},

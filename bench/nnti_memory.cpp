@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nnti-memory: what a peer costs: the growth of a process that holds 1 to 1000 of them, and of the one in which they
-// live.
+// live; beside what it should be by what the transport allocates, and that for jobs on 10,000 nodes.
 #include "many_peers.hpp"
 #include "options.hpp"
 #include "timing.hpp"
+
+#include "nnti/transports/shm/footprint.hpp"
 
 #include <fmt/format.h>
 
@@ -72,6 +74,18 @@ Status visit(Guests &guests, Board &board, Lane &lane, int peers) {
 /// The sizes of job (nnti.job_size) for which channels are sized differently.
 constexpr const char *kJobSizes[] = {"1024", "16384", "65536"};
 
+/// How messages go, and the sizes of job that are tried with it.
+struct Channel {
+  const char *setting;  ///< empty: as --set says
+  std::vector<const char *> job_sizes;
+};
+std::vector<Channel> channels(const Options &options) {
+  std::vector<Channel> all{{"", {std::begin(kJobSizes), std::end(kJobSizes)}}};
+  if (!options.settings.contains("nnti.channel") && options.transport == "shm")
+    all.push_back({"shared-queue", {kJobSizes[0]}});  // its entries do not shrink
+  return all;
+}
+
 /// "holder-used-1024", or with `--set nnti.channel=mailbox` "mailbox-holder-used-1024".
 Series series(const Options &options, const char *who, Look at, const std::string &job_size, int peers) {
   auto channel = options.settings.find("nnti.channel");
@@ -98,6 +112,56 @@ Status measure(const Options &options, const std::string &job_size, int peers, i
   return {};
 }
 
+// --- what it should be ------------------------------------------------------------------------------------------------
+
+nnti::shm::ChannelKind kind_of(const Options &options) {
+  auto channel = options.settings.find("nnti.channel");
+  const bool queue = channel != options.settings.end() && channel->second == "shared-queue";
+  return queue ? nnti::shm::ChannelKind::kSharedQueue : nnti::shm::ChannelKind::kMailbox;
+}
+
+nnti::shm::Footprint footprint(nnti::shm::ChannelKind kind, std::int64_t job_size) {
+  return nnti::shm::footprint_of_peer(kind, nnti::shm::slots_in(nnti::shm::mailbox_bytes_for(job_size)));
+}
+
+/// Beside what the holder was measured to grow by: what the transport allocates for a peer there. Each guest has a
+/// shared queue of its own, half of which counts here as far as our answers have filled it.
+void compute_holder(const Options &options, const std::string &job_size, int peers, int repetition, Report &report) {
+  if (options.transport != "shm" || options.settings.contains("nnti.mailbox")) return;
+  auto bytes = footprint(kind_of(options), std::stoll(job_size));
+  if (kind_of(options) == nnti::shm::ChannelKind::kSharedQueue)
+    bytes.used += static_cast<double>(nnti::shm::footprint_of_queue(kMessages)) / 2;
+  for (auto at : {kConnected, kUsed}) {
+    const auto ours = series(options, "holder", at, job_size, peers);
+    auto computed = ours;
+    computed.system = "computed";
+    report.add(computed, repetition, at == kConnected ? bytes.connected : bytes.used);
+    if (repetition == 0) report.add_ratio(ours, computed);
+  }
+}
+
+/// Table 1 of the uGNI paper, for 10,000 nodes: memory of a peer, and of one process if it has used all peers of its
+/// node, and if it had a channel like that to all of the job. Of n shared queues that n processes map, each process
+/// counts one.
+void compute_large_jobs(Report &report) {
+  constexpr std::int64_t kNodes = 10'000;
+  using nnti::shm::ChannelKind;
+  for (const auto kind : {ChannelKind::kMailbox, ChannelKind::kSharedQueue})
+    for (const std::int64_t on_node : {1, 16, 64}) {
+      const auto job = kNodes * on_node;
+      const auto peer = footprint(kind, job).used;
+      const bool queue = kind == ChannelKind::kSharedQueue;
+      const auto once = queue ? nnti::shm::footprint_of_queue(nnti::shm::kDefaultQueueEntries) : 0;
+      auto add = [&](const char *of, std::int64_t peers, double bytes) {
+        const auto mode = fmt::format("{}x{}-{}-{}", kNodes, on_node, queue ? "shared-queue" : "mailbox", of);
+        report.add({"computed", "shm", mode, 0, static_cast<int>(peers), "memory_bytes", "B"}, 0, bytes);
+      };
+      add("peer", 1, peer);
+      for (auto [of, peers] : {std::pair{"node", on_node - 1}, {"job", job - 1}})
+        add(of, peers, static_cast<double>(peers) * peer + (peers > 0 ? static_cast<double>(once) : 0));
+    }
+}
+
 std::vector<int> peers_for(const Options &options) {
   if (options.once) return {1, 10};
   return {1, 10, 100, 1000};
@@ -111,10 +175,17 @@ Status nnti_memory(const Options &options, Report &report) {
   Progress progress(repetitions);
   for (int repetition = 0; repetition < repetitions; ++repetition) {
     progress.step("memory of peers");
-    for (const char *job_size : kJobSizes)
-      for (int count : peers)
-        if (auto status = measure(options, job_size, count, repetition, report); !status.ok()) return status;
+    for (const auto &channel : channels(options)) {
+      auto settings = options;
+      if (*channel.setting) settings.settings["nnti.channel"] = channel.setting;
+      for (const char *job_size : channel.job_sizes)
+        for (int count : peers) {
+          if (auto status = measure(settings, job_size, count, repetition, report); !status.ok()) return status;
+          compute_holder(settings, job_size, count, repetition, report);
+        }
+    }
   }
+  compute_large_jobs(report);
   for (const char *job_size : kJobSizes)
     for (const char *who : {"holder", "guest"})
       report.add_ratio(series(options, who, kUsed, job_size, peers.back()),

@@ -3,7 +3,9 @@
 // a peer writes is untrusted. README.md gives them byte by byte.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -68,6 +70,15 @@ inline constexpr std::size_t kSlotPayload = sizeof(Slot::payload);
 /// Ours has its control in the two endpoints' tables.
 inline constexpr std::size_t kMailboxControlBytes = 576;
 inline constexpr std::size_t mailbox_bytes(std::uint64_t slots) { return kMailboxControlBytes + slots * kSlotBytes; }
+/// The mailbox shrinks as the job grows: uGNI paper, section 3.
+inline constexpr std::size_t mailbox_bytes_for(std::int64_t job_size) {
+  return job_size <= 1024 ? mailbox_bytes(64) : job_size <= 16384 ? mailbox_bytes(32) : mailbox_bytes(8);
+}
+/// The slots of a mailbox of so many bytes, control included.
+inline constexpr std::uint64_t slots_in(std::uint64_t mailbox_size_bytes) {
+  return std::min(std::bit_floor((mailbox_size_bytes - kMailboxControlBytes) / kSlotBytes), kMaxSlots);
+}
+static_assert(mailbox_bytes(64) == 4672 && mailbox_bytes(32) == 2624 && mailbox_bytes(8) == 1088);
 inline constexpr std::size_t ring_bytes(std::uint64_t slots) { return slots * kSlotBytes; }
 
 /// One direction of a connection, where it is mapped here. `ring` and `sender_starves` are the sender's memory,
@@ -83,6 +94,7 @@ struct Mailbox {
 
 inline constexpr std::size_t kQueueEntryBytes = 128;
 inline constexpr std::uint64_t kMinQueueEntries = 16, kMaxQueueEntries = 65536;  ///< a power of two
+inline constexpr std::int64_t kDefaultQueueEntries = 2048;
 
 struct alignas(kQueueEntryBytes) QueueEntry {
   std::atomic<std::uint64_t> state;  ///< who holds it, in which round; see shared_queue.hpp

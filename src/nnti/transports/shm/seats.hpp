@@ -48,6 +48,11 @@ class Seats {
     Fd socket;  ///< kLeaving
     State state = State::kFree;
   };
+
+ public:
+  static constexpr std::size_t kBytesOfOne = sizeof(Seat);  ///< of the memory of a seat
+
+ private:
   std::vector<Seat> seats_;
   std::vector<std::uint32_t> free_, gone_;
 };

@@ -24,7 +24,6 @@ namespace {
 
 constexpr unsigned kTurnsPerLook = 256;  ///< at the sockets; a power of two
 constexpr auto kTransferLimit = std::chrono::seconds(1);
-constexpr std::int64_t kDefaultQueueEntries = 2048;
 
 /// What epoll tells apart: seats, and these.
 constexpr std::uint64_t kListener = ~1ull, kConnectingSocket = ~2ull;
@@ -101,11 +100,6 @@ std::pair<std::int64_t, std::string> launched_processes() {
   return {1, ""};
 }
 
-/// The mailbox shrinks as the job grows: uGNI paper, section 3.
-std::size_t mailbox_bytes_for(std::int64_t job_size) {
-  return job_size <= 1024 ? 4672 : job_size <= 16384 ? 2624 : 1088;
-}
-
 Result<std::uint32_t> slots_of(const nessie::Config &config) {
   auto job_size = config.get_int("nnti.job_size", launched_processes().first);
   if (!job_size.ok()) return job_size.error();
@@ -114,7 +108,7 @@ Result<std::uint32_t> slots_of(const nessie::Config &config) {
   if (*bytes < mailbox_bytes(kMinSlots))
     return Error{Code::kInvalidArgument,
                  fmt::format("nnti.mailbox: {} bytes are too few; at least {}", *bytes, mailbox_bytes(kMinSlots))};
-  return static_cast<std::uint32_t>(std::min(std::bit_floor((*bytes - kMailboxControlBytes) / kSlotBytes), kMaxSlots));
+  return static_cast<std::uint32_t>(slots_in(*bytes));
 }
 
 Result<std::uint64_t> queue_entries_of(const nessie::Config &config) {
