@@ -117,7 +117,7 @@ int info(const InfoOptions &options) {
   InfoReport report;
   report.thresholds = std::move(*thresholds);
   report.cross_memory_attach = try_cross_memory_attach();
-  ProbeOptions probing{*config, Credential::generate(), options.test};
+  ProbeOptions probing{*config, Credential::generate(), options.test, options.url.empty()};
   std::optional<Result<PartnerProcess>> partner;  // first of all: nothing is open yet that a fork would share
   if (options.url.empty() && options.test) partner.emplace(PartnerProcess::start(*config, probing.credential));
   if (partner && !partner->ok()) return fail(partner->error());

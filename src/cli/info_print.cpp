@@ -38,6 +38,26 @@ void print_machine(const InfoReport &report) {
   fmt::print("  PnetCDF: {}\n  MPI: {}\n", pnetcdf_version(), mpi_version());
 }
 
+const char *name_of(nnti::Rendezvous::Origin origin) {
+  switch (origin) {
+    case nnti::Rendezvous::Origin::kConfigured: return "configured";
+    case nnti::Rendezvous::Origin::kMeasured: return "measured";
+    default: return "default: nothing could be found out";
+  }
+}
+
+void print_rendezvous(const std::vector<Probe> &probes) {
+  for (const auto &probe : probes) {
+    if (!probe.test || !probe.test->ok() || !(*probe.test)->rendezvous) continue;
+    const auto &found = *(*probe.test)->rendezvous;
+    const auto from = found.write_from == nnti::Rendezvous::kNever
+                          ? std::string("always read by their receiver")
+                          : fmt::format("written by their sender from {} KiB on, while their receiver reads {} %",
+                                        found.write_from / 1024, found.read_percent);
+    fmt::print("  {:<8} large messages are {} ({})\n", probe.transport, from, name_of(found.origin));
+  }
+}
+
 void print_measurements(const std::vector<Probe> &probes) {
   fmt::print("  {:<8} {:>12} {:>14} {:>11} {:>11} {:>11} {:>11} {:>15}\n", "", "connect", "8 B one way", "get mapped",
              "put mapped", "get own", "put own", "register 1 MiB");
@@ -56,6 +76,7 @@ void print_measurements(const std::vector<Probe> &probes) {
   fmt::print(
       "  (medians; 1 MiB at a time, of the other side's memory: mapped, that Nessie allocated; own, the\n"
       "  application's)\n");
+  print_rendezvous(probes);
 }
 
 void print_choice(const Result<Probe> &chosen) {
@@ -110,6 +131,10 @@ void add_test(const Probe &probe, json &object) {
   object["get_own_MBps"] = result.get_own_MBps;
   object["put_own_MBps"] = result.put_own_MBps;
   object["register_1MiB_us"] = result.register_us;
+  if (!result.rendezvous) return;
+  const auto from = result.rendezvous->write_from;
+  object["written_from_bytes"] = from == nnti::Rendezvous::kNever ? json(nullptr) : json(from);
+  object["written_from_is"] = name_of(result.rendezvous->origin);
 }
 
 json probe_json(const Probe &probe) {

@@ -19,13 +19,21 @@ namespace {
 constexpr auto kStartTimeout = std::chrono::seconds(10);
 constexpr auto kLongestLife = std::chrono::minutes(2);
 
-Result<std::unique_ptr<nnti::Endpoint>> listen(const Config &config, const Credential &credential,
-                                               std::vector<std::string> transports, nnti::EventSink &sink) {
-  nnti::EndpointOptions options;
+Result<std::shared_ptr<nnti::Context>> listen(const Config &config, const Credential &credential,
+                                              std::vector<std::string> transports) {
+  nnti::ContextOptions options;
   options.transports = std::move(transports);
   options.credential = credential;
   options.config = config;
-  return nnti::Endpoint::open(std::move(options), sink);
+  return nnti::Context::open(std::move(options));
+}
+
+/// Takes part in what peers do, until `end` or until it is told to stop. Nothing is ever sent to its buffer.
+void take_part(nnti::Context &context, Deadline end, const std::atomic<bool> &stop) {
+  std::uint64_t word = 0;
+  auto nothing = context.register_memory(&word, sizeof word, 1, nnti::Purpose::kReceiveDestination);
+  while (nothing.ok() && !stop && !end.passed()) (void)context.wait(nothing->local(), nnti::Purpose::kNone, end).ok();
+  if (nothing.ok()) (void)context.unregister(nothing->local()).ok();
 }
 
 /// The whole life of the partner process, which its parent ends. A line on `url_fd`: the URL, or "!" and why there is
@@ -33,14 +41,11 @@ Result<std::unique_ptr<nnti::Endpoint>> listen(const Config &config, const Crede
 [[noreturn]] void serve(const Config &config, const Credential &credential, pid_t parent, int url_fd) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
-  SilentSink sink;
-  auto endpoint = listen(config, credential, {}, sink);
-  const auto line = endpoint.ok() ? (*endpoint)->url() : "!" + endpoint.error().message;
+  auto context = listen(config, credential, {});
+  const auto line = context.ok() ? (*context)->url() : "!" + context.error().message;
   const bool told = write(url_fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
   close(url_fd);
-  const auto end = Deadline::in(kLongestLife);
-  while (told && endpoint.ok() && !end.passed())
-    if ((*endpoint)->progress() == 0) (*endpoint)->wait(end);
+  if (told && context.ok()) take_part(**context, Deadline::in(kLongestLife), false);
   _exit(0);
 }
 
@@ -87,20 +92,18 @@ Result<std::string> PartnerProcess::url() {
 Result<std::unique_ptr<PartnerThread>> PartnerThread::start(const Config &config, const Credential &credential,
                                                             const std::string &transport) {
   auto partner = std::make_unique<PartnerThread>();
-  auto endpoint = listen(config, credential, {transport}, partner->sink_);
-  if (!endpoint.ok()) return endpoint.error();
-  partner->endpoint_ = std::move(*endpoint);
-  partner->thread_ = std::thread([self = partner.get()] {
-    while (!self->stop_.load())
-      if (self->endpoint_->progress() == 0) self->endpoint_->wait(Deadline::in(kLongestLife));
-  });
+  auto context = listen(config, credential, {transport});
+  if (!context.ok()) return context.error();
+  partner->context_ = std::move(*context);
+  partner->thread_ =
+      std::thread([self = partner.get()] { take_part(*self->context_, Deadline::in(kLongestLife), self->stop_); });
   return partner;
 }
 
 PartnerThread::~PartnerThread() {
   stop_.store(true);
   if (!thread_.joinable()) return;
-  endpoint_->wake();
+  context_->interrupt();
   thread_.join();
 }
 

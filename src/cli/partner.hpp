@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Somebody to measure against: an endpoint in a process, or in a thread, of its own. It answers probes, which every
-// endpoint does by itself.
+// Somebody to measure against: a context in a process, or in a thread, of its own. It answers probes, which every
+// endpoint does by itself, and takes the messages of a measurement of rendezvous.
 #pragma once
 
 #include <base/config.hpp>
 #include <base/credential.hpp>
 #include <nessie/result.hpp>
-#include <nnti/nnti.hpp>
+#include <nnti/context.hpp>
 
 #include <sys/types.h>
 
@@ -17,12 +17,6 @@
 #include <utility>
 
 namespace nessie::cli {
-
-/// An endpoint's application that has nothing to say.
-struct SilentSink final : nnti::EventSink {
-  void on_message(nnti::PeerId, std::span<const std::byte>) override {}
-  void on_peer_lost(nnti::PeerId, const Error &) override {}
-};
 
 /// Listens on every transport that this machine has. Killed and reaped when this goes; gone with this process, too.
 class PartnerProcess {
@@ -48,11 +42,10 @@ class PartnerThread {
   static Result<std::unique_ptr<PartnerThread>> start(const Config &config, const Credential &credential,
                                                       const std::string &transport);
   ~PartnerThread();
-  const std::string &url() const { return endpoint_->url(); }
+  const std::string &url() const { return context_->url(); }
 
  private:
-  SilentSink sink_;
-  std::unique_ptr<nnti::Endpoint> endpoint_;
+  std::shared_ptr<nnti::Context> context_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

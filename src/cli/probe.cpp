@@ -169,6 +169,29 @@ Result<Measurement> Prober::measure(const std::string &url) {
   return result;
 }
 
+/// Where sending becomes worth while beside reading, over the transport that is measured. Empty: it cannot be found
+/// out.
+std::optional<nnti::Rendezvous> measure_rendezvous(const ProbeOptions &options, const std::string &url,
+                                                   const std::string &transport) {
+  constexpr int kAttempts = 3;
+  nnti::ContextOptions wanted;
+  wanted.transports = {transport};
+  wanted.credential = options.credential;
+  wanted.listen = false;
+  wanted.config = options.config;
+  auto context = nnti::Context::open(std::move(wanted));
+  if (!context.ok()) return std::nullopt;
+  auto peer = (*context)->connect(url, Deadline::in(kConnectTimeout));
+  std::optional<nnti::Rendezvous> found;
+  for (int i = 0; i < kAttempts && peer.ok(); ++i) {
+    auto measured = (*context)->rendezvous_with((*peer)->process, Deadline::in(kTestTimeout));
+    if (measured.ok()) found = *measured;
+    if (!found || found->origin != nnti::Rendezvous::Origin::kDefault) break;
+  }
+  (*context)->close();
+  return found;
+}
+
 }  // namespace
 
 Probe probe(const ProbeOptions &options, const std::string &url, std::vector<std::string> transports) {
@@ -183,6 +206,8 @@ Probe probe(const ProbeOptions &options, const std::string &url, std::vector<std
   }
   prober.describe(result);
   if (options.measure) result.test = prober.measure(url);
+  if (options.contexts && result.test && result.test->ok())
+    (*result.test)->rendezvous = measure_rendezvous(options, url, result.transport);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <base/config.hpp>
 #include <base/credential.hpp>
 #include <nessie/result.hpp>
+#include <nnti/context.hpp>
 
 #include <optional>
 #include <string>
@@ -18,7 +19,8 @@ struct Measurement {
   double half_round_trip_us = 0;  ///< of a message of 8 bytes
   double get_mapped_MBps = 0, put_mapped_MBps = 0;  ///< 1 MiB, the peer's memory is of Endpoint::allocate()
   double get_own_MBps = 0, put_own_MBps = 0;        ///< 1 MiB, the peer's memory is its application's own
-  double register_us = 0;  ///< to register, describe and unregister 1 MiB of the application's here
+  double register_us = 0;                      ///< to register, describe and unregister 1 MiB of the application's here
+  std::optional<nnti::Rendezvous> rendezvous;  ///< of large messages; needs a context at the other side
 };
 
 /// What became of one URL, or of a list of them.
@@ -34,7 +36,8 @@ struct Probe {
 struct ProbeOptions {
   Config config;
   Credential credential;
-  bool measure = true;  ///< takes a quarter of a second, and ten at most
+  bool measure = true;    ///< takes a quarter of a second, and ten at most
+  bool contexts = false;  ///< the other side is a context, not only an endpoint
 };
 
 /// Connects to `url`, a list perhaps, over any of `transports` (empty: all).
