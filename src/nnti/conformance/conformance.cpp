@@ -57,6 +57,7 @@ const std::vector<Subject> &subjects() {
       {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi_shm", "ofi", {{"nnti.ofi.provider", "shm"}}, true},
+      {"ofi_mr_local", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.ofi.mr_local", "on"}}, true},
       {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
       {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},
 #ifdef NNTI_HAVE_MPI

@@ -23,6 +23,8 @@ using nessie::Status;
 
 Result<CacheLimits> CacheLimits::from(const nessie::Config &config) {
   CacheLimits limits;
+  const auto on = config.get_bool("nnti.registration_cache", true);
+  if (!on.ok()) return on.error();
   const auto regions = config.get_int("nnti.registration_cache.regions", static_cast<std::int64_t>(limits.regions));
   if (!regions.ok()) return regions.error();
   const auto mib = config.get_int("nnti.registration_cache.mib", static_cast<std::int64_t>(limits.bytes >> 20));
@@ -34,6 +36,7 @@ Result<CacheLimits> CacheLimits::from(const nessie::Config &config) {
                  "2^40 MiB; 0 keeps nothing"};
   limits.regions = static_cast<std::size_t>(*regions);
   limits.bytes = static_cast<std::size_t>(*mib) << 20;
+  if (!*on) limits.regions = 0;
   return limits;
 }
 

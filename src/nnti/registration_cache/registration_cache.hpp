@@ -44,7 +44,7 @@ struct CacheLimits {
 
   /// Nothing is kept then: a registration goes with its last lease.
   bool keep_nothing() const { return regions == 0 || bytes == 0; }
-  /// The settings nnti.registration_cache.regions and nnti.registration_cache.mib. kInvalidArgument.
+  /// The settings nnti.registration_cache, nnti.registration_cache.regions and .mib. kInvalidArgument.
   static nessie::Result<CacheLimits> from(const nessie::Config &config);
 };
 

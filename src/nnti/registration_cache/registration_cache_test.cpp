@@ -226,6 +226,15 @@ TEST_F(RegistrationCacheLimits, AreSettings) {
   EXPECT_EQ(CacheLimits::from(config).code(), Code::kInvalidArgument);
 }
 
+TEST_F(RegistrationCacheLimits, AreNoneWhereTheSettingsTurnTheCacheOff) {
+  nessie::Config config;
+  EXPECT_FALSE(CacheLimits::from(config)->keep_nothing());
+  config.set("nnti.registration_cache", "off");
+  EXPECT_TRUE(CacheLimits::from(config)->keep_nothing());
+  config.set("nnti.registration_cache", "perhaps");
+  EXPECT_EQ(CacheLimits::from(config).code(), Code::kInvalidArgument);
+}
+
 TEST_F(RegistrationCacheLimits, ClearDropsWhatIsIdle) {
   RegistrationCache cache(registrar_);
   auto lease = acquire(cache, memory_.pages(0, 1));

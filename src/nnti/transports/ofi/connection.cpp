@@ -30,6 +30,9 @@ Error refusal(Code code) {
   if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
   if (code == Code::kRefused)
     return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
+  if (code == Code::kNoMemory)
+    return {code,
+            "the peer's network cannot register the memory; let it lock more there (ulimit -l), or register less"};
   return {code, "the peer could not transfer the data"};
 }
 

@@ -4,8 +4,6 @@
 #include "nnti/network_address.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
-#include <base/credential.hpp>
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -90,14 +88,6 @@ Result<Info> ask(const std::string &provider, const std::string &address) {
 
 }  // namespace
 
-Error fabric_error(std::string_view what, long code) {
-  const int number = static_cast<int>(code < 0 ? -code : code);
-  const auto kind = number == FI_ENOMEM                           ? Code::kNoMemory
-                    : number == FI_ENODATA || number == FI_ENOSYS ? Code::kUnsupported
-                                                                  : Code::kIo;
-  return {kind, fmt::format("{}: {}", what, library().strerror(number)), nessie::Scope::kOperation, number};
-}
-
 Result<Info> choose_info(const nessie::Config &config) {
   set_defaults();
   if (auto loaded = load_library(); !loaded.ok()) return loaded.error();
@@ -169,39 +159,37 @@ Result<std::unique_ptr<Fabric>> Fabric::open(const nessie::Config &config) {
   auto info = choose_info(config);
   if (!info.ok()) return info.error();
   std::unique_ptr<Fabric> fabric(new Fabric);
+  auto local = LocalMemory::from(**info, config);
+  if (!local.ok()) return local.error();
+  if (local->shared_with(**info)) (*info)->domain_attr->threading = FI_THREAD_SAFE;
   fabric->info_ = std::move(*info);
   if (fabric->provider() == "shm") fabric->retirement_ = std::make_unique<Retirement>();
+  auto domain = Domain::open(*fabric->info_, *local);
+  if (!domain.ok()) return domain.error();
+  fabric->domain_ = std::move(*domain);
   if (auto status = fabric->open_objects(); !status.ok()) return status.error();
   if (auto status = fabric->find_host(); !status.ok()) return status.error();
   return fabric;
 }
 
 Fabric::~Fabric() {
+  if (domain_) domain_->end_endpoint();
   if (!retirement_) return;
   struct Objects {  // in the order in which a Fabric has them
-    Fid<fid_fabric> fabric;
-    Fid<fid_domain> domain;
+    std::shared_ptr<Domain> domain;
     Fid<fid_av> addresses;
     Fid<fid_cq> queue;
     Fid<fid_ep> endpoint;
   };
-  retirement_->keep(std::shared_ptr<Objects>(new Objects{std::move(fabric_), std::move(domain_), std::move(addresses_),
-                                                         std::move(queue_), std::move(endpoint_)}));
+  retirement_->keep(std::shared_ptr<Objects>(
+      new Objects{std::move(domain_), std::move(addresses_), std::move(queue_), std::move(endpoint_)}));
 }
 
 Status Fabric::open_objects() {
-  fid_fabric *fabric = nullptr;
-  if (int rc = library().fabric(info_->fabric_attr, &fabric, nullptr); rc != 0)
-    return fabric_error("cannot open the fabric", rc);
-  fabric_.reset(fabric);
-  fid_domain *domain = nullptr;
-  if (int rc = fi_domain(fabric, info_.get(), &domain, nullptr); rc != 0)
-    return fabric_error("cannot open the fabric's domain", rc);
-  domain_.reset(domain);
   fi_av_attr attributes{};
   attributes.type = FI_AV_TABLE;
   fid_av *addresses = nullptr;
-  if (int rc = fi_av_open(domain, &attributes, &addresses, nullptr); rc != 0)
+  if (int rc = fi_av_open(domain_->domain(), &attributes, &addresses, nullptr); rc != 0)
     return fabric_error("cannot open an address vector", rc);
   addresses_.reset(addresses);
   if (auto status = open_queue(); !status.ok()) return status;
@@ -214,10 +202,10 @@ Status Fabric::open_queue() {
   attributes.size = kQueueEntries;
   attributes.wait_obj = FI_WAIT_FD;
   fid_cq *queue = nullptr;
-  int rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+  int rc = fi_cq_open(domain_->domain(), &attributes, &queue, nullptr);
   if (rc != 0) {  // a provider without descriptors: it is polled
     attributes.wait_obj = FI_WAIT_NONE;
-    rc = fi_cq_open(domain_.get(), &attributes, &queue, nullptr);
+    rc = fi_cq_open(domain_->domain(), &attributes, &queue, nullptr);
   }
   if (rc != 0) return fabric_error("cannot open a completion queue", rc);
   queue_.reset(queue);
@@ -227,9 +215,10 @@ Status Fabric::open_queue() {
 
 Status Fabric::open_endpoint() {
   fid_ep *endpoint = nullptr;
-  if (int rc = fi_endpoint(domain_.get(), info_.get(), &endpoint, nullptr); rc != 0)
+  if (int rc = fi_endpoint(domain_->domain(), info_.get(), &endpoint, nullptr); rc != 0)
     return fabric_error("cannot open an endpoint", rc);
   endpoint_.reset(endpoint);
+  domain_->begin_endpoint(*endpoint);
   if (int rc = fi_ep_bind(endpoint, &addresses_->fid, 0); rc != 0)
     return fabric_error("cannot bind the address vector", rc);
   if (int rc = fi_ep_bind(endpoint, &queue_->fid, FI_TRANSMIT | FI_RECV); rc != 0)
@@ -253,7 +242,7 @@ Status Fabric::find_host() {
 
 bool Fabric::may_block() {
   fid *queue = &queue_->fid;
-  return wait_fd_ >= 0 && fi_trywait(fabric_.get(), &queue, 1) == FI_SUCCESS;
+  return wait_fd_ >= 0 && fi_trywait(domain_->fabric(), &queue, 1) == FI_SUCCESS;
 }
 
 Result<fi_addr_t> Fabric::add_peer(const std::vector<std::byte> &name) {
@@ -282,22 +271,6 @@ void Fabric::expire_peers() {
     fi_av_remove(addresses_.get(), &entry->second.address, 1, 0);
     peers_.erase(entry);
   }
-}
-
-Result<MemoryKey> Fabric::register_memory(std::span<std::byte> memory, std::uint64_t access) {
-  const auto &domain = *info_->domain_attr;
-  std::uint64_t wanted = nessie::random_u64();
-  if (domain.mr_key_size < sizeof wanted) wanted &= (std::uint64_t{1} << (8 * domain.mr_key_size)) - 1;
-  fid_mr *mr = nullptr;
-  const int rc = fi_mr_reg(domain_.get(), memory.data(), memory.size(), access, 0, wanted, 0, &mr, nullptr);
-  if (rc != 0) return fabric_error("the fabric cannot register this memory", rc);
-  MemoryKey key{Fid<fid_mr>(mr)};
-  if (domain.mr_mode & FI_MR_ENDPOINT) {
-    if (int failed = fi_mr_bind(mr, &endpoint_->fid, 0); failed != 0)
-      return fabric_error("cannot bind memory to the endpoint", failed);
-    if (int failed = fi_mr_enable(mr); failed != 0) return fabric_error("cannot enable registered memory", failed);
-  }
-  return key;
 }
 
 std::uint64_t Fabric::base_address(std::span<std::byte> memory) const {

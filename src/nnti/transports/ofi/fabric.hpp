@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libfabric's objects: one domain, address vector, completion queue and RDM endpoint for the whole transport.
+// libfabric's objects: one address vector, completion queue and RDM endpoint for the whole transport, in a domain.
 #pragma once
 
 #include <base/clock.hpp>
@@ -7,14 +7,10 @@
 #include <nessie/result.hpp>
 #include <nnti/nnti.hpp>
 
-#include "nnti/transports/ofi/library.hpp"
+#include "nnti/transports/ofi/domain.hpp"
 #include "nnti/transports/ofi/retirement.hpp"
 
-#include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
 #include <cstddef>
@@ -26,19 +22,6 @@
 
 namespace nnti::ofi {
 
-using nessie::Error;
-using nessie::Result;
-using nessie::Status;
-
-struct CloseFid {
-  template <class T> void operator()(T *object) const { fi_close(&object->fid); }
-};
-template <class T> using Fid = std::unique_ptr<T, CloseFid>;
-struct FreeInfo {
-  void operator()(fi_info *info) const { library().freeinfo(info); }
-};
-using Info = std::unique_ptr<fi_info, FreeInfo>;
-
 /// The provider and address to use, as the settings nnti.ofi.provider and nnti.ofi.address say, or the best there is:
 /// verbs, cxi, efa, psm3, tcp; an address that other nodes can reach before the loopback. kUnsupported, with the
 /// reason.
@@ -46,15 +29,6 @@ Result<Info> choose_info(const nessie::Config &config);
 
 /// What libfabric offers here, each with a word on whether it is the one that `chosen` uses and, if not, why.
 std::vector<Fact> list_providers(const nessie::Config &config, const fi_info *chosen);
-
-/// The error of a libfabric call that returned `code` (negative or positive).
-Error fabric_error(std::string_view what, long code);
-
-/// A region that the provider knows.
-struct MemoryKey {
-  Fid<fid_mr> mr;
-  void *descriptor() const { return mr ? fi_mr_desc(mr.get()) : nullptr; }
-};
 
 class Fabric {
  public:
@@ -79,8 +53,17 @@ class Fabric {
   enum class Removal { kNow, kLater };
   void remove_peer(const std::vector<std::byte> &name, Removal removal);
 
-  bool needs_local_registration() const { return info_->domain_attr->mr_mode & FI_MR_LOCAL; }
-  Result<MemoryKey> register_memory(std::span<std::byte> memory, std::uint64_t access);
+  /// What local memory is registered with for transfers; null where the provider needs none.
+  RegistrationCache *cache() { return domain_->cache(); }
+  /// Deregisters what has become useless; for when there is nothing else to do.
+  void collect_registrations() {
+    if (auto *kept = cache()) kept->collect();
+  }
+  /// A registration of its own, as Domain::register_memory.
+  Result<MemoryKey> register_memory(std::span<const std::byte> memory, std::uint64_t access) {
+    return domain_->register_memory(memory, access);
+  }
+  Fact describe_cache() const { return domain_->describe_cache(); }
   /// What a peer gives as the address of the first byte of `memory`.
   std::uint64_t base_address(std::span<std::byte> memory) const;
 
@@ -99,8 +82,7 @@ class Fabric {
 
   Info info_;
   std::unique_ptr<Retirement> retirement_;  ///< if this process's endpoints reach into each other
-  Fid<fid_fabric> fabric_;
-  Fid<fid_domain> domain_;
+  std::shared_ptr<Domain> domain_;
   Fid<fid_av> addresses_;
   Fid<fid_cq> queue_;
   Fid<fid_ep> endpoint_;

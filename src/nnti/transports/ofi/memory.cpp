@@ -5,12 +5,44 @@
 
 namespace nnti::ofi {
 
-Memory::Memory(OfiTransport &transport, const MemoryRegion &region, MemoryKey local)
-    : transport_(transport), region_(region), local_(std::move(local)), key_(nessie::random_u64()) {
+namespace {
+
+/// What the provider does to the owner's memory: it is the source of what a peer may get, and the target of what it may
+/// put. Memory that peers only read may be write-protected.
+std::uint64_t local_access(Rights rights) {
+  const auto may = [rights](Rights right) {
+    return (static_cast<unsigned>(rights) & static_cast<unsigned>(right)) != 0;
+  };
+  return (may(Rights::kRemoteRead) ? FI_WRITE : 0) | (may(Rights::kRemoteWrite) ? FI_READ : 0);
+}
+
+}  // namespace
+
+Memory::Memory(OfiTransport &transport, const MemoryRegion &region)
+    : transport_(transport), region_(region), key_(nessie::random_u64()) {
   transport_.add_memory(*this);
 }
 
 Memory::~Memory() { transport_.remove_memory(*this); }
+
+Status Memory::keep_registered() {
+  auto *cache = transport_.fabric().cache();
+  const auto access = local_access(region_.rights);
+  if (cache == nullptr || !cache->keeps_registrations() || region_.bytes.empty() || access == 0) return {};
+  if (kept_.valid() && kept_.current()) return {};
+  auto lease = cache->acquire(region_.bytes, access);
+  if (!lease.ok()) return lease.error();
+  kept_ = lease->current() ? std::move(*lease) : RegistrationCache::Lease();
+  return {};
+}
+
+Result<RegistrationCache::Lease> Memory::lease(std::span<std::byte> part) {
+  auto *cache = transport_.fabric().cache();
+  if (cache == nullptr) return RegistrationCache::Lease();
+  // The region as a whole, for the next piece to find it; but what is not kept need not be more than is used.
+  if (auto status = keep_registered(); !status.ok()) return status.error();
+  return cache->acquire(kept_.valid() ? region_.bytes : part, local_access(region_.rights));
+}
 
 RemoteBuffer Memory::describe() const {
   RemoteBuffer remote;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A region that peers may reach, by its key. The provider never exposes it: peers ask, and the owner transfers.
+// A region that peers may reach, by its key. The provider never exposes it: peers ask, and the owner transfers. Where
+// the provider wants registered memory, the region is leased from the cache: once for as long as it lasts, so that it
+// stays registered, and once for each piece of a transfer, for the memory may have changed beneath it.
 #pragma once
 
 #include "nnti/transport.hpp"
@@ -11,7 +13,7 @@ class OfiTransport;
 
 class Memory final : public TransportMemory {
  public:
-  Memory(OfiTransport &transport, const MemoryRegion &region, MemoryKey local);
+  Memory(OfiTransport &transport, const MemoryRegion &region);
   ~Memory() override;
   Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
   RemoteBuffer describe() const override;
@@ -19,12 +21,16 @@ class Memory final : public TransportMemory {
   std::uint64_t key() const { return key_; }
   std::span<std::byte> bytes() const { return region_.bytes; }
   Rights rights() const { return region_.rights; }
-  void *descriptor() const { return local_.descriptor(); }
+  /// Has the region registered if that is needed, and kept if it can be. Errors as RegistrationCache::acquire().
+  Status keep_registered();
+  /// The registration of what is mapped at `part` of the region now; not valid: the provider needs none. Errors as
+  /// RegistrationCache::acquire().
+  Result<RegistrationCache::Lease> lease(std::span<std::byte> part);
 
  private:
   OfiTransport &transport_;
   MemoryRegion region_;
-  MemoryKey local_;  ///< for the provider's own access, where it needs that
+  RegistrationCache::Lease kept_;
   std::uint64_t key_;
 };
 

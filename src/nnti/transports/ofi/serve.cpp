@@ -40,7 +40,7 @@ FrameHeader done(const FrameHeader &request, Code result) {
 void OfiTransport::serve(OfiConnection &connection, const Frame &frame) {
   const auto &request = frame.header;
   const auto found = memories_.find(request.key);
-  const Memory *memory = found == memories_.end() ? nullptr : found->second;
+  Memory *memory = found == memories_.end() ? nullptr : found->second;
   if (Code code = check(memory, request); code != Code::kOk) return connection.answer(done(request, code));
   if (!request.exposed) {
     const auto range = memory->bytes().subspan(request.offset, request.length);
@@ -64,13 +64,19 @@ void OfiTransport::begin_chunks(Served &served) {
 }
 
 bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
+  const auto part = served.memory->bytes().subspan(served.request.offset + served.next, length);
+  auto lease = served.memory->lease(part);
+  if (!lease.ok()) {
+    served.result = lease.code();
+    return false;
+  }
   if (free_chunks_.empty()) free_chunks_.push_back(&chunks_.emplace_back());
   Chunk &chunk = *free_chunks_.back();
   chunk.kind = Work::Kind::kTransfer;
   chunk.served = &served;
-  iovec local{served.memory->bytes().data() + served.request.offset + served.next, length};
+  iovec local{part.data(), part.size()};
   fi_rma_iov remote{served.request.address + served.next, length, served.request.rkey};
-  void *descriptor = served.memory->descriptor();
+  void *descriptor = lease->valid() ? lease->as<LocalRegistration>().descriptor() : nullptr;
   fi_msg_rma message{};
   message.msg_iov = &local;
   message.desc = &descriptor;
@@ -88,6 +94,7 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
     served.result = Code::kIo;
   if (rc != 0) return false;
   free_chunks_.pop_back();
+  chunk.lease = std::move(*lease);
   ++served.in_flight;
   served.next += length;
   return true;

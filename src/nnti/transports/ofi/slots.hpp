@@ -47,7 +47,7 @@ class SlotPool {
 
   bool grow() {
     Slab slab{std::make_unique<std::byte[]>(kSlabSlots * kMaxFrameBytes), {}};
-    if (fabric_.needs_local_registration()) {
+    if (fabric_.cache() != nullptr) {
       auto key = fabric_.register_memory({slab.bytes.get(), kSlabSlots * kMaxFrameBytes}, FI_SEND | FI_RECV);
       if (!key.ok()) return false;
       slab.key = std::move(*key);

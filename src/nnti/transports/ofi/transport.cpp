@@ -68,6 +68,7 @@ TransportInfo survey(const nessie::Config &config) {
   auto fabric = Fabric::open(config);
   if (!fabric.ok()) return {"ofi", false, fabric.error().message, list_providers(config, nullptr)};
   auto facts = list_providers(config, &(*fabric)->info());
+  facts.push_back((*fabric)->describe_cache());
   facts.push_back({"messages in place", fmt::format("up to {} bytes", kMaxMessageBytes)});
   facts.push_back({"credits", fmt::format("{} frames each way of a connection", kCredits)});
   return {"ofi", true,
@@ -162,13 +163,9 @@ Result<std::unique_ptr<Connecting>> OfiTransport::connect(const nessie::Url &url
 }
 
 Result<std::unique_ptr<TransportMemory>> OfiTransport::register_memory(const MemoryRegion &region) {
-  MemoryKey local;
-  if (fabric_->needs_local_registration() && !region.bytes.empty()) {
-    auto key = fabric_->register_memory(region.bytes, FI_READ | FI_WRITE);
-    if (!key.ok()) return key.error();
-    local = std::move(*key);
-  }
-  return std::unique_ptr<TransportMemory>(std::make_unique<Memory>(*this, region, std::move(local)));
+  auto memory = std::make_unique<Memory>(*this, region);
+  if (auto status = memory->keep_registered(); !status.ok()) return status.error();
+  return std::unique_ptr<TransportMemory>(std::move(memory));
 }
 
 std::optional<MemoryRegion> OfiTransport::find_memory(const RemoteBuffer &buffer) const {
@@ -320,6 +317,7 @@ void OfiTransport::on_completion(Work &work, std::size_t size_bytes, int error) 
   } else {
     Chunk &chunk = static_cast<Chunk &>(work);
     --chunk.served->in_flight;
+    chunk.lease.reset();
     if (error != 0) on_failed_chunk(*chunk.served, error);
     free_chunks_.push_back(&chunk);
   }
@@ -378,6 +376,7 @@ std::size_t OfiTransport::progress() {
 
 std::size_t OfiTransport::poll_sockets() {
   look_at_sockets_ = false;
+  fabric_->collect_registrations();
   std::array<epoll_event, 64> happened;
   const int count = ::epoll_wait(epoll_.get(), happened.data(), happened.size(), 0);
   std::size_t events = 0;
@@ -439,6 +438,7 @@ bool OfiTransport::ready() {
 bool OfiTransport::arm() {
   if (!arrived_.empty() || look_at_sockets_) return false;
   if (poll_queue() > 0) return false;
+  fabric_->collect_registrations();
   return fabric_->wait_fd() < 0 || fabric_->may_block();
 }
 

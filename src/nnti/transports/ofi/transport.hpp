@@ -80,12 +80,13 @@ class OfiTransport final : public Transport {
   struct Served;
   struct Chunk : Work {
     Served *served = nullptr;
+    RegistrationCache::Lease lease;  ///< until the completion
   };
   /// An access of a peer to memory of ours, under way.
   struct Served {
     std::uint64_t token = 0;  ///< of the connection
     FrameHeader request;
-    const Memory *memory = nullptr;
+    Memory *memory = nullptr;
     std::uint64_t next = 0;  ///< bytes begun
     std::size_t in_flight = 0;
     Code result = Code::kOk;
