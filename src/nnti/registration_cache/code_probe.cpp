@@ -34,11 +34,11 @@ Error unsupported(std::string message, int cause = 0) {
   return {Code::kUnsupported, std::move(message), Scope::kProcess, cause};
 }
 
-void *libc_symbol(const char *name) {
-  void *libc = ::dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-  if (libc == nullptr) return nullptr;
-  void *symbol = ::dlsym(libc, name);
-  ::dlclose(libc);  // it was there before, and stays
+void *symbol_of(const char *library, const char *name) {
+  void *handle = ::dlopen(library, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+  if (handle == nullptr) return nullptr;
+  void *symbol = ::dlsym(handle, name);
+  ::dlclose(handle);  // it was there before, and stays
   return symbol;
 }
 
@@ -124,11 +124,19 @@ NESSIE_NO_TSAN void write_code(std::byte *to, const void *from, std::size_t size
   for (std::size_t i = 0; i < size_bytes; ++i) target[i] = static_cast<const std::byte *>(from)[i];
 }
 
-FunctionCode libc_function(const char *name) { return code_at(libc_symbol(name)); }
+FunctionCode libc_function(const char *name) { return code_at(symbol_of(LIBC_SO, name)); }
+
+FunctionCode library_function(const char *library, const char *name) { return code_at(symbol_of(library, name)); }
 
 FunctionCode loader_event_function() {
   const auto *debug = static_cast<const r_debug *>(::dlsym(RTLD_DEFAULT, "_r_debug"));
   return debug == nullptr ? FunctionCode{} : code_at(reinterpret_cast<void *>(debug->r_brk));
+}
+
+bool Prober::reaches(const FunctionCode &code) const {
+  const auto *at = code.begin;
+  const auto distance = at > page_ ? at - page_ : page_ - at;
+  return at != nullptr && page_ != nullptr && static_cast<std::uintptr_t>(distance) < arch::kReachBytes;
 }
 
 Status Prober::open(Handler handler) {

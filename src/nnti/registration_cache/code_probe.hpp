@@ -57,6 +57,9 @@ struct FunctionCode {
 
 /// The function `name` of libc itself, whatever is put in front of it; empty if libc has none.
 FunctionCode libc_function(const char *name);
+/// The function `name` of a library, which then stays loaded; empty if the process has no such library, or it no such
+/// function.
+FunctionCode library_function(const char *library, const char *name);
 /// What the loader calls around every change of the libraries (the debuggers' interface); empty if it does not say.
 FunctionCode loader_event_function();
 
@@ -87,6 +90,8 @@ class Prober {
   /// Maps memory for thunks within a jump's reach of libc. kUnsupported: none to be had, or libc cannot be found (the
   /// program is statically linked).
   nessie::Status open(Handler handler);
+  /// Whether a probe at `code` could jump to its thunk. Libraries may lie anywhere.
+  bool reaches(const FunctionCode &code) const;
   /// Puts probes at all system calls `number` (any: -1) in `code` that have none; none at all if the code does not look
   /// as it should (somebody else has patched it). kUnsupported, with the reason: there is one that cannot be probed.
   nessie::Result<std::vector<Site>> probe_calls(const FunctionCode &code, long number);

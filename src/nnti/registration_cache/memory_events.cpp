@@ -166,8 +166,9 @@ Status watch_sanitizers() {
 
 struct Watched {
   const char *function;
-  long number;            ///< of the system call; -1: any
-  bool is_tested = true;  ///< by self_test; otherwise the probe must be in place, if libc has the function
+  long number;                    ///< of the system call; -1: any
+  bool is_tested = true;          ///< by self_test; otherwise the probe must be in place, if libc has the function
+  const char *library = nullptr;  ///< that has the function, if it is not libc
 };
 
 constexpr Watched kWatched[] = {
@@ -176,12 +177,13 @@ constexpr Watched kWatched[] = {
     {"mmap64", SYS_mmap},
     {"mremap", SYS_mremap},
     {"madvise", SYS_madvise},
-    {"brk", SYS_brk, false},
+    {"brk", SYS_brk},
     {"shmat", SYS_shmat},
     {"shmdt", SYS_shmdt},
     {"remap_file_pages", SYS_remap_file_pages},
     {"process_madvise", 440, false},
     {"syscall", -1},
+    {"ucm_brk_syscall", SYS_brk, true, "libucm.so.0"},  // UCX, which replaces brk, goes through libc otherwise
 };
 constexpr std::size_t kFunctions = std::size(kWatched) + 1;  // and the loader's
 
@@ -208,6 +210,7 @@ class Watcher {
 
  private:
   Status start();
+  probe::FunctionCode find(const Watched &watched) const;
   Status probe_all();
   Status probe_calls(std::size_t which);
   Status probe_loader();
@@ -269,10 +272,17 @@ Status Watcher::fail(Error error) {
   return *failed_;
 }
 
+/// Empty: there is none, or none that a probe's jump reaches.
+probe::FunctionCode Watcher::find(const Watched &watched) const {
+  if (watched.library == nullptr) return probe::libc_function(watched.function);
+  const auto code = probe::library_function(watched.library, watched.function);
+  return prober_.reaches(code) ? code : probe::FunctionCode();
+}
+
 /// What can be probed; whether that is enough is for the self-test to say, where it can.
 Status Watcher::probe_all() {
   for (std::size_t i = 0; i < std::size(kWatched); ++i) {
-    const auto code = probe::libc_function(kWatched[i].function);
+    const auto code = find(kWatched[i]);
     const bool seen = std::any_of(functions_.begin(), functions_.begin() + i,
                                   [&](const auto &other) { return other.begin == code.begin; });
     if (code.begin == nullptr || seen) continue;

@@ -9,8 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <sched.h>
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 
 namespace nnti::self_test {
@@ -27,6 +29,10 @@ constinit std::atomic<unsigned> calls_seen{0};
 
 /// The block whose free() is awaited.
 constinit std::atomic<std::uintptr_t> tested_block{0};
+
+/// A break that no kernel grants: asking for it changes nothing, whoever answers.
+const std::uintptr_t kNoBreak = ~std::uintptr_t{0} - page_bytes() + 1;
+constinit std::atomic<bool> tests_break{false};
 
 std::uintptr_t address_in(const probe::SystemCall &call) { return call.arguments[call.number == SYS_shmat ? 1 : 0]; }
 
@@ -75,6 +81,25 @@ Status try_each(std::byte *page) {
   return {};
 }
 
+/// libc notes what it is told is the break, so while one is being told nobody else's may move (see answers()).
+Status try_brk() {
+  const auto before = calls_seen.load();
+  tests_break = true;
+  (void)!::brk(reinterpret_cast<void *>(kNoBreak));
+  tests_break = false;
+  if (calls_seen.load() == before) return not_seen("brk");
+  return {};
+}
+
+/// Whether this is the test's own call. Others wait until the test is over, but not for ever: the test itself may be
+/// waiting for a lock of whoever has patched brk.
+bool is_tested_break(const probe::SystemCall &call) {
+  constexpr int kPatience = 100'000;
+  if (call.arguments[0] == kNoBreak) return true;
+  for (int i = 0; i < kPatience && tests_break.load(std::memory_order_relaxed); ++i) ::sched_yield();
+  return false;
+}
+
 bool is_mapped(void *address) {
   unsigned char resident;
   const auto page = pages_of(reinterpret_cast<std::uintptr_t>(address), 1);
@@ -103,6 +128,7 @@ Status run(std::byte *page) {
   auto status = try_each(page);
   tested_page = 0;
   if (status.ok()) status = try_free();
+  if (status.ok()) status = try_brk();
   errno = kept_errno;
   return status;
 }
@@ -113,6 +139,10 @@ void saw_free(std::uintptr_t block) noexcept {
 
 bool answers(probe::SystemCall &call) noexcept {
   if (call.number == probe::kLoaderEvent) return false;
+  if (call.number == SYS_brk && tests_break.load(std::memory_order_relaxed)) {
+    if (is_tested_break(call)) calls_seen.fetch_add(1);
+    return false;  // the kernel refuses by itself
+  }
   const auto block = tested_block.load(std::memory_order_relaxed);
   const bool unmaps = call.number == SYS_munmap && block != 0;
   if (unmaps && pages_of(call.arguments[0], call.arguments[1]).covers(pages_of(block, 1))) saw_free(block);

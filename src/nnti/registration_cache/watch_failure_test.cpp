@@ -68,9 +68,15 @@ void make_writable(const probe::FunctionCode &code) {
   ::mprotect(reinterpret_cast<void *>(pages.begin), pages.size_bytes(), PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
-/// Writes a jump to `replacement` over the entry of libc's munmap, as patchers do. Returns what was there.
-std::vector<std::byte> patch_munmap(int (*replacement)(void *, std::size_t)) {
-  const auto code = probe::libc_function("munmap");
+/// The same of brk, which is so short that such a patch leaves nothing of it. What libc notes is left alone.
+int foreign_brk(void *end) {
+  return probe::raw_call({SYS_brk, {reinterpret_cast<std::uintptr_t>(end)}, 0}) < 0 ? -1 : 0;
+}
+int foreign_brk_by_syscall(void *end) { return ::syscall(SYS_brk, end) < 0 ? -1 : 0; }
+
+/// Writes a jump to `replacement` over the entry of a function of libc, as patchers do. Returns what was there.
+template <class Function> std::vector<std::byte> patch(const char *function, Function *replacement) {
+  const auto code = probe::libc_function(function);
 #if defined(__x86_64__)
   unsigned char jump[] = {0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0xff, 0xe3};  // mov $address, %r11; jmp *%r11
   std::memcpy(jump + 2, &replacement, sizeof replacement);
@@ -84,6 +90,8 @@ std::vector<std::byte> patch_munmap(int (*replacement)(void *, std::size_t)) {
   __builtin___clear_cache(reinterpret_cast<char *>(code.begin), reinterpret_cast<char *>(code.end()));
   return before;
 }
+
+std::vector<std::byte> patch_munmap(int (*replacement)(void *, std::size_t)) { return patch("munmap", replacement); }
 
 void restore_munmap(const std::vector<std::byte> &before) {
   const auto code = probe::libc_function("munmap");
@@ -122,6 +130,24 @@ TEST_F(WatchFailure, OnSystemsThatForbidWritableCodeKeepsNothingAndSaysSo) {
 
 TEST_F(WatchFailure, WhereMunmapIsNotSeenKeepsNothingAndSaysSo) {
   EXPECT_EXIT(run_where_munmap_is_taken(), testing::ExitedWithCode(kRight), "calls of munmap in this process are not");
+}
+
+[[noreturn]] void run_where_the_break_is_taken(int (*replacement)(void *), bool keeps) {
+  patch("brk", replacement);
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  const Pages memory(4);
+  if (!cache.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
+  end(cache.keeps_registrations() == keeps ? kRight : kUnexpected);
+}
+
+TEST_F(WatchFailure, WhereBrkIsNotSeenKeepsNothingAndSaysSo) {
+  EXPECT_EXIT(run_where_the_break_is_taken(&foreign_brk, false), testing::ExitedWithCode(kRight),
+              "calls of brk in this process are not");
+}
+
+TEST_F(WatchFailure, DoesNotHappenWhereBrkGoesThroughLibcsSyscall) {
+  EXPECT_EXIT(run_where_the_break_is_taken(&foreign_brk_by_syscall, true), testing::ExitedWithCode(kRight), "");
 }
 
 [[noreturn]] void run_beside_another_patcher() {
