@@ -35,8 +35,8 @@ Loaded load() {
   return loaded;
 }
 
-const Loaded &loaded() {
-  static const Loaded once = load();
+Loaded &loaded() {
+  static Loaded once = load();
   return once;
 }
 
@@ -48,5 +48,7 @@ nessie::Result<const Library *> load_library() {
 }
 
 const Library &library() { return loaded().functions; }
+
+void substitute_library(const Library &functions) { loaded().functions = functions; }
 
 }  // namespace nnti::ofi

@@ -24,4 +24,7 @@ nessie::Result<const Library *> load_library();
 /// What load_library() loaded. Only after it succeeded.
 const Library &library();
 
+/// From now on library() is `functions`: a test's, in front of libfabric's. Before anything else uses libfabric.
+void substitute_library(const Library &functions);
+
 }  // namespace nnti::ofi
