@@ -16,14 +16,31 @@ namespace {
 
 using nessie::Code;
 
-/// The domains of this process that are shared.
-struct Domains {
+/// The domains of this process that are shared. Nobody else's lock is taken under the mutex, which fork takes too.
+class Domains {
+ public:
+  /// Null: there is none (any more).
+  std::shared_ptr<Domain> find(const std::string &name) {
+    std::lock_guard lock(mutex);
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second.lock();
+  }
+  /// `domain`, or the one that another thread has added meanwhile.
+  std::shared_ptr<Domain> add(const std::string &name, const std::shared_ptr<Domain> &domain) {
+    std::lock_guard lock(mutex);
+    auto &present = by_name_[name];
+    if (auto other = present.lock()) return other;
+    present = domain;
+    return domain;
+  }
   std::mutex mutex;
-  std::map<std::string, std::weak_ptr<Domain>> by_name;
+
+ private:
+  std::map<std::string, std::weak_ptr<Domain>> by_name_;
 };
 
 Domains &domains() {
-  static Domains all;
+  static auto &all = *new Domains;  // fork may come at any time
   static const int registered = pthread_atfork([] { domains().mutex.lock(); }, [] { domains().mutex.unlock(); },
                                                [] { domains().mutex.unlock(); });
   (void)registered;
@@ -69,18 +86,19 @@ Result<LocalMemory> LocalMemory::from(const fi_info &info, const nessie::Config 
 // --- opening ------------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<Domain>> Domain::open(const fi_info &info, const LocalMemory &local) {
-  std::unique_lock<std::mutex> lock;
-  std::weak_ptr<Domain> *shared = nullptr;
-  if (local.shared_with(info)) {
-    lock = std::unique_lock(domains().mutex);
-    shared = &domains().by_name[name_of(info, local)];
-    if (auto open_already = shared->lock()) return open_already;
-  }
+  if (!local.shared_with(info)) return open_another(info, local);
+  const auto name = name_of(info, local);
+  if (auto present = domains().find(name)) return present;
+  auto another = open_another(info, local);
+  if (!another.ok()) return another.error();
+  return domains().add(name, *another);
+}
+
+Result<std::shared_ptr<Domain>> Domain::open_another(const fi_info &info, const LocalMemory &local) {
   Info own(library().dupinfo(&info));
   if (!own) return Error{Code::kNoMemory, "out of memory"};
   std::shared_ptr<Domain> domain(new Domain(std::move(own), local));
   if (auto status = domain->open_objects(); !status.ok()) return status.error();
-  if (shared) *shared = domain;
   return domain;
 }
 

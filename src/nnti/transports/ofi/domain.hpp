@@ -97,6 +97,7 @@ class Domain final : private Registrar {
 
  private:
   Domain(Info info, const LocalMemory &local) : info_(std::move(info)), local_(local) {}
+  static Result<std::shared_ptr<Domain>> open_another(const fi_info &info, const LocalMemory &local);
   Status open_objects();
   Status bind(fid_mr &mr);
   Result<std::unique_ptr<Registration>> register_pages(AddressRange range, std::uint64_t access) override;
