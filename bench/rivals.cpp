@@ -83,7 +83,9 @@ std::vector<std::string> environment(Rival rival, Network network) {
 
 }  // namespace
 
-Network network_of(const std::string &transport) { return transport == "ofi" ? Network::kTcp : Network::kSharedMemory; }
+Network network_of(const std::string &transport) {
+  return transport == "ofi" || transport == "ucx" ? Network::kTcp : Network::kSharedMemory;
+}
 const char *name_of(Rival rival) { return description(rival).name; }
 const char *name_of(Network network) { return network == Network::kTcp ? "tcp" : "shm"; }
 

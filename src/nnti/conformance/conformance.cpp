@@ -57,16 +57,25 @@ const std::vector<Subject> &subjects() {
       {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi_shm", "ofi", {{"nnti.ofi.provider", "shm"}}, true},
-      {"ofi_mr_local", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.ofi.mr_local", "on"}}, true},
+      {"ofi_mr_local",
+       "ofi",
+       {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ofi.mr_local", "on"}},
+       true},
+      {"ofi_without_lane", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}}, true},
       {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
-      {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},
+      {"ucx_without_lane", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}}, true},
+      {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ucx.tls", "tcp"}}, true},
 #ifdef NNTI_HAVE_MPI
       {"mpi", "mpi", {}, false},  // between processes: transports/mpi/processes_test.cpp
 #endif
       {"faulty_inproc", "faulty+inproc", faults(), false},
       {"faulty_shm", "faulty+shm", faults(), true},
       {"faulty_ofi", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}}), true},
-      {"faulty_ucx", "faulty+ucx", faults({{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}), true},
+      {"faulty_ofi_without_lane", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}}),
+       true},
+      {"faulty_ucx", "faulty+ucx", faults({{"nnti.ucx.address", "127.0.0.1"}}), true},
+      {"faulty_ucx_tcp", "faulty+ucx",
+       faults({{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ucx.tls", "tcp"}}), true},
 #ifdef NNTI_HAVE_MPI
       {"faulty_mpi", "faulty+mpi", faults(), false},
 #endif

@@ -43,6 +43,11 @@ OfiConnection::~OfiConnection() { leave_fabric(Fabric::Removal::kLater); }
 Transport &OfiConnection::transport() { return transport_; }
 
 std::string OfiConnection::explain() const {
+  if (lane_)
+    return fmt::format(
+        "over the network, beside libfabric's provider {}: it has nothing but TCP, and a TCP connection of our own is "
+        "faster (nnti.lane)",
+        transport_.fabric().provider());
   return fmt::format(
       "over the network with libfabric's provider {}; bulk data is written and read directly between the "
       "two processes' buffers by the side that owns the registered one",
@@ -57,6 +62,7 @@ Status OfiConnection::learn(const Hello &hello) {
   auto address = transport_.fabric().add_peer(hello.name);
   if (!address.ok()) return address.error();
   name_ = hello.name;
+  hello_offers_lane_ = hello.lane;
   address_ = *address;
   their_token_ = hello.token;
   on_fabric_ = true;
@@ -81,12 +87,22 @@ bool OfiConnection::post(FrameHeader header, std::span<const std::byte> body) {
   header.number = next_frame_;
   header.credits = static_cast<std::uint16_t>(owed_);
   header.size = static_cast<std::uint32_t>(body.size());
-  if (!transport_.post_frame(*this, header, body)) return false;
+  if (!hand_over(header, body)) return false;
   uncredited_ -= std::min(uncredited_, owed_);
   owed_ = 0;
   ++next_frame_;
   credits_ -= costs ? 1 : 0;
-  ++sends_in_flight_;
+  return true;
+}
+
+/// To the provider, or to the lane.
+bool OfiConnection::hand_over(const FrameHeader &header, std::span<const std::byte> body) {
+  if (!lane_) {
+    if (!transport_.post_frame(*this, header, body)) return false;
+    ++sends_in_flight_;
+    return true;
+  }
+  lane_->send_frame(std::as_bytes(std::span(&header, 1)), body);
   return true;
 }
 
@@ -210,8 +226,9 @@ void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t of
   header.key = remote.key;
   header.offset = offset;
   header.length = local.size();
-  Pending pending{&completion, local, get, {}};
   const bool small = local.size() <= kMaxMessageBytes;
+  if (!small && lane_) return start_over_lane(header, remote, local, completion);
+  Pending pending{&completion, local, get, {}};
   if (!small)
     if (auto status = expose(pending, header); !status.ok()) return completion.on_complete(status);
   pending_.emplace(header.operation, std::move(pending));
@@ -222,7 +239,7 @@ void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t of
 Status OfiConnection::expose(Pending &pending, FrameHeader &header) {
   auto key = transport_.fabric().register_memory(pending.local, pending.get ? FI_REMOTE_WRITE : FI_REMOTE_READ);
   if (!key.ok()) return key.error();
-  header.exposed = 1;
+  header.exposed = kExposed;
   header.rkey = fi_mr_key(key->mr.get());
   header.address = transport_.fabric().base_address(pending.local);
   pending.exposed = std::move(*key);
@@ -230,6 +247,7 @@ Status OfiConnection::expose(Pending &pending, FrameHeader &header) {
 }
 
 void OfiConnection::on_done(const Frame &frame) {
+  if (lane_ && lane_->transfers().answered(frame.header.operation, received_code(frame.header.result))) return;
   auto node = pending_.extract(frame.header.operation);
   if (node.empty()) return;
   Pending &pending = node.mapped();
@@ -307,6 +325,7 @@ std::vector<Completion *> OfiConnection::take_pending() {
   std::sort(order.begin(), order.end());
   for (const auto operation : order) completions.push_back(pending_[operation].completion);
   pending_.clear();
+  if (lane_) std::ranges::copy(lane_->transfers().take_ours(), std::back_inserter(completions));
   return completions;
 }
 
@@ -317,6 +336,7 @@ bool OfiConnection::peer_reaches_us() const {
 }
 
 void OfiConnection::leave_fabric(Fabric::Removal removal) {
+  if (lane_) lane_->close();
   if (!std::exchange(on_fabric_, false)) return;
   transport_.fabric().remove_peer(name_, removal);
 }
@@ -359,7 +379,7 @@ void OfiConnection::close() {
   auto completions = take_pending();
   // If the provider has everything, the socket's end is farewell enough, even if this process makes no more progress:
   // the peer reads on until nothing comes any more.
-  if (waiting_.empty()) ::shutdown(socket(), SHUT_WR);
+  if (waiting_.empty() && !(lane_ && lane_->has_unsent())) ::shutdown(socket(), SHUT_WR);
   transport_.pump_later(*this);
   transport_.attend(*this);
   pump();

@@ -3,20 +3,23 @@
 #pragma once
 
 #include "nnti/bootstrap.hpp"
+#include "nnti/stream/lane_connection.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ofi/fabric.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 namespace nnti::ofi {
 
+class Memory;
 class OfiTransport;
 
-class OfiConnection final : public Connection {
+class OfiConnection final : public Connection, private stream::LaneHost {
  public:
   /// kConnecting: before the handshake is done. kClosing: we close; what was sent is still on its way. kLost, kClosed:
   /// to be reaped.
@@ -42,6 +45,18 @@ class OfiConnection final : public Connection {
   /// The handshake is done. The side that connected speaks first.
   void established(bootstrap::PageSocket socket, bool we_connected);
   void on_frame(const Frame &frame);
+  /// What the library carries for others goes over a socket of this connection's own from now on.
+  void use_lane(Fd socket);
+  /// It was accepted from a peer that asked for one, and has none yet.
+  bool may_be_given_lane() const {
+    return state_ == State::kOpen && hello_offers_lane_ && !lane_ && next_frame_ == 0 && expected_frame_ == 0;
+  }
+  /// A get that is to be answered over the lane.
+  void serve_over_lane(const Frame &frame, const Memory &memory);
+  /// Nothing that goes over the lane touches the buffer any more.
+  void leave(const Memory &memory) {
+    if (lane_) lane_->transfers().leave(&memory);
+  }
   /// The bootstrap's socket has something: only its end is expected.
   void on_socket();
   void on_sent() { --sends_in_flight_; }
@@ -64,8 +79,10 @@ class OfiConnection final : public Connection {
   /// Called once a heartbeat: asks for a sign of the frames that were sent, if nothing has come since the last time.
   void watch_frames();
   /// Something should come sooner or later.
-  bool expects_frames() const { return active() && (credits_ < kCredits || !pending_.empty()); }
-  bool said_goodbye() const { return goodbye_posted_ && sends_in_flight_ == 0; }
+  bool expects_frames() const {
+    return active() && (credits_ < kCredits || !pending_.empty() || (lane_ && lane_->transfers().any_of_ours()));
+  }
+  bool said_goodbye() const { return goodbye_posted_ && sends_in_flight_ == 0 && (!lane_ || lane_->delivered()); }
   std::uint64_t token() const { return token_; }
   int socket() const { return socket_ ? socket_->fd() : -1; }
   fi_addr_t address() const { return address_; }
@@ -89,6 +106,7 @@ class OfiConnection final : public Connection {
   void start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
              Completion &completion);
   Status expose(Pending &pending, FrameHeader &header);
+  bool hand_over(const FrameHeader &header, std::span<const std::byte> body);
   bool post(FrameHeader header, std::span<const std::byte> body);
   void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
   bool count_credits(const FrameHeader &header);
@@ -103,6 +121,14 @@ class OfiConnection final : public Connection {
   void abandon(Code code, std::string_view why, Fabric::Removal removal);
   void lose(Loss loss, const Error &error, Fabric::Removal removal);
 
+  // lane.cpp
+  void start_over_lane(FrameHeader header, const RemoteBuffer &remote, std::span<std::byte> local,
+                       Completion &completion);
+  void on_frame(std::span<const std::byte> frame) override;
+  void on_lane_end(const Error &error) override { break_with(error); }
+  stream::TransfersHost::Target target_of_put(std::uint64_t key, std::uint64_t offset, std::uint64_t length) override;
+  void answer_transfer(std::uint64_t operation, Code result) override;
+
   OfiTransport &transport_;
   State state_ = State::kConnecting;
   std::uint64_t token_;  ///< in frames to us
@@ -111,6 +137,8 @@ class OfiConnection final : public Connection {
   fi_addr_t address_ = FI_ADDR_UNSPEC;
   bool on_fabric_ = false;
   std::optional<bootstrap::PageSocket> socket_;
+  bool hello_offers_lane_ = false;
+  std::unique_ptr<stream::LaneConnection> lane_;  ///< stays until the end, closed or not
 
   std::uint32_t credits_ = 0;     ///< frames that we may send
   std::uint32_t owed_ = 0;        ///< credits to be returned

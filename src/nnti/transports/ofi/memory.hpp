@@ -6,6 +6,7 @@
 
 #include "nnti/transport.hpp"
 #include "nnti/transports/ofi/fabric.hpp"
+#include "nnti/transports/ofi/wire.hpp"
 
 namespace nnti::ofi {
 
@@ -33,5 +34,8 @@ class Memory final : public TransportMemory {
   RegistrationCache::Lease kept_;
   std::uint64_t key_;
 };
+
+/// Whether a peer may have what its get or put asks for: of no buffer (null), or of this one.
+Code check(const Memory *memory, const FrameHeader &request);
 
 }  // namespace nnti::ofi

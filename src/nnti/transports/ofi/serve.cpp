@@ -18,15 +18,6 @@ constexpr std::size_t kChunksInFlight = 4;
 constexpr std::size_t kMaxServed = 4096;  // of one peer
 constexpr auto kPatience = 2s;            // with a peer whose transfer keeps memory that is to be unregistered
 
-Code check(const Memory *memory, const FrameHeader &request) {
-  if (memory == nullptr) return Code::kRefused;
-  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
-  if (!(static_cast<std::uint32_t>(memory->rights()) & static_cast<std::uint32_t>(needed))) return Code::kRefused;
-  const std::uint64_t size = memory->bytes().size();
-  if (request.offset > size || request.length > size - request.offset) return Code::kOutOfRange;
-  return Code::kOk;
-}
-
 FrameHeader done(const FrameHeader &request, Code result) {
   FrameHeader header;
   header.type = FrameType::kDone;
@@ -37,12 +28,22 @@ FrameHeader done(const FrameHeader &request, Code result) {
 
 }  // namespace
 
+Code check(const Memory *memory, const FrameHeader &request) {
+  if (memory == nullptr) return Code::kRefused;
+  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
+  if (!(static_cast<std::uint32_t>(memory->rights()) & static_cast<std::uint32_t>(needed))) return Code::kRefused;
+  const std::uint64_t size = memory->bytes().size();
+  if (request.offset > size || request.length > size - request.offset) return Code::kOutOfRange;
+  return Code::kOk;
+}
+
 void OfiTransport::serve(OfiConnection &connection, const Frame &frame) {
   const auto &request = frame.header;
   const auto found = memories_.find(request.key);
   Memory *memory = found == memories_.end() ? nullptr : found->second;
   if (Code code = check(memory, request); code != Code::kOk) return connection.answer(done(request, code));
-  if (!request.exposed) {
+  if (request.exposed == kOverLane) return connection.serve_over_lane(frame, *memory);
+  if (request.exposed == kInline) {
     const auto range = memory->bytes().subspan(request.offset, request.length);
     if (request.type == FrameType::kGet) return connection.answer(done(request, Code::kOk), range);
     if (!range.empty()) std::memcpy(range.data(), frame.body.data(), range.size());
@@ -139,6 +140,7 @@ template <class Which> bool OfiTransport::wait_for_served(Which which) {
 /// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
 void OfiTransport::remove_memory(Memory &memory) {
   memories_.erase(memory.key());
+  for (auto &[token, connection] : connections_) connection->leave(memory);
   const auto touches_it = [&](const Served &served) { return served.memory == &memory; };
   if (wait_for_served(touches_it)) return;
   for (auto &served : served_)

@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a connection's token, or
 constexpr std::uint64_t kQueueEvent = 1;
+constexpr std::uint64_t kLanesEvent = 2;
 constexpr unsigned kTurnsPerSocketLook = 256;
 constexpr unsigned kIdleTurns = 64;        // after so many, the queue is read only every
 constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
@@ -26,39 +27,66 @@ constexpr std::size_t kCreditFrames = 4;  // kCredit frames that may be under wa
 constexpr auto kRetryTime = 1ms;
 constexpr auto kGoodbyeTime = 1s;
 
-/// A connection being made: the bootstrap's connecting side.
+/// A connection being made: the bootstrap's connecting side, and, where both sides may have one, the lane's.
 class OfiConnecting final : public Connecting {
  public:
-  OfiConnecting(OfiTransport &transport, OfiConnection &connection, Fd socket)
-      : transport_(transport),
-        connection_(&connection),
-        connector_(std::move(socket), "ofi", transport.credential(), {transport.hello_for(connection), {}}) {
-    transport_.watch(connector_.fd(), connection_->token(), true);
+  OfiConnecting(OfiTransport &transport, OfiConnection &connection, HostPort address, Fd socket)
+      : transport_(transport), connection_(&connection), address_(std::move(address)) {
+    begin(std::move(socket), transport.hello_for(connection));
   }
   ~OfiConnecting() override {
     if (connection_) transport_.drop(*connection_);
   }
 
   std::optional<Result<nnti::Connection *>> advance() override {
-    auto outcome = connector_.advance();
+    auto outcome = connector_->advance();
     if (!outcome) {
-      transport_.watch(connector_.fd(), connection_->token(), connector_.wants_write());
+      transport_.watch(connector_->fd(), connection_->token(), connector_->wants_write());
       return std::nullopt;
     }
     if (!outcome->ok()) return Result<nnti::Connection *>(outcome->error());
-    auto hello = decode_hello((*outcome)->theirs.blob);
-    if (!hello.ok()) return Result<nnti::Connection *>(hello.error());
-    if (auto status = connection_->learn(*hello); !status.ok()) return Result<nnti::Connection *>(status.error());
+    if (socket_) {
+      connection_->use_lane((*outcome)->socket.take());
+    } else {
+      auto more = on_first_answer(**outcome);
+      if (!more.ok()) return Result<nnti::Connection *>(more.error());
+      if (*more) return std::nullopt;
+    }
     auto *connection = std::exchange(connection_, nullptr);
-    transport_.start(*connection, std::move((*outcome)->socket), true);
+    transport_.start(*connection, std::move(*socket_), true);
     return Result<nnti::Connection *>(connection);
   }
 
  private:
+  void begin(Fd socket, std::vector<std::byte> hello) {
+    connector_.emplace(std::move(socket), "ofi", transport_.credential(), bootstrap::Hello{std::move(hello), {}});
+    transport_.watch(connector_->fd(), connection_->token(), true);
+  }
+
+  /// True: a lane is being made.
+  Result<bool> on_first_answer(bootstrap::Established &established) {
+    auto hello = decode_hello(established.theirs.blob);
+    if (!hello.ok()) return hello.error();
+    if (auto status = connection_->learn(*hello); !status.ok()) return status.error();
+    socket_.emplace(std::move(established.socket));
+    if (!hello->lane || !transport_.offers_lanes()) return false;
+    auto socket = bootstrap::connect_tcp(address_.host, address_.port);
+    if (!socket.ok()) return socket.error();
+    begin(std::move(*socket), stream::encode_lane_hello(hello->token));
+    return true;
+  }
+
   OfiTransport &transport_;
   OfiConnection *connection_;
-  bootstrap::Connector connector_;
+  HostPort address_;
+  std::optional<bootstrap::Connector> connector_;
+  std::optional<bootstrap::PageSocket> socket_;  ///< once the peer has answered
 };
+
+/// Whether libfabric moves data by the sockets that any process can have.
+bool has_only_tcp(std::string_view provider) {
+  return provider.starts_with("tcp") || provider.starts_with("net") || provider.starts_with("sockets");
+}
 
 }  // namespace
 
@@ -83,20 +111,26 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
   if (!fabric.ok()) return fabric.error();
   auto keep_alive = KeepAlive::load(options.config);
   if (!keep_alive.ok()) return keep_alive.error();
-  auto transport = std::make_unique<OfiTransport>(options, std::move(*fabric), *keep_alive);
+  const auto lanes = stream::lanes_wanted(options.config);
+  if (!lanes.ok()) return lanes.error();
+  auto transport = std::make_unique<OfiTransport>(options, std::move(*fabric), *keep_alive, *lanes);
   if (options.listen)
     if (auto status = transport->listen(options.config); !status.ok()) return status.error();
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
-OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive)
+OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive,
+                           bool lanes)
     : credential_(options.credential),
       events_(options.events),
       fabric_(std::move(fabric)),
       keep_alive_(keep_alive),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      lanes_(options.poller),
       slots_(*fabric_) {
   if (fabric_->wait_fd() >= 0) watch(fabric_->wait_fd(), kQueueEvent, false);
+  watch(lanes_.wait_fd(), kLanesEvent, false);
+  offers_lanes_ = lanes && has_only_tcp(fabric_->provider());
   post_receives();
 }
 
@@ -113,11 +147,7 @@ Status OfiTransport::listen(const nessie::Config &config) {
   url_ = url.to_string();
   listener_ = std::make_unique<bootstrap::Listener>(
       std::move(*socket), "ofi", credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
-      [this](bootstrap::Established established) {
-        OfiConnection &connection = *std::exchange(answering_, nullptr);
-        start(connection, std::move(established.socket), false);
-        unannounced_.push_back(connection.token());
-      },
+      [this](bootstrap::Established established) { on_accepted(std::move(established)); },
       bootstrap::Listener::Limits());
   watch(listener_->wait_fd(), kListenerEvent, false);
   return {};
@@ -133,7 +163,7 @@ OfiTransport::~OfiTransport() {
     });
   };
   while (some_left() && !deadline.passed()) {
-    poll_queue();
+    poll();
     dispatch();
     pump_connections();
   }
@@ -159,7 +189,8 @@ Result<std::unique_ptr<Connecting>> OfiTransport::connect(const nessie::Url &url
   if (!address.ok()) return address.error();
   auto socket = bootstrap::connect_tcp(address->host, address->port);
   if (!socket.ok()) return socket.error();
-  return std::unique_ptr<Connecting>(std::make_unique<OfiConnecting>(*this, new_connection(), std::move(*socket)));
+  return std::unique_ptr<Connecting>(
+      std::make_unique<OfiConnecting>(*this, new_connection(), std::move(*address), std::move(*socket)));
 }
 
 Result<std::unique_ptr<TransportMemory>> OfiTransport::register_memory(const MemoryRegion &region) {
@@ -182,7 +213,7 @@ OfiConnection *OfiTransport::find(std::uint64_t token) {
 }
 
 OfiConnection &OfiTransport::new_connection() {
-  const std::uint64_t token = std::max<std::uint64_t>(nessie::random_u64(), kQueueEvent + 1);
+  const std::uint64_t token = std::max<std::uint64_t>(nessie::random_u64(), kLanesEvent + 1);
   auto &connection = connections_[token] = std::make_unique<OfiConnection>(*this, token);
   post_receives();
   return *connection;
@@ -191,10 +222,27 @@ OfiConnection &OfiTransport::new_connection() {
 void OfiTransport::drop(OfiConnection &connection) { connections_.erase(connection.token()); }
 
 std::vector<std::byte> OfiTransport::hello_for(const OfiConnection &connection) const {
-  return encode_hello({connection.token(), fabric_->provider(), fabric_->name()});
+  return encode_hello({connection.token(), fabric_->provider(), fabric_->name(), offers_lanes_});
+}
+
+void OfiTransport::on_accepted(bootstrap::Established established) {
+  if (auto *with_lane = std::exchange(answering_lane_, nullptr)) return with_lane->use_lane(established.socket.take());
+  OfiConnection &connection = *std::exchange(answering_, nullptr);
+  start(connection, std::move(established.socket), false);
+  unannounced_.push_back(connection.token());
+}
+
+/// A lane for a connection that has been made, and over which nothing was said yet.
+Result<bootstrap::Hello> OfiTransport::answer_lane(std::uint64_t token) {
+  OfiConnection *connection = find(token);
+  if (connection == nullptr || !connection->may_be_given_lane() || !offers_lanes_)
+    return Error{Code::kBadMessage, "there is no connection that waits for a lane", nessie::Scope::kPeer};
+  answering_lane_ = connection;
+  return bootstrap::Hello{stream::encode_lane_hello(token), {}};
 }
 
 Result<bootstrap::Hello> OfiTransport::answer(bootstrap::Hello &theirs) {
+  if (const auto token = stream::decode_lane_hello(theirs.blob)) return answer_lane(*token);
   auto hello = decode_hello(theirs.blob);
   if (!hello.ok()) return hello.error();
   OfiConnection &connection = new_connection();
@@ -255,7 +303,7 @@ bool OfiTransport::post_frame(OfiConnection &connection, const FrameHeader &head
 // --- the provider's queue ---------------------------------------------------------------------------------------------------
 
 std::size_t OfiTransport::wanted_receives() const {
-  const std::size_t wanted = kSpareReceives + connections_.size() * (kCredits + kCreditFrames);
+  const std::size_t wanted = kSpareReceives + (connections_.size() - lanes_.size()) * (kCredits + kCreditFrames);
   return std::min<std::size_t>(wanted, fabric_->info().rx_attr->size);
 }
 
@@ -276,6 +324,8 @@ bool OfiTransport::post_receive(Slot &slot) {
     slots_.give_back(&slot);
   return rc == 0;
 }
+
+std::size_t OfiTransport::poll() { return lanes_.poll() + (uses_library() ? poll_queue() : 0); }
 
 std::size_t OfiTransport::poll_queue() {
   std::array<fi_cq_msg_entry, 32> entries;
@@ -342,12 +392,13 @@ void OfiTransport::announce() {
 
 std::size_t OfiTransport::dispatch() {
   std::size_t frames = 0;
-  announce();
+  if (!unannounced_.empty()) announce();
   while (!arrived_.empty()) {
     const Arrived arrived = arrived_.front();
     arrived_.pop_front();
     if (auto frame = decode_frame({arrived.slot->data, arrived.size_bytes}))
       if (OfiConnection *connection = find(frame->header.token)) connection->on_frame(*frame);
+    if (lanes_.anything_to_finish()) lanes_.finish();  // the next frame may be the last
     if (receives_posted_ < wanted_receives())
       post_receive(*arrived.slot);
     else
@@ -362,10 +413,12 @@ std::size_t OfiTransport::dispatch() {
 std::size_t OfiTransport::progress() {
   ++depth_;
   const bool idle = connections_.empty() || (++idle_turns_ > kIdleTurns && idle_turns_ % kTurnsPerIdlePoll != 0);
-  std::size_t events = idle && !look_at_sockets_ ? 0 : poll_queue();
+  std::size_t events = idle && !look_at_sockets_ ? 0 : poll();
+  if (lanes_.anything_to_finish()) events += lanes_.finish();
   events += dispatch();
   stalled_ = false;
-  if (look_at_sockets_ || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
+  // Not while there are frames: their answers come first.
+  if ((look_at_sockets_ && events == 0) || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
   if (!served_.empty()) continue_served();
   if (!to_pump_.empty()) pump_connections();
   if (!to_attend_.empty()) events += settle_connections();
@@ -384,7 +437,11 @@ std::size_t OfiTransport::poll_sockets() {
     const std::uint64_t token = happened[i].data.u64;
     if (token == kListenerEvent)
       events += listener_->progress();
-    else if (OfiConnection *connection = token == kQueueEvent ? nullptr : find(token))
+    else if (token == kQueueEvent)
+      events += poll_queue();
+    else if (token == kLanesEvent)
+      events += lanes_.poll();
+    else if (OfiConnection *connection = find(token))
       connection->on_socket();
   }
   if (listener_ && listener_->timer().passed()) events += listener_->progress();
@@ -411,7 +468,7 @@ void OfiTransport::pump_connections() {
 /// Returns the number of connections that have ended.
 std::size_t OfiTransport::settle_connections() {
   std::size_t ended = 0;
-  const bool queue_is_empty = poll_queue() == 0 && arrived_.empty();
+  const bool queue_is_empty = poll() == 0 && arrived_.empty();
   for (const auto token : std::exchange(to_attend_, {})) {
     OfiConnection *connection = find(token);
     if (connection == nullptr) continue;
@@ -432,19 +489,20 @@ void OfiTransport::reap() {
 
 bool OfiTransport::ready() {
   if (!arrived_.empty() || look_at_sockets_) return true;
-  return !connections_.empty() && poll_queue() > 0;
+  return !connections_.empty() && (poll() > 0 || lanes_.anything_to_finish());
 }
 
 bool OfiTransport::arm() {
   if (!arrived_.empty() || look_at_sockets_) return false;
-  if (poll_queue() > 0) return false;
+  if (poll() > 0 || lanes_.anything_to_finish()) return false;
+  lanes_.watch_for_writing();
   fabric_->collect_registrations();
-  return fabric_->wait_fd() < 0 || fabric_->may_block();
+  return fabric_->wait_fd() < 0 || !uses_library() || fabric_->may_block();
 }
 
 Deadline OfiTransport::timer() const {
   Deadline first = listener_ ? listener_->timer() : Deadline::never();
-  const bool poll = fabric_->wait_fd() < 0 && !connections_.empty();
+  const bool poll = fabric_->wait_fd() < 0 && uses_library();
   if (stalled_ || poll) first = first.earlier(Deadline::in(kRetryTime));
   const auto expects = [](const auto &entry) { return entry.second->expects_frames(); };
   if (keep_alive_.heartbeat.count() != 0 && std::any_of(connections_.begin(), connections_.end(), expects))

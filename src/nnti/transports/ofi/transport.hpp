@@ -13,6 +13,7 @@
 
 #include "nnti/bootstrap.hpp"
 #include "nnti/network_address.hpp"
+#include "nnti/stream/hello.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ofi/connection.hpp"
 #include "nnti/transports/ofi/memory.hpp"
@@ -33,7 +34,8 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
 
 class OfiTransport final : public Transport {
  public:
-  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive);
+  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive,
+               bool lanes);
   ~OfiTransport() override;
   Status listen(const nessie::Config &config);
 
@@ -64,12 +66,18 @@ class OfiTransport final : public Transport {
   void start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected);
   void forget_socket(OfiConnection &connection);
   /// Copies a frame to the provider. False: not now; or it broke the connection.
+  /// A frame that came over a connection's lane. False: it is none, or of another.
+  bool note_frame(const OfiConnection &connection, std::span<const std::byte> bytes);
+  stream::TransfersHost::Target target_of_put(std::uint64_t key, std::uint64_t offset, std::uint64_t length) const;
+  stream::LaneSet &lanes() { return lanes_; }
+  /// Whether our side may have lanes.
+  bool offers_lanes() const { return offers_lanes_; }
   bool post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body);
   void pump_later(OfiConnection &connection);
   /// Has settle() called from progress().
   void attend(OfiConnection &connection);
   /// Reads what the provider has to say after a peer was removed.
-  void drain_queue() { poll_queue(); }
+  void drain_queue() { poll(); }
   void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
   void remove_memory(Memory &memory);
   void serve(OfiConnection &connection, const Frame &frame);
@@ -100,7 +108,12 @@ class OfiTransport final : public Transport {
 
   OfiConnection *find(std::uint64_t token);
   Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
+  Result<bootstrap::Hello> answer_lane(std::uint64_t token);
+  void on_accepted(bootstrap::Established established);
 
+  /// Some connections have no lane.
+  bool uses_library() const { return connections_.size() > lanes_.size(); }
+  std::size_t poll();
   std::size_t poll_queue();
   void on_completion(Work &work, std::size_t size_bytes, int error);
   void on_failed_chunk(Served &served, int error);
@@ -128,6 +141,7 @@ class OfiTransport final : public Transport {
   std::unique_ptr<Fabric> fabric_;
   KeepAlive keep_alive_;
   Fd epoll_;
+  stream::LaneSet lanes_;  ///< outlives the connections
   std::string url_;
   SlotPool slots_;
   std::deque<Chunk> chunks_;
@@ -138,7 +152,9 @@ class OfiTransport final : public Transport {
   std::list<Served> served_;
   std::unordered_map<std::uint64_t, std::unique_ptr<OfiConnection>> connections_;  ///< by token
   std::vector<std::uint64_t> to_pump_, to_attend_;
-  OfiConnection *answering_ = nullptr;     ///< between the listener's answer and accept
+  OfiConnection *answering_ = nullptr;  ///< between the listener's answer and accept
+  OfiConnection *answering_lane_ = nullptr;
+  bool offers_lanes_ = false;
   std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
   std::unique_ptr<bootstrap::Listener> listener_;
 

@@ -14,9 +14,10 @@ struct HelloHead {
   std::uint16_t provider_size = 0;
   std::uint64_t token = 0;
   std::uint32_t name_size = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t flags = 0;
 };
 static_assert(sizeof(HelloHead) == 24);
+constexpr std::uint32_t kLaneFlag = 1;
 
 nessie::Error bad(nessie::Code code, const char *message) { return {code, message, nessie::Scope::kPeer}; }
 
@@ -27,6 +28,7 @@ std::vector<std::byte> encode_hello(const Hello &hello) {
   head.provider_size = static_cast<std::uint16_t>(hello.provider.size());
   head.token = hello.token;
   head.name_size = static_cast<std::uint32_t>(hello.name.size());
+  head.flags = hello.lane ? kLaneFlag : 0;
   std::vector<std::byte> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   const auto provider = std::as_bytes(std::span(hello.provider));
@@ -47,6 +49,7 @@ nessie::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
     return bad(nessie::Code::kBadMessage, "the peer's greeting contradicts itself");
   Hello hello;
   hello.token = head.token;
+  hello.lane = (head.flags & kLaneFlag) != 0;
   hello.provider.assign(reinterpret_cast<const char *>(body.data()), head.provider_size);
   hello.name.assign(body.begin() + head.provider_size, body.end());
   return hello;

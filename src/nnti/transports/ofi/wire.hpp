@@ -8,14 +8,18 @@
 // Over the fabric go frames: a FrameHeader, then `size` bytes.
 //   kMessage  the bytes are the endpoint's message; `operation` is its kind
 //   kCredit   nothing but the credits
-//   kGet      wants [offset, offset+length) of buffer `key`: written to (address, rkey), or, with rkey 0, in the answer
-//   kPut      likewise in the other direction: read from (address, rkey), or, with rkey 0, the bytes that follow
+//   kGet      wants [offset, offset+length) of buffer `key`: as `exposed` says, written to (address, rkey), in the
+//             answer, or over the lane
+//   kPut      likewise in the other direction: read from (address, rkey), or the bytes that follow
 //   kDone     the answer: `result` is a nessie code; then, for an inline kGet that went well, the bytes
 //   kBye      the sender closes; no frame follows
 //   kProbe    wants a kCredit: sent when nothing has come for a while although something should
 // Every frame but kCredit and kProbe uses up one of the credits that its receiver gave; every frame returns some.
 // Every frame has a number. A provider whose own connection broke makes another without a word, and frames that were
 // under way are gone: then a number is missing, and the receiver breaks the connection. The probe is for the last ones.
+//
+// Where the provider has nothing but TCP and both Hellos offer a lane (nnti/stream/README.md), the side that connects
+// makes one, and frames and bulk go over it: the same frames, and chunks for what does not fit a frame.
 #pragma once
 
 #include "nnti/transport.hpp"
@@ -52,10 +56,12 @@ struct FrameHeader {
   std::uint64_t address = 0;
   std::uint64_t rkey = 0;
   std::uint16_t result = 0;
-  std::uint16_t exposed = 0;  ///< 1: address and rkey hold; 0: inline
+  std::uint16_t exposed = 0;  ///< of Exposed
   std::uint32_t number = 0;   ///< of the frame, from 0
 };
 static_assert(sizeof(FrameHeader) == 72);
+/// How the bytes of a get or put go: in the frames; between the buffers, address and rkey hold; over the lane.
+enum Exposed : std::uint16_t { kInline = 0, kExposed = 1, kOverLane = 2 };
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
 
 struct Frame {
@@ -73,10 +79,11 @@ inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
   if (header.type < FrameType::kMessage || header.type > FrameType::kProbe) return std::nullopt;
   if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
   if (header.type == FrameType::kMessage && header.operation > kMaxMessageKind) return std::nullopt;
-  const bool inline_put = header.type == FrameType::kPut && header.exposed == 0;
+  const bool inline_put = header.type == FrameType::kPut && header.exposed == kInline;
   if (inline_put && header.length != header.size) return std::nullopt;
-  const bool inline_get = header.type == FrameType::kGet && header.exposed == 0;
+  const bool inline_get = header.type == FrameType::kGet && header.exposed == kInline;
   if (inline_get && header.length > kMaxMessageBytes) return std::nullopt;
+  if (header.exposed > kOverLane) return std::nullopt;
   return frame;
 }
 
@@ -84,6 +91,7 @@ struct Hello {
   std::uint64_t token = 0;
   std::string provider;
   std::vector<std::byte> name;  ///< of the fabric's endpoint
+  bool lane = false;            ///< may have one
 };
 
 std::vector<std::byte> encode_hello(const Hello &hello);

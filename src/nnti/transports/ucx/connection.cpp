@@ -35,6 +35,9 @@ UcxConnection::~UcxConnection() = default;
 Transport &UcxConnection::transport() { return transport_; }
 
 std::string UcxConnection::explain() const {
+  if (lane_)
+    return "over the network, beside UCX: it has nothing but TCP here, and a TCP connection of our own is faster "
+           "(nnti.lane)";
   return fmt::format(
       "over the network with UCX ({}); bulk data goes in chunks, which the side that owns the registered buffer checks",
       link_ ? link_->devices() : "closed");
@@ -76,22 +79,30 @@ void UcxConnection::open() {
 
 bool UcxConnection::post(FrameHeader header, std::span<const std::byte> body) {
   const bool costs = header.type != FrameType::kCredit;
-  if (link_ == nullptr || (costs && credits_ == 0)) return false;
+  if ((!link_ && !lane_) || (costs && credits_ == 0)) return false;
   header.token = hello_.token;
   header.credits = static_cast<std::uint16_t>(owed_);
   header.size = static_cast<std::uint32_t>(body.size());
   header.sequence = next_sent_;
-  const auto status = transport_.send_frame(*this, *link_, header, body);
-  if (status == UCS_INPROGRESS) ++sends_in_flight_;
-  if (status != UCS_OK && status != UCS_INPROGRESS) {
-    break_with(ucx_error("cannot send to the peer", status));
-    return false;
-  }
+  if (!hand_over(header, body)) return false;
   ++next_sent_;
   uncredited_ -= std::min(uncredited_, owed_);
   owed_ = 0;
   credits_ -= costs ? 1 : 0;
   return true;
+}
+
+/// To UCX, or to the lane.
+bool UcxConnection::hand_over(const FrameHeader &header, std::span<const std::byte> body) {
+  if (lane_) {
+    lane_->send_frame(std::as_bytes(std::span(&header, 1)), body);
+    return true;
+  }
+  const auto status = transport_.send_frame(*this, *link_, header, body);
+  if (status == UCS_INPROGRESS) ++sends_in_flight_;
+  if (status == UCS_OK || status == UCS_INPROGRESS) return true;
+  break_with(ucx_error("cannot send to the peer", status));
+  return false;
 }
 
 void UcxConnection::on_sent(ucs_status_t status) {
@@ -194,7 +205,9 @@ void UcxConnection::serve(const Frame &frame) {
   if (code != Code::kOk) return answer_done(request.operation, code);
   const auto range = memory->region().bytes.subspan(request.offset, request.length);
   if (get && range.size() > kMaxInlineBytes) {
-    if (!transfers_.serve_get(request.operation, *memory, range))
+    const bool served = lane_ ? lane_->transfers().serve_get(request.operation, {Code::kOk, range, memory})
+                              : transfers_.serve_get(request.operation, *memory, range);
+    if (!served)
       break_with({Code::kBadMessage, "the peer asks for more at once than is allowed", nessie::Scope::kPeer});
     return;
   }
@@ -204,6 +217,7 @@ void UcxConnection::serve(const Frame &frame) {
 }
 
 void UcxConnection::on_done(const Frame &frame) {
+  if (lane_ && lane_->transfers().answered(frame.header.operation, received_code(frame.header.result))) return;
   if (!transfers_.answered(frame.header.operation, received_code(frame.header.result), frame.body))
     break_with({Code::kBadMessage, "the peer's answer makes no sense", nessie::Scope::kPeer});
 }
@@ -223,7 +237,12 @@ void UcxConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::s
     return completion.on_complete(status);
   FrameHeader header;
   header.type = FrameType::kGet;
-  header.operation = transfers_.begin_get(local, completion);
+  if (lane_ && local.size() > kMaxInlineBytes) {
+    header.operation = transfers_.new_operation();
+    lane_->transfers().begin_get(header.operation, local, completion);
+  } else {
+    header.operation = transfers_.begin_get(local, completion);
+  }
   header.key = remote.key;
   header.offset = offset;
   header.length = local.size();
@@ -234,6 +253,8 @@ void UcxConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::s
                         Completion &completion) {
   if (auto status = check(Rights::kRemoteWrite, remote, offset, local.size()); !status.ok())
     return completion.on_complete(status);
+  if (lane_ && local.size() > kMaxInlineBytes)
+    return lane_->transfers().begin_put(transfers_.new_operation(), remote, offset, local, completion);
   FrameHeader header;
   header.type = FrameType::kPut;
   header.operation = transfers_.begin_put(remote, offset, local, completion);
@@ -302,6 +323,7 @@ void UcxConnection::break_with(Error error) {
 void UcxConnection::sever() {
   break_with({Code::kTimedOut, "the peer stopped in the middle of a transfer", nessie::Scope::kPeer});
   link_.reset();
+  if (lane_) lane_->close();
 }
 
 void UcxConnection::settle(bool queue_is_empty) {
@@ -326,10 +348,12 @@ void UcxConnection::abandon(Code code, std::string_view why) {
   transport_.forget_socket(*this);
   transfers_.stop_theirs();
   link_.reset();
+  if (lane_) lane_->close();
   transport_.wait_for_transfers([this] { return transfers_.in_flight(); });
   transport_.attend(*this);
-  for (auto *completion : transfers_.take_ours())
-    completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
+  auto completions = transfers_.take_ours();
+  if (lane_) std::ranges::copy(lane_->transfers().take_ours(), std::back_inserter(completions));
+  for (auto *completion : completions) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
 void UcxConnection::reset_socket() {
@@ -359,9 +383,10 @@ void UcxConnection::close() {
     return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut;
   });
   auto completions = transfers_.take_ours();
+  if (lane_) std::ranges::copy(lane_->transfers().take_ours(), std::back_inserter(completions));
   // If UCX has everything, the socket's end is farewell enough, even if this process makes no more progress: the peer
   // reads on until nothing comes any more.
-  if (waiting_.empty() && sends_in_flight_ == 0) ::shutdown(socket(), SHUT_WR);
+  if (waiting_.empty() && sends_in_flight_ == 0 && !(lane_ && lane_->has_unsent())) ::shutdown(socket(), SHUT_WR);
   pump_later();
   transport_.attend(*this);
   pump();

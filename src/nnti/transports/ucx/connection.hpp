@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nnti/bootstrap.hpp"
+#include "nnti/stream/lane_connection.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ucx/pool.hpp"
 #include "nnti/transports/ucx/transfers.hpp"
@@ -16,7 +17,7 @@ namespace nnti::ucx {
 
 class UcxTransport;
 
-class UcxConnection final : public Connection {
+class UcxConnection final : public Connection, private stream::LaneHost {
  public:
   /// kConnecting: before the handshake is done. kClosing: we close; what was sent is still on its way. kLost, kClosed:
   /// to be reaped.
@@ -44,11 +45,21 @@ class UcxConnection final : public Connection {
   void established(bootstrap::PageSocket socket) { socket_.emplace(std::move(socket)); }
   /// The side that connected knocks: it sends a first frame, upon which the other side connects to it and knocks as
   /// well. Then it opens, and gives the first credits: from now on, what either side sends leaves it at once.
+  /// With a lane, nobody knocks.
   Status knock();
   void on_knock(const FrameHeader &header);
   Result<bool> reached();
   void open();
   void accept() { state_ = State::kOpen; }
+  /// What UCX carries for others goes over a socket of this connection's own from now on.
+  void use_lane(Fd socket);
+  bool peer_offers_lane() const { return hello_.lane; }
+  /// It was accepted from a peer that may have one, and has neither a lane nor a link yet.
+  bool may_be_given_lane() const { return state_ == State::kOpen && hello_.lane && !lane_ && !link_; }
+  /// Nothing that goes over the lane touches the buffer any more.
+  void leave(const Memory &memory) {
+    if (lane_) lane_->transfers().leave(&memory);
+  }
   void on_frame(const Frame &frame);
   /// The bootstrap's socket has something: only its end is expected.
   void on_socket();
@@ -64,11 +75,13 @@ class UcxConnection final : public Connection {
 
   State state() const { return state_; }
   bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
-  bool healthy() const { return active() && !broken_ && link_ != nullptr; }
+  bool healthy() const { return active() && !broken_ && (link_ != nullptr || lane_ != nullptr); }
   bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
   /// What comes in belongs to a connection that works.
   bool takes_chunks() const { return state_ == State::kOpen && !broken_; }
-  bool said_goodbye() const { return !healthy() || (goodbye_posted_ && sends_in_flight_ == 0); }
+  bool said_goodbye() const {
+    return !healthy() || (goodbye_posted_ && sends_in_flight_ == 0 && (!lane_ || lane_->delivered()));
+  }
   std::uint64_t token() const { return token_; }
   int socket() const { return socket_ ? socket_->fd() : -1; }
   Deadline timer() const;
@@ -98,6 +111,7 @@ class UcxConnection final : public Connection {
   bool breached() const { return broken_ && broken_->code == Code::kBadMessage; }
   /// Why an operation cannot begin.
   Status check(Rights needed, const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) const;
+  bool hand_over(const FrameHeader &header, std::span<const std::byte> body);
   bool post(FrameHeader header, std::span<const std::byte> body);
   void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
   bool count(const FrameHeader &header);
@@ -110,11 +124,18 @@ class UcxConnection final : public Connection {
   void reset_socket();
   void lose(Loss loss, const Error &error);
 
+  // lane.cpp
+  void on_frame(std::span<const std::byte> frame) override;
+  void on_lane_end(const Error &error) override { break_with(error); }
+  stream::TransfersHost::Target target_of_put(std::uint64_t key, std::uint64_t offset, std::uint64_t length) override;
+  void answer_transfer(std::uint64_t operation, Code result) override;
+
   UcxTransport &transport_;
   State state_ = State::kConnecting;
   std::uint64_t token_;  ///< in what is sent to us
   Hello hello_;          ///< the peer's
   std::unique_ptr<Link> link_;
+  std::unique_ptr<stream::LaneConnection> lane_;  ///< stays until the end, closed or not
   std::optional<bootstrap::PageSocket> socket_;
   Transfers transfers_;
 

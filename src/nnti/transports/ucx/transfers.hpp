@@ -23,6 +23,8 @@ class Transfers {
  public:
   explicit Transfers(UcxConnection &connection) : connection_(connection) {}
 
+  /// The name of an operation that goes another way (over the lane).
+  std::uint64_t new_operation() { return next_operation_++; }
   /// Ours. The caller sends the frame that asks; a long put needs none.
   std::uint64_t begin_get(std::span<std::byte> local, Completion &completion);
   std::uint64_t begin_put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,

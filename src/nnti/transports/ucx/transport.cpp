@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <sstream>
 
 namespace nnti::ucx {
 
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a connection's token, or
 constexpr std::uint64_t kWorkerEvent = 1;
+constexpr std::uint64_t kLanesEvent = 2;
 constexpr unsigned kTurnsPerSocketLook = 256;
 constexpr unsigned kIdleTurns = 64;        // after so many, UCX is asked only every
 constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
@@ -27,14 +29,13 @@ constexpr auto kPollTime = 1ms;                     // where UCX has no descript
 constexpr auto kGoodbyeTime = 1s;
 constexpr auto kPatience = 2s;  // with a peer whose transfer keeps memory that is wanted back
 
-/// A connection being made: the bootstrap's connecting side, then a first frame through UCX.
+/// A connection being made: the bootstrap's connecting side; then, where both sides may have one, the lane's; else a
+/// first frame through UCX.
 class UcxConnecting final : public Connecting {
  public:
-  UcxConnecting(UcxTransport &transport, UcxConnection &connection, Fd socket)
-      : transport_(transport), connection_(&connection) {
-    connector_.emplace(std::move(socket), "ucx", transport.credential(),
-                       bootstrap::Hello{transport.hello_for(connection), {}});
-    transport_.watch(connector_->fd(), connection_->token(), true);
+  UcxConnecting(UcxTransport &transport, UcxConnection &connection, HostPort address, Fd socket)
+      : transport_(transport), connection_(&connection), address_(std::move(address)) {
+    begin(std::move(socket), transport.hello_for(connection));
   }
   ~UcxConnecting() override {
     if (connection_) transport_.drop(*connection_);
@@ -47,7 +48,10 @@ class UcxConnecting final : public Connecting {
         transport_.watch(connector_->fd(), connection_->token(), connector_->wants_write());
         return std::nullopt;
       }
-      if (auto status = shake_hands(*outcome); !status.ok()) return Result<nnti::Connection *>(status.error());
+      if (!outcome->ok()) return Result<nnti::Connection *>(outcome->error());
+      auto status = socket_ ? on_lane(**outcome) : shake_hands(**outcome);
+      if (!status.ok()) return Result<nnti::Connection *>(status.error());
+      if (connector_) return std::nullopt;
     }
     auto reached = connection_->reached();
     if (!reached.ok()) return Result<nnti::Connection *>(reached.error());
@@ -57,20 +61,54 @@ class UcxConnecting final : public Connecting {
   }
 
  private:
-  Status shake_hands(Result<bootstrap::Established> &outcome) {
-    if (!outcome.ok()) return outcome.error();
-    auto hello = decode_hello(outcome->theirs.blob);
+  void begin(Fd socket, std::vector<std::byte> hello) {
+    connector_.emplace(std::move(socket), "ucx", transport_.credential(), bootstrap::Hello{std::move(hello), {}});
+    transport_.watch(connector_->fd(), connection_->token(), true);
+  }
+
+  Status shake_hands(bootstrap::Established &established) {
+    auto hello = decode_hello(established.theirs.blob);
     if (!hello.ok()) return hello.error();
+    const auto token = hello->token;
     connection_->learn(std::move(*hello));
-    transport_.start(*connection_, std::move(outcome->socket));
+    socket_.emplace(std::move(established.socket));
+    if (connection_->peer_offers_lane() && transport_.offers_lanes()) return ask_for_lane(token);
     connector_.reset();
+    transport_.start(*connection_, std::move(*socket_));
     return connection_->knock();
+  }
+
+  Status ask_for_lane(std::uint64_t token) {
+    auto socket = bootstrap::connect_tcp(address_.host, address_.port);
+    if (!socket.ok()) return socket.error();
+    begin(std::move(*socket), stream::encode_lane_hello(token));
+    return {};
+  }
+
+  Status on_lane(bootstrap::Established &established) {
+    connection_->use_lane(established.socket.take());
+    connector_.reset();
+    transport_.start(*connection_, std::move(*socket_));
+    return {};
   }
 
   UcxTransport &transport_;
   UcxConnection *connection_;
+  HostPort address_;
   std::optional<bootstrap::Connector> connector_;
+  std::optional<bootstrap::PageSocket> socket_;  ///< once the peer has answered
 };
+
+/// Whether UCX can reach another node by nothing but the sockets that any process can have. What stays within the node
+/// does not tell of a peer's end, and is not used.
+bool has_only_tcp(const std::string &devices) {
+  std::istringstream words(devices);
+  for (std::string device; words >> device;) {
+    const bool local = device.find("/memory") != std::string::npos;
+    if (!local && !device.starts_with("tcp/")) return false;
+  }
+  return devices.find("tcp/") != std::string::npos;
+}
 
 /// For a worker that only looks.
 struct NoEvents final : WorkerEvents {
@@ -102,7 +140,10 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 UcxTransport::UcxTransport(const TransportOptions &options)
-    : credential_(options.credential), events_(options.events), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+    : credential_(options.credential),
+      events_(options.events),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      lanes_(options.poller) {}
 
 Status UcxTransport::start(const nessie::Config &config, bool listen) {
   auto keep_alive = KeepAlive::load(config);
@@ -112,6 +153,10 @@ Status UcxTransport::start(const nessie::Config &config, bool listen) {
   if (!worker.ok()) return worker.error();
   worker_ = std::move(*worker);
   if (worker_->wait_fd() >= 0) watch(worker_->wait_fd(), kWorkerEvent, false);
+  const auto lanes = stream::lanes_wanted(config);
+  if (!lanes.ok()) return lanes.error();
+  offers_lanes_ = *lanes && has_only_tcp(worker_->devices());
+  watch(lanes_.wait_fd(), kLanesEvent, false);
   return listen ? this->listen(config) : Status();
 }
 
@@ -129,12 +174,7 @@ Status UcxTransport::listen(const nessie::Config &config) {
   url_ = url.to_string();
   listener_ = std::make_unique<bootstrap::Listener>(
       std::move(*socket), "ucx", credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
-      [this](bootstrap::Established established) {
-        UcxConnection &connection = *std::exchange(answering_, nullptr);
-        start(connection, std::move(established.socket));
-        connection.accept();
-        unannounced_.push_back(connection.token());
-      },
+      [this](bootstrap::Established established) { on_accepted(std::move(established)); },
       bootstrap::Listener::Limits());
   watch(listener_->wait_fd(), kListenerEvent, false);
   return {};
@@ -170,7 +210,8 @@ Result<std::unique_ptr<Connecting>> UcxTransport::connect(const nessie::Url &url
   if (!address.ok()) return address.error();
   auto socket = bootstrap::connect_tcp(address->host, address->port);
   if (!socket.ok()) return socket.error();
-  return std::unique_ptr<Connecting>(std::make_unique<UcxConnecting>(*this, new_connection(), std::move(*socket)));
+  return std::unique_ptr<Connecting>(
+      std::make_unique<UcxConnecting>(*this, new_connection(), std::move(*address), std::move(*socket)));
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------------
@@ -196,6 +237,7 @@ void UcxTransport::wait_for_transfers(const std::function<std::size_t()> &in_fli
 /// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
 void UcxTransport::remove_memory(Memory &memory) {
   memories_.erase(memory.key());
+  for (auto &[token, connection] : connections_) connection->leave(memory);
   const auto in_flight = [&] {
     std::size_t count = 0;
     for (auto &[token, connection] : connections_) count += connection->transfers().stop(memory);
@@ -216,7 +258,7 @@ UcxConnection *UcxTransport::find(std::uint64_t token) {
 }
 
 UcxConnection &UcxTransport::new_connection() {
-  const auto token = std::max<std::uint64_t>(nessie::random_u64(), kWorkerEvent + 1);
+  const auto token = std::max<std::uint64_t>(nessie::random_u64(), kLanesEvent + 1);
   auto &connection = connections_[token] = std::make_unique<UcxConnection>(*this, token);
   return *connection;
 }
@@ -224,10 +266,28 @@ UcxConnection &UcxTransport::new_connection() {
 void UcxTransport::drop(UcxConnection &connection) { connections_.erase(connection.token()); }
 
 std::vector<std::byte> UcxTransport::hello_for(const UcxConnection &connection) const {
-  return encode_hello({connection.token(), worker_->address()});
+  return encode_hello({connection.token(), worker_->address(), offers_lanes_});
+}
+
+void UcxTransport::on_accepted(bootstrap::Established established) {
+  if (auto *with_lane = std::exchange(answering_lane_, nullptr)) return with_lane->use_lane(established.socket.take());
+  UcxConnection &connection = *std::exchange(answering_, nullptr);
+  start(connection, std::move(established.socket));
+  connection.accept();
+  unannounced_.push_back(connection.token());
+}
+
+/// A lane for a connection that has been made, and over which nothing was said yet.
+Result<bootstrap::Hello> UcxTransport::answer_lane(std::uint64_t token) {
+  UcxConnection *connection = find(token);
+  if (connection == nullptr || !connection->may_be_given_lane() || !offers_lanes_)
+    return Error{Code::kBadMessage, "there is no connection that waits for a lane", nessie::Scope::kPeer};
+  answering_lane_ = connection;
+  return bootstrap::Hello{stream::encode_lane_hello(token), {}};
 }
 
 Result<bootstrap::Hello> UcxTransport::answer(bootstrap::Hello &theirs) {
+  if (const auto token = stream::decode_lane_hello(theirs.blob)) return answer_lane(*token);
   auto hello = decode_hello(theirs.blob);
   if (!hello.ok()) return hello.error();
   UcxConnection &connection = new_connection();
@@ -328,7 +388,9 @@ void UcxTransport::on_failure(std::uint64_t token, ucs_status_t status) {
 }
 
 /// Lets UCX work. Returns 0 if it had nothing to do that concerns us.
-std::size_t UcxTransport::poll() {
+std::size_t UcxTransport::poll() { return lanes_.poll() + (uses_library() ? poll_worker() : 0); }
+
+std::size_t UcxTransport::poll_worker() {
   std::size_t did = 0;
   for (unsigned round = 0; round < kRoundsPerPoll; ++round) {
     const auto now = worker_->progress();
@@ -351,7 +413,7 @@ void UcxTransport::announce() {
 
 std::size_t UcxTransport::dispatch() {
   std::size_t frames = 0;
-  announce();
+  if (!unannounced_.empty()) announce();
   while (!arrived_.empty()) {
     const Arrived arrived = arrived_.front();
     arrived_.pop_front();
@@ -361,6 +423,7 @@ std::size_t UcxTransport::dispatch() {
       connection->on_frame(*frame);
     }
     frames_.give_back(*arrived.slot);
+    if (lanes_.anything_to_finish()) lanes_.finish();  // the next frame may be the last
     ++frames;
     if (!with_ended_transfers_.empty()) finish_transfers();  // the next frame may be the last
   }
@@ -372,8 +435,10 @@ std::size_t UcxTransport::progress() {
   const bool idle = connections_.empty() || (++idle_turns_ > kIdleTurns && idle_turns_ % kTurnsPerIdlePoll != 0);
   if (!idle || look_at_sockets_) poll();
   std::size_t events = with_ended_transfers_.empty() ? 0 : finish_transfers();
+  if (lanes_.anything_to_finish()) events += lanes_.finish();
   events += dispatch();
-  if (look_at_sockets_ || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
+  // Not while there are frames: their answers come first.
+  if ((look_at_sockets_ && events == 0) || ++turns_ % kTurnsPerSocketLook == 0) events += poll_sockets();
   if (!to_pump_.empty()) pump_connections();
   if (!to_attend_.empty()) events += settle_connections();
   if (std::exchange(ask_again_, false)) ++events;
@@ -391,7 +456,11 @@ std::size_t UcxTransport::poll_sockets() {
     const std::uint64_t token = happened[i].data.u64;
     if (token == kListenerEvent)
       events += listener_->progress();
-    else if (UcxConnection *connection = token == kWorkerEvent ? nullptr : find(token))
+    else if (token == kWorkerEvent)
+      poll_worker();
+    else if (token == kLanesEvent)
+      lanes_.poll();
+    else if (UcxConnection *connection = find(token))
       connection->on_socket();
   }
   if (listener_ && listener_->timer().passed()) events += listener_->progress();
@@ -450,17 +519,17 @@ bool UcxTransport::ready() {
 
 bool UcxTransport::arm() {
   if (anything_noted() || look_at_sockets_) return false;
-  if (worker_->wait_fd() < 0) return true;
   do {
     poll();
     if (anything_noted()) return false;
   } while (poll() > 0);
-  return worker_->may_block();
+  lanes_.watch_for_writing();
+  return worker_->wait_fd() < 0 || !uses_library() || worker_->may_block();
 }
 
 Deadline UcxTransport::timer() const {
   Deadline first = listener_ ? listener_->timer() : Deadline::never();
-  if (worker_->wait_fd() < 0 && !connections_.empty()) first = first.earlier(Deadline::in(kPollTime));
+  if (worker_->wait_fd() < 0 && uses_library()) first = first.earlier(Deadline::in(kPollTime));
   for (const auto token : to_attend_)
     if (auto found = connections_.find(token); found != connections_.end())
       first = first.earlier(found->second->timer());

@@ -11,6 +11,7 @@
 
 #include "nnti/bootstrap.hpp"
 #include "nnti/network_address.hpp"
+#include "nnti/stream/hello.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ucx/connection.hpp"
 #include "nnti/transports/ucx/memory.hpp"
@@ -64,6 +65,11 @@ class UcxTransport final : public Transport, private WorkerEvents {
   void forget_socket(UcxConnection &connection);
   ucs_status_t send_frame(UcxConnection &connection, Link &link, const FrameHeader &header,
                           std::span<const std::byte> body);
+  stream::LaneSet &lanes() { return lanes_; }
+  /// Whether our side may have lanes.
+  bool offers_lanes() const { return offers_lanes_; }
+  /// A frame that came over a connection's lane. False: it is none, or of another.
+  bool note_frame(const UcxConnection &connection, std::span<const std::byte> bytes);
   Pool<ChunkSlot> &chunks() { return chunks_; }
   void pump_later(UcxConnection &connection);
   /// Has finish() of its transfers called from progress().
@@ -85,6 +91,8 @@ class UcxTransport final : public Transport, private WorkerEvents {
   Status listen(const nessie::Config &config);
   UcxConnection *find(std::uint64_t token);
   Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
+  Result<bootstrap::Hello> answer_lane(std::uint64_t token);
+  void on_accepted(bootstrap::Established established);
 
   struct Arrived {
     FrameSlot *slot;
@@ -92,7 +100,12 @@ class UcxTransport final : public Transport, private WorkerEvents {
   };
 
   std::size_t poll();
-  bool anything_noted() const { return !arrived_.empty() || !with_ended_transfers_.empty() || ask_again_; }
+  std::size_t poll_worker();
+  /// Some connections have no lane.
+  bool uses_library() const { return connections_.size() > lanes_.size(); }
+  bool anything_noted() const {
+    return !arrived_.empty() || !with_ended_transfers_.empty() || lanes_.anything_to_finish() || ask_again_;
+  }
   void announce();
   std::size_t dispatch();
   std::size_t poll_sockets();
@@ -106,6 +119,8 @@ class UcxTransport final : public Transport, private WorkerEvents {
   TransportEvents &events_;
   std::unique_ptr<Worker> worker_;
   Fd epoll_;
+  stream::LaneSet lanes_;  ///< outlives the connections
+  bool offers_lanes_ = false;
   std::string url_;
   Pool<FrameSlot> frames_;
   Pool<ChunkSlot> chunks_;
@@ -113,7 +128,8 @@ class UcxTransport final : public Transport, private WorkerEvents {
   std::unordered_map<std::uint64_t, Memory *> memories_;
   std::unordered_map<std::uint64_t, std::unique_ptr<UcxConnection>> connections_;  ///< by token
   std::vector<std::uint64_t> to_pump_, to_attend_, with_ended_transfers_;
-  UcxConnection *answering_ = nullptr;     ///< between the listener's answer and accept
+  UcxConnection *answering_ = nullptr;  ///< between the listener's answer and accept
+  UcxConnection *answering_lane_ = nullptr;
   std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
   std::unique_ptr<bootstrap::Listener> listener_;
 

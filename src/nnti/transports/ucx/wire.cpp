@@ -14,9 +14,10 @@ struct HelloHead {
   std::uint16_t reserved = 0;
   std::uint64_t token = 0;
   std::uint32_t address_size = 0;
-  std::uint32_t reserved_too = 0;
+  std::uint32_t flags = 0;
 };
 static_assert(sizeof(HelloHead) == 24);
+constexpr std::uint32_t kLaneFlag = 1;
 
 nessie::Error bad(nessie::Code code, const char *message) { return {code, message, nessie::Scope::kPeer}; }
 
@@ -59,6 +60,7 @@ std::vector<std::byte> encode_hello(const Hello &hello) {
   HelloHead head;
   head.token = hello.token;
   head.address_size = static_cast<std::uint32_t>(hello.address.size());
+  head.flags = hello.lane ? kLaneFlag : 0;
   std::vector<std::byte> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   std::ranges::copy(hello.address, std::back_inserter(bytes));
@@ -75,7 +77,7 @@ nessie::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
   if (head.token == 0 || head.address_size == 0 || head.address_size > kMaxAddressBytes ||
       address.size() != head.address_size)
     return bad(nessie::Code::kBadMessage, "the peer's greeting contradicts itself");
-  return Hello{head.token, {address.begin(), address.end()}};
+  return Hello{head.token, {address.begin(), address.end()}, (head.flags & kLaneFlag) != 0};
 }
 
 }  // namespace nnti::ucx

@@ -17,6 +17,9 @@
 //
 // A chunk is a ChunkHeader and, as UCX's payload, bytes of a get or put that is too long for a frame. A put's first
 // chunk asks for everything; kDone answers when the last one is in place. The chunks of an operation come in order.
+//
+// Where UCX has nothing but TCP on both sides, and both Hellos offer a lane (nnti/stream/README.md), the side that
+// connects makes one, and nobody knocks: the same frames go over the lane, and the lane's own chunks.
 #pragma once
 
 #include "nnti/transport.hpp"
@@ -86,6 +89,7 @@ std::optional<ChunkHeader> decode_chunk(std::span<const std::byte> header, std::
 struct Hello {
   std::uint64_t token = 0;
   std::vector<std::byte> address;  ///< of the UCX worker
+  bool lane = false;               ///< may have one
 };
 
 std::vector<std::byte> encode_hello(const Hello &hello);

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/stream/lane.hpp"
+
+#include <fmt/core.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace nnti::stream {
+namespace {
+
+constexpr std::size_t kBufferBytes = 16 << 10;
+constexpr std::size_t kShortRead = 256;   ///< for a chunk's header, and not much of the chunk
+constexpr std::size_t kSmallFrame = 512;  ///< with its prefix; what is put together before it is sent
+static_assert(kSmallFrame >= sizeof(Prefix) + kMaxHeaderBytes);
+static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes);
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+void append(std::vector<std::byte> &to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+std::span<const std::byte> from(std::span<const std::byte> bytes, std::size_t offset) {
+  return bytes.subspan(std::min(offset, bytes.size()));
+}
+
+/// A prefix and what follows it, in one piece.
+template <std::size_t kBytes> class Head {
+ public:
+  Head(std::span<const std::byte> header, std::size_t body_bytes, std::size_t payload_bytes) {
+    const Prefix prefix{static_cast<std::uint32_t>(header.size() + body_bytes),
+                        static_cast<std::uint32_t>(payload_bytes)};
+    std::memcpy(bytes_.data(), &prefix, sizeof prefix);
+    add(header);
+  }
+  void add(std::span<const std::byte> more) {
+    if (!more.empty()) std::memcpy(bytes_.data() + size_, more.data(), more.size());
+    size_ += more.size();
+  }
+  std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+
+ private:
+  std::array<std::byte, kBytes> bytes_;
+  std::size_t size_ = sizeof(Prefix);
+};
+
+}  // namespace
+
+Lane::Lane(Fd socket, LaneEvents &events)
+    : socket_(std::move(socket)), events_(events), buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
+  const int on = 1;
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+void Lane::fail(int cause) {
+  if (end_) return;
+  end_ = Error{Code::kIo,
+               cause == 0 ? std::string("the peer ended the connection")
+                          : fmt::format("the connection to the peer broke: {}", std::strerror(cause)),
+               nessie::Scope::kPeer, cause};
+}
+
+// --- sending ------------------------------------------------------------------------------------------------------------
+
+/// Returns how many bytes the socket took.
+std::size_t Lane::write(std::span<const std::byte> first, std::span<const std::byte> second) {
+  if (end_) return first.size() + second.size();  // to nobody
+  ssize_t sent = 0;
+  if (second.empty()) {
+    sent = ::send(socket_.get(), first.data(), first.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  } else {
+    std::array<iovec, 2> parts{iovec{const_cast<std::byte *>(first.data()), first.size()},
+                               iovec{const_cast<std::byte *>(second.data()), second.size()}};
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  // A broken socket shows in receive(), after what the peer had still to say.
+  return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : first.size() + second.size();
+}
+
+void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> second) {
+  Unsent unsent;
+  append(unsent.bytes, first);
+  append(unsent.bytes, second);
+  unsent_.push_back(std::move(unsent));
+}
+
+void Lane::send_frame(std::span<const std::byte> header, std::span<const std::byte> body) {
+  Head<kSmallFrame> head(header, body.size(), 0);
+  if (head.bytes().size() + body.size() <= kSmallFrame) {
+    head.add(body);
+    body = {};
+  }
+  const auto first = head.bytes();
+  const std::size_t sent = unsent_.empty() ? write(first, body) : 0;
+  if (sent == first.size() + body.size()) return;
+  keep(from(first, sent), from(body, sent - std::min(sent, first.size())));
+}
+
+bool Lane::send_chunk(std::span<const std::byte> header, std::span<const std::byte> bytes, std::uint64_t id) {
+  const Head<sizeof(Prefix) + kMaxHeaderBytes> head(header, 0, bytes.size());
+  const auto first = head.bytes();
+  const std::size_t sent = unsent_.empty() ? write(first, bytes) : 0;
+  if (sent == first.size() + bytes.size()) return true;
+  keep(from(first, sent), {});
+  unsent_.back().payload = from(bytes, sent - std::min(sent, first.size()));
+  unsent_.back().id = id;
+  unsent_.back().chunk = true;
+  ++unsent_chunks_;
+  return false;
+}
+
+void Lane::consume(Unsent &unsent, std::size_t sent) {
+  const std::size_t of_bytes = std::min(sent, unsent.bytes.size());
+  unsent.bytes.erase(unsent.bytes.begin(), unsent.bytes.begin() + static_cast<std::ptrdiff_t>(of_bytes));
+  unsent.payload = unsent.payload.subspan(sent - of_bytes);
+}
+
+void Lane::flush() {
+  while (!unsent_.empty()) {
+    Unsent &unsent = unsent_.front();
+    consume(unsent, unsent.bytes.empty() ? write(unsent.payload, {}) : write(unsent.bytes, unsent.payload));
+    if (!unsent.bytes.empty() || !unsent.payload.empty()) return;
+    const bool chunk = unsent.chunk;
+    const std::uint64_t id = unsent.id;
+    unsent_.pop_front();
+    if (!chunk) continue;
+    --unsent_chunks_;
+    events_.on_chunk_sent(id);
+  }
+}
+
+bool Lane::delivered() const {
+  int left = 0;
+  return unsent_.empty() && (end_ || ::ioctl(socket_.get(), SIOCOUTQ, &left) != 0 || left == 0);
+}
+
+void Lane::copy_unsent(std::span<const std::byte> memory) {
+  for (Unsent &unsent : unsent_) {
+    if (!overlap(unsent.payload, memory)) continue;
+    append(unsent.bytes, unsent.payload);
+    unsent.payload = {};
+  }
+}
+
+void Lane::close() {
+  if (!end_) end_ = Error{Code::kCancelled, "the connection was closed"};
+  unsent_.clear();
+  unsent_chunks_ = 0;
+  discard_arriving();
+  socket_.reset();
+}
+
+// --- receiving ----------------------------------------------------------------------------------------------------------
+
+/// Where chunks came last, not much is read before it is known where it goes.
+/// Into the place of the chunk that is arriving, and what comes after it into the buffer.
+std::size_t Lane::read() {
+  std::array<iovec, 2> parts{iovec{arriving_.place.data(), arriving_.place.size()},
+                             iovec{buffer_.get() + filled_, chunks_come_ ? kShortRead : kBufferBytes - filled_}};
+  ssize_t got = 0;
+  if (arriving_.place.empty()) {
+    got = ::recv(socket_.get(), parts[1].iov_base, parts[1].iov_len, MSG_DONTWAIT);
+  } else {
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  }
+  if (got == 0) fail(0);
+  if (got < 0 && errno != EAGAIN && errno != EINTR) fail(errno);
+  return got < 0 ? 0 : static_cast<std::size_t>(got);
+}
+
+std::size_t Lane::receive() {
+  if (end_) return 0;
+  const std::size_t got = read_once();
+  // A chunk has begun: its bytes are there already.
+  const bool began = got > 0 && !arriving_.place.empty() && !end_;
+  return got + (began ? read_once() : 0);
+}
+
+std::size_t Lane::read_once() {
+  const std::size_t got = read();
+  if (got == 0) return 0;
+  const std::size_t in_place = std::min(got, arriving_.place.size());
+  if (in_place > 0) {
+    arriving_.place = arriving_.place.subspan(in_place);
+    arriving_.left -= in_place;
+    end_chunk_if_whole();
+  }
+  filled_ += got - in_place;
+  while (!end_ && begin_ < filled_ && take_unit()) {}
+  compact();
+  return got;
+}
+
+void Lane::end_chunk_if_whole() {
+  if (arriving_.left == 0 && std::exchange(arriving_.wanted, false)) events_.on_chunk_end();
+}
+
+/// Of the chunk that is arriving. Returns how many bytes that were.
+std::size_t Lane::take_payload(std::span<const std::byte> bytes) {
+  const std::size_t size = std::min(bytes.size(), arriving_.left);
+  if (!arriving_.place.empty()) {
+    std::memcpy(arriving_.place.data(), bytes.data(), size);
+    arriving_.place = arriving_.place.subspan(size);
+  }
+  arriving_.left -= size;
+  end_chunk_if_whole();
+  return size;
+}
+
+/// Cuts one piece off what is in the buffer. False: there is none yet.
+bool Lane::take_unit() {
+  const std::span<const std::byte> bytes(buffer_.get() + begin_, filled_ - begin_);
+  if (arriving_.left > 0) {
+    begin_ += take_payload(bytes);
+    return true;
+  }
+  Prefix prefix;
+  if (bytes.size() < sizeof prefix) return false;
+  std::memcpy(&prefix, bytes.data(), sizeof prefix);
+  const bool chunk = prefix.payload_bytes > 0;
+  if (prefix.size_bytes == 0 || prefix.size_bytes > (chunk ? kMaxHeaderBytes : kMaxFrameBytes) ||
+      prefix.payload_bytes > kMaxChunkBytes) {
+    end_ = Error{Code::kBadMessage, "the peer sends what cannot be read", nessie::Scope::kPeer};
+    return false;
+  }
+  chunks_come_ = chunk;
+  if (bytes.size() < sizeof prefix + prefix.size_bytes) return false;
+  const auto unit = bytes.subspan(sizeof prefix, prefix.size_bytes);
+  begin_ += sizeof prefix + prefix.size_bytes;
+  if (chunk) {
+    const auto place = events_.on_chunk(unit, prefix.payload_bytes);
+    arriving_ = {place, prefix.payload_bytes, !place.empty()};
+  } else {
+    events_.on_frame(unit);
+  }
+  return true;
+}
+
+void Lane::compact() {
+  if (begin_ > 0 && begin_ < filled_) std::memmove(buffer_.get(), buffer_.get() + begin_, filled_ - begin_);
+  filled_ -= begin_;
+  begin_ = 0;
+}
+
+}  // namespace nnti::stream

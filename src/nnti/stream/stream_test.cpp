@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lanes over a pair of sockets, one side of which may be anything.
+#include "nnti/stream/hello.hpp"
+#include "nnti/stream/lane_connection.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+
+namespace {
+
+using namespace nnti;
+using namespace nnti::stream;
+using namespace std::chrono_literals;
+using Bytes = std::vector<std::byte>;
+
+constexpr auto kWatchdog = 30s;
+constexpr std::uint64_t kKey = 42;
+
+Bytes pattern(std::size_t size, unsigned seed = 1) {
+  Bytes bytes(size);
+  std::mt19937 random(seed);
+  for (auto &byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+struct Outcome final : Completion {
+  void on_complete(Status status) override {
+    ++count;
+    code = status.code();
+  }
+  int count = 0;
+  Code code = Code::kOk;
+};
+
+/// A connection with a lane: remembers what comes, lends one buffer.
+struct Side final : LaneHost {
+  Side(Poller &poller, Fd socket) : set(poller), lane(std::move(socket), set, static_cast<LaneHost &>(*this)) {}
+
+  void on_frame(std::span<const std::byte> frame) override { frames.emplace_back(frame.begin(), frame.end()); }
+  void on_lane_end(const Error &error) override {
+    if (end == Code::kOk) end = error.code;
+  }
+  TransfersHost::Target target_of_put(std::uint64_t key, std::uint64_t offset, std::uint64_t length) override {
+    if (key != kKey) return {Code::kRefused, {}, nullptr};
+    if (offset > memory.size() || length > memory.size() - offset) return {Code::kOutOfRange, {}, nullptr};
+    return {Code::kOk, std::span(memory).subspan(offset, length), &memory};
+  }
+  void answer_transfer(std::uint64_t operation, Code result) override { answers.emplace_back(operation, result); }
+  void progress() {
+    set.poll();
+    set.finish();
+  }
+
+  Bytes memory;
+  std::vector<Bytes> frames;
+  std::vector<std::pair<std::uint64_t, Code>> answers;
+  Code end = Code::kOk;
+  LaneSet set;
+  LaneConnection lane;
+};
+
+std::pair<Fd, Fd> sockets() {
+  std::array<int, 2> pair{-1, -1};
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
+  return {Fd(pair[0]), Fd(pair[1])};
+}
+
+class StreamLane : public testing::Test {
+ protected:
+  StreamLane() {
+    auto [a, b] = sockets();
+    ours = std::make_unique<Side>(poller, std::move(a));
+    theirs = std::make_unique<Side>(poller, std::move(b));
+  }
+  template <class State> [[nodiscard]] bool drive_until(State reached) {
+    for (const auto deadline = Deadline::in(kWatchdog); !reached(); theirs->progress()) {
+      if (deadline.passed()) return false;
+      ours->progress();
+    }
+    return true;
+  }
+  /// What the transport does with a get's frame, and with answers.
+  void ask_theirs_for(std::uint64_t operation, std::uint64_t length) {
+    EXPECT_TRUE(theirs->lane.transfers().serve_get(
+        operation, {Code::kOk, std::span(theirs->memory).first(length), &theirs->memory}));
+  }
+  void hand_over_answer() {
+    ASSERT_EQ(theirs->answers.size(), 1u);
+    const auto [operation, code] = theirs->answers.front();
+    EXPECT_TRUE(ours->lane.transfers().answered(operation, code));
+    ours->set.finish();
+  }
+  RemoteBuffer remote(std::uint64_t key = kKey) const {
+    RemoteBuffer buffer;
+    buffer.key = key;
+    return buffer;
+  }
+
+  Poller poller;
+  std::unique_ptr<Side> ours, theirs;
+};
+
+TEST_F(StreamLane, Frames_ArriveInOrderAndWhole) {
+  std::vector<Bytes> sent;
+  for (std::size_t i = 0; i < 500; ++i) sent.push_back(pattern(1 + i * 37 % kMaxFrameBytes, static_cast<unsigned>(i)));
+  for (const auto &frame : sent) {
+    const auto cut = frame.size() / 3;
+    ours->lane.send_frame(std::span(frame).first(std::min<std::size_t>(cut, 100)),
+                          std::span(frame).subspan(std::min<std::size_t>(cut, 100)));
+  }
+  ASSERT_TRUE(drive_until([&] { return theirs->frames.size() == sent.size(); }));
+  EXPECT_EQ(theirs->frames, sent);
+  EXPECT_FALSE(ours->lane.has_unsent());
+}
+
+TEST_F(StreamLane, Get_ArrivesInPlace) {
+  theirs->memory = pattern(5'000'001);
+  Bytes local(theirs->memory.size());
+  Outcome outcome;
+  ours->lane.transfers().begin_get(7, local, outcome);
+  ask_theirs_for(7, local.size());
+  ASSERT_TRUE(drive_until([&] { return outcome.count == 1; }));
+  EXPECT_EQ(outcome.code, Code::kOk);
+  EXPECT_EQ(local, theirs->memory);
+  EXPECT_TRUE(theirs->answers.empty());
+}
+
+TEST_F(StreamLane, Put_IsAnsweredWhenAllIsInPlace) {
+  theirs->memory.resize(3'000'000);
+  const Bytes local = pattern(2'500'000);
+  Outcome outcome;
+  ours->lane.transfers().begin_put(7, remote(), 100, local, outcome);
+  ASSERT_TRUE(drive_until([&] { return !theirs->answers.empty(); }));
+  EXPECT_TRUE(std::ranges::equal(std::span(theirs->memory).subspan(100, local.size()), local));
+  EXPECT_EQ(outcome.count, 0);
+  hand_over_answer();
+  EXPECT_EQ(outcome.count, 1);
+  EXPECT_EQ(outcome.code, Code::kOk);
+}
+
+TEST_F(StreamLane, RefusedPut_MovesNothing_AndWhatFollowsArrives) {
+  theirs->memory.resize(1000);
+  const Bytes local = pattern(4'000'000), frame = pattern(10);
+  Outcome outcome;
+  ours->lane.transfers().begin_put(7, remote(kKey + 1), 0, local, outcome);
+  ASSERT_TRUE(drive_until([&] { return !theirs->answers.empty(); }));
+  EXPECT_EQ(theirs->answers.front().second, Code::kRefused);
+  hand_over_answer();
+  EXPECT_EQ(outcome.code, Code::kRefused);
+  ours->lane.send_frame(frame, {});
+  ASSERT_TRUE(drive_until([&] { return theirs->frames.size() == 1; }));
+  EXPECT_EQ(theirs->frames.front(), frame);
+  EXPECT_EQ(theirs->memory, Bytes(1000));
+  EXPECT_EQ(theirs->end, Code::kOk);
+}
+
+TEST_F(StreamLane, PutOutOfRange_IsRefused) {
+  theirs->memory.resize(1000);
+  const Bytes local = pattern(1001);
+  Outcome outcome;
+  ours->lane.transfers().begin_put(7, remote(), 0, local, outcome);
+  ASSERT_TRUE(drive_until([&] { return !theirs->answers.empty(); }));
+  EXPECT_EQ(theirs->answers.front().second, Code::kOutOfRange);
+}
+
+TEST_F(StreamLane, BufferThatGoesWhileItIsRead_IsTouchedNoMore) {
+  theirs->memory = pattern(8'000'000);
+  Bytes local(theirs->memory.size());
+  Outcome outcome;
+  ours->lane.transfers().begin_get(7, local, outcome);
+  ask_theirs_for(7, local.size());
+  theirs->lane.transfers().leave(&theirs->memory);
+  Bytes().swap(theirs->memory);
+  ASSERT_TRUE(drive_until([&] { return !theirs->answers.empty(); }));
+  EXPECT_EQ(theirs->answers.front().second, Code::kRefused);
+  hand_over_answer();
+  EXPECT_EQ(outcome.code, Code::kRefused);
+  const Bytes frame = pattern(10);
+  theirs->lane.send_frame(frame, {});
+  ASSERT_TRUE(drive_until([&] { return ours->frames.size() == 1; }));
+  EXPECT_EQ(ours->frames.front(), frame);
+}
+
+TEST_F(StreamLane, BufferThatGoesWhileItIsWritten_IsTouchedNoMore) {
+  theirs->memory.resize(8'000'000);
+  const Bytes local = pattern(8'000'000), frame = pattern(10);
+  Outcome outcome;
+  ours->lane.transfers().begin_put(7, remote(), 0, local, outcome);
+  ASSERT_TRUE(drive_until([&] { return theirs->memory[0] == local[0]; }));
+  theirs->lane.transfers().leave(&theirs->memory);
+  Bytes().swap(theirs->memory);
+  ASSERT_TRUE(drive_until([&] { return !theirs->answers.empty(); }));
+  hand_over_answer();
+  EXPECT_EQ(outcome.code, Code::kRefused);
+  ours->lane.send_frame(frame, {});
+  ASSERT_TRUE(drive_until([&] { return theirs->frames.size() == 1; }));
+}
+
+TEST_F(StreamLane, WhoeverTakesItsOperationsBack_HasItsMemoryForItself) {
+  theirs->memory = pattern(8'000'000);
+  auto local = std::make_unique<Bytes>(4'000'000);
+  Outcome get, put;
+  ours->lane.transfers().begin_get(7, *local, get);
+  ask_theirs_for(7, local->size());
+  const auto source = std::make_unique<Bytes>(pattern(4'000'000));
+  ours->lane.transfers().begin_put(8, remote(), 0, *source, put);
+  for (int i = 0; i < 3; ++i) theirs->progress();
+  ours->progress();
+  EXPECT_EQ(ours->lane.transfers().take_ours().size(), 2u);
+  local.reset();
+  for (int i = 0; i < 100; ++i) {
+    ours->progress();
+    theirs->progress();
+  }
+  EXPECT_EQ(get.count + put.count, 0);
+  EXPECT_EQ(ours->end, Code::kOk);
+}
+
+TEST_F(StreamLane, EndOfThePeer_IsToldAfterItsLastFrame) {
+  const Bytes frame = pattern(3000);
+  theirs->lane.send_frame({}, frame);
+  theirs->lane.close();
+  ASSERT_TRUE(drive_until([&] { return ours->end != Code::kOk; }));
+  EXPECT_EQ(ours->end, Code::kIo);
+  EXPECT_EQ(ours->frames, std::vector<Bytes>{frame});
+}
+
+TEST_F(StreamLane, TransfersThatWereNotAskedFor_EndTheLane) {
+  theirs->memory = pattern(10'000);
+  ask_theirs_for(7, 10'000);  // of which we know nothing: thrown away
+  for (int i = 0; i < 10; ++i) ours->progress();
+  EXPECT_EQ(ours->end, Code::kOk);
+  Bytes local(5000);
+  Outcome outcome;
+  ours->lane.transfers().begin_get(8, local, outcome);
+  ask_theirs_for(8, 10'000);
+  ASSERT_TRUE(drive_until([&] { return ours->end != Code::kOk; }));
+  EXPECT_EQ(ours->end, Code::kBadMessage);
+  EXPECT_EQ(local, Bytes(5000));
+  EXPECT_EQ(outcome.count, 0);
+}
+
+TEST(StreamLanes, ManyLanes_AreAllRead) {
+  Poller poller;
+  LaneSet set(poller);
+  struct Counting final : LaneHost {
+    void on_frame(std::span<const std::byte>) override { ++frames; }
+    void on_lane_end(const Error &) override {}
+    TransfersHost::Target target_of_put(std::uint64_t, std::uint64_t, std::uint64_t) override { return {}; }
+    void answer_transfer(std::uint64_t, Code) override {}
+    int frames = 0;
+  } host;
+  std::vector<std::unique_ptr<LaneConnection>> lanes;
+  std::vector<std::unique_ptr<Side>> peers;
+  for (int i = 0; i < 20; ++i) {
+    auto [a, b] = sockets();
+    lanes.push_back(std::make_unique<LaneConnection>(std::move(a), set, host));
+    peers.push_back(std::make_unique<Side>(poller, std::move(b)));
+  }
+  for (auto &peer : peers) peer->lane.send_frame(pattern(10), {});
+  for (const auto deadline = Deadline::in(kWatchdog); host.frames < 20 && !deadline.passed();) set.poll();
+  EXPECT_EQ(host.frames, 20);
+}
+
+TEST(StreamLanes, AnyBytes_AreTakenOrEndTheLane) {
+  Poller poller;
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    auto [a, b] = sockets();
+    Side side(poller, std::move(a));
+    side.memory.resize(4096);
+    Bytes local(8192);
+    Outcome outcome;
+    side.lane.transfers().begin_get(1, local, outcome);
+    for (int piece = 0; piece < 8; ++piece) {
+      Bytes bytes = pattern(random() % 9000, random());
+      const std::array<std::uint32_t, 2> prefix{static_cast<std::uint32_t>(random() % 2 ? 48 : random() % 9000),
+                                                static_cast<std::uint32_t>(random() % 2 ? 0 : random() % 9000)};
+      const ChunkHeader chunk{random() % 3,
+                              random() % 2 ? kKey : 0,
+                              random() % 5000,
+                              random() % 9000,
+                              random() % 2 ? 0 : random() % 9000,
+                              static_cast<ChunkType>(random() % 4),
+                              0};
+      bytes.resize(std::max(bytes.size(), sizeof prefix + sizeof chunk));
+      if (random() % 4) std::memcpy(bytes.data(), prefix.data(), sizeof prefix);
+      if (random() % 4) std::memcpy(bytes.data() + sizeof prefix, &chunk, sizeof chunk);
+      (void)!::send(b.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      side.progress();
+      side.progress();
+    }
+    EXPECT_TRUE(side.end == Code::kOk || side.end == Code::kBadMessage);
+  }
+}
+
+TEST(LaneHello, SurvivesARoundTrip_AndNothingElseIsTaken) {
+  const auto bytes = encode_lane_hello(77);
+  EXPECT_EQ(decode_lane_hello(bytes), std::optional<std::uint64_t>(77));
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_lane_hello(std::span(bytes).first(size)).has_value());
+  auto other = bytes;
+  other[0] ^= std::byte{1};
+  EXPECT_FALSE(decode_lane_hello(other).has_value());
+}
+
+TEST(LaneSetting, IsOnOrOff) {
+  nessie::Config config;
+  EXPECT_TRUE(*lanes_wanted(config));
+  config.set("nnti.lane", "off");
+  EXPECT_FALSE(*lanes_wanted(config));
+  config.set("nnti.lane", "maybe");
+  EXPECT_EQ(lanes_wanted(config).error().code, Code::kInvalidArgument);
+}
+
+}  // namespace
