@@ -46,6 +46,7 @@ class OfiConnecting final : public Connecting {
     }
     if (!outcome->ok()) return Result<nnti::Connection *>(outcome->error());
     if (socket_) {
+      transport_.unwatch((*outcome)->socket.fd());
       connection_->use_lane((*outcome)->socket.take());
     } else {
       auto more = on_first_answer(**outcome);
@@ -268,8 +269,10 @@ void OfiTransport::watch(int fd, std::uint64_t token, bool also_writing) {
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
+void OfiTransport::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
 void OfiTransport::forget_socket(OfiConnection &connection) {
-  if (connection.socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket(), nullptr);
+  if (connection.socket() >= 0) unwatch(connection.socket());
 }
 
 void OfiTransport::pump_later(OfiConnection &connection) {

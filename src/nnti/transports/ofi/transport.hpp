@@ -50,7 +50,10 @@ class OfiTransport final : public Transport {
   bool ready() override;
   int wait_fd() const override { return epoll_.get(); }
   bool arm() override;
-  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready || watch_at_.passed(); }
+  void disarm(bool fd_ready) override {
+    idle_turns_ = 0;
+    look_at_sockets_ = look_at_sockets_ || fd_ready || watch_at_.passed();
+  }
   Deadline timer() const override;
 
   // --- for connections and memory --------------------------------------------------------------------------------------
@@ -63,6 +66,7 @@ class OfiTransport final : public Transport {
   /// A connection whose handshake did not succeed.
   void drop(OfiConnection &connection);
   void watch(int fd, std::uint64_t token, bool also_writing);
+  void unwatch(int fd);
   void start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected);
   void forget_socket(OfiConnection &connection);
   /// Copies a frame to the provider. False: not now; or it broke the connection.

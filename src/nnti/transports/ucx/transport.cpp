@@ -86,6 +86,7 @@ class UcxConnecting final : public Connecting {
   }
 
   Status on_lane(bootstrap::Established &established) {
+    transport_.unwatch(established.socket.fd());
     connection_->use_lane(established.socket.take());
     connector_.reset();
     transport_.start(*connection_, std::move(*socket_));
@@ -310,8 +311,10 @@ void UcxTransport::watch(int fd, std::uint64_t token, bool also_writing) {
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
+void UcxTransport::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
 void UcxTransport::forget_socket(UcxConnection &connection) {
-  if (connection.socket() >= 0) ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket(), nullptr);
+  if (connection.socket() >= 0) unwatch(connection.socket());
 }
 
 void UcxTransport::pump_later(UcxConnection &connection) {

@@ -46,7 +46,10 @@ class UcxTransport final : public Transport, private WorkerEvents {
   bool ready() override;
   int wait_fd() const override { return epoll_.get(); }
   bool arm() override;
-  void disarm(bool fd_ready) override { look_at_sockets_ = look_at_sockets_ || fd_ready; }
+  void disarm(bool fd_ready) override {
+    idle_turns_ = 0;
+    look_at_sockets_ = look_at_sockets_ || fd_ready;
+  }
   Deadline timer() const override;
 
   // --- for connections and memory --------------------------------------------------------------------------------------
@@ -59,6 +62,7 @@ class UcxTransport final : public Transport, private WorkerEvents {
   /// A connection whose handshake did not succeed.
   void drop(UcxConnection &connection);
   void watch(int fd, std::uint64_t token, bool also_writing);
+  void unwatch(int fd);
   void start(UcxConnection &connection, bootstrap::PageSocket socket);
   /// Has the endpoint ask its Connectings again.
   void ask_again() { ask_again_ = true; }
