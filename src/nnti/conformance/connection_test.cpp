@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
+#include <poll.h>
+
 namespace nnti::conformance {
 namespace {
 
@@ -158,6 +160,24 @@ TEST_P(Waiting, AWakeBeforeTheWaitIsNotLost) {
   node.endpoint->progress();
   node.endpoint->wake();
   node.endpoint->wait(Deadline::never());
+}
+
+TEST_P(Waiting, FindsNothingReadyWhenNothingHappens) {
+  Pair pair(subject());
+  ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, bytes_of("hello")).ok());
+  ASSERT_TRUE(pair.drive_until([&] { return pair.server.seen.messages.size() == 1; }));
+  for (Node *node : {&pair.client, &pair.server}) {
+    auto descriptor = node->endpoint->wait_fd();
+    ASSERT_TRUE(descriptor.ok());
+    const auto rests = [&] {
+      if (!node->endpoint->arm()) return false;
+      pollfd ready{*descriptor, POLLIN, 0};
+      const bool nothing = ::poll(&ready, 1, 0) == 0;
+      node->endpoint->disarm();
+      return nothing;
+    };
+    EXPECT_TRUE(pair.drive_until(rests));
+  }
 }
 
 TEST_P(Waiting, EndsWhenAMessageArrivesHoweverLongItSlept) {
