@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 
 namespace nnti::conformance {
@@ -81,6 +83,18 @@ const std::vector<Subject> &subjects() {
 #endif
   };
   return all;
+}
+
+const std::vector<Subject> &subjects_for_upper_floors() {
+  static const auto chosen = [] {
+    constexpr std::array kNames = {"inproc",           "shm", "shm_shared_queue", "sealed_shm", "ofi", "ucx", "ucx_tcp",
+                                   "ofi_without_lane", "mpi", "faulty_inproc",    "faulty_ofi"};
+    std::vector<Subject> some;
+    std::ranges::copy_if(subjects(), std::back_inserter(some),
+                         [&](const Subject &subject) { return std::ranges::count(kNames, subject.name) != 0; });
+    return some;
+  }();
+  return chosen;
 }
 
 std::ostream &operator<<(std::ostream &out, const Subject &subject) { return out << subject.name; }

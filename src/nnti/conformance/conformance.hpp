@@ -34,6 +34,8 @@ struct Subject {
 };
 std::ostream &operator<<(std::ostream &out, const Subject &subject);
 const std::vector<Subject> &subjects();
+/// Those over which what stands above the transports is tried: each transport, and one of each decorator.
+const std::vector<Subject> &subjects_for_upper_floors();
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitized = true;  ///< everything is many times slower

@@ -419,7 +419,7 @@ TEST_P(Waiting, DescriptorIsReadableWhenThereIsSomethingToDo_SoThatNoThreadNeeds
   loop.join();
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, Waiting, testing::ValuesIn(conformance::subjects()),
+INSTANTIATE_TEST_SUITE_P(Transports, Waiting, testing::ValuesIn(conformance::subjects_for_upper_floors()),
                          [](const auto &info) { return info.param.name; });
 
 }  // namespace
