@@ -171,8 +171,17 @@ class FailingLink(ProcessTestCase):
             self.wait_for_traffic()
         self.assert_mended(self.finish())
 
-    def test_whose_data_connections_alone_are_destroyed_again_and_again_loses_nothing(self):
+    def test_one_of_whose_connections_is_destroyed_again_and_again_loses_nothing(self):
         self.start()
+        for turn in range(10):
+            listed = self.inside(0, "ss", "-H", "-n", "-t", "state", "established").stdout.split("\n")
+            ports = sorted(int(line.split()[3].rsplit(":", 1)[1]) for line in listed if line)
+            self.kill_connections("dport", "=", f":{ports[turn % len(ports)]}")
+            self.wait_for_traffic()
+        self.assert_mended(self.finish())
+
+    def test_whose_library_loses_its_connections_again_and_again_loses_nothing(self):
+        self.start(NESSIE_NNTI_LANE="off")
         bootstrap = self.url.split("?")[0].rsplit(":", 1)[1]
         for _ in range(10):
             self.kill_connections("sport", "!=", f":{bootstrap}")

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <stdexcept>
 
@@ -234,10 +235,24 @@ void Child::kill() {
   if (process_ > 0) ::kill(process_, SIGKILL);
 }
 
+namespace {
+
+/// What libfabric's shm has under the name of a process, and leaves there if that is killed.
+void remove_shared_memory_of(pid_t process) {
+  const auto mine = std::to_string(process) + ":";
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator("/dev/shm", ignored))
+    if (entry.path().filename().string().starts_with(mine)) std::filesystem::remove(entry.path(), ignored);
+}
+
+}  // namespace
+
 int Child::reap() {
   if (process_ <= 0) return 0;
   int status = 0;
-  ::waitpid(std::exchange(process_, -1), &status, 0);
+  const auto process = std::exchange(process_, -1);
+  ::waitpid(process, &status, 0);
+  remove_shared_memory_of(process);
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
