@@ -20,10 +20,11 @@ template <class Functions> struct Hook {
 
   template <class Change> void install(Functions *&functions, Change change) {
     std::lock_guard lock(hooks_mutex);
-    if (functions == &changed) return;
-    original = functions;
-    changed = *functions;
-    change(changed);
+    if (original == nullptr) {
+      original = functions;
+      changed = *functions;
+      change(changed);
+    }
     functions = &changed;
   }
 };
