@@ -21,6 +21,19 @@ bool is_finely_cut(std::span<const Bytes> segments, std::uint64_t size_bytes) {
   return segments.size() > 1 && size_bytes / segments.size() < kWorthATransfer;
 }
 
+std::uint64_t total_of(std::span<const RemoteBuffer> pieces) {
+  std::uint64_t total = 0;
+  for (const auto &piece : pieces) total += piece.size_bytes;
+  return total;
+}
+
+/// What is sent: the buffer's segments, or their copy.
+std::span<const Bytes> source_of(const Operation &operation, const Context::Impl::Registration &message, Bytes &copy) {
+  if (operation.gathered.empty()) return message.segments;
+  copy = Bytes(const_cast<std::byte *>(operation.gathered.data()), operation.gathered.size());
+  return {&copy, 1};
+}
+
 }  // namespace
 
 /// Registers the first pieces of the range for the operation's peer, for as long as `exposed` lists them.
@@ -43,28 +56,7 @@ Result<std::vector<RemoteBuffer>> Context::Impl::expose(Operation &operation, st
   return pieces;
 }
 
-namespace {
-
-std::uint64_t total_of(std::span<const RemoteBuffer> pieces) {
-  std::uint64_t total = 0;
-  for (const auto &piece : pieces) total += piece.size_bytes;
-  return total;
-}
-
-}  // namespace
-
 // --- the sender -------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// What is sent: the buffer's segments, or their copy.
-std::span<const Bytes> source_of(const Operation &operation, const Context::Impl::Registration &message, Bytes &copy) {
-  if (operation.gathered.empty()) return message.segments;
-  copy = Bytes(const_cast<std::byte *>(operation.gathered.data()), operation.gathered.size());
-  return {&copy, 1};
-}
-
-}  // namespace
 
 /// Tells the receiver of the message, which says when it has room, and when it has it.
 Status Context::Impl::send_large(Operation &operation, const Registration &message, const Rendezvous &how) {
