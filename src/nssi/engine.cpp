@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 
 namespace nssi {
 
@@ -60,6 +61,7 @@ Engine::~Engine() {
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
   client_.detach_all();
   server_.forget_all();
+  while (handing_over_.load() != 0) std::this_thread::yield();
   endpoint_.reset();
 }
 
@@ -174,13 +176,17 @@ void Engine::run_as_driver(const std::function<void()> &work) {
 
 void Engine::spawn(std::function<void()> work) {
   if (driver_.is_mine()) return scheduler_.spawn(guarded(std::move(work)));
-  driver_.post([this, work = guarded(std::move(work))] { scheduler_.spawn(work); });
-  wake();
+  hand_over([this, work = guarded(std::move(work))] { scheduler_.spawn(work); });
 }
 
-void Engine::post(std::function<void()> work) {
-  driver_.post(guarded(std::move(work)));
+void Engine::post(std::function<void()> work) { hand_over(guarded(std::move(work))); }
+
+/// The work may be done, and the runtime end for it, before the driver is woken: the destructor waits for that.
+void Engine::hand_over(std::function<void()> work) {
+  handing_over_.fetch_add(1);
+  driver_.post(std::move(work));
   wake();
+  handing_over_.fetch_sub(1);
 }
 
 // --- peers and messages -----------------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ class Engine final : public nnti::EventSink {
   void on_peer_connected(PeerId peer) override;
   void on_peer_lost(PeerId peer, const Error &error) override;
 
+  void hand_over(std::function<void()> work);
   bool turn();
   void expire();
   Deadline next_expiry() const;
@@ -88,6 +89,7 @@ class Engine final : public nnti::EventSink {
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
   Driver driver_;
+  std::atomic<int> handing_over_{0};  ///< threads within hand_over()
   Scheduler scheduler_;
   Client client_{*this};
   Server server_{*this};
