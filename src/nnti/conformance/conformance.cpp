@@ -88,8 +88,9 @@ const std::vector<Subject> &subjects() {
 
 const std::vector<Subject> &subjects_for_upper_floors() {
   static const auto chosen = [] {
-    constexpr std::array kNames = {"inproc",           "shm", "shm_shared_queue", "sealed_shm", "ofi", "ucx", "ucx_tcp",
-                                   "ofi_without_lane", "mpi", "faulty_inproc",    "faulty_ofi"};
+    constexpr std::array kNames = {"inproc", "shm",           "shm_shared_queue", "sealed_inproc",
+                                   "ofi",    "ucx",           "ucx_tcp",          "ofi_without_lane",
+                                   "mpi",    "faulty_inproc", "faulty_ofi"};
     std::vector<Subject> some;
     std::ranges::copy_if(subjects(), std::back_inserter(some),
                          [&](const Subject &subject) { return std::ranges::count(kNames, subject.name) != 0; });
