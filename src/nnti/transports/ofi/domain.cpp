@@ -9,6 +9,7 @@
 
 #include <map>
 #include <mutex>
+#include <new>
 
 namespace nnti::ofi {
 
@@ -16,35 +17,38 @@ namespace {
 
 using nessie::Code;
 
-/// The domains of this process that are shared. Nobody else's lock is taken under the mutex, which fork takes too.
+/// The domains of this process that are shared.
 class Domains {
  public:
   /// Null: there is none (any more).
   std::shared_ptr<Domain> find(const std::string &name) {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(mutex_);
     const auto found = by_name_.find(name);
     return found == by_name_.end() ? nullptr : found->second.lock();
   }
   /// `domain`, or the one that another thread has added meanwhile.
   std::shared_ptr<Domain> add(const std::string &name, const std::shared_ptr<Domain> &domain) {
-    std::lock_guard lock(mutex);
+    std::lock_guard lock(mutex_);
     auto &present = by_name_[name];
     if (auto other = present.lock()) return other;
     present = domain;
     return domain;
   }
-  std::mutex mutex;
 
  private:
+  std::mutex mutex_;
   std::map<std::string, std::weak_ptr<Domain>> by_name_;
 };
 
+alignas(Domains) std::byte domains_place[sizeof(Domains)];
+
+/// A forked child begins with none, in the same place and whatever state its parent's were in. (Fork must not take the
+/// mutex instead: memory is allocated under it, which may tell the registration cache, whose locks fork takes, too.)
 Domains &domains() {
-  static auto &all = *new Domains;  // fork may come at any time
-  static const int registered = pthread_atfork([] { domains().mutex.lock(); }, [] { domains().mutex.unlock(); },
-                                               [] { domains().mutex.unlock(); });
+  static auto *all = new (domains_place) Domains;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { new (domains_place) Domains; });
   (void)registered;
-  return all;
+  return *all;
 }
 
 /// Alike for endpoints that may share a domain. A forked child opens its own: its parent's are of no use to it.
