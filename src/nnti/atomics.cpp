@@ -3,7 +3,6 @@
 
 #include "nnti/registration_check.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -66,35 +65,19 @@ Result<std::uint64_t> execute_atomic(const MemoryRegion &region, std::uint64_t o
 std::vector<std::byte> PendingAtomics::ask(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset,
                                            const AtomicOperation &operation, std::uint64_t &previous,
                                            Completion &completion) {
-  pending_.emplace(next_, Pending{peer, &previous, &completion});
-  return encode(Request{next_++, remote.key, offset, operation.operand, operation.compare, remote.slot,
+  const auto id = asked_.add({peer, &previous, &completion});
+  return encode(Request{id, remote.key, offset, operation.operand, operation.compare, remote.slot,
                         static_cast<std::uint32_t>(operation.kind)});
 }
 
 bool PendingAtomics::on_answer(PeerId peer, std::span<const std::byte> message) {
   auto answer = decode<Answer>(message);
-  auto found = answer ? pending_.find(answer->id) : pending_.end();
-  if (found == pending_.end() || found->second.peer != peer) return false;
-  auto pending = found->second;
-  pending_.erase(found);
+  const auto pending = answer ? asked_.take(peer, answer->id) : std::nullopt;
+  if (!pending) return false;
   auto code = static_cast<Code>(answer->code);
-  if (code == Code::kOk) *pending.previous = answer->previous;
-  pending.completion->on_complete(code == Code::kOk ? Status() : refused_by_owner(code));
+  if (code == Code::kOk) *pending->previous = answer->previous;
+  pending->completion->on_complete(code == Code::kOk ? Status() : refused_by_owner(code));
   return true;
-}
-
-void PendingAtomics::withdraw_last(const Error &reason) {
-  auto node = pending_.extract(next_ - 1);
-  if (!node.empty()) node.mapped().completion->on_complete(reason);
-}
-
-void PendingAtomics::abandon(PeerId peer, const Error &error) {
-  std::vector<std::pair<std::uint64_t, Completion *>> ended;
-  for (const auto &[id, pending] : pending_)
-    if (pending.peer == peer) ended.emplace_back(id, pending.completion);
-  std::ranges::sort(ended);
-  for (const auto &[id, completion] : ended) pending_.erase(id);
-  for (const auto &[id, completion] : ended) completion->on_complete(error);
 }
 
 std::vector<std::byte> answer_atomic(const Transport &transport, std::span<const std::byte> message) {

@@ -6,9 +6,9 @@
 // exactly once, which no replayed one-sided operation could promise.
 #pragma once
 
+#include "nnti/questions.hpp"
 #include "nnti/transport.hpp"
 
-#include <unordered_map>
 #include <vector>
 
 namespace nnti {
@@ -25,13 +25,13 @@ class PendingAtomics {
   std::vector<std::byte> ask(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset,
                              const AtomicOperation &operation, std::uint64_t &previous, Completion &completion);
   /// How many peers have not answered yet.
-  std::size_t size() const { return pending_.size(); }
+  std::size_t size() const { return asked_.size(); }
   /// Completes the operation that `answer` is about. False: it makes no sense.
   bool on_answer(PeerId peer, std::span<const std::byte> answer);
   /// The request could not be sent after all; completes with the reason.
-  void withdraw_last(const Error &reason);
+  void withdraw_last(const Error &reason) { asked_.withdraw_last(reason); }
   /// Completes everything that is asked of `peer`.
-  void abandon(PeerId peer, const Error &error);
+  void abandon(PeerId peer, const Error &error) { asked_.abandon(peer, error); }
 
  private:
   struct Pending {
@@ -39,8 +39,7 @@ class PendingAtomics {
     std::uint64_t *previous;
     Completion *completion;
   };
-  std::unordered_map<std::uint64_t, Pending> pending_;
-  std::uint64_t next_ = 1;
+  Questions<Pending> asked_;
 };
 
 /// The owner's side: executes what `request` asks for on a buffer registered with `transport`, and returns the answer;

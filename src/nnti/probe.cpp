@@ -54,8 +54,8 @@ Code code_of(std::uint32_t code) {
 
 std::vector<std::byte> PendingProbes::remember(const Pending &pending, std::size_t request_bytes) {
   std::vector<std::byte> request(request_bytes);
-  std::memcpy(request.data(), &next_, sizeof next_);
-  pending_.emplace(next_++, pending);
+  const auto id = asked_.add(pending);
+  std::memcpy(request.data(), &id, sizeof id);
   return request;
 }
 
@@ -71,12 +71,9 @@ std::vector<std::byte> PendingProbes::borrow(PeerId peer, ProbeMemory memory, Re
 }
 
 std::optional<PendingProbes::Pending> PendingProbes::take(PeerId peer, std::uint64_t id, bool is_echo) {
-  auto found = pending_.find(id);
-  if (found == pending_.end() || found->second.peer != peer) return std::nullopt;
-  if ((found->second.buffer == nullptr) != is_echo) return std::nullopt;
-  auto pending = found->second;
-  pending_.erase(found);
-  return pending;
+  const auto *found = asked_.find(peer, id);
+  if (found == nullptr || (found->buffer == nullptr) != is_echo) return std::nullopt;
+  return asked_.take(peer, id);
 }
 
 bool PendingProbes::on_pong(PeerId peer, std::span<const std::byte> message) {
@@ -101,20 +98,6 @@ bool PendingProbes::on_lent(PeerId peer, std::span<const std::byte> message) {
                         lent.location, lent.slot,    static_cast<Rights>(lent.rights)};
   pending->completion->on_complete(code == Code::kOk ? Status() : refused_by_peer(code));
   return true;
-}
-
-void PendingProbes::withdraw_last(const Error &reason) {
-  auto node = pending_.extract(next_ - 1);
-  if (!node.empty()) node.mapped().completion->on_complete(reason);
-}
-
-void PendingProbes::abandon(PeerId peer, const Error &error) {
-  std::vector<std::pair<std::uint64_t, Completion *>> ended;
-  for (const auto &[id, pending] : pending_)
-    if (pending.peer == peer) ended.emplace_back(id, pending.completion);
-  std::ranges::sort(ended);
-  for (const auto &[id, completion] : ended) pending_.erase(id);
-  for (const auto &[id, completion] : ended) completion->on_complete(error);
 }
 
 // --- answering --------------------------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@
 // most kMaxBorrowers peers, and freed when the peer leaves. Nothing of the application's is reached through it.
 #pragma once
 
+#include "nnti/questions.hpp"
 #include "nnti/transport.hpp"
 
 #include <map>
-#include <unordered_map>
 #include <vector>
 
 namespace nnti {
@@ -24,14 +24,14 @@ class PendingProbes {
   /// The request to send; remembers it until its answer comes.
   std::vector<std::byte> ping(PeerId peer, std::size_t size_bytes, Completion &completion);
   std::vector<std::byte> borrow(PeerId peer, ProbeMemory memory, RemoteBuffer &buffer, Completion &completion);
-  std::size_t size() const { return pending_.size(); }
+  std::size_t size() const { return asked_.size(); }
   /// Completes what the answer is about. False: it makes no sense.
   bool on_pong(PeerId peer, std::span<const std::byte> message);
   bool on_lent(PeerId peer, std::span<const std::byte> message);
   /// The request could not be sent after all; completes with the reason.
-  void withdraw_last(const Error &reason);
+  void withdraw_last(const Error &reason) { asked_.withdraw_last(reason); }
   /// Completes everything that is asked of `peer`.
-  void abandon(PeerId peer, const Error &error);
+  void abandon(PeerId peer, const Error &error) { asked_.abandon(peer, error); }
 
  private:
   struct Pending {
@@ -43,8 +43,7 @@ class PendingProbes {
   std::vector<std::byte> remember(const Pending &pending, std::size_t request_bytes);
   std::optional<Pending> take(PeerId peer, std::uint64_t id, bool is_echo);
 
-  std::unordered_map<std::uint64_t, Pending> pending_;
-  std::uint64_t next_ = 1;
+  Questions<Pending> asked_;
 };
 
 /// What a request for memory says.
