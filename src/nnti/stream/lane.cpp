@@ -18,7 +18,8 @@ namespace nnti::stream {
 namespace {
 
 constexpr std::size_t kBufferBytes = 16 << 10;
-constexpr std::size_t kShortRead = 256;   ///< for a chunk's header, and not much of the chunk
+constexpr std::size_t kShortRead = 4096;  ///< for a chunk's header, and not much of the chunk
+constexpr unsigned kVainReads = 16;       ///< while a chunk arrives
 constexpr std::size_t kSmallFrame = 512;  ///< with its prefix; what is put together before it is sent
 static_assert(kSmallFrame >= sizeof(Prefix) + kMaxHeaderBytes);
 static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes);
@@ -33,6 +34,28 @@ void append(std::vector<std::byte> &to, std::span<const std::byte> bytes) {
 
 std::span<const std::byte> from(std::span<const std::byte> bytes, std::size_t offset) {
   return bytes.subspan(std::min(offset, bytes.size()));
+}
+
+/// How much of a chunk is written first. The kernel sends segments of 64 KiB: what is a little longer would go as one
+/// of them, with which the peer can do nothing before all of it was copied, and a tail. As two halves it overlaps.
+std::size_t early_bytes(std::size_t chunk_bytes) {
+  constexpr std::size_t kSegment = 64 << 10, kALittle = kSegment / 64, kSome = kSegment / 16;
+  return chunk_bytes >= kSegment - kALittle && chunk_bytes <= kSegment + kSome ? chunk_bytes / 2 : chunk_bytes;
+}
+
+/// Between two processes of one host there is nothing to be congested, and a pace only takes time.
+bool on_one_host(int socket) {
+  sockaddr_storage own{}, peer{};
+  socklen_t own_size = sizeof own, peer_size = sizeof peer;
+  if (::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &own_size) != 0) return false;
+  if (::getpeername(socket, reinterpret_cast<sockaddr *>(&peer), &peer_size) != 0) return false;
+  if (own.ss_family != peer.ss_family) return false;
+  if (own.ss_family == AF_INET)
+    return reinterpret_cast<const sockaddr_in &>(own).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in &>(peer).sin_addr.s_addr;
+  return own.ss_family == AF_INET6 &&
+         std::memcmp(&reinterpret_cast<const sockaddr_in6 &>(own).sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6 &>(peer).sin6_addr, sizeof(in6_addr)) == 0;
 }
 
 /// A prefix and what follows it, in one piece.
@@ -61,6 +84,9 @@ Lane::Lane(Fd socket, LaneEvents &events)
     : socket_(std::move(socket)), events_(events), buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  constexpr char kUnpaced[] = "reno";  // every kernel has it, and lets everybody choose it
+  if (on_one_host(socket_.get()))
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
 }
 
 void Lane::fail(int cause) {
@@ -114,7 +140,10 @@ void Lane::send_frame(std::span<const std::byte> header, std::span<const std::by
 bool Lane::send_chunk(std::span<const std::byte> header, std::span<const std::byte> bytes, std::uint64_t id) {
   const Head<sizeof(Prefix) + kMaxHeaderBytes> head(header, 0, bytes.size());
   const auto first = head.bytes();
-  const std::size_t sent = unsent_.empty() ? write(first, bytes) : 0;
+  const auto early = bytes.first(early_bytes(bytes.size()));
+  std::size_t sent = unsent_.empty() ? write(first, early) : 0;
+  if (sent == first.size() + early.size() && sent < first.size() + bytes.size())
+    sent += write(bytes.subspan(early.size()), {});
   if (sent == first.size() + bytes.size()) return true;
   keep(from(first, sent), {});
   unsent_.back().payload = from(bytes, sent - std::min(sent, first.size()));
@@ -130,11 +159,14 @@ void Lane::consume(Unsent &unsent, std::size_t sent) {
   unsent.payload = unsent.payload.subspan(sent - of_bytes);
 }
 
-void Lane::flush() {
+std::size_t Lane::flush() {
+  std::size_t all = 0;
   while (!unsent_.empty()) {
     Unsent &unsent = unsent_.front();
-    consume(unsent, unsent.bytes.empty() ? write(unsent.payload, {}) : write(unsent.bytes, unsent.payload));
-    if (!unsent.bytes.empty() || !unsent.payload.empty()) return;
+    const std::size_t sent = unsent.bytes.empty() ? write(unsent.payload, {}) : write(unsent.bytes, unsent.payload);
+    all += sent;
+    consume(unsent, sent);
+    if (!unsent.bytes.empty() || !unsent.payload.empty()) break;
     const bool chunk = unsent.chunk;
     const std::uint64_t id = unsent.id;
     unsent_.pop_front();
@@ -142,6 +174,7 @@ void Lane::flush() {
     --unsent_chunks_;
     events_.on_chunk_sent(id);
   }
+  return all;
 }
 
 bool Lane::delivered() const {
@@ -188,10 +221,13 @@ std::size_t Lane::read() {
 
 std::size_t Lane::receive() {
   if (end_) return 0;
-  const std::size_t got = read_once();
-  // A chunk has begun: its bytes are there already.
-  const bool began = got > 0 && !arriving_.place.empty() && !end_;
-  return got + (began ? read_once() : 0);
+  std::size_t got = read_once();
+  for (unsigned vain = 0; vain < kVainReads && !arriving_.place.empty() && !end_;) {
+    const std::size_t more = read_once();
+    got += more;
+    if (more == 0) ++vain;
+  }
+  return got;
 }
 
 std::size_t Lane::read_once() {

@@ -63,15 +63,15 @@ class Lane {
   void send_frame(std::span<const std::byte> header, std::span<const std::byte> body);
   /// True: done. False: `bytes` are borrowed until on_chunk_sent(id), or copy_unsent().
   bool send_chunk(std::span<const std::byte> header, std::span<const std::byte> bytes, std::uint64_t id);
-  /// Writes what waits, as far as the socket takes it.
-  void flush();
+  /// Writes what waits, as far as the socket takes it. Returns the number of bytes.
+  std::size_t flush();
   bool has_unsent() const { return !unsent_.empty(); }
   std::size_t unsent_chunks() const { return unsent_chunks_; }
   /// Everything has reached the peer's kernel.
   bool delivered() const;
   /// What comes next is probably a chunk.
   void expect_chunk() { chunks_come_ = true; }
-  /// Reads what there is, once. Returns the number of bytes.
+  /// Reads what there is; stays with a chunk that arrives, for a few microseconds. Returns the number of bytes.
   std::size_t receive();
   /// Borrows `memory` no more: what is still to be sent of it is copied. No on_chunk_sent() follows.
   void copy_unsent(std::span<const std::byte> memory);

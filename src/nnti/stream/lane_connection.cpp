@@ -11,6 +11,7 @@ namespace nnti::stream {
 namespace {
 
 constexpr std::size_t kReadBlindly = 4;  // lanes; of more, the kernel is asked which have something
+constexpr unsigned kSleepless = 4096;    // polls, after which nobody is expected to sleep
 
 }  // namespace
 
@@ -48,10 +49,14 @@ std::size_t LaneConnection::poll() {
   return came ? 1 : 0;
 }
 
-/// True: something still waits.
+/// Returns whether anything went.
 bool LaneConnection::flush() {
-  lane_.flush();
-  return transfers_.pump();
+  const bool went = lane_.flush() > 0;
+  if (transfers_.pump())
+    pump_later();
+  else if (std::exchange(watched_for_writing_, false))
+    set_.watch(*this);
+  return went;
 }
 
 // --- all of them --------------------------------------------------------------------------------------------------------
@@ -60,7 +65,7 @@ LaneSet::LaneSet(Poller &poller) : poller_(poller), epoll_(::epoll_create1(EPOLL
 
 void LaneSet::add(LaneConnection &lane) {
   lanes_.push_back(&lane);
-  poller_.watch(lane.lane_.fd(), lane);
+  if (watched_) poller_.watch(lane.lane_.fd(), lane);
   if (many_) return watch(lane);
   many_ = lanes_.size() > kReadBlindly;
   if (many_)
@@ -85,10 +90,23 @@ void LaneSet::watch(LaneConnection &lane) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
+/// A descriptor that somebody watches costs time with each segment that arrives: so only while somebody sleeps.
+void LaneSet::set_watched(bool watched) {
+  polls_ = 0;
+  if (std::exchange(watched_, watched) == watched) return;
+  for (LaneConnection *lane : lanes_) {
+    if (lane->lane_.fd() < 0) continue;  // it is closed
+    if (watched)
+      poller_.watch(lane->lane_.fd(), *lane);
+    else
+      poller_.unwatch(lane->lane_.fd());
+  }
+}
+
 /// Few lanes are read at once: to ask for those that have something takes as long as to read one.
 std::size_t LaneSet::poll() {
-  if (!to_flush_.empty()) flush();
-  std::size_t had = 0;
+  if (!many_ && ++polls_ > kSleepless) set_watched(false);
+  std::size_t had = to_flush_.empty() ? 0 : flush();
   if (!many_) {
     for (LaneConnection *lane : lanes_) had += lane->poll();
     return had;
@@ -99,19 +117,19 @@ std::size_t LaneSet::poll() {
   return had;
 }
 
-void LaneSet::flush() {
+std::size_t LaneSet::flush() {
+  std::size_t went = 0;
   for (std::size_t left = to_flush_.size(); left > 0; --left) {
     LaneConnection &lane = *to_flush_.front();
     to_flush_.pop_front();
     lane.waits_for_flush_ = false;
-    if (lane.flush())
-      lane.pump_later();
-    else if (std::exchange(lane.watched_for_writing_, false))
-      watch(lane);
+    went += lane.flush() ? 1 : 0;
   }
+  return went;
 }
 
-void LaneSet::watch_for_writing() {
+void LaneSet::arm() {
+  set_watched(true);
   for (LaneConnection *lane : to_flush_)
     if (!std::exchange(lane->watched_for_writing_, true)) watch(*lane);
 }

@@ -72,30 +72,34 @@ class LaneConnection final : private LaneEvents, private TransfersHost, private 
   bool waits_for_flush_ = false, waits_for_finish_ = false, watched_for_writing_ = false;
 };
 
-/// Whoever sleeps on the poller wakes up when a lane has something; of its writing wait_fd() tells.
+/// Whoever sleeps on the poller, after arm(), wakes up when a lane has something; of its writing wait_fd() tells.
 class LaneSet {
  public:
   explicit LaneSet(Poller &poller);
-  /// Readable when a lane takes more, after watch_for_writing(). Nothing needs to be done about it but progress.
+  /// Readable when a lane takes more, after arm(). Nothing needs to be done about it but progress.
   int wait_fd() const { return epoll_.get(); }
   std::size_t size() const { return lanes_.size(); }
-  /// Writes what waits, and reads each lane that has something once. Returns how many had.
+  /// Writes what waits, and reads each lane that has something once. Returns how many times bytes went or came.
   std::size_t poll();
   bool anything_to_finish() const { return !to_finish_.empty(); }
   /// Completes and answers operations. Returns of how many lanes.
   std::size_t finish();
-  void watch_for_writing();
+  /// Somebody is about to sleep.
+  void arm();
 
  private:
   friend class LaneConnection;
   void add(LaneConnection &lane);
   void remove(LaneConnection &lane);
   void watch(LaneConnection &lane);
-  void flush();
+  void set_watched(bool watched);
+  std::size_t flush();
 
   Poller &poller_;
-  bool many_ = false;  ///< the kernel is asked which lanes have something
-  Fd epoll_;           ///< for that; and of lanes that are to take more
+  bool watched_ = true;  ///< by the poller
+  unsigned polls_ = 0;   ///< since somebody slept
+  bool many_ = false;    ///< the kernel is asked which lanes have something
+  Fd epoll_;             ///< for that; and of lanes that are to take more
   std::vector<LaneConnection *> lanes_;
   std::deque<LaneConnection *> to_flush_, to_finish_;
 };

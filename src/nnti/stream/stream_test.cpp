@@ -130,6 +130,34 @@ TEST_F(StreamLane, Get_ArrivesInPlace) {
   EXPECT_TRUE(theirs->answers.empty());
 }
 
+TEST_F(StreamLane, Get_OfAnySize) {
+  constexpr std::size_t kSegment = 64 << 10;
+  std::uint64_t operation = 0;
+  for (const std::size_t size : {std::size_t{1}, kSegment - 1025, kSegment - 1024, kSegment + 1, kSegment + 4096,
+                                 kSegment + 4097, std::size_t{1} << 20, (std::size_t{1} << 20) + 1}) {
+    theirs->memory = pattern(size);
+    Bytes local(size);
+    Outcome outcome;
+    ours->lane.transfers().begin_get(++operation, local, outcome);
+    ask_theirs_for(operation, size);
+    ASSERT_TRUE(drive_until([&] { return outcome.count == 1; })) << size;
+    EXPECT_EQ(local, theirs->memory) << size;
+  }
+}
+
+TEST_F(StreamLane, Sleeper_IsWokenHoweverLongItPolled) {
+  for (const int polls : {1, 100'000, 1}) {
+    for (int i = 0; i < polls; ++i) ours->progress();
+    ours->set.arm();
+    EXPECT_EQ(poller.dispatch(Deadline::in(0ms)), 0);
+    theirs->lane.send_frame(pattern(8), {});
+    EXPECT_EQ(poller.dispatch(Deadline::in(kWatchdog)), 1);
+    ours->progress();
+    EXPECT_EQ(ours->frames.size(), 1u);
+    ours->frames.clear();
+  }
+}
+
 TEST_F(StreamLane, Put_IsAnsweredWhenAllIsInPlace) {
   theirs->memory.resize(3'000'000);
   const Bytes local = pattern(2'500'000);

@@ -20,7 +20,7 @@ constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a c
 constexpr std::uint64_t kQueueEvent = 1;
 constexpr std::uint64_t kLanesEvent = 2;
 constexpr unsigned kTurnsPerSocketLook = 256;
-constexpr unsigned kIdleTurns = 64;        // after so many, the queue is read only every
+constexpr unsigned kIdleTurns = 256;       // after so many, the queue is read only every
 constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
 constexpr std::size_t kSpareReceives = 8;
 constexpr std::size_t kCreditFrames = 4;  // kCredit frames that may be under way beside the credits
@@ -498,7 +498,7 @@ bool OfiTransport::ready() {
 bool OfiTransport::arm() {
   if (!arrived_.empty() || look_at_sockets_) return false;
   if (poll() > 0 || lanes_.anything_to_finish()) return false;
-  lanes_.watch_for_writing();
+  lanes_.arm();
   fabric_->collect_registrations();
   return fabric_->wait_fd() < 0 || !uses_library() || fabric_->may_block();
 }

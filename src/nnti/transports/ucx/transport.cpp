@@ -21,7 +21,7 @@ constexpr std::uint64_t kListenerEvent = 0;  // in epoll; everything else is a c
 constexpr std::uint64_t kWorkerEvent = 1;
 constexpr std::uint64_t kLanesEvent = 2;
 constexpr unsigned kTurnsPerSocketLook = 256;
-constexpr unsigned kIdleTurns = 64;        // after so many, UCX is asked only every
+constexpr unsigned kIdleTurns = 256;       // after so many, UCX is asked only every
 constexpr unsigned kTurnsPerIdlePoll = 8;  // so many turns
 constexpr unsigned kRoundsPerPoll = 16;
 constexpr std::size_t kMostArrived = 2 * kCredits;  // of one peer, kCredit frames among them
@@ -436,8 +436,10 @@ std::size_t UcxTransport::dispatch() {
 std::size_t UcxTransport::progress() {
   ++depth_;
   const bool idle = connections_.empty() || (++idle_turns_ > kIdleTurns && idle_turns_ % kTurnsPerIdlePoll != 0);
-  if (!idle || look_at_sockets_) poll();
-  std::size_t events = with_ended_transfers_.empty() ? 0 : finish_transfers();
+  const bool ask = !idle || look_at_sockets_;
+  std::size_t events = ask ? lanes_.poll() : 0;
+  if (ask && uses_library()) poll_worker();
+  if (!with_ended_transfers_.empty()) events += finish_transfers();
   if (lanes_.anything_to_finish()) events += lanes_.finish();
   events += dispatch();
   // Not while there are frames: their answers come first.
@@ -462,7 +464,7 @@ std::size_t UcxTransport::poll_sockets() {
     else if (token == kWorkerEvent)
       poll_worker();
     else if (token == kLanesEvent)
-      lanes_.poll();
+      events += lanes_.poll();
     else if (UcxConnection *connection = find(token))
       connection->on_socket();
   }
@@ -526,7 +528,7 @@ bool UcxTransport::arm() {
     poll();
     if (anything_noted()) return false;
   } while (poll() > 0);
-  lanes_.watch_for_writing();
+  lanes_.arm();
   return worker_->wait_fd() < 0 || !uses_library() || worker_->may_block();
 }
 
