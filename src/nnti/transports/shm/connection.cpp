@@ -228,7 +228,7 @@ void ShmConnection::pump_relay() {
 /// The last event, when what the peer has sent is delivered.
 void ShmConnection::end(Error error) {
   if (!is_open() || end_) return;
-  end_ = std::move(error);
+  end_ = std::make_unique<Error>(std::move(error));
   drain_to_ = uses_queue() && peer_ended_ ? transport_.queue().end_of(parts_.own_seat) : 0;
   transport_.unwatch(socket_.fd());
   transport_.attend(*this);

@@ -10,6 +10,7 @@
 #include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
+#include <memory>
 #include <unordered_set>
 #include <variant>
 
@@ -63,13 +64,13 @@ class ShmConnection final : public Connection, private RelayLink {
   void reject();
   /// Whether something has come, or something that waits can go on.
   bool ready() const {
-    return is_open() && ((in_ && in_->ready()) || has_new_credit() || (end_.has_value() && is_drained()));
+    return is_open() && ((in_ && in_->ready()) || has_new_credit() || (end_ && is_drained()));
   }
   /// Whether progress() has something to do.
-  bool has_work() const { return (in_ && in_->ready()) || relay_.busy() || end_.has_value() || !is_open(); }
+  bool has_work() const { return (in_ && in_->ready()) || relay_.busy() || end_ || !is_open(); }
   /// Whether the transport must look at it at each turn.
   bool needs_attention() const {
-    return is_open() && (in_.has_value() || relay_.busy() || end_.has_value() || writer_starves());
+    return is_open() && (in_.has_value() || relay_.busy() || end_ || writer_starves());
   }
   bool uses_queue() const { return parts_.channel == ChannelKind::kSharedQueue; }
   bool is_open() const { return state_ == State::kOpen; }
@@ -148,7 +149,7 @@ class ShmConnection final : public Connection, private RelayLink {
   bool peer_ended_ = false;
   std::uint64_t rung_epoch_ = 0;
   std::uint64_t drain_to_ = 0;  ///< with end_: the queue's entries before this number may be the peer's
-  std::optional<Error> end_;    ///< the peer is gone; what it sent before is still to be delivered
+  std::unique_ptr<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;
   PeerMappings mappings_;
   std::unordered_set<std::uint64_t> announced_;
