@@ -17,5 +17,11 @@ nessie_test(nnti_rendezvous_test
   TIMEOUT 300
   LABELS nnti)
 
+nessie_test(nnti_killed_test
+  SOURCES engine/killed_test.cpp conformance/conformance.cpp
+  LIBS nessie_nnti
+  TIMEOUT 300
+  LABELS nnti)
+
 nessie_test(nnti_engine_fuzz_test SOURCES engine/fuzz/fuzz_test.cpp engine/fuzz/hear_peer.cpp LIBS nessie_nnti LABELS nnti)
 nessie_fuzz(nnti_hear_peer_fuzz SOURCES engine/fuzz/hear_peer_fuzz.cpp engine/fuzz/hear_peer.cpp LIBS nessie_nnti)

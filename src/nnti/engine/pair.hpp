@@ -26,8 +26,9 @@ inline Deadline watchdog() { return Deadline::in(kWatchdog); }
 /// A context that is open, and memory registered with it.
 class Node {
  public:
-  explicit Node(const Subject &subject) {
+  explicit Node(const Subject &subject, const nessie::Credential &credential = {}) {
     ContextOptions options;
+    options.credential = credential;
     options.transports = {subject.transport};
     for (const auto &[key, value] : subject.settings) options.config.set(key, value);
     auto opened = Context::open(std::move(options));
