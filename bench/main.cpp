@@ -64,7 +64,7 @@ constexpr const char *kUsage =
     "usage: nessie bench NAME [--json] [--quick | --once] [--transport NAME] [--set KEY=VALUE]\n"
     "                         [--processes N]\n\n"
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
-    "  --quick       under a minute\n"
+    "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
     "  --transport   shm (the default), ofi, inproc, …: for rpc-latency and nnti-…\n"
     "  --set         a setting of the endpoints of nnti-…, as nnti.ofi.provider=tcp\n"
@@ -141,6 +141,8 @@ int main(int argc, char **argv) {
   std::string_view name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "--help" || name == "-h") return list(), 0;
   const auto *entry = find(name);
+  if (entry && argc > 2 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h"))
+    return list(), 0;
   Options options;
   auto mistake = entry ? parse(argc, argv, options)
                        : fmt::format("there is no workload '{}'; `nessie bench` alone lists them", name);

@@ -288,8 +288,8 @@ void OfiConnection::on_socket() {
 
 void OfiConnection::break_with(Error error) {
   if (broken_ || !active()) return;
-  if (error.code == Code::kBadMessage) loss_ = Loss::kGone;
   broken_ = std::move(error);
+  if (breached()) loss_ = Loss::kGone;
   if (!dies_at_) dies_at_ = Deadline::in(kDrainTime);  // the socket's end may tell that the process ended
   transport_.attend(*this);
 }
@@ -304,7 +304,7 @@ void OfiConnection::settle(bool queue_is_empty) {
   if (state_ != State::kOpen) return;
   if (broken_ && !socket_ended_) on_socket();
   if (broken_ && (loss_ == Loss::kGone || dies_at_->passed()))
-    return lose(loss_, lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
+    return lose(loss_, breached() ? *broken_ : lost_error(broken_->message, broken_->cause), Fabric::Removal::kNow);
   // The provider's connection, which carries all between two endpoints, may be of use to the peer's next one already.
   if (!broken_ && dies_at_ && dies_at_->passed() && queue_is_empty)
     lose(loss_, lost_error(loss_ == Loss::kGone ? "the peer's process ended" : "the connection to the peer broke"),

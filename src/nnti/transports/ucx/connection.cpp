@@ -313,8 +313,8 @@ void UcxConnection::on_socket() {
 
 void UcxConnection::break_with(Error error) {
   if (broken_ || reapable()) return;
-  if (error.code == Code::kBadMessage) loss_ = Loss::kGone;
   broken_ = std::move(error);
+  if (breached()) loss_ = Loss::kGone;
   if (state_ == State::kConnecting) return transport_.ask_again();
   if (!dies_at_) dies_at_ = Deadline::in(kDrainTime);  // the socket's end may tell that the process ended
   transport_.attend(*this);
