@@ -2,6 +2,7 @@
 #include "nnti/probe.hpp"
 
 #include "nnti/endpoint_impl.hpp"
+#include "nnti/registration_check.hpp"
 
 #include <fmt/core.h>
 
@@ -34,18 +35,13 @@ template <class T> std::vector<std::byte> encode(const T &value) {
   return {bytes.begin(), bytes.end()};
 }
 
-Error refused_by_peer(Code code) {
+Error refused_probe(Code code) {
   switch (code) {
     case Code::kBusy: return {code, "too many others are measuring this peer; try again later"};
     case Code::kNoMemory: return {code, "the peer has no memory left for a test"};
     case Code::kUnsupported: return {code, "the peer's transport cannot register memory of this kind"};
     default: return {code, "the peer lends no memory for a test"};
   }
-}
-
-/// Of what a peer answers, the codes that it may.
-Code code_of(std::uint32_t code) {
-  return code <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(code) : Code::kBadMessage;
 }
 
 }  // namespace
@@ -92,11 +88,11 @@ bool PendingProbes::on_lent(PeerId peer, std::span<const std::byte> message) {
   std::memcpy(&lent, message.data(), sizeof lent);
   auto pending = take(peer, lent.id, false);
   if (!pending) return false;
-  const auto code = code_of(lent.code);
+  const auto code = received_code(lent.code);
   if (code == Code::kOk)
     *pending->buffer = {lent.key,      lent.address, lent.size_bytes,
                         lent.location, lent.slot,    static_cast<Rights>(lent.rights)};
-  pending->completion->on_complete(code == Code::kOk ? Status() : refused_by_peer(code));
+  pending->completion->on_complete(code == Code::kOk ? Status() : refused_probe(code));
   return true;
 }
 

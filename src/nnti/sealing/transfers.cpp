@@ -9,17 +9,7 @@
 namespace nnti::sealing {
 namespace {
 
-Error refused_by_owner(Code code) {
-  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused) return unknown_key();
-  return {code, "the peer could not transfer the data"};
-}
-
 Error forged() { return {Code::kIo, "the data was changed on its way; try again, and look at the network"}; }
-
-Code received_code(std::uint32_t value) {
-  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
-}
 
 }  // namespace
 
@@ -117,7 +107,7 @@ bool Initiator::on_done(const BulkDone &done) {
 
 Status Initiator::open_chunk(const Window &window, const BulkDone &done) {
   const auto code = received_code(done.code);
-  if (code != Code::kOk) return refused_by_owner(code);
+  if (code != Code::kOk) return refused_by_peer(code);
   auto *destination = window.running->operation.destination;
   if (destination == nullptr) return {};
   const std::span<std::byte> plain(destination + window.at, window.size_bytes);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/transfers.hpp"
 
+#include "nnti/registration_check.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,13 +14,6 @@ constexpr std::size_t kChunkBytes = 1 << 20;
 constexpr std::size_t kChunksWaiting = 2;  // for the socket; a frame goes behind them
 constexpr std::size_t kMaxServed = 4096;   // of one peer
 static_assert(kChunkBytes <= kMaxChunkBytes);
-
-Error refusal(Code code) {
-  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused)
-    return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
-  return {code, "the peer could not transfer the data"};
-}
 
 }  // namespace
 
@@ -202,7 +197,7 @@ void Transfers::finish() {
     const Transfer transfer = *found;
     (name.ours ? ours_ : theirs_).erase(name.operation);
     if (name.ours)
-      transfer.completion->on_complete(transfer.result == Code::kOk ? Status() : refusal(transfer.result));
+      transfer.completion->on_complete(transfer.result == Code::kOk ? Status() : refused_by_peer(transfer.result));
     else if (!transfer.outgoing || transfer.result != Code::kOk)
       host_.answer(name.operation, transfer.result);
   }

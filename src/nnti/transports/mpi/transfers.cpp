@@ -10,19 +10,6 @@
 namespace nnti::mpi {
 namespace {
 
-Code received_code(std::uint32_t value) {
-  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
-}
-
-Error refusal(Code code) {
-  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused)
-    return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
-  if (code == Code::kBusy) return {code, "the peer has too many transfers under way; try again"};
-  if (code == Code::kCancelled) return {Code::kPeerLost, "the peer closes the connection", nessie::Scope::kPeer};
-  return {code, "the peer could not transfer the data"};
-}
-
 std::uint64_t chunks_of(std::size_t size_bytes) { return (size_bytes + kChunkBytes - 1) / kChunkBytes; }
 
 }  // namespace
@@ -129,7 +116,7 @@ void Transfers::try_finish(std::uint64_t operation) {
   if (asked.large() && large_ > 0) --large_;
   asked_.erase(found);
   begin_waiting();
-  if (completion != nullptr) completion->on_complete(code == Code::kOk ? Status() : refusal(code));
+  if (completion != nullptr) completion->on_complete(code == Code::kOk ? Status() : refused_by_peer(code));
 }
 
 std::vector<Completion *> Transfers::take_completions() {

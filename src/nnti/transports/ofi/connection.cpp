@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/connection.hpp"
 
+#include "nnti/registration_check.hpp"
 #include "nnti/transports/ofi/transport.hpp"
 
 #include <fmt/core.h>
@@ -20,20 +21,6 @@ constexpr auto kLingerTime = 5s;   // for a peer to take what was sent before we
 
 Error lost_error(std::string message, int cause = 0) {
   return {Code::kPeerLost, std::move(message), nessie::Scope::kPeer, cause};
-}
-
-Code received_code(std::uint32_t value) {
-  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
-}
-
-Error refusal(Code code) {
-  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused)
-    return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
-  if (code == Code::kNoMemory)
-    return {code,
-            "the peer's network cannot register the memory; let it lock more there (ulimit -l), or register less"};
-  return {code, "the peer could not transfer the data"};
 }
 
 }  // namespace
@@ -217,9 +204,10 @@ void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t of
                           Completion &completion) {
   if (state_ != State::kOpen || breaking()) return completion.on_complete(lost_error("the peer is gone"));
   const auto needed = static_cast<std::uint32_t>(get ? Rights::kRemoteRead : Rights::kRemoteWrite);
-  if (!(static_cast<std::uint32_t>(remote.rights) & needed)) return completion.on_complete(refusal(Code::kRefused));
+  if (!(static_cast<std::uint32_t>(remote.rights) & needed))
+    return completion.on_complete(refused_by_peer(Code::kRefused));
   if (offset > remote.size_bytes || local.size() > remote.size_bytes - offset)
-    return completion.on_complete(refusal(Code::kOutOfRange));
+    return completion.on_complete(refused_by_peer(Code::kOutOfRange));
   FrameHeader header;
   header.type = get ? FrameType::kGet : FrameType::kPut;
   header.operation = next_operation_++;
@@ -254,7 +242,7 @@ void OfiConnection::on_done(const Frame &frame) {
   const Code code = received_code(frame.header.result);
   if (code != Code::kOk) {
     pending.exposed = {};
-    return pending.completion->on_complete(refusal(code));
+    return pending.completion->on_complete(refused_by_peer(code));
   }
   const bool inline_get = pending.get && pending.local.size() <= kMaxMessageBytes;
   if (inline_get && frame.body.size() != pending.local.size()) {

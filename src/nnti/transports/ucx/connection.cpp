@@ -24,10 +24,6 @@ Error lost_error(std::string message, int cause = 0) {
   return {Code::kPeerLost, std::move(message), nessie::Scope::kPeer, cause};
 }
 
-Code received_code(std::uint32_t value) {
-  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
-}
-
 }  // namespace
 
 UcxConnection::~UcxConnection() = default;

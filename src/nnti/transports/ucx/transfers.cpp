@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/transfers.hpp"
 
+#include "nnti/registration_check.hpp"
 #include "nnti/transports/ucx/transport.hpp"
 
 #include <algorithm>
@@ -15,13 +16,6 @@ constexpr std::size_t kChunkBytes = 256 << 10;
 constexpr std::size_t kChunksInFlight = 4;  // to one peer
 constexpr std::size_t kMaxServed = 4096;    // of one peer
 static_assert(kChunkBytes <= kMaxChunkBytes);
-
-Error refusal(Code code) {
-  if (code == Code::kOutOfRange) return {code, "outside of the peer's registered buffer; correct offset and length"};
-  if (code == Code::kRefused)
-    return {code, "the peer refuses: no buffer has this key (any more), or it lacks the right"};
-  return {code, "the peer could not transfer the data"};
-}
 
 /// Whether a chunk belongs to an operation of ours.
 bool is_ours(ChunkType type, bool sent) { return (type == ChunkType::kPut) == sent; }
@@ -233,7 +227,7 @@ void Transfers::finish() {
     const Transfer transfer = *found;
     (name.ours ? ours_ : theirs_).erase(name.operation);
     if (name.ours)
-      transfer.completion->on_complete(transfer.result == Code::kOk ? Status() : refusal(transfer.result));
+      transfer.completion->on_complete(transfer.result == Code::kOk ? Status() : refused_by_peer(transfer.result));
     else if (!transfer.outgoing || transfer.result != Code::kOk)
       connection_.answer_done(name.operation, transfer.result);
   }
