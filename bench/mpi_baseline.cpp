@@ -4,6 +4,7 @@
 // In pairs the even ranks measure ("lead"), each with the odd rank that follows; otherwise all but the last one lead,
 // all with the last one. Rank 0 prints "WHAT SIZE FIGURE" for each; rivals.hpp says what is asked for.
 #include "machine.hpp"
+#include "page_aligned.hpp"
 #include "timing.hpp"
 
 #include <mpi.h>
@@ -115,7 +116,7 @@ class Exchange {
   }
 
  private:
-  std::vector<char> buffer_;
+  bench::PageAligned<char> buffer_;
   int size_, back_;
 };
 
@@ -138,7 +139,7 @@ double transfers_per_s(int size) {
 
 /// A message each way at the same time.
 double both_ways_us(int size) {
-  std::vector<char> out(static_cast<std::size_t>(size), 'x'), in(out);
+  bench::PageAligned<char> out(static_cast<std::size_t>(size), 'x'), in(out);
   auto once = [&](bool last) {
     MPI_Request requests[2];
     out.back() = last ? bench::kLast : bench::kAnother;
@@ -187,7 +188,7 @@ void get(Window &window, char *local) { window.get(local); }
 
 template <Transfer kTransfer> double one_sided_us(int size) {
   Window window(size);
-  std::vector<char> local(static_cast<std::size_t>(size), 'x');
+  bench::PageAligned<char> local(static_cast<std::size_t>(size), 'x');
   meet();
   double us = 0;
   if (leads()) us = bench::typical_us(transfers(size), [&](bool) { kTransfer(window, local.data()); });
@@ -197,7 +198,7 @@ template <Transfer kTransfer> double one_sided_us(int size) {
 
 template <Transfer kTransfer> double one_sided_per_s(int size) {
   Window window(size);
-  std::vector<char> local(static_cast<std::size_t>(size), 'x');
+  bench::PageAligned<char> local(static_cast<std::size_t>(size), 'x');
   auto once = [&](bool) { kTransfer(window, local.data()); };
   meet();
   if (leads()) bench::tally_for(bench::kWarmUp_s, once);
@@ -238,7 +239,7 @@ class Windows {
   }
 
   int size_;
-  std::vector<char> buffers_;
+  bench::PageAligned<char> buffers_;
   MPI_Request requests_[bench::kWindow];
 };
 

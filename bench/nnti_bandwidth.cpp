@@ -5,6 +5,7 @@
 #include "baselines.hpp"
 #include "nnti_team.hpp"
 #include "options.hpp"
+#include "page_aligned.hpp"
 #include "rivals.hpp"
 #include "sockets.hpp"
 #include "timing.hpp"
@@ -80,7 +81,7 @@ Status Bandwidth::one_sided() {
   team.memory_bytes = sizes_.back();
   auto board = board_for(team);
   auto status = run_team(options_, team, *board, [&](Leader &leader, Lane &lane) -> Status {
-    std::vector<std::byte> memory(sizes_.back(), std::byte{2});
+    PageAligned<std::byte> memory(sizes_.back(), std::byte{2});
     auto *next = lane.values.data();
     for (auto size : sizes_) {
       auto local = std::span(memory).first(size);
@@ -102,7 +103,7 @@ Status Bandwidth::both_ways() {
   team.takes_orders = true;
   auto board = board_for(team);
   auto status = run_team(options_, team, *board, [&](Leader &leader, Lane &lane) -> Status {
-    std::vector<std::byte> memory(sizes_.back(), std::byte{2});
+    PageAligned<std::byte> memory(sizes_.back(), std::byte{2});
     auto own = leader.endpoint().allocate(memory.size(), nnti::Rights::kReadWrite);
     if (!own) return own.error();
     auto ours = own->describe_for(leader.follower());

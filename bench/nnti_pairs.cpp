@@ -2,6 +2,7 @@
 // nnti-pairs: what several pairs of processes move together, by put and by get of memory that Nessie allocated; and
 // nnti-clients: what many clients get from one server.
 #include "many_leaders.hpp"
+#include "page_aligned.hpp"
 #include "timing.hpp"
 
 namespace bench {
@@ -9,7 +10,7 @@ namespace {
 
 /// Counts transfers of the first `size` bytes.
 template <class Transfer> nessie::Status count(Lane &lane, std::uint64_t size, Transfer &&transfer) {
-  std::vector<std::byte> memory(size, std::byte{1});
+  PageAligned<std::byte> memory(size, std::byte{1});
   auto once = [&](bool) { transfer(memory); };
   tally_for(kWarmUp_s, once);
   lane.tally = tally_for(kTally_s, once);

@@ -3,6 +3,7 @@
 // protocols that it has, whatever it would choose itself; beside MPI's.
 #include "crew.hpp"
 #include "machine.hpp"
+#include "page_aligned.hpp"
 #include "options.hpp"
 #include "rivals.hpp"
 #include "timing.hpp"
@@ -80,7 +81,7 @@ class Receiver {
 
   nnti::Context &context_;
   const Protocol &protocol_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(kLargest, std::byte{1}), whole_;
+  PageAligned<std::byte> memory_ = PageAligned<std::byte>(kLargest, std::byte{1}), whole_;
   std::uint64_t put_together_ = 0, word_ = 0;
   nnti::BufferHandle queue_, answer_;
 };
@@ -153,7 +154,7 @@ class Sender {
   nnti::Context &context_;
   nnti::ProcessId receiver_;
   const Protocol &protocol_;
-  std::vector<std::byte> memory_ = std::vector<std::byte>(kLargest, std::byte{2});
+  PageAligned<std::byte> memory_ = PageAligned<std::byte>(kLargest, std::byte{2});
   std::uint64_t answers_memory_ = 0;
   nnti::BufferHandle answers_;
   std::vector<nnti::BufferId> pieces_;  ///< of the message: one, unless it is cut

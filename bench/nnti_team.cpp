@@ -2,6 +2,7 @@
 #include "nnti_team.hpp"
 
 #include "machine.hpp"
+#include "page_aligned.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -54,7 +55,7 @@ class Follower : public Side, nnti::Completion {
   void on_complete(Status status) override;
 
   const Team &team_;
-  std::vector<std::byte> memory_;
+  PageAligned<std::byte> memory_;
   std::optional<nnti::RegisteredBuffer> mapped_, application_;
   std::map<std::uint64_t, int> received_;
   nnti::PeerId ordered_by_;

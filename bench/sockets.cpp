@@ -3,6 +3,7 @@
 
 #include "child.hpp"
 #include "machine.hpp"
+#include "page_aligned.hpp"
 #include "timing.hpp"
 
 #include <linux/futex.h>
@@ -90,7 +91,7 @@ int answer(int socket, SocketWait wait, const std::vector<Exchange> &exchanges) 
   Pin pin(1);
   Stream stream(socket, wait);
   for (const auto &exchange : exchanges) {
-    std::vector<std::byte> buffer(exchange.size);
+    PageAligned<std::byte> buffer(exchange.size);
     do
       if (!stream.read(buffer) || !stream.write(std::span(buffer).first(exchange.back))) return 1;
     while (buffer.back() != std::byte{kLast});
@@ -110,7 +111,7 @@ Result<TimesBySize> exchange_all(SocketKind kind, SocketWait wait, const std::ve
   Pin pin(0);
   Stream stream(pair[0], wait);
   for (auto [size, back, calls] : exchanges) {
-    std::vector<std::byte> buffer(size);
+    PageAligned<std::byte> buffer(size);
     auto reply = std::span(buffer).first(back);
     auto once = [&](bool last) {
       buffer.back() = static_cast<std::byte>(last ? kLast : kAnother);

@@ -5,6 +5,7 @@
 // SIZE FIGURE" for each; rivals.hpp says what is asked for. Messages are active messages, sent eagerly.
 #include "crew.hpp"
 #include "machine.hpp"
+#include "page_aligned.hpp"
 #include "timing.hpp"
 
 #include <ucp/api/ucp.h>
@@ -86,8 +87,8 @@ class Process {
   /// Of the message that was received last: whether it was the last one of a tally.
   bool was_last() const { return last_byte_ == bench::kLast; }
   /// Complete when the partner can see it.
-  void put(std::vector<std::byte> &from);
-  void get(std::vector<std::byte> &into);
+  void put(bench::PageAligned<std::byte> &from);
+  void get(bench::PageAligned<std::byte> &into);
   /// Waits, making progress, until all processes have come here.
   void meet();
   /// Closes the connection. All processes go on making progress until all have.
@@ -266,20 +267,20 @@ void Process::receive(std::uint64_t messages) {
   while (received_ < taken_ && good()) turn();
 }
 
-void Process::put(std::vector<std::byte> &from) {
+void Process::put(bench::PageAligned<std::byte> &from) {
   ucp_request_param_t parameters{};
   finish(ucp_put_nbx(partner_, from.data(), from.size(), remote_address_, remote_key_, &parameters));
   finish(ucp_ep_flush_nbx(partner_, &parameters));
 }
 
-void Process::get(std::vector<std::byte> &into) {
+void Process::get(bench::PageAligned<std::byte> &into) {
   ucp_request_param_t parameters{};
   finish(ucp_get_nbx(partner_, into.data(), into.size(), remote_address_, remote_key_, &parameters));
 }
 
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
-using Buffer = std::vector<std::byte>;
+using Buffer = bench::PageAligned<std::byte>;
 
 void mark(Buffer &buffer, bool last) { buffer.back() = static_cast<std::byte>(last ? bench::kLast : bench::kAnother); }
 
