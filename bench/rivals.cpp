@@ -92,7 +92,11 @@ const char *name_of(Network network) { return network == Network::kTcp ? "tcp" :
 bool can_answer(Rival rival, const std::string &what) { return rival != Rival::kUcx || !what.starts_with("transfer"); }
 
 Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
-  auto result = run_program(command(rival, cast, questions), kLimit, environment(rival, cast.network));
+  const auto program = command(rival, cast, questions);
+  auto result = run_program(program, kLimit, environment(rival, cast.network));
+  // MPICH's launcher takes a process that has ended well for one that was hung up, now and then.
+  if (!result && result.code() == nessie::Code::kIo)
+    result = run_program(program, kLimit, environment(rival, cast.network));
   if (!result) return result.error();
   Answers answers;
   std::istringstream lines(result->output);
