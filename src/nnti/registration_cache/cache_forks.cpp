@@ -1,61 +1,60 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Design notes. Nothing is locked while the process forks. Other libraries' handlers take locks of theirs, before ours
+// or after, under which their other threads give memory back, which takes ours: whatever the order, it could be the
+// wrong one. So the child begins anew in the same place, and looks at nothing that a thread of its parent may have been
+// in the middle of; the list of caches is changed by one store at a time.
 #include "nnti/registration_cache/cache_state.hpp"
 
 #include <pthread.h>
+
+#include <new>
 
 namespace nnti {
 
 namespace {
 
 struct Caches {
-  std::mutex mutex;  ///< taken before every other one
-  CacheState *first = nullptr;
+  std::mutex mutex;  ///< of those who change the list
+  std::atomic<CacheState *> first{nullptr};
 };
 constinit Caches caches;
+constinit std::atomic<std::uint32_t> current_generation{0};
 
-template <class Function> void for_each_cache(Function function) {
-  for (auto *cache = caches.first; cache != nullptr; cache = cache->next_of_process) function(*cache);
-}
-
-void before_fork() {
-  caches.mutex.lock();
-  for_each_cache([](CacheState &cache) { cache.lock_registrar_for_fork(); });
-  memory_events::lock_for_fork();
-  for_each_cache([](CacheState &cache) { cache.lock_index_for_fork(); });
-}
-
-void after_fork(bool in_child) {
-  for_each_cache([in_child](CacheState &cache) { cache.unlock_after_fork(in_child); });
-  memory_events::unlock_after_fork(in_child);
-  caches.mutex.unlock();
+void begin_anew_in_child() noexcept {
+  current_generation.fetch_add(1, std::memory_order_relaxed);
+  new (&caches.mutex) std::mutex;
+  memory_events::begin_anew_in_child();
+  for (auto *cache = caches.first.load(); cache != nullptr; cache = cache->next_of_process.load())
+    cache->begin_anew_in_child();
 }
 
 }  // namespace
 
-void CacheState::unlock_after_fork(bool in_child) noexcept {
-  if (in_child) {
-    index_.forget_all();
-    counted_ = {};
-    attention_ = 0;
-  }
-  mutex_.unlock();
-  registrar_mutex_.unlock();
+void CacheState::begin_anew_in_child() noexcept {
+  new (&mutex_) std::mutex;
+  new (&registrar_mutex_) std::mutex;
+  new (&index_) RegionIndex;
+  pending_ = {};
+  counted_ = {};
+  attention_ = 0;
+  inherited_ = true;
 }
 
+std::uint32_t cache_forks::generation() noexcept { return current_generation.load(std::memory_order_relaxed); }
+
 void cache_forks::add(CacheState &cache) {
-  static const int registered = pthread_atfork(
-      &before_fork, [] { after_fork(false); }, [] { after_fork(true); });
+  static const int registered = pthread_atfork(nullptr, nullptr, &begin_anew_in_child);
   (void)registered;
   std::lock_guard lock(caches.mutex);
-  cache.next_of_process = caches.first;
+  cache.next_of_process = caches.first.load();
   caches.first = &cache;
 }
 
 void cache_forks::remove(CacheState &cache) noexcept {
   std::lock_guard lock(caches.mutex);
-  auto **link = &caches.first;
-  while (*link != nullptr && *link != &cache) link = &(*link)->next_of_process;
-  if (*link != nullptr) *link = cache.next_of_process;
+  auto *link = &caches.first;
+  while (*link != nullptr && *link != &cache) link = &link->load()->next_of_process;
+  if (*link != nullptr) *link = cache.next_of_process.load();
 }
 
 }  // namespace nnti

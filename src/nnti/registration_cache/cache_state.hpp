@@ -34,11 +34,10 @@ class CacheState final : public MemoryListener {
 
   void memory_changing(AddressRange range) noexcept override;
 
-  void lock_registrar_for_fork() noexcept { registrar_mutex_.lock(); }
-  void lock_index_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork(bool in_child) noexcept;
+  /// In a forked child: the cache is empty. What its parent registered is never looked at again.
+  void begin_anew_in_child() noexcept;
 
-  CacheState *next_of_process = nullptr;  ///< cache_forks'
+  std::atomic<CacheState *> next_of_process{nullptr};  ///< cache_forks'
 
  private:
   /// What is being registered.
@@ -79,13 +78,18 @@ class CacheState final : public MemoryListener {
   CacheStatistics counted_;
   std::atomic<unsigned> attention_{0};  ///< of Attention
   bool closed_ = false;
+  bool inherited_ = false;  ///< leases of the parent's may refer to it: it stays
 };
 
-/// All caches of the process with their leases, for fork: a child's caches are empty, and leave alone what its parent
-/// registered.
+/// All caches of the process, for fork: a child's caches are empty, and leave alone what its parent registered.
 namespace cache_forks {
+/// How many forks lie between this process and the first with a cache.
+std::uint32_t generation() noexcept;
 void add(CacheState &cache);
 void remove(CacheState &cache) noexcept;
 }  // namespace cache_forks
+
+/// It belongs to the process that forked this one.
+inline bool is_foreign(const CachedRegion &region) noexcept { return region.generation != cache_forks::generation(); }
 
 }  // namespace nnti

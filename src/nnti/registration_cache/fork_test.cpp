@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <mutex>
 #include <thread>
 
 namespace nnti {
@@ -117,6 +119,27 @@ TEST(RegistrationCacheFork, IsSafeWhileOtherThreadsUseTheCache) {
               0);
   stop = true;
   for (auto &thread : threads) thread.join();
+}
+
+/// What some libraries do: fork takes a lock of theirs, under which their threads give memory back.
+std::mutex library_mutex;
+
+TEST(RegistrationCacheFork, GoesOnBesideLibrariesThatLockWhileTheyGiveMemoryBack) {
+  pthread_atfork([] { library_mutex.lock(); }, [] { library_mutex.unlock(); }, [] { library_mutex.unlock(); });
+  CountingRegistrar registrar;
+  RegistrationCache cache(registrar);
+  const Pages memory(4);
+  ASSERT_TRUE(cache.acquire(memory.all(), kAccess).ok());
+  std::atomic<bool> stop{false};
+  std::thread library([&] {
+    while (!stop) {
+      std::lock_guard lock(library_mutex);
+      memory.replace(0, 1);
+    }
+  });
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(in_child([] { return 0; }), 0);
+  stop = true;
+  library.join();
 }
 
 }  // namespace

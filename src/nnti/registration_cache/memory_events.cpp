@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -394,15 +395,10 @@ bool changing(AddressRange range) noexcept {
   return false;
 }
 
-void lock_for_fork() noexcept {
-  watch_mutex.lock();
-  hub.mutex.lock();
-}
-
-void unlock_after_fork(bool in_child) noexcept {
-  if (in_child) hub.changes = nullptr;
-  hub.mutex.unlock();
-  watch_mutex.unlock();
+void begin_anew_in_child() noexcept {
+  new (&watch_mutex) std::mutex;
+  new (&hub.mutex) std::mutex;
+  hub.changes = nullptr;
 }
 
 }  // namespace nnti::memory_events

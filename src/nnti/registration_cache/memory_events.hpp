@@ -45,10 +45,8 @@ bool intact() noexcept;
 /// Watches again what somebody has taken away. Every listener is told first that all memory changes. As watch().
 nessie::Status repair();
 
-/// For fork: no thread is within a listener, or adds or removes one, between the two. The child forgets the changes
-/// that its parent's other threads had begun.
-void lock_for_fork() noexcept;
-void unlock_after_fork(bool in_child) noexcept;
+/// In a forked child: no other thread changes anything any more, whatever they had begun.
+void begin_anew_in_child() noexcept;
 
 }  // namespace memory_events
 }  // namespace nnti

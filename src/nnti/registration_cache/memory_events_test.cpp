@@ -142,7 +142,8 @@ TEST_F(MemoryEvents, TellOfSystemCallsMadeByLibcsSyscall) {
   EXPECT_EQ(recorder.changes(), 2);
 }
 
-/// malloc() always maps so large a block by itself; the size from which it does so grows up to 32 MiB as blocks are freed.
+/// malloc() always maps so large a block by itself; the size from which it does so grows up to 32 MiB as blocks are
+/// freed.
 constexpr std::size_t kMappedBlock = 64 << 20;
 
 TEST_F(MemoryEvents, TellOfUnmappingWithinFree) {

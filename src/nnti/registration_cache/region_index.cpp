@@ -100,13 +100,4 @@ void RegionIndex::retire(CachedRegion &region) noexcept {
   retired_.push_back(region);
 }
 
-void RegionIndex::forget_all() noexcept {
-  tree_.clear();
-  for (auto *list : {&by_use_, &retired_, &doomed_}) {
-    for (auto &region : *list) region.state.fetch_or(kDead | kForeign, std::memory_order_relaxed);
-    foreign_.splice(foreign_.end(), *list);
-  }
-  regions_ = bytes_ = 0;
-}
-
 }  // namespace nnti

@@ -17,9 +17,8 @@
 namespace nnti {
 
 /// Who uses a region, in one word, so that giving back needs no lock: the number of leases, and what has become of it.
-inline constexpr std::uint32_t kDead = 1u << 31;       ///< never handed out again
-inline constexpr std::uint32_t kForeign = 1u << 30;    ///< belongs to the process that forked this one
-inline constexpr std::uint32_t kUsers = kForeign - 1;  ///< mask
+inline constexpr std::uint32_t kDead = 1u << 31;    ///< never handed out again
+inline constexpr std::uint32_t kUsers = kDead - 1;  ///< mask
 
 struct CachedRegion {
   boost::intrusive::set_member_hook<> by_address;
@@ -28,6 +27,7 @@ struct CachedRegion {
   std::uint64_t access = 0;
   std::unique_ptr<Registration> registration;
   std::atomic<std::uint32_t> state{0};
+  std::uint32_t generation = 0;  ///< of the process that registered it
 };
 
 using RegionList = boost::intrusive::list<
@@ -61,9 +61,6 @@ class RegionIndex {
 
   /// Those that were taken out and have no users: to be deregistered, outside the lock.
   RegionList &doomed() noexcept { return doomed_; }
-  bool has_foreign() const noexcept { return !foreign_.empty(); }
-  /// In a forked child: everything is the parent's. Leases still refer to it, so it stays where it is.
-  void forget_all() noexcept;
 
   std::size_t regions() const noexcept { return regions_; }
   std::size_t bytes() const noexcept { return bytes_; }
@@ -89,7 +86,6 @@ class RegionIndex {
   RegionList by_use_;   ///< of the tree; the most recently used last
   RegionList retired_;  ///< dead, with users
   RegionList doomed_;   ///< dead, without
-  RegionList foreign_;
   std::size_t regions_ = 0, bytes_ = 0;
 };
 

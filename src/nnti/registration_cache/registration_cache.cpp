@@ -85,7 +85,9 @@ Registration &RegistrationCache::Lease::registration() const { return *region_->
 
 AddressRange RegistrationCache::Lease::range() const { return region_->range; }
 
-bool RegistrationCache::Lease::current() const { return (region_->state.load(std::memory_order_acquire) & kDead) == 0; }
+bool RegistrationCache::Lease::current() const {
+  return (region_->state.load(std::memory_order_acquire) & kDead) == 0 && !is_foreign(*region_);
+}
 
 void RegistrationCache::Lease::reset() noexcept {
   auto *region = std::exchange(region_, nullptr);
@@ -147,6 +149,7 @@ Result<CachedRegion *> CacheState::register_new(AddressRange range, std::uint64_
   begin_to_watch();
   auto region = std::make_unique<CachedRegion>();
   region->access = access;
+  region->generation = cache_forks::generation();
   {
     std::lock_guard lock(mutex_);
     if (auto *found = find_locked(range, access)) return found;  // another thread was quicker
@@ -234,6 +237,7 @@ void CacheState::memory_changing(AddressRange range) noexcept {
 }
 
 void CacheState::give_back(CachedRegion &region) noexcept {
+  if (is_foreign(region)) return;
   // Nothing of this cache may be touched once the use has ended, unless the region is dead (then it holds the cache),
   // or the use ends under the locks.
   if (attention_.load(std::memory_order_relaxed) != 0) return give_back_under_locks(region);
@@ -264,7 +268,7 @@ void CacheState::dispose_retired(CachedRegion &region) noexcept {
     {
       std::lock_guard lock(mutex_);
       index_.remove_retired(region);
-      last = closed_ && !index_.has_retired() && !index_.has_foreign();
+      last = closed_ && !index_.has_retired() && !inherited_;
     }
     delete &region;
   }
@@ -322,7 +326,7 @@ void CacheState::close() noexcept {
     }
     dispose_doomed();
     std::lock_guard lock(mutex_);
-    unused = !index_.has_retired() && !index_.has_foreign();
+    unused = !index_.has_retired() && !inherited_;
   }
   if (!unused) return;
   cache_forks::remove(*this);
