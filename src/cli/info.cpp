@@ -66,7 +66,7 @@ Probe probe_within_process(const ProbeOptions &options) {
 }
 
 /// Every transport, against a process of this machine or, where only that will do, a thread of this process.
-void test_this_machine(ProbeOptions options, PartnerProcess &partner, InfoReport &report) {
+void test_this_machine(const ProbeOptions &options, PartnerProcess &partner, InfoReport &report) {
   const auto url = partner.url();
   if (!url.ok()) {
     report.chosen = Result<Probe>(url.error());
