@@ -22,7 +22,7 @@ constexpr std::size_t kShortRead = 4096;  ///< for a chunk's header, and not muc
 constexpr unsigned kVainReads = 16;       ///< while a chunk arrives
 constexpr std::size_t kSmallFrame = 512;  ///< with its prefix; what is put together before it is sent
 static_assert(kSmallFrame >= sizeof(Prefix) + kMaxHeaderBytes);
-static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes);
+static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes + kShortRead);
 
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
