@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 namespace bench {
@@ -122,6 +123,14 @@ nessie::Result<ProgramResult> run_program(const std::vector<std::string> &comman
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return result;
   auto code = WIFEXITED(status) && WEXITSTATUS(status) == kNotStarted ? Code::kNotFound : Code::kIo;
   return Error{code, fmt::format("{} {}:\n{}{}", line, how_it_ended(status), tail_of(errors.get()), result.output)};
+}
+
+bool on_path(const char *program) {
+  const char *path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+  return false;
 }
 
 std::vector<std::string> mpiexec(int processes, std::vector<std::string> program, std::vector<std::string> options) {

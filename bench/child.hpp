@@ -29,6 +29,9 @@ nessie::Result<ProgramResult> run_program(const std::vector<std::string> &comman
 std::vector<std::string> mpiexec(int processes, std::vector<std::string> program,
                                  std::vector<std::string> options = {});
 
+/// Whether a program of that name can be started.
+bool on_path(const char *program);
+
 /// A program of Nessie's, by its name: in our own folder, or, when installed, in bin.
 std::string sibling(const std::string &name);
 

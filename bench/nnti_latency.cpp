@@ -8,6 +8,7 @@
 #include "rivals.hpp"
 #include "sockets.hpp"
 #include "timing.hpp"
+#include "tools.hpp"
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@ namespace {
 using nessie::Status;
 
 constexpr std::uint64_t kWord = 8, kCacheLine = 64;
+const std::vector<std::uint64_t> kSizesOfTools{kWord, 4096};  // each starts two processes
 constexpr const char *kMessage = "half_round_trip_us", *kTransfer = "round_trip_us";
 
 Series series(std::string system, std::string transport, std::string mode, std::uint64_t size) {
@@ -29,7 +31,11 @@ Series series(std::string system, std::string transport, std::string mode, std::
 class Latency {
  public:
   Latency(const Options &options, Report &report)
-      : options_(options), report_(report), network_(network_of(options.transport)), rivals_(rivals_here()) {
+      : options_(options),
+        report_(report),
+        network_(network_of(options.transport)),
+        rivals_(rivals_here()),
+        tools_(tools_here()) {
     sizes_ = options.once ? std::vector<std::uint64_t>{kWord, 4096} : std::vector<std::uint64_t>{};
     for (std::uint64_t size = kWord; !options.once && size <= 8192; size *= 2) sizes_.push_back(size);
   }
@@ -40,6 +46,7 @@ class Latency {
   Status ours(const Waiting &waiting);
   Status lead(Leader &leader, Lane &lane, const Waiting &waiting);
   Status rivals();
+  Status tools();
   Status kernel(SocketWait wait);
   Status wake_ups();
   void add(const char *system, const char *transport, const char *mode, std::uint64_t size, double us) {
@@ -50,6 +57,7 @@ class Latency {
   Report &report_;
   Network network_;
   std::vector<Rival> rivals_;
+  std::vector<Tool> tools_;
   std::vector<std::uint64_t> sizes_;
   int repetition_ = 0;
 };
@@ -101,6 +109,15 @@ Status Latency::rivals() {
   return {};
 }
 
+Status Latency::tools() {
+  for (auto tool : tools_) {
+    auto times = half_round_trips(tool, network_, kSizesOfTools);
+    if (!times) return times.error();
+    for (auto [size, us] : *times) add(name_of(tool), name_of(network_), kPolling.mode, size, us);
+  }
+  return {};
+}
+
 Status Latency::kernel(SocketWait wait) {
   auto times = socket_round_trips(SocketKind::kTcpLoopback, wait, sizes_);
   if (!times) return times.error();
@@ -122,6 +139,7 @@ Status Latency::measure(int repetition) {
   if (double us = cache_line_us(); us > 0) add("cacheline", "memory", kPolling.mode, kCacheLine, us);
   auto status = ours(kPolling);
   if (status.ok()) status = rivals();
+  if (status.ok()) status = tools();
   if (status.ok()) status = kernel(SocketWait::kPolls);
   if (status.ok()) status = ours(kBlocking);
   if (status.ok()) status = kernel(SocketWait::kSleeps);
@@ -136,6 +154,7 @@ void Latency::add_ratios() {
   };
   for (auto size : sizes_) {
     for (auto rival : rivals_) with(kPolling.mode, size, name_of(rival), name_of(network_));
+    for (auto tool : tools_) with(kPolling.mode, size, name_of(tool), name_of(network_));
     for (const char *mode : {kPolling.mode, kBlocking.mode}) with(mode, size, "socket", "tcp");
   }
   report_.add_ratio(nessie(kPolling.mode, kCacheLine), series("cacheline", "memory", kPolling.mode, kCacheLine));

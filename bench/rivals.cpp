@@ -5,7 +5,6 @@
 #include "machine.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -26,14 +25,6 @@ constexpr Description kRivals[] = {
     {"ucx", "nessie-bench-ucx", nullptr, "libucx-dev"},
 };
 const Description &description(Rival rival) { return kRivals[static_cast<int>(rival)]; }
-
-bool on_path(const char *program) {
-  const char *path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/bin");
-  for (std::string folder; std::getline(folders, folder, ':');)
-    if (access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-  return false;
-}
 
 bool is_here(Rival rival) {
   const auto &it = description(rival);
