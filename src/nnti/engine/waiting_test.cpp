@@ -376,8 +376,9 @@ TEST_P(Waiting, CallbackDoesNotRunOnceItsQueueIsGone_WhichMayGoWithinIt) {
   auto alive = std::make_unique<std::atomic<int>>(0);
   std::unique_ptr<CompletionQueue> queue;
   auto made = (*server)->create_queue([&](const Event &) {
-    ++*alive;
-    queue.reset();
+    auto *runs = alive.get();
+    queue.reset();  // and this function with it
+    ++*runs;
   });
   ASSERT_TRUE(made.ok());
   queue = std::move(*made);
