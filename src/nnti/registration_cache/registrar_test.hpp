@@ -73,7 +73,8 @@ class Pages {
   /// The pages are taken away, and others put there.
   void replace(std::size_t first, std::size_t count) const {
     ::munmap(at(first), count * page_bytes());
-    ::mmap(at(first), count * page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    (void)::mmap(at(first), count * page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0);
   }
 
  private:
