@@ -3,8 +3,8 @@
 // protocols that it has, whatever it would choose itself; beside MPI's.
 #include "crew.hpp"
 #include "machine.hpp"
-#include "page_aligned.hpp"
 #include "options.hpp"
+#include "page_aligned.hpp"
 #include "rivals.hpp"
 #include "timing.hpp"
 

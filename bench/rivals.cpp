@@ -68,14 +68,18 @@ std::vector<std::string> command(Rival rival, const Cast &cast, const std::vecto
 
 std::vector<std::string> environment(Rival rival, Network network) {
   if (rival == Rival::kOpenMpi) return {};
-  if (network == Network::kTcp) return {"UCX_TLS=self,tcp", "MPIR_CVAR_NOLOCAL=1"};
-  return {"UCX_TLS=self,sm"};
+  std::vector<std::string> settings{ucx_transports(network)};
+  if (network == Network::kTcp) settings.emplace_back("MPIR_CVAR_NOLOCAL=1");
+  return settings;
 }
 
 }  // namespace
 
 Network network_of(const std::string &transport) {
   return transport == "ofi" || transport == "ucx" ? Network::kTcp : Network::kSharedMemory;
+}
+const char *ucx_transports(Network network) {
+  return network == Network::kTcp ? "UCX_TLS=self,tcp" : "UCX_TLS=self,sm";
 }
 const char *name_of(Rival rival) { return description(rival).name; }
 const char *name_of(Network network) { return network == Network::kTcp ? "tcp" : "shm"; }

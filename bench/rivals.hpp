@@ -25,6 +25,8 @@ enum class Network { kSharedMemory, kTcp };
 Network network_of(const std::string &transport);
 const char *name_of(Rival rival);
 const char *name_of(Network network);
+/// The setting that makes UCX use it, and nothing else.
+const char *ucx_transports(Network network);
 
 /// What a rival is asked for: something to measure, for several sizes.
 ///

@@ -61,8 +61,6 @@ std::vector<std::string> command(Tool tool, Network network, std::uint64_t size,
   return words;
 }
 
-std::string transports(Network network) { return network == Network::kTcp ? "UCX_TLS=self,tcp" : "UCX_TLS=self,sm"; }
-
 int listen_as(std::vector<std::string> words, std::string environment) {
   Pin pin(1);
   putenv(environment.data());
@@ -90,8 +88,9 @@ Result<std::string> ask(const std::vector<std::string> &words, const std::string
 Result<double> half_round_trip(Tool tool, Network network, std::uint64_t size) {
   auto port = free_port();
   if (!port) return port.error();
-  Partner listener([&](int, int) { return listen_as(command(tool, network, size, *port, true), transports(network)); });
-  auto output = ask(command(tool, network, size, *port, false), transports(network));
+  Partner listener(
+      [&](int, int) { return listen_as(command(tool, network, size, *port, true), ucx_transports(network)); });
+  auto output = ask(command(tool, network, size, *port, false), ucx_transports(network));
   if (!output) return output.error();
   std::istringstream lines(*output);
   std::string last;

@@ -73,9 +73,9 @@ class OfiConnection final : public Connection, private stream::LaneHost {
 
   State state() const { return state_; }
   bool active() const { return state_ == State::kOpen || state_ == State::kClosing; }
-  /// Lost, but the endpoint does not know yet.
   /// The peer broke the protocol.
   bool breached() const { return broken_ && broken_->code == Code::kBadMessage; }
+  /// Lost, but the endpoint does not know yet.
   bool breaking() const { return broken_.has_value() || dies_at_.has_value(); }
   bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
   /// Called once a heartbeat: asks for a sign of the frames that were sent, if nothing has come since the last time.

@@ -42,8 +42,8 @@ class Domains {
 
 alignas(Domains) std::byte domains_place[sizeof(Domains)];
 
-/// A forked child begins with none, in the same place and whatever state its parent's were in. (Fork must not take the
-/// mutex instead: memory is allocated under it, which may tell the registration cache, whose locks fork takes, too.)
+/// A forked child begins with none, in the same place and whatever state its parent's were in. Fork takes no lock
+/// instead, for the reason that the registration cache takes none (cache_forks.cpp): memory is allocated under it.
 Domains &domains() {
   static auto *all = new (domains_place) Domains;
   static const int registered = pthread_atfork(nullptr, nullptr, [] { new (domains_place) Domains; });
