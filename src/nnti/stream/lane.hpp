@@ -25,7 +25,7 @@ namespace nnti::stream {
 using nessie::Code;
 using nessie::Error;
 
-inline constexpr std::size_t kMaxFrameBytes = 8192;
+inline constexpr std::size_t kMaxFrameBytes = 8448;  ///< the largest eager message, and the headers of all floors
 inline constexpr std::size_t kMaxHeaderBytes = 128;  ///< of a frame or chunk, as they are sent
 inline constexpr std::size_t kMaxChunkBytes = 4 << 20;
 

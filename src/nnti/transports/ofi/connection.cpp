@@ -29,6 +29,11 @@ OfiConnection::~OfiConnection() { leave_fabric(Fabric::Removal::kLater); }
 
 Transport &OfiConnection::transport() { return transport_; }
 
+/// The accepting side knows before its lane is there.
+std::size_t OfiConnection::max_message_bytes() const {
+  return hello_offers_lane_ && transport_.offers_lanes() ? kMaxMessageBytes : kMaxInlineBytes;
+}
+
 std::string OfiConnection::explain() const {
   if (lane_)
     return fmt::format(
@@ -214,7 +219,7 @@ void OfiConnection::start(bool get, const RemoteBuffer &remote, std::uint64_t of
   header.key = remote.key;
   header.offset = offset;
   header.length = local.size();
-  const bool small = local.size() <= kMaxMessageBytes;
+  const bool small = local.size() <= kMaxInlineBytes;
   if (!small && lane_) return start_over_lane(header, remote, local, completion);
   Pending pending{&completion, local, get, {}};
   if (!small)
@@ -244,7 +249,7 @@ void OfiConnection::on_done(const Frame &frame) {
     pending.exposed = {};
     return pending.completion->on_complete(refused_by_peer(code));
   }
-  const bool inline_get = pending.get && pending.local.size() <= kMaxMessageBytes;
+  const bool inline_get = pending.get && pending.local.size() <= kMaxInlineBytes;
   if (inline_get && frame.body.size() != pending.local.size()) {
     pending_.insert(std::move(node));
     return break_with({Code::kBadMessage, "the peer's answer has the wrong size", nessie::Scope::kPeer});

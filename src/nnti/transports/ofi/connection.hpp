@@ -30,7 +30,7 @@ class OfiConnection final : public Connection, private stream::LaneHost {
 
   Transport &transport() override;
   std::string explain() const override;
-  std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
+  std::size_t max_message_bytes() const override;
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
   void get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
            Completion &completion) override;

@@ -56,8 +56,8 @@ void OfiConnection::answer_transfer(std::uint64_t operation, Code result) {
 bool OfiTransport::note_frame(const OfiConnection &connection, std::span<const std::byte> bytes) {
   const auto frame = decode_frame(bytes);
   if (!frame || frame->header.token != connection.token()) return false;
-  Slot *slot = slots_.take();
-  if (slot == nullptr) return false;
+  Slot *slot = lane_slots_.take();
+  slot->kind = Work::Kind::kFromLane;
   std::memcpy(slot->data, bytes.data(), bytes.size());
   arrived_.push_back({slot, bytes.size()});
   return true;

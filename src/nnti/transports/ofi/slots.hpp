@@ -13,7 +13,7 @@ namespace nnti::ofi {
 
 /// The context of an operation of libfabric. It must stay in place until the operation's completion.
 struct Work {
-  enum class Kind { kReceive, kSend, kTransfer };
+  enum class Kind { kReceive, kFromLane, kSend, kTransfer };
   fi_context2 context{};  ///< the provider's; first, so that its address is ours
   Kind kind = Kind::kReceive;
 };
@@ -27,7 +27,8 @@ struct Slot : Work {
 
 class SlotPool {
  public:
-  explicit SlotPool(Fabric &fabric) : fabric_(fabric) {}
+  /// Slots of `slot_bytes`. The provider knows them, unless `fabric` is null.
+  SlotPool(Fabric *fabric, std::size_t slot_bytes) : fabric_(fabric), slot_bytes_(slot_bytes) {}
 
   /// Null if the provider cannot register more memory.
   Slot *take() {
@@ -46,15 +47,16 @@ class SlotPool {
   };
 
   bool grow() {
-    Slab slab{std::make_unique<std::byte[]>(kSlabSlots * kMaxFrameBytes), {}};
-    if (fabric_.cache() != nullptr) {
-      auto key = fabric_.register_memory({slab.bytes.get(), kSlabSlots * kMaxFrameBytes}, FI_SEND | FI_RECV);
+    const std::size_t slab_bytes = kSlabSlots * slot_bytes_;
+    Slab slab{std::make_unique_for_overwrite<std::byte[]>(slab_bytes), {}};
+    if (fabric_ != nullptr && fabric_->cache() != nullptr) {
+      auto key = fabric_->register_memory({slab.bytes.get(), slab_bytes}, FI_SEND | FI_RECV);
       if (!key.ok()) return false;
       slab.key = std::move(*key);
     }
     for (std::size_t i = 0; i < kSlabSlots; ++i) {
       Slot &slot = slots_.emplace_back();
-      slot.data = slab.bytes.get() + i * kMaxFrameBytes;
+      slot.data = slab.bytes.get() + i * slot_bytes_;
       slot.descriptor = slab.key.descriptor();
       free_.push_back(&slot);
     }
@@ -62,7 +64,8 @@ class SlotPool {
     return true;
   }
 
-  Fabric &fabric_;
+  Fabric *const fabric_;
+  const std::size_t slot_bytes_;
   std::vector<Slab> slabs_;
   std::deque<Slot> slots_;
   std::vector<Slot *> free_;

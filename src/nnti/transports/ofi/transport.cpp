@@ -98,7 +98,8 @@ TransportInfo survey(const nessie::Config &config) {
   if (!fabric.ok()) return {"ofi", false, fabric.error().message, list_providers(config, nullptr)};
   auto facts = list_providers(config, &(*fabric)->info());
   facts.push_back((*fabric)->describe_cache());
-  facts.push_back({"messages in place", fmt::format("up to {} bytes", kMaxMessageBytes)});
+  facts.push_back(
+      {"messages in place", fmt::format("up to {} bytes, over a lane {}", kMaxInlineBytes, kMaxMessageBytes)});
   facts.push_back({"credits", fmt::format("{} frames each way of a connection", kCredits)});
   return {"ofi", true,
           fmt::format("libfabric's provider {} at {}; the owner of a registered buffer writes into, or reads from, the "
@@ -128,7 +129,7 @@ OfiTransport::OfiTransport(const TransportOptions &options, std::unique_ptr<Fabr
       keep_alive_(keep_alive),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       lanes_(options.poller),
-      slots_(*fabric_) {
+      slots_(fabric_.get(), kMaxPostedFrameBytes) {
   if (fabric_->wait_fd() >= 0) watch(fabric_->wait_fd(), kQueueEvent, false);
   watch(lanes_.wait_fd(), kLanesEvent, false);
   offers_lanes_ = lanes && has_only_tcp(fabric_->provider());
@@ -319,7 +320,7 @@ void OfiTransport::post_receives() {
 
 bool OfiTransport::post_receive(Slot &slot) {
   slot.kind = Work::Kind::kReceive;
-  const auto rc = fi_recv(fabric_->endpoint(), slot.data, kMaxFrameBytes, slot.descriptor, FI_ADDR_UNSPEC,
+  const auto rc = fi_recv(fabric_->endpoint(), slot.data, kMaxPostedFrameBytes, slot.descriptor, FI_ADDR_UNSPEC,
                           static_cast<Work *>(&slot));
   if (rc == 0)
     ++receives_posted_;
@@ -402,7 +403,9 @@ std::size_t OfiTransport::dispatch() {
     if (auto frame = decode_frame({arrived.slot->data, arrived.size_bytes}))
       if (OfiConnection *connection = find(frame->header.token)) connection->on_frame(*frame);
     if (lanes_.anything_to_finish()) lanes_.finish();  // the next frame may be the last
-    if (receives_posted_ < wanted_receives())
+    if (arrived.slot->kind == Work::Kind::kFromLane)
+      lane_slots_.give_back(arrived.slot);
+    else if (receives_posted_ < wanted_receives())
       post_receive(*arrived.slot);
     else
       slots_.give_back(arrived.slot);

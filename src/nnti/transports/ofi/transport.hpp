@@ -147,7 +147,8 @@ class OfiTransport final : public Transport {
   Fd epoll_;
   stream::LaneSet lanes_;  ///< outlives the connections
   std::string url_;
-  SlotPool slots_;
+  SlotPool slots_;  ///< what the library carries
+  SlotPool lane_slots_{nullptr, kMaxFrameBytes};
   std::deque<Chunk> chunks_;
   std::vector<Chunk *> free_chunks_;
   std::size_t receives_posted_ = 0;

@@ -22,6 +22,7 @@
 // makes one, and frames and bulk go over it: the same frames, and chunks for what does not fit a frame.
 #pragma once
 
+#include "nnti/stream/lane.hpp"
 #include "nnti/transport.hpp"
 
 #include <nessie/result.hpp>
@@ -37,8 +38,12 @@
 namespace nnti::ofi {
 
 inline constexpr std::uint32_t kMagic = 0x4e4f4649;
-inline constexpr std::uint16_t kVersion = 2;
-inline constexpr std::size_t kMaxMessageBytes = 4096 + kChannelHeaderBytes;
+inline constexpr std::uint16_t kVersion = 3;
+/// What a frame holds that is received where the provider was given room for it beforehand, for every frame of every
+/// peer; and of gets and puts, over a lane as well.
+inline constexpr std::size_t kMaxInlineBytes = 4096 + kChannelHeaderBytes;
+/// What a frame holds over a lane: what Endpoint sends in one piece, and room for the headers of channel and seal.
+inline constexpr std::size_t kMaxMessageBytes = 8192 + 64;
 inline constexpr std::uint32_t kCredits = 16;      ///< frames that a peer may have on the way to us
 inline constexpr std::size_t kMaxNameBytes = 256;  ///< of a fabric address
 
@@ -62,7 +67,9 @@ struct FrameHeader {
 static_assert(sizeof(FrameHeader) == 72);
 /// How the bytes of a get or put go: in the frames; between the buffers, address and rkey hold; over the lane.
 enum Exposed : std::uint16_t { kInline = 0, kExposed = 1, kOverLane = 2 };
+inline constexpr std::size_t kMaxPostedFrameBytes = sizeof(FrameHeader) + kMaxInlineBytes;
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
+static_assert(kMaxFrameBytes <= stream::kMaxFrameBytes);
 
 struct Frame {
   FrameHeader header;
@@ -77,12 +84,14 @@ inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
   frame.body = bytes.subspan(sizeof frame.header);
   const auto &header = frame.header;
   if (header.type < FrameType::kMessage || header.type > FrameType::kProbe) return std::nullopt;
-  if (header.size != frame.body.size() || header.size > kMaxMessageBytes) return std::nullopt;
-  if (header.type == FrameType::kMessage && header.operation > kMaxMessageKind) return std::nullopt;
+  const bool is_message = header.type == FrameType::kMessage;
+  if (header.size != frame.body.size()) return std::nullopt;
+  if (header.size > (is_message ? kMaxMessageBytes : kMaxInlineBytes)) return std::nullopt;
+  if (is_message && header.operation > kMaxMessageKind) return std::nullopt;
   const bool inline_put = header.type == FrameType::kPut && header.exposed == kInline;
   if (inline_put && header.length != header.size) return std::nullopt;
   const bool inline_get = header.type == FrameType::kGet && header.exposed == kInline;
-  if (inline_get && header.length > kMaxMessageBytes) return std::nullopt;
+  if (inline_get && header.length > kMaxInlineBytes) return std::nullopt;
   if (header.exposed > kOverLane) return std::nullopt;
   return frame;
 }

@@ -38,11 +38,15 @@ TEST(OfiWire, FrameThatContradictsItself_IsRefused) {
   EXPECT_FALSE(decode_frame(std::span(bytes).first(sizeof(FrameHeader) - 1)).has_value());
   EXPECT_FALSE(decode_frame(frame_of(header_of(static_cast<FrameType>(0)), 0)).has_value());
   EXPECT_FALSE(decode_frame(frame_of(header_of(static_cast<FrameType>(8)), 0)).has_value());
+  EXPECT_TRUE(decode_frame(frame_of(header_of(FrameType::kMessage), kMaxMessageBytes)).has_value());
+  EXPECT_FALSE(decode_frame(frame_of(header_of(FrameType::kMessage), kMaxMessageBytes + 1)).has_value());
+  EXPECT_TRUE(decode_frame(frame_of(header_of(FrameType::kDone), kMaxInlineBytes)).has_value());
+  EXPECT_FALSE(decode_frame(frame_of(header_of(FrameType::kDone), kMaxInlineBytes + 1)).has_value());
   auto put = header_of(FrameType::kPut);
   put.length = 9;
   EXPECT_FALSE(decode_frame(frame_of(put, 8)).has_value());
   auto get = header_of(FrameType::kGet);
-  get.length = kMaxMessageBytes + 1;
+  get.length = kMaxInlineBytes + 1;
   EXPECT_FALSE(decode_frame(frame_of(get, 0)).has_value());
 }
 

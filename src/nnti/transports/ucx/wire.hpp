@@ -22,6 +22,7 @@
 // connects makes one, and nobody knocks: the same frames go over the lane, and the lane's own chunks.
 #pragma once
 
+#include "nnti/stream/lane.hpp"
 #include "nnti/transport.hpp"
 
 #include <nessie/result.hpp>
@@ -36,9 +37,9 @@
 namespace nnti::ucx {
 
 inline constexpr std::uint32_t kMagic = 0x4e554358;
-inline constexpr std::uint16_t kVersion = 1;
-/// What Endpoint promises, and room for a header of the endpoint's own.
-inline constexpr std::size_t kMaxMessageBytes = 4096 + 64;
+inline constexpr std::uint16_t kVersion = 2;
+/// What Endpoint sends in one piece, and room for the headers of channel and seal.
+inline constexpr std::size_t kMaxMessageBytes = 8192 + 64;
 inline constexpr std::size_t kMaxInlineBytes = 4096;
 inline constexpr std::size_t kMaxChunkBytes = 1 << 20;
 inline constexpr std::uint32_t kCredits = 16;  ///< frames that a peer may have on the way to us
@@ -60,6 +61,7 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 56);
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
+static_assert(kMaxFrameBytes <= stream::kMaxFrameBytes);
 
 struct Frame {
   FrameHeader header;
