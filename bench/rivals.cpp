@@ -48,8 +48,6 @@ std::vector<std::string> openmpi_command(const Cast &cast, std::vector<std::stri
 
 std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string> program) {
   std::vector<std::string> command{"mpiexec.mpich", "-bind-to", "none", "-n", std::to_string(processes_of(cast))};
-  // They end without MPI_Finalize (see mpi_baseline.cpp), each when it likes.
-  if (cast.network == Network::kTcp) command.emplace_back("-disable-auto-cleanup");
   command.insert(command.end(), program.begin(), program.end());
   return command;
 }
@@ -87,11 +85,7 @@ const char *name_of(Network network) { return network == Network::kTcp ? "tcp" :
 bool can_answer(Rival rival, const std::string &what) { return rival != Rival::kUcx || !what.starts_with("transfer"); }
 
 Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
-  const auto program = command(rival, cast, questions);
-  auto result = run_program(program, kLimit, environment(rival, cast.network));
-  // MPICH's launcher takes a process that has ended well for one that was hung up, now and then.
-  if (!result && result.code() == nessie::Code::kIo)
-    result = run_program(program, kLimit, environment(rival, cast.network));
+  const auto result = run_program(command(rival, cast, questions), kLimit, environment(rival, cast.network));
   if (!result) return result.error();
   Answers answers;
   std::istringstream lines(result->output);
