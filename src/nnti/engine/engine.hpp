@@ -149,7 +149,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   static constexpr std::size_t kMaxSegments = 65536;
 
   Impl();
-  ~Impl();
+  ~Impl() override;
   Status open(ContextOptions options);
   void close();
 

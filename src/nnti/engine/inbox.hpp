@@ -26,7 +26,7 @@ struct Arrival {
 
 class Inbox {
  public:
-  static constexpr std::size_t kMaxParked = 65536, kMaxKeptBytes = 256 * 1024;
+  static constexpr std::size_t kMaxParked = 65536, kMaxKeptBytes = 256 << 10;
 
   explicit Inbox(std::size_t elements) : held_(elements, false), free_count_(elements) {}
 

@@ -10,6 +10,9 @@ namespace {
 constexpr Purpose kTarget = Purpose::kRemoteRead | Purpose::kRemoteWrite;
 constexpr Purpose kLocal = Purpose::kLocalRead | Purpose::kLocalWrite;
 
+/// Where a context's variable lies.
+constexpr std::uint64_t at(std::uint64_t variable) { return variable * sizeof(std::uint64_t); }
+
 class Operations : public Engine {};
 
 /// A buffer of pieces of different sizes with gaps between them.
@@ -120,11 +123,12 @@ TEST_P(Operations, SegmentsOnBothSidesAreCrossedWhereverTheyEnd) {
 }
 
 TEST_P(Operations, ABufferOfManySegmentsIsDescribedPieceByPiece) {
-  Pieces target(*server, 700, 16, kTarget);
-  Buffer source(*client, 700 * 16, 1, kLocal);
+  constexpr std::size_t kPieces = 700, kEach = 16, kBytes = kPieces * kEach;
+  Pieces target(*server, kPieces, kEach, kTarget);
+  Buffer source(*client, kBytes, 1, kLocal);
   source.fill(2);
-  ASSERT_EQ(put(source, target.handle, 0, 700 * 16, 0), Code::kOk);
-  EXPECT_EQ(std::memcmp(target.together().data(), source.memory.data(), 700 * 16), 0);
+  ASSERT_EQ(put(source, target.handle, 0, kBytes, 0), Code::kOk);
+  EXPECT_EQ(std::memcmp(target.together().data(), source.memory.data(), kBytes), 0);
 }
 
 TEST_P(Operations, MessagesGoFromAndToSegments) {
@@ -152,7 +156,7 @@ TEST_P(Operations, ScatterAndGatherReachEveryPeersBuffer) {
   EXPECT_EQ(scattered.length, 300u);
   for (int i = 0; i < 3; ++i) {
     const auto &target = i == 0 ? one : i == 1 ? two : three;
-    EXPECT_EQ(std::memcmp(target.memory.data(), local.memory.data() + 100 * i, 100), 0);
+    EXPECT_EQ(std::memcmp(target.memory.data(), local.memory.data() + std::ptrdiff_t{100} * i, 100), 0);
   }
   ASSERT_TRUE((*client)->gather(targets, 100, copy.id(), &request).ok());
   EXPECT_EQ(finish(request).code, Code::kOk);
@@ -195,7 +199,7 @@ TEST_P(Operations, VariablesAreReachedWithoutAHandle_AndTheirOwnerIsTold) {
   const auto theirs = (*client)->variables_of(peer), mine = (*client)->variables_of((*client)->id());
   for (int i = 0; i < 10; ++i) {
     RequestId request;
-    ASSERT_TRUE((*client)->fetch_add(theirs, 5 * 8, 3, mine.local(), 7 * 8, &request).ok());
+    ASSERT_TRUE((*client)->fetch_add(theirs, at(5), 3, mine.local(), at(7), &request).ok());
     ASSERT_EQ(finish(request).code, Code::kOk);
     EXPECT_EQ(*(*client)->read_variable(7), 3 * i);
   }
@@ -204,9 +208,9 @@ TEST_P(Operations, VariablesAreReachedWithoutAHandle_AndTheirOwnerIsTold) {
   while (changes < 10 && !end.passed()) std::this_thread::yield();
   EXPECT_EQ(changes, 10);
   RequestId request;
-  ASSERT_TRUE((*client)->fetch_add(theirs, 512 * 8, 1, mine.local(), 0, &request).ok());
+  ASSERT_TRUE((*client)->fetch_add(theirs, at(512), 1, mine.local(), 0, &request).ok());
   EXPECT_EQ(finish(request).code, Code::kOutOfRange);
-  EXPECT_EQ((*client)->fetch_add(theirs, 0, 1, mine.local(), 512 * 8, &request).code(), Code::kOutOfRange);
+  EXPECT_EQ((*client)->fetch_add(theirs, 0, 1, mine.local(), at(512), &request).code(), Code::kOutOfRange);
 }
 
 TEST_P(Operations, TargetsWithEventsSeeWhatIsDoneToThem_OthersDoNot) {

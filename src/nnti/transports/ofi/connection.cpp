@@ -31,7 +31,7 @@ Transport &OfiConnection::transport() { return transport_; }
 
 /// The accepting side knows before its lane is there.
 std::size_t OfiConnection::max_message_bytes() const {
-  return hello_offers_lane_ && transport_.offers_lanes() ? kMaxMessageBytes : kMaxInlineBytes;
+  return peer_offers_lane_ && transport_.peers().offers_lanes() ? kMaxMessageBytes : kMaxInlineBytes;
 }
 
 std::string OfiConnection::explain() const {
@@ -46,28 +46,29 @@ std::string OfiConnection::explain() const {
       transport_.fabric().provider());
 }
 
-Status OfiConnection::learn(const Hello &hello) {
-  if (hello.provider != transport_.fabric().provider())
+Result<std::uint64_t> OfiConnection::learn(std::span<const std::byte> blob) {
+  const auto hello = decode_hello(blob);
+  if (!hello.ok()) return hello.error();
+  if (hello->provider != transport_.fabric().provider())
     return Error{Code::kUnsupported,
                  fmt::format("the peer uses libfabric's provider {}, this process {}; set nnti.ofi.provider",
-                             hello.provider, transport_.fabric().provider())};
-  auto address = transport_.fabric().add_peer(hello.name);
+                             hello->provider, transport_.fabric().provider())};
+  auto address = transport_.fabric().add_peer(hello->name);
   if (!address.ok()) return address.error();
-  name_ = hello.name;
-  hello_offers_lane_ = hello.lane;
+  name_ = hello->name;
+  peer_offers_lane_ = hello->lane;
   address_ = *address;
-  their_token_ = hello.token;
+  their_token_ = hello->token;
   on_fabric_ = true;
-  return {};
+  transport_.post_receives();
+  return their_token_;
 }
 
-void OfiConnection::established(bootstrap::PageSocket socket, bool we_connected) {
-  socket_.emplace(std::move(socket));
-  state_ = State::kOpen;
-  if (!we_connected) return;
+void OfiConnection::open() {
+  accept();
   credits_ = kCredits;
   owed_ = kCredits;
-  transport_.pump_later(*this);
+  transport_.peers().pump_later(*this);
 }
 
 // --- frames -----------------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ bool OfiConnection::try_send(MessageKind kind, std::span<const std::byte> messag
     answer(header, message);
     return true;
   }
-  transport_.pump_later(*this);
+  transport_.peers().pump_later(*this);
   return broken_.has_value();
 }
 
@@ -121,7 +122,7 @@ void OfiConnection::send_or_keep(const FrameHeader &header, std::span<const std:
     frame.body = frame.owned;
   }
   waiting_.push_back(std::move(frame));
-  transport_.pump_later(*this);
+  transport_.peers().pump_later(*this);
 }
 
 void OfiConnection::answer(const FrameHeader &header, std::span<const std::byte> body) {
@@ -171,12 +172,12 @@ void OfiConnection::on_frame(const Frame &frame) {
     return break_with({Code::kIo, "frames were lost: the provider's connection broke", nessie::Scope::kPeer});
   if (!count_credits(frame.header))
     return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
-  if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.pump_later(*this);
+  if (owed_ >= kCredits / 2 || !waiting_.empty()) transport_.peers().pump_later(*this);
   if (state_ == State::kOpen)
     handle(frame);
   else if (frame.header.type == FrameType::kBye)
     state_ = State::kClosed;
-  if (state_ == State::kClosed) transport_.attend(*this);
+  if (state_ == State::kClosed) transport_.peers().attend(*this);
 }
 
 void OfiConnection::handle(const Frame &frame) {
@@ -188,7 +189,7 @@ void OfiConnection::handle(const Frame &frame) {
     case FrameType::kDone: return on_done(frame);
     case FrameType::kBye:
       return lose(Loss::kGone, lost_error("the peer closed the connection"), Fabric::Removal::kLater);
-    case FrameType::kProbe: answers_probe_ = true; return transport_.pump_later(*this);
+    case FrameType::kProbe: answers_probe_ = true; return transport_.peers().pump_later(*this);
     case FrameType::kCredit: return;
   }
 }
@@ -271,12 +272,12 @@ void OfiConnection::on_socket() {
   socket_ended_ = true;
   // The kernel of a process that ends closes its sockets in order; of a link that fails it reports an error.
   if (page.error().cause == 0) loss_ = Loss::kGone;
-  transport_.forget_socket(*this);
+  transport_.peers().forget_socket(*this);
   if (state_ == State::kClosing)
     state_ = State::kClosed;
   else
     dies_at_ = Deadline::in(kDrainTime);
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
 }
 
 void OfiConnection::break_with(Error error) {
@@ -284,7 +285,7 @@ void OfiConnection::break_with(Error error) {
   broken_ = std::move(error);
   if (breached()) loss_ = Loss::kGone;
   if (!dies_at_) dies_at_ = Deadline::in(kDrainTime);  // the socket's end may tell that the process ended
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
 }
 
 void OfiConnection::sever() {
@@ -337,10 +338,10 @@ void OfiConnection::leave_fabric(Fabric::Removal removal) {
 void OfiConnection::abandon(Code code, std::string_view why, Fabric::Removal removal) {
   if (peer_reaches_us()) removal = Fabric::Removal::kNow;
   waiting_.clear();
-  transport_.forget_socket(*this);
+  transport_.peers().forget_socket(*this);
   leave_fabric(removal);
   transport_.drain_queue();
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
   for (auto *completion : take_pending()) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
 }
 
@@ -373,8 +374,8 @@ void OfiConnection::close() {
   // If the provider has everything, the socket's end is farewell enough, even if this process makes no more progress:
   // the peer reads on until nothing comes any more.
   if (waiting_.empty() && !(lane_ && lane_->has_unsent())) ::shutdown(socket(), SHUT_WR);
-  transport_.pump_later(*this);
-  transport_.attend(*this);
+  transport_.peers().pump_later(*this);
+  transport_.peers().attend(*this);
   pump();
   for (auto *completion : completions)
     completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});

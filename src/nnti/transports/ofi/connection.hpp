@@ -40,16 +40,21 @@ class OfiConnection final : public Connection, private stream::LaneHost {
   void abort() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
-  /// What the peer said of itself.
-  Status learn(const Hello &hello);
-  /// The handshake is done. The side that connected speaks first.
-  void established(bootstrap::PageSocket socket, bool we_connected);
+  /// As stream::Peers has it.
+  Result<std::uint64_t> learn(std::span<const std::byte> hello);
+  void established(bootstrap::PageSocket socket) { socket_.emplace(std::move(socket)); }
+  void accept() { state_ = State::kOpen; }
+  Status knock() { return {}; }
+  Result<bool> reached() { return true; }
+  /// Speaks first.
+  void open();
+  bool peer_offers_lane() const { return peer_offers_lane_; }
   void on_frame(const Frame &frame);
   /// What the library carries for others goes over a socket of this connection's own from now on.
   void use_lane(Fd socket);
   /// It was accepted from a peer that asked for one, and has none yet.
   bool may_be_given_lane() const {
-    return state_ == State::kOpen && hello_offers_lane_ && !lane_ && next_frame_ == 0 && expected_frame_ == 0;
+    return state_ == State::kOpen && peer_offers_lane_ && !lane_ && next_frame_ == 0 && expected_frame_ == 0;
   }
   /// A get that is to be answered over the lane.
   void serve_over_lane(const Frame &frame, const Memory &memory);
@@ -139,7 +144,7 @@ class OfiConnection final : public Connection, private stream::LaneHost {
   fi_addr_t address_ = FI_ADDR_UNSPEC;
   bool on_fabric_ = false;
   std::optional<bootstrap::PageSocket> socket_;
-  bool hello_offers_lane_ = false;
+  bool peer_offers_lane_ = false;
   std::unique_ptr<stream::LaneConnection> lane_;  ///< stays until the end, closed or not
 
   std::uint32_t credits_ = 0;     ///< frames that we may send

@@ -8,7 +8,7 @@
 namespace nnti::ofi {
 
 void OfiConnection::use_lane(Fd socket) {
-  lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.lanes(),
+  lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.peers().lanes(),
                                                    static_cast<stream::LaneHost &>(*this));
 }
 

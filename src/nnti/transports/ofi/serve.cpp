@@ -104,14 +104,14 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
 void OfiTransport::continue_served() {
   for (auto it = served_.begin(); it != served_.end();) {
     auto served = it++;
-    if (find(served->token) == nullptr && served->result == Code::kOk) served->result = Code::kPeerLost;
+    if (peers_.find(served->token) == nullptr && served->result == Code::kOk) served->result = Code::kPeerLost;
     begin_chunks(*served);
     if (served->over()) finish_served(served);
   }
 }
 
 void OfiTransport::finish_served(std::list<Served>::iterator served) {
-  if (OfiConnection *connection = find(served->token)) {
+  if (OfiConnection *connection = peers_.find(served->token)) {
     --connection->served;
     // An answer that the link's failure spoiled would be taken for the last word; without, it is asked for again.
     if (connection->state() == OfiConnection::State::kOpen && !connection->breaking())
@@ -140,11 +140,11 @@ template <class Which> bool OfiTransport::wait_for_served(Which which) {
 /// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
 void OfiTransport::remove_memory(Memory &memory) {
   memories_.erase(memory.key());
-  for (auto &[token, connection] : connections_) connection->leave(memory);
+  for (auto &[token, connection] : peers_.all()) connection->leave(memory);
   const auto touches_it = [&](const Served &served) { return served.memory == &memory; };
   if (wait_for_served(touches_it)) return;
   for (auto &served : served_)
-    if (OfiConnection *connection = find(served.token); connection && touches_it(served)) connection->sever();
+    if (OfiConnection *connection = peers_.find(served.token); connection && touches_it(served)) connection->sever();
   (void)wait_for_served(touches_it);
 }
 

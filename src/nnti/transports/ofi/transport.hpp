@@ -11,9 +11,7 @@
 // What libfabric reports is only noted while the queue is read (poll_queue); it is worked off in progress().
 #pragma once
 
-#include "nnti/bootstrap.hpp"
-#include "nnti/network_address.hpp"
-#include "nnti/stream/hello.hpp"
+#include "nnti/stream/peers.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ofi/connection.hpp"
 #include "nnti/transports/ofi/memory.hpp"
@@ -34,10 +32,9 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
 
 class OfiTransport final : public Transport {
  public:
-  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric, const KeepAlive &keep_alive,
-               bool lanes);
+  OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric);
   ~OfiTransport() override;
-  Status listen(const nessie::Config &config);
+  Status start(const nessie::Config &config, bool listen);
 
   std::string_view name() const override { return "ofi"; }
   Reliability reliability() const override { return Reliability::kUntilBroken; }
@@ -48,38 +45,24 @@ class OfiTransport final : public Transport {
   std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
   std::size_t progress() override;
   bool ready() override;
-  int wait_fd() const override { return epoll_.get(); }
+  int wait_fd() const override { return peers_.wait_fd(); }
   bool arm() override;
-  void disarm(bool fd_ready) override {
-    idle_turns_ = 0;
-    look_at_sockets_ = look_at_sockets_ || fd_ready || watch_at_.passed();
-  }
+  void disarm(bool fd_ready) override { peers_.woken(fd_ready || watch_at_.passed()); }
   Deadline timer() const override;
 
   // --- for connections and memory --------------------------------------------------------------------------------------
   Fabric &fabric() { return *fabric_; }
+  stream::Peers<OfiTransport, OfiConnection> &peers() { return peers_; }
   TransportEvents &events() { return events_; }
-  const nessie::Credential &credential() const { return credential_; }
   /// The blob of a new connection's Hello.
   std::vector<std::byte> hello_for(const OfiConnection &connection) const;
-  OfiConnection &new_connection();
-  /// A connection whose handshake did not succeed.
-  void drop(OfiConnection &connection);
-  void watch(int fd, std::uint64_t token, bool also_writing);
-  void unwatch(int fd);
-  void start(OfiConnection &connection, bootstrap::PageSocket socket, bool we_connected);
-  void forget_socket(OfiConnection &connection);
+  /// As many as all peers may need.
+  void post_receives();
   /// Copies a frame to the provider. False: not now; or it broke the connection.
+  bool post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body);
   /// A frame that came over a connection's lane. False: it is none, or of another.
   bool note_frame(const OfiConnection &connection, std::span<const std::byte> bytes);
   stream::TransfersHost::Target target_of_put(std::uint64_t key, std::uint64_t offset, std::uint64_t length) const;
-  stream::LaneSet &lanes() { return lanes_; }
-  /// Whether our side may have lanes.
-  bool offers_lanes() const { return offers_lanes_; }
-  bool post_frame(OfiConnection &connection, const FrameHeader &header, std::span<const std::byte> body);
-  void pump_later(OfiConnection &connection);
-  /// Has settle() called from progress().
-  void attend(OfiConnection &connection);
   /// Reads what the provider has to say after a peer was removed.
   void drain_queue() { poll(); }
   void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
@@ -110,26 +93,16 @@ class OfiTransport final : public Transport {
     std::size_t size_bytes;
   };
 
-  OfiConnection *find(std::uint64_t token);
-  Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
-  Result<bootstrap::Hello> answer_lane(std::uint64_t token);
-  void on_accepted(bootstrap::Established established);
-
   /// Some connections have no lane.
-  bool uses_library() const { return connections_.size() > lanes_.size(); }
+  bool uses_library() const { return peers_.without_lane() > 0; }
   std::size_t poll();
   std::size_t poll_queue();
   void on_completion(Work &work, std::size_t size_bytes, int error);
   void on_failed_chunk(Served &served, int error);
   void read_error();
-  void announce();
   std::size_t dispatch();
-  std::size_t poll_sockets();
+  std::size_t look_at_sockets();
   void watch_frames();
-  void pump_connections();
-  std::size_t settle_connections();
-  void reap();
-  void post_receives();
   bool post_receive(Slot &slot);
   std::size_t wanted_receives() const;
 
@@ -140,12 +113,9 @@ class OfiTransport final : public Transport {
   template <class Which> std::size_t refuse_served(Which which);
   template <class Which> bool wait_for_served(Which which);
 
-  const nessie::Credential &credential_;
   TransportEvents &events_;
   std::unique_ptr<Fabric> fabric_;
-  KeepAlive keep_alive_;
-  Fd epoll_;
-  stream::LaneSet lanes_;  ///< outlives the connections
+  stream::Peers<OfiTransport, OfiConnection> peers_;
   std::string url_;
   SlotPool slots_;  ///< what the library carries
   SlotPool lane_slots_{nullptr, kMaxFrameBytes};
@@ -155,20 +125,10 @@ class OfiTransport final : public Transport {
   std::deque<Arrived> arrived_;
   std::unordered_map<std::uint64_t, Memory *> memories_;
   std::list<Served> served_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<OfiConnection>> connections_;  ///< by token
-  std::vector<std::uint64_t> to_pump_, to_attend_;
-  OfiConnection *answering_ = nullptr;  ///< between the listener's answer and accept
-  OfiConnection *answering_lane_ = nullptr;
-  bool offers_lanes_ = false;
-  std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
-  std::unique_ptr<bootstrap::Listener> listener_;
 
   Deadline watch_at_ = Deadline::now();  ///< when to look for connections whose frames may be lost
-  bool look_at_sockets_ = true;
-  bool stalled_ = false;  ///< the provider took no more; try again soon
-  bool any_to_reap_ = false;
+  bool stalled_ = false;                 ///< the provider took no more; try again soon
   int depth_ = 0;
-  unsigned turns_ = 0, idle_turns_ = 0;
 };
 
 }  // namespace nnti::ofi

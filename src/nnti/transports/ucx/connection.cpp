@@ -39,6 +39,13 @@ std::string UcxConnection::explain() const {
       link_ ? link_->devices() : "closed");
 }
 
+Result<std::uint64_t> UcxConnection::learn(std::span<const std::byte> blob) {
+  auto hello = decode_hello(blob);
+  if (!hello.ok()) return hello.error();
+  hello_ = std::move(*hello);
+  return hello_.token;
+}
+
 Status UcxConnection::knock() {
   auto link = transport_.worker().connect(hello_.address, token_);
   if (!link.ok()) return link.error();
@@ -65,7 +72,7 @@ Result<bool> UcxConnection::reached() {
 
 void UcxConnection::open() {
   accept();
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
   credits_ = kCredits;
   owed_ = kCredits;
   pump_later();
@@ -176,7 +183,7 @@ void UcxConnection::on_frame(const Frame &frame) {
     handle(frame);
   else if (frame.header.type == FrameType::kBye)
     state_ = State::kClosed;
-  if (state_ == State::kClosed) transport_.attend(*this);
+  if (state_ == State::kClosed) transport_.peers().attend(*this);
 }
 
 void UcxConnection::handle(const Frame &frame) {
@@ -283,7 +290,7 @@ ucs_status_t UcxConnection::receive(const Payload &payload, std::span<std::byte>
   return transport_.worker().receive(payload, into, chunk);
 }
 
-void UcxConnection::pump_later() { transport_.pump_later(*this); }
+void UcxConnection::pump_later() { transport_.peers().pump_later(*this); }
 
 void UcxConnection::attend_transfers() { transport_.attend_transfers(*this); }
 
@@ -299,12 +306,12 @@ void UcxConnection::on_socket() {
   socket_ended_ = true;
   // The kernel of a process that ends closes its sockets in order; of a link that fails it reports an error.
   if (page.error().cause == 0) loss_ = Loss::kGone;
-  transport_.forget_socket(*this);
+  transport_.peers().forget_socket(*this);
   if (state_ == State::kClosing)
     state_ = State::kClosed;
   else
     dies_at_ = Deadline::in(kDrainTime);
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
 }
 
 void UcxConnection::break_with(Error error) {
@@ -313,7 +320,7 @@ void UcxConnection::break_with(Error error) {
   if (breached()) loss_ = Loss::kGone;
   if (state_ == State::kConnecting) return transport_.ask_again();
   if (!dies_at_) dies_at_ = Deadline::in(kDrainTime);  // the socket's end may tell that the process ended
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
 }
 
 void UcxConnection::sever() {
@@ -341,12 +348,12 @@ Deadline UcxConnection::timer() const {
 
 void UcxConnection::abandon(Code code, std::string_view why) {
   waiting_.clear();
-  transport_.forget_socket(*this);
+  transport_.peers().forget_socket(*this);
   transfers_.stop_theirs();
   link_.reset();
   if (lane_) lane_->close();
   transport_.wait_for_transfers([this] { return transfers_.in_flight(); });
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
   auto completions = transfers_.take_ours();
   if (lane_) std::ranges::copy(lane_->transfers().take_ours(), std::back_inserter(completions));
   for (auto *completion : completions) completion->on_complete(Error{code, std::string(why), nessie::Scope::kPeer});
@@ -384,7 +391,7 @@ void UcxConnection::close() {
   // reads on until nothing comes any more.
   if (waiting_.empty() && sends_in_flight_ == 0 && !(lane_ && lane_->has_unsent())) ::shutdown(socket(), SHUT_WR);
   pump_later();
-  transport_.attend(*this);
+  transport_.peers().attend(*this);
   pump();
   for (auto *completion : completions)
     completion->on_complete(Error{Code::kCancelled, kWhy, nessie::Scope::kOperation});

@@ -39,9 +39,8 @@ class UcxConnection final : public Connection, private stream::LaneHost {
   void abort() override;
 
   // --- for the transport ---------------------------------------------------------------------------------------------
-  /// What the peer said of itself.
-  void learn(Hello hello) { hello_ = std::move(hello); }
-  /// The handshake is done.
+  /// As stream::Peers has it.
+  Result<std::uint64_t> learn(std::span<const std::byte> hello);
   void established(bootstrap::PageSocket socket) { socket_.emplace(std::move(socket)); }
   /// The side that connected knocks: it sends a first frame, upon which the other side connects to it and knocks as
   /// well. Then it opens, and gives the first credits: from now on, what either side sends leaves it at once.

@@ -7,7 +7,7 @@
 namespace nnti::ucx {
 
 void UcxConnection::use_lane(Fd socket) {
-  lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.lanes(),
+  lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.peers().lanes(),
                                                    static_cast<stream::LaneHost &>(*this));
   peer_knocked_ = true;
 }

@@ -9,9 +9,7 @@
 // reports is only noted while it makes progress (poll); it is worked off in progress().
 #pragma once
 
-#include "nnti/bootstrap.hpp"
-#include "nnti/network_address.hpp"
-#include "nnti/stream/hello.hpp"
+#include "nnti/stream/peers.hpp"
 #include "nnti/transport.hpp"
 #include "nnti/transports/ucx/connection.hpp"
 #include "nnti/transports/ucx/memory.hpp"
@@ -44,42 +42,26 @@ class UcxTransport final : public Transport, private WorkerEvents {
   std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override;
   std::size_t progress() override;
   bool ready() override;
-  int wait_fd() const override { return epoll_.get(); }
+  int wait_fd() const override { return peers_.wait_fd(); }
   bool arm() override;
-  void disarm(bool fd_ready) override {
-    idle_turns_ = 0;
-    look_at_sockets_ = look_at_sockets_ || fd_ready;
-  }
+  void disarm(bool fd_ready) override { peers_.woken(fd_ready); }
   Deadline timer() const override;
 
   // --- for connections and memory --------------------------------------------------------------------------------------
   Worker &worker() { return *worker_; }
+  stream::Peers<UcxTransport, UcxConnection> &peers() { return peers_; }
   TransportEvents &events() { return events_; }
-  const nessie::Credential &credential() const { return credential_; }
   /// The blob of a new connection's Hello.
   std::vector<std::byte> hello_for(const UcxConnection &connection) const;
-  UcxConnection &new_connection();
-  /// A connection whose handshake did not succeed.
-  void drop(UcxConnection &connection);
-  void watch(int fd, std::uint64_t token, bool also_writing);
-  void unwatch(int fd);
-  void start(UcxConnection &connection, bootstrap::PageSocket socket);
   /// Has the endpoint ask its Connectings again.
   void ask_again() { ask_again_ = true; }
-  void forget_socket(UcxConnection &connection);
   ucs_status_t send_frame(UcxConnection &connection, Link &link, const FrameHeader &header,
                           std::span<const std::byte> body);
-  stream::LaneSet &lanes() { return lanes_; }
-  /// Whether our side may have lanes.
-  bool offers_lanes() const { return offers_lanes_; }
   /// A frame that came over a connection's lane. False: it is none, or of another.
   bool note_frame(const UcxConnection &connection, std::span<const std::byte> bytes);
   Pool<ChunkSlot> &chunks() { return chunks_; }
-  void pump_later(UcxConnection &connection);
   /// Has finish() of its transfers called from progress().
   void attend_transfers(UcxConnection &connection);
-  /// Has settle() called from progress().
-  void attend(UcxConnection &connection);
   /// Returns when nothing is in flight any more, or after a while.
   void wait_for_transfers(const std::function<std::size_t()> &in_flight);
   void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
@@ -92,12 +74,6 @@ class UcxTransport final : public Transport, private WorkerEvents {
   void on_complete(Work &work, ucs_status_t status) override;
   void on_failure(std::uint64_t token, ucs_status_t status) override;
 
-  Status listen(const nessie::Config &config);
-  UcxConnection *find(std::uint64_t token);
-  Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);
-  Result<bootstrap::Hello> answer_lane(std::uint64_t token);
-  void on_accepted(bootstrap::Established established);
-
   struct Arrived {
     FrameSlot *slot;
     std::size_t size_bytes;
@@ -106,42 +82,24 @@ class UcxTransport final : public Transport, private WorkerEvents {
   std::size_t poll();
   std::size_t poll_worker();
   /// Some connections have no lane.
-  bool uses_library() const { return connections_.size() > lanes_.size(); }
-  bool anything_noted() const {
-    return !arrived_.empty() || !with_ended_transfers_.empty() || lanes_.anything_to_finish() || ask_again_;
+  bool uses_library() const { return peers_.without_lane() > 0; }
+  bool anything_noted() {
+    return !arrived_.empty() || !with_ended_transfers_.empty() || peers_.lanes().anything_to_finish() || ask_again_;
   }
-  void announce();
   std::size_t dispatch();
-  std::size_t poll_sockets();
   std::size_t finish_transfers();
-  void pump_connections();
-  std::size_t settle_connections();
-  void reap();
 
-  KeepAlive keep_alive_;
-  const nessie::Credential &credential_;
   TransportEvents &events_;
   std::unique_ptr<Worker> worker_;
-  Fd epoll_;
-  stream::LaneSet lanes_;  ///< outlives the connections
-  bool offers_lanes_ = false;
+  stream::Peers<UcxTransport, UcxConnection> peers_;
   std::string url_;
   Pool<FrameSlot> frames_;
   Pool<ChunkSlot> chunks_;
   std::deque<Arrived> arrived_;
   std::unordered_map<std::uint64_t, Memory *> memories_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<UcxConnection>> connections_;  ///< by token
-  std::vector<std::uint64_t> to_pump_, to_attend_, with_ended_transfers_;
-  UcxConnection *answering_ = nullptr;  ///< between the listener's answer and accept
-  UcxConnection *answering_lane_ = nullptr;
-  std::deque<std::uint64_t> unannounced_;  ///< accepted, of whom the endpoint does not know yet
-  std::unique_ptr<bootstrap::Listener> listener_;
-
-  bool look_at_sockets_ = true;
+  std::vector<std::uint64_t> with_ended_transfers_;
   bool ask_again_ = false;
-  bool any_to_reap_ = false;
   int depth_ = 0;
-  unsigned turns_ = 0, idle_turns_ = 0;
 };
 
 }  // namespace nnti::ucx
