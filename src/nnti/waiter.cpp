@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 
 #include <algorithm>
@@ -17,7 +18,9 @@ using Clock = nessie::Clock;
 
 constexpr int kYields = 4;
 constexpr auto kLateYield = std::chrono::microseconds(20);
-constexpr int kFirstBlockedWaits = 256, kMostBlockedWaits = 8192;
+// How many times as long as others had the core it is left to them afterwards, by blocking at once.
+constexpr int kFirstCaution = 16, kMostCaution = 512;
+constexpr auto kLongestCaution = std::chrono::seconds(1);
 constexpr int kPollsPerClockReading = 32;
 // How often transports without a descriptor are asked.
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
@@ -33,6 +36,13 @@ void relax() {
 
 bool has_no_descriptor(const std::unique_ptr<Transport> &transport) { return transport->wait_fd() == -1; }
 
+/// How often this thread had to leave its core to others, by sched_yield() or because its time was up.
+long departures() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
+
 int usable_cores() {
   cpu_set_t cores;
   return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 2;
@@ -41,7 +51,7 @@ int usable_cores() {
 }  // namespace
 
 Waiter::Waiter(Poller &poller)
-    : poller_(poller), blocked_waits_(kFirstBlockedWaits), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+    : poller_(poller), caution_(kFirstCaution), wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   poller_.watch(wake_fd_.get(), woken_up_, Poller::Trigger::kEdge);
 }
 
@@ -72,15 +82,21 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
 }
 
 bool Waiter::yield(Transports transports) {
+  const long departures_before = departures();
   for (int i = 0; i < kYields; ++i) {
     auto before = Clock::now();
     ::sched_yield();
-    bool late = Clock::now() - before > kLateYield;
-    if (late) blocked_waits_left_ = std::exchange(blocked_waits_, std::min(2 * blocked_waits_, kMostBlockedWaits));
+    const auto now = Clock::now();
+    // Interrupts take such a time, too: what counts is that somebody else had the core.
+    const bool late = now - before > kLateYield && departures() > departures_before;
+    if (late) {
+      crowded_until_ = now + std::min<Clock::duration>((now - before) * caution_, kLongestCaution);
+      caution_ = std::min(2 * caution_, kMostCaution);
+    }
     if (something_is_ready(transports)) return true;
     if (late) return false;
   }
-  blocked_waits_ = kFirstBlockedWaits;
+  caution_ = kFirstCaution;
   return false;
 }
 
@@ -136,10 +152,9 @@ void Waiter::block(Transports transports, Deadline deadline) {
 
 void Waiter::wait(Transports transports, Deadline deadline) {
   if (!something_is_ready(transports) && !deadline.passed()) {
-    bool crowded = blocked_waits_left_ > 0;
-    if (crowded) --blocked_waits_left_;
-    bool found =
-        !crowded && ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
+    if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
+    const bool found = !crowded_until_ &&
+                       ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
     if (!found) block(transports, deadline);
   }
   woken_.exchange(false, std::memory_order_acq_rel);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,8 +19,8 @@ namespace nnti {
 /// runs on another core. On a full node it does harm: the spinning process keeps from its core the very one it waits
 /// for; and one that yields gets its turn again only after everybody else's, while one that was blocked is run at once
 /// when woken. Nobody tells us how full the node is, but sched_yield() does: where others are runnable it comes back
-/// late. A late return makes the next waits block at once; then one tries again, more and more rarely as it keeps
-/// coming back late.
+/// late, and the kernel has counted that we left the core. Then waits block at once, for many times as long as it was
+/// late; then one tries again, more and more rarely as it keeps coming back late.
 /// A transport without a descriptor is asked now and then while the others block: what comes is noticed late by a
 /// sixteenth of the time slept, 20 ms at most, which costs an idle process some thousandths of a core.
 class Waiter {
@@ -60,8 +61,8 @@ class Waiter {
   Watched woken_up_;
   std::vector<std::unique_ptr<Watched>> watched_;
   std::chrono::nanoseconds spin_{0};
-  int blocked_waits_;  ///< how many waits shall block at once after the next late return
-  int blocked_waits_left_ = 0;
+  int caution_;  ///< how many times as long as the next late return waits shall block at once
+  std::optional<nessie::Clock::time_point> crowded_until_;
   Fd wake_fd_;
   Fd timer_fd_;            ///< once somebody asked for descriptor()
   std::size_t armed_ = 0;  ///< how many of the transports
