@@ -209,9 +209,9 @@ struct TransportKind {
   std::string_view name;
   TransportInfo (*survey)(const nessie::Config &config);
   Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
-  bool crosses_hosts = false;  ///< reaches processes of other nodes
   /// What every transport of this kind says of itself. The endpoint puts a channel around all that are not kAlways.
   Reliability reliability = Reliability::kAlways;
+  bool crosses_hosts = false;  ///< reaches processes of other nodes
   bool at_once = false;  ///< opened with the endpoint, also with one that does not listen: opening it is collective
 };
 

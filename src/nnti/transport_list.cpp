@@ -19,10 +19,10 @@ std::span<const TransportKind> transport_list() {
       {"inproc", inproc::survey, inproc::open},
       {"shm", shm::survey, shm::open},
 #ifdef NNTI_HAVE_OFI
-      {"ofi", ofi::survey, ofi::open, true, Reliability::kUntilBroken},
+      {"ofi", ofi::survey, ofi::open, Reliability::kUntilBroken, true},
 #endif
 #ifdef NNTI_HAVE_UCX
-      {"ucx", ucx::survey, ucx::open, true, Reliability::kUntilBroken},
+      {"ucx", ucx::survey, ucx::open, Reliability::kUntilBroken, true},
 #endif
   };
   return kKinds;
@@ -38,7 +38,7 @@ std::optional<TransportKind> find_transport_kind(std::string_view name, std::spa
   const auto found = std::ranges::find(kinds, faulty::name_of_inner(name).value_or(name), &TransportKind::name);
   if (found == kinds.end()) return std::nullopt;
   if (!faulty::name_of_inner(name)) return *found;
-  return TransportKind{name, found->survey, faulty::open, found->crosses_hosts, Reliability::kLossy, found->at_once};
+  return TransportKind{name, found->survey, faulty::open, Reliability::kLossy, found->crosses_hosts, found->at_once};
 }
 
 }  // namespace nnti

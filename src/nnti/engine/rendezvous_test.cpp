@@ -135,11 +135,12 @@ TEST_P(LargeMessages, CancelledOnTheirWay_ArriveOrDoNot_AndTheirSenderKnows) {
 
 TEST_P(LargeMessages, GoToManyBuffersAtOnce) {
   constexpr std::size_t kBuffers = 12;
+  const auto size = [](unsigned i) { return kLarge + std::size_t{1000} * i; };
   std::vector<std::unique_ptr<Buffer>> sources, targets;
   std::vector<RequestId> requests;
   for (unsigned i = 0; i < kBuffers; ++i) {
-    sources.push_back(std::make_unique<Buffer>(*client, kLarge + 1000 * i, 1, Purpose::kSendSource));
-    targets.push_back(std::make_unique<Buffer>(*server, kLarge + 1000 * i, 1, Purpose::kReceiveDestination));
+    sources.push_back(std::make_unique<Buffer>(*client, size(i), 1, Purpose::kSendSource));
+    targets.push_back(std::make_unique<Buffer>(*server, size(i), 1, Purpose::kReceiveDestination));
     sources.back()->fill(i);
   }
   for (unsigned i = 0; i < kBuffers; ++i) requests.push_back(send(*sources[i], &targets[i]->handle));
@@ -147,7 +148,7 @@ TEST_P(LargeMessages, GoToManyBuffersAtOnce) {
   ASSERT_TRUE((*client)->wait_all(requests, watchdog(), events).ok());
   for (unsigned i = 0; i < kBuffers; ++i) {
     EXPECT_EQ(events[i].code, Code::kOk);
-    EXPECT_EQ(receive(targets[i]->id()).length, kLarge + 1000 * i);
+    EXPECT_EQ(receive(targets[i]->id()).length, size(i));
     expect_same(*targets[i], 0, *sources[i], sources[i]->memory.size());
   }
 }

@@ -172,7 +172,9 @@ struct Sealing : testing::Test {
   void turn() {
     for (int i = 0; i < 20; ++i) client.sealed->progress(), server.sealed->progress();
   }
-  bool was_seen(const Bytes &text) const { return std::ranges::search(wire.seen, text).begin() != wire.seen.end(); }
+  bool was_seen(const Bytes &text) const {
+    return std::search(wire.seen.begin(), wire.seen.end(), text.begin(), text.end()) != wire.seen.end();
+  }
   /// Registers `memory` at the server, and describes it to the client.
   RemoteBuffer lend(std::span<std::byte> memory) {
     lent.push_back(std::move(*server.sealed->register_memory({memory, Rights::kReadWrite, -1})));

@@ -28,7 +28,7 @@ class Ranks {
   using Hook = std::function<void(Ranks &, PeerId, std::span<const std::byte>)>;
 
   /// `hook`: what the server does with messages, from the first one on.
-  explicit Ranks(Hook hook = {}, MPI_Comm group = MPI_COMM_WORLD, const std::string &world = "")
+  explicit Ranks(const Hook &hook = {}, MPI_Comm group = MPI_COMM_WORLD, const std::string &world = "")
       : group_(group), rank_(rank_of(group)) {
     if (serves() && hook)
       seen.message_hook = [this, hook](PeerId from, std::span<const std::byte> message) { hook(*this, from, message); };

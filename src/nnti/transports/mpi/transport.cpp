@@ -101,7 +101,7 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 const TransportKind &transport_kind() {
-  static constexpr TransportKind kKind{"mpi", survey, open, true, Reliability::kAlways, true};
+  static constexpr TransportKind kKind{"mpi", survey, open, Reliability::kAlways, true, true};
   return kKind;
 }
 

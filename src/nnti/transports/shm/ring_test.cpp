@@ -41,7 +41,7 @@ TEST_F(Ring, IsEmptyAtFirst) { EXPECT_FALSE(reader.ready()); }
 
 TEST_F(Ring, GivesMessagesInOrderRoundAndRound) {
   for (int i = 0; i < 5000; ++i) {
-    auto size = static_cast<std::size_t>(i * 37 % (kLargest + 1));
+    const auto size = std::size_t{37} * static_cast<unsigned>(i) % (kLargest + 1);
     ASSERT_EQ(write(size, i), Outcome::kSent) << i;
     ASSERT_NO_FATAL_FAILURE(expect(size, i));
     ASSERT_FALSE(reader.ready());

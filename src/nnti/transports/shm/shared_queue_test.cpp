@@ -207,7 +207,7 @@ TEST_F(SmallQueue, ThreadsThatWriteAtOnceLoseAndDoubleNothing) {
   Collector<SmallQueue> collector{*this};
   auto watchdog = std::chrono::steady_clock::now() + kWatchdog;
   std::uint64_t got = 0;
-  while (got < kThreads * kEach && std::chrono::steady_clock::now() < watchdog && !HasFailure())
+  while (got < std::uint64_t{kThreads} * kEach && std::chrono::steady_clock::now() < watchdog && !HasFailure())
     if (collector.step())
       ++got;
     else
