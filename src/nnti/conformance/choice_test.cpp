@@ -172,5 +172,36 @@ TEST_F(Choosing, TheSurveySaysHowLargeAMailboxIsAndWhy) {
   }
 }
 
+/// Both sides offer a lane, or neither uses one.
+void expect_messages_without_lane(Node &server, Node &client) {
+  PeerId to_server;
+  {
+    Driver driver(server);
+    auto connected = client.endpoint->connect(server.endpoint->url(), Deadline::in(kWatchdog));
+    ASSERT_TRUE(connected.ok()) << connected.error().to_string();
+    to_server = *connected;
+  }
+  EXPECT_EQ(client.endpoint->explain(to_server).find("nnti.lane"), std::string::npos);
+  ASSERT_TRUE(drive({&client, &server}, [&] { return !server.seen.connected.empty(); }));
+  const auto message = pattern(8192);
+  ASSERT_TRUE(client.endpoint->send(to_server, message).ok());
+  ASSERT_TRUE(server.endpoint->send(server.seen.connected[0], message).ok());
+  ASSERT_TRUE(
+      drive({&client, &server}, [&] { return !client.seen.messages.empty() && !server.seen.messages.empty(); }));
+  EXPECT_EQ(client.seen.messages[0], message);
+  EXPECT_EQ(server.seen.messages[0], message);
+}
+
+TEST_F(Choosing, ALaneNeedsBothSides) {
+  for (const std::string transport : {"ofi", "ucx"}) {
+    if (!is_available(transport)) continue;
+    SCOPED_TRACE(transport);
+    auto with = node(transport, true), without = node(transport + "_without_lane", true);
+    auto client = node(transport, false), client_without = node(transport + "_without_lane", false);
+    expect_messages_without_lane(with, client_without);
+    expect_messages_without_lane(without, client);
+  }
+}
+
 }  // namespace
 }  // namespace nnti::conformance
