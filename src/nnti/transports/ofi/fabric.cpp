@@ -181,8 +181,9 @@ Fabric::~Fabric() {
     Fid<fid_cq> queue;
     Fid<fid_ep> endpoint;
   };
-  retirement_->keep(std::shared_ptr<Objects>(
-      new Objects{std::move(domain_), std::move(addresses_), std::move(queue_), std::move(endpoint_)}));
+  auto objects = std::make_shared<Objects>();
+  *objects = {std::move(domain_), std::move(addresses_), std::move(queue_), std::move(endpoint_)};
+  retirement_->keep(std::move(objects));
 }
 
 Status Fabric::open_objects() {

@@ -70,7 +70,8 @@ stream::TransfersHost::Target OfiTransport::target_of_put(std::uint64_t key, std
   request.offset = offset;
   request.length = length;
   const auto found = memories_.find(key);
-  const Memory *memory = found == memories_.end() ? nullptr : found->second;
+  if (found == memories_.end()) return {Code::kRefused, {}, nullptr};
+  const Memory *memory = found->second;
   if (const Code code = check(memory, request); code != Code::kOk) return {code, {}, nullptr};
   return {Code::kOk, memory->bytes().subspan(offset, length), memory};
 }

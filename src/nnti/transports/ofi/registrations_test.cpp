@@ -59,7 +59,7 @@ class Mapped {
       case kMapOver: map(at(), MAP_FIXED); return;
       case kUnmapAndMap:
         // PROT_NONE in between: nobody else may get the place.
-        ::mmap(at(), kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        (void)::mmap(at(), kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         ::munmap(at(), kBytes);
         ASSERT_NE(map(at(), MAP_FIXED), nullptr);
         return;

@@ -15,8 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kRoundsPerPoll = 16;
-constexpr std::size_t kMostArrived = 2 * kCredits;  // of one peer, kCredit frames among them
-constexpr auto kPollTime = 1ms;                     // where UCX has no descriptor to wait on
+constexpr std::size_t kMostArrived = std::size_t{2} * kCredits;  // of one peer, kCredit frames among them
+constexpr auto kPollTime = 1ms;                                  // where UCX has no descriptor to wait on
 constexpr auto kGoodbyeTime = 1s;
 constexpr auto kPatience = 2s;  // with a peer whose transfer keeps memory that is wanted back
 
