@@ -35,9 +35,10 @@ install(FILES
 
 set(nessie_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Nessie)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/NessieConfig.cmake.in ${PROJECT_BINARY_DIR}/NessieConfig.cmake
-  INSTALL_DESTINATION ${nessie_package_dir})
+  INSTALL_DESTINATION ${nessie_package_dir} PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/NessieConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/NessieConfig.cmake ${PROJECT_BINARY_DIR}/NessieConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/NessieInterface.cmake
   DESTINATION ${nessie_package_dir})
 install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir})
 

@@ -7,6 +7,7 @@
 #include "version.hpp"
 
 #include <base/config.hpp>
+#include <xdr/idl/command.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -26,7 +27,8 @@ constexpr const char *kIntroduction =
     "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
     "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
-    "  nessie bench                                     list the measurements\n";
+    "  nessie bench                                     list the measurements\n"
+    "  nessie idl service.x                             C++ types and their XDR, from an interface file\n";
 
 constexpr const char *kRunFooter =
     "Everything after -- is the command as it was before.\n"
@@ -43,6 +45,14 @@ constexpr const char *kInfoFooter =
     "Examples:\n"
     "  nessie info                                    this machine, between two processes of it\n"
     "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
+
+constexpr const char *kIdlFooter =
+    "NAME.x becomes NAME.hpp: types that encode themselves as rpcgen's and libtirpc's do. The language is XDR's (RFC\n"
+    "4506), with the program blocks of RFC 5531. Faults are told with file, line and column; nothing is written "
+    "then.\n\n"
+    "Examples:\n"
+    "  nessie idl service.x\n"
+    "  nessie idl --out build/generated --namespace lab::service service.x\n";
 
 std::string check_size(const std::string &text) {
   const auto size = nessie::parse_size(text);
@@ -75,6 +85,16 @@ void add_info(CLI::App &app, InfoOptions &options) {
   info->add_flag("--json", options.json, "Print JSON");
 }
 
+void add_idl(CLI::App &app, xdr::idl::Command &command) {
+  auto *idl = app.add_subcommand("idl", "Compile interface files to C++");
+  idl->footer(kIdlFooter);
+  idl->add_option("FILE.x", command.files, "Interface files")->required();
+  idl->add_option("-o,--out", command.directory, "Where to put what comes out")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str();
+  idl->add_option("--namespace", command.name_space, "C++ namespace, e.g. lab::service (the file's name)");
+}
+
 // Everything after the first "--" of `nessie run` is the program's, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
@@ -86,7 +106,7 @@ std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
 }
 
 int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options, bool status_json,
-             std::vector<std::string> command) {
+             const xdr::idl::Command &interfaces, std::vector<std::string> command) {
   if (const auto *selected = app.get_subcommand("run"); *selected) {
     run_options.command = command.empty() ? selected->remaining() : std::move(command);
     if (!run_options.command.empty()) return run(run_options);
@@ -95,6 +115,7 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
   }
   if (*app.get_subcommand("info")) return info(info_options);
   if (*app.get_subcommand("status")) return status(status_json);
+  if (*app.get_subcommand("idl")) return xdr::idl::compile(interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
   return version();
 }
@@ -109,6 +130,8 @@ int main(int argc, char **argv) {
   bool status_json = false;
   add_run(app, run_options);
   add_info(app, info_options);
+  xdr::idl::Command interfaces;
+  add_idl(app, interfaces);
   auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
   status->add_flag("--json", status_json, "Print JSON");
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
@@ -122,5 +145,5 @@ int main(int argc, char **argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
-  return dispatch(app, run_options, info_options, status_json, std::move(command));
+  return dispatch(app, run_options, info_options, status_json, interfaces, std::move(command));
 }

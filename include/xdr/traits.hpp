@@ -14,10 +14,13 @@
 #include <string_view>
 #include <type_traits>
 
+#include <xdr/types.hpp>
+
 namespace xdr::detail {
 
 template <class T> inline constexpr bool kIsOptional = false;
 template <class T> inline constexpr bool kIsOptional<std::optional<T>> = true;
+template <class T> inline constexpr bool kIsOptional<Box<T>> = true;
 template <class T> inline constexpr bool kIsArray = false;
 template <class T, std::size_t N> inline constexpr bool kIsArray<std::array<T, N>> = true;
 
@@ -36,7 +39,7 @@ concept Number = DoubleWord<T> ||(Word<T> &&std::is_arithmetic_v<T> && !std::sam
 
 /// opaque<> that owns its bytes.
 template <class T>
-concept OwnedBytes = std::same_as<T, std::string> ||(requires(T t) {
+concept OwnedBytes = std::derived_from<T, std::string> ||(requires(T t) {
   t.assign((const std::byte *)nullptr, (const std::byte *)nullptr);
 } && std::same_as<typename T::value_type, std::byte>);
 
@@ -51,6 +54,18 @@ concept Sequence = !OwnedBytes<T> && !BorrowedBytes<T> && requires(T t) {
   t.resize(std::size_t{});
   t.emplace_back();
   t.data();
+};
+
+/// What has a largest size.
+template <class T>
+concept HasBound = requires {
+  T::kMost;
+};
+
+/// An enum of which the names are known: the interface compiler's.
+template <class T>
+concept NamedEnum = std::is_enum_v<T> && requires(T v) {
+  { xdr_has_name(v) } -> std::same_as<bool>;
 };
 
 inline constexpr std::size_t padding(std::size_t size_bytes) { return (4 - size_bytes % 4) % 4; }

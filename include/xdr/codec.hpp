@@ -22,15 +22,24 @@ namespace xdr {
 
 inline constexpr int kMaxDepth = 64;
 
-/// Counts the bytes that a value takes.
+/// Counts the bytes that a value takes, and says whether it may be encoded: what is longer than its bound may not, and
+/// no union with another arm than it says, and no enum's value without a name.
 class Sizer {
  public:
+  static constexpr bool kReads = false;
   template <class... Fields> void operator()(Fields &...fields) { (add(fields), ...); }
   std::size_t size() const { return size_; }
+  void fail(const char *fault) { fault_ = fault_ != nullptr ? fault_ : fault; }
+  /// Null: none.
+  const char *fault() const { return fault_; }
 
  private:
   template <class T> void add(T &v) {
     using namespace detail;
+    if constexpr (HasBound<T>)
+      if (v.size() > T::kMost) fail("a string or an array is longer than its bound");
+    if constexpr (NamedEnum<T>)
+      if (!xdr_has_name(v)) fail("an enum has a value without a name");
     if constexpr (Word<T>)
       size_ += 4;
     else if constexpr (DoubleWord<T>)
@@ -63,11 +72,14 @@ class Sizer {
   }
 
   std::size_t size_ = 0;
+  const char *fault_ = nullptr;
 };
 
 /// Writes into memory that Sizer has found large enough.
 class Writer {
  public:
+  static constexpr bool kReads = false;
+  void fail(const char *) {}  ///< Sizer has told
   explicit Writer(std::byte *at) : at_(at) {}
   template <class... Fields> void operator()(Fields &...fields) { (put(fields), ...); }
   std::byte *at() const { return at_; }
@@ -86,7 +98,7 @@ class Writer {
       put_number(count_of(v));
       put_elements(v);
     } else if constexpr (kIsOptional<T>) {
-      put_number(std::uint32_t{v.has_value()});
+      put_number(std::uint32_t{static_cast<bool>(v)});
       if (v) put(*v);
     } else
       v.xdr(*this);
@@ -122,6 +134,7 @@ class Writer {
 /// Reads from bytes that may be anything. After the first fault every field reads as zero or empty.
 class Reader {
  public:
+  static constexpr bool kReads = true;
   explicit Reader(std::span<const std::byte> bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
   template <class... Fields> void operator()(Fields &...fields) { (get(fields), ...); }
 
@@ -129,9 +142,9 @@ class Reader {
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
   /// Demands that nothing is left; ok, or kBadMessage that says what is wrong at which byte.
   nessie::Status finish();
+  void fail(const char *fault);
 
  private:
-  void fail(const char *fault);
   std::uint32_t get_count(std::size_t element_bytes);
   const std::byte *get_bytes(std::size_t size);
 
@@ -174,10 +187,17 @@ class Reader {
     auto word = get_number<std::int32_t>();
     v = static_cast<T>(static_cast<Base>(word));
     if (static_cast<std::int32_t>(static_cast<Base>(v)) != word) fail("an enum is out of range");
+    if constexpr (detail::NamedEnum<T>)
+      if (ok() && !xdr_has_name(v)) fail("an enum has a value without a name");
+  }
+  template <class T> void check_bound(std::size_t count) {
+    if constexpr (detail::HasBound<T>)
+      if (count > T::kMost) fail("a string or an array is longer than its bound");
   }
   template <class T> void get_opaque(T &v) {
     using Element = std::remove_cvref_t<decltype(*v.data())>;
     auto count = get_count(1);
+    check_bound<T>(count);
     auto bytes = reinterpret_cast<const Element *>(get_bytes(count));
     if (!ok())
       v = T{};
@@ -197,6 +217,8 @@ class Reader {
     using T = typename S::value_type;
     v.clear();
     auto count = get_count(detail::DoubleWord<T> ? 8 : 4);
+    check_bound<S>(count);
+    if (!ok()) return;
     if constexpr (detail::Number<T>)
       get_numbers(v, count);
     else
@@ -214,7 +236,7 @@ class Reader {
     }
     at_ += count * sizeof(T);
   }
-  template <class T> void get_optional(std::optional<T> &v) {
+  template <class T> void get_optional(T &v) {
     v.reset();
     if (get_flag() && ok()) get(v.emplace());
   }
@@ -252,6 +274,17 @@ template <class T> std::size_t encode_to(const T &value, std::span<std::byte> bu
   Writer writer(buffer.data());
   writer(const_cast<T &>(value));
   return size;
+}
+
+/// As encode(), for values that may break a rule of their interface: kInvalidArgument, with the rule.
+template <class T> nessie::Result<std::vector<std::byte>> encode_checked(const T &value) {
+  Sizer sizer;
+  sizer(const_cast<T &>(value));
+  if (sizer.fault() != nullptr) return nessie::Error{nessie::Code::kInvalidArgument, sizer.fault()};
+  std::vector<std::byte> bytes(sizer.size());
+  Writer writer(bytes.data());
+  writer(const_cast<T &>(value));
+  return bytes;
 }
 
 template <class T> std::vector<std::byte> encode(const T &value) {

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "xdr/idl/cpp.hpp"
+
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace xdr::idl {
+namespace {
+
+using Kind = Type::Kind;
+using Shape = Declaration::Shape;
+
+constexpr std::array<std::string_view, 98> kReserved = {
+    "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
+    "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
+    "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
+    "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
+    "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
+    "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
+    "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
+    "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
+    "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
+    "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
+    "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
+    "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
+    "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
+    "xor_eq",      "std",       "xdr",        "arm",       "select",   "archive",      "xdr_next"};
+
+/// A name that C++, or what is generated, uses itself gets a '_' at its end.
+std::string cpp(const std::string &name) {
+  return std::ranges::find(kReserved, name) == kReserved.end() ? name : name + "_";
+}
+
+std::string literal(const Number &number) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  if (number.negative && number.magnitude > kLargest) return fmt::format("-{} - 1", kLargest);
+  if (number.negative) return fmt::format("-{}", number.magnitude);
+  return fmt::format("{}{}", number.magnitude, number.magnitude > kLargest ? "u" : "");
+}
+
+const char *integer_for(const Number &number) {
+  constexpr std::uint64_t kInt = std::numeric_limits<std::int32_t>::max();
+  if (number.magnitude <= kInt + (number.negative ? 1 : 0)) return "std::int32_t";
+  if (number.negative) return "std::int64_t";
+  if (number.magnitude <= std::numeric_limits<std::uint32_t>::max()) return "std::uint32_t";
+  return number.magnitude <= std::numeric_limits<std::int64_t>::max() ? "std::int64_t" : "std::uint64_t";
+}
+
+class CppWriter {
+ public:
+  CppWriter(const Interface &interface, const CppOptions &options) : interface_(interface), options_(options) {
+    for (const auto &definition : interface.definitions) {
+      const auto name = name_of(definition);
+      if (!name.empty()) types_[name] = &definition;
+    }
+  }
+
+  std::string write() {
+    out_ += fmt::format("// Made by `nessie idl` from {}; changes will be lost.\n#pragma once\n\n", options_.file);
+    out_ +=
+        "#include <xdr/codec.hpp>\n\n#include <boost/container/vector.hpp>\n\n#include <array>\n#include <cstddef>\n"
+        "#include <cstdint>\n#include <optional>\n#include <string>\n#include <utility>\n#include <variant>\n"
+        "#include <vector>\n\n";
+    out_ += fmt::format("namespace {} {{\n", options_.name_space);
+    declare_recursive_types();
+    for (const auto &definition : interface_.definitions) write_once(definition);
+    out_ += fmt::format("\n}}  // namespace {}\n", options_.name_space);
+    return std::move(out_);
+  }
+
+ private:
+  static std::string name_of(const Definition &definition) {
+    if (const auto *it = std::get_if<Enum>(&definition)) return it->name;
+    if (const auto *it = std::get_if<Struct>(&definition)) return it->name;
+    if (const auto *it = std::get_if<Union>(&definition)) return it->name;
+    if (const auto *it = std::get_if<Typedef>(&definition)) return it->declaration.name;
+    return {};
+  }
+  static std::vector<const Declaration *> members_of(const Definition &definition) {
+    std::vector<const Declaration *> members;
+    if (const auto *it = std::get_if<Struct>(&definition))
+      for (const auto &field : it->fields) members.push_back(&field);
+    if (const auto *it = std::get_if<Union>(&definition)) {
+      members.push_back(&it->discriminant);
+      for (const auto &arm : it->arms) members.push_back(&arm.declaration);
+    }
+    if (const auto *it = std::get_if<Typedef>(&definition)) members.push_back(&it->declaration);
+    return members;
+  }
+  /// Whether values of `from` may hold such of `to`, at whatever depth.
+  bool reaches(const std::string &from, const std::string &to) {
+    std::set<std::string> seen;
+    std::function<bool(const std::string &)> search = [&](const std::string &name) {
+      if (!seen.insert(name).second) return false;
+      return std::ranges::any_of(members_of(*types_.at(name)), [&](const Declaration *member) {
+        return member->type.kind == Kind::kNamed && (member->type.name == to || search(member->type.name));
+      });
+    };
+    return search(from);
+  }
+  bool is_recursive(const std::string &name) { return reaches(name, name); }
+
+  // --- order -------------------------------------------------------------------------------------------------------------
+  void declare_recursive_types() {
+    for (const auto &[name, definition] : types_)
+      if (!std::holds_alternative<Typedef>(*definition) && is_recursive(name))
+        out_ += fmt::format("struct {};\n", cpp(name));
+  }
+  /// What a definition needs goes before it. Round a cycle, what was declared beforehand will do.
+  void write_once(const Definition &definition) {
+    if (!begun_.insert(&definition).second) return;
+    for (const auto *member : members_of(definition))
+      if (member->type.kind == Kind::kNamed) write_once(*types_.at(member->type.name));
+    std::visit([this](const auto &it) { write(it); }, definition);
+  }
+
+  // --- types -----------------------------------------------------------------------------------------------------------
+  /// `hidden`: names of members, which a type of the same name could not be told from.
+  std::string plain_type(const Type &type, const std::set<std::string> &hidden) const {
+    switch (type.kind) {
+      case Kind::kVoid: return "std::monostate";
+      case Kind::kInt: return "std::int32_t";
+      case Kind::kUnsigned: return "std::uint32_t";
+      case Kind::kHyper: return "std::int64_t";
+      case Kind::kUnsignedHyper: return "std::uint64_t";
+      case Kind::kFloat: return "float";
+      case Kind::kDouble: return "double";
+      case Kind::kBool: return "bool";
+      case Kind::kString: return "std::string";
+      case Kind::kOpaque: return "std::byte";
+      case Kind::kNamed: break;
+    }
+    return (hidden.contains(type.name) ? "::" + options_.name_space + "::" : "") + cpp(type.name);
+  }
+  std::string type_of(const Declaration &declaration, const std::set<std::string> &hidden = {}) {
+    auto element = plain_type(declaration.type, hidden);
+    switch (declaration.shape) {
+      case Shape::kPlain: return element;
+      case Shape::kFixed: return fmt::format("std::array<{}, {}>", element, declaration.size->number.magnitude);
+      case Shape::kOptional:
+        return fmt::format("{}<{}>", is_boxed(declaration) ? "::xdr::Box" : "std::optional", element);
+      case Shape::kVariable: break;
+    }
+    // std::vector<bool> has no array.
+    auto array = declaration.type.kind == Kind::kString           ? element
+                 : resolved_kind(declaration.type) == Kind::kBool ? fmt::format("boost::container::vector<{}>", element)
+                                                                  : fmt::format("std::vector<{}>", element);
+    if (!declaration.size) return array;
+    return fmt::format("::xdr::Bounded<{}, {}>", array, declaration.size->number.magnitude);
+  }
+  bool is_boxed(const Declaration &declaration) {
+    return declaration.shape == Shape::kOptional && declaration.type.kind == Kind::kNamed &&
+           is_recursive(declaration.type.name);
+  }
+  Kind resolved_kind(const Type &type) const {
+    if (type.kind != Kind::kNamed) return type.kind;
+    const auto *it = std::get_if<Typedef>(types_.at(type.name));
+    return it != nullptr && it->declaration.shape == Shape::kPlain ? resolved_kind(it->declaration.type) : type.kind;
+  }
+  /// Boxes cannot be copied or compared, nor can what holds them.
+  bool holds_boxes(const std::string &name) {
+    return std::ranges::any_of(types_, [&](const auto &entry) {
+      const bool own = entry.first == name || reaches(name, entry.first);
+      return own && std::ranges::any_of(members_of(*entry.second),
+                                        [&](const Declaration *member) { return is_boxed(*member); });
+    });
+  }
+
+  // --- definitions -------------------------------------------------------------------------------------------------------
+  void write(const Constant &it) {
+    out_ += fmt::format("\ninline constexpr {} {} = {};\n", integer_for(it.value.number), cpp(it.name),
+                        literal(it.value.number));
+  }
+  void write(const Enum &it) {
+    const auto name = cpp(it.name);
+    out_ += fmt::format("\nenum class {} : std::int32_t {{\n", name);
+    for (const auto &each : it.enumerators)
+      out_ += fmt::format("  {} = {},\n", cpp(each.name), literal(each.value.number));
+    out_ += fmt::format(
+        "}};\n/// Others are neither encoded nor decoded.\nconstexpr bool xdr_has_name({} value) {{\n"
+        "  switch (value) {{\n",
+        name);
+    std::set<std::string> seen;  // of two names for one value, one will do
+    for (const auto &each : it.enumerators)
+      if (seen.insert(literal(each.value.number)).second)
+        out_ += fmt::format("    case {}::{}:\n", name, cpp(each.name));
+    out_ += "      return true;\n  }\n  return false;\n}\n";
+  }
+  void write(const Typedef &it) {
+    out_ += fmt::format("\nusing {} = {};\n", cpp(it.declaration.name), type_of(it.declaration));
+  }
+  void write(const Struct &it) {
+    std::set<std::string> hidden;
+    for (const auto &field : it.fields) hidden.insert(field.name);
+    std::string fields;
+    out_ += fmt::format("\nstruct {} {{\n", cpp(it.name));
+    for (const auto &field : it.fields) {
+      out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), cpp(field.name));
+      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", cpp(field.name));
+    }
+    if (is_chain(it))
+      write_chain(it);
+    else
+      out_ += fmt::format("\n  template <class Archive> void xdr([[maybe_unused]] Archive &archive) {{{}}}\n",
+                          fields.empty() ? "" : fmt::format(" archive({}); ", fields));
+    end_type(it.name);
+  }
+  void end_type(const std::string &name) {
+    if (!holds_boxes(name)) out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp(name));
+    out_ += "};\n";
+  }
+  bool is_chain(const Struct &it) {
+    return !it.fields.empty() && is_boxed(it.fields.back()) && it.fields.back().type.name == it.name;
+  }
+  void write_chain(const Struct &it) {
+    std::string fields;
+    for (const auto &field : it.fields)
+      if (&field != &it.fields.back()) fields += fmt::format("{}node.{}", fields.empty() ? "" : ", ", cpp(field.name));
+    const auto name = cpp(it.name);
+    out_ += fmt::format(
+        "\n  template <class Archive> void xdr(Archive &archive) {{\n"
+        "    ::xdr::chain(archive, *this, []([[maybe_unused]] Archive &each, [[maybe_unused]] {0} &node) {{{1}}});\n  "
+        "}}\n"
+        "  friend ::xdr::Box<{0}> &xdr_next({0} &node) {{ return node.{2}; }}\n",
+        name, fields.empty() ? "" : fmt::format(" each({}); ", fields), cpp(it.fields.back().name));
+  }
+
+  // --- unions ------------------------------------------------------------------------------------------------------------
+  /// A value of what the union switches on.
+  std::string case_label(const Union &it, const Number &number) const {
+    const Type *type = &it.discriminant.type;
+    while (type->kind == Kind::kNamed) {
+      const auto *definition = types_.at(type->name);
+      if (const auto *alias = std::get_if<Typedef>(definition)) {
+        type = &alias->declaration.type;
+        continue;
+      }
+      const auto &choice = std::get<Enum>(*definition);
+      const auto found =
+          std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.value.number == number; });
+      return fmt::format("::{}::{}::{}", options_.name_space, cpp(choice.name), cpp(found->name));
+    }
+    if (type->kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
+    return literal(number) + (type->kind == Kind::kUnsigned ? "u" : "");
+  }
+  /// One line for each case: what `line` makes of the arm's number.
+  template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
+    const bool on_bool = resolved_kind(it.discriminant.type) == Kind::kBool;
+    const auto on = cpp(it.discriminant.name);
+    out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
+    bool has_default = false;
+    for (std::size_t i = 0; i < it.arms.size(); ++i) {
+      for (const auto &value : it.arms[i].cases)
+        out_ += fmt::format("      case {}:\n", on_bool ? literal(value.number) : case_label(it, value.number));
+      if (it.arms[i].cases.empty()) out_ += "      default:\n";
+      has_default = has_default || it.arms[i].cases.empty();
+      out_ += fmt::format("        {}\n", line(i));
+    }
+    if (!has_default) out_ += fmt::format("      default:\n        {}\n", otherwise);
+    out_ += "    }\n";
+  }
+  void write(const Union &it) {
+    std::set<std::string> hidden{it.discriminant.name};
+    for (const auto &arm : it.arms) hidden.insert(arm.declaration.name);
+    const auto choice = type_of(it.discriminant, hidden);
+    const auto on = cpp(it.discriminant.name);
+    out_ += fmt::format("\nstruct {} {{\n  {} {} = {};\n  std::variant<", cpp(it.name), choice, on,
+                        case_label(it, it.arms.front().cases.front().number));
+    for (std::size_t i = 0; i < it.arms.size(); ++i)
+      out_ += fmt::format("{}{}", i == 0 ? "" : ", ", type_of(it.arms[i].declaration, hidden));
+    out_ += "> arm;  ///< the one that belongs to it\n\n";
+    out_ += fmt::format("  /// Sets both; the arm is empty.\n  void select({} xdr_choice) {{\n    {} = xdr_choice;\n",
+                        choice, on);
+    write_switch(
+        it, [](std::size_t i) { return fmt::format("arm.emplace<{}>();\n        return;", i); }, "return;");
+    out_ += "  }\n";
+    for (std::size_t i = 0; i < it.arms.size(); ++i) write_access(it.arms[i], i, hidden);
+    out_ += fmt::format("\n  template <class Archive> void xdr(Archive &archive) {{\n    archive({});\n", on);
+    write_switch(
+        it, [](std::size_t i) { return fmt::format("return ::xdr::arm<{}>(archive, arm);", i); },
+        "return archive.fail(\"a union has no such arm\");");
+    out_ += "  }\n";
+    end_type(it.name);
+  }
+  void write_access(const Arm &arm, std::size_t number, const std::set<std::string> &hidden) {
+    if (arm.declaration.type.kind == Kind::kVoid) return;
+    out_ += fmt::format(
+        "  /// Null if it is not this one.\n"
+        "  {0} *{1}() {{ return std::get_if<{2}>(&arm); }}\n"
+        "  const {0} *{1}() const {{ return std::get_if<{2}>(&arm); }}\n",
+        type_of(arm.declaration, hidden), cpp(arm.declaration.name), number);
+  }
+
+  // --- programs ------------------------------------------------------------------------------------------------------------
+  void write(const Program &it) {
+    out_ += fmt::format("\nnamespace {} {{\ninline constexpr std::uint32_t kProgram = {};\n", cpp(it.name),
+                        literal(it.number.number));
+    for (const auto &version : it.versions) {
+      out_ += fmt::format("namespace {} {{\ninline constexpr std::uint32_t kVersion = {};\n", cpp(version.name),
+                          literal(version.number.number));
+      for (const auto &procedure : version.procedures)
+        out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", cpp(procedure.name),
+                            literal(procedure.number.number));
+      out_ += fmt::format("}}  // namespace {}\n", cpp(version.name));
+    }
+    out_ += fmt::format("}}  // namespace {}\n", cpp(it.name));
+  }
+
+  const Interface &interface_;
+  const CppOptions &options_;
+  std::map<std::string, const Definition *> types_;
+  std::set<const Definition *> begun_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string make_cpp(const Interface &interface, const CppOptions &options) {
+  return CppWriter(interface, options).write();
+}
+
+bool is_cpp_namespace(std::string_view name) {
+  while (true) {
+    const auto end = std::min(name.find("::"), name.size());
+    const auto part = name.substr(0, end);
+    const bool named = !part.empty() && !(part[0] >= '0' && part[0] <= '9') && std::ranges::all_of(part, [](char c) {
+      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+    if (!named || cpp(std::string(part)) != part) return false;
+    if (end == name.size()) return true;
+    name.remove_prefix(end + 2);
+  }
+}
+
+}  // namespace xdr::idl

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The C++ that is made of golden.x: its bytes are those of rpcgen and libtirpc; what breaks the interface is refused.
+#include "golden.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+extern "C" {
+long again_everything(char *in, std::size_t size, char *out, std::size_t room);
+long again_node(char *in, std::size_t size, char *out, std::size_t room);
+long again_holder(char *in, std::size_t size, char *out, std::size_t room);
+}
+
+namespace {
+
+using namespace golden;
+using nessie::Code;
+using Bytes = std::vector<std::byte>;
+
+/// Gives every field of a generated type some value: an archive that reads from nowhere.
+class Filler {
+ public:
+  static constexpr bool kReads = true;
+  explicit Filler(unsigned seed) : random_(seed) {}
+  template <class... Fields> void operator()(Fields &...fields) { (fill(fields), ...); }
+  void fail(const char *) { failed = true; }
+  bool failed = false;
+
+ private:
+  std::size_t few(std::size_t most) { return random_() % (std::min<std::size_t>(most, 5) + 1); }
+  template <class T> static constexpr std::size_t most_of() {
+    if constexpr (xdr::detail::HasBound<T>) return T::kMost;
+    return 5;
+  }
+  template <class T> void fill(T &v) {
+    using namespace xdr::detail;
+    if constexpr (NamedEnum<T>) {
+      do v = static_cast<T>(static_cast<int>(random_() % 8) - 4);
+      while (!xdr_has_name(v));
+    } else if constexpr (std::same_as<T, bool>) {
+      v = random_() % 2 != 0;
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      // Among them what unions switch on.
+      const std::uint32_t large = random_() % 2 != 0 ? 4'000'000'000 : static_cast<std::uint32_t>(random_());
+      v = random_() % 2 != 0 ? static_cast<T>(static_cast<int>(random_() % 6) - 2) : static_cast<T>(large);
+    } else if constexpr (OwnedBytes<T>) {
+      v.resize(few(most_of<T>()));
+      for (auto &each : v) each = static_cast<typename T::value_type>('a' + random_() % 26);
+    } else if constexpr (std::same_as<T, std::byte>) {
+      v = static_cast<std::byte>(random_());
+    } else if constexpr (kIsArray<T>) {
+      for (auto &each : v) fill(each);
+    } else if constexpr (Sequence<T>) {
+      if (++depth_ < 4) v.resize(few(most_of<T>()));
+      for (auto &each : v) fill(each);
+      --depth_;
+    } else if constexpr (kIsOptional<T>) {
+      if (random_() % 2 != 0) fill(v.emplace());
+    } else {
+      v.xdr(*this);
+    }
+  }
+
+  std::mt19937 random_;
+  int depth_ = 0;
+};
+
+/// From us to libtirpc, and back.
+template <class T, class Again> void expect_same_bytes(const T &value, Again again) {
+  auto bytes = xdr::encode_checked(value);
+  ASSERT_TRUE(bytes.ok()) << bytes.error().message;
+  Bytes theirs(bytes->size() + 64);
+  const long size = again(reinterpret_cast<char *>(bytes->data()), bytes->size(),
+                          reinterpret_cast<char *>(theirs.data()), theirs.size());
+  ASSERT_GE(size, 0) << "libtirpc does not take our bytes";
+  theirs.resize(static_cast<std::size_t>(size));
+  EXPECT_EQ(theirs, *bytes);
+  const auto copy = xdr::decode<T>(theirs);
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  EXPECT_EQ(xdr::encode(*copy), theirs);
+}
+
+TEST(IdlCpp, RandomValues_HaveTheBytesOfLibtirpc_BothWays) {
+  unsigned tried = 0;
+  for (unsigned seed = 1; seed <= 3000; ++seed) {
+    Filler filler(seed);
+    everything all;
+    filler(all);
+    node first;
+    filler(first);
+    holder some;
+    filler(some);
+    if (filler.failed) continue;
+    ++tried;
+    ASSERT_NO_FATAL_FAILURE(expect_same_bytes(all, again_everything)) << seed;
+    ASSERT_NO_FATAL_FAILURE(expect_same_bytes(first, again_node)) << seed;
+    ASSERT_NO_FATAL_FAILURE(expect_same_bytes(some, again_holder)) << seed;
+  }
+  EXPECT_GT(tried, 1000u);
+}
+
+TEST(IdlCpp, AStructOfOneInt_HasTheGoldenBytes) {
+  const point value{-2, 1.5F, -0.25};
+  const unsigned char golden_bytes[] = {0xff, 0xff, 0xff, 0xfe, 0x3f, 0xc0, 0, 0, 0xbf, 0xd0, 0, 0, 0, 0, 0, 0};
+  const auto bytes = xdr::encode(value);
+  ASSERT_EQ(bytes.size(), sizeof golden_bytes);
+  EXPECT_EQ(std::memcmp(bytes.data(), golden_bytes, sizeof golden_bytes), 0);
+}
+
+TEST(IdlCpp, WhatIsLongerThanItsBound_IsNeitherEncodedNorDecoded) {
+  everything value;
+  value.c = color::RED;
+  value.bounded = std::string("seven..");
+  const auto fits = xdr::encode_checked(value);
+  ASSERT_TRUE(fits.ok());
+  value.bounded = std::string("eight...");
+  EXPECT_EQ(xdr::encode_checked(value).code(), Code::kInvalidArgument);
+  EXPECT_EQ(xdr::decode<everything>(xdr::encode(value)).code(), Code::kBadMessage);
+  value.bounded.clear();
+  value.titles.resize(4);
+  EXPECT_EQ(xdr::encode_checked(value).code(), Code::kInvalidArgument);
+  EXPECT_EQ(xdr::decode<everything>(xdr::encode(value)).code(), Code::kBadMessage);
+}
+
+TEST(IdlCpp, AnEnumHasNoOtherValues) {
+  everything value;  // 0 is no color
+  EXPECT_EQ(xdr::encode_checked(value).code(), Code::kInvalidArgument);
+  EXPECT_EQ(xdr::decode<everything>(xdr::encode(value)).code(), Code::kBadMessage);
+}
+
+TEST(IdlCpp, AUnion_BeginsWithItsFirstArm_AndHoldsWhatItSays) {
+  number value;
+  EXPECT_EQ(value.kind, -1);
+  ASSERT_NE(value.small(), nullptr);
+  EXPECT_EQ(value.large(), nullptr);
+  value.select(3);
+  ASSERT_NE(value.words(), nullptr);
+  *value.words() = "three";
+  const auto copy = xdr::decode<number>(xdr::encode(value));
+  ASSERT_TRUE(copy.ok());
+  EXPECT_EQ(*copy, value);
+  value.kind = 2;  // behind its back
+  EXPECT_EQ(xdr::encode_checked(value).code(), Code::kInvalidArgument);
+  value.select(77);
+  EXPECT_NE(value.raw(), nullptr);
+}
+
+TEST(IdlCpp, AUnionWithoutADefault_RefusesOtherCases) {
+  answer value;
+  value.c = static_cast<color>(7);
+  EXPECT_EQ(xdr::encode_checked(value).code(), Code::kInvalidArgument);
+  EXPECT_EQ(xdr::decode<answer>(Bytes(4)).code(), Code::kBadMessage);
+}
+
+TEST(IdlCpp, AChainOfAMillion_IsDecodedAndDestroyedWithoutRecursion) {
+  constexpr std::size_t kLinks = 1'000'000, kLinkBytes = 12;
+  Bytes bytes(kLinks * kLinkBytes);
+  for (std::size_t i = 0; i + 1 < kLinks; ++i) bytes[i * kLinkBytes + 11] = std::byte{1};  // there is a next one
+  auto first = xdr::decode<node>(bytes);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(xdr::encode(*first), bytes);
+  node moved = std::move(*first);
+  moved = node();
+}
+
+TEST(IdlCpp, ATreeThatIsTooDeep_IsRefused) {
+  Bytes bytes;
+  for (int i = 0; i < 100'000; ++i) bytes.insert(bytes.end(), {{}, {}, {}, {}, {}, {}, {}, std::byte{1}});
+  EXPECT_EQ(xdr::decode<tree>(bytes).code(), Code::kBadMessage);
+}
+
+TEST(IdlCpp, AnyBytes_AreDecodedOrRefused) {
+  std::mt19937 random(1);
+  Filler filler(7);
+  everything all;
+  holder some;
+  filler(all);
+  filler(some);
+  const Bytes corpus[] = {xdr::encode(all), xdr::encode(some)};
+  for (int i = 0; i < 50'000; ++i) {
+    Bytes bytes = corpus[random() % 2];
+    for (auto changes = random() % 4; changes != 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    bytes.resize(random() % 4 == 0 ? random() % bytes.size() : bytes.size());
+    const auto one = xdr::decode<everything>(bytes);
+    EXPECT_TRUE(!one.ok() || xdr::encode_checked(*one).ok());
+    const auto other = xdr::decode<holder>(bytes);
+    EXPECT_TRUE(!other.ok() || xdr::encode_checked(*other).ok());
+  }
+}
+
+TEST(IdlCpp, ProgramsAndConstantsHaveTheirNumbers) {
+  EXPECT_EQ(CALCULATOR::kProgram, 0x20000001u);
+  EXPECT_EQ(CALCULATOR::FIRST::kVersion, 1u);
+  EXPECT_EQ(CALCULATOR::FIRST::ADD, 1u);
+  EXPECT_EQ(MOST, 16);
+  EXPECT_EQ(NEGATIVE, -5);
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an interface file says: its definitions, in the order in which they stand there.
+#pragma once
+
+#include "xdr/idl/lexer.hpp"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace xdr::idl {
+
+/// A number, or the name of a constant or an enumerator.
+struct Value {
+  std::string name;  ///< empty: `number` stands in the file
+  Number number;     ///< of a name: set by check()
+  Position at;
+};
+
+struct Type {
+  enum class Kind { kVoid, kInt, kUnsigned, kHyper, kUnsignedHyper, kFloat, kDouble, kBool, kString, kOpaque, kNamed };
+  Kind kind = Kind::kVoid;
+  std::string name;  ///< of a kNamed
+  Position at;
+};
+
+/// A field, an arm of a union, a typedef's name.
+struct Declaration {
+  enum class Shape { kPlain, kFixed, kVariable, kOptional };
+  Type type;  ///< kVoid: nothing is declared
+  Shape shape = Shape::kPlain;
+  std::optional<Value> size;  ///< of a kFixed; of a kVariable at most; none: 2^32 - 1
+  std::string name;
+  Position at;  ///< of the name
+};
+
+struct Constant {
+  std::string name;
+  Value value;
+  Position at;
+};
+
+struct Enumerator {
+  std::string name;
+  Value value;
+  Position at;
+};
+struct Enum {
+  std::string name;
+  std::vector<Enumerator> enumerators;
+  Position at;
+};
+
+struct Struct {
+  std::string name;
+  std::vector<Declaration> fields;
+  Position at;
+};
+
+struct Arm {
+  std::vector<Value> cases;  ///< none: the default
+  Declaration declaration;
+};
+struct Union {
+  std::string name;
+  Declaration discriminant;
+  std::vector<Arm> arms;  ///< the default, if there is one, is the last
+  Position at;
+};
+
+struct Typedef {
+  Declaration declaration;
+};
+
+/// What a procedure is given besides its arguments: memory of the caller's that the server reads or writes.
+enum class Bulk { kNone, kIn, kOut, kInOut };
+struct Procedure {
+  std::string name;
+  Type result;
+  std::vector<Type> arguments;  ///< none: void
+  Bulk bulk = Bulk::kNone;
+  Value number;
+  Position at;
+};
+struct Version {
+  std::string name;
+  std::vector<Procedure> procedures;
+  Value number;
+  Position at;
+};
+struct Program {
+  std::string name;
+  std::vector<Version> versions;
+  Value number;
+  Position at;
+};
+
+using Definition = std::variant<Constant, Enum, Struct, Union, Typedef, Program>;
+
+/// A file that means something: every name is defined, every value known, every rule of RFC 4506 kept.
+struct Interface {
+  std::vector<Definition> definitions;
+};
+
+}  // namespace xdr::idl

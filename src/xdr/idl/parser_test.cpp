@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What interface files may say; and each fault with its place.
+#include "xdr/idl/parser.hpp"
+#include "xdr/idl/cpp.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace xdr::idl {
+namespace {
+
+Interface accepted(std::string_view source) {
+  auto result = read(source);
+  if (const auto *fault = std::get_if<Fault>(&result)) ADD_FAILURE() << describe(*fault, "test.x", source);
+  return std::holds_alternative<Interface>(result) ? std::get<Interface>(std::move(result)) : Interface();
+}
+
+struct Refused {
+  const char *source;
+  int line, column;
+  const char *says;  ///< somewhere
+};
+
+class Faults : public testing::TestWithParam<Refused> {};
+
+TEST_P(Faults, AreToldWithTheirPlace) {
+  const auto &[source, line, column, says] = GetParam();
+  const auto result = read(source);
+  ASSERT_TRUE(std::holds_alternative<Fault>(result)) << source;
+  const auto &fault = std::get<Fault>(result);
+  EXPECT_NE(fault.text.find(says), std::string::npos) << fault.text;
+  EXPECT_EQ(fault.at.line, line) << describe(fault, "test.x", source);
+  EXPECT_EQ(fault.at.column, column) << describe(fault, "test.x", source);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Idl, Faults,
+    testing::Values(
+        // words
+        Refused{"const A = 5; /* no end", 1, 14, "does not end"}, Refused{"const A = 08;", 1, 11, "no number"},
+        Refused{"const A = 18446744073709551616;", 1, 11, "64 bits"}, Refused{"const A = 0x;", 1, 11, "no digits"},
+        Refused{"// so", 1, 1, "/* like this */"}, Refused{"const A = 5;\n#define B 5\n", 2, 1, "const NAME = VALUE"},
+        Refused{"#ifdef X\nconst A = 1;\n", 1, 1, "no #endif"}, Refused{"#endif\n", 1, 1, "no condition"},
+        Refused{"const A = $;", 1, 11, "means nothing"},
+        // grammar
+        Refused{"strict a { int b; };", 1, 1, "a definition expected"}, Refused{"const A = 5", 1, 12, "';' expected"},
+        Refused{"struct a { };", 1, 12, "a type expected"}, Refused{"struct a { int b }", 1, 18, "';' expected"},
+        Refused{"struct int { int b; };", 1, 8, "is a word of the language"},
+        Refused{"enum a { B, C };", 1, 11, "wants a number"},
+        Refused{"struct a { string b; };", 1, 19, "largest length"},
+        Refused{"struct a { opaque b; };", 1, 19, "opaque bytes need"},
+        Refused{"struct a { string b[4]; };", 1, 19, "length varies"},
+        Refused{"struct a { string *b; };", 1, 12, "typedef it first"},
+        Refused{"struct a { quadruple b; };", 1, 12, "quadruple is not supported"},
+        Refused{"struct a { short b; };", 1, 12, "XDR has no short"},
+        Refused{"struct a { unsigned char b; };", 1, 21, "XDR has no char"},
+        Refused{"union a switch (int b) { default: void; };", 1, 26, "'case' expected"},
+        Refused{"union a switch (int b) { case 1: void; default: void; case 2: void; };", 1, 55,
+                "its default is the last"},
+        Refused{"program a { version b { int C(void, int) = 1; } = 1; } = 1;", 1, 31, "no argument beside others"},
+        Refused{"program a { version b { int C(bulk in, bulk in) = 1; } = 1; } = 1;", 1, 40, "one bulk parameter"},
+        Refused{"program a { version b { int C(bulk up) = 1; } = 1; } = 1;", 1, 36, "bulk in, bulk out"},
+        // rules
+        Refused{"const A = 1;\nconst A = 2;", 2, 7, "first in line 1"}, Refused{"const A = B;", 1, 11, "no constant"},
+        Refused{"struct a { b c; };", 1, 12, "no type is called 'b'"},
+        Refused{"const B = 1; struct a { B c; };", 1, 25, "'B' is no type"},
+        Refused{"struct a { int b; int b; };", 1, 23, "two fields called 'b'"},
+        Refused{"struct a { int b[-1]; };", 1, 18, "a size is"},
+        Refused{"enum a { B = 2147483648 };", 1, 14, "does not fit"},
+        Refused{"struct a { a b; };", 1, 8, "contains itself"},
+        Refused{"struct a { b c; }; struct b { a d[2]; };", 1, 8, "contains itself"},
+        Refused{"typedef a b<>; typedef b a<>;", 1, 26, "contains itself"},
+        Refused{"union a switch (float b) { case 1: void; };", 1, 23, "switches on an int"},
+        Refused{"enum e { X = 1 }; union a switch (e b) { case 2: void; };", 1, 47, "2 is no value of e"},
+        Refused{"union a switch (int b) { case 1: void; case 1: void; };", 1, 45, "has a case 1 already"},
+        Refused{"union a switch (bool b) { case 2: void; };", 1, 32, "neither TRUE nor FALSE"},
+        Refused{"union a switch (unsigned b) { case -1: void; };", 1, 36, "does not fit"},
+        Refused{"union a switch (int b) { case 1: int b; };", 1, 38, "two fields called 'b'"},
+        Refused{"program a { version b { int C(void) = 1; int D(void) = 1; } = 1; } = 1;", 1, 56, "of number 1"},
+        Refused{"program a { version b { int C(void) = 1; } = 1; version c { int C(void) = 1; } = 1; } = 1;", 1, 82,
+                "two versions of number 1"},
+        Refused{"program a { version b { int C(void) = 1; } = 1; } = 4294967296;", 1, 53, "a program's number"}));
+
+TEST(Idl, DescribesAFaultWithItsLine) {
+  EXPECT_EQ(describe({{2, 3}, "is wrong"}, "a.x", "one\n\ttwo\n"), "a.x:2:3: error: is wrong\n    \ttwo\n    \t ^");
+}
+
+TEST(Idl, SkipsWhatIsForRpcgensOutput) {
+  const auto interface = accepted(
+      "#ifdef RPC_HDR\n%#include <a.h>\n#endif\n#ifndef RPC_HDR\nnonsense $\n#if 1\n#endif\n#else\nconst A = "
+      "1;\n#endif\n"
+      "# 7 \"other.x\"\n%more\nconst B = A;\n");
+  ASSERT_EQ(interface.definitions.size(), 2u);
+  EXPECT_EQ(std::get<Constant>(interface.definitions[1]).value.number, (Number{1, false}));
+}
+
+TEST(Idl, KnowsNumbersInEveryBase) {
+  const auto interface = accepted("const A = 0x1F; const B = 017; const C = -9223372036854775808; const D = -0;");
+  const auto number = [&](std::size_t i) { return std::get<Constant>(interface.definitions[i]).value.number; };
+  EXPECT_EQ(number(0), (Number{31, false}));
+  EXPECT_EQ(number(1), (Number{15, false}));
+  EXPECT_EQ(number(2), (Number{std::uint64_t{1} << 63, true}));
+  EXPECT_EQ(number(3), (Number{0, false}));
+}
+
+TEST(Idl, NamesTypesThatAreDefinedWhereTheyAreUsed) {
+  const auto interface = accepted(
+      "struct a { enum { OFF = 0, ON = 1 } state; struct { int x; } inner<2>; };\n"
+      "typedef struct { int y; } b;\n");
+  ASSERT_EQ(interface.definitions.size(), 4u);
+  EXPECT_EQ(std::get<Enum>(interface.definitions[0]).name, "a_state");
+  EXPECT_EQ(std::get<Struct>(interface.definitions[1]).name, "a_inner");
+  EXPECT_EQ(std::get<Struct>(interface.definitions[3]).name, "b");
+}
+
+TEST(Idl, KnowsBulkParameters) {
+  const auto interface = accepted(
+      "typedef int a; program P { version V { a READ(a, bulk out) = 1; void WRITE(bulk in) = 2; string C(string) = 3; "
+      "} = "
+      "1; } = 7;");
+  const auto &procedures = std::get<Program>(interface.definitions[1]).versions[0].procedures;
+  ASSERT_EQ(procedures.size(), 3u);
+  EXPECT_EQ(procedures[0].bulk, Bulk::kOut);
+  EXPECT_EQ(procedures[0].arguments.size(), 1u);
+  EXPECT_EQ(procedures[1].bulk, Bulk::kIn);
+  EXPECT_TRUE(procedures[1].arguments.empty());
+  EXPECT_EQ(procedures[2].bulk, Bulk::kNone);
+}
+
+TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
+  const auto text = make_cpp(accepted("struct class { int new; };"), {"a.x", "a"});
+  EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
+  EXPECT_TRUE(is_cpp_namespace("a::b_1"));
+  for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
+}
+
+TEST(Idl, AnyTextIsAcceptedOrRefused) {
+  const std::string corpus =
+      "const A = 1; enum e { X = 1, Y = A }; typedef string s<A>; struct n { s a; n *b; opaque c[3]; };\n"
+      "union u switch (e d) { case X: n f<>; case Y: void; default: int g; };\n"
+      "#ifdef RPC_HDR\n%x\n#endif\nprogram P { version V { u C(n, bulk in) = 1; } = 1; } = 1;\n";
+  std::mt19937 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    auto text = corpus;
+    for (auto changes = random() % 6; changes != 0; --changes) {
+      const auto at = random() % text.size();
+      const auto from = random() % corpus.size();
+      if (random() % 3 == 0)
+        text[at] = static_cast<char>(random());
+      else
+        text.replace(at, random() % 9, corpus.substr(from, random() % 9));
+    }
+    const auto result = read(text);
+    if (const auto *fault = std::get_if<Fault>(&result))
+      EXPECT_FALSE(describe(*fault, "a.x", text).empty());
+    else
+      EXPECT_FALSE(make_cpp(std::get<Interface>(result), {"a.x", "a"}).empty());
+  }
+}
+
+}  // namespace
+}  // namespace xdr::idl

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""nessie idl: what it writes, what it refuses, and what it leaves alone."""
+import os
+import unittest
+
+from harness import NESSIE, ProcessTestCase
+
+GOOD = "struct point { int x; int y; };\n"
+BAD = "struct point {\n  int x;\n  quadruple y;\n};\n"
+
+
+class Idl(ProcessTestCase):
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="ascii") as file:
+            file.write(text)
+        return self.path(name)
+
+    def idl(self, *arguments):
+        return self.run_command([NESSIE, "idl", *arguments])
+
+    def test_writes_a_header_beside_others(self):
+        source = self.write("shapes.x", GOOD)
+        os.mkdir(self.path("out"))
+        code, out, err = self.idl(source, "--out", self.path("out"))
+        self.assertEqual((code, out, err), (0, "", ""))
+        self.assertEqual(os.listdir(self.path("out")), ["shapes.hpp"])
+        with open(self.path("out/shapes.hpp"), encoding="ascii") as file:
+            text = file.read()
+        self.assertIn("namespace shapes {", text)
+        self.assertIn("struct point {", text)
+
+    def test_a_fault_has_its_place_and_changes_nothing(self):
+        source = self.write("shapes.x", BAD)
+        self.write("shapes.hpp", "what was there")
+        code, out, err = self.idl(source, "--out", self.path("."))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(source + ":3:3: error: quadruple is not supported", err)
+        self.assertIn("\n      quadruple y;\n      ^", err)
+        with open(self.path("shapes.hpp"), encoding="ascii") as file:
+            self.assertEqual(file.read(), "what was there")
+
+    def test_the_other_files_are_compiled_all_the_same(self):
+        bad, good = self.write("bad.x", BAD), self.write("good.x", GOOD)
+        self.assertEqual(self.idl(bad, good, "--out", self.path("."))[0], 1)
+        self.assertTrue(os.path.exists(self.path("good.hpp")))
+        self.assertFalse(os.path.exists(self.path("bad.hpp")))
+
+    def test_says_what_it_needs(self):
+        code, _, err = self.idl(self.path("missing.x"), "--out", self.path("."))
+        self.assertEqual(code, 1)
+        self.assertIn("missing.x: error: cannot be read", err)
+        code, _, err = self.idl(self.write("1-2.x", GOOD), "--out", self.path("."))
+        self.assertEqual(code, 1)
+        self.assertIn("choose one with --namespace", err)
+        self.assertEqual(self.idl(self.path("1-2.x"), "--out", self.path("."), "--namespace", "a::b")[0], 0)
+        self.assertEqual(self.idl()[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
