@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/config.hpp"
 
+#include "base/file.hpp"
+
 #include <fmt/core.h>
 
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 namespace nessie {
 namespace {
@@ -43,16 +42,6 @@ bool is_key(std::string_view text) {
   return true;
 }
 
-Result<std::string> read_whole_file(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.is_open() && !file.bad()) return text;
-  int cause = errno;
-  return Error{Code::kNotFound,
-               fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(cause)),
-               Scope::kProcess, cause};
-}
-
 /// "500ms" → 500; the number may have no unit, which is seconds.
 std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   std::int64_t number = 0;
@@ -74,8 +63,12 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
 Result<Config> Config::load() {
   const char *path = std::getenv("NESSIE_CONFIG");
   if (path == nullptr || *path == '\0') return Config{};
-  auto text = read_whole_file(path);
-  if (!text.ok()) return text.error();
+  auto text = read_file(path);
+  if (!text.ok()) {
+    auto error = text.error();
+    error.message = fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(error.cause));
+    return error;
+  }
   auto config = parse_file_text(*text);
   if (config.ok()) return config;
   auto error = config.error();

@@ -2,6 +2,7 @@
 #include "janitor.hpp"
 
 #include <base/clock.hpp>
+#include <base/file.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,8 +15,6 @@
 #include <charconv>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -29,11 +28,6 @@ constexpr char kAllIsWell = 'q';
 constexpr auto kTermAfter = milliseconds(1000);
 constexpr auto kKillAfter = milliseconds(4000);
 
-std::string read_file(const std::filesystem::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 struct Leftovers {
   std::vector<pid_t> program, servers;
 };
@@ -45,8 +39,10 @@ Leftovers find_leftovers(const std::string &credential) {
     const auto name = entry.path().filename().string();
     pid_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
-    if (read_file(entry.path() / "environ").find("NESSIE_CREDENTIAL=" + credential) == std::string::npos) continue;
-    (read_file(entry.path() / "comm") == "nessied\n" ? left.servers : left.program).push_back(pid);
+    const auto environment = read_file(entry.path() / "environ");
+    if (!environment.ok() || environment->find("NESSIE_CREDENTIAL=" + credential) == std::string::npos) continue;
+    const auto name_of_it = read_file(entry.path() / "comm");
+    (name_of_it.ok() && *name_of_it == "nessied\n" ? left.servers : left.program).push_back(pid);
   }
   return left;
 }

@@ -5,14 +5,13 @@
 #include "report_json.hpp"
 #include "watcher.hpp"
 
+#include <base/file.hpp>
 #include <base/log.hpp>
 
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 namespace {
@@ -33,17 +32,6 @@ void prepare_mpi() {
   ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
 }
 
-/// A file appears whole or not at all: whoever waits for it may read it at once.
-bool write_file(const std::string &path, const std::string &text) {
-  const auto part = path + ".part";
-  {
-    std::ofstream file(part, std::ios::trunc);
-    file << text;
-    if (!file.flush()) return false;
-  }
-  return std::rename(part.c_str(), path.c_str()) == 0;
-}
-
 std::string run_file(const Options &options, std::uint32_t index, const char *suffix) {
   return fmt::format("{}/server.{}.{}", options.run_directory, index, suffix);
 }
@@ -55,7 +43,7 @@ int serve(const Options &options, const staging::ServerOptions &server_options) 
   if (!opened.ok()) return log::error("{}", opened.error().message), 2;
   auto &server = **opened;
   const auto url_file = run_file(options, server_options.index, "url");
-  if (!write_file(url_file, server.url() + "\n")) return log::error("cannot write {}", url_file), 2;
+  if (!nessie::write_file(url_file, server.url() + "\n")) return log::error("cannot write {}", url_file), 2;
   {
     nessied::Watcher watcher(options.parent_fd, [&server] { server.request_shutdown(); });
     std::thread progress([&] {
@@ -66,7 +54,7 @@ int serve(const Options &options, const staging::ServerOptions &server_options) 
     progress.join();
   }
   const auto report = server.report();
-  if (!write_file(run_file(options, server_options.index, "report"), nessied::to_json(report)))
+  if (!nessie::write_file(run_file(options, server_options.index, "report"), nessied::to_json(report)))
     log::warning("cannot write the report");
   return report.failures.empty() ? 0 : 1;
 }

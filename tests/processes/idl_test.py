@@ -48,7 +48,10 @@ class Idl(ProcessTestCase):
     def test_says_what_it_needs(self):
         code, _, err = self.idl(self.path("missing.x"), "--out", self.path("."))
         self.assertEqual(code, 1)
-        self.assertIn("missing.x: error: cannot be read", err)
+        self.assertIn("missing.x: error: cannot be read: No such file", err)
+        code, _, err = self.idl(self.path("."), "--out", self.path("."))
+        self.assertEqual(code, 1)
+        self.assertIn("error: cannot be read: Is a directory", err)
         code, _, err = self.idl(self.write("1-2.x", GOOD), "--out", self.path("."))
         self.assertEqual(code, 1)
         self.assertIn("choose one with --namespace", err)

@@ -145,30 +145,21 @@ class Checker {
     fail(type.at, names_.contains(type.name) ? fmt::format("'{}' is no type", type.name)
                                              : fmt::format("no type is called '{}'", type.name));
   }
-  void check_fields(const std::vector<const Declaration *> &fields, const std::string &of) {
+  /// Their types are known, and their names differ.
+  void check_members(const Definition &definition, const std::string &of) {
     std::map<std::string, Position> known;
-    for (const auto *field : fields) {
-      check_type(field->type);
-      if (const auto [first, added] = known.emplace(field->name, field->at); !added)
-        fail(field->at,
-             fmt::format("'{}' has two fields called '{}'; first in line {}", of, field->name, first->second.line));
+    for (const auto *member : members_of(definition)) {
+      check_type(member->type);
+      if (member->type.kind == Kind::kVoid) continue;
+      if (const auto [first, added] = known.emplace(member->name, member->at); !added)
+        fail(member->at,
+             fmt::format("'{}' has two fields called '{}'; first in line {}", of, member->name, first->second.line));
     }
   }
   void check_types(Constant &) {}
   void check_types(Enum &it) { types_[it.name] = definition_of(it); }
-  void check_types(Struct &it) {
-    types_[it.name] = definition_of(it);
-    std::vector<const Declaration *> fields;
-    for (auto &field : it.fields) fields.push_back(&field);
-    check_fields(fields, it.name);
-  }
-  void check_types(Union &it) {
-    types_[it.name] = definition_of(it);
-    std::vector<const Declaration *> fields{&it.discriminant};
-    for (auto &arm : it.arms)
-      if (arm.declaration.type.kind != Kind::kVoid) fields.push_back(&arm.declaration);
-    check_fields(fields, it.name);
-  }
+  void check_types(Struct &it) { check_members(*(types_[it.name] = definition_of(it)), it.name); }
+  void check_types(Union &it) { check_members(*(types_[it.name] = definition_of(it)), it.name); }
   void check_types(Typedef &it) {
     types_[it.declaration.name] = definition_of(it);
     check_type(it.declaration.type);
@@ -195,15 +186,11 @@ class Checker {
       return fail(at, fmt::format("'{}' contains itself: make it optional where it does ({} *name), or an array<>",
                                   name, name));
     }
-    const auto follow = [&](const Declaration &declaration, bool is_typedef) {
-      const bool holds = declaration.shape == Shape::kPlain || declaration.shape == Shape::kFixed;
-      if (declaration.type.kind == Kind::kNamed && (holds || is_typedef)) check_recursion(declaration.type.name);
-    };
-    if (const auto *it = std::get_if<Struct>(definition))
-      for (const auto &field : it->fields) follow(field, false);
-    if (const auto *it = std::get_if<Union>(definition))
-      for (const auto &arm : it->arms) follow(arm.declaration, false);
-    if (const auto *it = std::get_if<Typedef>(definition)) follow(it->declaration, true);
+    const bool is_typedef = std::holds_alternative<Typedef>(*definition);
+    for (const auto *member : members_of(*definition)) {
+      const bool holds = member->shape == Shape::kPlain || member->shape == Shape::kFixed;
+      if (member->type.kind == Kind::kNamed && (holds || is_typedef)) check_recursion(member->type.name);
+    }
     path_.erase(name);
     done_.insert(name);
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -61,6 +60,7 @@ class CppWriter {
       const auto name = name_of(definition);
       if (!name.empty()) types_[name] = &definition;
     }
+    for (const auto &[name, definition] : types_) reach(name, reached_[name]);
   }
 
   std::string write() {
@@ -84,29 +84,12 @@ class CppWriter {
     if (const auto *it = std::get_if<Typedef>(&definition)) return it->declaration.name;
     return {};
   }
-  static std::vector<const Declaration *> members_of(const Definition &definition) {
-    std::vector<const Declaration *> members;
-    if (const auto *it = std::get_if<Struct>(&definition))
-      for (const auto &field : it->fields) members.push_back(&field);
-    if (const auto *it = std::get_if<Union>(&definition)) {
-      members.push_back(&it->discriminant);
-      for (const auto &arm : it->arms) members.push_back(&arm.declaration);
-    }
-    if (const auto *it = std::get_if<Typedef>(&definition)) members.push_back(&it->declaration);
-    return members;
+  void reach(const std::string &name, std::set<std::string> &reached) const {
+    for (const auto *member : members_of(*types_.at(name)))
+      if (member->type.kind == Kind::kNamed && reached.insert(member->type.name).second)
+        reach(member->type.name, reached);
   }
-  /// Whether values of `from` may hold such of `to`, at whatever depth.
-  bool reaches(const std::string &from, const std::string &to) {
-    std::set<std::string> seen;
-    std::function<bool(const std::string &)> search = [&](const std::string &name) {
-      if (!seen.insert(name).second) return false;
-      return std::ranges::any_of(members_of(*types_.at(name)), [&](const Declaration *member) {
-        return member->type.kind == Kind::kNamed && (member->type.name == to || search(member->type.name));
-      });
-    };
-    return search(from);
-  }
-  bool is_recursive(const std::string &name) { return reaches(name, name); }
+  bool is_recursive(const std::string &name) const { return reached_.at(name).contains(name); }
 
   // --- order -------------------------------------------------------------------------------------------------------------
   void declare_recursive_types() {
@@ -150,28 +133,28 @@ class CppWriter {
       case Shape::kVariable: break;
     }
     // std::vector<bool> has no array.
-    auto array = declaration.type.kind == Kind::kString           ? element
-                 : resolved_kind(declaration.type) == Kind::kBool ? fmt::format("boost::container::vector<{}>", element)
-                                                                  : fmt::format("std::vector<{}>", element);
+    auto array = declaration.type.kind == Kind::kString         ? element
+                 : behind(declaration.type).kind == Kind::kBool ? fmt::format("boost::container::vector<{}>", element)
+                                                                : fmt::format("std::vector<{}>", element);
     if (!declaration.size) return array;
     return fmt::format("::xdr::Bounded<{}, {}>", array, declaration.size->number.magnitude);
   }
-  bool is_boxed(const Declaration &declaration) {
+  bool is_boxed(const Declaration &declaration) const {
     return declaration.shape == Shape::kOptional && declaration.type.kind == Kind::kNamed &&
            is_recursive(declaration.type.name);
   }
-  Kind resolved_kind(const Type &type) const {
-    if (type.kind != Kind::kNamed) return type.kind;
-    const auto *it = std::get_if<Typedef>(types_.at(type.name));
-    return it != nullptr && it->declaration.shape == Shape::kPlain ? resolved_kind(it->declaration.type) : type.kind;
+  /// What is behind plain typedefs.
+  const Type &behind(const Type &type) const {
+    const auto *it = type.kind == Kind::kNamed ? std::get_if<Typedef>(types_.at(type.name)) : nullptr;
+    return it != nullptr && it->declaration.shape == Shape::kPlain ? behind(it->declaration.type) : type;
   }
   /// Boxes cannot be copied or compared, nor can what holds them.
   bool holds_boxes(const std::string &name) {
-    return std::ranges::any_of(types_, [&](const auto &entry) {
-      const bool own = entry.first == name || reaches(name, entry.first);
-      return own && std::ranges::any_of(members_of(*entry.second),
-                                        [&](const Declaration *member) { return is_boxed(*member); });
-    });
+    const auto has_one = [this](const std::string &type) {
+      return std::ranges::any_of(members_of(*types_.at(type)),
+                                 [this](const Declaration *member) { return is_boxed(*member); });
+    };
+    return has_one(name) || std::ranges::any_of(reached_.at(name), has_one);
   }
 
   // --- definitions -------------------------------------------------------------------------------------------------------
@@ -236,24 +219,19 @@ class CppWriter {
   // --- unions ------------------------------------------------------------------------------------------------------------
   /// A value of what the union switches on.
   std::string case_label(const Union &it, const Number &number) const {
-    const Type *type = &it.discriminant.type;
-    while (type->kind == Kind::kNamed) {
-      const auto *definition = types_.at(type->name);
-      if (const auto *alias = std::get_if<Typedef>(definition)) {
-        type = &alias->declaration.type;
-        continue;
-      }
-      const auto &choice = std::get<Enum>(*definition);
+    const auto &type = behind(it.discriminant.type);
+    if (type.kind == Kind::kNamed) {
+      const auto &choice = std::get<Enum>(*types_.at(type.name));
       const auto found =
           std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.value.number == number; });
       return fmt::format("::{}::{}::{}", options_.name_space, cpp(choice.name), cpp(found->name));
     }
-    if (type->kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
-    return literal(number) + (type->kind == Kind::kUnsigned ? "u" : "");
+    if (type.kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
+    return literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
   }
   /// One line for each case: what `line` makes of the arm's number.
   template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
-    const bool on_bool = resolved_kind(it.discriminant.type) == Kind::kBool;
+    const bool on_bool = behind(it.discriminant.type).kind == Kind::kBool;
     const auto on = cpp(it.discriminant.name);
     out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
     bool has_default = false;
@@ -317,6 +295,7 @@ class CppWriter {
   const Interface &interface_;
   const CppOptions &options_;
   std::map<std::string, const Definition *> types_;
+  std::map<std::string, std::set<std::string>> reached_;  ///< types whose values one's values may hold, at any depth
   std::set<const Definition *> begun_;
   std::string out_;
 };

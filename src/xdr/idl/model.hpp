@@ -98,6 +98,9 @@ struct Program {
 
 using Definition = std::variant<Constant, Enum, Struct, Union, Typedef, Program>;
 
+/// What a value of a struct, a union or a typedef is made of: its fields; what it switches on, and its arms; its type.
+std::vector<const Declaration *> members_of(const Definition &definition);
+
 /// A file that means something: every name is defined, every value known, every rule of RFC 4506 kept.
 struct Interface {
   std::vector<Definition> definitions;

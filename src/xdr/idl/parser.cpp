@@ -17,8 +17,16 @@ constexpr std::array<std::string_view, 23> kKeywords = {
     "int",   "opaque",   "program", "quadruple", "string", "struct", "switch", "typedef",
     "union", "unsigned", "version", "void",      "long",   "short",  "char"};
 
-/// Names of types that C programmers use, and rpcgen knows.
-constexpr std::array<std::pair<std::string_view, Type::Kind>, 10> kOtherNames = {{
+/// The types of the language, and names for them that C programmers use and rpcgen knows.
+constexpr std::array<std::pair<std::string_view, Type::Kind>, 18> kTypes = {{
+    {"int", Type::Kind::kInt},
+    {"hyper", Type::Kind::kHyper},
+    {"float", Type::Kind::kFloat},
+    {"double", Type::Kind::kDouble},
+    {"bool", Type::Kind::kBool},
+    {"string", Type::Kind::kString},
+    {"opaque", Type::Kind::kOpaque},
+    {"void", Type::Kind::kVoid},
     {"long", Type::Kind::kInt},
     {"u_int", Type::Kind::kUnsigned},
     {"u_long", Type::Kind::kUnsigned},
@@ -30,6 +38,10 @@ constexpr std::array<std::pair<std::string_view, Type::Kind>, 10> kOtherNames = 
     {"uint64_t", Type::Kind::kUnsignedHyper},
     {"u_int64_t", Type::Kind::kUnsignedHyper},
 }};
+
+/// A file beyond these is none that a person wrote: whoever follows its types may do so by recursion.
+constexpr std::size_t kMostDefinitions = 10'000;
+constexpr int kDeepestNesting = 64;
 
 bool is_keyword(std::string_view word) { return std::ranges::find(kKeywords, word) != kKeywords.end(); }
 
@@ -87,16 +99,18 @@ class Parser {
 
   // --- definitions -------------------------------------------------------------------------------------------------------
   void definition() {
+    if (interface_.definitions.size() >= kMostDefinitions)
+      fail(token_.at, fmt::format("a file may define {} things: divide it", kMostDefinitions));
     if (take_if("typedef"))
       type_definition();
     else if (take_if("const"))
       constant();
     else if (take_if("enum"))
-      add_named([this](std::string name, Position at) { return enum_body(std::move(name), at); }, "an enum");
+      add_named(&Parser::enum_body, "an enum");
     else if (take_if("struct"))
-      add_named([this](std::string name, Position at) { return struct_body(std::move(name), at); }, "a struct");
+      add_named(&Parser::struct_body, "a struct");
     else if (take_if("union"))
-      add_named([this](std::string name, Position at) { return union_body(std::move(name), at); }, "a union");
+      add_named(&Parser::union_body, "a union");
     else if (take_if("program"))
       program();
     else
@@ -104,10 +118,10 @@ class Parser {
                   fmt::format("a definition expected (const, enum, struct, union, typedef, program), not {}", found()));
     expect(";", "after a definition");
   }
-  template <class Body> void add_named(Body body, std::string_view what) {
+  template <class Body> void add_named(Body (Parser::*body)(std::string, Position), std::string_view what) {
     const auto at = token_.at;
-    auto definition_name = name(what);
-    interface_.definitions.emplace_back(body(std::move(definition_name), at));
+    auto name_of_it = name(what);
+    interface_.definitions.emplace_back((this->*body)(std::move(name_of_it), at));
   }
   void constant() {
     Constant constant;
@@ -190,6 +204,8 @@ class Parser {
         made.type = {Type::Kind::kNamed, name("a type"), at};
         return declarator(std::move(made));
       }
+      if (++nesting_ > kDeepestNesting)
+        fail(at, fmt::format("types lie more than {} deep in each other: name them", kDeepestNesting));
       Definition body;
       if (word == "enum")
         body = enum_body({}, at);
@@ -197,6 +213,7 @@ class Parser {
         body = struct_body(outer, at);
       else
         body = union_body(outer, at);
+      --nesting_;
       made.type = {Type::Kind::kNamed, {}, at};
       made = declarator(std::move(made));
       made.type.name = outer.empty() ? made.name : outer + "_" + made.name;
@@ -247,19 +264,9 @@ class Parser {
     using Kind = Type::Kind;
     if (word == "unsigned")
       made.kind = unsigned_type();
-    else if (word == "int" || word == "hyper" || word == "float" || word == "double" || word == "bool" ||
-             word == "string" || word == "opaque" || word == "void")
-      made.kind = word == "int"      ? Kind::kInt
-                  : word == "hyper"  ? Kind::kHyper
-                  : word == "float"  ? Kind::kFloat
-                  : word == "double" ? Kind::kDouble
-                  : word == "bool"   ? Kind::kBool
-                  : word == "string" ? Kind::kString
-                  : word == "opaque" ? Kind::kOpaque
-                                     : Kind::kVoid;
-    else if (const auto other = std::ranges::find(kOtherNames, word, &std::pair<std::string_view, Kind>::first);
-             other != kOtherNames.end())
-      made.kind = other->second;
+    else if (const auto known = std::ranges::find(kTypes, word, &std::pair<std::string_view, Kind>::first);
+             known != kTypes.end())
+      made.kind = known->second;
     else if (word == "quadruple")
       fail(made.at,
            "quadruple is not supported: C++, Fortran and Python have no such type in common; use double, or "
@@ -353,6 +360,7 @@ class Parser {
   Lexer lexer_;
   Token token_;
   std::optional<Fault> fault_;
+  int nesting_ = 0;
   Interface interface_;
 };
 

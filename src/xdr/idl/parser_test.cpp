@@ -3,6 +3,7 @@
 #include "xdr/idl/parser.hpp"
 #include "xdr/idl/cpp.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -133,6 +134,18 @@ TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
   EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
   EXPECT_TRUE(is_cpp_namespace("a::b_1"));
   for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
+}
+
+TEST(Idl, WhatNobodyWrote_IsRefusedBeforeItExhaustsTheStack) {
+  std::string deep = "struct a { ", many;
+  for (int i = 0; i < 100'000; ++i) deep += "struct { ";
+  const auto nested = read(deep);
+  ASSERT_TRUE(std::holds_alternative<Fault>(nested));
+  EXPECT_NE(std::get<Fault>(nested).text.find("64 deep"), std::string::npos);
+  for (int i = 0; i < 10'001; ++i) many += fmt::format("typedef t{} t{};\n", i + 1, i);
+  const auto chained = read(many);
+  ASSERT_TRUE(std::holds_alternative<Fault>(chained));
+  EXPECT_NE(std::get<Fault>(chained).text.find("10000 things"), std::string::npos);
 }
 
 TEST(Idl, AnyTextIsAcceptedOrRefused) {
