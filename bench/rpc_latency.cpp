@@ -24,6 +24,7 @@ using nessie::Deadline;
 using nessie::Result;
 using nessie::Status;
 
+constexpr nssi::Interface kInterface{0x20004E02, 1};
 enum Op : nssi::OpCode { kOpNothing = 1, kOpEcho = 2 };
 
 struct Waiting {
@@ -48,11 +49,11 @@ nssi::RuntimeOptions runtime_options(const Options &options, const Waiting &wait
 }
 
 Status add_operations(nssi::Runtime &runtime) {
-  auto status = runtime.add_operation(kOpNothing, "nothing", nssi::HandlerKind::kShort,
-                                      [](nssi::Request &request) { static_cast<void>(request.reply().ok()); });
+  auto status = runtime.add_operation({kInterface, 0, kOpNothing, "nothing", nssi::HandlerKind::kShort,
+                                       [](nssi::Request &request) { static_cast<void>(request.reply().ok()); }});
   if (!status.ok()) return status;
-  return runtime.add_operation(kOpEcho, "echo", nssi::HandlerKind::kShort,
-                               [](nssi::Request &request) { static_cast<void>(request.reply(request.args()).ok()); });
+  return runtime.add_operation({kInterface, 0, kOpEcho, "echo", nssi::HandlerKind::kShort,
+                                [](nssi::Request &request) { static_cast<void>(request.reply(request.args()).ok()); }});
 }
 
 /// The service's process: tells its URL, serves until the pipe from the parent is closed.
@@ -81,7 +82,7 @@ Result<FiguresBySize> call_all_sizes(nssi::Runtime &runtime, nssi::PeerId servic
     nssi::CallOptions options;
     options.deadline = Deadline::in(std::chrono::seconds(60));
     auto once = [&](bool) {
-      if (status.ok()) status = runtime.call(service, size == 0 ? kOpNothing : kOpEcho, argument, options).wait();
+      if (status.ok()) status = runtime.call({service, kInterface, 0}, size == 0 ? kOpNothing : kOpEcho, argument, options).wait();
     };
     times[size] = waiting.paced ? paced_us(kPacedCalls, once) : typical_us(kRoundTrips, once);
     if (!status.ok()) return status.error();

@@ -28,7 +28,22 @@ using nessie::Result;
 using nessie::Status;
 using nnti::PeerId;
 using Bytes = std::vector<std::byte>;
+/// The number of an operation within its interface; RFC 5531 calls it a procedure.
 using OpCode = std::uint32_t;
+
+/// What a service offers, as an interface file names it: `program ... = program`, `version ... = version`. RFC 5531,
+/// section 8.
+struct Interface {
+  std::uint32_t program = 0, version = 0;
+  bool operator==(const Interface &) const = default;
+};
+
+/// Where calls go: one of the instances of an interface that a process offers, told apart by their provider numbers.
+struct Service {
+  PeerId peer;
+  Interface interface;
+  std::uint32_t provider = 0;
+};
 
 class Engine;
 struct CallState;
@@ -71,6 +86,19 @@ using Handler = std::function<void(Request &)>;
 /// a while (RuntimeOptions::bulk_quiet), so that it does not take the processors from those who are about to wait.
 /// kBulkNow: its caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
+
+/// One operation that a process offers.
+struct Operation {
+  Interface interface;
+  std::uint32_t provider = 0;
+  OpCode op = 0;
+  std::string name;  ///< for errors and statistics
+  HandlerKind kind = HandlerKind::kFiber;
+  Handler handler;
+  /// If there is one, called in place when a request arrives, long before the handler perhaps: to take note of it. Not
+  /// for requests whose arguments are not inline.
+  Handler arrival = {};
+};
 
 /// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
 /// touch the data buffer, or the deadline of the call has passed.
@@ -141,9 +169,8 @@ class Runtime {
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
-  /// kExists if the code is taken. Before run(). `arrival`, if there is one, is called in place when a request arrives,
-  /// long before the handler perhaps: to take note of it. Not for requests whose arguments are not inline.
-  Status add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler, Handler arrival = {});
+  /// Before run(). kExists: this provider of the interface has an operation of that number.
+  Status add_operation(Operation operation);
   /// Called on the progress thread when a peer connected, or died or left.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
@@ -177,7 +204,7 @@ class Runtime {
   void unregister_memory(nnti::RegisteredBuffer buffer);
   /// Sends a request; returns at once. An error that is known already (peer lost) is reported by the call's wait().
   /// `args` is copied. Inside a fiber, Call::wait suspends the fiber only.
-  Call call(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options = {});
+  Call call(const Service &service, OpCode op, std::span<const std::byte> args, const CallOptions &options = {});
 
  private:
   friend class Event;

@@ -78,7 +78,7 @@ class BulkService {
 
  private:
   void add(OpCode op, HandlerKind kind, Handler handler) {
-    (void)runtime->add_operation(op, "test" + std::to_string(op), kind, std::move(handler));
+    (void)runtime->add_operation({kInterface, 0, op, "test" + std::to_string(op), kind, std::move(handler)});
   }
   void note(Request &request) {
     const std::lock_guard lock(mutex_);
@@ -127,7 +127,7 @@ class NssiBulk : public ::testing::TestWithParam<std::string> {
     return *std::move(client);
   }
   Call call(OpCode op, int number = 0, CallOptions options = {}) {
-    return client_->call(peer_, op, xdr::encode(Pattern{static_cast<std::uint64_t>(number)}), options);
+    return client_->call(at(peer_), op, xdr::encode(Pattern{static_cast<std::uint64_t>(number)}), options);
   }
   std::vector<Call> call_later(int count) {
     std::vector<Call> calls;
@@ -142,7 +142,7 @@ class NssiBulk : public ::testing::TestWithParam<std::string> {
   bool is_seen_in_place(const nnti::RegisteredBuffer *data, std::size_t args_bytes = 8) {
     CallOptions options;
     options.data = data;
-    auto looking = client_->call(peer_, kLook, Bytes(args_bytes), options);
+    auto looking = client_->call(at(peer_), kLook, Bytes(args_bytes), options);
     EXPECT_TRUE(looking.wait(Deadline::in(seconds(20))).ok());
     auto answer = xdr::decode<bool>(looking.result());
     return answer.ok() && *answer;
@@ -239,8 +239,8 @@ TEST_P(NssiBulk, RequestsWithoutDataOfACallerThatIsGoneAreNotServed) {
   auto other = connect(others_peer);
   ASSERT_NE(other, nullptr);
   std::vector<Call> calls;
-  for (int i = 0; i < 3; ++i) calls.push_back(other->call(others_peer, kLater, xdr::encode(Pattern{100})));
-  ASSERT_TRUE(other->call(others_peer, kQuick, {}).wait(Deadline::in(seconds(20))).ok());
+  for (int i = 0; i < 3; ++i) calls.push_back(other->call(at(others_peer), kLater, xdr::encode(Pattern{100})));
+  ASSERT_TRUE(other->call(at(others_peer), kQuick, {}).wait(Deadline::in(seconds(20))).ok());
   other->disconnect(others_peer);
   ASSERT_TRUE(eventually([&] {
     (void)calls[0].test();

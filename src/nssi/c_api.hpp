@@ -11,6 +11,8 @@
 
 namespace nssi::c_api {
 
+/// The paper's operations are known by their number alone.
+inline constexpr Interface kInterface{0x4E535349, 1};
 inline constexpr OpCode kKillOp = 0x4E534B00;  ///< beyond what a user's int opcode of small numbers takes
 inline constexpr std::size_t kStubStackBytes = std::size_t{1} << 20;
 

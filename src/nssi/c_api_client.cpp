@@ -99,6 +99,8 @@ void wait_a_little(nssi_request *requests, nssi_size count, Deadline deadline) {
     (void)call->call.wait(deadline.earlier(Deadline::in(std::chrono::microseconds(200))));
 }
 
+nssi::Service service_of(const nssi_service &service) { return {nnti::peer_from_c(service.svc_host), kInterface, 0}; }
+
 Result<nnti::RegisteredBuffer> lend(Runtime &runtime, void *data, nssi_size size_bytes) {
   return runtime.register_memory({static_cast<std::byte *>(data), size_bytes}, nnti::Rights::kReadWrite);
 }
@@ -163,7 +165,7 @@ int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *d
     call->data = *std::move(buffer);
     options.data = &call->data;
   }
-  call->call = runtime->call(nnti::peer_from_c(svc->svc_host), static_cast<nssi::OpCode>(opcode), *bytes, options);
+  call->call = runtime->call(service_of(*svc), static_cast<nssi::OpCode>(opcode), *bytes, options);
   std::lock_guard lock(mutex);
   pending.emplace(++last_id, std::move(call));
   *request = {last_id, opcode, NSSI_OK, NSSI_OK, NSSI_PROCESSING_REQUEST, result};
@@ -229,7 +231,7 @@ int nssi_kill(const nssi_service *svc, const int sig, const long timeout) {
   if (!runtime) return NSSI_ENOTINIT;
   nssi::CallOptions options;
   if (timeout >= 0) options.deadline = deadline_of(timeout);
-  auto call = runtime->call(nnti::peer_from_c(svc->svc_host), kKillOp, xdr::encode(std::int32_t{sig}), options);
+  auto call = runtime->call(service_of(*svc), kKillOp, xdr::encode(std::int32_t{sig}), options);
   auto status = call.wait();
   return status.ok() ? NSSI_OK : fail(status.error());
 }

@@ -104,7 +104,7 @@ int transfer(const NNTI_buffer_t *data_addr, const std::function<Status(Request 
 }  // namespace
 
 void add_kill(Runtime &runtime) {
-  (void)runtime.add_operation(kKillOp, "kill", HandlerKind::kShort, [&runtime](Request &request) {
+  Handler kill = [&runtime](Request &request) {
     auto sig = xdr::decode<std::int32_t>(request.args());
     if (!sig.ok()) return (void)request.reply_error(sig.error());
     {
@@ -113,7 +113,8 @@ void add_kill(Runtime &runtime) {
     }
     (void)request.reply();
     runtime.stop();
-  });
+  };
+  (void)runtime.add_operation({kInterface, 0, kKillOp, "kill", HandlerKind::kShort, std::move(kill)});
 }
 
 }  // namespace nssi::c_api
@@ -150,8 +151,8 @@ int nssi_service_start(nssi_service *service) {
     std::lock_guard lock(mutex);
     for (const auto &[opcode, op] : operations)
       (void)runtime->add_operation(
-          static_cast<nssi::OpCode>(opcode), "stub", nssi::HandlerKind::kFiber,
-          [target = runtime.get(), op = op](nssi::Request &request) { run_stub(*target, request, op); });
+          {kInterface, 0, static_cast<nssi::OpCode>(opcode), "stub", nssi::HandlerKind::kFiber,
+           [target = runtime.get(), op = op](nssi::Request &request) { run_stub(*target, request, op); }});
     killed_with[runtime.get()] = NSSI_OK;
   }
   runtime->run();

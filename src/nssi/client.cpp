@@ -30,12 +30,14 @@ std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id);
 
 }  // namespace
 
+Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_); }
+
 void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
 
-std::shared_ptr<CallState> Client::start(PeerId service, OpCode op, std::span<const std::byte> args,
+std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, std::span<const std::byte> args,
                                          const CallOptions &options) {
   auto prepare = [&](CallState &call) {
-    call.peer = service;
+    call.service = service;
     call.op = op;
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
     call.timeout_ms =
@@ -85,32 +87,46 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
 void Client::send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
   wire::Request request;
   request.prefix.id = call.id;
+  request.interface = call.service.interface;
+  request.provider = call.service.provider;
   request.op = call.op;
   request.timeout_ms = call.timeout_ms;
   if (request.timeout_ms == 0)
     return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
   if (data != nullptr) {
-    auto remote = data->describe_for(call.peer);
+    auto remote = data->describe_for(call.service.peer);
     if (!remote.ok()) return finish(call, remote.error());
     request.data = wire::Buffer{*remote};
   }
   if (auto status = lend_args(call, request, args); !status.ok()) return finish(call, std::move(status));
   call.lends = request.data || request.long_args;
   call.phase = CallState::Phase::kSent;
-  if (auto status = engine_.send_message(call.peer, request); !status.ok()) finish(call, std::move(status));
+  auto status = greet(call.service.peer);
+  if (status.ok()) status = engine_.send_message(call.service.peer, request);
+  if (!status.ok()) finish(call, std::move(status));
+}
+
+/// A service knows callers by their session, not by their connections.
+Status Client::greet(PeerId peer) {
+  if (peer.value < greeted_.size() && greeted_[peer.value]) return {};
+  auto status = engine_.send_message(peer, wire::Hello{{wire::Kind::kHello, 0}, session_});
+  if (!status.ok()) return status;
+  if (peer.value >= greeted_.size()) greeted_.resize(peer.value + 1);
+  greeted_[peer.value] = true;
+  return {};
 }
 
 /// Puts the arguments into the request, or, where they do not fit a message, a description of a copy of them.
 Status Client::lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args) {
   if (args.size() + wire::kMaxRequestOverhead <= wire::kAlwaysFits ||
-      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.peer)) {
+      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.service.peer)) {
     request.args = args;
     return {};
   }
   call.args.assign(args.begin(), args.end());
   auto buffer = engine_.endpoint().register_memory(call.args, nnti::Rights::kRemoteRead);
   if (!buffer.ok()) return buffer.error();
-  auto remote = buffer->describe_for(call.peer);
+  auto remote = buffer->describe_for(call.service.peer);
   if (!remote.ok()) return remote.error();
   call.args_buffer = *std::move(buffer);
   request.long_args = wire::Buffer{*remote};
@@ -121,7 +137,7 @@ CallState *Client::find(PeerId from, std::uint64_t id) {
   const auto slot = slot_of(id);
   if (slot >= slots_.size() || !slots_[slot]) return nullptr;
   auto *call = slots_[slot].get();
-  const bool current = call->id == id && call->peer == from && !call->done.load(std::memory_order_relaxed);
+  const bool current = call->id == id && call->service.peer == from && !call->done.load(std::memory_order_relaxed);
   return current && call->phase != CallState::Phase::kFetching ? call : nullptr;
 }
 
@@ -145,7 +161,7 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
     if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
     call.result.resize(remote.size_bytes);
   } catch (const std::bad_alloc &) {
-    (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+    (void)engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
     return finish(call,
                   Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
                                                      "meant to be so large",
@@ -153,12 +169,12 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
   }
   call.phase = CallState::Phase::kFetching;
   call.fetching = true;
-  engine_.endpoint().get(call.peer, remote, 0, call.result, call);
+  engine_.endpoint().get(call.service.peer, remote, 0, call.result, call);
 }
 
 void Client::on_fetched(CallState &call, Status status) {
   call.fetching = false;
-  (void)engine_.send_message(call.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+  (void)engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
   if (!call.done.load())
     finish(call, std::move(status));
   else if (call.dropped)
@@ -189,8 +205,8 @@ void Client::cancel(CallState &call, const Error &why, Deadline patience) {
 void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
   if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
-  const bool sent =
-      call.phase == Phase::kSent && engine_.send_message(call.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
+  const bool sent = call.phase == Phase::kSent &&
+                    engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
   if (!sent || !call.lends) return finish(call, why);
   call.status = why;
   call.phase = Phase::kCancelling;
@@ -225,7 +241,8 @@ void Client::recycle(CallState &call) {
 void Client::on_peer_lost(PeerId peer, const Error &error) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto *call = slots_[i].get();
-    if (call == nullptr || call->peer != peer || call->phase == CallState::Phase::kNew || call->done.load()) continue;
+    if (call == nullptr || call->service.peer != peer || call->phase == CallState::Phase::kNew || call->done.load())
+      continue;
     finish(*call, error);
   }
 }

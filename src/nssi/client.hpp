@@ -18,7 +18,7 @@ struct CallState final : nnti::Completion {
   enum class Phase { kNew, kSent, kCancelling, kFetching, kDone };
   Engine *engine = nullptr;  ///< nullptr after the runtime is gone
   std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
-  PeerId peer;
+  Service service;
   OpCode op = 0;
   Deadline deadline = Deadline::never();
   std::uint32_t timeout_ms = 0;  ///< the same, for the wire
@@ -36,10 +36,10 @@ struct CallState final : nnti::Completion {
 
 class Client {
  public:
-  explicit Client(Engine &engine) : engine_(engine) {}
+  explicit Client(Engine &engine);
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  std::shared_ptr<CallState> start(PeerId service, OpCode op, std::span<const std::byte> args,
+  std::shared_ptr<CallState> start(const Service &service, OpCode op, std::span<const std::byte> args,
                                    const CallOptions &options);
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
@@ -59,6 +59,7 @@ class Client {
  private:
   std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
+  Status greet(PeerId peer);
   void send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data);
   Status lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args);
   void begin_cancel(CallState &call, const Error &why);
@@ -68,6 +69,8 @@ class Client {
   CallState *find(PeerId from, std::uint64_t id);
 
   Engine &engine_;
+  wire::SessionId session_;
+  std::vector<bool> greeted_;  ///< by PeerId
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;
 };

@@ -241,6 +241,7 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
   auto prefix = wire::decode_prefix(message);
   if (!prefix.ok()) return log::debug("a peer's message was dropped: {}", prefix.error().message);
   switch (prefix->kind) {
+    case wire::Kind::kHello: return server_.on_hello(from, message);
     case wire::Kind::kRequest: return server_.on_request(from, prefix->id, message);
     case wire::Kind::kResult: return client_.on_result(from, prefix->id, message);
     case wire::Kind::kResultFetched: return server_.on_result_fetched(from, prefix->id);

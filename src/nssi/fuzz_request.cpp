@@ -27,5 +27,5 @@ std::vector<std::vector<std::byte>> fuzz::seeds() {
   full.data = wire::Buffer{{1, 2, 3, 4, 5, nnti::Rights::kReadWrite}};
   long_args.long_args = full.data;
   return {xdr::encode(plain), xdr::encode(full), xdr::encode(long_args),
-          xdr::encode(wire::Prefix{wire::Kind::kCancel, 7})};
+          xdr::encode(wire::Prefix{wire::Kind::kCancel, 7}), xdr::encode(wire::Hello())};
 }

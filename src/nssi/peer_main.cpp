@@ -27,7 +27,7 @@ int lend(const std::string &transport, const std::string &url, std::size_t size_
   if (!peer.ok() || !buffer.ok()) return 1;
   CallOptions options;
   options.data = &*buffer;
-  auto call = (*runtime)->call(*peer, kPullForever, {}, options);
+  auto call = (*runtime)->call(at(*peer), kPullForever, {}, options);
   std::printf("lending\n");
   std::fflush(stdout);
   return call.wait().ok() ? 0 : 1;
@@ -56,7 +56,7 @@ int bequeath(const std::string &transport, const std::string &url, std::size_t s
     buffers.push_back(std::move(*buffer));
     CallOptions options;
     options.data = &buffers.back();
-    calls.push_back((*runtime)->call(*peer, kLook, xdr::encode(Pattern{i}), options));
+    calls.push_back((*runtime)->call(at(*peer), kLook, xdr::encode(Pattern{i}), options));
   }
   return (*runtime)->has_unsent(*peer) ? 1 : ::raise(SIGKILL);
 }

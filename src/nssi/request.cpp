@@ -14,18 +14,24 @@ constexpr std::size_t kKeptArgsBytes = 4096;
 
 }  // namespace
 
-void IncomingRequest::accept(PeerId caller, const wire::Request &request, const Operation &operation) {
+void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request,
+                             const Operation &operation) {
   caller_ = caller;
+  session_ = &session;
   wire_ = request;
   operation_ = &operation;
   deadline_ = request.timeout_ms == wire::kNoTimeout
                   ? Deadline::never()
                   : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
-  replied_ = cancelled_ = transferring_ = false;
-  if (wire_.data)
-    if (auto view = engine_.endpoint().view(caller, wire_.data->remote, 0, data_bytes()); view.ok())
-      view_ = std::move(*view);
+  begun_ = replied_ = cancelled_ = lost_ = transferring_ = false;
+  look_at_data();
+}
+
+void IncomingRequest::look_at_data() {
+  if (!wire_.data) return;
+  if (auto view = engine_.endpoint().view(caller_, wire_.data->remote, 0, data_bytes()); view.ok())
+    view_ = std::move(*view);
 }
 
 void IncomingRequest::keep_args() {
@@ -43,14 +49,28 @@ bool IncomingRequest::cancel() {
   return !transferring_;
 }
 
-void IncomingRequest::lose_caller() {
-  if (!view_) cancel();
+void IncomingRequest::lose_caller() { lost_ = true; }
+
+void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
+  lost_ = false;
+  caller_ = caller;
+  wire_.data = request.data;
+  wire_.long_args = request.long_args;
+  if (!begun_ && !view_) look_at_data();
+}
+
+/// A request that is given up before it was begun was never here: sent again, it is carried out.
+bool IncomingRequest::give_up() {
+  if (!cancelled_ && (!lost_ || view_)) return false;
+  if (auto *slot = session_->find(id()); slot != nullptr) slot->id = 0;
+  return true;
 }
 
 void IncomingRequest::serve() {
-  if (cancelled_) return;
+  if (give_up()) return;
+  begun_ = true;
   if (has_passed(deadline_)) {
-    (void)reply_error({Code::kTimedOut, fmt::format("operation {} was not started before the call's deadline", op())});
+    (void)reply_error({Code::kTimedOut, fmt::format("{} was not started before the call's deadline", name())});
     return;
   }
   if (has_long_args())
@@ -60,16 +80,16 @@ void IncomingRequest::serve() {
     }
   run_handler();
   if (!replied_)
-    (void)reply_error({Code::kNoResult,
-                       fmt::format("the handler of operation {} ({}) ended without a result", op(), operation_->name),
-                       nessie::Scope::kService});
+    (void)reply_error(
+        {Code::kNoResult, fmt::format("the handler of {} ended without a result", name()), nessie::Scope::kService});
 }
+
+std::string IncomingRequest::name() const { return fmt::format("operation {} ({})", op(), operation_->name); }
 
 void IncomingRequest::run_handler() {
   auto failed = [this](const char *what) {
-    (void)reply_error({Code::kInternal,
-                       fmt::format("the handler of operation {} ({}) failed: {}", op(), operation_->name, what),
-                       nessie::Scope::kService});
+    (void)reply_error(
+        {Code::kInternal, fmt::format("the handler of {} failed: {}", name(), what), nessie::Scope::kService});
   };
   try {
     operation_->handler(*this);
@@ -105,6 +125,7 @@ template <class Start> Status IncomingRequest::transfer(Start start) {
 
 Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
+  if (lost_) return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
   if (!wire_.data && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
   if (replied_)
     return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
@@ -134,18 +155,12 @@ Status IncomingRequest::begin_reply() {
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
   if (auto status = begin_reply(); !status.ok()) return status;
-  const auto size = result.size() + wire::kMaxResultOverhead;
-  if (size > wire::kAlwaysFits && size > engine_.endpoint().max_message_bytes(caller_))
-    return engine_.server().send_long_result(caller_, id(), result, deadline_);
-  wire::Result message;
-  message.prefix.id = id();
-  message.result = result;
-  return engine_.send_message(caller_, message);
+  return engine_.server().answer(*session_, id(), result);
 }
 
 Status IncomingRequest::reply_error(const Error &error) {
   if (auto status = begin_reply(); !status.ok()) return status;
-  return engine_.server().refuse(caller_, id(), error);
+  return engine_.server().answer(*session_, id(), error);
 }
 
 // --- Transfer ---------------------------------------------------------------------------------------------------------

@@ -17,9 +17,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 const std::string &Runtime::url() const { return engine_->endpoint().url(); }
 nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
 
-Status Runtime::add_operation(OpCode op, std::string name, HandlerKind kind, Handler handler, Handler arrival) {
-  return engine_->server().add(op, {std::move(name), kind, std::move(handler), std::move(arrival)});
-}
+Status Runtime::add_operation(Operation operation) { return engine_->server().add(std::move(operation)); }
 
 void Runtime::on_peer_connected(std::function<void(PeerId)> callback) {
   engine_->set_on_peer_connected(std::move(callback));
@@ -79,7 +77,7 @@ void Runtime::unregister_memory(nnti::RegisteredBuffer buffer) {
   engine_->run_as_driver([&] { buffer.reset(); });
 }
 
-Call Runtime::call(PeerId service, OpCode op, std::span<const std::byte> args, const CallOptions &options) {
+Call Runtime::call(const Service &service, OpCode op, std::span<const std::byte> args, const CallOptions &options) {
   return Call(engine_->client().start(service, op, args, options));
 }
 

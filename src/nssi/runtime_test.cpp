@@ -35,7 +35,7 @@ class NssiRuntime : public ::testing::TestWithParam<std::string> {
     server_.reset();
   }
   Call call(OpCode op, const Bytes &args = {}, CallOptions options = {}) {
-    return client_->call(peer_, op, args, options);
+    return client_->call(at(peer_), op, args, options);
   }
   Call call_with(OpCode op, const nnti::RegisteredBuffer &data) {
     CallOptions options;
@@ -250,7 +250,7 @@ TEST_P(NssiRuntime, SurvivesMessagesThatAreNotItsOwn) {
   for (int i = 0; i < 2000; ++i) {
     Bytes garbage(random() % 100);
     for (auto &b : garbage) b = std::byte(random());
-    for (int at = 0; const int b : {0x4E, 0x53, 0x01, int(random() % 7)})  // half of them look like NSSI's
+    for (int at = 0; const int b : {0x4E, 0x53, 0x02, int(random() % 8)})  // half of them look like NSSI's
       if (i % 2 != 0 && garbage.size() > 4) garbage[static_cast<std::size_t>(at++)] = std::byte(b);
     (void)(*endpoint)->send(*peer, garbage);
     (*endpoint)->progress();
@@ -379,8 +379,9 @@ TEST_P(NssiRuntime, DestroyedServerEndsItsHandlers) {
 }
 
 TEST_P(NssiRuntime, OperationsHaveOneHandler) {
-  EXPECT_EQ(client_->add_operation(1, "one", HandlerKind::kShort, [](Request &) {}).code(), Code::kOk);
-  EXPECT_EQ(client_->add_operation(1, "two", HandlerKind::kShort, [](Request &) {}).code(), Code::kExists);
+  EXPECT_EQ(client_->add_operation({kInterface, 0, 1, "one", HandlerKind::kShort, [](Request &) {}}).code(), Code::kOk);
+  EXPECT_EQ(client_->add_operation({kInterface, 0, 1, "two", HandlerKind::kShort, [](Request &) {}}).code(),
+            Code::kExists);
 }
 
 TEST_P(NssiRuntime, ConnectAndLossAreTold) {
@@ -418,8 +419,8 @@ TEST_P(NssiProcesses, KilledServerIsATypedErrorForEveryCall) {
   auto peer = (*client)->connect(server.line(), Deadline::in(seconds(20)));
   ASSERT_TRUE(peer.ok()) << peer.error().to_string();
   std::vector<Call> calls;
-  for (int i = 0; i < 100; ++i) calls.push_back((*client)->call(*peer, kBlock, {}));
-  ASSERT_TRUE((*client)->call(*peer, kNoop, {}).wait().ok());
+  for (int i = 0; i < 100; ++i) calls.push_back((*client)->call(at(*peer), kBlock, {}));
+  ASSERT_TRUE((*client)->call(at(*peer), kNoop, {}).wait().ok());
   server.kill_now();
   for (auto &c : calls) EXPECT_EQ(c.wait(Deadline::in(seconds(20))).code(), Code::kPeerLost);
 }
@@ -435,7 +436,7 @@ TEST_P(NssiProcesses, KilledClientEndsItsPullsAndHarmsNobody) {
   ASSERT_TRUE(other.ok());
   auto peer = (*other)->connect(server.runtime->url(), Deadline::in(seconds(20)));
   ASSERT_TRUE(peer.ok());
-  EXPECT_TRUE((*other)->call(*peer, kNoop, {}).wait().ok());
+  EXPECT_TRUE((*other)->call(at(*peer), kNoop, {}).wait().ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, NssiProcesses, ::testing::Values("shm", "ofi"),

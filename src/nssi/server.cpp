@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <base/log.hpp>
+#include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
 
 #include <algorithm>
@@ -12,42 +13,107 @@ namespace nssi {
 
 namespace {
 
-constexpr std::chrono::seconds kLongestKeptResult{600};
+/// Of an answer: longer than any deadline.
+constexpr std::chrono::seconds kLongestKept{600};
+
+Error given_up() { return {Code::kCancelled, "the caller has given the request up"}; }
 
 }  // namespace
 
-Status Server::add(OpCode op, Operation operation) {
-  auto [it, added] = operations_.try_emplace(op);
-  if (!added) return Error{Code::kExists, fmt::format("operation {} is taken by {}", op, it->second.name)};
+std::size_t Server::Hash::operator()(const Address &address) const {
+  const auto high = std::uint64_t{address.interface.program} << 32 | address.interface.version;
+  const auto low = std::uint64_t{address.provider} << 32 | address.op;
+  return (high ^ (low * 0x9E3779B97F4A7C15u)) * 0xD6E8FEB86659FD93u >> 24;
+}
+
+Status Server::add(Operation operation) {
+  const Address address{operation.interface, operation.provider, operation.op};
+  auto [it, added] = operations_.try_emplace(address);
+  if (!added)
+    return Error{Code::kExists,
+                 fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}", address.op,
+                             address.interface.program, address.interface.version, address.provider, it->second.name)};
   it->second = std::move(operation);
   return {};
 }
 
+/// What is missing: the program, this version of it, this provider, or this operation.
+Error Server::not_offered(const wire::Request &request) const {
+  const auto [program, version] = request.interface;
+  bool has_program = false, has_version = false, has_provider = false;
+  std::vector<std::uint32_t> versions;
+  for (const auto &[address, operation] : operations_) {
+    if (address.interface.program != program) continue;
+    has_program = true;
+    versions.push_back(address.interface.version);
+    if (address.interface.version != version) continue;
+    has_version = true;
+    has_provider |= address.provider == request.provider;
+  }
+  if (!has_program) return {Code::kNotFound, fmt::format("the service does not offer program {:#x}", program)};
+  if (!has_version) {
+    const auto [lowest, highest] = std::ranges::minmax(versions);
+    return {Code::kUnsupported, fmt::format("the service offers versions {} to {} of program {:#x}, not {}: build the "
+                                            "caller and the service from the same interface",
+                                            lowest, highest, program, version)};
+  }
+  if (!has_provider)
+    return {Code::kNotFound, fmt::format("program {:#x} has no provider {} here", program, request.provider)};
+  return {Code::kNotFound, fmt::format("program {:#x}, version {} has no operation {}", program, version, request.op)};
+}
+
+void Server::on_hello(PeerId from, std::span<const std::byte> message) {
+  const auto hello = xdr::decode<wire::Hello>(message);
+  if (!hello.ok() || !sessions_.greet(from, hello->session))
+    nessie::log::debug("a peer's hello was dropped: it cannot be decoded, or is not the first one");
+}
+
 void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
-  auto request = wire::decode_request(message);
-  if (!request.ok()) return (void)refuse(from, id, request.error());
-  auto operation = operations_.find(request->op);
-  if (operation == operations_.end())
-    return (void)refuse(from, id, {Code::kNotFound, fmt::format("the service has no operation {}", request->op)});
+  auto *session = sessions_.of(from);
+  auto *slot = session != nullptr ? session->slot_of(id) : nullptr;
+  if (slot == nullptr)
+    return refuse(from, id,
+                  {Code::kBadMessage, "the caller has not said who it is, or has too many calls in progress"});
+  const auto request = wire::decode_request(message);
+  if (!request.ok()) return refuse(from, id, request.error());
+  if (id < slot->id) return;  // its caller has gone on
+  if (id == slot->id) return repeat(*slot, from, *request);
+  const auto waits = std::chrono::milliseconds(request->timeout_ms);
+  slot->renew(id, from, Deadline::at(coarse_now() + std::min<Clock::duration>(waits, kLongestKept)));
+  const auto operation = operations_.find({request->interface, request->provider, request->op});
+  if (operation == operations_.end()) return (void)answer(*session, id, not_offered(*request));
   engine_.scheduler().disturb();
   auto &incoming = take();
-  incoming.accept(from, *request, operation->second);
-  if (operation->second.kind == HandlerKind::kShort && !incoming.has_long_args()) {
+  slot->request = &incoming;
+  incoming.accept(from, *session, *request, operation->second);
+  begin(incoming, operation->second);
+}
+
+void Server::begin(IncomingRequest &incoming, const Operation &operation) {
+  if (operation.kind == HandlerKind::kShort && !incoming.has_long_args()) {
     incoming.serve();
     return put_back(incoming);
   }
   incoming.keep_args();
-  if (operation->second.arrival && !incoming.has_long_args()) operation->second.arrival(incoming);
+  if (operation.arrival && !incoming.has_long_args()) operation.arrival(incoming);
   auto work = [this, &incoming] {
     incoming.serve();
     put_back(incoming);
   };
   auto &scheduler = engine_.scheduler();
-  switch (operation->second.kind) {
+  switch (operation.kind) {
     case HandlerKind::kBulk: return scheduler.spawn_last(work);
     case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
     default: return scheduler.spawn(work);
   }
+}
+
+/// The same request again: its caller has lost the connection, and with it perhaps the answer.
+void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
+  slot.peer = from;
+  if (slot.request != nullptr) return slot.request->find_caller(from, request);
+  if (slot.long_result) return (void)offer_long_result(slot);
+  if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
 }
 
 IncomingRequest &Server::take() {
@@ -66,60 +132,89 @@ void Server::put_back(IncomingRequest &request) {
   active_.back()->place = request.place;
   active_[request.place] = active_.back();
   active_.pop_back();
+  if (auto *slot = request.session().find(request.id()); slot != nullptr && slot->request == &request)
+    slot->request = nullptr;
   request.forget();
   free_.push_back(&request);
 }
 
 void Server::on_cancel(PeerId from, std::uint64_t id) {
-  auto it = std::find_if(active_.begin(), active_.end(), [&](auto *r) { return r->caller() == from && r->id() == id; });
-  if (it != active_.end() && !(*it)->cancel()) return;
+  auto *session = sessions_.of(from);
+  auto *slot = session != nullptr ? session->find(id) : nullptr;
+  if (slot != nullptr && slot->request != nullptr && !slot->request->cancel()) return;
   (void)engine_.send_message(from, wire::Prefix{wire::Kind::kCancelled, id});
 }
 
 void Server::on_peer_lost(PeerId peer) {
   for (auto *request : active_)
     if (request->caller() == peer) request->lose_caller();
-  long_results_.remove_if([&](const LongResult &r) { return r.caller == peer; });
+  sessions_.lose(peer);
 }
 
-Status Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
+/// Answers what cannot be a request. Not kept.
+void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
   wire::Result message;
   message.prefix.id = id;
   message.failure = wire::to_failure(error);
-  return engine_.send_message(caller, message);
+  (void)engine_.send_message(caller, message);
 }
 
-Status Server::send_long_result(PeerId caller, std::uint64_t id, std::span<const std::byte> result, Deadline deadline) {
-  auto fail = [&](const Error &error) -> Status {
-    (void)refuse(caller, id, error);
-    return error;
-  };
-  LongResult kept{
-      caller, id, Bytes(result.begin(), result.end()), {}, deadline.earlier(Deadline::in(kLongestKeptResult))};
-  auto buffer = engine_.endpoint().register_memory(kept.bytes, nnti::Rights::kRemoteRead);
-  if (!buffer.ok()) return fail(buffer.error());
-  auto remote = buffer->describe_for(caller);
-  if (!remote.ok()) return fail(remote.error());
-  kept.buffer = *std::move(buffer);
-  long_results_.push_back(std::move(kept));
+Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   wire::Result message;
+  message.failure = wire::to_failure(error);
+  return answer(session, id, message);
+}
+
+Status Server::answer(Session &session, std::uint64_t id, std::span<const std::byte> result) {
+  auto *slot = session.find(id);
+  if (slot == nullptr) return given_up();
+  const auto size = result.size() + wire::kMaxResultOverhead;
+  if (size > wire::kAlwaysFits && size > engine_.endpoint().max_message_bytes(slot->peer))
+    return answer_long(session, *slot, result);
+  wire::Result message;
+  message.result = result;
+  return answer(session, id, message);
+}
+
+Status Server::answer(Session &session, std::uint64_t id, wire::Result &message) {
+  auto *slot = session.find(id);
+  if (slot == nullptr) return given_up();
   message.prefix.id = id;
+  xdr::encode_into(message, slot->answer);
+  sessions_.keep(session, *slot);
+  return engine_.send(slot->peer, slot->answer);
+}
+
+/// Leaves the result registered here until the caller has fetched it.
+Status Server::answer_long(Session &session, Slot &slot, std::span<const std::byte> result) {
+  auto kept = std::make_unique<LongResult>();
+  kept->bytes.assign(result.begin(), result.end());
+  auto buffer = engine_.endpoint().register_memory(kept->bytes, nnti::Rights::kRemoteRead);
+  if (!buffer.ok()) {
+    (void)answer(session, slot.id, buffer.error());
+    return buffer.error();
+  }
+  kept->buffer = *std::move(buffer);
+  slot.long_result = std::move(kept);
+  sessions_.keep(session, slot);
+  return offer_long_result(slot);
+}
+
+Status Server::offer_long_result(Slot &slot) {
+  auto remote = slot.long_result->buffer.describe_for(slot.peer);
+  if (!remote.ok()) {
+    refuse(slot.peer, slot.id, remote.error());
+    return remote.error();
+  }
+  wire::Result message;
+  message.prefix.id = slot.id;
   message.long_result = wire::Buffer{*remote};
-  return engine_.send_message(caller, message);
+  return engine_.send_message(slot.peer, message);
 }
 
 void Server::on_result_fetched(PeerId from, std::uint64_t id) {
-  long_results_.remove_if([&](const LongResult &r) { return r.caller == from && r.id == id; });
-}
-
-void Server::expire() {
-  if (!long_results_.empty()) long_results_.remove_if([](const LongResult &r) { return r.until.passed(); });
-}
-
-Deadline Server::next_expiry() const {
-  auto next = Deadline::never();
-  for (const auto &result : long_results_) next = next.earlier(result.until);
-  return next;
+  auto *session = sessions_.of(from);
+  if (auto *slot = session != nullptr ? session->find(id) : nullptr; slot != nullptr) slot->long_result.reset();
 }
 
 }  // namespace nssi

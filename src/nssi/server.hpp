@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The serving side: operations, requests in progress, long results that wait to be fetched. Used by the driver.
+// The serving side: operations, and requests in progress. Used by the driver.
 #pragma once
 
 #include <nssi/nssi.hpp>
+#include <nssi/session.hpp>
 #include <nssi/wire.hpp>
 
-#include <list>
 #include <unordered_map>
 
 namespace nssi {
-
-class Server;
-
-struct Operation {
-  std::string name;
-  HandlerKind kind = HandlerKind::kFiber;
-  Handler handler, arrival;
-};
 
 class IncomingRequest final : public Request {
  public:
   explicit IncomingRequest(Engine &engine) : engine_(engine) {}
   /// Takes a new request, whose args stay where they are in the message.
-  void accept(PeerId caller, const wire::Request &request, const Operation &operation);
+  void accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation);
   /// Copies the args, so that the message may go.
   void keep_args();
   /// Frees what is of no use to the next request.
@@ -32,8 +24,11 @@ class IncomingRequest final : public Request {
   /// The caller gave up: no further transfer starts, no result is sent. False if a transfer is under way; the caller is
   /// then told at its end.
   bool cancel();
-  /// The caller is gone. A request whose data can be read here all the same is served nevertheless: it was sent.
+  /// The caller is gone, perhaps to come back. A request that was not begun is left to its next one, unless its data
+  /// can be read here all the same: then it is served, because it was sent.
   void lose_caller();
+  /// The caller has come back, and has sent the request again.
+  void find_caller(PeerId caller, const wire::Request &request);
 
   PeerId caller() const override { return caller_; }
   OpCode op() const override { return wire_.op; }
@@ -47,11 +42,15 @@ class IncomingRequest final : public Request {
   Status reply_error(const Error &error) override;
   Deadline deadline() const override { return deadline_; }
   std::uint64_t id() const { return wire_.prefix.id; }
+  Session &session() const { return *session_; }
   bool has_long_args() const { return wire_.long_args.has_value(); }
 
   std::size_t place = 0;  ///< in the server's list of active requests
 
  private:
+  void look_at_data();
+  bool give_up();
+  std::string name() const;
   Status may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const;
   Status begin_reply();
   Status fetch_args();
@@ -60,49 +59,60 @@ class IncomingRequest final : public Request {
 
   Engine &engine_;
   PeerId caller_;
+  Session *session_ = nullptr;
   wire::Request wire_;
   const Operation *operation_ = nullptr;
   Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
   std::optional<nnti::PeerView> view_;
-  bool replied_ = false, cancelled_ = false, transferring_ = false;
+  bool begun_ = false, replied_ = false, cancelled_ = false, lost_ = false, transferring_ = false;
 };
 
 class Server {
  public:
   explicit Server(Engine &engine) : engine_(engine) {}
 
-  Status add(OpCode op, Operation operation);
+  Status add(Operation operation);
+  void on_hello(PeerId from, std::span<const std::byte> message);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancel(PeerId from, std::uint64_t id);
   void on_result_fetched(PeerId from, std::uint64_t id);
   void on_peer_lost(PeerId peer);
-  void forget_all() { long_results_.clear(); }
+  void forget_all() { sessions_.clear(); }
 
-  /// Answers a request that no handler sees.
-  Status refuse(PeerId caller, std::uint64_t id, const Error &error);
-  /// Leaves a result that does not fit a message registered here until the caller has fetched it.
-  Status send_long_result(PeerId caller, std::uint64_t id, std::span<const std::byte> result, Deadline deadline);
-  /// Frees the long results whose callers have stopped waiting.
-  void expire();
-  Deadline next_expiry() const;
+  /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
+  /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
+  Status answer(Session &session, std::uint64_t id, std::span<const std::byte> result);
+  Status answer(Session &session, std::uint64_t id, const Error &error);
+  /// Frees what nobody will ask for any more.
+  void expire() { sessions_.expire(); }
+  Deadline next_expiry() const { return sessions_.next_expiry(); }
 
  private:
-  struct LongResult {
-    PeerId caller;
-    std::uint64_t id;
-    Bytes bytes;
-    std::optional<nnti::RegisteredBuffer> buffer;
-    Deadline until = Deadline::never();
+  struct Address {
+    Interface interface;
+    std::uint32_t provider = 0;
+    OpCode op = 0;
+    bool operator==(const Address &) const = default;
   };
+  struct Hash {
+    std::size_t operator()(const Address &address) const;
+  };
+  Error not_offered(const wire::Request &request) const;
+  void refuse(PeerId caller, std::uint64_t id, const Error &error);
+  void repeat(Slot &slot, PeerId from, const wire::Request &request);
+  Status answer(Session &session, std::uint64_t id, wire::Result &message);
+  Status answer_long(Session &session, Slot &slot, std::span<const std::byte> result);
+  Status offer_long_result(Slot &slot);
+  void begin(IncomingRequest &request, const Operation &operation);
   IncomingRequest &take();
   void put_back(IncomingRequest &request);
 
   Engine &engine_;
-  std::unordered_map<OpCode, Operation> operations_;
+  std::unordered_map<Address, Operation, Hash> operations_;
+  Sessions sessions_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;
-  std::list<LongResult> long_results_;
 };
 
 }  // namespace nssi

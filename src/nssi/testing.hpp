@@ -23,6 +23,10 @@
 
 namespace nssi::testing {
 
+inline constexpr Interface kInterface{0x20000001, 1};
+/// The tests' service at a peer.
+inline nssi::Service at(PeerId peer) { return {peer, kInterface, 0}; }
+
 enum Op : OpCode {
   kNoopShort = 1,
   kNoop,
@@ -46,7 +50,9 @@ enum Op : OpCode {
   kHasten,
   kWaitForGate,
   kOpenGate,
-  kLook
+  kLook,
+  kCount,
+  kBlockAndCount
 };
 
 inline bool available(const std::string &transport) {
@@ -116,15 +122,17 @@ class Service {
       second_reply.store(r.reply().code());
     });
     add(kPullForever, HandlerKind::kFiber, [this](Request &r) { pull_forever(r); });
+    add(kCount, HandlerKind::kFiber, [this](Request &r) { (void)r.reply(xdr::encode(std::int32_t{++counted})); });
+    add(kBlockAndCount, HandlerKind::kFiber, [this](Request &r) { ++counted, block(r); });
   }
   void release_blocked() { gate_.set(); }
 
-  std::atomic<int> blocked{0}, pulls{0};
+  std::atomic<int> blocked{0}, pulls{0}, counted{0};
   std::atomic<Code> second_reply{Code::kOk}, pull_ended{Code::kOk};
 
  private:
   void add(OpCode op, HandlerKind kind, Handler handler) {
-    (void)runtime_.add_operation(op, "test" + std::to_string(op), kind, std::move(handler));
+    (void)runtime_.add_operation({kInterface, 0, op, "test" + std::to_string(op), kind, std::move(handler)});
   }
   static void pull(Request &r) {
     Bytes bytes(std::max<std::uint64_t>(r.data_bytes(), 1));

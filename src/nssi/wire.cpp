@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kPrefixBytes = 12;
 constexpr std::size_t kMaxErrorText = 2048;
 
-bool known(Kind kind) { return kind >= Kind::kRequest && kind <= Kind::kCancelled; }
+bool known(Kind kind) { return kind >= Kind::kRequest && kind <= Kind::kHello; }
 
 bool sound(const std::optional<Buffer> &buffer) { return !buffer || buffer->remote.rights <= nnti::Rights::kReadWrite; }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <nnti/nnti.hpp>
+#include <nssi/nssi.hpp>
 #include <xdr/codec.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,11 +16,12 @@ namespace nssi::wire {
 
 /// The first word of a message: 'N' 'S', the version, the kind.
 enum class Kind : std::uint32_t {
-  kRequest = 0x4E530101,
-  kResult = 0x4E530102,
-  kResultFetched = 0x4E530103,  ///< the long result was fetched, or is not wanted: free it
-  kCancel = 0x4E530104,
-  kCancelled = 0x4E530105,  ///< no transfer of that request is, or will be, under way
+  kRequest = 0x4E530201,
+  kResult = 0x4E530202,
+  kResultFetched = 0x4E530203,  ///< the long result was fetched, or is not wanted: free it
+  kCancel = 0x4E530204,
+  kCancelled = 0x4E530205,  ///< no transfer of that request is, or will be, under way
+  kHello = 0x4E530206,
 };
 
 inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
@@ -38,14 +41,40 @@ struct Prefix {
   template <class A> void xdr(A &a) { a(kind, id); }
 };
 
+/// A caller's first message on a connection: whose requests will come. Random, the same on all its connections.
+using SessionId = std::array<std::byte, 16>;
+struct Hello {
+  Prefix prefix{Kind::kHello, 0};
+  SessionId session{};
+  template <class A> void xdr(A &a) { a(prefix, session); }
+};
+
+/// Which of its last fields a message has: a word of bits, then those fields in their order.
+template <class A, class... Fields> void carried(A &a, std::optional<Fields> &...fields) {
+  std::uint32_t bits = 0, bit = 1;
+  ((bits |= fields ? bit : 0, bit <<= 1), ...);
+  a(bits);
+  if (bits >= bit) a.fail("a message carries what this version does not know");
+  if constexpr (A::kReads) {
+    bit = 1;
+    (((bits & bit) != 0 ? void(fields.emplace()) : fields.reset(), bit <<= 1), ...);
+  }
+  ((fields ? a(*fields) : void()), ...);
+}
+
 struct Request {
   Prefix prefix{Kind::kRequest, 0};
-  std::uint32_t op = 0;
+  Interface interface;
+  std::uint32_t provider = 0, op = 0;
   std::uint32_t timeout_ms = kNoTimeout;  ///< how long the caller still waits
   std::optional<Buffer> data;             ///< the caller's bulk buffer
   std::optional<Buffer> long_args;        ///< arguments that did not fit, left at the caller; `args` is empty then
   std::span<const std::byte> args;        ///< borrowed from the message
-  template <class A> void xdr(A &a) { a(prefix, op, timeout_ms, data, long_args, args); }
+  template <class A> void xdr(A &a) {
+    a(prefix, interface.program, interface.version, provider, op, timeout_ms);
+    carried(a, data, long_args);
+    a(args);
+  }
 };
 
 struct Failure {
@@ -60,7 +89,11 @@ struct Result {
   std::optional<Failure> failure;
   std::optional<Buffer> long_result;  ///< left at the server until it hears ResultFetched
   std::span<const std::byte> result;  ///< borrowed from the message
-  template <class A> void xdr(A &a) { a(prefix, failure, long_result, result); }
+  template <class A> void xdr(A &a) {
+    a(prefix);
+    carried(a, failure, long_result);
+    a(result);
+  }
 };
 
 /// The prefix of a message that may be anything; kBadMessage if it is not one of ours.
@@ -75,7 +108,7 @@ nessie::Error to_error(const Failure &failure);
 /// Every transport takes messages of this size.
 inline constexpr std::size_t kAlwaysFits = 4096;
 /// The bytes of a request (result) apart from its args (result): what does not fit a message is sent as a long one.
-inline constexpr std::size_t kMaxRequestOverhead = 12 + 8 + 2 * (4 + 40) + 4 + 3;
-inline constexpr std::size_t kMaxResultOverhead = 12 + 4 + (4 + 40) + 4 + 3;
+inline constexpr std::size_t kMaxRequestOverhead = 12 + 5 * 4 + 4 + 2 * 40 + 4 + 3;
+inline constexpr std::size_t kMaxResultOverhead = 12 + 4 + 40 + 4 + 3;
 
 }  // namespace nssi::wire

@@ -34,19 +34,22 @@ const std::string kBufferHex =
 TEST(NssiWire, RequestIsAsWritten) {
   Request request;
   request.prefix.id = 9;
+  request.interface = {0x20000101, 3};
+  request.provider = 2;
   request.op = 105;
   request.timeout_ms = 30000;
   request.data = kBuffer;
   request.args = kTwo;
   EXPECT_EQ(hex(xdr::encode(request)),
-            "4e530101"
+            "4e530201"
             "0000000000000009"
+            "20000101"
+            "00000003"
+            "00000002"
             "00000069"
             "00007530"
             "00000001" +
-                kBufferHex +
-                "00000000"
-                "00000002aabb0000");
+                kBufferHex + "00000002aabb0000");
   EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
 }
 
@@ -55,38 +58,41 @@ TEST(NssiWire, ResultIsAsWritten) {
   result.prefix.id = 9;
   result.result = kTwo;
   EXPECT_EQ(hex(xdr::encode(result)),
-            "4e530102"
+            "4e530202"
             "0000000000000009"
-            "00000000"
             "00000000"
             "00000002aabb0000");
   result.result = {};
   result.failure = Failure{12, 2, 28, "full"};
   EXPECT_EQ(hex(xdr::encode(result)),
-            "4e530102"
+            "4e530202"
             "0000000000000009"
             "00000001"
             "0000000c"
             "00000002"
             "0000001c"
             "0000000466756c6c"
-            "00000000"
             "00000000");
   result.failure.reset();
   result.long_result = kBuffer;
   EXPECT_EQ(hex(xdr::encode(result)),
-            "4e530102"
+            "4e530202"
             "0000000000000009"
-            "00000000"
-            "00000001" +
+            "00000002" +
                 kBufferHex + "00000000");
   EXPECT_LE(xdr::encode(result).size(), kMaxResultOverhead);
 }
 
 TEST(NssiWire, ControlMessagesArePrefixes) {
-  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kResultFetched, 1})), "4e5301030000000000000001");
-  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancel, 1})), "4e5301040000000000000001");
-  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancelled, 1})), "4e5301050000000000000001");
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kResultFetched, 1})), "4e5302030000000000000001");
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancel, 1})), "4e5302040000000000000001");
+  EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancelled, 1})), "4e5302050000000000000001");
+}
+
+TEST(NssiWire, HelloIsAsWritten) {
+  Hello hello;
+  hello.session[0] = std::byte{0xab};
+  EXPECT_EQ(hex(xdr::encode(hello)), "4e5302060000000000000000ab000000000000000000000000000000");
 }
 
 TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
@@ -94,6 +100,9 @@ TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
   EXPECT_EQ(decode_result(xdr::encode(request)).code(), Code::kBadMessage);
   EXPECT_EQ(decode_prefix(std::vector<std::byte>(11)).code(), Code::kBadMessage);
   EXPECT_EQ(decode_prefix(std::vector<std::byte>(12)).code(), Code::kBadMessage);
+  auto unknown = xdr::encode(request);
+  unknown[35] = std::byte{4};
+  EXPECT_EQ(decode_request(unknown).code(), Code::kBadMessage) << "it carries what nobody knows";
   request.data = Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}};
   EXPECT_EQ(decode_request(xdr::encode(request)).code(), Code::kBadMessage);
   request.data.reset();

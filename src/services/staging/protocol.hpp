@@ -15,6 +15,7 @@
 namespace staging {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProgram = 0x20004E01;
 
 enum Op : std::uint32_t {
   kOpHello = 100,

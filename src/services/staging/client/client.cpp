@@ -105,11 +105,15 @@ int Client::home_of(const std::string &path) const {
   return static_cast<int>(hash % impl_->servers.size());
 }
 
+nssi::Service Client::Impl::service(int server) const {
+  return {servers[static_cast<std::size_t>(server)].peer, {kProgram, kProtocolVersion}, 0};
+}
+
 nssi::Call Client::Impl::start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
   nssi::CallOptions options;
   options.data = data;
   options.deadline = Deadline::never();
-  return runtime->call(servers[static_cast<std::size_t>(server)].peer, op, args, options);
+  return runtime->call(service(server), op, args, options);
 }
 
 Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
@@ -126,7 +130,7 @@ bool Client::Impl::alive(int server) {
   if (servers[static_cast<std::size_t>(server)].lost) return false;
   nssi::CallOptions options;
   options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
-  auto ping = runtime->call(servers[static_cast<std::size_t>(server)].peer, kOpPing, xdr::encode(Nothing{}), options);
+  auto ping = runtime->call(service(server), kOpPing, xdr::encode(Nothing{}), options);
   return ping.wait(*options.deadline).code() != Code::kTimedOut;
 }
 

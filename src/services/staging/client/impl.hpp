@@ -67,6 +67,7 @@ struct Client::Impl {
     nssi::Call call;
   };
 
+  nssi::Service service(int server) const;
   nssi::Call start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data = nullptr);
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.

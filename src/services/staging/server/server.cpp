@@ -74,7 +74,7 @@ Status Server::add(Op op, const std::string &name, Result<Answer> (Server::*hand
     else
       (void)request.reply_error(answer.error());
   };
-  return runtime_.add_operation(op, name, kind, serve, arrival);
+  return runtime_.add_operation({{kProgram, kProtocolVersion}, 0, op, name, kind, serve, arrival});
 }
 
 Status Server::add_operations() {

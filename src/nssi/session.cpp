@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/session.hpp>
+
+#include <algorithm>
+
+namespace nssi {
+
+namespace {
+
+/// What a caller may have in progress at once, so that forged ids do not take memory.
+constexpr std::size_t kMostSlots = 1 << 16;
+/// Answers up to this size are not worth a timer: they go with the next request of their slot.
+constexpr std::size_t kSmallAnswerBytes = 256;
+
+std::size_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+
+}  // namespace
+
+Slot *Session::slot_of(std::uint64_t id) {
+  const auto index = index_of(id);
+  if (index >= kMostSlots) return nullptr;
+  if (index >= slots_.size()) slots_.resize(index + 1);
+  return &slots_[index];
+}
+
+Slot *Session::find(std::uint64_t id) {
+  const auto index = index_of(id);
+  return index < slots_.size() && slots_[index].id == id ? &slots_[index] : nullptr;
+}
+
+bool Sessions::greet(PeerId peer, const wire::SessionId &id) {
+  if (of(peer) != nullptr) return false;
+  auto &session = by_id_[id];
+  if (!session) session = std::make_unique<Session>(id);
+  if (peer.value >= by_peer_.size()) by_peer_.resize(peer.value + 1);
+  by_peer_[peer.value] = session.get();
+  ++session->connections;
+  return true;
+}
+
+void Sessions::lose(PeerId peer) {
+  auto *session = of(peer);
+  if (session == nullptr) return;
+  by_peer_[peer.value] = nullptr;
+  if (--session->connections == 0) expire_session(*session);
+}
+
+void Sessions::keep(Session &session, Slot &slot) {
+  if (slot.listed || (!slot.long_result && slot.answer.size() <= kSmallAnswerBytes)) return;
+  slot.listed = true;
+  const auto index = static_cast<std::uint32_t>(&slot - session.slots().data());
+  expiries_.emplace(slot.until.when(), Expiry{&session, index});
+}
+
+void Sessions::expire() {
+  while (!expiries_.empty() && expiries_.begin()->first <= Clock::now()) {
+    const auto due = expiries_.begin()->second;
+    expiries_.erase(expiries_.begin());
+    if (due.slot)
+      expire_slot(*due.session, *due.slot);
+    else if (due.session->connections == 0)
+      expire_session(*due.session);
+  }
+}
+
+void Sessions::expire_slot(Session &session, std::uint32_t index) {
+  auto &slot = session.slots()[index];
+  slot.listed = false;
+  if (!slot.until.passed()) return keep(session, slot);
+  slot.long_result.reset();
+  slot.answer = Bytes();
+}
+
+/// Forgets the caller, unless an answer is kept for it, or on its way.
+void Sessions::expire_session(Session &session) {
+  auto until = Clock::time_point::min();
+  for (const auto &slot : session.slots()) {
+    if (slot.request != nullptr) until = std::max(until, Clock::now() + std::chrono::seconds(1));
+    if (!slot.answer.empty()) until = std::max(until, slot.until.when());
+  }
+  if (until > Clock::now()) return void(expiries_.emplace(until, Expiry{&session, {}}));
+  std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });
+  by_id_.erase(wire::SessionId(session.id()));
+}
+
+void Sessions::clear() {
+  expiries_.clear();
+  by_peer_.clear();
+  by_id_.clear();
+}
+
+}  // namespace nssi

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the serving side remembers of a caller: for each slot of its calls the last request, being carried out or
+// answered, so that a request that comes twice is carried out once. Used by the driver.
+//
+// Design notes. A call's id is the caller's slot and how often that was used (client.hpp). A request with a higher
+// count says that the caller has the result of the one before, or does not want it: what was kept of that is dropped.
+// So there is at most one answer for each call that a caller had in progress at once, and nobody sends
+// acknowledgements. The scheme of NFS version 4.1: RFC 8881, section 2.10.6.
+#pragma once
+
+#include <base/clock.hpp>
+#include <nssi/wire.hpp>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace nssi {
+
+using nessie::Clock;
+
+class IncomingRequest;
+
+/// A result that lies here, registered, until its caller has fetched it.
+struct LongResult {
+  Bytes bytes;
+  nnti::RegisteredBuffer buffer;
+};
+
+class Session;
+
+/// The last request of one of the caller's slots.
+struct Slot {
+  /// Another request: nobody asks for the answer to the one before any more.
+  void renew(std::uint64_t new_id, PeerId from, Deadline keep_until) {
+    id = new_id;
+    peer = from;
+    request = nullptr;
+    answer.clear();
+    long_result.reset();
+    until = keep_until;
+  }
+  std::uint64_t id = 0;                ///< 0: none, or none that was begun
+  PeerId peer;                         ///< the connection on which it came
+  IncomingRequest *request = nullptr;  ///< being carried out
+  Bytes answer;                        ///< the message; empty: there is none (yet)
+  std::unique_ptr<LongResult> long_result;
+  Deadline until = Deadline::never();  ///< nobody asks for the answer after that; not never()
+  bool listed = false;                 ///< in Sessions::expiries_
+};
+
+class Session {
+ public:
+  explicit Session(const wire::SessionId &id) : id_(id) {}
+  const wire::SessionId &id() const { return id_; }
+  /// Null: the caller claims more calls in progress than anybody may have.
+  Slot *slot_of(std::uint64_t id);
+  /// The slot, if it holds this very request.
+  Slot *find(std::uint64_t id);
+  std::vector<Slot> &slots() { return slots_; }
+
+  int connections = 0;
+
+ private:
+  wire::SessionId id_;
+  std::vector<Slot> slots_;
+};
+
+class Sessions {
+ public:
+  /// `peer` has said whose requests it sends. False: it had said so before.
+  bool greet(PeerId peer, const wire::SessionId &id);
+  /// Null: `peer` has not said yet.
+  Session *of(PeerId peer) const { return peer.value < by_peer_.size() ? by_peer_[peer.value] : nullptr; }
+  /// The connection is gone; what was answered is kept for a while, in case the caller comes back.
+  void lose(PeerId peer);
+  /// The slot has its answer, which is to be freed when its time has passed.
+  void keep(Session &session, Slot &slot);
+  /// Frees what nobody will ask for any more.
+  void expire();
+  Deadline next_expiry() const {
+    return expiries_.empty() ? Deadline::never() : Deadline::at(expiries_.begin()->first);
+  }
+  void clear();
+  std::size_t size() const { return by_id_.size(); }
+
+ private:
+  struct Expiry {
+    Session *session;
+    std::optional<std::uint32_t> slot;  ///< none: the session, if its caller has not come back
+  };
+  void expire_slot(Session &session, std::uint32_t index);
+  void expire_session(Session &session);
+
+  std::map<wire::SessionId, std::unique_ptr<Session>> by_id_;
+  std::vector<Session *> by_peer_;  ///< by PeerId: those are small, and counted up
+  std::multimap<Clock::time_point, Expiry> expiries_;
+};
+
+}  // namespace nssi

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests that come twice: a caller of our own making sends what it likes, over as many connections as it likes.
+#include <gtest/gtest.h>
+
+#include <nssi/session.hpp>
+#include <nssi/testing.hpp>
+#include <nssi/wire.hpp>
+
+#include <map>
+
+namespace nssi::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t id_of(std::uint64_t use, std::uint64_t slot) { return use << 32 | slot; }
+
+/// A connection to the service, without a client's inside.
+class Connection final : public nnti::EventSink {
+ public:
+  explicit Connection(const std::string &url, std::byte session = std::byte{1}) {
+    endpoint_ = *nnti::Endpoint::open(options_for("inproc", false).endpoint, *this);
+    peer_ = *endpoint_->connect(url, Deadline::in(seconds(20)));
+    wire::Hello hello;
+    hello.session[0] = session;
+    if (session != std::byte{0}) send(hello);
+  }
+  template <class Message> void send(const Message &message) { (void)endpoint_->send(peer_, xdr::encode(message)); }
+  void request(std::uint64_t id, OpCode op, std::span<const std::byte> args = {}, std::uint32_t timeout_ms = 60000) {
+    wire::Request request;
+    request.prefix.id = id;
+    request.interface = kInterface;
+    request.op = op;
+    request.args = args;
+    request.timeout_ms = timeout_ms;
+    send(request);
+  }
+  /// Results of the call that have come, as their bytes.
+  const std::vector<Bytes> &results(std::uint64_t id) { return results_[id]; }
+  const Error &failure(std::uint64_t id) { return failures_[id]; }
+  bool has(std::uint64_t id, std::size_t count) {
+    return eventually([&] {
+      endpoint_->progress();
+      return results_[id].size() >= count;
+    });
+  }
+  /// An answer to this request shows that those to the ones before have come, too.
+  void settle() {
+    const auto id = id_of(1, 60000);
+    request(id, kNoopShort);
+    ASSERT_TRUE(has(id, 1));
+  }
+
+ private:
+  void on_message(PeerId, std::span<const std::byte> message) override {
+    const auto result = wire::decode_result(message);
+    if (!result.ok()) return;
+    results_[result->prefix.id].emplace_back(result->result.begin(), result->result.end());
+    if (result->failure) failures_[result->prefix.id] = wire::to_error(*result->failure);
+    if (result->long_result) results_[result->prefix.id].back().assign(1, std::byte{0xff});
+  }
+  void on_peer_lost(PeerId, const Error &) override {}
+
+  std::unique_ptr<nnti::Endpoint> endpoint_;
+  PeerId peer_;
+  std::map<std::uint64_t, std::vector<Bytes>> results_;
+  std::map<std::uint64_t, Error> failures_;
+};
+
+class NssiSessions : public ::testing::Test {
+ protected:
+  const std::string &url() { return server_.runtime->url(); }
+  testing::Service &service() { return *server_.service; }
+  ServiceThread server_{options_for("inproc", true)};
+};
+
+TEST_F(NssiSessions, TheSameRequestTwice_IsCarriedOutOnceAndAnsweredTwice) {
+  Connection caller(url());
+  const auto id = id_of(1, 0);
+  caller.request(id, kCount);
+  ASSERT_TRUE(caller.has(id, 1));
+  caller.request(id, kCount);
+  ASSERT_TRUE(caller.has(id, 2));
+  EXPECT_EQ(caller.results(id)[0], caller.results(id)[1]);
+  EXPECT_EQ(service().counted, 1);
+}
+
+TEST_F(NssiSessions, SentAgainOverAnotherConnection_TheAnswerComesThere) {
+  auto first = std::make_unique<Connection>(url());
+  const auto id = id_of(1, 0), other = id_of(1, 1);
+  first->request(id, kCount);
+  first->request(other, kBlockAndCount);
+  ASSERT_TRUE(first->has(id, 1));
+  ASSERT_TRUE(eventually([&] { return service().blocked == 1; }));
+  first.reset();
+  Connection second(url());
+  second.request(id, kCount);
+  second.request(other, kBlockAndCount);
+  ASSERT_TRUE(second.has(id, 1));
+  EXPECT_TRUE(second.results(other).empty()) << "it is still being carried out";
+  service().release_blocked();
+  ASSERT_TRUE(second.has(other, 1));
+  EXPECT_EQ(service().counted, 2);
+}
+
+TEST_F(NssiSessions, TheNextUseOfASlot_EndsWhatWasKeptOfTheLast) {
+  Connection caller(url());
+  for (std::uint64_t use : {1, 2}) {
+    caller.request(id_of(use, 0), kCount);
+    ASSERT_TRUE(caller.has(id_of(use, 0), 1));
+  }
+  caller.request(id_of(1, 0), kCount);
+  caller.settle();
+  EXPECT_EQ(caller.results(id_of(1, 0)).size(), 1u) << "an old request was answered again";
+  EXPECT_EQ(service().counted, 2);
+}
+
+TEST_F(NssiSessions, AnAnswerOutlivesItsConnectionOnlyUntilTheDeadline) {
+  const auto id = id_of(1, 0);
+  {
+    Connection caller(url());
+    caller.request(id, kCount, {}, 1);
+    ASSERT_TRUE(caller.has(id, 1) || service().counted == 0);
+  }
+  const int counted = service().counted;
+  std::this_thread::sleep_until(nessie::Clock::now() + milliseconds(50));  // the time itself is what is tested
+  Connection late(url());
+  late.request(id, kCount);
+  ASSERT_TRUE(late.has(id, 1)) << "the session was kept beyond its deadline: its memory would grow for ever";
+  EXPECT_EQ(service().counted, counted + 1);
+}
+
+TEST_F(NssiSessions, LongResultsAreOfferedAgain) {
+  Connection caller(url());
+  const auto id = id_of(1, 0);
+  const auto args = xdr::encode(Pattern{1 << 20});
+  caller.request(id, kMake, args);
+  ASSERT_TRUE(caller.has(id, 1));
+  caller.request(id, kMake, args);
+  EXPECT_TRUE(caller.has(id, 2));
+  caller.send(wire::Prefix{wire::Kind::kResultFetched, id});
+  caller.request(id, kMake, args);
+  caller.settle();
+  EXPECT_EQ(caller.results(id).size(), 2u) << "it was said to be fetched";
+}
+
+TEST_F(NssiSessions, CallersAreKeptApart) {
+  Connection one(url(), std::byte{1}), two(url(), std::byte{2});
+  const auto id = id_of(1, 0);
+  one.request(id, kCount);
+  two.request(id, kCount);
+  ASSERT_TRUE(one.has(id, 1));
+  ASSERT_TRUE(two.has(id, 1));
+  EXPECT_EQ(service().counted, 2);
+}
+
+TEST_F(NssiSessions, WhoHasNotSaidHello_IsRefused) {
+  Connection stranger(url(), std::byte{0});
+  stranger.request(id_of(1, 0), kCount);
+  ASSERT_TRUE(stranger.has(id_of(1, 0), 1));
+  EXPECT_EQ(stranger.failure(id_of(1, 0)).code, Code::kBadMessage);
+  EXPECT_EQ(service().counted, 0);
+}
+
+TEST_F(NssiSessions, MoreCallsThanAnybodyMayHave_AreRefused) {
+  Connection caller(url());
+  const auto id = id_of(1, 0xFFFFFFFF);
+  caller.request(id, kCount);
+  ASSERT_TRUE(caller.has(id, 1));
+  EXPECT_EQ(caller.failure(id).code, Code::kBadMessage);
+}
+
+TEST_F(NssiSessions, WhatIsNotOffered_IsToldApart) {
+  Connection caller(url());
+  struct {
+    Interface interface;
+    std::uint32_t provider;
+    Code code;
+    const char *says;
+  } const wrong[] = {{{0x20009999, 1}, 0, Code::kNotFound, "does not offer program 0x20009999"},
+                     {{kInterface.program, 7}, 0, Code::kUnsupported, "offers versions 1 to 1"},
+                     {kInterface, 5, Code::kNotFound, "no provider 5"},
+                     {kInterface, 0, Code::kNotFound, "no operation 4711"}};
+  std::uint64_t slot = 0;
+  for (const auto &each : wrong) {
+    wire::Request request;
+    request.prefix.id = id_of(1, slot++);
+    request.interface = each.interface;
+    request.provider = each.provider;
+    request.op = 4711;
+    caller.send(request);
+    ASSERT_TRUE(caller.has(request.prefix.id, 1));
+    EXPECT_EQ(caller.failure(request.prefix.id).code, each.code);
+    EXPECT_NE(caller.failure(request.prefix.id).message.find(each.says), std::string::npos)
+        << caller.failure(request.prefix.id).message;
+  }
+}
+
+}  // namespace
+}  // namespace nssi::testing
