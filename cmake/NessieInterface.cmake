@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # nessie_add_interface(TARGET FILE.x...): compiles interface files as `nessie idl` does, and gives the target what comes
-# out: NAME.hpp for NAME.x, which it includes as <NAME.hpp>. Links what that needs.
+# out: NAME.hpp for NAME.x, and NAME_rpc.hpp if it has programs, for whoever links Nessie::nssi. Links what the first needs.
 function(nessie_add_interface target)
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_interfaces)
   foreach(file ${ARGN})

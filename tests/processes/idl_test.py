@@ -6,6 +6,7 @@ import unittest
 from harness import NESSIE, ProcessTestCase
 
 GOOD = "struct point { int x; int y; };\n"
+PROGRAM = "program P { version V { int ADD(int, int) = 1; } = 1; } = 1;\n"
 BAD = "struct point {\n  int x;\n  quadruple y;\n};\n"
 
 
@@ -28,6 +29,11 @@ class Idl(ProcessTestCase):
             text = file.read()
         self.assertIn("namespace shapes {", text)
         self.assertIn("struct point {", text)
+
+    def test_a_program_has_stubs_of_its_own(self):
+        self.assertEqual(self.idl(self.write("sums.x", PROGRAM), "--out", self.path(".")), (0, "", ""))
+        with open(self.path("sums_rpc.hpp"), encoding="ascii") as file:
+            self.assertIn("namespace sums::P::V {", file.read())
 
     def test_a_fault_has_its_place_and_changes_nothing(self):
         source = self.write("shapes.x", BAD)

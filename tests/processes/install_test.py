@@ -36,7 +36,7 @@ class Installed(ProcessTestCase):
                 "-DCMAKE_BUILD_TYPE=Release")
         self.do("cmake", "--build", self.path("build"))
         self.assertIn("shm", self.do(self.path("build/transports")))
-        self.assertIn("16 bytes, the same", self.do(self.path("build/greeting")))
+        self.assertIn("hello 42", self.do(self.path("build/greeting")))
 
     def test_serves_pkg_config(self):
         for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c")):

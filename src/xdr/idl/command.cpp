@@ -2,6 +2,7 @@
 #include "xdr/idl/command.hpp"
 
 #include "xdr/idl/cpp.hpp"
+#include "xdr/idl/cpp_names.hpp"
 #include "xdr/idl/parser.hpp"
 
 #include <base/file.hpp>
@@ -35,10 +36,15 @@ int compile_file(const std::string &file, const Command &command) {
   if (!is_cpp_namespace(name_space))
     return complain(
         fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file, name_space));
-  const auto path = fs::path(command.directory) / (stem + ".hpp");
-  const auto text = make_cpp(std::get<Interface>(result), {fs::path(file).filename().string(), name_space});
-  const auto written = nessie::write_file(path, text);
-  return written.ok() ? 0 : complain("error: " + written.error().message);
+  const CppOptions options{fs::path(file).filename().string(), stem, name_space};
+  const auto &interface = std::get<Interface>(result);
+  for (const auto &[ending, text] :
+       {std::pair(".hpp", make_cpp(interface, options)), std::pair("_rpc.hpp", make_cpp_rpc(interface, options))}) {
+    if (text.empty()) continue;
+    const auto written = nessie::write_file(fs::path(command.directory) / (stem + ending), text);
+    if (!written.ok()) return complain("error: " + written.error().message);
+  }
+  return 0;
 }
 
 }  // namespace

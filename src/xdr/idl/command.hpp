@@ -9,7 +9,7 @@ namespace xdr::idl {
 
 struct Command {
   std::vector<std::string> files;
-  std::string directory = ".";  ///< where NAME.hpp goes, for NAME.x
+  std::string directory = ".";  ///< where NAME.hpp goes, and NAME_rpc.hpp, for NAME.x
   std::string name_space;       ///< empty: NAME
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/cpp.hpp"
 
+#include "xdr/idl/cpp_names.hpp"
+
 #include <fmt/core.h>
 #include <fmt/format.h>
 
@@ -16,34 +18,6 @@ namespace {
 
 using Kind = Type::Kind;
 using Shape = Declaration::Shape;
-
-constexpr std::array<std::string_view, 98> kReserved = {
-    "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
-    "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
-    "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
-    "constexpr",   "constinit", "const_cast", "continue",  "co_await", "co_return",    "co_yield",
-    "decltype",    "default",   "delete",     "do",        "double",   "dynamic_cast", "else",
-    "enum",        "explicit",  "export",     "extern",    "false",    "float",        "for",
-    "friend",      "goto",      "if",         "inline",    "int",      "long",         "mutable",
-    "namespace",   "new",       "noexcept",   "not",       "not_eq",   "nullptr",      "operator",
-    "or",          "or_eq",     "private",    "protected", "public",   "register",     "reinterpret_cast",
-    "requires",    "return",    "short",      "signed",    "sizeof",   "static",       "static_assert",
-    "static_cast", "struct",    "switch",     "template",  "this",     "thread_local", "throw",
-    "true",        "try",       "typedef",    "typeid",    "typename", "union",        "unsigned",
-    "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
-    "xor_eq",      "std",       "xdr",        "arm",       "select",   "archive",      "xdr_next"};
-
-/// A name that C++, or what is generated, uses itself gets a '_' at its end.
-std::string cpp(const std::string &name) {
-  return std::ranges::find(kReserved, name) == kReserved.end() ? name : name + "_";
-}
-
-std::string literal(const Number &number) {
-  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  if (number.negative && number.magnitude > kLargest) return fmt::format("-{} - 1", kLargest);
-  if (number.negative) return fmt::format("-{}", number.magnitude);
-  return fmt::format("{}{}", number.magnitude, number.magnitude > kLargest ? "u" : "");
-}
 
 const char *integer_for(const Number &number) {
   constexpr std::uint64_t kInt = std::numeric_limits<std::int32_t>::max();
@@ -95,7 +69,7 @@ class CppWriter {
   void declare_recursive_types() {
     for (const auto &[name, definition] : types_)
       if (!std::holds_alternative<Typedef>(*definition) && is_recursive(name))
-        out_ += fmt::format("struct {};\n", cpp(name));
+        out_ += fmt::format("struct {};\n", cpp_name(name));
   }
   /// What a definition needs goes before it. Round a cycle, what was declared beforehand will do.
   void write_once(const Definition &definition) {
@@ -108,20 +82,8 @@ class CppWriter {
   // --- types -----------------------------------------------------------------------------------------------------------
   /// `hidden`: names of members, which a type of the same name could not be told from.
   std::string plain_type(const Type &type, const std::set<std::string> &hidden) const {
-    switch (type.kind) {
-      case Kind::kVoid: return "std::monostate";
-      case Kind::kInt: return "std::int32_t";
-      case Kind::kUnsigned: return "std::uint32_t";
-      case Kind::kHyper: return "std::int64_t";
-      case Kind::kUnsignedHyper: return "std::uint64_t";
-      case Kind::kFloat: return "float";
-      case Kind::kDouble: return "double";
-      case Kind::kBool: return "bool";
-      case Kind::kString: return "std::string";
-      case Kind::kOpaque: return "std::byte";
-      case Kind::kNamed: break;
-    }
-    return (hidden.contains(type.name) ? "::" + options_.name_space + "::" : "") + cpp(type.name);
+    if (type.kind == Kind::kVoid) return "std::monostate";
+    return cpp_type(type, hidden.contains(type.name) ? options_.name_space : "");
   }
   std::string type_of(const Declaration &declaration, const std::set<std::string> &hidden = {}) {
     auto element = plain_type(declaration.type, hidden);
@@ -159,35 +121,35 @@ class CppWriter {
 
   // --- definitions -------------------------------------------------------------------------------------------------------
   void write(const Constant &it) {
-    out_ += fmt::format("\ninline constexpr {} {} = {};\n", integer_for(it.value.number), cpp(it.name),
-                        literal(it.value.number));
+    out_ += fmt::format("\ninline constexpr {} {} = {};\n", integer_for(it.value.number), cpp_name(it.name),
+                        cpp_literal(it.value.number));
   }
   void write(const Enum &it) {
-    const auto name = cpp(it.name);
+    const auto name = cpp_name(it.name);
     out_ += fmt::format("\nenum class {} : std::int32_t {{\n", name);
     for (const auto &each : it.enumerators)
-      out_ += fmt::format("  {} = {},\n", cpp(each.name), literal(each.value.number));
+      out_ += fmt::format("  {} = {},\n", cpp_name(each.name), cpp_literal(each.value.number));
     out_ += fmt::format(
         "}};\n/// Others are neither encoded nor decoded.\nconstexpr bool xdr_has_name({} value) {{\n"
         "  switch (value) {{\n",
         name);
     std::set<std::string> seen;  // of two names for one value, one will do
     for (const auto &each : it.enumerators)
-      if (seen.insert(literal(each.value.number)).second)
-        out_ += fmt::format("    case {}::{}:\n", name, cpp(each.name));
+      if (seen.insert(cpp_literal(each.value.number)).second)
+        out_ += fmt::format("    case {}::{}:\n", name, cpp_name(each.name));
     out_ += "      return true;\n  }\n  return false;\n}\n";
   }
   void write(const Typedef &it) {
-    out_ += fmt::format("\nusing {} = {};\n", cpp(it.declaration.name), type_of(it.declaration));
+    out_ += fmt::format("\nusing {} = {};\n", cpp_name(it.declaration.name), type_of(it.declaration));
   }
   void write(const Struct &it) {
     std::set<std::string> hidden;
     for (const auto &field : it.fields) hidden.insert(field.name);
     std::string fields;
-    out_ += fmt::format("\nstruct {} {{\n", cpp(it.name));
+    out_ += fmt::format("\nstruct {} {{\n", cpp_name(it.name));
     for (const auto &field : it.fields) {
-      out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), cpp(field.name));
-      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", cpp(field.name));
+      out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), cpp_name(field.name));
+      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", cpp_name(field.name));
     }
     if (is_chain(it))
       write_chain(it);
@@ -197,7 +159,7 @@ class CppWriter {
     end_type(it.name);
   }
   void end_type(const std::string &name) {
-    if (!holds_boxes(name)) out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp(name));
+    if (!holds_boxes(name)) out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp_name(name));
     out_ += "};\n";
   }
   bool is_chain(const Struct &it) {
@@ -206,14 +168,15 @@ class CppWriter {
   void write_chain(const Struct &it) {
     std::string fields;
     for (const auto &field : it.fields)
-      if (&field != &it.fields.back()) fields += fmt::format("{}node.{}", fields.empty() ? "" : ", ", cpp(field.name));
-    const auto name = cpp(it.name);
+      if (&field != &it.fields.back())
+        fields += fmt::format("{}node.{}", fields.empty() ? "" : ", ", cpp_name(field.name));
+    const auto name = cpp_name(it.name);
     out_ += fmt::format(
         "\n  template <class Archive> void xdr(Archive &archive) {{\n"
         "    ::xdr::chain(archive, *this, []([[maybe_unused]] Archive &each, [[maybe_unused]] {0} &node) {{{1}}});\n  "
         "}}\n"
         "  friend ::xdr::Box<{0}> &xdr_next({0} &node) {{ return node.{2}; }}\n",
-        name, fields.empty() ? "" : fmt::format(" each({}); ", fields), cpp(it.fields.back().name));
+        name, fields.empty() ? "" : fmt::format(" each({}); ", fields), cpp_name(it.fields.back().name));
   }
 
   // --- unions ------------------------------------------------------------------------------------------------------------
@@ -224,20 +187,20 @@ class CppWriter {
       const auto &choice = std::get<Enum>(*types_.at(type.name));
       const auto found =
           std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.value.number == number; });
-      return fmt::format("::{}::{}::{}", options_.name_space, cpp(choice.name), cpp(found->name));
+      return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), cpp_name(found->name));
     }
     if (type.kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
-    return literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
+    return cpp_literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
   }
   /// One line for each case: what `line` makes of the arm's number.
   template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
     const bool on_bool = behind(it.discriminant.type).kind == Kind::kBool;
-    const auto on = cpp(it.discriminant.name);
+    const auto on = cpp_name(it.discriminant.name);
     out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
     bool has_default = false;
     for (std::size_t i = 0; i < it.arms.size(); ++i) {
       for (const auto &value : it.arms[i].cases)
-        out_ += fmt::format("      case {}:\n", on_bool ? literal(value.number) : case_label(it, value.number));
+        out_ += fmt::format("      case {}:\n", on_bool ? cpp_literal(value.number) : case_label(it, value.number));
       if (it.arms[i].cases.empty()) out_ += "      default:\n";
       has_default = has_default || it.arms[i].cases.empty();
       out_ += fmt::format("        {}\n", line(i));
@@ -249,8 +212,8 @@ class CppWriter {
     std::set<std::string> hidden{it.discriminant.name};
     for (const auto &arm : it.arms) hidden.insert(arm.declaration.name);
     const auto choice = type_of(it.discriminant, hidden);
-    const auto on = cpp(it.discriminant.name);
-    out_ += fmt::format("\nstruct {} {{\n  {} {} = {};\n  std::variant<", cpp(it.name), choice, on,
+    const auto on = cpp_name(it.discriminant.name);
+    out_ += fmt::format("\nstruct {} {{\n  {} {} = {};\n  std::variant<", cpp_name(it.name), choice, on,
                         case_label(it, it.arms.front().cases.front().number));
     for (std::size_t i = 0; i < it.arms.size(); ++i)
       out_ += fmt::format("{}{}", i == 0 ? "" : ", ", type_of(it.arms[i].declaration, hidden));
@@ -274,22 +237,22 @@ class CppWriter {
         "  /// Null if it is not this one.\n"
         "  {0} *{1}() {{ return std::get_if<{2}>(&arm); }}\n"
         "  const {0} *{1}() const {{ return std::get_if<{2}>(&arm); }}\n",
-        type_of(arm.declaration, hidden), cpp(arm.declaration.name), number);
+        type_of(arm.declaration, hidden), cpp_name(arm.declaration.name), number);
   }
 
   // --- programs ------------------------------------------------------------------------------------------------------------
   void write(const Program &it) {
-    out_ += fmt::format("\nnamespace {} {{\ninline constexpr std::uint32_t kProgram = {};\n", cpp(it.name),
-                        literal(it.number.number));
+    out_ += fmt::format("\nnamespace {} {{\ninline constexpr std::uint32_t kProgram = {};\n", cpp_name(it.name),
+                        cpp_literal(it.number.number));
     for (const auto &version : it.versions) {
-      out_ += fmt::format("namespace {} {{\ninline constexpr std::uint32_t kVersion = {};\n", cpp(version.name),
-                          literal(version.number.number));
+      out_ += fmt::format("namespace {} {{\ninline constexpr std::uint32_t kVersion = {};\n", cpp_name(version.name),
+                          cpp_literal(version.number.number));
       for (const auto &procedure : version.procedures)
-        out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", cpp(procedure.name),
-                            literal(procedure.number.number));
-      out_ += fmt::format("}}  // namespace {}\n", cpp(version.name));
+        out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", cpp_procedure(procedure.name),
+                            cpp_literal(procedure.number.number));
+      out_ += fmt::format("}}  // namespace {}\n", cpp_name(version.name));
     }
-    out_ += fmt::format("}}  // namespace {}\n", cpp(it.name));
+    out_ += fmt::format("}}  // namespace {}\n", cpp_name(it.name));
   }
 
   const Interface &interface_;
@@ -304,19 +267,6 @@ class CppWriter {
 
 std::string make_cpp(const Interface &interface, const CppOptions &options) {
   return CppWriter(interface, options).write();
-}
-
-bool is_cpp_namespace(std::string_view name) {
-  while (true) {
-    const auto end = std::min(name.find("::"), name.size());
-    const auto part = name.substr(0, end);
-    const bool named = !part.empty() && !(part[0] >= '0' && part[0] <= '9') && std::ranges::all_of(part, [](char c) {
-      return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    });
-    if (!named || cpp(std::string(part)) != part) return false;
-    if (end == name.size()) return true;
-    name.remove_prefix(end + 2);
-  }
 }
 
 }  // namespace xdr::idl

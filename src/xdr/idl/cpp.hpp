@@ -10,13 +10,14 @@ namespace xdr::idl {
 
 struct CppOptions {
   std::string file;        ///< the interface's, for the first line
+  std::string stem;        ///< what the headers' names begin with
   std::string name_space;  ///< a C++ namespace; "a::b" is possible
 };
 
 /// A header. `interface` has been checked.
 std::string make_cpp(const Interface &interface, const CppOptions &options);
 
-/// Whether a namespace can be called so.
-bool is_cpp_namespace(std::string_view name);
+/// A header with the client's and the server's side of its programs. Empty: it has none.
+std::string make_cpp_rpc(const Interface &interface, const CppOptions &options);
 
 }  // namespace xdr::idl

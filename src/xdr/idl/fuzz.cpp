@@ -11,6 +11,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   if (const auto *fault = std::get_if<xdr::idl::Fault>(&result))
     (void)xdr::idl::describe(*fault, "fuzz.x", text);
   else
-    (void)xdr::idl::make_cpp(std::get<xdr::idl::Interface>(result), {"fuzz.x", "fuzz"});
+    (void)xdr::idl::make_cpp(std::get<xdr::idl::Interface>(result), {"fuzz.x", "fuzz", "fuzz"});
   return 0;
 }

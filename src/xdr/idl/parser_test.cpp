@@ -2,6 +2,7 @@
 // What interface files may say; and each fault with its place.
 #include "xdr/idl/parser.hpp"
 #include "xdr/idl/cpp.hpp"
+#include "xdr/idl/cpp_names.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -130,7 +131,7 @@ TEST(Idl, KnowsBulkParameters) {
 }
 
 TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
-  const auto text = make_cpp(accepted("struct class { int new; };"), {"a.x", "a"});
+  const auto text = make_cpp(accepted("struct class { int new; };"), {"a.x", "a", "a"});
   EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
   EXPECT_TRUE(is_cpp_namespace("a::b_1"));
   for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
@@ -168,7 +169,7 @@ TEST(Idl, AnyTextIsAcceptedOrRefused) {
     if (const auto *fault = std::get_if<Fault>(&result))
       EXPECT_FALSE(describe(*fault, "a.x", text).empty());
     else
-      EXPECT_FALSE(make_cpp(std::get<Interface>(result), {"a.x", "a"}).empty());
+      EXPECT_FALSE(make_cpp(std::get<Interface>(result), {"a.x", "a", "a"}).empty());
   }
 }
 

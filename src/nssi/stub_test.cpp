@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `nessie idl` makes of stub_test.x: a client in front of a server, over every transport of this machine.
+#include "stub_test_rpc.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nssi/testing.hpp>
+
+#include <numeric>
+
+namespace nssi::testing {
+namespace {
+
+using std::chrono::seconds;
+namespace FIRST = stub_test::ATLAS::FIRST;
+namespace SECOND = stub_test::ATLAS::SECOND;
+
+class Atlas final : public FIRST::Server {
+ public:
+  HandlerKind kind_of(OpCode op) const override {
+    return op == FIRST::SHORT ? HandlerKind::kShort : HandlerKind::kFiber;
+  }
+  Outcome<void> NOTHING(Request &) override { return {}; }
+  Outcome<std::int32_t> ADD(Request &, std::int32_t a, std::int32_t b) override { return a + b; }
+  Outcome<std::string> GREET(Request &, const std::string &name) override { return "hello " + name; }
+  Outcome<stub_test::point> MIRROR(Request &, const stub_test::point &p) override {
+    return stub_test::point{-p.x, -p.y};
+  }
+  Outcome<stub_test::path> WALK(Request &, const stub_test::point &from, std::uint32_t steps) override {
+    stub_test::path path;
+    for (std::uint32_t i = 0; i < steps; ++i) path.push_back({from.x + static_cast<std::int32_t>(i), from.y});
+    return path;
+  }
+  Outcome<stub_test::found> FIND(Request &, const stub_test::color &color) override {
+    stub_test::found found;
+    found.select(color == stub_test::color::RED);
+    if (auto *where = found.where()) *where = {1, 2};
+    return found;
+  }
+  Outcome<stub_test::bytes> ECHO(Request &, const stub_test::bytes &bytes) override { return bytes; }
+  Outcome<std::uint64_t> SUM(Request &request) override {
+    Bytes data(request.data_bytes());
+    if (auto status = request.get_data(data); !status.ok()) return status.error();
+    return std::accumulate(data.begin(), data.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, std::byte each) { return sum + std::to_integer<unsigned>(each); });
+  }
+  Outcome<void> FILL(Request &request, std::int32_t value) override {
+    return request.put_data(Bytes(request.data_bytes(), static_cast<std::byte>(value)));
+  }
+  Outcome<void> NEGATE(Request &request) override {
+    Bytes data(request.data_bytes());
+    if (auto status = request.get_data(data); !status.ok()) return status;
+    for (auto &each : data) each = ~each;
+    return request.put_data(data);
+  }
+  Outcome<void> BURN(Request &) override { throw std::runtime_error("the roof is on fire"); }
+  Outcome<std::int32_t> SHORT(Request &, std::int32_t value) override { return value; }
+  Outcome<std::int32_t> REFUSE(Request &, std::int32_t cause) override {
+    return Error{Code::kIo, "No space left on device: free some", nessie::Scope::kService, cause};
+  }
+};
+
+class Second final : public SECOND::Server {
+ public:
+  explicit Second(std::int32_t offset) : offset_(offset) {}
+  Outcome<std::int32_t> ADD(Request &, std::int32_t a, std::int32_t b, std::int32_t c) override {
+    return a + b + c + offset_;
+  }
+
+ private:
+  std::int32_t offset_;
+};
+
+class NssiStubs : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!available(GetParam())) GTEST_SKIP() << "this machine has no transport " << GetParam();
+    server_ = open_runtime(options_for(GetParam(), true));
+    ASSERT_TRUE(atlas_.add_to(*server_).ok());
+    ASSERT_TRUE(second_.add_to(*server_).ok());
+    ASSERT_TRUE(other_.add_to(*server_, 5).ok());
+    thread_ = std::thread([this] { server_->run(); });
+    runtime_ = open_runtime(options_for(GetParam(), false));
+    auto peer = runtime_->connect(server_->url(), Deadline::in(seconds(20)));
+    ASSERT_TRUE(peer.ok()) << peer.error().to_string();
+    peer_ = *peer;
+  }
+  void TearDown() override {
+    if (!thread_.joinable()) return;
+    server_->stop();
+    thread_.join();
+  }
+  FIRST::Client client() { return {*runtime_, peer_}; }
+
+  Atlas atlas_;
+  Second second_{0}, other_{1000};
+  std::unique_ptr<Runtime> server_, runtime_;
+  std::thread thread_;
+  PeerId peer_;
+};
+
+TEST_P(NssiStubs, CarryArgumentsAndResultsOfEveryKind) {
+  auto atlas = client();
+  EXPECT_TRUE(atlas.NOTHING().ok());
+  EXPECT_EQ(*atlas.ADD(40, 2), 42);
+  EXPECT_EQ(*atlas.SHORT(-7), -7);
+  EXPECT_EQ(*atlas.GREET("Ada"), "hello Ada");
+  EXPECT_EQ(*atlas.MIRROR({3, 4}), (stub_test::point{-3, -4}));
+  EXPECT_EQ(atlas.WALK({1, 1}, 3)->size(), 3u);
+  EXPECT_EQ(*atlas.FIND(stub_test::color::RED)->where(), (stub_test::point{1, 2}));
+  EXPECT_EQ(atlas.FIND(stub_test::color::GREEN)->where(), nullptr);
+  for (std::size_t size : {0, 1, 511, 512, 4096, 100'000, 1 << 20}) {
+    const auto bytes = pattern(size);
+    EXPECT_EQ(*atlas.ECHO(bytes), bytes);
+  }
+}
+
+TEST_P(NssiStubs, MoveBulkDataAsTheServerDirects) {
+  auto atlas = client();
+  auto buffer = runtime_->allocate(100'000, nnti::Rights::kReadWrite);
+  ASSERT_TRUE(buffer.ok());
+  ASSERT_TRUE(atlas.FILL(3, *buffer).ok());
+  EXPECT_EQ(*atlas.SUM(*buffer), 300'000u);
+  ASSERT_TRUE(atlas.NEGATE(*buffer).ok());
+  EXPECT_EQ(buffer->bytes()[99'999], std::byte{0xfc});
+}
+
+TEST_P(NssiStubs, SeveralCallsAtOnce_EachHasItsResult) {
+  auto atlas = client();
+  std::vector<Future<std::int32_t>> sums;
+  for (std::int32_t i = 0; i < 100; ++i) sums.push_back(atlas.ADD_async(i, i));
+  for (std::int32_t i = 0; i < 100; ++i) EXPECT_EQ(*sums[static_cast<std::size_t>(i)].wait(), 2 * i);
+}
+
+TEST_P(NssiStubs, ErrorsOfHandlersArriveAsTheyWere) {
+  auto atlas = client();
+  const auto refused = atlas.REFUSE(28);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, Code::kIo);
+  EXPECT_EQ(refused.error().cause, 28);
+  EXPECT_EQ(atlas.BURN().code(), Code::kInternal);
+  EXPECT_EQ(atlas.WALK({0, 0}, 9).code(), Code::kInternal) << "a result beyond its bound";
+}
+
+TEST_P(NssiStubs, ArgumentsThatBreakTheInterface_AreNotSent) {
+  auto atlas = client();
+  EXPECT_EQ(atlas.FIND(static_cast<stub_test::color>(7)).code(), Code::kInvalidArgument);
+  auto memory = pattern(10);
+  auto buffer = runtime_->register_memory(memory, nnti::Rights::kRemoteRead);
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_EQ(atlas.FILL(1, *buffer).code(), Code::kInvalidArgument);
+  EXPECT_EQ(atlas.SUM(nnti::RegisteredBuffer()).code(), Code::kInvalidArgument);
+}
+
+TEST_P(NssiStubs, ArgumentsOfAnotherType_AreABadMessage) {
+  auto call = runtime_->call(client().service(), FIRST::ADD, Bytes(5));
+  EXPECT_EQ(call.wait().code(), Code::kBadMessage);
+  EXPECT_EQ(*client().ADD(1, 1), 2);
+}
+
+TEST_P(NssiStubs, VersionsAndProvidersAreToldApart) {
+  EXPECT_EQ(*(SECOND::Client(*runtime_, peer_).ADD(1, 2, 3)), 6);
+  EXPECT_EQ(*(SECOND::Client(*runtime_, peer_, 5).ADD(1, 2, 3)), 1006);
+  EXPECT_EQ(FIRST::Client(*runtime_, peer_, 5).ADD(1, 2).code(), Code::kNotFound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, NssiStubs, ::testing::Values("inproc", "shm", "ofi"),
+                         [](const auto &info) { return info.param; });
+
+}  // namespace
+}  // namespace nssi::testing

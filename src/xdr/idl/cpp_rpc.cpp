@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "xdr/idl/cpp.hpp"
+#include "xdr/idl/cpp_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace xdr::idl {
+namespace {
+
+using Kind = Type::Kind;
+
+/// What a bulk parameter's buffer must allow the service.
+const char *rights_of(Bulk bulk) {
+  switch (bulk) {
+    case Bulk::kIn: return "::nnti::Rights::kRemoteRead";
+    case Bulk::kOut: return "::nnti::Rights::kRemoteWrite";
+    default: return "::nnti::Rights::kReadWrite";
+  }
+}
+
+class RpcWriter {
+ public:
+  RpcWriter(const Interface &interface, const CppOptions &options) : interface_(interface), options_(options) {}
+
+  std::string write() {
+    for (const auto &definition : interface_.definitions)
+      if (const auto *program = std::get_if<Program>(&definition))
+        for (const auto &version : program->versions) write(*program, version);
+    if (out_.empty()) return {};
+    return fmt::format(
+        "// Made from {} by `nessie idl`: do not edit.\n#pragma once\n\n#include \"{}.hpp\"\n\n"
+        "#include <nssi/stub.hpp>\n{}",
+        options_.file, options_.stem, out_);
+  }
+
+ private:
+  std::string type_of(const Type &type) const { return cpp_type(type, options_.name_space); }
+  /// As a parameter: numbers by value.
+  std::string parameter(const Type &type, std::size_t index) const {
+    const bool is_large = type.kind == Kind::kNamed || type.kind == Kind::kString;
+    return fmt::format("{}{} {}argument{}", is_large ? "const " : "", type_of(type), is_large ? "&" : "", index + 1);
+  }
+  std::string parameters(const Procedure &it) const {
+    std::string all;
+    for (std::size_t i = 0; i < it.arguments.size(); ++i) all += parameter(it.arguments[i], i) + ", ";
+    return all;
+  }
+  /// ", argument1, argument2".
+  static std::string names(const Procedure &it) {
+    std::string all;
+    for (std::size_t i = 0; i < it.arguments.size(); ++i) all += fmt::format(", argument{}", i + 1);
+    return all;
+  }
+
+  void write(const Program &program, const Version &version) {
+    const auto space = fmt::format("{}::{}::{}", options_.name_space, cpp_name(program.name), cpp_name(version.name));
+    out_ += fmt::format(
+        "\nnamespace {} {{\n\n"
+        "inline constexpr ::nssi::Interface kInterface{{kProgram, kVersion}};\n",
+        space);
+    write_client(version);
+    write_server(version);
+    out_ += fmt::format("\n}}  // namespace {}\n", space);
+  }
+
+  // --- the calling side --------------------------------------------------------------------------------------------------
+  void write_client(const Version &version) {
+    out_ +=
+        "\n/// Calls a provider of the interface. An operation's name waits for its result; NAME_async does not.\n"
+        "class Client : public ::nssi::stub::Client {\n public:\n"
+        "  Client(::nssi::Runtime &runtime, ::nssi::PeerId peer, std::uint32_t provider = 0)\n"
+        "      : ::nssi::stub::Client(runtime, {peer, kInterface, provider}) {}\n";
+    for (const auto &procedure : version.procedures) write_call(version, procedure);
+    out_ += "};\n";
+  }
+  void write_call(const Version &version, const Procedure &it) {
+    const auto name = cpp_procedure(it.name), result = type_of(it.result);
+    const bool has_bulk = it.bulk != Bulk::kNone;
+    const auto all = parameters(it) + (has_bulk ? "const ::nnti::RegisteredBuffer &data, " : "") +
+                     "const ::nssi::CallOptions &options = {}";
+    const auto op = fmt::format("{}::{}", cpp_name(version.name), name);
+    const auto start =
+        has_bulk ? fmt::format("start_bulk<{}>({}, {}, data, options{})", result, op, rights_of(it.bulk), names(it))
+                 : fmt::format("start<{}>({}, options{})", result, op, names(it));
+    out_ += fmt::format("  ::nssi::Future<{}> {}_async({}) {{\n    return {};\n  }}\n", result, name, all, start);
+    out_ += fmt::format("  ::nssi::Outcome<{}> {}({}) {{\n    return {}_async({}{}options).wait();\n  }}\n", result,
+                        name, all, name, passed_on(it), has_bulk ? "data, " : "");
+  }
+  static std::string passed_on(const Procedure &it) {
+    const auto all = names(it);
+    return all.empty() ? "" : all.substr(2) + ", ";
+  }
+
+  // --- the serving side --------------------------------------------------------------------------------------------------
+  void write_server(const Version &version) {
+    out_ +=
+        "\n/// Derive from it to serve the interface. Each operation runs on a user-level thread unless kind_of() "
+        "says\n"
+        "/// otherwise; what it returns is the result. Bulk data: request.get_data() and put_data().\n"
+        "class Server {\n public:\n  virtual ~Server() = default;\n"
+        "  virtual ::nssi::HandlerKind kind_of(::nssi::OpCode) const { return ::nssi::HandlerKind::kFiber; }\n";
+    for (const auto &it : version.procedures)
+      out_ += fmt::format("  virtual ::nssi::Outcome<{}> {}(::nssi::Request &request{}) = 0;\n", type_of(it.result),
+                          cpp_procedure(it.name), behind_comma(parameters(it)));
+    out_ +=
+        "  /// Offers them all, before runtime.run(). This must outlive the runtime. kExists: the provider is taken.\n"
+        "  ::nssi::Status add_to(::nssi::Runtime &runtime, std::uint32_t provider = 0) {\n";
+    for (const auto &procedure : version.procedures) write_operation(version, procedure);
+    out_ += "    return {};\n  }\n};\n";
+  }
+  static std::string behind_comma(std::string list) {
+    if (!list.empty()) list.resize(list.size() - 2);
+    return list.empty() ? list : ", " + list;
+  }
+  void write_operation(const Version &version, const Procedure &it) {
+    const auto name = cpp_procedure(it.name);
+    auto types = type_of(it.result);
+    for (const auto &argument : it.arguments) types += ", " + type_of(argument);
+    out_ += fmt::format(
+        "    if (auto status = runtime.add_operation(\n"
+        "            {{kInterface, provider, {0}::{1}, \"{2}\", kind_of({0}::{1}),\n"
+        "             ::nssi::stub::handler<{3}>([this](::nssi::Request &request{4}) {{\n"
+        "               return {1}(request{5});\n             }})}});\n"
+        "        !status.ok())\n      return status;\n",
+        cpp_name(version.name), name, it.name, types, behind_comma(parameters(it)), names(it));
+  }
+
+  const Interface &interface_;
+  const CppOptions &options_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string make_cpp_rpc(const Interface &interface, const CppOptions &options) {
+  return RpcWriter(interface, options).write();
+}
+
+}  // namespace xdr::idl
