@@ -141,10 +141,15 @@ class Reader {
   bool ok() const { return fault_ == nullptr; }
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
   /// Demands that nothing is left; ok, or kBadMessage that says what is wrong at which byte.
-  nessie::Status finish();
+  nessie::Status finish() {
+    if (ok() && at_ == end_) [[likely]]
+      return {};
+    return finish_badly();
+  }
   void fail(const char *fault);
 
  private:
+  nessie::Status finish_badly();
   std::uint32_t get_count(std::size_t element_bytes);
   const std::byte *get_bytes(std::size_t size);
 

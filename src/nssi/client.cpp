@@ -143,16 +143,17 @@ CallState *Client::find(PeerId from, std::uint64_t id) {
 
 void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
   auto *call = find(from, id);
-  auto result = wire::decode_result(message);
+  wire::Result result;
+  auto status = wire::decode_result(message, result);
   if (call == nullptr) {  // cancelled meanwhile
-    if (result.ok() && result->long_result)
+    if (status.ok() && result.long_result)
       (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
     return;
   }
-  if (!result.ok()) return finish(*call, result.error());
-  if (result->failure) return finish(*call, wire::to_error(*result->failure));
-  if (result->long_result) return fetch(*call, result->long_result->remote);
-  call->result.assign(result->result.begin(), result->result.end());
+  if (!status.ok()) return finish(*call, std::move(status));
+  if (result.failure) return finish(*call, wire::to_error(*result.failure));
+  if (result.long_result) return fetch(*call, result.long_result->remote);
+  call->result.assign(result.result.begin(), result.result.end());
   finish(*call, {});
 }
 

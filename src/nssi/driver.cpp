@@ -14,25 +14,62 @@ __attribute__((noinline)) std::uintptr_t Driver::self() {
 }
 
 bool Driver::try_take() {
+  const auto me = self();
   std::uintptr_t nobody = 0;
-  return owner_.compare_exchange_strong(nobody, self());
+  if (!contested_.load(std::memory_order_relaxed)) {
+    const bool favoured =
+        favoured_.load(std::memory_order_relaxed) == me || favoured_.compare_exchange_strong(nobody, me);
+    if (favoured && enter_favoured()) return true;
+  }
+  contest();
+  nobody = 0;
+  if (!owner_.compare_exchange_strong(nobody, me)) return false;
+  if (!favoured_inside_.load()) return true;
+  owner_.store(0);
+  notify();
+  return false;
+}
+
+/// Only the favoured thread's. False: somebody else wants the role, too.
+bool Driver::enter_favoured() {
+  favoured_inside_.store(true, std::memory_order_relaxed);
+  nessie::light_fence(true);
+  if (!contested_.load(std::memory_order_acquire)) return true;
+  favoured_inside_.store(false);
+  return false;
+}
+
+/// Afterwards the favoured thread sees that it is favoured no more, or we see it inside.
+void Driver::contest() {
+  if (everybody_knows_.load(std::memory_order_acquire)) return;
+  contested_.store(true);
+  nessie::heavy_fence();
+  everybody_knows_.store(true, std::memory_order_release);
+}
+
+void Driver::leave() {
+  if (owner_.load(std::memory_order_relaxed) == self()) return owner_.store(0);
+  favoured_inside_.store(false, std::memory_order_release);
+  nessie::light_fence(true);
 }
 
 void Driver::give_up() {
-  do {
+  if (pending_.load(std::memory_order_relaxed)) do_urgent();
+  leave();
+  if (!contested_.load(std::memory_order_acquire)) return;
+  for (notify(); urgent_.load() && try_take(); notify()) {
     do_urgent();
-    owner_.store(0);
-    notify();
-  } while (urgent_.load() && try_take());
+    leave();
+  }
 }
 
 void Driver::take_for_run(const std::function<void()> &wake) {
-  std::unique_lock lock(mutex_);
   wanted_.store(true);
   waiters_.fetch_add(1);
   while (!try_take()) {
     wake();
-    changed_.wait_for(lock, std::chrono::milliseconds(100));
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_free(); });
   }
   waiters_.fetch_sub(1);
   wanted_.store(false);
@@ -80,7 +117,7 @@ void Driver::wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadl
   if (deadline.passed()) return;
   std::unique_lock lock(mutex_);
   waiters_.fetch_add(1);
-  auto go_on = [&] { return done.load() || owner_.load() == 0; };
+  auto go_on = [&] { return done.load() || is_free(); };
   if (deadline.is_never())
     changed_.wait(lock, go_on);
   else

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which thread drives: at most one at a time holds the role, and with it everything in the runtime that is not
 // thread-safe. Whoever does not get the role hands his work over to the one who has it.
+//
+// Design notes. Most programs call from one thread only, three times taking and giving up the role for each call; a
+// locked instruction would wait each time until the message that was just written has left the processor. So the first
+// thread that takes the role is favoured: it enters and leaves by plain writes. The first other thread that wants the
+// role declares it contested, for good, by a fence on all processors (base/fence.hpp); from then on all take it alike.
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/fence.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -22,7 +28,11 @@ class Driver {
   bool try_take();
   /// Gives the role up, after doing what was handed over meanwhile.
   void give_up();
-  bool is_mine() const { return owner_.load(std::memory_order_relaxed) == self(); }
+  bool is_mine() const {
+    const auto me = self();
+    return owner_.load(std::memory_order_relaxed) == me ||
+           (favoured_inside_.load(std::memory_order_relaxed) && favoured_.load(std::memory_order_relaxed) == me);
+  }
 
   /// Takes the role for good, ahead of the threads that drive while they wait. `wake` interrupts the one that has it.
   void take_for_run(const std::function<void()> &wake);
@@ -43,10 +53,18 @@ class Driver {
 
  private:
   static std::uintptr_t self();
+  bool enter_favoured();
+  void contest();
+  bool is_free() const { return owner_.load() == 0 && !favoured_inside_.load(); }
+  void leave();
   bool do_pending();
   void do_urgent();
 
-  std::atomic<std::uintptr_t> owner_{0};
+  std::atomic<std::uintptr_t> owner_{0};     ///< who has taken the role as everybody does
+  std::atomic<std::uintptr_t> favoured_{0};  ///< who need not, until it is contested
+  std::atomic<bool> favoured_inside_{false};
+  std::atomic<bool> contested_{!nessie::join_asymmetric_fences()};
+  std::atomic<bool> everybody_knows_{false};  ///< of the contest: the fence is behind us
   std::atomic<bool> wanted_{false};
   std::atomic<bool> pending_{false};  ///< something was handed over or posted
   std::atomic<bool> urgent_{false};   ///< something was handed over

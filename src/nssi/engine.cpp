@@ -238,8 +238,8 @@ void Engine::flush_unsent() {
 }
 
 void Engine::on_message(PeerId from, std::span<const std::byte> message) {
-  auto prefix = wire::decode_prefix(message);
-  if (!prefix.ok()) return log::debug("a peer's message was dropped: {}", prefix.error().message);
+  const auto prefix = wire::prefix_of(message);
+  if (!prefix) return log::debug("a peer's message was dropped: it is not NSSI's, or of another version of it");
   switch (prefix->kind) {
     case wire::Kind::kHello: return server_.on_hello(from, message);
     case wire::Kind::kRequest: return server_.on_request(from, prefix->id, message);

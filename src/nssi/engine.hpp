@@ -14,11 +14,15 @@
 #include <nssi/scheduler.hpp>
 #include <nssi/server.hpp>
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <unordered_set>
 
 namespace nssi {
+
+/// Those of empty requests and results are.
+inline constexpr std::size_t kSmallMessage = 192;
 
 class Engine final : public nnti::EventSink {
  public:
@@ -58,6 +62,9 @@ class Engine final : public nnti::EventSink {
   /// Sends, or keeps the message until the transport takes it.
   Status send(PeerId peer, std::span<const std::byte> message);
   template <class Message> Status send_message(PeerId peer, const Message &message) {
+    std::array<std::byte, kSmallMessage> small;
+    if (const auto size = xdr::encode_to(message, std::span(small)); size != 0)
+      return send(peer, std::span(small).first(size));
     xdr::encode_into(message, scratch_);
     return send(peer, scratch_);
   }

@@ -98,7 +98,8 @@ void Fiber::work_for_ever() {
 }
 
 void Fiber::resume() {
-  swap_exception_state();
+  void *globals = abi::__cxa_get_globals();  // this thread's, also when the fiber comes back
+  swap_exception_state(globals);
 #if defined(__SANITIZE_ADDRESS__)
   void *fake_stack = nullptr;
   __sanitizer_start_switch_fiber(&fake_stack, stack_.bottom(),
@@ -111,7 +112,7 @@ void Fiber::resume() {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #endif
-  swap_exception_state();
+  swap_exception_state(globals);
 }
 
 void Fiber::yield() { leave(false); }
@@ -132,8 +133,7 @@ void Fiber::arrived([[maybe_unused]] void *fake_stack) {
 }
 
 /// The C++ run time keeps the exceptions being handled per thread; a fiber may be suspended in a catch block.
-void Fiber::swap_exception_state() {
-  void *globals = abi::__cxa_get_globals();
+void Fiber::swap_exception_state(void *globals) {
   ExceptionState mine;
   std::memcpy(&mine, globals, sizeof mine);
   std::memcpy(globals, &exception_state_, sizeof mine);

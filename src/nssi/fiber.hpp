@@ -53,7 +53,7 @@ class Fiber {
   void work_for_ever();
   void leave(bool for_good);
   void arrived(void *fake_stack);
-  void swap_exception_state();
+  void swap_exception_state(void *globals);
 
   GuardedStack stack_;
   Context inside_, outside_ = nullptr;

@@ -14,15 +14,15 @@ constexpr std::size_t kKeptArgsBytes = 4096;
 
 }  // namespace
 
-void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request,
-                             const Operation &operation) {
+void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation,
+                             Clock::time_point now) {
   caller_ = caller;
   session_ = &session;
   wire_ = request;
   operation_ = &operation;
   deadline_ = request.timeout_ms == wire::kNoTimeout
                   ? Deadline::never()
-                  : Deadline::at(coarse_now() + std::chrono::milliseconds(request.timeout_ms));
+                  : Deadline::at(now + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
   begun_ = replied_ = cancelled_ = lost_ = transferring_ = false;
   look_at_data();

@@ -8,20 +8,23 @@
 namespace nssi {
 
 void Scheduler::spawn(std::function<void()> work) {
+  if (waiting_.empty() && !idle_.empty()) return start(std::move(work));
   waiting_.push_back(std::move(work));
   start_waiting();
 }
 
+void Scheduler::start(std::function<void()> work) {
+  auto *strand = idle_.back();
+  idle_.pop_back();
+  strand->fiber.start(std::move(work));
+  wake(strand);
+}
+
 void Scheduler::start_waiting() {
   while (!waiting_.empty()) {
-    if (idle_.empty()) {
-      if (!may_add_strand() || !add_strand()) return;
-    }
-    auto *strand = idle_.back();
-    idle_.pop_back();
-    strand->fiber.start(std::move(waiting_.front()));
+    if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
+    start(std::move(waiting_.front()));
     waiting_.pop_front();
-    wake(strand);
   }
 }
 
@@ -37,7 +40,7 @@ bool Scheduler::add_strand() {
   return true;
 }
 
-bool Scheduler::run_ready() {
+bool Scheduler::run_some() {
   const auto count = ready_.size();
   for (std::size_t i = 0; i < count && !ready_.empty(); ++i) {
     auto *strand = ready_.front();

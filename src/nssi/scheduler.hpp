@@ -40,7 +40,7 @@ class Scheduler {
   /// What was spawned last begins without waiting for quiet.
   void hasten_last() { begin_last_at_ = {}; }
   /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile. True if anything ran.
-  bool run_ready();
+  bool run_ready() { return !(ready_.empty() && last_.empty()) && run_some(); }
   /// The fiber that is running, or nullptr.
   Strand *current() const { return current_; }
   /// From inside a fiber: until wake(), or the deadline. Callers loop: being woken is no promise.
@@ -54,6 +54,8 @@ class Scheduler {
   std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size() + last_.size(); }
 
  private:
+  bool run_some();
+  void start(std::function<void()> work);
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();

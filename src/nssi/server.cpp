@@ -20,48 +20,6 @@ Error given_up() { return {Code::kCancelled, "the caller has given the request u
 
 }  // namespace
 
-std::size_t Server::Hash::operator()(const Address &address) const {
-  const auto high = std::uint64_t{address.interface.program} << 32 | address.interface.version;
-  const auto low = std::uint64_t{address.provider} << 32 | address.op;
-  return (high ^ (low * 0x9E3779B97F4A7C15u)) * 0xD6E8FEB86659FD93u >> 24;
-}
-
-Status Server::add(Operation operation) {
-  const Address address{operation.interface, operation.provider, operation.op};
-  auto [it, added] = operations_.try_emplace(address);
-  if (!added)
-    return Error{Code::kExists,
-                 fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}", address.op,
-                             address.interface.program, address.interface.version, address.provider, it->second.name)};
-  it->second = std::move(operation);
-  return {};
-}
-
-/// What is missing: the program, this version of it, this provider, or this operation.
-Error Server::not_offered(const wire::Request &request) const {
-  const auto [program, version] = request.interface;
-  bool has_program = false, has_version = false, has_provider = false;
-  std::vector<std::uint32_t> versions;
-  for (const auto &[address, operation] : operations_) {
-    if (address.interface.program != program) continue;
-    has_program = true;
-    versions.push_back(address.interface.version);
-    if (address.interface.version != version) continue;
-    has_version = true;
-    has_provider |= address.provider == request.provider;
-  }
-  if (!has_program) return {Code::kNotFound, fmt::format("the service does not offer program {:#x}", program)};
-  if (!has_version) {
-    const auto [lowest, highest] = std::ranges::minmax(versions);
-    return {Code::kUnsupported, fmt::format("the service offers versions {} to {} of program {:#x}, not {}: build the "
-                                            "caller and the service from the same interface",
-                                            lowest, highest, program, version)};
-  }
-  if (!has_provider)
-    return {Code::kNotFound, fmt::format("program {:#x} has no provider {} here", program, request.provider)};
-  return {Code::kNotFound, fmt::format("program {:#x}, version {} has no operation {}", program, version, request.op)};
-}
-
 void Server::on_hello(PeerId from, std::span<const std::byte> message) {
   const auto hello = xdr::decode<wire::Hello>(message);
   if (!hello.ok() || !sessions_.greet(from, hello->session))
@@ -74,19 +32,21 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   if (slot == nullptr)
     return refuse(from, id,
                   {Code::kBadMessage, "the caller has not said who it is, or has too many calls in progress"});
-  const auto request = wire::decode_request(message);
-  if (!request.ok()) return refuse(from, id, request.error());
+  wire::Request request;
+  if (auto status = wire::decode_request(message, request); !status.ok()) return refuse(from, id, status.error());
   if (id < slot->id) return;  // its caller has gone on
-  if (id == slot->id) return repeat(*slot, from, *request);
-  const auto waits = std::chrono::milliseconds(request->timeout_ms);
-  slot->renew(id, from, Deadline::at(coarse_now() + std::min<Clock::duration>(waits, kLongestKept)));
-  const auto operation = operations_.find({request->interface, request->provider, request->op});
-  if (operation == operations_.end()) return (void)answer(*session, id, not_offered(*request));
+  if (id == slot->id) return repeat(*slot, from, request);
+  const auto now = coarse_now();
+  const auto waits = std::chrono::milliseconds(request.timeout_ms);
+  slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits, kLongestKept)));
+  const Address address{request.interface, request.provider, request.op};
+  const auto *operation = operations_.find(address);
+  if (operation == nullptr) return (void)answer(*session, id, operations_.why_not(address));
   engine_.scheduler().disturb();
   auto &incoming = take();
   slot->request = &incoming;
-  incoming.accept(from, *session, *request, operation->second);
-  begin(incoming, operation->second);
+  incoming.accept(from, *session, request, *operation, now);
+  begin(incoming, *operation);
 }
 
 void Server::begin(IncomingRequest &incoming, const Operation &operation) {
@@ -160,9 +120,11 @@ void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
 }
 
 Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
+  auto *slot = session.find(id);
+  if (slot == nullptr) return given_up();
   wire::Result message;
   message.failure = wire::to_failure(error);
-  return answer(session, id, message);
+  return answer(session, *slot, message);
 }
 
 Status Server::answer(Session &session, std::uint64_t id, std::span<const std::byte> result) {
@@ -173,16 +135,14 @@ Status Server::answer(Session &session, std::uint64_t id, std::span<const std::b
     return answer_long(session, *slot, result);
   wire::Result message;
   message.result = result;
-  return answer(session, id, message);
+  return answer(session, *slot, message);
 }
 
-Status Server::answer(Session &session, std::uint64_t id, wire::Result &message) {
-  auto *slot = session.find(id);
-  if (slot == nullptr) return given_up();
-  message.prefix.id = id;
-  xdr::encode_into(message, slot->answer);
-  sessions_.keep(session, *slot);
-  return engine_.send(slot->peer, slot->answer);
+Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
+  message.prefix.id = slot.id;
+  xdr::encode_into(message, slot.answer);
+  sessions_.keep(session, slot);
+  return engine_.send(slot.peer, slot.answer);
 }
 
 /// Leaves the result registered here until the caller has fetched it.

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <nssi/nssi.hpp>
+#include <nssi/operations.hpp>
 #include <nssi/session.hpp>
 #include <nssi/wire.hpp>
-
-#include <unordered_map>
 
 namespace nssi {
 
@@ -14,7 +13,8 @@ class IncomingRequest final : public Request {
  public:
   explicit IncomingRequest(Engine &engine) : engine_(engine) {}
   /// Takes a new request, whose args stay where they are in the message.
-  void accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation);
+  void accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation,
+              Clock::time_point now);
   /// Copies the args, so that the message may go.
   void keep_args();
   /// Frees what is of no use to the next request.
@@ -72,7 +72,7 @@ class Server {
  public:
   explicit Server(Engine &engine) : engine_(engine) {}
 
-  Status add(Operation operation);
+  Status add(Operation operation) { return operations_.add(std::move(operation)); }
   void on_hello(PeerId from, std::span<const std::byte> message);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancel(PeerId from, std::uint64_t id);
@@ -89,19 +89,9 @@ class Server {
   Deadline next_expiry() const { return sessions_.next_expiry(); }
 
  private:
-  struct Address {
-    Interface interface;
-    std::uint32_t provider = 0;
-    OpCode op = 0;
-    bool operator==(const Address &) const = default;
-  };
-  struct Hash {
-    std::size_t operator()(const Address &address) const;
-  };
-  Error not_offered(const wire::Request &request) const;
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
-  Status answer(Session &session, std::uint64_t id, wire::Result &message);
+  Status answer(Session &session, Slot &slot, wire::Result &message);
   Status answer_long(Session &session, Slot &slot, std::span<const std::byte> result);
   Status offer_long_result(Slot &slot);
   void begin(IncomingRequest &request, const Operation &operation);
@@ -109,7 +99,7 @@ class Server {
   void put_back(IncomingRequest &request);
 
   Engine &engine_;
-  std::unordered_map<Address, Operation, Hash> operations_;
+  Operations operations_;
   Sessions sessions_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;

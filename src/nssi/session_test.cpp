@@ -54,11 +54,11 @@ class Connection final : public nnti::EventSink {
 
  private:
   void on_message(PeerId, std::span<const std::byte> message) override {
-    const auto result = wire::decode_result(message);
-    if (!result.ok()) return;
-    results_[result->prefix.id].emplace_back(result->result.begin(), result->result.end());
-    if (result->failure) failures_[result->prefix.id] = wire::to_error(*result->failure);
-    if (result->long_result) results_[result->prefix.id].back().assign(1, std::byte{0xff});
+    wire::Result result;
+    if (!wire::decode_result(message, result).ok()) return;
+    results_[result.prefix.id].emplace_back(result.result.begin(), result.result.end());
+    if (result.failure) failures_[result.prefix.id] = wire::to_error(*result.failure);
+    if (result.long_result) results_[result.prefix.id].back().assign(1, std::byte{0xff});
   }
   void on_peer_lost(PeerId, const Error &) override {}
 

@@ -96,11 +96,20 @@ struct Result {
   }
 };
 
-/// The prefix of a message that may be anything; kBadMessage if it is not one of ours.
-nessie::Result<Prefix> decode_prefix(std::span<const std::byte> message);
-/// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones.
-nessie::Result<Request> decode_request(std::span<const std::byte> message);
-nessie::Result<Result> decode_result(std::span<const std::byte> message);
+/// The prefix of a message that may be anything; none if it is not one of ours.
+inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
+  constexpr std::size_t kPrefixBytes = 12;
+  if (message.size() < kPrefixBytes) return std::nullopt;
+  Prefix prefix;
+  xdr::Reader reader(message.first(kPrefixBytes));
+  reader(prefix);
+  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kHello;
+  return known ? std::optional(prefix) : std::nullopt;
+}
+/// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones; it is then
+/// unspecified.
+nessie::Status decode_request(std::span<const std::byte> message, Request &request);
+nessie::Status decode_result(std::span<const std::byte> message, Result &result);
 
 Failure to_failure(const nessie::Error &error);
 nessie::Error to_error(const Failure &failure);

@@ -35,9 +35,8 @@ const std::byte *Reader::get_bytes(std::size_t size) {
   return bytes;
 }
 
-nessie::Status Reader::finish() {
-  if (ok() && at_ != end_) fail("bytes follow the end of the value");
-  if (ok()) return {};
+nessie::Status Reader::finish_badly() {
+  fail("bytes follow the end of the value");
   return nessie::Error{nessie::Code::kBadMessage,
                        fmt::format("cannot decode the message: at byte {}, {}", fault_offset_, fault_)};
 }

@@ -24,7 +24,7 @@ class TransferMark {
  public:
   TransferMark(std::atomic<std::uint64_t> &word, std::uint64_t mark, bool asymmetric_fence) : word_(word) {
     word_.store(mark, std::memory_order_relaxed);
-    light_fence(asymmetric_fence);
+    nessie::light_fence(asymmetric_fence);
   }
   ~TransferMark() { word_.store(0, std::memory_order_release); }
   TransferMark(const TransferMark &) = delete;
@@ -173,7 +173,7 @@ bool ShmConnection::has_new_credit() const {
 }
 
 void ShmConnection::wake_peer() {
-  light_fence(parts_.asymmetric_fence);
+  nessie::light_fence(parts_.asymmetric_fence);
   ring_doorbell();
 }
 

@@ -4,7 +4,7 @@
 
 #include "nnti/bootstrap.hpp"
 #include "nnti/transports/shm/bulk.hpp"
-#include "nnti/transports/shm/fence.hpp"
+#include "base/fence.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"

@@ -139,7 +139,7 @@ struct HelloBlob {
   std::uint64_t probe_value = 0;
   std::uint32_t channel = 0;           ///< ChannelKind; from the connecting side
   std::uint32_t slots = 0;             ///< of each mailbox; from the connecting side
-  std::uint32_t asymmetric_fence = 0;  ///< 1: the sender takes part in membarrier(2); see fence.hpp
+  std::uint32_t asymmetric_fence = 0;  ///< 1: the sender takes part in membarrier(2); see base/fence.hpp
   std::uint32_t seat = 0;              ///< of the connection at the sender; from the accepting side
   std::uint32_t queue_entries = 0;     ///< of the sender's queue; from the accepting side
   std::uint32_t zero = 0;

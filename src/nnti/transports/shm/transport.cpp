@@ -150,7 +150,7 @@ std::vector<Fact> facts(const nessie::Config &config) {
   } else {
     list.push_back({"mailbox", slots.error().message});
   }
-  list.push_back({"fences", join_asymmetric_fences() ? "membarrier(2): none for a sender"
+  list.push_back({"fences", nessie::join_asymmetric_fences() ? "membarrier(2): none for a sender"
                                                      : "one for each message: the kernel lacks membarrier(2)"});
   list.push_back(
       {"relay", fmt::format("{} KiB at a time, where cross-memory attach is forbidden", kBounceBytes >> 10)});
@@ -218,7 +218,7 @@ ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, cons
       events_(options.events),
       table_(std::move(table)),
       settings_(settings),
-      asymmetric_fence_(join_asymmetric_fences()),
+      asymmetric_fence_(nessie::join_asymmetric_fences()),
       probe_(nessie::random_u64()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       poller_(options.poller),
@@ -422,7 +422,7 @@ std::optional<MemoryRegion> ShmTransport::find_memory(const RemoteBuffer &buffer
 
 void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) {
   table_->revoke(buffer.slot);
-  if (!connections_.empty()) heavy_fence();
+  if (!connections_.empty()) nessie::heavy_fence();
   auto limit = Deadline::in(kTransferLimit);
   for (const auto &connection : connections_) {
     while (connection->is_open() && connection->peer_transfers(buffer.slot) && !connection->peer_is_gone()) {
@@ -514,7 +514,7 @@ bool ShmTransport::ready() {
 
 bool ShmTransport::arm() {
   table_->sleep();
-  if (!connections_.empty()) heavy_fence();
+  if (!connections_.empty()) nessie::heavy_fence();
   if (!ready()) return true;
   table_->awake();
   return false;

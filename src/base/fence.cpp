@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nnti/transports/shm/fence.hpp"
+#include "base/fence.hpp"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace nnti::shm {
+namespace nessie {
 namespace {
 
 long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); }
@@ -27,4 +27,4 @@ void heavy_fence() {
   if (join_asymmetric_fences()) membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
 }
 
-}  // namespace nnti::shm
+}  // namespace nessie

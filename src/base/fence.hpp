@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two processes that each write one word and then read the other's must not both miss the other's write: a sender that
-// publishes a message and looks whether the receiver sleeps, a receiver that falls asleep and looks for messages.
+// Two threads, of one process or of two, that each write one word and then read the other's must not both miss the
+// other's write: a sender that publishes a message and looks whether the receiver sleeps, a receiver that falls asleep
+// and looks for messages.
 //
 // Design notes. That takes a full fence on both sides, and a fence on the sender's makes every message wait until the
 // cache line before it has come over. So the rare side pays for both: membarrier(2) makes all processors that run a
@@ -10,7 +11,7 @@
 
 #include <atomic>
 
-namespace nnti::shm {
+namespace nessie {
 
 /// Registers this process, once, to be reached by heavy_fence() of others. False: the kernel cannot.
 bool join_asymmetric_fences();
@@ -26,4 +27,4 @@ inline void light_fence(bool asymmetric) {
 /// The rare side's: a fence here, and on every processor that runs a process that has joined.
 void heavy_fence();
 
-}  // namespace nnti::shm
+}  // namespace nessie

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The role of the driver, wanted by several threads: one at a time has it, and nothing handed over is lost.
+#include <gtest/gtest.h>
+
+#include <nssi/driver.hpp>
+
+#include <thread>
+#include <vector>
+
+namespace nssi {
+namespace {
+
+using nessie::Deadline;
+
+constexpr int kTimes = 20'000;
+
+/// Something that only the driver may touch: `busy` tells if two do at once.
+struct Guarded {
+  std::atomic<bool> busy{false};
+  long count = 0;
+  void touch() {
+    EXPECT_FALSE(busy.exchange(true));
+    ++count;
+    busy.store(false);
+  }
+};
+
+/// Touches it as the driver, or has the driver do it, and waits for that.
+void touch(Driver &driver, Guarded &guarded) {
+  if (Turn turn(driver); turn) return guarded.touch();
+  std::atomic<bool> done{false};
+  driver.hand_over([&] {
+    guarded.touch();
+    done.store(true);
+    driver.notify();
+  });
+  for (const auto limit = Deadline::in(std::chrono::seconds(20)); !done.load();) {
+    if (Turn turn(driver); !turn) driver.wait_for_turn(done, limit);
+    ASSERT_FALSE(limit.passed()) << "what was handed over is not done";
+  }
+}
+
+void touch_from_threads(Driver &driver, Guarded &guarded, int threads) {
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t)
+    all.emplace_back([&] {
+      for (int i = 0; i < kTimes; ++i) touch(driver, guarded);
+    });
+  for (auto &thread : all) thread.join();
+}
+
+TEST(Driver, OneThreadComesAndGoes) {
+  Driver driver;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(driver.is_mine());
+    Turn turn(driver);
+    EXPECT_TRUE(turn && driver.is_mine());
+    EXPECT_TRUE(Turn(driver).nested());
+  }
+}
+
+TEST(Driver, SeveralThreads_OneAtATimeHasTheRole) {
+  Driver driver;
+  Guarded guarded;
+  touch_from_threads(driver, guarded, 4);
+  EXPECT_EQ(guarded.count, 4L * kTimes);
+}
+
+TEST(Driver, AContestThatBeginsLater_EndsTheFavouredThreadsPrivilege) {
+  for (int round = 0; round < 50; ++round) {
+    Driver driver;
+    Guarded guarded;
+    std::atomic<bool> others_began{false};
+    std::thread other([&] {
+      while (!others_began.load()) std::this_thread::yield();
+      for (int i = 0; i < 100; ++i) touch(driver, guarded);
+    });
+    for (int i = 0; i < 500; ++i) {
+      if (i == 250) others_began.store(true);
+      touch(driver, guarded);
+    }
+    other.join();
+    EXPECT_EQ(guarded.count, 600);
+  }
+}
+
+TEST(Driver, WhoRuns_GetsTheRoleFromWhoHasIt) {
+  Driver driver;
+  std::atomic<bool> is_inside{false}, may_leave{false};
+  std::thread first([&] {
+    Turn turn(driver);
+    is_inside.store(true);
+    while (!may_leave.load()) std::this_thread::yield();
+  });
+  while (!is_inside.load()) std::this_thread::yield();
+  EXPECT_FALSE(driver.try_take());
+  driver.take_for_run([&] { may_leave.store(true); });
+  EXPECT_TRUE(driver.is_mine());
+  driver.give_up();
+  first.join();
+}
+
+}  // namespace
+}  // namespace nssi

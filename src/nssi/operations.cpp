@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/operations.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace nssi {
+
+namespace {
+
+Address address_of(const Operation &operation) { return {operation.interface, operation.provider, operation.op}; }
+
+}  // namespace
+
+Status Operations::add(Operation operation) {
+  const auto address = address_of(operation);
+  if (const auto *other = find(address); other != nullptr)
+    return Error{Code::kExists,
+                 fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}", address.op,
+                             address.interface.program, address.interface.version, address.provider, other->name)};
+  all_.push_back(std::make_unique<Operation>(std::move(operation)));
+  if (2 * all_.size() > table_.size()) {
+    table_.assign(std::max<std::size_t>(16, 2 * table_.size()), {});
+    for (const auto &each : all_) enter(*each);
+  } else {
+    enter(*all_.back());
+  }
+  return {};
+}
+
+void Operations::enter(const Operation &operation) {
+  const auto address = address_of(operation);
+  auto i = hash(address) & (table_.size() - 1);
+  while (table_[i].operation != nullptr) i = (i + 1) & (table_.size() - 1);
+  table_[i] = {address, &operation};
+}
+
+Error Operations::why_not(const Address &address) const {
+  const auto [program, version] = address.interface;
+  bool has_version = false, has_provider = false;
+  std::vector<std::uint32_t> versions;
+  for (const auto &operation : all_) {
+    if (operation->interface.program != program) continue;
+    versions.push_back(operation->interface.version);
+    if (operation->interface.version != version) continue;
+    has_version = true;
+    has_provider |= operation->provider == address.provider;
+  }
+  if (versions.empty()) return {Code::kNotFound, fmt::format("the service does not offer program {:#x}", program)};
+  if (!has_version) {
+    const auto [lowest, highest] = std::ranges::minmax(versions);
+    return {Code::kUnsupported, fmt::format("the service offers versions {} to {} of program {:#x}, not {}: build the "
+                                            "caller and the service from the same interface",
+                                            lowest, highest, program, version)};
+  }
+  if (!has_provider)
+    return {Code::kNotFound, fmt::format("program {:#x} has no provider {} here", program, address.provider)};
+  return {Code::kNotFound, fmt::format("program {:#x}, version {} has no operation {}", program, version, address.op)};
+}
+
+}  // namespace nssi

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a process offers, found by interface, provider and number.
+#pragma once
+
+#include <nssi/nssi.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace nssi {
+
+/// Where a request goes.
+struct Address {
+  Interface interface;
+  std::uint32_t provider = 0;
+  OpCode op = 0;
+  bool operator==(const Address &) const = default;
+};
+
+class Operations {
+ public:
+  /// kExists.
+  Status add(Operation operation);
+  /// Null: see why_not(). What is found stays where it is.
+  const Operation *find(const Address &address) const {
+    if (table_.empty()) return nullptr;
+    const auto mask = table_.size() - 1;
+    for (auto i = hash(address) & mask;; i = (i + 1) & mask)
+      if (table_[i].operation == nullptr || table_[i].address == address) return table_[i].operation;
+  }
+  /// What is missing: the program, this version of it, this provider, or this operation.
+  Error why_not(const Address &address) const;
+
+ private:
+  struct Entry {
+    Address address;
+    const Operation *operation = nullptr;
+  };
+  static std::size_t hash(const Address &address) {
+    const auto high = std::uint64_t{address.interface.program} << 32 | address.interface.version;
+    const auto low = std::uint64_t{address.provider} << 32 | address.op;
+    return ((high ^ low * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 32;
+  }
+  void enter(const Operation &operation);
+
+  std::vector<std::unique_ptr<Operation>> all_;
+  std::vector<Entry> table_;  ///< open addressing, at most half full; a power of two
+};
+
+}  // namespace nssi
