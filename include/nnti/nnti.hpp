@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -155,6 +156,26 @@ struct TransportInfo {
 enum class ProbeMemory : std::uint32_t { kAllocated, kOwn };
 inline constexpr std::size_t kProbeBytes = 1 << 20;
 
+/// A connection that is being made while its owner does other things. Moves; dropping it gives up. Not to outlive its
+/// endpoint.
+class ConnectAttempt {
+ public:
+  ConnectAttempt(ConnectAttempt &&) noexcept;
+  ConnectAttempt &operator=(ConnectAttempt &&) noexcept;
+  ~ConnectAttempt();
+  /// Goes on as far as that is possible without waiting. Empty: not finished; call it again after progress(), which
+  /// wait() waits for, and when it is due(). Otherwise as Endpoint::connect; not to be called again then.
+  std::optional<Result<PeerId>> advance();
+  /// When to call advance() at the latest.
+  Deadline due() const;
+
+ private:
+  friend class Endpoint;
+  struct Impl;
+  explicit ConnectAttempt(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
 class Endpoint {
  public:
   /// Opens the transports. `sink` is borrowed for the endpoint's life. kUnsupported, with the list of those that exist,
@@ -179,6 +200,8 @@ class Endpoint {
   /// (the message says why for each, and what there is). kRefused: the credentials differ. kTimedOut. kPeerLost:
   /// nobody listens there any more. Where several failed: the code of the first.
   Result<PeerId> connect(std::string_view url, Deadline deadline);
+  /// Begins the same, without waiting. kInvalidArgument: the URL does not parse.
+  Result<ConnectAttempt> start_connecting(std::string_view url, Deadline deadline);
   /// Gives the peer up: pending operations complete with kCancelled; the peer sees kPeerLost. No on_peer_lost here.
   void disconnect(PeerId peer);
 

@@ -129,6 +129,8 @@ struct CallOptions {
   const nnti::RegisteredBuffer *data = nullptr;
   /// When the call gives up; NESSIE_NSSI_TIMEOUT (30 s) if not given.
   std::optional<Deadline> deadline;
+  /// Carrying it out twice does no harm: it is sent again also to a service that was started anew meanwhile.
+  bool idempotent = false;
 };
 
 struct RuntimeOptions {
@@ -171,7 +173,7 @@ class Runtime {
   // --- services -----------------------------------------------------------------------------------------------------
   /// Before run(). kExists: this provider of the interface has an operation of that number.
   Status add_operation(Operation operation);
-  /// Called on the progress thread when a peer connected, or died or left.
+  /// Called on the progress thread when a peer connected, or died or left and did not come back.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
   /// Drives progress until stop(): serves requests, runs fibers.
@@ -190,7 +192,12 @@ class Runtime {
   bool in_fiber() const;
 
   // --- clients ------------------------------------------------------------------------------------------------------
+  /// As nnti::Endpoint::connect. If the connection is lost, it is made again for up to NESSIE_NSSI_RECONNECT (1 s), and
+  /// what was in progress goes on, nothing being carried out twice; the id stays the same. A service that was started
+  /// anew cannot know what was carried out before: calls that it may concern end with kPeerLost, unless they are
+  /// idempotent. Peers that connected to us are not connected to again.
   Result<PeerId> connect(std::string_view url, Deadline deadline);
+  /// Calls in progress end with kCancelled.
   void disconnect(PeerId peer);
   /// Arguments of up to this size travel within the request; larger ones lie here until the service has fetched them.
   std::size_t max_inline_args(PeerId service);

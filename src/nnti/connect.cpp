@@ -57,97 +57,123 @@ Result<Transport *> Endpoint::Impl::transport_reaching(const Url &url) {
   return transport;
 }
 
-Result<PeerId> Endpoint::Impl::try_to_connect(Transport &transport, const Url &url, Deadline deadline) {
-  auto connecting = transport.connect(url, deadline);
-  if (!connecting.ok()) return connecting.error();
-  for (;;) {
-    if (auto outcome = (*connecting)->advance()) {
-      if (!outcome->ok()) return outcome->error();
-      return add_peer(***outcome);
+// --- one attempt ------------------------------------------------------------------------------------------------------
+
+/// Goes through the URLs in order of preference.
+struct ConnectAttempt::Impl {
+  Impl(Endpoint::Impl &owner, std::vector<Url> urls, Deadline give_up_at)
+      : endpoint(owner),
+        targets(std::move(urls)),
+        candidates(in_order(owner.preferences(), targets)),
+        deadline(give_up_at) {}
+
+  std::optional<Result<PeerId>> advance() {
+    while (index < candidates.size()) {
+      if (auto outcome = connecting ? go_on() : start()) return outcome;
+      if (connecting) return std::nullopt;
+      ++index;
     }
-    if (deadline.passed())
-      return Error{Code::kTimedOut, fmt::format("{} did not answer in time", url.to_string()), nessie::Scope::kPeer};
-    if (progress() == 0) waiter.wait(transports, deadline);
-  }
-}
-
-// --- one call of connect() --------------------------------------------------------------------------------------------
-
-namespace {
-
-class Search {
- public:
-  Search(Endpoint::Impl &endpoint, std::vector<Url> targets)
-      : endpoint_(endpoint), targets_(std::move(targets)), candidates_(in_order(endpoint.preferences(), targets_)) {}
-
-  Result<PeerId> run(Deadline deadline) {
-    for (std::size_t i = 0; i < candidates_.size(); ++i)
-      if (auto peer = try_candidate(i, share_of(deadline, i + 1 == candidates_.size()))) return std::move(*peer);
     pass_over_strangers();
     return failure();
   }
 
- private:
-  /// Empty: the next one may do.
-  std::optional<Result<PeerId>> try_candidate(std::size_t index, Deadline deadline) {
-    const auto &target = *candidates_[index];
-    auto transport = endpoint_.transport_reaching(target);
+  // Empty: the next one may do, unless `connecting`.
+
+  std::optional<Result<PeerId>> start() {
+    const auto &target = *candidates[index];
+    auto transport = endpoint.transport_reaching(target);
     if (transport.code() == Code::kInvalidArgument) return transport.error();  // a setting has a wrong value
     if (!transport.ok()) return pass_over(target, transport.error());
-    auto peer = endpoint_.try_to_connect(**transport, target, deadline);
-    if (peer.ok()) {
-      pass_over_rest(index);
-      endpoint_.find(*peer)->passed_over = fmt::format("{}", fmt::join(passed_over_, "; "));
-      return peer;
-    }
-    if (peer.code() == Code::kRefused) return peer;  // it is there, and wants another credential
-    if (!failed_) failed_ = peer.error();
-    ++attempts_;
-    return pass_over(target, peer.error());
+    limit = share_of(deadline, index + 1 == candidates.size());
+    auto begun = (*transport)->connect(target, limit);
+    if (!begun.ok()) return fail(begun.error());
+    connecting = std::move(*begun);
+    return go_on();
+  }
+
+  std::optional<Result<PeerId>> go_on() {
+    auto outcome = connecting->advance();
+    if (!outcome && !limit.passed()) return std::nullopt;
+    if (!outcome)
+      return fail({Code::kTimedOut, fmt::format("{} did not answer in time", candidates[index]->to_string()),
+                   nessie::Scope::kPeer});
+    if (!outcome->ok()) return fail(outcome->error());
+    const auto peer = endpoint.add_peer(***outcome);
+    pass_over_rest();
+    endpoint.find(peer)->passed_over = fmt::format("{}", fmt::join(passed_over, "; "));
+    return peer;
+  }
+
+  std::optional<Result<PeerId>> fail(const Error &error) {
+    connecting.reset();
+    if (error.code == Code::kRefused) return error;  // it is there, and wants another credential
+    if (!failed) failed = error;
+    ++attempts;
+    return pass_over(*candidates[index], error);
   }
 
   std::nullopt_t pass_over(const Url &target, const Error &why) {
-    passed_over_.push_back(fmt::format("{}: {}", target.transport, why.message));
+    passed_over.push_back(fmt::format("{}: {}", target.transport, why.message));
     return std::nullopt;
   }
 
-  void pass_over_rest(std::size_t chosen) {
-    for (const auto *rest : std::span(candidates_).subspan(chosen + 1))
-      passed_over_.push_back(fmt::format("{}: comes after {}", rest->transport, candidates_[chosen]->transport));
+  void pass_over_rest() {
+    for (const auto *rest : std::span(candidates).subspan(index + 1))
+      passed_over.push_back(fmt::format("{}: comes after {}", rest->transport, candidates[index]->transport));
     pass_over_strangers();
   }
 
   void pass_over_strangers() {
-    for (const auto &target : targets_)
-      if (std::ranges::find(candidates_, &target) == candidates_.end())
-        passed_over_.push_back(endpoint_.why_not_ours(target.transport));
+    for (const auto &target : targets)
+      if (std::ranges::find(candidates, &target) == candidates.end())
+        passed_over.push_back(endpoint.why_not_ours(target.transport));
   }
 
   /// Where one URL alone could be tried, its own error.
   Error failure() const {
-    if (attempts_ == 1 && passed_over_.size() == 1) return *failed_;
-    auto text = fmt::format("cannot be reached from here: {}", fmt::join(passed_over_, "; "));
-    if (candidates_.size() < targets_.size()) text += "; there are: " + endpoint_.describe_preferences();
-    return {failed_ ? failed_->code : Code::kUnsupported, std::move(text), nessie::Scope::kPeer,
-            failed_ ? failed_->cause : 0};
+    if (attempts == 1 && passed_over.size() == 1) return *failed;
+    auto text = fmt::format("cannot be reached from here: {}", fmt::join(passed_over, "; "));
+    if (candidates.size() < targets.size()) text += "; there are: " + endpoint.describe_preferences();
+    return {failed ? failed->code : Code::kUnsupported, std::move(text), nessie::Scope::kPeer,
+            failed ? failed->cause : 0};
   }
 
-  Endpoint::Impl &endpoint_;
-  std::vector<Url> targets_;
-  std::vector<const Url *> candidates_;  ///< in order of preference
-  std::vector<std::string> passed_over_;
-  std::optional<Error> failed_;  ///< of the first attempt
-  int attempts_ = 0;
+  Endpoint::Impl &endpoint;
+  const std::vector<Url> targets;
+  const std::vector<const Url *> candidates;  ///< in order of preference
+  const Deadline deadline;
+  std::size_t index = 0;
+  std::unique_ptr<Connecting> connecting;  ///< to candidates[index]
+  Deadline limit = Deadline::never();      ///< its own
+  std::vector<std::string> passed_over;
+  std::optional<Error> failed;  ///< of the first attempt
+  int attempts = 0;
 };
 
-}  // namespace
+ConnectAttempt::ConnectAttempt(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ConnectAttempt::ConnectAttempt(ConnectAttempt &&) noexcept = default;
+ConnectAttempt &ConnectAttempt::operator=(ConnectAttempt &&) noexcept = default;
+ConnectAttempt::~ConnectAttempt() = default;
 
-Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
+std::optional<Result<PeerId>> ConnectAttempt::advance() { return impl_->advance(); }
+Deadline ConnectAttempt::due() const { return impl_->connecting ? impl_->limit : Deadline::now(); }
+
+Result<ConnectAttempt> Endpoint::start_connecting(std::string_view url, Deadline deadline) {
   auto targets = Url::parse_list(url);
-  if (targets.ok()) return Search(*impl_, std::move(*targets)).run(deadline);
+  if (targets.ok())
+    return ConnectAttempt(std::make_unique<ConnectAttempt::Impl>(*impl_, std::move(*targets), deadline));
   return Error{Code::kInvalidArgument,
                fmt::format("{}; an endpoint's URL is transport://address, and its transport one of: {}",
                            targets.error().message, impl_->describe_preferences())};
+}
+
+Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
+  auto attempt = start_connecting(url, deadline);
+  if (!attempt.ok()) return attempt.error();
+  for (;;) {
+    if (auto outcome = attempt->advance()) return std::move(*outcome);
+    if (progress() == 0) wait(attempt->due());
+  }
 }
 
 std::string Endpoint::explain(PeerId peer) const {

@@ -60,7 +60,6 @@ struct Endpoint::Impl final : TransportEvents {
   std::string why_not_ours(std::string_view transport) const;
   /// The transport that can reach `url`, opened if need be. kInvalidArgument: a setting has a wrong value.
   Result<Transport *> transport_reaching(const nessie::Url &url);
-  Result<PeerId> try_to_connect(Transport &transport, const nessie::Url &url, Deadline deadline);
 
   PeerId add_peer(Connection &connection);
   Peer *find(PeerId peer) const;

@@ -72,6 +72,8 @@ void send_at_once(const Fd &socket) {
 Result<Fd> listen_at(const Address &address, std::string_view what) {
   auto socket = open_socket(address.storage.ss_family);
   if (!socket.ok()) return socket;
+  const int on = 1;  // a process that is started anew gets its port back, although connections of the last one linger
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket->get(), address.get(), address.size) != 0 || ::listen(socket->get(), kBacklog) != 0)
     return failed(errno == EADDRINUSE ? nessie::Code::kExists : nessie::Code::kUnsupported,
                   fmt::format("cannot listen at {}", what), errno);

@@ -38,6 +38,8 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, std:
                                          const CallOptions &options) {
   auto prepare = [&](CallState &call) {
     call.service = service;
+    call.data = options.data;
+    call.is_idempotent = options.idempotent;
     call.op = op;
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
     call.timeout_ms =
@@ -46,16 +48,16 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, std:
   if (Turn turn(engine_.driver()); turn) {
     auto call = claim(nullptr);
     prepare(*call);
-    send(*call, args, options.data);
+    send(*call, args);
     return call;
   }
   auto call = make_state();
   prepare(*call);
   call->args.assign(args.begin(), args.end());
-  engine_.driver().hand_over([this, call, data = options.data] {
+  engine_.driver().hand_over([this, call] {
     claim(call);
     const Bytes copy = std::move(call->args);
-    if (!call->done.load()) send(*call, copy, data);
+    if (!call->done.load()) send(*call, copy);
   });
   engine_.wake();
   return call;
@@ -84,7 +86,20 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   return place;
 }
 
-void Client::send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
+void Client::send(CallState &call, std::span<const std::byte> args) {
+  call.turn = ++turns_;
+  auto *link = links_.named(call.service.peer);
+  if (link == nullptr) {
+    call.connection = call.service.peer;
+    return transmit(call, args);
+  }
+  call.args.assign(args.begin(), args.end());
+  call.connection = link->connection;
+  call.phase = CallState::Phase::kWaiting;
+  if (link->is_ready) transmit(call, call.args);
+}
+
+void Client::transmit(CallState &call, std::span<const std::byte> args) {
   wire::Request request;
   request.prefix.id = call.id;
   request.interface = call.service.interface;
@@ -93,16 +108,16 @@ void Client::send(CallState &call, std::span<const std::byte> args, const nnti::
   request.timeout_ms = call.timeout_ms;
   if (request.timeout_ms == 0)
     return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
-  if (data != nullptr) {
-    auto remote = data->describe_for(call.service.peer);
+  if (call.data != nullptr) {
+    auto remote = call.data->describe_for(call.connection);
     if (!remote.ok()) return finish(call, remote.error());
     request.data = wire::Buffer{*remote};
   }
   if (auto status = lend_args(call, request, args); !status.ok()) return finish(call, std::move(status));
   call.lends = request.data || request.long_args;
   call.phase = CallState::Phase::kSent;
-  auto status = greet(call.service.peer);
-  if (status.ok()) status = engine_.send_message(call.service.peer, request);
+  auto status = greet(call.connection);
+  if (status.ok()) status = engine_.send_message(call.connection, request);
   if (!status.ok()) finish(call, std::move(status));
 }
 
@@ -119,16 +134,18 @@ Status Client::greet(PeerId peer) {
 /// Puts the arguments into the request, or, where they do not fit a message, a description of a copy of them.
 Status Client::lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args) {
   if (args.size() + wire::kMaxRequestOverhead <= wire::kAlwaysFits ||
-      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.service.peer)) {
+      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.connection)) {
     request.args = args;
     return {};
   }
-  call.args.assign(args.begin(), args.end());
-  auto buffer = engine_.endpoint().register_memory(call.args, nnti::Rights::kRemoteRead);
-  if (!buffer.ok()) return buffer.error();
-  auto remote = buffer->describe_for(call.service.peer);
+  if (args.data() != call.args.data()) call.args.assign(args.begin(), args.end());
+  if (!call.args_buffer) {
+    auto buffer = engine_.endpoint().register_memory(call.args, nnti::Rights::kRemoteRead);
+    if (!buffer.ok()) return buffer.error();
+    call.args_buffer = *std::move(buffer);
+  }
+  auto remote = call.args_buffer->describe_for(call.connection);
   if (!remote.ok()) return remote.error();
-  call.args_buffer = *std::move(buffer);
   request.long_args = wire::Buffer{*remote};
   return {};
 }
@@ -137,7 +154,7 @@ CallState *Client::find(PeerId from, std::uint64_t id) {
   const auto slot = slot_of(id);
   if (slot >= slots_.size() || !slots_[slot]) return nullptr;
   auto *call = slots_[slot].get();
-  const bool current = call->id == id && call->service.peer == from && !call->done.load(std::memory_order_relaxed);
+  const bool current = call->id == id && call->connection == from && !call->done.load(std::memory_order_relaxed);
   return current && call->phase != CallState::Phase::kFetching ? call : nullptr;
 }
 
@@ -162,7 +179,7 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
     if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
     call.result.resize(remote.size_bytes);
   } catch (const std::bad_alloc &) {
-    (void)engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+    (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
     return finish(call,
                   Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
                                                      "meant to be so large",
@@ -170,12 +187,17 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
   }
   call.phase = CallState::Phase::kFetching;
   call.fetching = true;
-  engine_.endpoint().get(call.service.peer, remote, 0, call.result, call);
+  engine_.endpoint().get(call.connection, remote, 0, call.result, call);
 }
 
 void Client::on_fetched(CallState &call, Status status) {
   call.fetching = false;
-  (void)engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kResultFetched, call.id});
+  const bool may_be_offered_again = links_.named(call.service.peer) != nullptr && !call.done.load();
+  if (status.code() == Code::kPeerLost && may_be_offered_again) {  // on_peer_lost() follows
+    call.phase = CallState::Phase::kSent;
+    return;
+  }
+  (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
   if (!call.done.load())
     finish(call, std::move(status));
   else if (call.dropped)
@@ -207,7 +229,7 @@ void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
   if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
   const bool sent = call.phase == Phase::kSent &&
-                    engine_.send_message(call.service.peer, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
+                    engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
   if (!sent || !call.lends) return finish(call, why);
   call.status = why;
   call.phase = Phase::kCancelling;
@@ -232,26 +254,95 @@ void Client::recycle(CallState &call) {
   call.result.clear();
   call.done.store(false, std::memory_order_relaxed);
   call.phase = CallState::Phase::kNew;
-  call.dropped = call.lends = false;
+  call.dropped = call.lends = call.was_sent = false;
   call.waiter = nullptr;
   call.status = {};
   call.id += std::uint64_t{1} << 32;  // a late result finds nobody
   free_.push_back(slot_of(call.id));
 }
 
-void Client::on_peer_lost(PeerId peer, const Error &error) {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    auto *call = slots_[i].get();
-    if (call == nullptr || call->service.peer != peer || call->phase == CallState::Phase::kNew || call->done.load())
-      continue;
-    finish(*call, error);
-  }
+template <class Use> void Client::for_each_in_progress(Use use) {
+  for (std::size_t i = 0; i < slots_.size(); ++i)
+    if (auto *call = slots_[i].get(); call != nullptr && call->phase != CallState::Phase::kNew && !call->done.load())
+      use(*call);
 }
 
 void Client::finish_all(const Error &error) {
-  for (std::size_t i = 0; i < slots_.size(); ++i)
-    if (auto *call = slots_[i].get(); call != nullptr && call->phase != CallState::Phase::kNew && !call->done.load())
-      finish(*call, error);
+  for_each_in_progress([&](CallState &call) { finish(call, error); });
+}
+
+// --- connections that are lost ----------------------------------------------------------------------------------------
+
+bool Client::on_peer_lost(PeerId peer, const Error &error, std::chrono::milliseconds patience) {
+  using Phase = CallState::Phase;
+  auto *link = links_.over(peer);
+  const bool is_retried = link != nullptr && patience.count() > 0;
+  for_each_in_progress([&](CallState &call) {
+    if (call.connection != peer) return;
+    if (!is_retried || call.phase == Phase::kCancelling)
+      return finish(call, is_retried ? std::move(call.status) : Status(error));
+    call.was_sent |= call.phase != Phase::kWaiting;
+    call.phase = Phase::kWaiting;
+    call.connection = {};
+  });
+  if (is_retried)
+    links_.reconnect(*link, error, patience);
+  else if (link != nullptr)
+    (void)links_.remove(*link);
+  return is_retried;
+}
+
+void Client::on_link_connected(Link &link) { (void)greet(link.connection); }
+
+void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
+  const auto welcome = xdr::decode<wire::Welcome>(message);
+  auto *link = links_.over(from);
+  if (!welcome.ok() || link == nullptr) return;
+  const bool is_another = std::exchange(link->incarnation, welcome->incarnation) != welcome->incarnation;
+  if (!link->is_ready) resume(*link, is_another);
+}
+
+/// What was in progress goes on, in its order. A process that does not know what the one before has carried out cannot
+/// be asked again.
+void Client::resume(Link &link, bool is_another_process) {
+  links_.set_ready(link);
+  std::vector<std::pair<std::uint64_t, CallState *>> waiting;
+  for_each_in_progress([&](CallState &call) {
+    if (call.service.peer == link.name && call.phase == CallState::Phase::kWaiting)
+      waiting.emplace_back(call.turn, &call);
+  });
+  std::ranges::sort(waiting);
+  for (auto [turn, call] : waiting) {
+    if (is_another_process && call->was_sent && !call->is_idempotent) {
+      finish(*call, Error{Code::kPeerLost,
+                          fmt::format("the service was started anew; whether operation {} was carried out before that "
+                                      "cannot be known",
+                                      call->op),
+                          nessie::Scope::kService});
+      continue;
+    }
+    call->connection = link.connection;
+    call->timeout_ms = milliseconds_left(call->deadline);
+    transmit(*call, call->args);
+  }
+}
+
+void Client::on_link_given_up(Link &link, const Error &why) {
+  finish_waiting(link.name, why);
+  engine_.tell_peer_lost(link.name, why);
+}
+
+void Client::finish_waiting(PeerId name, const Error &why) {
+  for_each_in_progress([&](CallState &call) {
+    if (call.service.peer == name && call.phase == CallState::Phase::kWaiting) finish(call, why);
+  });
+}
+
+void Client::drop_link(PeerId name, const Error &why) {
+  auto *link = links_.named(name);
+  if (link == nullptr) return;
+  const auto ended = links_.remove(*link);
+  finish_waiting(name, why);
 }
 
 void Client::detach_all() {

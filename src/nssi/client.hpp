@@ -2,6 +2,7 @@
 // The calling side: calls in progress, found by the id that travels with them. Used by the driver, unless said.
 #pragma once
 
+#include <nssi/link.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/wire.hpp>
 
@@ -15,10 +16,13 @@ struct Strand;
 struct CallState final : nnti::Completion {
   void on_complete(Status status) override;  ///< of fetching a long result
 
-  enum class Phase { kNew, kSent, kCancelling, kFetching, kDone };
+  /// kWaiting: for its link.
+  enum class Phase { kNew, kWaiting, kSent, kCancelling, kFetching, kDone };
   Engine *engine = nullptr;  ///< nullptr after the runtime is gone
   std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
   Service service;
+  PeerId connection;       ///< on which it was sent
+  std::uint64_t turn = 0;  ///< rises from call to call
   OpCode op = 0;
   Deadline deadline = Deadline::never();
   std::uint32_t timeout_ms = 0;  ///< the same, for the wire
@@ -28,13 +32,16 @@ struct CallState final : nnti::Completion {
   bool fetching = false;  ///< `result` is lent to the transport
   bool dropped = false;   ///< nobody holds the Call any more
   bool lends = false;     ///< the server may reach the data buffer or the arguments
-  Status status;          ///< the outcome; while cancelling, the one to be
+  bool was_sent = false;  ///< over a connection that is gone
+  bool is_idempotent = false;
+  const nnti::RegisteredBuffer *data = nullptr;
+  Status status;  ///< the outcome; while cancelling, the one to be
   Bytes result;
-  Bytes args;  ///< long arguments
+  Bytes args;  ///< long arguments; and those that may have to be sent again
   std::optional<nnti::RegisteredBuffer> args_buffer;
 };
 
-class Client {
+class Client final : public LinkEvents {
  public:
   explicit Client(Engine &engine);
 
@@ -50,17 +57,29 @@ class Client {
   // --- the driver ---------------------------------------------------------------------------------------------------
   void on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancelled(PeerId from, std::uint64_t id);
-  void on_peer_lost(PeerId peer, const Error &error);
+  void on_welcome(PeerId from, std::span<const std::byte> message);
+  /// True: the connection is made again, and the calls wait for that, for so long at most.
+  bool on_peer_lost(PeerId peer, const Error &error, std::chrono::milliseconds patience);
   void on_fetched(CallState &call, Status status);
   void finish_all(const Error &error);
   /// The runtime is going: no state may use it any more.
   void detach_all();
+  Links &links() { return links_; }
+  const Links &links() const { return links_; }
+  /// The calls to whom callers know as `name` end, also those that wait for a connection.
+  void drop_link(PeerId name, const Error &why);
 
  private:
+  void on_link_connected(Link &link) override;
+  void on_link_given_up(Link &link, const Error &why) override;
+  void finish_waiting(PeerId name, const Error &why);
+  void resume(Link &link, bool is_another_process);
+  template <class Use> void for_each_in_progress(Use use);
   std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
   Status greet(PeerId peer);
-  void send(CallState &call, std::span<const std::byte> args, const nnti::RegisteredBuffer *data);
+  void send(CallState &call, std::span<const std::byte> args);
+  void transmit(CallState &call, std::span<const std::byte> args);
   Status lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
@@ -69,7 +88,9 @@ class Client {
   CallState *find(PeerId from, std::uint64_t id);
 
   Engine &engine_;
+  Links links_{engine_, *this};
   wire::SessionId session_;
+  std::uint64_t turns_ = 0;
   std::vector<bool> greeted_;  ///< by PeerId
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;

@@ -44,9 +44,12 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   std::unique_ptr<Engine> engine(new Engine(options));
   auto timeout = options.endpoint.config.get_duration("nssi.timeout", engine->timeout_);
   if (!timeout.ok()) return timeout.error();
+  auto reconnect = options.endpoint.config.get_duration("nssi.reconnect", engine->reconnect_);
+  if (!reconnect.ok()) return reconnect.error();
   auto max_long = options.endpoint.config.get_size("nssi.max_long", kDefaultMaxLongBytes);
   if (!max_long.ok()) return max_long.error();
   engine->timeout_ = *timeout;
+  engine->reconnect_ = *reconnect;
   engine->max_long_bytes_ = *max_long;
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
@@ -87,6 +90,7 @@ bool Engine::turn() {
   busy |= endpoint_->progress() != 0;
   busy |= scheduler_.run_ready();
   if (!unsent_.empty()) flush_unsent();
+  if (!client_.links().all_ready()) client_.links().advance();
   return busy;
 }
 
@@ -109,7 +113,7 @@ void Engine::stop() {
 
 Deadline Engine::next_expiry() const {
   if (!unsent_.empty()) return Deadline::in(std::chrono::milliseconds(1));
-  return scheduler_.next_expiry().earlier(server_.next_expiry());
+  return scheduler_.next_expiry().earlier(server_.next_expiry()).earlier(client_.links().next());
 }
 
 void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
@@ -195,15 +199,22 @@ Result<PeerId> Engine::connect(std::string_view url, Deadline deadline) {
   Result<PeerId> result = Error{Code::kInternal, "not connected"};
   run_as_driver([&] {
     result = endpoint_->connect(url, deadline);
-    if (result.ok()) peers_.insert(result->value);
+    if (!result.ok()) return;
+    add_peer(*result);
+    if (reconnect_.count() > 0) client_.links().add(url, *result);
   });
   return result;
 }
 
-void Engine::disconnect(PeerId peer) {
+void Engine::disconnect(PeerId name) {
   run_as_driver([&] {
-    endpoint_->disconnect(peer);
-    forget(peer, Error{Code::kCancelled, "the peer was disconnected", nessie::Scope::kPeer});
+    const Error error{Code::kCancelled, "the peer was disconnected", nessie::Scope::kPeer};
+    const auto peer = client_.links().connection_of(name);
+    if (peer.value != 0) {
+      endpoint_->disconnect(peer);
+      forget(peer, error, {});
+    }
+    client_.drop_link(name, error);
   });
 }
 
@@ -212,11 +223,13 @@ void Engine::give_up_peer(PeerId peer, const Error &error) {
   on_peer_lost(peer, error);
 }
 
-void Engine::forget(PeerId peer, const Error &error) {
+/// True: it is only its connection that is gone, for a while.
+bool Engine::forget(PeerId peer, const Error &error, std::chrono::milliseconds patience) {
   peers_.erase(peer.value);
   std::erase_if(unsent_, [&](const Unsent &message) { return message.peer == peer; });
-  client_.on_peer_lost(peer, error);
+  const bool is_retried = client_.on_peer_lost(peer, error, patience);
   server_.on_peer_lost(peer);
+  return is_retried;
 }
 
 Status Engine::send(PeerId peer, std::span<const std::byte> message) {
@@ -241,6 +254,7 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
   const auto prefix = wire::prefix_of(message);
   if (!prefix) return log::debug("a peer's message was dropped: it is not NSSI's, or of another version of it");
   switch (prefix->kind) {
+    case wire::Kind::kWelcome: return client_.on_welcome(from, message);
     case wire::Kind::kHello: return server_.on_hello(from, message);
     case wire::Kind::kRequest: return server_.on_request(from, prefix->id, message);
     case wire::Kind::kResult: return client_.on_result(from, prefix->id, message);
@@ -256,7 +270,10 @@ void Engine::on_peer_connected(PeerId peer) {
 }
 
 void Engine::on_peer_lost(PeerId peer, const Error &error) {
-  forget(peer, error);
+  if (!forget(peer, error, closing_ ? std::chrono::milliseconds(0) : reconnect_)) tell_peer_lost(peer, error);
+}
+
+void Engine::tell_peer_lost(PeerId peer, const Error &error) {
   if (peer_lost_ && !closing_) peer_lost_(peer, error);
 }
 

@@ -35,6 +35,8 @@ class Engine final : public nnti::EventSink {
   Client &client() { return client_; }
   Server &server() { return server_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
+  /// How long a lost connection is tried to be made again; 0: not at all.
+  std::chrono::milliseconds reconnect() const { return reconnect_; }
   std::size_t max_long_bytes() const { return max_long_bytes_; }
   bool closing() const { return closing_; }
   bool in_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
@@ -71,6 +73,9 @@ class Engine final : public nnti::EventSink {
   bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);
+  void add_peer(PeerId peer) { peers_.insert(peer.value); }
+  /// To those who want to know when a peer is lost.
+  void tell_peer_lost(PeerId peer, const Error &error);
   /// Ends the connection to a peer that does not answer, as if it had been lost.
   void give_up_peer(PeerId peer, const Error &error);
 
@@ -91,7 +96,7 @@ class Engine final : public nnti::EventSink {
   void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
   void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
   void flush_unsent();
-  void forget(PeerId peer, const Error &error);
+  bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
   void finish_fibers();
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
@@ -107,7 +112,7 @@ class Engine final : public nnti::EventSink {
   std::function<void(PeerId, const Error &)> peer_lost_;
   std::atomic<bool> stop_{false};
   bool closing_ = false;
-  std::chrono::milliseconds timeout_{30000};
+  std::chrono::milliseconds timeout_{30000}, reconnect_{1000};
   std::size_t max_long_bytes_ = std::size_t{1} << 30;
 };
 

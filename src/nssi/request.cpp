@@ -54,9 +54,10 @@ void IncomingRequest::lose_caller() { lost_ = true; }
 void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   lost_ = false;
   caller_ = caller;
-  wire_.data = request.data;
-  wire_.long_args = request.long_args;
+  if (request.data && wire_.data) wire_.data = request.data;
+  if (request.long_args && wire_.long_args) wire_.long_args = request.long_args;
   if (!begun_ && !view_) look_at_data();
+  if (waiter_ != nullptr) engine_.set_done(returned_, waiter_);
 }
 
 /// A request that is given up before it was begun was never here: sent again, it is carried out.
@@ -99,33 +100,48 @@ void IncomingRequest::run_handler() {
 }
 
 Status IncomingRequest::fetch_args() {
-  const auto &remote = wire_.long_args->remote;
+  const auto size_bytes = wire_.long_args->remote.size_bytes;
   try {
-    if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
-    kept_args_.resize(remote.size_bytes);
+    if (size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
+    kept_args_.resize(size_bytes);
   } catch (const std::bad_alloc &) {
     return Error{Code::kNoMemory,
                  fmt::format("the service has no memory for arguments of {} bytes; raise nssi.max_long if "
                              "they are meant to be so large",
-                             remote.size_bytes)};
+                             size_bytes)};
   }
   wire_.args = kept_args_;
-  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, remote, 0, kept_args_, t); });
+  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, wire_.long_args->remote, 0, kept_args_, t); });
 }
 
+/// One-sided transfers may be repeated: one that was interrupted by the loss of the connection is, when the caller is
+/// back.
 template <class Start> Status IncomingRequest::transfer(Start start) {
-  Transfer transfer(engine_);
-  transferring_ = true;
-  start(transfer);
-  auto status = transfer.await(caller_, deadline_.earlier(transfer_limit_));
-  transferring_ = false;
-  if (cancelled_) (void)engine_.send_message(caller_, wire::Prefix{wire::Kind::kCancelled, id()});
-  return status;
+  for (;;) {
+    Transfer transfer(engine_);
+    const auto caller = caller_;
+    transferring_ = true;
+    start(transfer);
+    auto status = transfer.await(caller, deadline_.earlier(transfer_limit_));
+    transferring_ = false;
+    if (cancelled_) (void)engine_.send_message(caller_, wire::Prefix{wire::Kind::kCancelled, id()});
+    const bool is_interrupted = status.code() == Code::kPeerLost || (status.code() == Code::kCancelled && lost_);
+    if (!is_interrupted || cancelled_ || !caller_returns() || caller_ == caller) return status;
+  }
+}
+
+bool IncomingRequest::caller_returns() {
+  if (!lost_) return true;
+  if (!engine_.in_fiber() || engine_.reconnect().count() == 0) return false;
+  returned_.store(false);
+  engine_.wait_until(returned_, waiter_, deadline_.earlier(Deadline::in(engine_.reconnect())));
+  return !lost_;
 }
 
 Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  if (lost_) return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
+  if (lost_ && engine_.reconnect().count() == 0)
+    return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
   if (!wire_.data && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
   if (replied_)
     return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};

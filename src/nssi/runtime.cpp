@@ -45,19 +45,20 @@ void Runtime::disconnect(PeerId peer) { engine_->disconnect(peer); }
 
 std::size_t Runtime::max_inline_args(PeerId service) {
   std::size_t message = 0;
-  engine_->run_as_driver([&] { message = engine_->endpoint().max_message_bytes(service); });
+  engine_->run_as_driver(
+      [&] { message = engine_->endpoint().max_message_bytes(engine_->client().links().connection_of(service)); });
   return std::max(message, wire::kAlwaysFits) - wire::kMaxRequestOverhead;
 }
 
 bool Runtime::can_view(PeerId peer) {
   bool can = false;
-  engine_->run_as_driver([&] { can = engine_->endpoint().can_view(peer); });
+  engine_->run_as_driver([&] { can = engine_->endpoint().can_view(engine_->client().links().connection_of(peer)); });
   return can;
 }
 
 bool Runtime::has_unsent(PeerId peer) {
   bool has = false;
-  engine_->run_as_driver([&] { has = engine_->has_unsent(peer); });
+  engine_->run_as_driver([&] { has = engine_->has_unsent(engine_->client().links().connection_of(peer)); });
   return has;
 }
 

@@ -23,7 +23,8 @@ Error given_up() { return {Code::kCancelled, "the caller has given the request u
 void Server::on_hello(PeerId from, std::span<const std::byte> message) {
   const auto hello = xdr::decode<wire::Hello>(message);
   if (!hello.ok() || !sessions_.greet(from, hello->session))
-    nessie::log::debug("a peer's hello was dropped: it cannot be decoded, or is not the first one");
+    return nessie::log::debug("a peer's hello was dropped: it cannot be decoded, or is not the first one");
+  (void)engine_.send_message(from, wire::Welcome{{wire::Kind::kWelcome, 0}, incarnation_});
 }
 
 void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message) {

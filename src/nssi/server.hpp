@@ -2,12 +2,15 @@
 // The serving side: operations, and requests in progress. Used by the driver.
 #pragma once
 
+#include <base/credential.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/operations.hpp>
 #include <nssi/session.hpp>
 #include <nssi/wire.hpp>
 
 namespace nssi {
+
+struct Strand;
 
 class IncomingRequest final : public Request {
  public:
@@ -56,6 +59,7 @@ class IncomingRequest final : public Request {
   Status fetch_args();
   void run_handler();
   template <class Start> Status transfer(Start start);
+  bool caller_returns();
 
   Engine &engine_;
   PeerId caller_;
@@ -66,11 +70,13 @@ class IncomingRequest final : public Request {
   Bytes kept_args_;
   std::optional<nnti::PeerView> view_;
   bool begun_ = false, replied_ = false, cancelled_ = false, lost_ = false, transferring_ = false;
+  std::atomic<bool> returned_{false};
+  Strand *waiter_ = nullptr;  ///< for its caller
 };
 
 class Server {
  public:
-  explicit Server(Engine &engine) : engine_(engine) {}
+  explicit Server(Engine &engine) : engine_(engine), incarnation_(nessie::random_u64() | 1) {}
 
   Status add(Operation operation) { return operations_.add(std::move(operation)); }
   void on_hello(PeerId from, std::span<const std::byte> message);
@@ -99,6 +105,7 @@ class Server {
   void put_back(IncomingRequest &request);
 
   Engine &engine_;
+  const std::uint64_t incarnation_;
   Operations operations_;
   Sessions sessions_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;

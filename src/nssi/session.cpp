@@ -76,7 +76,7 @@ void Sessions::expire_session(Session &session) {
   auto until = Clock::time_point::min();
   for (const auto &slot : session.slots()) {
     if (slot.request != nullptr) until = std::max(until, Clock::now() + std::chrono::seconds(1));
-    if (!slot.answer.empty()) until = std::max(until, slot.until.when());
+    if (!slot.answer.empty() || slot.long_result) until = std::max(until, slot.until.when());
   }
   if (until > Clock::now()) return void(expiries_.emplace(until, Expiry{&session, {}}));
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });

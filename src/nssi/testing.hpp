@@ -52,7 +52,8 @@ enum Op : OpCode {
   kOpenGate,
   kLook,
   kCount,
-  kBlockAndCount
+  kBlockAndCount,
+  kHangUp
 };
 
 inline bool available(const std::string &transport) {
@@ -123,6 +124,7 @@ class Service {
     });
     add(kPullForever, HandlerKind::kFiber, [this](Request &r) { pull_forever(r); });
     add(kCount, HandlerKind::kFiber, [this](Request &r) { (void)r.reply(xdr::encode(std::int32_t{++counted})); });
+    add(kHangUp, HandlerKind::kShort, [this](Request &r) { runtime_.disconnect(r.caller()); });
     add(kBlockAndCount, HandlerKind::kFiber, [this](Request &r) { ++counted, block(r); });
   }
   void release_blocked() { gate_.set(); }

@@ -22,6 +22,7 @@ enum class Kind : std::uint32_t {
   kCancel = 0x4E530204,
   kCancelled = 0x4E530205,  ///< no transfer of that request is, or will be, under way
   kHello = 0x4E530206,
+  kWelcome = 0x4E530207,
 };
 
 inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
@@ -47,6 +48,13 @@ struct Hello {
   Prefix prefix{Kind::kHello, 0};
   SessionId session{};
   template <class A> void xdr(A &a) { a(prefix, session); }
+};
+
+/// The answer: which start of the service's process this is. Random, not 0.
+struct Welcome {
+  Prefix prefix{Kind::kWelcome, 0};
+  std::uint64_t incarnation = 0;
+  template <class A> void xdr(A &a) { a(prefix, incarnation); }
 };
 
 /// Which of its last fields a message has: a word of bits, then those fields in their order.
@@ -103,7 +111,7 @@ inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
   Prefix prefix;
   xdr::Reader reader(message.first(kPrefixBytes));
   reader(prefix);
-  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kHello;
+  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kWelcome;
   return known ? std::optional(prefix) : std::nullopt;
 }
 /// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones; it is then

@@ -98,10 +98,13 @@ TEST(NssiWire, ControlMessagesArePrefixes) {
   EXPECT_EQ(hex(xdr::encode(Prefix{Kind::kCancelled, 1})), "4e5302050000000000000001");
 }
 
-TEST(NssiWire, HelloIsAsWritten) {
+TEST(NssiWire, HelloAndWelcomeAreAsWritten) {
   Hello hello;
   hello.session[0] = std::byte{0xab};
   EXPECT_EQ(hex(xdr::encode(hello)), "4e5302060000000000000000ab000000000000000000000000000000");
+  Welcome welcome;
+  welcome.incarnation = 0x0123456789abcdef;
+  EXPECT_EQ(hex(xdr::encode(welcome)), "4e53020700000000000000000123456789abcdef");
 }
 
 TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {

@@ -27,6 +27,7 @@ constexpr auto kMoment = std::chrono::milliseconds(5);
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io) {
+  options.runtime.endpoint.config.set("nssi.reconnect", "0");  // what a lost client had in progress is over
   options.runtime.bulk_quiet = kQuiet;
   options.runtime.max_fibers = kMaxFibers;
   auto runtime = nssi::Runtime::open(options.runtime);
