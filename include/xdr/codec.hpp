@@ -11,11 +11,21 @@
 //
 // Decoding trusts nothing: a count is checked against the bytes that are left before memory is spent on it; padding
 // must be zero; bool and optional are 0 or 1; nothing may follow the value; structs nest at most kMaxDepth deep.
+//
+// Arrays of numbers, and of structs that in memory are what they are on the wire but for the order of bytes (fields of
+// four and eight bytes, structs and std::arrays of them, no padding, of 256 bytes at most: layout.hpp), are swapped by
+// vector instructions, about as fast as memcpy. The xdr() of such a struct is not called for each element: it names all
+// fields, in their order, whatever their values. One that may call fail() is called for each. Fields of a fixed size
+// that are named together are checked against the end of the message together.
 #pragma once
 
 #include <nessie/result.hpp>
+#include <xdr/layout.hpp>
+#include <xdr/swap.hpp>
 #include <xdr/traits.hpp>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace xdr {
@@ -65,10 +75,13 @@ class Sizer {
   }
   template <class S> void add_elements(S &v) {
     using T = typename S::value_type;
-    if constexpr (detail::Number<T>)
-      size_ += v.size() * sizeof(T);
-    else
-      for (auto &element : v) add(element);
+    if constexpr (detail::Swappable<T>) {
+      if (v.size() * sizeof(T) >= kLeastSwapBytes && detail::pattern_of<T>() != nullptr) {
+        size_ += v.size() * sizeof(T);
+        return;
+      }
+    }
+    for (auto &element : v) add(element);
   }
 
   std::size_t size_ = 0;
@@ -122,10 +135,24 @@ class Writer {
   }
   template <class S> void put_elements(S &v) {
     using T = typename S::value_type;
+    if constexpr (detail::Swappable<T>)
+      if (v.size() * sizeof(T) >= kLeastSwapBytes) [[unlikely]]  // small ones are those that a jump would delay
+        if (auto *end = put_swapped(at_, v.data(), v.size()); end != nullptr) {
+          at_ = end;
+          return;
+        }
     if constexpr (detail::Number<T>)
       for (const T element : v) put_number(element);
     else
       for (auto &element : v) put(element);
+  }
+  /// Returns where they end; null: they are to be put one by one. Static, so that at_ can be kept in a register.
+  template <class T>
+  [[gnu::noinline]] static std::byte *put_swapped(std::byte *at, const T *elements, std::size_t count) {
+    const auto *pattern = detail::pattern_of<T>();
+    if (pattern == nullptr) return nullptr;
+    swap_copy(at, elements, count * sizeof(T), *pattern);
+    return at + count * sizeof(T);
   }
 
   std::byte *at_;
@@ -136,7 +163,13 @@ class Reader {
  public:
   static constexpr bool kReads = true;
   explicit Reader(std::span<const std::byte> bytes) : begin_(bytes.data()), at_(begin_), end_(begin_ + bytes.size()) {}
-  template <class... Fields> void operator()(Fields &...fields) { (get(fields), ...); }
+  template <class... Fields> void operator()(Fields &...fields) {
+    if constexpr (detail::AllFixed<Fields...>) {
+      if (!take_all(fields...)) get_each(fields...);
+    } else {
+      (get(fields), ...);
+    }
+  }
 
   bool ok() const { return fault_ == nullptr; }
   std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
@@ -153,6 +186,65 @@ class Reader {
   std::uint32_t get_count(std::size_t element_bytes);
   const std::byte *get_bytes(std::size_t size);
 
+  // --- fields of a fixed size, whose bytes are known to be there: false, and nothing is read, if a value is not allowed
+
+  template <class... Fields> bool take_all(Fields &...fields) {
+    constexpr std::size_t kBytes = (detail::kFixedBytes<Fields> + ...);
+    if (left() < kBytes) return false;
+    const std::byte *at = at_;
+    if (!(take(at, fields) && ...)) return false;
+    at_ = at;
+    return true;
+  }
+  template <class T> static bool take(const std::byte *&at, T &v) {
+    using namespace detail;
+    if constexpr (std::same_as<T, bool>) {
+      const auto word = take_number<std::uint32_t>(at);
+      v = word == 1;
+      return word <= 1;
+    } else if constexpr (std::is_enum_v<T> && Word<T>) {
+      return set_enum(v, take_number<std::int32_t>(at)) == nullptr;
+    } else if constexpr (kIsArray<T>) {
+      return take_array(at, v);
+    } else {
+      v = take_number<T>(at);
+      return true;
+    }
+  }
+  template <class T> static T take_number(const std::byte *&at) {
+    typename detail::WordOf<T>::type word;
+    std::memcpy(&word, at, sizeof word);
+    at += sizeof word;
+    return detail::from_wire<T>(word);
+  }
+  template <class T, std::size_t N> static bool take_array(const std::byte *&at, std::array<T, N> &v) {
+    if constexpr (std::same_as<T, std::byte>) {
+      std::memcpy(v.data(), at, N);
+      at += N;
+      const auto *padding = std::exchange(at, at + detail::padding(N));
+      return std::all_of(padding, at, [](std::byte b) { return b == std::byte{0}; });
+    } else if constexpr (detail::Number<T> && N * sizeof(T) >= kLeastSwapBytes) {
+      swap_copy(v.data(), at, N * sizeof(T), *detail::pattern_of<T>());
+      at += N * sizeof(T);
+      return true;
+    } else {
+      return std::all_of(v.begin(), v.end(), [&at](T &element) { return take(at, element); });
+    }
+  }
+  /// Null, or what is wrong with it.
+  template <class T> static const char *set_enum(T &v, std::int32_t word) {
+    using Base = std::underlying_type_t<T>;
+    v = static_cast<T>(static_cast<Base>(word));
+    if (static_cast<std::int32_t>(static_cast<Base>(v)) != word) return "an enum is out of range";
+    if constexpr (detail::NamedEnum<T>)
+      if (!xdr_has_name(v)) return "an enum has a value without a name";
+    return nullptr;
+  }
+
+  // --- fields of any kind ---------------------------------------------------------------------------------------------
+
+  /// Says which of them is at fault. Apart, so that what is without fault stays short.
+  template <class... Fields> [[gnu::noinline]] void get_each(Fields &...fields) { (get(fields), ...); }
   template <class T> void get(T &v) {
     using namespace detail;
     if constexpr (std::same_as<T, bool>)
@@ -188,12 +280,8 @@ class Reader {
     return word == 1;
   }
   template <class T> void get_enum(T &v) {
-    using Base = std::underlying_type_t<T>;
-    auto word = get_number<std::int32_t>();
-    v = static_cast<T>(static_cast<Base>(word));
-    if (static_cast<std::int32_t>(static_cast<Base>(v)) != word) fail("an enum is out of range");
-    if constexpr (detail::NamedEnum<T>)
-      if (ok() && !xdr_has_name(v)) fail("an enum has a value without a name");
+    const auto *fault = set_enum(v, get_number<std::int32_t>());
+    if (ok() && fault != nullptr) fail(fault);
   }
   template <class T> void check_bound(std::size_t count) {
     if constexpr (detail::HasBound<T>)
@@ -215,31 +303,68 @@ class Reader {
     if constexpr (std::same_as<T, std::byte>) {
       if (auto bytes = get_bytes(N); ok()) std::memcpy(v.data(), bytes, N);
     } else {
+      if constexpr (detail::Swappable<T> && N * sizeof(T) >= kLeastSwapBytes)
+        if (const auto *pattern = pattern_for<T>(); pattern != nullptr && left() >= N * sizeof(T))
+          return swap_in(v.data(), N * sizeof(T), *pattern);
       for (auto &element : v) get(element);
     }
   }
   template <class S> void get_sequence(S &v) {
     using T = typename S::value_type;
-    v.clear();
     auto count = get_count(detail::DoubleWord<T> ? 8 : 4);
     check_bound<S>(count);
-    if (!ok()) return;
-    if constexpr (detail::Number<T>)
-      get_numbers(v, count);
-    else
-      for (; count != 0 && ok(); --count) get(v.emplace_back());  // memory grows with the bytes actually read
+    if (!ok()) return v.clear();
+    if constexpr (detail::Swappable<T>)
+      if (count * sizeof(T) >= kLeastSwapBytes && get_swapped(v, count)) [[unlikely]]
+        return;
+    if constexpr (detail::Number<T>) return get_numbers(v, count);
+    v.clear();
+    for (; count != 0 && ok(); --count) get(v.emplace_back());  // memory grows with the bytes actually read
   }
   template <class S> void get_numbers(S &v, std::size_t count) {
-    using T = typename S::value_type;
     v.resize(count);
-    T *out = v.data();
-    const std::byte *in = at_;
-    for (std::size_t i = 0; i < count; ++i) {
-      typename detail::WordOf<T>::type word;
-      std::memcpy(&word, in + i * sizeof word, sizeof word);
-      out[i] = detail::from_wire<T>(word);
+    const std::byte *at = at_;
+    for (auto &number : v) number = take_number<typename S::value_type>(at);
+    at_ = at;
+  }
+  /// False, and nothing is read: elements must be read one by one.
+  template <class S> [[gnu::noinline]] bool get_swapped(S &v, std::size_t count) {
+    using T = typename S::value_type;
+    const auto *pattern = pattern_for<T>();
+    if (pattern == nullptr) return false;
+    if (count > left() / sizeof(T)) {
+      fail("a count is larger than the rest of the message");
+      v.clear();
+    } else if (count <= v.size()) {
+      v.resize(count);
+      swap_in(v.data(), count * sizeof(T), *pattern);  // over what was there
+    } else {
+      v.clear();
+      v.reserve(count);
+      append(v, count, *pattern);
     }
-    at_ += count * sizeof(T);
+    return true;
+  }
+  /// By way of the first cache: elements made by resize() would be filled with zeros first.
+  template <class S> void append(S &v, std::size_t count, const SwapPattern &pattern) {
+    using T = typename S::value_type;
+    constexpr std::size_t kMost = 4096 / sizeof(T);
+    alignas(SwapPattern::kVectorBytes) std::byte block[kMost * sizeof(T)];
+    const auto *elements = reinterpret_cast<const T *>(block);  // which need no constructor
+    for (std::size_t some; count != 0; count -= some) {
+      some = std::min(kMost, count);
+      swap_in(block, some * sizeof(T), pattern);
+      v.insert(v.end(), elements, elements + some);
+    }
+  }
+  /// Null also for structs that would be nested too deep.
+  template <class T> const SwapPattern *pattern_for() const {
+    return detail::Number<T> || depth_ < kMaxDepth ? detail::pattern_of<T>() : nullptr;
+  }
+  /// The bytes are there.
+  void swap_in(void *to, std::size_t size, const SwapPattern &pattern) {
+    swap_copy(to, at_, size, pattern);
+    at_ += size;
   }
   template <class T> void get_optional(T &v) {
     v.reset();

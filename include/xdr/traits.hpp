@@ -70,6 +70,14 @@ concept NamedEnum = std::is_enum_v<T> && requires(T v) {
 
 inline constexpr std::size_t padding(std::size_t size_bytes) { return (4 - size_bytes % 4) % 4; }
 
+/// The bytes on the wire of every value of a type that is no struct; 0: they differ, or the type does not say.
+template <class T> inline constexpr std::size_t kFixedBytes = Word<T> ? 4 : DoubleWord<T> ? 8 : 0;
+template <class T, std::size_t N> inline constexpr std::size_t kFixedBytes<std::array<T, N>> = N *kFixedBytes<T>;
+template <std::size_t N> inline constexpr std::size_t kFixedBytes<std::array<std::byte, N>> = N + padding(N);
+
+template <class... T>
+concept AllFixed = sizeof...(T) != 0 && ((kFixedBytes<T> != 0) && ...);
+
 template <class T> struct WordOf { using type = std::uint32_t; };
 template <DoubleWord T> struct WordOf<T> { using type = std::uint64_t; };
 

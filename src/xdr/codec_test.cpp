@@ -149,6 +149,31 @@ TEST(XdrGolden, StringsOpaquesAndArraysAreLibtirpcs) {
             }));
 }
 
+struct Sample {
+  std::uint32_t id = 0;
+  float weight = 0;
+  double value = 0;
+  template <class A> void xdr(A &a) { a(id, weight, value); }
+};
+
+bool_t xdr_sample(XDR *x, Sample *sample) {
+  return static_cast<bool_t>(xdr_u_int(x, &sample->id) && xdr_float(x, &sample->weight) &&
+                             xdr_double(x, &sample->value));
+}
+
+TEST(XdrGolden, LargeArraysOfPlainStructsAreLibtirpcs) {
+  std::mt19937 random(3);
+  std::vector<Sample> samples(200);
+  for (auto &each : samples)
+    each = {static_cast<std::uint32_t>(random()), static_cast<float>(random()), static_cast<double>(random()) / 7};
+  const auto bytes = tirpc_bytes([&](XDR *x) {
+    char *at = reinterpret_cast<char *>(samples.data());
+    auto size = static_cast<unsigned>(samples.size());
+    return xdr_array(x, &at, &size, size, sizeof(Sample), reinterpret_cast<xdrproc_t>(xdr_sample)) != 0;
+  });
+  EXPECT_EQ(xdr::encode(samples), bytes);
+}
+
 TEST(XdrGolden, OptionalIsLibtirpcsPointer) {
   auto pointer = [](std::int32_t *value) {
     return tirpc_bytes([=](XDR *x) mutable {

@@ -100,6 +100,13 @@ TEST(IdlCpp, RandomValues_HaveTheBytesOfLibtirpc_BothWays) {
   EXPECT_GT(tried, 1000u);
 }
 
+TEST(IdlCpp, LargeArraysOfStructsOfNumbers_HaveTheBytesOfLibtirpc) {
+  everything value;
+  value.c = color::RED;
+  for (int i = 0; i < 1000; ++i) value.many.push_back({i, 1.5F * static_cast<float>(i), -0.25 * i});
+  expect_same_bytes(value, again_everything);
+}
+
 TEST(IdlCpp, AStructOfOneInt_HasTheGoldenBytes) {
   const point value{-2, 1.5F, -0.25};
   const unsigned char golden_bytes[] = {0xff, 0xff, 0xff, 0xfe, 0x3f, 0xc0, 0, 0, 0xbf, 0xd0, 0, 0, 0, 0, 0, 0};
