@@ -1,20 +1,73 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# nessie_add_interface(TARGET FILE.x...): compiles interface files as `nessie idl` does, and gives the target what comes
-# out: NAME.hpp for NAME.x, and NAME_rpc.hpp if it has programs, for whoever links Nessie::nssi. Links what the first needs.
+
+# Adds the rule by which `nessie idl` makes `outputs` of an interface in `directory`.
+function(nessie_compile_interface file directory languages outputs)
+  get_filename_component(path ${file} ABSOLUTE)
+  get_filename_component(name ${file} NAME)
+  list(TRANSFORM languages PREPEND "--language;" OUTPUT_VARIABLE options)
+  list(TRANSFORM outputs PREPEND ${directory}/)
+  add_custom_command(
+    OUTPUT ${outputs}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${directory}
+    COMMAND ${NESSIE_IDL} ${path} --out ${directory} ${options}
+    DEPENDS ${path} ${NESSIE_IDL_DEPENDS}
+    COMMENT "Compiling interface ${name}"
+    VERBATIM)
+endfunction()
+
+# nessie_add_interface(TARGET [LANGUAGES C CXX] FILE.x...): compiles interface files as `nessie idl` does, and gives the
+# target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the target includes as
+# <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and NAME_xdr.c as one of
+# its sources. Links what they need.
 function(nessie_add_interface target)
+  list(FIND ARGN LANGUAGES keyword)
+  set(languages)
+  set(files)
+  foreach(argument ${ARGN})
+    if(NOT keyword EQUAL -1 AND argument MATCHES "^(C|CXX)$")
+      list(APPEND languages ${argument})
+    elseif(NOT argument STREQUAL "LANGUAGES")
+      list(APPEND files ${argument})
+    endif()
+  endforeach()
+  if(NOT languages)
+    set(languages CXX)
+  endif()
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_interfaces)
-  foreach(file ${ARGN})
-    get_filename_component(path ${file} ABSOLUTE)
-    get_filename_component(name ${file} NAME_WE)
-    add_custom_command(
-      OUTPUT ${directory}/${name}.hpp
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${directory}
-      COMMAND ${NESSIE_IDL} ${path} --out ${directory}
-      DEPENDS ${path} ${NESSIE_IDL_DEPENDS}
-      COMMENT "Compiling interface ${name}.x"
-      VERBATIM)
-    target_sources(${target} PRIVATE ${directory}/${name}.hpp)
+  foreach(file ${files})
+    get_filename_component(stem ${file} NAME_WLE)
+    set(names)
+    set(outputs)
+    if(CXX IN_LIST languages)
+      list(APPEND names cpp)
+      list(APPEND outputs ${stem}.hpp)
+    endif()
+    if(C IN_LIST languages)
+      list(APPEND names c)
+      list(APPEND outputs ${stem}.h ${stem}_xdr.c)
+    endif()
+    nessie_compile_interface(${file} ${directory} "${names}" "${outputs}")
+    list(TRANSFORM outputs PREPEND ${directory}/)
+    target_sources(${target} PRIVATE ${outputs})
   endforeach()
   target_include_directories(${target} PRIVATE ${directory})
-  target_link_libraries(${target} PRIVATE ${NESSIE_IDL_LIBRARY})
+  foreach(language ${languages})
+    target_link_libraries(${target} PRIVATE ${NESSIE_IDL_${language}_LIBRARY})
+  endforeach()
+endfunction()
+
+# TriosProcessXDR(FILE.x), for projects that were written for Trios: makes NAME.h, NAME_xdr.c and NAME.c, which is the same
+# as NAME_xdr.c, in the current binary directory. Targets of the current directory that are defined after it list one of
+# the two among their sources, by its name alone, and include <NAME.h>.
+function(TriosProcessXDR file)
+  get_filename_component(stem ${file} NAME_WLE)
+  set(directory ${CMAKE_CURRENT_BINARY_DIR})
+  nessie_compile_interface(${file} ${directory} c "${stem}.h;${stem}_xdr.c")
+  add_custom_command(
+    OUTPUT ${directory}/${stem}.c
+    COMMAND ${CMAKE_COMMAND} -E copy ${directory}/${stem}_xdr.c ${directory}/${stem}.c
+    DEPENDS ${directory}/${stem}_xdr.c ${directory}/${stem}.h
+    VERBATIM)
+  include_directories(${directory})
+  link_libraries(${NESSIE_IDL_C_LIBRARY})
 endfunction()

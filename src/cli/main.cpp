@@ -28,7 +28,7 @@ constexpr const char *kIntroduction =
     "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie bench                                     list the measurements\n"
-    "  nessie idl service.x                             C++ types and their XDR, from an interface file\n";
+    "  nessie idl service.x                             C++ or C types and their XDR, from an interface file\n";
 
 constexpr const char *kRunFooter =
     "Everything after -- is the command as it was before.\n"
@@ -47,11 +47,14 @@ constexpr const char *kInfoFooter =
     "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
 
 constexpr const char *kIdlFooter =
-    "NAME.x becomes NAME.hpp: types that encode themselves as rpcgen's and libtirpc's do. The language is XDR's (RFC\n"
-    "4506), with the program blocks of RFC 5531. Faults are told with file, line and column; nothing is written "
-    "then.\n\n"
+    "cpp: NAME.x becomes NAME.hpp, types that encode themselves as rpcgen's and libtirpc's do. c: NAME.x becomes "
+    "NAME.h\n"
+    "and NAME_xdr.c, for code that was written for rpcgen's; link nessie_xdr_c and tirpc. The interface's language is\n"
+    "XDR's (RFC 4506), with the program blocks of RFC 5531. Faults are told with file, line and column; nothing is\n"
+    "written then.\n\n"
     "Examples:\n"
     "  nessie idl service.x\n"
+    "  nessie idl --language cpp,c service.x\n"
     "  nessie idl --out build/generated --namespace lab::service service.x\n";
 
 std::string check_size(const std::string &text) {
@@ -86,12 +89,16 @@ void add_info(CLI::App &app, InfoOptions &options) {
 }
 
 void add_idl(CLI::App &app, xdr::idl::Command &command) {
-  auto *idl = app.add_subcommand("idl", "Compile interface files to C++");
+  auto *idl = app.add_subcommand("idl", "Compile interface files to C++ and C");
   idl->footer(kIdlFooter);
   idl->add_option("FILE.x", command.files, "Interface files")->required();
   idl->add_option("-o,--out", command.directory, "Where to put what comes out")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
+  idl->add_option("-l,--language", command.languages, "What to compile to: cpp (default), c, or both as cpp,c")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(xdr::idl::languages()));
   idl->add_option("--namespace", command.name_space, "C++ namespace, e.g. lab::service (the file's name)");
 }
 

@@ -35,6 +35,18 @@ class Idl(ProcessTestCase):
         with open(self.path("sums_rpc.hpp"), encoding="ascii") as file:
             self.assertIn("namespace sums::P::V {", file.read())
 
+    def test_writes_what_the_languages_are_made_of(self):
+        source = self.write("shapes.x", GOOD)
+        for languages, files in ((["c"], ["shapes.h", "shapes_xdr.c"]),
+                                 (["cpp,c"], ["shapes.h", "shapes.hpp", "shapes_xdr.c"]),
+                                 (["c", "cpp"], ["shapes.h", "shapes.hpp", "shapes_xdr.c"])):
+            folder = self.path("-".join(languages))
+            os.mkdir(folder)
+            options = [word for language in languages for word in ("--language", language)]
+            self.assertEqual(self.idl(*options, source, "--out", folder), (0, "", ""))
+            self.assertEqual(sorted(os.listdir(folder)), files)
+        self.assertEqual(self.idl("--language", "cobol", source, "--out", self.path("."))[0], 2)
+
     def test_a_fault_has_its_place_and_changes_nothing(self):
         source = self.write("shapes.x", BAD)
         self.write("shapes.hpp", "what was there")
@@ -62,6 +74,7 @@ class Idl(ProcessTestCase):
         self.assertEqual(code, 1)
         self.assertIn("choose one with --namespace", err)
         self.assertEqual(self.idl(self.path("1-2.x"), "--out", self.path("."), "--namespace", "a::b")[0], 0)
+        self.assertEqual(self.idl(self.path("1-2.x"), "--out", self.path("."), "--language", "c")[0], 0)
         self.assertEqual(self.idl()[0], 2)
 
 

@@ -36,7 +36,10 @@ class Installed(ProcessTestCase):
                 "-DCMAKE_BUILD_TYPE=Release")
         self.do("cmake", "--build", self.path("build"))
         self.assertIn("shm", self.do(self.path("build/transports")))
-        self.assertIn("hello 42", self.do(self.path("build/greeting")))
+        for program in ("greeting", "greeting_in_both"):
+            self.assertIn("hello 42", self.do(self.path("build/" + program)))
+        self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))
+        self.assertIn("24 bytes", self.do(self.path("build/farewell")))
 
     def test_serves_pkg_config(self):
         for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c")):
@@ -44,6 +47,15 @@ class Installed(ProcessTestCase):
             flags = self.do("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=folder).split()
             self.do("cc", os.path.join(CONSUMER, source), "-o", self.path(package), *flags)
             self.assertIn("shm://", self.do(self.path(package)))
+
+    def test_compiles_interfaces_to_c_without_cmake(self):
+        self.do(os.path.join(self.prefix, "bin", "nessie"), "idl", "--language", "c", "--out", self.path("."),
+                os.path.join(CONSUMER, "greeting.x"))
+        flags = self.do("pkg-config", "--cflags", "--libs", "nessie-xdr-c",
+                        PKG_CONFIG_PATH=self.folder_of("nessie-xdr-c.pc")).split()
+        self.do("cc", os.path.join(CONSUMER, "greeting.c"), self.path("greeting_xdr.c"), "-I", self.path("."), "-o",
+                self.path("greeting"), *flags)
+        self.assertIn("16 bytes, the same", self.do(self.path("greeting")))
 
     def test_names_the_library_for_link_order(self):
         flags = self.do("pkg-config", "--libs", "nessie-pnetcdf", PKG_CONFIG_PATH=self.folder_of("nessie-pnetcdf.pc"))

@@ -23,6 +23,12 @@ bool fits_int(const Number &number) { return number.magnitude <= kLargestInt + (
 bool fits_unsigned(const Number &number) { return !number.negative && number.magnitude <= kWord; }
 std::string text_of(const Number &number) { return fmt::format("{}{}", number.negative ? "-" : "", number.magnitude); }
 
+/// One more; 0 is the first.
+Number after(const std::optional<Number> &number) {
+  if (!number) return {};
+  return number->negative ? Number{number->magnitude - 1, number->magnitude > 1} : Number{number->magnitude + 1, false};
+}
+
 /// What a declaration's type is once typedefs are looked through.
 struct Resolved {
   Kind kind = Kind::kVoid;
@@ -39,8 +45,7 @@ class Checker {
     define_value("FALSE", {0, false});
     for (auto &definition : interface_.definitions) std::visit([this](auto &it) { define(it); }, definition);
     for (auto &definition : interface_.definitions) std::visit([this](auto &it) { check_types(it); }, definition);
-    if (!fault_)
-      for (auto &[name, definition] : types_) check_recursion(name);
+    if (!fault_) check_all_cycles();
     if (!fault_)
       for (auto &definition : interface_.definitions)
         if (auto *it = std::get_if<Union>(&definition)) check_cases(*it);
@@ -78,13 +83,16 @@ class Checker {
   }
   void define(Enum &it) {
     define_type(it.name, it.at);
+    std::optional<Number> before;
     for (auto &enumerator : it.enumerators) {
-      resolve(enumerator.value);
-      if (!fits_int(enumerator.value.number))
-        fail(enumerator.value.at,
-             fmt::format("{} does not fit an enum: its values are int", text_of(enumerator.value.number)));
+      if (enumerator.given) resolve(*enumerator.given);
+      enumerator.number = enumerator.given ? enumerator.given->number : after(before);
+      if (!fits_int(enumerator.number))
+        fail(enumerator.given ? enumerator.given->at : enumerator.at,
+             fmt::format("{} does not fit an enum: its values are int", text_of(enumerator.number)));
       define_name(enumerator.name, enumerator.at);
-      define_value(enumerator.name, enumerator.value.number);
+      define_value(enumerator.name, enumerator.number);
+      before = enumerator.number;
     }
   }
   void define(Struct &it) {
@@ -177,20 +185,28 @@ class Checker {
     return nullptr;
   }
 
-  /// A value of the type would hold another one of its own kind, and so on for ever.
-  void check_recursion(const std::string &name) {
+  static bool is_value(const Declaration &declaration) {
+    return declaration.shape == Shape::kPlain || declaration.shape == Shape::kFixed;
+  }
+  bool is_typedef(const std::string &type) const { return std::holds_alternative<Typedef>(*types_.at(type)); }
+  void check_all_cycles() {
+    const auto by_value = [](const std::string &, const Declaration &member) { return is_value(member); };
+    const auto by_name = [this](const std::string &name, const Declaration &member) {
+      return is_typedef(name) && is_typedef(member.type.name);
+    };
+    for (auto &[name, definition] : types_) check_cycles(name, by_value);
+    done_.clear();
+    for (auto &[name, definition] : types_) check_cycles(name, by_name);
+  }
+  /// A value of the type would hold another one of its own kind, and so on for ever; or a typedef would mean itself.
+  template <class Follows> void check_cycles(const std::string &name, Follows follows) {
     if (done_.contains(name) || fault_) return;
-    const auto *definition = types_.at(name);
-    if (!path_.insert(name).second) {
-      const auto at = names_.at(name);
-      return fail(at, fmt::format("'{}' contains itself: make it optional where it does ({} *name), or an array<>",
-                                  name, name));
-    }
-    const bool is_typedef = std::holds_alternative<Typedef>(*definition);
-    for (const auto *member : members_of(*definition)) {
-      const bool holds = member->shape == Shape::kPlain || member->shape == Shape::kFixed;
-      if (member->type.kind == Kind::kNamed && (holds || is_typedef)) check_recursion(member->type.name);
-    }
+    if (!path_.insert(name).second)
+      return fail(names_.at(name), fmt::format("'{}' contains itself: make it optional where it does ({} *name), or an "
+                                               "array<>",
+                                               name, name));
+    for (const auto *member : members_of(*types_.at(name)))
+      if (member->type.kind == Kind::kNamed && follows(name, *member)) check_cycles(member->type.name, follows);
     path_.erase(name);
     done_.insert(name);
   }
@@ -229,7 +245,7 @@ class Checker {
     const auto &number = value.number;
     if (choice != nullptr) {
       const bool is_one = std::ranges::any_of(
-          choice->enumerators, [&](const Enumerator &enumerator) { return enumerator.value.number == number; });
+          choice->enumerators, [&](const Enumerator &enumerator) { return enumerator.number == number; });
       if (!is_one) fail(value.at, fmt::format("{} is no value of {}", shown(value), choice->name));
     } else if (kind == Kind::kBool && (number.negative || number.magnitude > 1)) {
       fail(value.at, fmt::format("{} is neither TRUE nor FALSE", shown(value)));
@@ -244,7 +260,7 @@ class Checker {
   std::map<std::string, Position> names_;
   std::map<std::string, Number> values_;
   std::map<std::string, const Definition *> types_;
-  std::set<std::string> path_, done_;  ///< of check_recursion()
+  std::set<std::string> path_, done_;  ///< of check_cycles()
 };
 
 }  // namespace

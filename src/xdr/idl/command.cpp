@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/command.hpp"
 
+#include "xdr/idl/c.hpp"
 #include "xdr/idl/cpp.hpp"
 #include "xdr/idl/cpp_names.hpp"
 #include "xdr/idl/parser.hpp"
 
 #include <base/file.hpp>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 #include <variant>
 
 namespace xdr::idl {
@@ -25,31 +29,80 @@ int complain(const std::string &text) {
   return 1;
 }
 
-int compile_file(const std::string &file, const Command &command) {
-  const auto source = nessie::read_file(file);
-  if (!source.ok())
-    return complain(fmt::format("{}: error: cannot be read: {}", file, std::strerror(source.error().cause)));
-  const auto result = read(*source);
-  if (const auto *fault = std::get_if<Fault>(&result)) return complain(describe(*fault, file, *source));
-  const auto stem = fs::path(file).stem().string();
-  const auto name_space = command.name_space.empty() ? stem : command.name_space;
-  if (!is_cpp_namespace(name_space))
-    return complain(
-        fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file, name_space));
-  const CppOptions options{fs::path(file).filename().string(), stem, name_space};
-  const auto &interface = std::get<Interface>(result);
-  for (const auto &[ending, text] :
-       {std::pair(".hpp", make_cpp(interface, options)), std::pair("_rpc.hpp", make_cpp_rpc(interface, options))}) {
-    if (text.empty()) continue;
-    const auto written = nessie::write_file(fs::path(command.directory) / (stem + ending), text);
+/// One of the command's files.
+struct Source {
+  std::string path;
+  Interface interface;
+  std::string name_space;
+
+  std::string file() const { return fs::path(path).filename().string(); }
+  std::string stem() const { return fs::path(path).stem().string(); }
+};
+struct Output {
+  std::string name, text;
+};
+
+std::vector<Output> cpp_of(const Source &source) {
+  const CppOptions options{source.file(), source.stem(), source.name_space};
+  std::vector<Output> outputs{{source.stem() + ".hpp", make_cpp(source.interface, options)}};
+  if (auto rpc = make_cpp_rpc(source.interface, options); !rpc.empty())
+    outputs.push_back({source.stem() + "_rpc.hpp", std::move(rpc)});
+  return outputs;
+}
+std::vector<Output> c_of(const Source &source) {
+  const COptions options{source.file(), source.stem()};
+  return {{source.stem() + ".h", make_c_header(source.interface, options)},
+          {source.stem() + "_xdr.c", make_c_codec(source.interface, options)}};
+}
+
+struct Language {
+  std::string_view name;
+  std::vector<Output> (*make)(const Source &);
+};
+constexpr std::array<Language, 2> kLanguages = {{{"cpp", cpp_of}, {"c", c_of}}};
+
+bool is_wanted(const Command &command, std::string_view language) {
+  return std::ranges::find(command.languages, language) != command.languages.end();
+}
+
+int write_all(const std::vector<Output> &outputs, const Command &command) {
+  for (const auto &[name, text] : outputs) {
+    const auto written = nessie::write_file(fs::path(command.directory) / name, text);
     if (!written.ok()) return complain("error: " + written.error().message);
   }
   return 0;
 }
 
+int compile_file(const std::string &file, const Command &command) {
+  const auto text = nessie::read_file(file);
+  if (!text.ok())
+    return complain(fmt::format("{}: error: cannot be read: {}", file, std::strerror(text.error().cause)));
+  auto result = read(*text);
+  if (const auto *fault = std::get_if<Fault>(&result)) return complain(describe(*fault, file, *text));
+  Source source{file, std::get<Interface>(std::move(result)), command.name_space};
+  if (source.name_space.empty()) source.name_space = source.stem();
+  if (is_wanted(command, "cpp") && !is_cpp_namespace(source.name_space))
+    return complain(fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file,
+                                source.name_space));
+  int worst = 0;
+  for (const auto &[name, make] : kLanguages)
+    if (is_wanted(command, name)) worst = std::max(worst, write_all(make(source), command));
+  return worst;
+}
+
 }  // namespace
 
+std::vector<std::string> languages() {
+  std::vector<std::string> names;
+  for (const auto &language : kLanguages) names.emplace_back(language.name);
+  return names;
+}
+
 int compile(const Command &command) {
+  const auto known = languages();
+  for (const auto &language : command.languages)
+    if (std::ranges::find(known, language) == known.end())
+      return complain(fmt::format("error: '{}' is no language: {}", language, fmt::join(known, ", ")));
   int worst = 0;
   for (const auto &file : command.files) worst = std::max(worst, compile_file(file, command));
   return worst;

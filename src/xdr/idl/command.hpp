@@ -7,10 +7,14 @@
 
 namespace xdr::idl {
 
+/// What interfaces are compiled to: for NAME.x, "cpp" (NAME.hpp) and "c" (NAME.h, NAME_xdr.c).
+std::vector<std::string> languages();
+
 struct Command {
   std::vector<std::string> files;
-  std::string directory = ".";  ///< where NAME.hpp goes, and NAME_rpc.hpp, for NAME.x
-  std::string name_space;       ///< empty: NAME
+  std::string directory = ".";  ///< where what comes out goes
+  std::string name_space;       ///< of C++; empty: NAME
+  std::vector<std::string> languages = {"cpp"};
 };
 
 /// Compiles each file. Faults go to stderr. Returns the exit code: 0, or 1 if there was one; then nothing was written

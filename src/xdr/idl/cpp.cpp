@@ -2,6 +2,7 @@
 #include "xdr/idl/cpp.hpp"
 
 #include "xdr/idl/cpp_names.hpp"
+#include "xdr/idl/graph.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -29,13 +29,7 @@ const char *integer_for(const Number &number) {
 
 class CppWriter {
  public:
-  CppWriter(const Interface &interface, const CppOptions &options) : interface_(interface), options_(options) {
-    for (const auto &definition : interface.definitions) {
-      const auto name = name_of(definition);
-      if (!name.empty()) types_[name] = &definition;
-    }
-    for (const auto &[name, definition] : types_) reach(name, reached_[name]);
-  }
+  CppWriter(const Interface &interface, const CppOptions &options) : graph_(interface), options_(options) {}
 
   std::string write() {
     out_ += fmt::format("// Made by `nessie idl` from {}; changes will be lost.\n#pragma once\n\n", options_.file);
@@ -44,41 +38,14 @@ class CppWriter {
         "#include <cstdint>\n#include <optional>\n#include <string>\n#include <utility>\n#include <variant>\n"
         "#include <vector>\n\n";
     out_ += fmt::format("namespace {} {{\n", options_.name_space);
-    declare_recursive_types();
-    for (const auto &definition : interface_.definitions) write_once(definition);
+    for (const auto *definition : graph_.declared_first())
+      out_ += fmt::format("struct {};\n", cpp_name(type_name_of(*definition)));
+    for (const auto *definition : graph_.in_order()) std::visit([this](const auto &it) { write(it); }, *definition);
     out_ += fmt::format("\n}}  // namespace {}\n", options_.name_space);
     return std::move(out_);
   }
 
  private:
-  static std::string name_of(const Definition &definition) {
-    if (const auto *it = std::get_if<Enum>(&definition)) return it->name;
-    if (const auto *it = std::get_if<Struct>(&definition)) return it->name;
-    if (const auto *it = std::get_if<Union>(&definition)) return it->name;
-    if (const auto *it = std::get_if<Typedef>(&definition)) return it->declaration.name;
-    return {};
-  }
-  void reach(const std::string &name, std::set<std::string> &reached) const {
-    for (const auto *member : members_of(*types_.at(name)))
-      if (member->type.kind == Kind::kNamed && reached.insert(member->type.name).second)
-        reach(member->type.name, reached);
-  }
-  bool is_recursive(const std::string &name) const { return reached_.at(name).contains(name); }
-
-  // --- order -------------------------------------------------------------------------------------------------------------
-  void declare_recursive_types() {
-    for (const auto &[name, definition] : types_)
-      if (!std::holds_alternative<Typedef>(*definition) && is_recursive(name))
-        out_ += fmt::format("struct {};\n", cpp_name(name));
-  }
-  /// What a definition needs goes before it. Round a cycle, what was declared beforehand will do.
-  void write_once(const Definition &definition) {
-    if (!begun_.insert(&definition).second) return;
-    for (const auto *member : members_of(definition))
-      if (member->type.kind == Kind::kNamed) write_once(*types_.at(member->type.name));
-    std::visit([this](const auto &it) { write(it); }, definition);
-  }
-
   // --- types -----------------------------------------------------------------------------------------------------------
   /// `hidden`: names of members, which a type of the same name could not be told from.
   std::string plain_type(const Type &type, const std::set<std::string> &hidden) const {
@@ -95,47 +62,43 @@ class CppWriter {
       case Shape::kVariable: break;
     }
     // std::vector<bool> has no array.
-    auto array = declaration.type.kind == Kind::kString         ? element
-                 : behind(declaration.type).kind == Kind::kBool ? fmt::format("boost::container::vector<{}>", element)
-                                                                : fmt::format("std::vector<{}>", element);
+    auto array = declaration.type.kind == Kind::kString ? element
+                 : graph_.behind(declaration.type).kind == Kind::kBool
+                     ? fmt::format("boost::container::vector<{}>", element)
+                     : fmt::format("std::vector<{}>", element);
     if (!declaration.size) return array;
     return fmt::format("::xdr::Bounded<{}, {}>", array, declaration.size->number.magnitude);
   }
   bool is_boxed(const Declaration &declaration) const {
     return declaration.shape == Shape::kOptional && declaration.type.kind == Kind::kNamed &&
-           is_recursive(declaration.type.name);
-  }
-  /// What is behind plain typedefs.
-  const Type &behind(const Type &type) const {
-    const auto *it = type.kind == Kind::kNamed ? std::get_if<Typedef>(types_.at(type.name)) : nullptr;
-    return it != nullptr && it->declaration.shape == Shape::kPlain ? behind(it->declaration.type) : type;
+           graph_.is_recursive(declaration.type.name);
   }
   /// Boxes cannot be copied or compared, nor can what holds them.
   bool holds_boxes(const std::string &name) {
     const auto has_one = [this](const std::string &type) {
-      return std::ranges::any_of(members_of(*types_.at(type)),
+      return std::ranges::any_of(members_of(graph_.at(type)),
                                  [this](const Declaration *member) { return is_boxed(*member); });
     };
-    return has_one(name) || std::ranges::any_of(reached_.at(name), has_one);
+    return has_one(name) || std::ranges::any_of(graph_.reached(name), has_one);
   }
 
   // --- definitions -------------------------------------------------------------------------------------------------------
   void write(const Constant &it) {
     out_ += fmt::format("\ninline constexpr {} {} = {};\n", integer_for(it.value.number), cpp_name(it.name),
-                        cpp_literal(it.value.number));
+                        literal(it.value.number));
   }
   void write(const Enum &it) {
     const auto name = cpp_name(it.name);
     out_ += fmt::format("\nenum class {} : std::int32_t {{\n", name);
     for (const auto &each : it.enumerators)
-      out_ += fmt::format("  {} = {},\n", cpp_name(each.name), cpp_literal(each.value.number));
+      out_ += fmt::format("  {} = {},\n", cpp_name(each.name), literal(each.number));
     out_ += fmt::format(
         "}};\n/// Others are neither encoded nor decoded.\nconstexpr bool xdr_has_name({} value) {{\n"
         "  switch (value) {{\n",
         name);
     std::set<std::string> seen;  // of two names for one value, one will do
     for (const auto &each : it.enumerators)
-      if (seen.insert(cpp_literal(each.value.number)).second)
+      if (seen.insert(literal(each.number)).second)
         out_ += fmt::format("    case {}::{}:\n", name, cpp_name(each.name));
     out_ += "      return true;\n  }\n  return false;\n}\n";
   }
@@ -151,7 +114,7 @@ class CppWriter {
       out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), cpp_name(field.name));
       fields += fmt::format("{}{}", fields.empty() ? "" : ", ", cpp_name(field.name));
     }
-    if (is_chain(it))
+    if (graph_.is_chain(it))
       write_chain(it);
     else
       out_ += fmt::format("\n  template <class Archive> void xdr([[maybe_unused]] Archive &archive) {{{}}}\n",
@@ -161,9 +124,6 @@ class CppWriter {
   void end_type(const std::string &name) {
     if (!holds_boxes(name)) out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp_name(name));
     out_ += "};\n";
-  }
-  bool is_chain(const Struct &it) {
-    return !it.fields.empty() && is_boxed(it.fields.back()) && it.fields.back().type.name == it.name;
   }
   void write_chain(const Struct &it) {
     std::string fields;
@@ -182,25 +142,25 @@ class CppWriter {
   // --- unions ------------------------------------------------------------------------------------------------------------
   /// A value of what the union switches on.
   std::string case_label(const Union &it, const Number &number) const {
-    const auto &type = behind(it.discriminant.type);
+    const auto &type = graph_.behind(it.discriminant.type);
     if (type.kind == Kind::kNamed) {
-      const auto &choice = std::get<Enum>(*types_.at(type.name));
+      const auto &choice = std::get<Enum>(graph_.at(type.name));
       const auto found =
-          std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.value.number == number; });
+          std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.number == number; });
       return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), cpp_name(found->name));
     }
     if (type.kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
-    return cpp_literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
+    return literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
   }
   /// One line for each case: what `line` makes of the arm's number.
   template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
-    const bool on_bool = behind(it.discriminant.type).kind == Kind::kBool;
+    const bool on_bool = graph_.behind(it.discriminant.type).kind == Kind::kBool;
     const auto on = cpp_name(it.discriminant.name);
     out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
     bool has_default = false;
     for (std::size_t i = 0; i < it.arms.size(); ++i) {
       for (const auto &value : it.arms[i].cases)
-        out_ += fmt::format("      case {}:\n", on_bool ? cpp_literal(value.number) : case_label(it, value.number));
+        out_ += fmt::format("      case {}:\n", on_bool ? literal(value.number) : case_label(it, value.number));
       if (it.arms[i].cases.empty()) out_ += "      default:\n";
       has_default = has_default || it.arms[i].cases.empty();
       out_ += fmt::format("        {}\n", line(i));
@@ -243,23 +203,20 @@ class CppWriter {
   // --- programs ------------------------------------------------------------------------------------------------------------
   void write(const Program &it) {
     out_ += fmt::format("\nnamespace {} {{\ninline constexpr std::uint32_t kProgram = {};\n", cpp_name(it.name),
-                        cpp_literal(it.number.number));
+                        literal(it.number.number));
     for (const auto &version : it.versions) {
       out_ += fmt::format("namespace {} {{\ninline constexpr std::uint32_t kVersion = {};\n", cpp_name(version.name),
-                          cpp_literal(version.number.number));
+                          literal(version.number.number));
       for (const auto &procedure : version.procedures)
         out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", cpp_procedure(procedure.name),
-                            cpp_literal(procedure.number.number));
+                            literal(procedure.number.number));
       out_ += fmt::format("}}  // namespace {}\n", cpp_name(version.name));
     }
     out_ += fmt::format("}}  // namespace {}\n", cpp_name(it.name));
   }
 
-  const Interface &interface_;
+  const TypeGraph graph_;
   const CppOptions &options_;
-  std::map<std::string, const Definition *> types_;
-  std::map<std::string, std::set<std::string>> reached_;  ///< types whose values one's values may hold, at any depth
-  std::set<const Definition *> begun_;
   std::string out_;
 };
 

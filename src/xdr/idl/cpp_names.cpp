@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 namespace xdr::idl {
 namespace {
@@ -57,13 +56,6 @@ std::string cpp_type(const Type &type, const std::string &name_space) {
     case Kind::kNamed: break;
   }
   return (name_space.empty() ? "" : "::" + name_space + "::") + cpp_name(type.name);
-}
-
-std::string cpp_literal(const Number &number) {
-  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  if (number.negative && number.magnitude > kLargest) return fmt::format("-{} - 1", kLargest);
-  if (number.negative) return fmt::format("-{}", number.magnitude);
-  return fmt::format("{}{}", number.magnitude, number.magnitude > kLargest ? "u" : "");
 }
 
 bool is_cpp_namespace(std::string_view name) {

@@ -15,7 +15,6 @@ std::string cpp_name(const std::string &name);
 std::string cpp_procedure(const std::string &name);
 /// The element type of a declaration, or an argument or result. `name_space`, if not empty, goes before a type's name.
 std::string cpp_type(const Type &type, const std::string &name_space);
-std::string cpp_literal(const Number &number);
 /// Whether a namespace can be called so.
 bool is_cpp_namespace(std::string_view name);
 

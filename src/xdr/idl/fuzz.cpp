@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "xdr/idl/c.hpp"
 #include "xdr/idl/cpp.hpp"
 #include "xdr/idl/parser.hpp"
 
@@ -8,9 +9,14 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);
   const auto result = xdr::idl::read(text);
-  if (const auto *fault = std::get_if<xdr::idl::Fault>(&result))
+  if (const auto *fault = std::get_if<xdr::idl::Fault>(&result)) {
     (void)xdr::idl::describe(*fault, "fuzz.x", text);
-  else
-    (void)xdr::idl::make_cpp(std::get<xdr::idl::Interface>(result), {"fuzz.x", "fuzz", "fuzz"});
+    return 0;
+  }
+  const auto &interface = std::get<xdr::idl::Interface>(result);
+  (void)xdr::idl::make_cpp(interface, {"fuzz.x", "fuzz", "fuzz"});
+  (void)xdr::idl::make_cpp_rpc(interface, {"fuzz.x", "fuzz", "fuzz"});
+  (void)xdr::idl::make_c_header(interface, {"fuzz.x", "fuzz"});
+  (void)xdr::idl::make_c_codec(interface, {"fuzz.x", "fuzz"});
   return 0;
 }

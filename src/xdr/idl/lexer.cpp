@@ -107,6 +107,7 @@ void Lexer::skip_branch() {
 bool Lexer::directive() {
   if (!line_begins_ || rest_.empty()) return false;
   if (rest_[0] == '%' && at_.column == 1) {
+    passage_ += fmt::format("{}\n", line().substr(1));
     skip_line();
     return true;
   }

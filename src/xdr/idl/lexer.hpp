@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace xdr::idl {
 
@@ -38,9 +39,9 @@ struct Token {
   Number number;  ///< of a kNumber
 };
 
-/// Cuts a file into words. Comments are left out, and lines that begin with '%', which rpcgen copies to its output. Of
-/// the C preprocessor it knows #ifdef, #ifndef, #else and #endif, with RPC_HDR and nothing else defined, and skips line
-/// markers; it refuses the rest.
+/// Cuts a file into words. Comments are left out. Lines that begin with '%' are no words, but kept: they are for the
+/// output in C. Of the C preprocessor it knows #ifdef, #ifndef, #else and #endif, with RPC_HDR and nothing else
+/// defined, and skips line markers; it refuses the rest.
 class Lexer {
  public:
   /// `source` outlives the lexer and its tokens.
@@ -48,6 +49,8 @@ class Lexer {
   /// The next word; kEnd at the end, and after a fault.
   Token next();
   const std::optional<Fault> &fault() const { return fault_; }
+  /// The lines that begin with '%' since the last call, without it.
+  std::string take_passage() { return std::exchange(passage_, {}); }
 
  private:
   Token fail(Position at, std::string text);
@@ -65,6 +68,7 @@ class Lexer {
   bool line_begins_ = true;  ///< only space since the line's beginning
   int open_conditions_ = 0;
   std::optional<Fault> fault_;
+  std::string passage_;
 };
 
 }  // namespace xdr::idl

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/model.hpp"
 
+#include <fmt/core.h>
+
+#include <limits>
+
 namespace xdr::idl {
 
 std::vector<const Declaration *> members_of(const Definition &definition) {
@@ -13,6 +17,21 @@ std::vector<const Declaration *> members_of(const Definition &definition) {
   }
   if (const auto *it = std::get_if<Typedef>(&definition)) members.push_back(&it->declaration);
   return members;
+}
+
+std::string type_name_of(const Definition &definition) {
+  if (const auto *it = std::get_if<Enum>(&definition)) return it->name;
+  if (const auto *it = std::get_if<Struct>(&definition)) return it->name;
+  if (const auto *it = std::get_if<Union>(&definition)) return it->name;
+  if (const auto *it = std::get_if<Typedef>(&definition)) return it->declaration.name;
+  return {};
+}
+
+std::string literal(const Number &number) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  if (number.negative && number.magnitude > kLargest) return fmt::format("-{} - 1", kLargest);
+  if (number.negative) return fmt::format("-{}", number.magnitude);
+  return fmt::format("{}{}", number.magnitude, number.magnitude > kLargest ? "u" : "");
 }
 
 }  // namespace xdr::idl

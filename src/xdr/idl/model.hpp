@@ -4,6 +4,7 @@
 
 #include "xdr/idl/lexer.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <variant>
@@ -16,12 +17,13 @@ struct Value {
   std::string name;  ///< empty: `number` stands in the file
   Number number;     ///< of a name: set by check()
   Position at;
+  std::string text;  ///< of a number, as it stands in the file
 };
 
 struct Type {
   enum class Kind { kVoid, kInt, kUnsigned, kHyper, kUnsignedHyper, kFloat, kDouble, kBool, kString, kOpaque, kNamed };
   Kind kind = Kind::kVoid;
-  std::string name;  ///< of a kNamed
+  std::string name;  ///< of another than a kNamed the file's words: "long", "unsigned int", "u_int"
   Position at;
 };
 
@@ -43,7 +45,8 @@ struct Constant {
 
 struct Enumerator {
   std::string name;
-  Value value;
+  std::optional<Value> given;  ///< none: one more than the value before, or 0, as in C
+  Number number;               ///< set by check()
   Position at;
 };
 struct Enum {
@@ -101,9 +104,22 @@ using Definition = std::variant<Constant, Enum, Struct, Union, Typedef, Program>
 /// What a value of a struct, a union or a typedef is made of: its fields; what it switches on, and its arms; its type.
 std::vector<const Declaration *> members_of(const Definition &definition);
 
+/// Empty: it defines no type.
+std::string type_name_of(const Definition &definition);
+
+/// As C and C++ write it.
+std::string literal(const Number &number);
+
+/// Lines that the author wants in the output as they are: those that begin with %.
+struct Passage {
+  std::string text;        ///< whole lines, without the %
+  std::size_t before = 0;  ///< which definition they stand before
+};
+
 /// A file that means something: every name is defined, every value known, every rule of RFC 4506 kept.
 struct Interface {
   std::vector<Definition> definitions;
+  std::vector<Passage> passages;
 };
 
 }  // namespace xdr::idl

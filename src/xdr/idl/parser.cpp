@@ -51,7 +51,11 @@ class Parser {
   explicit Parser(std::string_view source) : lexer_(source) { take(); }
 
   std::variant<Interface, Fault> parse() {
-    while (token_.kind != Token::Kind::kEnd) definition();
+    keep_passage();
+    while (token_.kind != Token::Kind::kEnd) {
+      definition();
+      keep_passage();
+    }
     if (!fault_ && lexer_.fault()) fault_ = lexer_.fault();
     if (fault_) return *fault_;
     return std::move(interface_);
@@ -87,14 +91,21 @@ class Parser {
     return std::string(take().text);
   }
   Value value(std::string_view of_what) {
-    Value value{{}, {}, token_.at};
-    if (token_.kind == Token::Kind::kNumber)
+    Value value{{}, {}, token_.at, {}};
+    if (token_.kind == Token::Kind::kNumber) {
+      value.text = token_.text;
       value.number = take().number;
-    else if (token_.kind == Token::Kind::kName && !is_keyword(token_.text))
+    } else if (token_.kind == Token::Kind::kName && !is_keyword(token_.text)) {
       value.name = take().text;
-    else
+    } else {
       fail(token_.at, fmt::format("{} expected: a number, or a constant's name; not {}", of_what, found()));
+    }
     return value;
+  }
+
+  void keep_passage() {
+    auto text = lexer_.take_passage();
+    if (!text.empty()) interface_.passages.push_back({std::move(text), interface_.definitions.size()});
   }
 
   // --- definitions -------------------------------------------------------------------------------------------------------
@@ -148,8 +159,7 @@ class Parser {
       Enumerator enumerator;
       enumerator.at = token_.at;
       enumerator.name = name("an enum's value");
-      expect("=", "after the name of an enum's value: RFC 4506 wants a number for each");
-      enumerator.value = value("an enum's value");
+      if (take_if("=")) enumerator.given = value("an enum's value");
       made.enumerators.push_back(std::move(enumerator));
     } while (take_if(","));
     expect("}", "after the values of an enum");
@@ -262,8 +272,9 @@ class Parser {
     }
     const auto word = take().text;
     using Kind = Type::Kind;
+    made.name = word;
     if (word == "unsigned")
-      made.kind = unsigned_type();
+      finish_unsigned(made);
     else if (const auto known = std::ranges::find(kTypes, word, &std::pair<std::string_view, Kind>::first);
              known != kTypes.end())
       made.kind = known->second;
@@ -279,11 +290,11 @@ class Parser {
       made = {Kind::kNamed, std::string(word), made.at};
     return made;
   }
-  Type::Kind unsigned_type() {
-    if (take_if("hyper")) return Type::Kind::kUnsignedHyper;
+  void finish_unsigned(Type &made) {
     if (is("short") || is("char")) fail(token_.at, fmt::format("XDR has no {}: use unsigned int", token_.text));
-    if (!take_if("int")) take_if("long");
-    return Type::Kind::kUnsigned;
+    made.kind = is("hyper") ? Type::Kind::kUnsignedHyper : Type::Kind::kUnsigned;
+    const bool has_more = is("hyper") || is("int") || is("long");
+    made.name = fmt::format("unsigned {}", has_more ? take().text : "int");
   }
 
   // --- programs ------------------------------------------------------------------------------------------------------------

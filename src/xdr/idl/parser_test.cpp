@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What interface files may say; and each fault with its place.
 #include "xdr/idl/parser.hpp"
+#include "xdr/idl/c.hpp"
 #include "xdr/idl/cpp.hpp"
 #include "xdr/idl/cpp_names.hpp"
 
@@ -16,6 +17,12 @@ Interface accepted(std::string_view source) {
   auto result = read(source);
   if (const auto *fault = std::get_if<Fault>(&result)) ADD_FAILURE() << describe(*fault, "test.x", source);
   return std::holds_alternative<Interface>(result) ? std::get<Interface>(std::move(result)) : Interface();
+}
+
+/// In every language.
+std::string made_of(const Interface &interface) {
+  return make_cpp(interface, {"a.x", "a", "a"}) + make_cpp_rpc(interface, {"a.x", "a", "a"}) +
+         make_c_header(interface, {"a.x", "a"}) + make_c_codec(interface, {"a.x", "a"});
 }
 
 struct Refused {
@@ -49,8 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"strict a { int b; };", 1, 1, "a definition expected"}, Refused{"const A = 5", 1, 12, "';' expected"},
         Refused{"struct a { };", 1, 12, "a type expected"}, Refused{"struct a { int b }", 1, 18, "';' expected"},
         Refused{"struct int { int b; };", 1, 8, "is a word of the language"},
-        Refused{"enum a { B, C };", 1, 11, "wants a number"},
-        Refused{"struct a { string b; };", 1, 19, "largest length"},
+        Refused{"enum a { B C };", 1, 12, "'}' expected"}, Refused{"struct a { string b; };", 1, 19, "largest length"},
         Refused{"struct a { opaque b; };", 1, 19, "opaque bytes need"},
         Refused{"struct a { string b[4]; };", 1, 19, "length varies"},
         Refused{"struct a { string *b; };", 1, 12, "typedef it first"},
@@ -70,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"struct a { int b; int b; };", 1, 23, "two fields called 'b'"},
         Refused{"struct a { int b[-1]; };", 1, 18, "a size is"},
         Refused{"enum a { B = 2147483648 };", 1, 14, "does not fit"},
+        Refused{"enum a { B = 2147483647, C };", 1, 26, "does not fit"},
         Refused{"struct a { a b; };", 1, 8, "contains itself"},
         Refused{"struct a { b c; }; struct b { a d[2]; };", 1, 8, "contains itself"},
         Refused{"typedef a b<>; typedef b a<>;", 1, 26, "contains itself"},
@@ -116,6 +123,27 @@ TEST(Idl, NamesTypesThatAreDefinedWhereTheyAreUsed) {
   EXPECT_EQ(std::get<Struct>(interface.definitions[3]).name, "b");
 }
 
+TEST(Idl, KeepsWhatIsForTheOutput_InItsPlace) {
+  const auto interface = accepted("%one\n%two\nconst A = 1;\n%three\n#ifdef RPC_XDR\n%four\n#endif\n");
+  ASSERT_EQ(interface.passages.size(), 2u);
+  EXPECT_EQ(interface.passages[0].text, "one\ntwo\n");
+  EXPECT_EQ(interface.passages[0].before, 0u);
+  EXPECT_EQ(interface.passages[1].text, "three\n");
+  EXPECT_EQ(interface.passages[1].before, 1u);
+}
+
+TEST(Idl, AListMayHaveANameForItsPointer) {
+  accepted("typedef struct node *list; struct node { int x; list next; };");
+  accepted("typedef b a<>; typedef s b; struct s { a x; };");
+}
+
+TEST(Idl, AnEnumsValueWithoutANumber_IsOneMoreThanTheOneBefore) {
+  const auto interface = accepted("enum a { A, B, C = -1, D, E = 0x10, F };");
+  std::string numbers;
+  for (const auto &each : std::get<Enum>(interface.definitions[0]).enumerators) numbers += literal(each.number) + " ";
+  EXPECT_EQ(numbers, "0 1 -1 0 16 17 ");
+}
+
 TEST(Idl, KnowsBulkParameters) {
   const auto interface = accepted(
       "typedef int a; program P { version V { a READ(a, bulk out) = 1; void WRITE(bulk in) = 2; string C(string) = 3; "
@@ -135,6 +163,22 @@ TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
   EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
   EXPECT_TRUE(is_cpp_namespace("a::b_1"));
   for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
+}
+
+TEST(Idl, NamesThatCKeepsForItself_GetAnUnderscore) {
+  const auto interface = accepted("struct for { int class; int register<>; };");
+  EXPECT_NE(make_c_header(interface, {"a.x", "a"})
+                .find("struct for_ {\n  int class;\n  struct {\n    u_int "
+                      "register_len;\n    int *register_val;\n  } register_;\n};"),
+            std::string::npos);
+  EXPECT_NE(make_c_codec(interface, {"a.x", "a"}).find("&objp->register_.register_val"), std::string::npos);
+}
+
+TEST(Idl, TheHeaderInCHasTheLinesThatAreForIt) {
+  const auto text =
+      make_c_header(accepted("%one\nconst A = 0x1F; const B = -2;\n%two\nconst C = A;"), {"a-b.x", "a-b"});
+  EXPECT_NE(text.find("#define _A_B_H_RPCGEN\n"), std::string::npos);
+  EXPECT_NE(text.find("one\n#define A 0x1F\n#define B (-2)\ntwo\n#define C A\n"), std::string::npos) << text;
 }
 
 TEST(Idl, WhatNobodyWrote_IsRefusedBeforeItExhaustsTheStack) {
@@ -169,7 +213,7 @@ TEST(Idl, AnyTextIsAcceptedOrRefused) {
     if (const auto *fault = std::get_if<Fault>(&result))
       EXPECT_FALSE(describe(*fault, "a.x", text).empty());
     else
-      EXPECT_FALSE(make_cpp(std::get<Interface>(result), {"a.x", "a", "a"}).empty());
+      EXPECT_FALSE(made_of(std::get<Interface>(result)).empty());
   }
 }
 

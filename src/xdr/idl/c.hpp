@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// C types and their XDR functions from an interface, as rpcgen makes them. README.md has the table.
+#pragma once
+
+#include "xdr/idl/model.hpp"
+
+#include <string>
+
+namespace xdr::idl {
+
+struct COptions {
+  std::string file;  ///< the interface's, for the first line
+  std::string stem;  ///< what comes out is stem.h and stem_xdr.c
+};
+
+/// `interface` has been checked.
+std::string make_c_header(const Interface &interface, const COptions &options);
+std::string make_c_codec(const Interface &interface, const COptions &options);
+
+}  // namespace xdr::idl

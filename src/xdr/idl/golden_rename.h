@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rpcgen's functions are in one program with ours of the same names. */
+#define xdr_color rpcgen_xdr_color
+#define xdr_title rpcgen_xdr_title
+#define xdr_digest rpcgen_xdr_digest
+#define xdr_offsets rpcgen_xdr_offsets
+#define xdr_quad rpcgen_xdr_quad
+#define xdr_point rpcgen_xdr_point
+#define xdr_everything rpcgen_xdr_everything
+#define xdr_node rpcgen_xdr_node
+#define xdr_chain rpcgen_xdr_chain
+#define xdr_tree rpcgen_xdr_tree
+#define xdr_answer rpcgen_xdr_answer
+#define xdr_number rpcgen_xdr_number
+#define xdr_choice rpcgen_xdr_choice
+#define xdr_sized rpcgen_xdr_sized
+#define xdr_holder rpcgen_xdr_holder
+#define xdr_step rpcgen_xdr_step
+#define xdr_numbers rpcgen_xdr_numbers
+#define xdr_key rpcgen_xdr_key
+#define xdr_pair rpcgen_xdr_pair
+#define xdr_keys rpcgen_xdr_keys
+#define xdr_names rpcgen_xdr_names
+#define xdr_stop rpcgen_xdr_stop
+#define xdr_list rpcgen_xdr_list
+#define xdr_item rpcgen_xdr_item
+#define xdr_aliases rpcgen_xdr_aliases
+#define xdr_left rpcgen_xdr_left
+#define xdr_right rpcgen_xdr_right
+#define xdr_arms rpcgen_xdr_arms
+#define xdr_bare rpcgen_xdr_bare
+#define xdr_rest rpcgen_xdr_rest
