@@ -75,6 +75,12 @@ Pin::Pin(int index) {
 
 Pin::~Pin() { sched_setaffinity(0, sizeof before_, &before_); }
 
+int core_of_client(int client) {
+  const int others = std::max(static_cast<int>(usable_cores().size()) - 1, 1);
+  const int other = client % others;
+  return other < kCoreOfService ? other : other + 1;
+}
+
 double cache_line_us() {
   if (usable_cores().size() < 2) return 0;
   Line line;

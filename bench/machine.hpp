@@ -26,6 +26,10 @@ class Pin {
   cpu_set_t before_;
 };
 
+/// Where one service of many clients goes (see Pin), and its clients: to the other cores in turn, where there are any.
+inline constexpr int kCoreOfService = 1;
+int core_of_client(int client);
+
 /// One way of a cache line from core to core, in microseconds; 0 where there is only one core.
 double cache_line_us();
 

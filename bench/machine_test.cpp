@@ -31,5 +31,10 @@ TEST(DescribeMachine, NamesCommitAndCores) {
   EXPECT_NE(describe_machine().find(" cores"), std::string::npos);
 }
 
+TEST(CoreOfClient, IsNeverTheServices) {
+  for (int client = 0; client < 8; ++client) EXPECT_NE(core_of_client(client), kCoreOfService);
+  EXPECT_EQ(core_of_client(0), 0);
+}
+
 }  // namespace
 }  // namespace bench

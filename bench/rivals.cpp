@@ -23,6 +23,8 @@ constexpr Description kRivals[] = {
     {"openmpi", "nessie-bench-mpi", "mpiexec", "libopenmpi-dev openmpi-bin"},
     {"mpich", "nessie-bench-mpich", "mpiexec.mpich", "libmpich-dev mpich"},
     {"ucx", "nessie-bench-ucx", nullptr, "libucx-dev"},
+    {"grpc", "nessie-bench-grpc", nullptr, "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc"},
+    {"libtirpc", "nessie-bench-tirpc", nullptr, "libtirpc-dev"},
 };
 const Description &description(Rival rival) { return kRivals[static_cast<int>(rival)]; }
 
@@ -52,9 +54,20 @@ std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string
   return command;
 }
 
+bool carries_calls(Rival rival) { return rival == Rival::kGrpc || rival == Rival::kTirpc; }
+
+std::vector<std::string> program_for(Rival rival, const Cast &cast) {
+  std::vector<std::string> program{sibling(description(rival).program)};
+  if (carries_calls(rival))
+    program.insert(program.end(), {name_of(cast.network), cast.polls ? "polls" : "sleeps"});
+  else
+    program.emplace_back(cast.one_target ? "clients" : "pairs");
+  if (rival == Rival::kUcx || carries_calls(rival)) program.push_back(std::to_string(cast.leaders));
+  return program;
+}
+
 std::vector<std::string> command(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
-  std::vector<std::string> program{sibling(description(rival).program), cast.one_target ? "clients" : "pairs"};
-  if (rival == Rival::kUcx) program.push_back(std::to_string(cast.leaders));
+  auto program = program_for(rival, cast);
   for (const auto &question : questions) {
     program.push_back(question.what);
     for (auto size : question.sizes) program.push_back(std::to_string(size));
@@ -65,7 +78,7 @@ std::vector<std::string> command(Rival rival, const Cast &cast, const std::vecto
 }
 
 std::vector<std::string> environment(Rival rival, Network network) {
-  if (rival == Rival::kOpenMpi) return {};
+  if (rival == Rival::kOpenMpi || carries_calls(rival)) return {};
   std::vector<std::string> settings{ucx_transports(network)};
   if (network == Network::kTcp) settings.emplace_back("MPIR_CVAR_NOLOCAL=1");
   return settings;
@@ -80,9 +93,15 @@ const char *ucx_transports(Network network) {
   return network == Network::kTcp ? "UCX_TLS=self,tcp" : "UCX_TLS=self,sm";
 }
 const char *name_of(Rival rival) { return description(rival).name; }
-const char *name_of(Network network) { return network == Network::kTcp ? "tcp" : "shm"; }
+const char *name_of(Network network) {
+  constexpr const char *kNames[] = {"shm", "tcp", "unix"};
+  return kNames[static_cast<int>(network)];
+}
 
-bool can_answer(Rival rival, const std::string &what) { return rival != Rival::kUcx || !what.starts_with("transfer"); }
+bool can_answer(Rival rival, const std::string &what) {
+  if (rival == Rival::kUcx) return !what.starts_with("transfer");
+  return rival != Rival::kGrpc || what != "batched-per-s";
+}
 
 Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
   const auto result = run_program(command(rival, cast, questions), kLimit, environment(rival, cast.network));
@@ -98,9 +117,11 @@ Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &
   return answers;
 }
 
-std::vector<Rival> rivals_here() {
+namespace {
+
+std::vector<Rival> those_here(const std::vector<Rival> &rivals) {
   std::vector<Rival> here;
-  for (auto rival : {Rival::kOpenMpi, Rival::kMpich, Rival::kUcx}) {
+  for (auto rival : rivals) {
     if (is_here(rival)) {
       here.push_back(rival);
       continue;
@@ -108,6 +129,17 @@ std::vector<Rival> rivals_here() {
     fmt::print(stderr, "nessie bench: {} is not measured: install {}, and build again\n", name_of(rival),
                description(rival).packages);
   }
+  return here;
+}
+
+}  // namespace
+
+std::vector<Rival> rivals_here() { return those_here({Rival::kOpenMpi, Rival::kMpich, Rival::kUcx}); }
+
+std::vector<RpcRival> rpc_rivals_here() {
+  std::vector<RpcRival> here;
+  for (auto rival : those_here({Rival::kGrpc, Rival::kTirpc}))
+    for (auto network : {Network::kTcp, Network::kUnixSocket}) here.push_back({rival, network});
   return here;
 }
 

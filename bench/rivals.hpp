@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Other libraries that move messages, each measured by a program of ours that asks of it what the workload asks of us:
-// Open MPI and MPICH (mpi_baseline.cpp), UCX (ucx_baseline.cpp). Each at its best: processes bound to cores as ours
-// are, polling, warmed up, with the same batches and windows.
+// Other libraries, each measured by a program of ours that asks of it what the workload asks of us. Those that move
+// messages: Open MPI and MPICH (mpi_baseline.cpp), UCX (ucx_baseline.cpp). Those that carry calls: gRPC
+// (grpc_baseline.cpp) and libtirpc (tirpc_baseline.cpp). Each at its best: processes bound to cores as ours are,
+// warmed up, with the same batches and windows; those that move messages poll.
 #pragma once
 
 #include "report.hpp"
@@ -18,8 +19,8 @@ namespace bench {
 /// Microseconds, or a number per second, for each size.
 using FiguresBySize = std::map<std::uint64_t, double>;
 
-enum class Rival { kOpenMpi, kMpich, kUcx };
-enum class Network { kSharedMemory, kTcp };
+enum class Rival { kOpenMpi, kMpich, kUcx, kGrpc, kTirpc };
+enum class Network { kSharedMemory, kTcp, kUnixSocket };
 
 /// What over which ours goes: TCP for ofi and ucx, shared memory for the others.
 Network network_of(const std::string &transport);
@@ -28,38 +29,53 @@ const char *name_of(Network network);
 /// The setting that makes UCX use it, and nothing else.
 const char *ucx_transports(Network network);
 
-/// What a rival is asked for: something to measure, for several sizes.
-///
+/// What a rival is asked for: something to measure, for several sizes. Of those that move messages:
 ///   round-trip        µs of a message and its echo
 ///   transfer          µs of a message and an empty answer
 ///   both-ways         µs of a message in each direction at once (UCX: of a put)
 ///   put, get          µs of a one-sided transfer of memory that the library allocated; a put is complete when the
-///   other
-///                     side can see it
+///                     other side can see it
 ///   rate              messages a second, in windows of 64 with an answer
 ///   transfers-per-s, puts-per-s, gets-per-s   as above, counted
 ///
+/// Of those that carry calls:
+///   round-trip        µs of an empty call (size 0), or of one whose argument comes back as its result
+///   paced             as above, each call after a pause in which the service falls asleep
+///   take              µs of a call whose argument has that size, and whose result is empty
+///   calls-per-s       empty calls a second; `size` is how many of them are in flight from each client
+///   batched-per-s     libtirpc: as above, but only the last call of a batch of `size` has an answer
 /// Where several processes measure: the median of their times; their counts together.
 struct Question {
   std::string what;
   std::vector<std::uint64_t> sizes;
 };
 
-/// UCX is not asked for transfers: its active messages of that size would not show what it can.
+/// UCX is not asked for transfers: its active messages of that size would not show what it can. gRPC has no batches.
 bool can_answer(Rival rival, const std::string &what);
 
 /// Who measures with whom.
 struct Cast {
   Network network = Network::kSharedMemory;
   int leaders = 1;
-  bool one_target = false;  ///< all with the same process, instead of each with one of its own
+  bool one_target = false;  ///< all with the same process, instead of each with one of its own; calls always are
+  bool polls = true;        ///< of those that carry calls: otherwise both sides sleep until something comes
 };
 
 /// By what was asked.
 using Answers = std::map<std::string, FiguresBySize>;
 nessie::Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions);
 
-/// Those that were built and whose launcher is here. Says on stderr which are not, and what to install.
+/// Those that move messages, were built, and whose launcher is here. Says on stderr which are not, and what to install.
 std::vector<Rival> rivals_here();
+
+/// One that carries calls, over one kind of socket.
+struct RpcRival {
+  Rival rival;
+  Network network;
+  /// As in the report: "polling-unix".
+  std::string mode(const std::string &waiting) const { return waiting + '-' + name_of(network); }
+};
+/// Likewise, those that carry calls: over TCP and over a UNIX socket.
+std::vector<RpcRival> rpc_rivals_here();
 
 }  // namespace bench
