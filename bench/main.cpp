@@ -23,7 +23,17 @@ struct Entry {
 
 constexpr Entry kWorkloads[] = {
     {"rpc-latency", bench::rpc_latency,
-     "round trip of a request: no-op, and 64 B to 4 KiB echoed; beside Open MPI's ping-pong",
+     "round trip of a request: no-op, and 64 B to 4 KiB echoed, polling, blocking and as it comes; beside MPI's "
+     "ping-pong, sockets, gRPC, libtirpc",
+     "composable services (ANL/LANL 2016), figure 5: the no-op"},
+    {"rpc-rate", bench::rpc_rate,
+     "no-ops a second, 1 to 64 in flight from one client, and 16 from each of 1 to 16; beside gRPC and libtirpc",
+     "composable services (ANL/LANL 2016), figure 5: the no-op, many at once"},
+    {"rpc-size", bench::rpc_size,
+     "a call with 8 B to 1 MiB as its argument, and with the same bytes as bulk data; beside gRPC and libtirpc",
+     "Nessie (CUG 2012), section 3: small requests, and bulk data that the server moves"},
+    {"access-latency", bench::access_latency,
+     "a no-op, and reads and writes of 1 B to 16 MiB of a service's memory; beside MPI's and UCX's put and get",
      "composable services (ANL/LANL 2016), figure 5: access latency"},
     {"nnti-latency", bench::nnti_latency,
      "half round trip of messages of 8 B to 8 KiB, polling and blocking, and put and get of 8 B; beside MPI, UCX, "
@@ -69,8 +79,8 @@ constexpr const char *kUsage =
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   shm (the default), ofi, inproc, …: for rpc-latency and nnti-…\n"
-    "  --set         a setting of the endpoints of nnti-…, as nnti.ofi.provider=tcp\n"
+    "  --transport   shm (the default), ofi, inproc, …: for all but staging-s3d\n"
+    "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
     "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
 
 void list() {

@@ -17,7 +17,7 @@ struct Options {
   bool quick = false;  ///< under a minute
   bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
-  std::map<std::string, std::string> settings;  ///< of the endpoints of the workloads "nnti-…"
+  std::map<std::string, std::string> settings;  ///< of the endpoints of all workloads but staging-s3d
   int processes = 0;                            ///< of staging-s3d; 0: its list
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
 };
@@ -26,6 +26,9 @@ struct Options {
 using Workload = nessie::Status (*)(const Options &options, Report &report);
 
 nessie::Status rpc_latency(const Options &options, Report &report);
+nessie::Status rpc_rate(const Options &options, Report &report);
+nessie::Status rpc_size(const Options &options, Report &report);
+nessie::Status access_latency(const Options &options, Report &report);
 nessie::Status nnti_latency(const Options &options, Report &report);
 nessie::Status nnti_message_rate(const Options &options, Report &report);
 nessie::Status nnti_bandwidth(const Options &options, Report &report);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// rpc-rate: how many empty calls a second one client makes with several of them in flight, and how many several clients
+// make together; beside gRPC and libtirpc.
+#include "repeat.hpp"
+#include "rivals.hpp"
+#include "rpc_team.hpp"
+#include "timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bench {
+namespace {
+
+using nessie::Status;
+
+constexpr int kInFlight = 16;  ///< from each of several clients
+
+/// Who calls. A point of the figures.
+struct Load {
+  int clients, in_flight;
+};
+
+std::vector<Load> loads_for(const Options &options) {
+  if (options.once) return {{1, kInFlight}, {2, kInFlight}};
+  if (options.quick) return {{1, 1}, {1, 4}, {1, kInFlight}, {1, 64}, {2, kInFlight}, {4, kInFlight}, {16, kInFlight}};
+  std::vector<Load> loads;
+  for (int in_flight : {1, 2, 4, 8, 16, 32, 64}) loads.push_back({1, in_flight});
+  for (int clients : {2, 4, 8, 16}) loads.push_back({clients, kInFlight});
+  return loads;
+}
+
+/// How ours are called, and who runs the handler.
+struct Manner {
+  RpcWaiting waiting;
+  Procedure procedure;
+  std::string mode;
+};
+const std::vector<Manner> &manners() {
+  static const std::vector<Manner> all{{kRpcPolling, Bench::NOTHING_SHORT, "polling-short"},
+                                       {kRpcPolling, Bench::NOTHING, "polling"},
+                                       {kRpcDefault, Bench::NOTHING_SHORT, "default-short"},
+                                       {kRpcDefault, Bench::NOTHING, "default"}};
+  return all;
+}
+
+/// As in the report: "polling-16", with so many in flight.
+std::string mode_of(const std::string &manner, const Load &load) {
+  return fmt::format("{}-{}", manner, load.in_flight);
+}
+
+Series series(const std::string &system, const std::string &transport, const std::string &mode, int clients) {
+  return {system, transport, mode, 0, clients, "rate_per_s", "1/s"};
+}
+
+/// Waits for the calls in the order in which they were made, and makes each anew.
+Tally keep_calling(RpcClient &client, Procedure procedure, std::span<RpcClient::Call> calls, double seconds) {
+  auto tally = tally_for(seconds, [&](bool) {
+    for (auto &call : calls) {
+      client.wait(call);
+      call = client.start(procedure);
+    }
+  });
+  tally.calls *= static_cast<double>(calls.size());
+  return tally;
+}
+
+Status lead(RpcClient &client, Lane &lane, Procedure procedure, int in_flight) {
+  std::vector<RpcClient::Call> calls;
+  for (int i = 0; i < in_flight; ++i) calls.push_back(client.start(procedure));
+  keep_calling(client, procedure, calls, kWarmUp_s);
+  lane.tally = keep_calling(client, procedure, calls, kTally_s);
+  for (auto &call : calls) client.wait(call);
+  return {};
+}
+
+/// How a rival is asked, and the mode under which it is reported.
+struct Way {
+  const char *question, *suffix;
+};
+constexpr Way kWays[] = {{"calls-per-s", ""}, {"batched-per-s", "-batched"}};
+
+class Rate {
+ public:
+  Rate(const Options &options, Report &report)
+      : options_(options), report_(report), rivals_(rpc_rivals_here()), loads_(loads_for(options)) {}
+  Status measure(int repetition);
+  void add_ratios();
+
+ private:
+  Status ours(const Manner &manner, const Load &load);
+  Status theirs(const RpcRival &rival, const RpcWaiting &waiting, int clients);
+  Series our_series(const Manner &manner, const Load &load) const {
+    return series("nessie", options_.transport, mode_of(manner.mode, load), load.clients);
+  }
+  static Series their_series(const RpcRival &it, const Way &way, const RpcWaiting &waiting, const Load &load) {
+    auto mode = it.mode(mode_of(waiting.mode, load)) + way.suffix;
+    return series(name_of(it.rival), name_of(it.network), mode, load.clients);
+  }
+  Load best(const Manner &manner) const;
+
+  const Options &options_;
+  Report &report_;
+  std::vector<RpcRival> rivals_;
+  std::vector<Load> loads_;
+  int repetition_ = 0;
+};
+
+Status Rate::ours(const Manner &manner, const Load &load) {
+  RpcTeam team;
+  team.clients = load.clients;
+  team.waiting = manner.waiting;
+  auto board = board_for(team);
+  auto lead_one = [&](RpcClient &client, Lane &lane) { return lead(client, lane, manner.procedure, load.in_flight); };
+  if (auto status = run_rpc_team(options_, team, *board, lead_one); !status.ok()) return status;
+  report_.add(our_series(manner, load), repetition_, calls_per_s(*board, load.clients));
+  return {};
+}
+
+Status Rate::theirs(const RpcRival &it, const RpcWaiting &waiting, int clients) {
+  Cast cast{it.network, clients, true};
+  cast.polls = waiting.mode == kRpcPolling.mode;
+  std::vector<std::uint64_t> in_flight;
+  for (const auto &load : loads_)
+    if (load.clients == clients) in_flight.push_back(static_cast<std::uint64_t>(load.in_flight));
+  for (const auto &way : kWays) {
+    if (!can_answer(it.rival, way.question)) continue;
+    auto answers = ask(it.rival, cast, {{way.question, in_flight}});
+    if (!answers) return answers.error();
+    for (auto [calls, rate] : (*answers)[way.question])
+      report_.add(their_series(it, way, waiting, {clients, static_cast<int>(calls)}), repetition_, rate);
+  }
+  return {};
+}
+
+Status Rate::measure(int repetition) {
+  repetition_ = repetition;
+  int clients = 0;
+  for (const auto &load : loads_) {
+    for (const auto &manner : manners())
+      if (auto status = ours(manner, load); !status.ok()) return status;
+    if (load.clients == clients) continue;
+    clients = load.clients;
+    for (const auto &waiting : {kRpcPolling, kRpcDefault})
+      for (const auto &it : rivals_)
+        if (auto status = theirs(it, waiting, clients); !status.ok()) return status;
+  }
+  return {};
+}
+
+/// Of those with 16 in flight from each client: whose calls were most, together.
+Load Rate::best(const Manner &manner) const {
+  std::vector<Load> many;
+  for (const auto &load : loads_)
+    if (load.in_flight == kInFlight) many.push_back(load);
+  return *std::max_element(many.begin(), many.end(), [&](const Load &a, const Load &b) {
+    return report_.median(our_series(manner, a)) < report_.median(our_series(manner, b));
+  });
+}
+
+void Rate::add_ratios() {
+  for (const auto &manner : manners()) {
+    const auto most = best(manner);
+    for (const auto &load : loads_) {
+      for (const auto &it : rivals_)
+        for (const auto &way : kWays)
+          report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
+      if (load.in_flight == kInFlight) report_.add_ratio(our_series(manner, load), our_series(manner, most));
+    }
+    report_.note(fmt::format("{}: nessie/nessie is against {} clients, which made the most calls together.",
+                             manner.mode, most.clients));
+  }
+}
+
+}  // namespace
+
+Status rpc_rate(const Options &options, Report &report) {
+  Rate rate(options, report);
+  auto status = repeat_on_fit_cores(options.repetitions(9, 2), report, "calls in flight",
+                                    [&](int repetition) { return rate.measure(repetition); });
+  if (status.ok()) rate.add_ratios();
+  return status;
+}
+
+}  // namespace bench
