@@ -7,7 +7,7 @@ option(NESSIE_WERROR "Treat warnings as errors" OFF)
 
 add_library(nessie_flags INTERFACE)
 target_compile_options(nessie_flags INTERFACE
-  -Wall -Wextra -Wpedantic -fno-math-errno
+  -Wall -Wextra -Wpedantic -fno-math-errno -fno-semantic-interposition
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-stringop-overread>   # false where a small_vector is moved
   $<$<BOOL:${NESSIE_WERROR}>:-Werror>)
