@@ -45,6 +45,10 @@ struct Service {
   std::uint32_t provider = 0;
 };
 
+/// Writes arguments, or a result, into memory of exactly their size. Called at most once, before what it is given to
+/// returns.
+using Encoder = std::function<void(std::span<std::byte>)>;
+
 class Engine;
 struct CallState;
 struct EventState;
@@ -73,6 +77,8 @@ class Request {
   virtual void limit_transfers(Deadline limit) { (void)limit; }
   /// Sends the result; at most once, kExists after that. kPeerLost: the caller is gone, which is no fault of a handler.
   virtual Status reply(std::span<const std::byte> result = {}) = 0;
+  /// The same, of `size_bytes` that `encode` writes, where possible to where the caller fetches them.
+  virtual Status reply(std::size_t size_bytes, const Encoder &encode) = 0;
   virtual Status reply_error(const Error &error) = 0;
   /// When the caller stops waiting.
   virtual Deadline deadline() const = 0;
@@ -98,6 +104,9 @@ struct Operation {
   /// If there is one, called in place when a request arrives, long before the handler perhaps: to take note of it. Not
   /// for requests whose arguments are not inline.
   Handler arrival = {};
+  /// The handler reads each byte of args() once, before it relies on any of them: then long ones need not be copied
+  /// first. Their caller may change them at any moment.
+  bool reads_args_once = false;
 };
 
 /// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
@@ -114,8 +123,10 @@ class Call {
   /// and can be waited for again until its own deadline has passed), kPeerLost, kNotFound (unknown operation),
   /// kBadMessage (the server could not decode the arguments), kNoResult.
   Status wait(Deadline deadline = Deadline::never());
-  /// The result's bytes, after wait() returned ok.
-  const Bytes &result() const;
+  /// The result's bytes, after wait() returned ok; valid until the call is dropped.
+  std::span<const std::byte> view() const;
+  /// The same, copied.
+  Bytes result() const { return {view().begin(), view().end()}; }
 
  private:
   friend class Runtime;
@@ -212,6 +223,9 @@ class Runtime {
   /// Sends a request; returns at once. An error that is known already (peer lost) is reported by the call's wait().
   /// `args` is copied. Inside a fiber, Call::wait suspends the fiber only.
   Call call(const Service &service, OpCode op, std::span<const std::byte> args, const CallOptions &options = {});
+  /// The same, of `size_bytes` of arguments that `encode` writes, where possible to where the service fetches them.
+  Call call(const Service &service, OpCode op, std::size_t size_bytes, const Encoder &encode,
+            const CallOptions &options = {});
 
  private:
   friend class Event;

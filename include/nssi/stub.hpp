@@ -6,6 +6,8 @@
 #include <xdr/codec.hpp>
 
 #include <array>
+#include <functional>
+#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,9 +34,9 @@ template <class T> class Future {
     if (!fault_.ok()) return fault_.error();
     if (auto status = call_.wait(deadline); !status.ok()) return status.error();
     if constexpr (std::is_void_v<T>)
-      return call_.result().empty() ? Status() : Error{Code::kBadMessage, "there is a result where none should be"};
+      return call_.view().empty() ? Status() : Error{Code::kBadMessage, "there is a result where none should be"};
     else
-      return xdr::decode<T>(call_.result());
+      return xdr::decode<T>(call_.view());
   }
 
  private:
@@ -47,23 +49,22 @@ namespace stub {
 /// What fits is encoded without memory from the heap.
 inline constexpr std::size_t kOnStack = 512;
 
-/// Gives `use` the encoding of `values`, one after the other. kInvalidArgument, without using it: one of them breaks a
-/// rule of its interface.
-template <class Use, class... Values> Status with_encoded(Use use, const Values &...values) {
+/// Has the encoding of `values`, one after the other, sent: small ones by send(bytes), others by send(size, encoder).
+/// kInvalidArgument, without sending: one of them breaks a rule of its interface.
+template <class Send, class... Values> Status send_encoded(Send send, const Values &...values) {
   xdr::Sizer sizer;
   (sizer(const_cast<Values &>(values)), ...);  // xdr() is written once for reading and writing; Sizer only reads
   if (sizer.fault() != nullptr) return Error{Code::kInvalidArgument, sizer.fault()};
-  const auto encode = [&](std::byte *at) {
-    xdr::Writer writer(at);
+  const auto encode = [&](std::span<std::byte> at) {
+    xdr::Writer writer(at.data());
     (writer(const_cast<Values &>(values)), ...);
-    use(std::span<const std::byte>(at, sizer.size()));
   };
-  if (sizer.size() <= kOnStack) {
-    std::array<std::byte, kOnStack> bytes;
-    encode(bytes.data());
+  if (sizer.size() > kOnStack) {
+    send(sizer.size(), Encoder(std::cref(encode)));
   } else {
-    Bytes bytes(sizer.size());
-    encode(bytes.data());
+    std::array<std::byte, kOnStack> bytes;
+    encode(bytes);
+    send(std::span<const std::byte>(bytes).first(sizer.size()));
   }
   return {};
 }
@@ -78,7 +79,8 @@ class Client {
   template <class T, class... Arguments>
   Future<T> start(OpCode op, const CallOptions &options, const Arguments &...arguments) {
     Call call;
-    auto status = with_encoded([&](auto bytes) { call = runtime_->call(service_, op, bytes, options); }, arguments...);
+    auto status =
+        send_encoded([&](const auto &...args) { call = runtime_->call(service_, op, args..., options); }, arguments...);
     return status.ok() ? Future<T>(std::move(call)) : Future<T>(status.error());
   }
   /// With memory that the service reads or writes, as `rights` say.
@@ -103,20 +105,41 @@ template <class T> void reply(Request &request, const Outcome<T> &outcome) {
   if constexpr (std::is_void_v<T>) {
     (void)request.reply();
   } else {
-    auto status = with_encoded([&](auto bytes) { (void)request.reply(bytes); }, *outcome);
+    auto status = send_encoded([&](const auto &...result) { (void)request.reply(result...); }, *outcome);
     if (!status.ok()) (void)request.reply_error({Code::kInternal, status.error().message, nessie::Scope::kService});
   }
 }
 
+/// Arguments that were used, for the next request: what is decoded into memory that exists needs none from the kernel.
+template <class Arguments> class Spares {
+ public:
+  std::unique_ptr<Arguments> take() {
+    if (all_.empty()) return std::make_unique<Arguments>();
+    auto one = std::move(all_.back());
+    all_.pop_back();
+    return one;
+  }
+  void give_back(std::unique_ptr<Arguments> one, std::size_t bytes) {
+    if (all_.size() < kMost && bytes <= kMostBytes) all_.push_back(std::move(one));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 2, kMostBytes = std::size_t{4} << 20;
+  std::vector<std::unique_ptr<Arguments>> all_;
+};
+
 /// A handler that decodes the arguments, calls `method(request, arguments...)`, and replies what it returns. Arguments
 /// that cannot be decoded are answered with kBadMessage.
 template <class T, class... Arguments, class Method> Handler handler(Method method) {
-  return [method](Request &request) {
-    std::tuple<Arguments...> arguments;
+  using All = std::tuple<Arguments...>;
+  return [method, spares = std::make_shared<Spares<All>>()](Request &request) {
+    const auto size_bytes = request.args().size();
+    auto arguments = spares->take();
     xdr::Reader reader(request.args());
-    std::apply([&](auto &...each) { reader(each...); }, arguments);
+    std::apply([&](auto &...each) { reader(each...); }, *arguments);
     if (auto status = reader.finish(); !status.ok()) return (void)request.reply_error(status.error());
-    reply<T>(request, std::apply([&](const auto &...each) { return method(request, each...); }, arguments));
+    reply<T>(request, std::apply([&](const auto &...each) { return method(request, each...); }, *arguments));
+    spares->give_back(std::move(arguments), size_bytes);
   };
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 
 namespace nssi {
 
@@ -34,7 +33,7 @@ Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_
 
 void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
 
-std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, std::span<const std::byte> args,
+std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, const Arguments &args,
                                          const CallOptions &options) {
   auto prepare = [&](CallState &call) {
     call.service = service;
@@ -53,11 +52,12 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, std:
   }
   auto call = make_state();
   prepare(*call);
-  call->args.assign(args.begin(), args.end());
+  call->args.resize(args.size_bytes);
+  args.write(call->args);
   engine_.driver().hand_over([this, call] {
     claim(call);
     const Bytes copy = std::move(call->args);
-    if (!call->done.load()) send(*call, copy);
+    if (!call->done.load()) send(*call, {copy});
   });
   engine_.wake();
   return call;
@@ -86,17 +86,42 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   return place;
 }
 
-void Client::send(CallState &call, std::span<const std::byte> args) {
+void Arguments::write(std::span<std::byte> at) const {
+  if (encode != nullptr)
+    (*encode)(at);
+  else
+    std::ranges::copy(bytes, at.begin());
+}
+
+/// Arguments that do not fit a message go straight into a block; others are kept if they may be needed once more.
+void Client::send(CallState &call, const Arguments &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
-  if (link == nullptr) {
-    call.connection = call.service.peer;
-    return transmit(call, args);
+  call.connection = link != nullptr ? link->connection : call.service.peer;
+  auto bytes = args.bytes;
+  if (!fits(call.connection, args.size_bytes)) {
+    if (auto status = lend(call, args); !status.ok()) return finish(call, std::move(status));
+    bytes = {};
+  } else if (link != nullptr || args.encode != nullptr) {
+    call.args.resize(args.size_bytes);
+    args.write(call.args);
+    bytes = call.args;
   }
-  call.args.assign(args.begin(), args.end());
-  call.connection = link->connection;
   call.phase = CallState::Phase::kWaiting;
-  if (link->is_ready) transmit(call, call.args);
+  if (link == nullptr || link->is_ready) transmit(call, bytes);
+}
+
+bool Client::fits(PeerId connection, std::size_t args_bytes) {
+  const auto size = args_bytes + wire::kMaxRequestOverhead;
+  return size <= wire::kAlwaysFits || size <= engine_.endpoint().max_message_bytes(connection);
+}
+
+Status Client::lend(CallState &call, const Arguments &args) {
+  auto block = engine_.blocks().take(call.connection, args.size_bytes);
+  if (!block.ok()) return block.error();
+  args.write(block->bytes());
+  call.long_args = *std::move(block);
+  return {};
 }
 
 void Client::transmit(CallState &call, std::span<const std::byte> args) {
@@ -113,7 +138,13 @@ void Client::transmit(CallState &call, std::span<const std::byte> args) {
     if (!remote.ok()) return finish(call, remote.error());
     request.data = wire::Buffer{*remote};
   }
-  if (auto status = lend_args(call, request, args); !status.ok()) return finish(call, std::move(status));
+  if (call.long_args) {
+    auto remote = call.long_args->describe_for(call.connection);
+    if (!remote.ok()) return finish(call, remote.error());
+    request.long_args = wire::Buffer{*remote};
+  } else {
+    request.args = args;
+  }
   call.lends = request.data || request.long_args;
   call.phase = CallState::Phase::kSent;
   auto status = greet(call.connection);
@@ -128,25 +159,6 @@ Status Client::greet(PeerId peer) {
   if (!status.ok()) return status;
   if (peer.value >= greeted_.size()) greeted_.resize(peer.value + 1);
   greeted_[peer.value] = true;
-  return {};
-}
-
-/// Puts the arguments into the request, or, where they do not fit a message, a description of a copy of them.
-Status Client::lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args) {
-  if (args.size() + wire::kMaxRequestOverhead <= wire::kAlwaysFits ||
-      args.size() + wire::kMaxRequestOverhead <= engine_.endpoint().max_message_bytes(call.connection)) {
-    request.args = args;
-    return {};
-  }
-  if (args.data() != call.args.data()) call.args.assign(args.begin(), args.end());
-  if (!call.args_buffer) {
-    auto buffer = engine_.endpoint().register_memory(call.args, nnti::Rights::kRemoteRead);
-    if (!buffer.ok()) return buffer.error();
-    call.args_buffer = *std::move(buffer);
-  }
-  auto remote = call.args_buffer->describe_for(call.connection);
-  if (!remote.ok()) return remote.error();
-  request.long_args = wire::Buffer{*remote};
   return {};
 }
 
@@ -167,6 +179,7 @@ void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte>
       (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
     return;
   }
+  call->is_answered = true;
   if (!status.ok()) return finish(*call, std::move(status));
   if (result.failure) return finish(*call, wire::to_error(*result.failure));
   if (result.long_result) return fetch(*call, result.long_result->remote);
@@ -175,19 +188,20 @@ void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte>
 }
 
 void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
-  try {
-    if (remote.size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
-    call.result.resize(remote.size_bytes);
-  } catch (const std::bad_alloc &) {
+  auto block = remote.size_bytes <= engine_.max_long_bytes()
+                   ? engine_.blocks().take({}, remote.size_bytes)
+                   : nessie::Result<Block>(Error{Code::kNoMemory, "it is larger than nssi.max_long"});
+  if (!block.ok()) {
     (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
     return finish(call,
-                  Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes; raise nssi.max_long if it is "
-                                                     "meant to be so large",
-                                                     remote.size_bytes)});
+                  Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes: {}; raise nssi.max_long "
+                                                     "if it is meant to be so large",
+                                                     remote.size_bytes, block.error().message)});
   }
+  call.long_result = *std::move(block);
   call.phase = CallState::Phase::kFetching;
   call.fetching = true;
-  engine_.endpoint().get(call.connection, remote, 0, call.result, call);
+  engine_.endpoint().get(call.connection, remote, 0, call.long_result->bytes(), call);
 }
 
 void Client::on_fetched(CallState &call, Status status) {
@@ -206,13 +220,16 @@ void Client::on_fetched(CallState &call, Status status) {
 
 void Client::on_cancelled(PeerId from, std::uint64_t id) {
   auto *call = find(from, id);
-  if (call != nullptr && call->phase == CallState::Phase::kCancelling) finish(*call, std::move(call->status));
+  if (call == nullptr || call->phase != CallState::Phase::kCancelling) return;
+  call->is_answered = true;
+  finish(*call, std::move(call->status));
 }
 
 void Client::finish(CallState &call, Status status) {
   call.status = std::move(status);
   call.phase = CallState::Phase::kDone;
-  call.args_buffer.reset();
+  if (call.long_args && !call.is_answered) call.long_args->taint();
+  call.long_args.reset();
   engine_.set_done(call.done, call.waiter);
 }
 
@@ -252,9 +269,10 @@ void Client::recycle(CallState &call) {
   if (call.result.capacity() > kKeptResultBytes) call.result = Bytes();
   if (call.args.capacity() > kKeptResultBytes) call.args = Bytes();
   call.result.clear();
+  call.long_result.reset();
   call.done.store(false, std::memory_order_relaxed);
   call.phase = CallState::Phase::kNew;
-  call.dropped = call.lends = call.was_sent = false;
+  call.dropped = call.lends = call.was_sent = call.is_answered = false;
   call.waiter = nullptr;
   call.status = {};
   call.id += std::uint64_t{1} << 32;  // a late result finds nobody
@@ -346,8 +364,12 @@ void Client::drop_link(PeerId name, const Error &why) {
 }
 
 void Client::detach_all() {
-  for (auto &call : slots_)
-    if (call) call->engine = nullptr;
+  for (auto &call : slots_) {
+    if (!call) continue;
+    if (call->long_result) call->result.assign(call->long_result->bytes().begin(), call->long_result->bytes().end());
+    call->long_result.reset();
+    call->engine = nullptr;
+  }
 }
 
 // --- Call -------------------------------------------------------------------------------------------------------------
@@ -400,9 +422,10 @@ Status Call::wait(Deadline deadline) {
   return call.status;
 }
 
-const Bytes &Call::result() const {
-  static const Bytes kNone;
-  return state_ ? state_->result : kNone;
+std::span<const std::byte> Call::view() const {
+  if (!state_) return {};
+  if (state_->long_result) return state_->long_result->bytes();
+  return state_->result;
 }
 
 }  // namespace nssi

@@ -2,6 +2,7 @@
 // The calling side: calls in progress, found by the id that travels with them. Used by the driver, unless said.
 #pragma once
 
+#include <nssi/blocks.hpp>
 #include <nssi/link.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/wire.hpp>
@@ -37,8 +38,17 @@ struct CallState final : nnti::Completion {
   const nnti::RegisteredBuffer *data = nullptr;
   Status status;  ///< the outcome; while cancelling, the one to be
   Bytes result;
-  Bytes args;  ///< long arguments; and those that may have to be sent again
-  std::optional<nnti::RegisteredBuffer> args_buffer;
+  Bytes args;  ///< that may have to be sent again
+  std::optional<Block> long_args, long_result;
+  bool is_answered = false;  ///< the service needs no arguments of it any more
+};
+
+/// What a call is given: bytes, or who writes them.
+struct Arguments {
+  std::span<const std::byte> bytes;
+  std::size_t size_bytes = bytes.size();
+  const Encoder *encode = nullptr;
+  void write(std::span<std::byte> at) const;
 };
 
 class Client final : public LinkEvents {
@@ -46,7 +56,7 @@ class Client final : public LinkEvents {
   explicit Client(Engine &engine);
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  std::shared_ptr<CallState> start(const Service &service, OpCode op, std::span<const std::byte> args,
+  std::shared_ptr<CallState> start(const Service &service, OpCode op, const Arguments &args,
                                    const CallOptions &options);
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
@@ -78,9 +88,10 @@ class Client final : public LinkEvents {
   std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
   Status greet(PeerId peer);
-  void send(CallState &call, std::span<const std::byte> args);
+  void send(CallState &call, const Arguments &args);
   void transmit(CallState &call, std::span<const std::byte> args);
-  Status lend_args(CallState &call, wire::Request &request, std::span<const std::byte> args);
+  bool fits(PeerId connection, std::size_t args_bytes);
+  Status lend(CallState &call, const Arguments &args);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
   void finish(CallState &call, Status status);

@@ -54,6 +54,7 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
   engine->endpoint_ = *std::move(endpoint);
+  engine->blocks_.use(*engine->endpoint_);
   return engine;
 }
 
@@ -64,6 +65,7 @@ Engine::~Engine() {
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
   client_.detach_all();
   server_.forget_all();
+  blocks_.close();
   while (handing_over_.load() != 0) std::this_thread::yield();
   endpoint_.reset();
 }
@@ -229,6 +231,7 @@ bool Engine::forget(PeerId peer, const Error &error, std::chrono::milliseconds p
   std::erase_if(unsent_, [&](const Unsent &message) { return message.peer == peer; });
   const bool is_retried = client_.on_peer_lost(peer, error, patience);
   server_.on_peer_lost(peer);
+  blocks_.forget(peer);
   return is_retried;
 }
 

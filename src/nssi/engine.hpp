@@ -23,6 +23,8 @@ namespace nssi {
 
 /// Those of empty requests and results are.
 inline constexpr std::size_t kSmallMessage = 192;
+/// Of blocks that nobody uses.
+inline constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
 
 class Engine final : public nnti::EventSink {
  public:
@@ -34,6 +36,7 @@ class Engine final : public nnti::EventSink {
   Driver &driver() { return driver_; }
   Client &client() { return client_; }
   Server &server() { return server_; }
+  Blocks &blocks() { return blocks_; }
   std::chrono::milliseconds timeout() const { return timeout_; }
   /// How long a lost connection is tried to be made again; 0: not at all.
   std::chrono::milliseconds reconnect() const { return reconnect_; }
@@ -103,6 +106,7 @@ class Engine final : public nnti::EventSink {
   Driver driver_;
   std::atomic<int> handing_over_{0};  ///< threads within hand_over()
   Scheduler scheduler_;
+  Blocks blocks_{kMostKeptBytes};
   Client client_{*this};
   Server server_{*this};
   std::deque<Unsent> unsent_;

@@ -4,8 +4,6 @@
 #include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
 
-#include <new>
-
 namespace nssi {
 
 namespace {
@@ -41,6 +39,8 @@ void IncomingRequest::keep_args() {
 
 void IncomingRequest::forget() {
   view_.reset();
+  args_view_.reset();
+  long_args_.reset();
   if (kept_args_.capacity() > kKeptArgsBytes) kept_args_ = Bytes();
 }
 
@@ -101,17 +101,25 @@ void IncomingRequest::run_handler() {
 
 Status IncomingRequest::fetch_args() {
   const auto size_bytes = wire_.long_args->remote.size_bytes;
-  try {
-    if (size_bytes > engine_.max_long_bytes()) throw std::bad_alloc();
-    kept_args_.resize(size_bytes);
-  } catch (const std::bad_alloc &) {
+  if (size_bytes > engine_.max_long_bytes())
     return Error{Code::kNoMemory,
-                 fmt::format("the service has no memory for arguments of {} bytes; raise nssi.max_long if "
-                             "they are meant to be so large",
+                 fmt::format("arguments of {} bytes are larger than the service's nssi.max_long; raise "
+                             "it if they are meant to be so large",
                              size_bytes)};
+  if (operation_->reads_args_once) {
+    auto view = engine_.endpoint().view(caller_, wire_.long_args->remote, 0, size_bytes);
+    if (view.ok()) {
+      args_view_ = *std::move(view);
+      wire_.args = args_view_->bytes();
+      return {};
+    }
   }
-  wire_.args = kept_args_;
-  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, wire_.long_args->remote, 0, kept_args_, t); });
+  auto block = engine_.blocks().take({}, size_bytes);
+  if (!block.ok()) return block.error();
+  long_args_ = *std::move(block);
+  wire_.args = long_args_->bytes();
+  return transfer(
+      [&](Transfer &t) { engine_.endpoint().get(caller_, wire_.long_args->remote, 0, long_args_->bytes(), t); });
 }
 
 /// One-sided transfers may be repeated: one that was interrupted by the loss of the connection is, when the caller is
@@ -171,7 +179,12 @@ Status IncomingRequest::begin_reply() {
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
   if (auto status = begin_reply(); !status.ok()) return status;
-  return engine_.server().answer(*session_, id(), result);
+  return engine_.server().answer(*session_, id(), {result});
+}
+
+Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
+  if (auto status = begin_reply(); !status.ok()) return status;
+  return engine_.server().answer(*session_, id(), {{}, size_bytes, &encode});
 }
 
 Status IncomingRequest::reply_error(const Error &error) {

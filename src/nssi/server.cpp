@@ -128,14 +128,19 @@ Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   return answer(session, *slot, message);
 }
 
-Status Server::answer(Session &session, std::uint64_t id, std::span<const std::byte> result) {
+Status Server::answer(Session &session, std::uint64_t id, const Arguments &result) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
-  const auto size = result.size() + wire::kMaxResultOverhead;
+  const auto size = result.size_bytes + wire::kMaxResultOverhead;
   if (size > wire::kAlwaysFits && size > engine_.endpoint().max_message_bytes(slot->peer))
     return answer_long(session, *slot, result);
   wire::Result message;
-  message.result = result;
+  message.result = result.bytes;
+  if (result.encode != nullptr) {
+    scratch_.resize(result.size_bytes);
+    result.write(scratch_);
+    message.result = scratch_;
+  }
   return answer(session, *slot, message);
 }
 
@@ -147,22 +152,20 @@ Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
 }
 
 /// Leaves the result registered here until the caller has fetched it.
-Status Server::answer_long(Session &session, Slot &slot, std::span<const std::byte> result) {
-  auto kept = std::make_unique<LongResult>();
-  kept->bytes.assign(result.begin(), result.end());
-  auto buffer = engine_.endpoint().register_memory(kept->bytes, nnti::Rights::kRemoteRead);
-  if (!buffer.ok()) {
-    (void)answer(session, slot.id, buffer.error());
-    return buffer.error();
+Status Server::answer_long(Session &session, Slot &slot, const Arguments &result) {
+  auto block = engine_.blocks().take(slot.peer, result.size_bytes);
+  if (!block.ok()) {
+    (void)answer(session, slot.id, block.error());
+    return block.error();
   }
-  kept->buffer = *std::move(buffer);
-  slot.long_result = std::move(kept);
+  result.write(block->bytes());
+  slot.long_result = *std::move(block);
   sessions_.keep(session, slot);
   return offer_long_result(slot);
 }
 
 Status Server::offer_long_result(Slot &slot) {
-  auto remote = slot.long_result->buffer.describe_for(slot.peer);
+  auto remote = slot.long_result->describe_for(slot.peer);
   if (!remote.ok()) {
     refuse(slot.peer, slot.id, remote.error());
     return remote.error();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <base/credential.hpp>
+#include <nssi/client.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/operations.hpp>
 #include <nssi/session.hpp>
@@ -42,6 +43,7 @@ class IncomingRequest final : public Request {
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
   void limit_transfers(Deadline limit) override { transfer_limit_ = limit; }
   Status reply(std::span<const std::byte> result) override;
+  Status reply(std::size_t size_bytes, const Encoder &encode) override;
   Status reply_error(const Error &error) override;
   Deadline deadline() const override { return deadline_; }
   std::uint64_t id() const { return wire_.prefix.id; }
@@ -68,7 +70,8 @@ class IncomingRequest final : public Request {
   const Operation *operation_ = nullptr;
   Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
-  std::optional<nnti::PeerView> view_;
+  std::optional<Block> long_args_;
+  std::optional<nnti::PeerView> view_, args_view_;
   bool begun_ = false, replied_ = false, cancelled_ = false, lost_ = false, transferring_ = false;
   std::atomic<bool> returned_{false};
   Strand *waiter_ = nullptr;  ///< for its caller
@@ -88,7 +91,7 @@ class Server {
 
   /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
-  Status answer(Session &session, std::uint64_t id, std::span<const std::byte> result);
+  Status answer(Session &session, std::uint64_t id, const Arguments &result);
   Status answer(Session &session, std::uint64_t id, const Error &error);
   /// Frees what nobody will ask for any more.
   void expire() { sessions_.expire(); }
@@ -98,7 +101,7 @@ class Server {
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   Status answer(Session &session, Slot &slot, wire::Result &message);
-  Status answer_long(Session &session, Slot &slot, std::span<const std::byte> result);
+  Status answer_long(Session &session, Slot &slot, const Arguments &result);
   Status offer_long_result(Slot &slot);
   void begin(IncomingRequest &request, const Operation &operation);
   IncomingRequest &take();
@@ -108,6 +111,7 @@ class Server {
   const std::uint64_t incarnation_;
   Operations operations_;
   Sessions sessions_;
+  Bytes scratch_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;
 };

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <nssi/blocks.hpp>
 #include <nssi/wire.hpp>
 
 #include <map>
@@ -21,12 +22,6 @@ namespace nssi {
 using nessie::Clock;
 
 class IncomingRequest;
-
-/// A result that lies here, registered, until its caller has fetched it.
-struct LongResult {
-  Bytes bytes;
-  nnti::RegisteredBuffer buffer;
-};
 
 class Session;
 
@@ -45,7 +40,7 @@ struct Slot {
   PeerId peer;                         ///< the connection on which it came
   IncomingRequest *request = nullptr;  ///< being carried out
   Bytes answer;                        ///< the message; empty: there is none (yet)
-  std::unique_ptr<LongResult> long_result;
+  std::optional<Block> long_result;    ///< until its caller has fetched it
   Deadline until = Deadline::never();  ///< nobody asks for the answer after that; not never()
   bool listed = false;                 ///< in Sessions::expiries_
 };

@@ -122,7 +122,7 @@ class RpcWriter {
         "    if (auto status = runtime.add_operation(\n"
         "            {{kInterface, provider, {0}::{1}, \"{2}\", kind_of({0}::{1}),\n"
         "             ::nssi::stub::handler<{3}>([this](::nssi::Request &request{4}) {{\n"
-        "               return {1}(request{5});\n             }})}});\n"
+        "               return {1}(request{5});\n             }}), {{}}, true}});\n"
         "        !status.ok())\n      return status;\n",
         cpp_name(version.name), name, it.name, types, behind_comma(parameters(it)), names(it));
   }
