@@ -57,8 +57,11 @@ Status Sizes::lead(RpcClient &client, Lane &lane) const {
     const block bytes(size, std::byte{1});
     const int calls = calls_per_batch(size);
     *next++ = typical_us(calls, [&](bool) { client.call(Bench::TAKE, bytes); });
-    *next++ = typical_us(calls, [&](bool) { client.call(Bench::TAKE_BULK, *mapped, size); });
-    *next++ = typical_us(calls, [&](bool) { client.call(Bench::TAKE_BULK, *application, size); });
+    for (const auto *buffer : {&*mapped, &*application})
+      *next++ = typical_us(calls, [&](bool) {
+        std::ranges::copy(bytes, buffer->bytes().begin());  // new bytes for each call, as arguments are
+        client.call(Bench::TAKE_BULK, *buffer, size);
+      });
   }
   return {};
 }
