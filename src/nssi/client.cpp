@@ -117,7 +117,7 @@ bool Client::fits(PeerId connection, std::size_t args_bytes) {
 }
 
 Status Client::lend(CallState &call, const Arguments &args) {
-  auto block = engine_.blocks().take(call.connection, args.size_bytes);
+  auto block = engine_.blocks().take(call.service.peer, args.size_bytes);
   if (!block.ok()) return block.error();
   args.write(block->bytes());
   call.long_args = *std::move(block);
