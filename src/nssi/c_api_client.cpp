@@ -52,12 +52,12 @@ Deadline deadline_of(long timeout_ms) {
 
 /// What came back: the stub's code, then the result. Returns the call's own code.
 int take_answer(PendingCall &call, nssi_request &request) {
-  const auto &bytes = call.call.result();
-  auto rc = xdr::decode<std::int32_t>(std::span(bytes).first(std::min<std::size_t>(bytes.size(), 4)));
+  const auto bytes = call.call.view();
+  auto rc = xdr::decode<std::int32_t>(bytes.first(std::min<std::size_t>(bytes.size(), 4)));
   if (!rc.ok()) return fail(rc.error());
   request.remote_rc = *rc;
   if (*rc != NSSI_OK || request.result == nullptr) return NSSI_OK;
-  if (xdr_decode(call.decode_result, std::span(bytes).subspan(4), request.result)) return NSSI_OK;
+  if (xdr_decode(call.decode_result, bytes.subspan(4), request.result)) return NSSI_OK;
   return fail(NSSI_EDECODE, "the result is not of the type that the client registered");
 }
 

@@ -33,7 +33,7 @@ Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_
 
 void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
 
-std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, const Arguments &args,
+std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, const Payload &args,
                                          const CallOptions &options) {
   auto prepare = [&](CallState &call) {
     call.service = service;
@@ -86,20 +86,13 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   return place;
 }
 
-void Arguments::write(std::span<std::byte> at) const {
-  if (encode != nullptr)
-    (*encode)(at);
-  else
-    std::ranges::copy(bytes, at.begin());
-}
-
 /// Arguments that do not fit a message go straight into a block; others are kept if they may be needed once more.
-void Client::send(CallState &call, const Arguments &args) {
+void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
   auto bytes = args.bytes;
-  if (!fits(call.connection, args.size_bytes)) {
+  if (!engine_.fits(call.connection, args.size_bytes + wire::kMaxRequestOverhead)) {
     if (auto status = lend(call, args); !status.ok()) return finish(call, std::move(status));
     bytes = {};
   } else if (link != nullptr || args.encode != nullptr) {
@@ -111,12 +104,7 @@ void Client::send(CallState &call, const Arguments &args) {
   if (link == nullptr || link->is_ready) transmit(call, bytes);
 }
 
-bool Client::fits(PeerId connection, std::size_t args_bytes) {
-  const auto size = args_bytes + wire::kMaxRequestOverhead;
-  return size <= wire::kAlwaysFits || size <= engine_.endpoint().max_message_bytes(connection);
-}
-
-Status Client::lend(CallState &call, const Arguments &args) {
+Status Client::lend(CallState &call, const Payload &args) {
   auto block = engine_.blocks().take(call.service.peer, args.size_bytes);
   if (!block.ok()) return block.error();
   args.write(block->bytes());
@@ -146,6 +134,7 @@ void Client::transmit(CallState &call, std::span<const std::byte> args) {
     request.args = args;
   }
   call.lends = request.data || request.long_args;
+  call.is_answered = false;  // an answer that came over a lost connection may be another process's
   call.phase = CallState::Phase::kSent;
   auto status = greet(call.connection);
   if (status.ok()) status = engine_.send_message(call.connection, request);

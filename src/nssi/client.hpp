@@ -5,6 +5,7 @@
 #include <nssi/blocks.hpp>
 #include <nssi/link.hpp>
 #include <nssi/nssi.hpp>
+#include <nssi/payload.hpp>
 #include <nssi/wire.hpp>
 
 #include <atomic>
@@ -30,7 +31,7 @@ struct CallState final : nnti::Completion {
   std::atomic<bool> done{false};
   Strand *waiter = nullptr;
   Phase phase = Phase::kNew;
-  bool fetching = false;  ///< `result` is lent to the transport
+  bool fetching = false;  ///< `long_result` is lent to the transport
   bool dropped = false;   ///< nobody holds the Call any more
   bool lends = false;     ///< the server may reach the data buffer or the arguments
   bool was_sent = false;  ///< over a connection that is gone
@@ -43,21 +44,12 @@ struct CallState final : nnti::Completion {
   bool is_answered = false;  ///< the service needs no arguments of it any more
 };
 
-/// What a call is given: bytes, or who writes them.
-struct Arguments {
-  std::span<const std::byte> bytes;
-  std::size_t size_bytes = bytes.size();
-  const Encoder *encode = nullptr;
-  void write(std::span<std::byte> at) const;
-};
-
 class Client final : public LinkEvents {
  public:
   explicit Client(Engine &engine);
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  std::shared_ptr<CallState> start(const Service &service, OpCode op, const Arguments &args,
-                                   const CallOptions &options);
+  std::shared_ptr<CallState> start(const Service &service, OpCode op, const Payload &args, const CallOptions &options);
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);
@@ -88,10 +80,9 @@ class Client final : public LinkEvents {
   std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
   Status greet(PeerId peer);
-  void send(CallState &call, const Arguments &args);
+  void send(CallState &call, const Payload &args);
   void transmit(CallState &call, std::span<const std::byte> args);
-  bool fits(PeerId connection, std::size_t args_bytes);
-  Status lend(CallState &call, const Arguments &args);
+  Status lend(CallState &call, const Payload &args);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
   void finish(CallState &call, Status status);

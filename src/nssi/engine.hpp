@@ -73,6 +73,10 @@ class Engine final : public nnti::EventSink {
     xdr::encode_into(message, scratch_);
     return send(peer, scratch_);
   }
+  /// Whether a message of that size can be sent to `peer`.
+  bool fits(PeerId peer, std::size_t message_bytes) const {
+    return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);
+  }
   bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);

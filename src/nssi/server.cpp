@@ -99,9 +99,13 @@ void Server::put_back(IncomingRequest &request) {
   free_.push_back(&request);
 }
 
-void Server::on_cancel(PeerId from, std::uint64_t id) {
+Slot *Server::find(PeerId from, std::uint64_t id) const {
   auto *session = sessions_.of(from);
-  auto *slot = session != nullptr ? session->find(id) : nullptr;
+  return session != nullptr ? session->find(id) : nullptr;
+}
+
+void Server::on_cancel(PeerId from, std::uint64_t id) {
+  auto *slot = find(from, id);
   if (slot != nullptr && slot->request != nullptr && !slot->request->cancel()) return;
   (void)engine_.send_message(from, wire::Prefix{wire::Kind::kCancelled, id});
 }
@@ -128,11 +132,10 @@ Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   return answer(session, *slot, message);
 }
 
-Status Server::answer(Session &session, std::uint64_t id, const Arguments &result) {
+Status Server::answer(Session &session, std::uint64_t id, const Payload &result) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
-  const auto size = result.size_bytes + wire::kMaxResultOverhead;
-  if (size > wire::kAlwaysFits && size > engine_.endpoint().max_message_bytes(slot->peer))
+  if (!engine_.fits(slot->peer, result.size_bytes + wire::kMaxResultOverhead))
     return answer_long(session, *slot, result);
   wire::Result message;
   message.result = result.bytes;
@@ -152,7 +155,7 @@ Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
 }
 
 /// Leaves the result registered here until the caller has fetched it.
-Status Server::answer_long(Session &session, Slot &slot, const Arguments &result) {
+Status Server::answer_long(Session &session, Slot &slot, const Payload &result) {
   auto block = engine_.blocks().take(slot.peer, result.size_bytes);
   if (!block.ok()) {
     (void)answer(session, slot.id, block.error());
@@ -177,8 +180,7 @@ Status Server::offer_long_result(Slot &slot) {
 }
 
 void Server::on_result_fetched(PeerId from, std::uint64_t id) {
-  auto *session = sessions_.of(from);
-  if (auto *slot = session != nullptr ? session->find(id) : nullptr; slot != nullptr) slot->long_result.reset();
+  if (auto *slot = find(from, id); slot != nullptr) slot->long_result.reset();
 }
 
 }  // namespace nssi

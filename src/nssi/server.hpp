@@ -3,11 +3,13 @@
 #pragma once
 
 #include <base/credential.hpp>
-#include <nssi/client.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/operations.hpp>
+#include <nssi/payload.hpp>
 #include <nssi/session.hpp>
 #include <nssi/wire.hpp>
+
+#include <atomic>
 
 namespace nssi {
 
@@ -91,17 +93,19 @@ class Server {
 
   /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
-  Status answer(Session &session, std::uint64_t id, const Arguments &result);
+  Status answer(Session &session, std::uint64_t id, const Payload &result);
   Status answer(Session &session, std::uint64_t id, const Error &error);
   /// Frees what nobody will ask for any more.
   void expire() { sessions_.expire(); }
   Deadline next_expiry() const { return sessions_.next_expiry(); }
 
  private:
+  /// The slot of that very request; null: it is over, or never was.
+  Slot *find(PeerId from, std::uint64_t id) const;
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   Status answer(Session &session, Slot &slot, wire::Result &message);
-  Status answer_long(Session &session, Slot &slot, const Arguments &result);
+  Status answer_long(Session &session, Slot &slot, const Payload &result);
   Status offer_long_result(Slot &slot);
   void begin(IncomingRequest &request, const Operation &operation);
   IncomingRequest &take();

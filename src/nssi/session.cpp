@@ -67,9 +67,7 @@ void Sessions::expire_slot(Session &session, std::uint32_t index) {
   auto &slot = session.slots()[index];
   slot.listed = false;
   if (!slot.until.passed()) return keep(session, slot);
-  if (slot.long_result) slot.long_result->taint();
-  slot.long_result.reset();
-  slot.answer = Bytes();
+  slot.forget_answer();
 }
 
 /// Forgets the caller, unless an answer is kept for it, or on its way.
@@ -80,8 +78,7 @@ void Sessions::expire_session(Session &session) {
     if (!slot.answer.empty() || slot.long_result) until = std::max(until, slot.until.when());
   }
   if (until > Clock::now()) return void(expiries_.emplace(until, Expiry{&session, {}}));
-  for (auto &slot : session.slots())
-    if (slot.long_result) slot.long_result->taint();
+  for (auto &slot : session.slots()) slot.forget_answer();
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });
   by_id_.erase(wire::SessionId(session.id()));
 }

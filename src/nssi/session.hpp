@@ -36,6 +36,12 @@ struct Slot {
     long_result.reset();
     until = keep_until;
   }
+  /// Nobody will ask for the answer; its caller may still be fetching it.
+  void forget_answer() {
+    if (long_result) long_result->taint();
+    long_result.reset();
+    answer = Bytes();
+  }
   std::uint64_t id = 0;                ///< 0: none, or none that was begun
   PeerId peer;                         ///< the connection on which it came
   IncomingRequest *request = nullptr;  ///< being carried out
@@ -78,7 +84,6 @@ class Sessions {
     return expiries_.empty() ? Deadline::never() : Deadline::at(expiries_.begin()->first);
   }
   void clear();
-  std::size_t size() const { return by_id_.size(); }
 
  private:
   struct Expiry {

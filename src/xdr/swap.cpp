@@ -4,8 +4,7 @@
 //   - where the destination is 16-byte aligned, as what malloc() returns is, a first vector is followed by aligned ones
 //     which overlap it; the pattern moves along, which shuffles within 16 bytes allow;
 //   - an array in a message comes behind a count of four bytes, never so aligned: AVX-512 puts each aligned vector
-//   together
-//     from two swapped ones, a third faster in the first cache;
+//     together from two swapped ones, a third faster in the first cache;
 //   - what is larger than the first cache is fetched ahead, the destination too: without that, such stores halve the
 //     bandwidth; with it, they are as fast as aligned ones. Stores past the caches win little over that, and
 //     more only while others keep the memory busy; whoever uses the message next would have to fetch it again.

@@ -81,7 +81,7 @@ struct Client::Impl {
   template <class Answer>
   Result<Answer> answer(nssi::Call call, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
     if (auto status = await(call, server, deadline); !status.ok()) return status.error();
-    return xdr::decode<Answer>(call.result());
+    return xdr::decode<Answer>(call.view());
   }
   /// Asks all servers but `except` at once; the first native error, or the first error.
   template <class Args> Result<int> ask_all(Op op, const Args &args, int except = -1) {

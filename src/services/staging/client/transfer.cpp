@@ -199,7 +199,7 @@ void Client::Impl::finish_oldest() {
   auto &outcome = *oldest->outcome;
   auto status = await(oldest->call, oldest->server);
   outcome.note(status);
-  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(oldest->call.result()));
+  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(oldest->call.view()));
   const std::byte *from = oldest->buffer.bytes().data();
   for (auto place : oldest->destinations) {
     if (status.ok()) std::memcpy(place.data(), from, place.size());
