@@ -23,7 +23,8 @@
   X(NO_RESULT, 14, "the service's handler ended without a result; report it to the service's developer") \
   X(INTERNAL, 15, "a fault in Nessie; please report it")                                                 \
   X(TOO_LARGE, 16, "the message is larger than its destination; send less, or have the peer make room")  \
-  X(INTERRUPTED, 17, "somebody interrupted the wait; what was waited for goes on")
+  X(INTERRUPTED, 17, "somebody interrupted the wait; what was waited for goes on")                       \
+  X(UNAVAILABLE, 18, "the service is being stopped; go to another instance, or try again later")
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,6 +5,7 @@
 #include <nessie/codes.h>
 
 #include <cassert>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,7 @@ enum class Code : int {
   kInternal = NESSIE_INTERNAL,
   kTooLarge = NESSIE_TOO_LARGE,
   kInterrupted = NESSIE_INTERRUPTED,
+  kUnavailable = NESSIE_UNAVAILABLE,
 };
 
 /// The largest thing that is lost with the operation.
@@ -45,6 +47,8 @@ struct Error {
   std::string message;
   Scope scope = Scope::kOperation;
   int cause = 0;
+  /// With kBusy, where it is known: when to try again.
+  std::chrono::milliseconds retry_after{0};
 
   /// "PEER_LOST: the staging server shm://… died (cause 104)".
   std::string to_string() const;

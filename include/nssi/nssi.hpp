@@ -43,6 +43,7 @@ struct Service {
   PeerId peer;
   Interface interface;
   std::uint32_t provider = 0;
+  bool operator==(const Service &) const = default;
 };
 
 /// Writes arguments, or a result, into memory of exactly their size. Called at most once, before what it is given to
@@ -93,6 +94,18 @@ using Handler = std::function<void(Request &)>;
 /// kBulkNow: its caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 
+/// Of handlers that could begin or go on: the higher goes first, those alike in order of arrival. The lower are not
+/// forgotten: one in sixteen turns is theirs.
+enum class Priority { kLow, kNormal, kHigh };
+
+/// Threads of their own for handlers that compute long, or block. Their handlers run beside those of other pools, and
+/// beside each other if there are several threads, and may use everything that any thread may use.
+struct PoolOptions {
+  std::string name;
+  std::size_t threads = 1;
+  std::string cores = {};  ///< "0-3,8": those that they run on; empty: any
+};
+
 /// One operation that a process offers.
 struct Operation {
   Interface interface;
@@ -107,6 +120,21 @@ struct Operation {
   /// The handler reads each byte of args() once, before it relies on any of them: then long ones need not be copied
   /// first. Their caller may change them at any moment.
   bool reads_args_once = false;
+  /// Which pool's threads run it; empty: the thread that drives. Only for handlers of kind kFiber. The configuration
+  /// goes first: `nssi.op.NAME.pool` and `nssi.op.NAME.priority`.
+  std::string pool = {};
+  Priority priority = Priority::kNormal;
+};
+
+/// How much of a service may be in progress at once, for all its callers and for each of them. 0: no limit. A request
+/// for which there is no room is turned away: it waits at its caller until the service invites it, or its call ends
+/// with kBusy (CallOptions::when_busy). Callers are invited in turn, one request each. A request that alone is larger
+/// than a limit is let in where there is nothing else.
+struct Limits {
+  std::uint64_t requests = 65536, requests_of_caller = 16384;
+  /// Of arguments until their handler has ended, and of results that do not fit a message until their caller has
+  /// fetched them.
+  std::uint64_t bytes = std::uint64_t{4} << 30, bytes_of_caller = std::uint64_t{1} << 30;
 };
 
 /// A call in progress. Move-only. Dropping it before it is complete cancels it: blocks until the server can no longer
@@ -142,6 +170,12 @@ struct CallOptions {
   std::optional<Deadline> deadline;
   /// Carrying it out twice does no harm: it is sent again also to a service that was started anew meanwhile.
   bool idempotent = false;
+  /// If the service has no room for it (Limits). kWait: the call waits here, within its deadline, and those after it to
+  /// that service behind it. kFail: it ends with kBusy; the error's retry_after says when there may be room.
+  enum class WhenBusy { kWait, kFail } when_busy = WhenBusy::kWait;
+  /// Its result is not wanted. The call is over, with an empty result, when its handler begins; dropping it before does
+  /// not cancel it. Not with `data`.
+  bool one_way = false;
 };
 
 struct RuntimeOptions {
@@ -151,6 +185,10 @@ struct RuntimeOptions {
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
   std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};
+  /// Besides those that the configuration names (`nssi.pools`).
+  std::vector<PoolOptions> pools;
+  /// Of each of its services; `nssi.limit.*` go first.
+  Limits limits;
 };
 
 /// A flag that a handler's fiber can wait for. set() may come from any thread.
@@ -182,8 +220,13 @@ class Runtime {
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
-  /// Before run(). kExists: this provider of the interface has an operation of that number.
+  /// Before run(). kExists: this provider of the interface has an operation of that number. kNotFound: there is no such
+  /// pool. kInvalidArgument: a pool for a handler that is not of kind kFiber; a setting that cannot be read.
   Status add_operation(Operation operation);
+  /// For all services of this process, those to come included. Any thread. Requests that were accepted stay.
+  void set_limits(const Limits &limits);
+  /// For one service. kNotFound: it has no operations yet.
+  Status set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits);
   /// Called on the progress thread when a peer connected, or died or left and did not come back.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
@@ -191,6 +234,9 @@ class Runtime {
   void run();
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
+  /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
+  /// their callers have the results, at the latest at `deadline`. Any thread; async-signal-safe.
+  void stop_when_done(Deadline deadline);
   /// Starts a fiber on the progress thread that belongs to no request. Any thread.
   void spawn(std::function<void()> work);
   /// Runs `work` on the progress thread's next turn, not in a fiber. Any thread.

@@ -6,6 +6,7 @@
 #include <xdr/codec.hpp>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <tuple>
@@ -111,36 +112,56 @@ template <class T> void reply(Request &request, const Outcome<T> &outcome) {
 }
 
 /// Arguments that were used, for the next request: what is decoded into memory that exists needs none from the kernel.
+/// Any thread.
 template <class Arguments> class Spares {
  public:
+  ~Spares() {
+    for (auto &spare : all_) delete spare.load();
+  }
   std::unique_ptr<Arguments> take() {
-    if (all_.empty()) return std::make_unique<Arguments>();
-    auto one = std::move(all_.back());
-    all_.pop_back();
-    return one;
+    for (auto &spare : all_)
+      if (spare.load(std::memory_order_relaxed) != nullptr)
+        if (auto *one = spare.exchange(nullptr); one != nullptr) return std::unique_ptr<Arguments>(one);
+    return std::make_unique<Arguments>();
   }
   void give_back(std::unique_ptr<Arguments> one, std::size_t bytes) {
-    if (all_.size() < kMost && bytes <= kMostBytes) all_.push_back(std::move(one));
+    if (bytes > kMostBytes) return;
+    for (auto &spare : all_) {
+      Arguments *none = nullptr;
+      if (!spare.compare_exchange_strong(none, one.get())) continue;
+      one.release();
+      return;
+    }
   }
 
  private:
-  static constexpr std::size_t kMost = 2, kMostBytes = std::size_t{4} << 20;
-  std::vector<std::unique_ptr<Arguments>> all_;
+  static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  std::array<std::atomic<Arguments *>, 2> all_{};
 };
 
 /// A handler that decodes the arguments, calls `method(request, arguments...)`, and replies what it returns. Arguments
 /// that cannot be decoded are answered with kBadMessage.
 template <class T, class... Arguments, class Method> Handler handler(Method method) {
   using All = std::tuple<Arguments...>;
-  return [method, spares = std::make_shared<Spares<All>>()](Request &request) {
-    const auto size_bytes = request.args().size();
-    auto arguments = spares->take();
+  const auto serve = [method](Request &request, All &arguments) {
     xdr::Reader reader(request.args());
-    std::apply([&](auto &...each) { reader(each...); }, *arguments);
+    std::apply([&](auto &...each) { reader(each...); }, arguments);
     if (auto status = reader.finish(); !status.ok()) return (void)request.reply_error(status.error());
-    reply<T>(request, std::apply([&](const auto &...each) { return method(request, each...); }, *arguments));
-    spares->give_back(std::move(arguments), size_bytes);
+    reply<T>(request, std::apply([&](const auto &...each) { return method(request, each...); }, arguments));
   };
+  if constexpr (std::is_trivially_destructible_v<All>) {
+    return [serve](Request &request) {
+      All arguments{};
+      serve(request, arguments);
+    };
+  } else {
+    return [serve, spares = std::make_shared<Spares<All>>()](Request &request) {
+      const auto size_bytes = request.args().size();
+      auto arguments = spares->take();
+      serve(request, *arguments);
+      spares->give_back(std::move(arguments), size_bytes);
+    };
+  }
 }
 
 }  // namespace stub

@@ -81,7 +81,8 @@ Number number_of(Code code) {
     case Code::kExists: return kEexist;
     case Code::kUnsupported: return kEnotsup;
     case Code::kNoMemory: return kEnomem;
-    case Code::kBusy: return kEagain;
+    case Code::kBusy:
+    case Code::kUnavailable: return kEagain;
     case Code::kBadMessage: return kEdecode;
     case Code::kCancelled: return kEcanceled;
     case Code::kNoResult: return kEbadrpc;

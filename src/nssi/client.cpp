@@ -39,6 +39,8 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
     call.service = service;
     call.data = options.data;
     call.is_idempotent = options.idempotent;
+    call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
+    call.is_one_way = options.one_way;
     call.op = op;
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
     call.timeout_ms =
@@ -86,22 +88,24 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   return place;
 }
 
-/// Arguments that do not fit a message go straight into a block; others are kept if they may be needed once more.
+/// Arguments that do not fit a message go straight into a block; others are kept: they may be needed once more.
 void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
-  auto bytes = args.bytes;
+  if (call.is_one_way && call.data != nullptr)
+    return finish(call,
+                  Error{Code::kInvalidArgument,
+                        "a one-way call cannot have a data buffer: nobody learns when the service is done with it"});
   if (!engine_.fits(call.connection, args.size_bytes + wire::kMaxRequestOverhead)) {
     if (auto status = lend(call, args); !status.ok()) return finish(call, std::move(status));
-    bytes = {};
-  } else if (link != nullptr || args.encode != nullptr) {
+  } else {
     call.args.resize(args.size_bytes);
     args.write(call.args);
-    bytes = call.args;
   }
   call.phase = CallState::Phase::kWaiting;
-  if (link == nullptr || link->is_ready) transmit(call, bytes);
+  if (!holds_.empty() && !call.fails_when_busy && hold_of(call.service) != nullptr) return hold(call);
+  if (link == nullptr || link->is_ready) transmit(call);
 }
 
 Status Client::lend(CallState &call, const Payload &args) {
@@ -112,7 +116,7 @@ Status Client::lend(CallState &call, const Payload &args) {
   return {};
 }
 
-void Client::transmit(CallState &call, std::span<const std::byte> args) {
+void Client::transmit(CallState &call) {
   wire::Request request;
   request.prefix.id = call.id;
   request.interface = call.service.interface;
@@ -131,8 +135,10 @@ void Client::transmit(CallState &call, std::span<const std::byte> args) {
     if (!remote.ok()) return finish(call, remote.error());
     request.long_args = wire::Buffer{*remote};
   } else {
-    request.args = args;
+    request.args = call.args;
   }
+  if (call.fails_when_busy) request.does_not_wait.emplace();
+  if (call.is_one_way) request.is_one_way.emplace();
   call.lends = request.data || request.long_args;
   call.is_answered = false;  // an answer that came over a lost connection may be another process's
   call.phase = CallState::Phase::kSent;
@@ -214,12 +220,79 @@ void Client::on_cancelled(PeerId from, std::uint64_t id) {
   finish(*call, std::move(call->status));
 }
 
+// --- services that are busy -------------------------------------------------------------------------------------------
+
+void Client::on_busy(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
+  auto *call = find(from, id);
+  const auto busy = xdr::decode<wire::Busy>(message);
+  if (!busy.ok() || call == nullptr || call->phase != CallState::Phase::kSent) return;
+  call->lends = false;
+  if (!call->fails_when_busy) {
+    call->was_turned_away = true;
+    return hold(*call);
+  }
+  call->is_answered = true;
+  Error error{Code::kBusy,
+              fmt::format("the service has no room for operation {} now; try again in {} ms, or let the call wait",
+                          call->op, busy->retry_after_ms)};
+  error.retry_after = std::chrono::milliseconds(busy->retry_after_ms);
+  finish(*call, std::move(error));
+}
+
+Client::Hold *Client::hold_of(const Service &service) {
+  const auto found = std::ranges::find(holds_, service, &Hold::service);
+  return found == holds_.end() ? nullptr : &*found;
+}
+
+void Client::hold(CallState &call) {
+  auto *hold = hold_of(call.service);
+  if (hold == nullptr) hold = &holds_.emplace_back(Hold{call.service, {}});
+  call.phase = CallState::Phase::kHeld;
+  hold->calls.insert(std::ranges::upper_bound(hold->calls, call.turn, {}, &CallState::turn), &call);
+}
+
+void Client::on_invited(PeerId from, std::span<const std::byte> message) {
+  const auto invited = xdr::decode<wire::Invited>(message);
+  const auto *link = links_.over(from);
+  if (!invited.ok()) return;
+  auto *hold = hold_of({link != nullptr ? link->name : from, invited->interface, invited->provider});
+  if (hold == nullptr) return;  // the call was cancelled, which the service is about to hear
+  auto &call = *hold->calls.front();
+  hold->calls.pop_front();
+  send_again(call);
+  send_held_behind(call.service);
+}
+
+/// Behind the last call that the service has turned away, they need not wait.
+void Client::send_held_behind(const Service &service) {
+  auto *hold = hold_of(service);
+  if (hold == nullptr || (!hold->calls.empty() && hold->calls.front()->was_turned_away)) return;
+  const auto calls = std::move(hold->calls);
+  holds_.erase(holds_.begin() + (hold - holds_.data()));
+  for (auto *call : calls) send_again(*call);
+}
+
+/// A held call is over.
+void Client::take_out(CallState &call) {
+  if (auto *hold = hold_of(call.service); hold != nullptr) std::erase(hold->calls, &call);
+  send_held_behind(call.service);
+}
+
+void Client::send_again(CallState &call) {
+  call.was_turned_away = false;
+  call.phase = CallState::Phase::kWaiting;
+  call.timeout_ms = milliseconds_left(call.deadline);
+  transmit(call);
+}
+
 void Client::finish(CallState &call, Status status) {
+  const bool was_held = std::exchange(call.phase, CallState::Phase::kDone) == CallState::Phase::kHeld;
+  if (was_held) take_out(call);
   call.status = std::move(status);
-  call.phase = CallState::Phase::kDone;
   if (call.long_args && !call.is_answered) call.long_args->taint();
   call.long_args.reset();
   engine_.set_done(call.done, call.waiter);
+  if (call.is_one_way && call.dropped) recycle(call);
 }
 
 void Client::cancel(CallState &call, const Error &why, Deadline patience) {
@@ -234,6 +307,11 @@ void Client::cancel(CallState &call, const Error &why, Deadline patience) {
 void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
   if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
+  if (call.was_turned_away) (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id});
+  if (call.phase == Phase::kHeld && why.code == Code::kTimedOut)
+    return finish(call, Error{Code::kTimedOut, fmt::format("the service had no room for operation {} within the call's "
+                                                           "deadline; it was not carried out",
+                                                           call.op)});
   const bool sent = call.phase == Phase::kSent &&
                     engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
   if (!sent || !call.lends) return finish(call, why);
@@ -242,15 +320,14 @@ void Client::begin_cancel(CallState &call, const Error &why) {
 }
 
 void Client::release(std::shared_ptr<CallState> call) {
-  if (Turn turn(engine_.driver()); turn) {
-    call->dropped = true;
-    if (!call->fetching) recycle(*call);
-    return;
-  }
-  engine_.driver().hand_over([this, call = std::move(call)] {
-    call->dropped = true;
-    if (!call->fetching) recycle(*call);
-  });
+  if (Turn turn(engine_.driver()); turn) return drop(*call);
+  engine_.driver().hand_over([this, call = std::move(call)] { drop(*call); });
+}
+
+void Client::drop(CallState &call) {
+  call.dropped = true;
+  const bool goes_on = call.fetching || (call.is_one_way && !call.done.load(std::memory_order_relaxed));
+  if (!goes_on) recycle(call);
 }
 
 /// Makes the state ready for the next call; what it has allocated is kept, unless it is large.
@@ -261,7 +338,7 @@ void Client::recycle(CallState &call) {
   call.long_result.reset();
   call.done.store(false, std::memory_order_relaxed);
   call.phase = CallState::Phase::kNew;
-  call.dropped = call.lends = call.was_sent = call.is_answered = false;
+  call.dropped = call.lends = call.was_sent = call.is_answered = call.was_turned_away = false;
   call.waiter = nullptr;
   call.status = {};
   call.id += std::uint64_t{1} << 32;  // a late result finds nobody
@@ -275,6 +352,7 @@ template <class Use> void Client::for_each_in_progress(Use use) {
 }
 
 void Client::finish_all(const Error &error) {
+  holds_.clear();
   for_each_in_progress([&](CallState &call) { finish(call, error); });
 }
 
@@ -284,11 +362,14 @@ bool Client::on_peer_lost(PeerId peer, const Error &error, std::chrono::millisec
   using Phase = CallState::Phase;
   auto *link = links_.over(peer);
   const bool is_retried = link != nullptr && patience.count() > 0;
+  const auto name = link != nullptr ? link->name : peer;
+  std::erase_if(holds_, [&](const Hold &hold) { return hold.service.peer == name; });
   for_each_in_progress([&](CallState &call) {
     if (call.connection != peer) return;
     if (!is_retried || call.phase == Phase::kCancelling)
       return finish(call, is_retried ? std::move(call.status) : Status(error));
-    call.was_sent |= call.phase != Phase::kWaiting;
+    call.was_sent |= call.phase != Phase::kWaiting && call.phase != Phase::kHeld;
+    call.was_turned_away = false;
     call.phase = Phase::kWaiting;
     call.connection = {};
   });
@@ -329,8 +410,7 @@ void Client::resume(Link &link, bool is_another_process) {
       continue;
     }
     call->connection = link.connection;
-    call->timeout_ms = milliseconds_left(call->deadline);
-    transmit(*call, call->args);
+    send_again(*call);
   }
 }
 
@@ -380,6 +460,7 @@ Call::~Call() { drop(); }
 void Call::drop() {
   if (!state_ || state_->engine == nullptr) return state_.reset();
   auto &client = state_->engine->client();
+  if (state_->is_one_way) return client.release(std::move(state_));
   if (!state_->done.load(std::memory_order_acquire))
     client.cancel(*state_, Error{Code::kCancelled, "the call was dropped"}, state_->deadline);
   client.release(std::move(state_));

@@ -9,6 +9,7 @@
 #include <nssi/wire.hpp>
 
 #include <atomic>
+#include <deque>
 
 namespace nssi {
 
@@ -18,8 +19,8 @@ struct Strand;
 struct CallState final : nnti::Completion {
   void on_complete(Status status) override;  ///< of fetching a long result
 
-  /// kWaiting: for its link.
-  enum class Phase { kNew, kWaiting, kSent, kCancelling, kFetching, kDone };
+  /// kWaiting: for its link. kHeld: for its service's invitation.
+  enum class Phase { kNew, kWaiting, kHeld, kSent, kCancelling, kFetching, kDone };
   Engine *engine = nullptr;  ///< nullptr after the runtime is gone
   std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
   Service service;
@@ -36,6 +37,8 @@ struct CallState final : nnti::Completion {
   bool lends = false;     ///< the server may reach the data buffer or the arguments
   bool was_sent = false;  ///< over a connection that is gone
   bool is_idempotent = false;
+  bool fails_when_busy = false, is_one_way = false;
+  bool was_turned_away = false;  ///< the service expects it, and will invite it
   const nnti::RegisteredBuffer *data = nullptr;
   Status status;  ///< the outcome; while cancelling, the one to be
   Bytes result;
@@ -59,6 +62,8 @@ class Client final : public LinkEvents {
   // --- the driver ---------------------------------------------------------------------------------------------------
   void on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancelled(PeerId from, std::uint64_t id);
+  void on_busy(PeerId from, std::uint64_t id, std::span<const std::byte> message);
+  void on_invited(PeerId from, std::span<const std::byte> message);
   void on_welcome(PeerId from, std::span<const std::byte> message);
   /// True: the connection is made again, and the calls wait for that, for so long at most.
   bool on_peer_lost(PeerId peer, const Error &error, std::chrono::milliseconds patience);
@@ -72,8 +77,19 @@ class Client final : public LinkEvents {
   void drop_link(PeerId name, const Error &why);
 
  private:
+  /// Calls to a service that is busy, in their order: those that it has turned away, and behind them those that were
+  /// not sent therefore.
+  struct Hold {
+    Service service;
+    std::deque<CallState *> calls;
+  };
   void on_link_connected(Link &link) override;
   void on_link_given_up(Link &link, const Error &why) override;
+  Hold *hold_of(const Service &service);
+  void hold(CallState &call);
+  void send_held_behind(const Service &service);
+  void take_out(CallState &call);
+  void send_again(CallState &call);
   void finish_waiting(PeerId name, const Error &why);
   void resume(Link &link, bool is_another_process);
   template <class Use> void for_each_in_progress(Use use);
@@ -81,11 +97,12 @@ class Client final : public LinkEvents {
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
   Status greet(PeerId peer);
   void send(CallState &call, const Payload &args);
-  void transmit(CallState &call, std::span<const std::byte> args);
+  void transmit(CallState &call);
   Status lend(CallState &call, const Payload &args);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
   void finish(CallState &call, Status status);
+  void drop(CallState &call);
   void recycle(CallState &call);
   CallState *find(PeerId from, std::uint64_t id);
 
@@ -93,6 +110,7 @@ class Client final : public LinkEvents {
   Links links_{engine_, *this};
   wire::SessionId session_;
   std::uint64_t turns_ = 0;
+  std::vector<Hold> holds_;
   std::vector<bool> greeted_;  ///< by PeerId
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;

@@ -17,7 +17,6 @@ namespace log = nessie::log;
 
 namespace {
 
-constexpr std::size_t kDefaultMaxLongBytes = std::size_t{1} << 30;
 constexpr int kTurnsBetweenChecks = 64;
 /// Turns without an event before the transport's own wait begins, which reads clocks: about two microseconds.
 constexpr int kIdleTurns = 256;
@@ -42,19 +41,22 @@ Engine::Engine(const RuntimeOptions &options)
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   std::unique_ptr<Engine> engine(new Engine(options));
-  auto timeout = options.endpoint.config.get_duration("nssi.timeout", engine->timeout_);
-  if (!timeout.ok()) return timeout.error();
-  auto reconnect = options.endpoint.config.get_duration("nssi.reconnect", engine->reconnect_);
-  if (!reconnect.ok()) return reconnect.error();
-  auto max_long = options.endpoint.config.get_size("nssi.max_long", kDefaultMaxLongBytes);
-  if (!max_long.ok()) return max_long.error();
-  engine->timeout_ = *timeout;
-  engine->reconnect_ = *reconnect;
-  engine->max_long_bytes_ = *max_long;
+  engine->settings_.limits = options.limits;
+  engine->settings_.pools = options.pools;
+  auto settings = read_settings(options.endpoint.config, engine->settings_);
+  if (!settings.ok()) return settings.error();
+  engine->settings_ = *settings;
+  engine->server_.operations().set_limits(settings->limits);
+  engine->config_ = options.endpoint.config;
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
   engine->endpoint_ = *std::move(endpoint);
   engine->blocks_.use(*engine->endpoint_);
+  for (const auto &pool : settings->pools) {
+    auto started = Pool::start(pool, options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1));
+    if (!started.ok()) return started.error();
+    engine->pools_.push_back(*std::move(started));
+  }
   return engine;
 }
 
@@ -62,6 +64,7 @@ Engine::~Engine() {
   if (!endpoint_) return;
   Turn turn(driver_);
   finish_fibers();
+  pools_.clear();
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
   client_.detach_all();
   server_.forget_all();
@@ -77,12 +80,18 @@ void Engine::finish_fibers() {
   closing_ = true;
   while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
   scheduler_.hasten_last();
-  for (int i = 0; scheduler_.unfinished() != 0 && i < kMaxClosingTurns; ++i) {
+  for (int i = 0; unfinished() != 0 && i < kMaxClosingTurns; ++i) {
     scheduler_.wake_all();
-    turn();
+    for (auto &pool : pools_) pool->wake_all();
+    if (!turn() && scheduler_.unfinished() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  if (scheduler_.unfinished() != 0)
-    log::error("{} handlers go on waiting although the runtime is being destroyed", scheduler_.unfinished());
+  if (unfinished() != 0) log::error("{} handlers go on waiting although the runtime is being destroyed", unfinished());
+}
+
+std::size_t Engine::unfinished() const {
+  auto count = scheduler_.unfinished();
+  for (const auto &pool : pools_) count += pool->unfinished();
+  return count;
 }
 
 // --- driving ----------------------------------------------------------------------------------------------------------
@@ -92,6 +101,7 @@ bool Engine::turn() {
   busy |= endpoint_->progress() != 0;
   busy |= scheduler_.run_ready();
   if (!unsent_.empty()) flush_unsent();
+  if (server_.has_waiting()) server_.invite();
   if (!client_.links().all_ready()) client_.links().advance();
   return busy;
 }
@@ -101,6 +111,7 @@ void Engine::run() {
   for (int idle = 0, turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
     idle = turn() ? 0 : idle + 1;
     if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+    if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing && has_finished()) break;
     if (idle >= kIdleTurns) endpoint_->wait(next_expiry());
     expire();
   }
@@ -108,13 +119,30 @@ void Engine::run() {
   driver_.give_up();
 }
 
+/// While it is being stopped, it looks every millisecond: the last results may be on their way in the transport.
+bool Engine::has_finished() {
+  server_.finish();
+  const auto by = Deadline::at(Clock::time_point(Clock::duration(finish_by_.load())));
+  const bool has_sent = unsent_.empty() && std::ranges::none_of(peers_, [&](std::uint64_t peer) {
+                          return endpoint_->has_unsent(PeerId{peer});
+                        });
+  return (server_.is_idle() && has_sent) || by.passed();
+}
+
 void Engine::stop() {
   stop_.store(true);
   wake();
 }
 
+void Engine::stop_when_done(Deadline deadline) {
+  const auto by = deadline.earlier(Deadline::at(Clock::time_point::max() - Clock::duration(1)));
+  finish_by_.store(by.when().time_since_epoch().count());
+  wake();
+}
+
 Deadline Engine::next_expiry() const {
-  if (!unsent_.empty()) return Deadline::in(std::chrono::milliseconds(1));
+  if (!unsent_.empty() || finish_by_.load(std::memory_order_relaxed) != kNotFinishing)
+    return Deadline::in(std::chrono::milliseconds(1));
   return scheduler_.next_expiry().earlier(server_.next_expiry()).earlier(client_.links().next());
 }
 
@@ -134,6 +162,7 @@ void Engine::expire() {
 }
 
 void Engine::poke() {
+  if (Worker::current() != nullptr) return;
   if (Turn turn(driver_); turn && !in_fiber()) {
     this->turn();
     expire();
@@ -141,7 +170,8 @@ void Engine::poke() {
 }
 
 void Engine::wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline) {
-  if (in_fiber()) return suspend_until(done, waiter, deadline);
+  if (in_drivers_fiber()) return suspend_until(done, waiter, deadline);
+  if (Worker::current_strand() != nullptr) return suspend_in_pool(done, waiter, deadline);
   while (!done.load(std::memory_order_acquire)) {
     if (Turn turn(driver_); turn) {
       drive_until(done, deadline, !turn.nested());
@@ -158,23 +188,55 @@ void Engine::suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadl
   waiter = nullptr;
 }
 
+/// `waiter` is the driver's: it is set and taken back there.
+void Engine::suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline) {
+  run_as_driver([&, self = Worker::current_strand()] { waiter = self; });
+  while (!done.load(std::memory_order_acquire) && !closing_ && !deadline.passed()) suspend(deadline);
+  if (!done.load(std::memory_order_acquire)) run_as_driver([&] { waiter = nullptr; });
+}
+
+void Engine::suspend(Deadline deadline) {
+  if (auto *worker = Worker::current(); worker != nullptr) return worker->suspend(deadline);
+  scheduler_.suspend(deadline);
+}
+
+void Engine::wake(Strand *strand) {
+  if (strand->home != nullptr) return strand->home->wake(strand);
+  scheduler_.wake(strand);
+}
+
+Result<Pool *> Engine::settle(Operation &operation) const {
+  if (auto status = settle_operation(config_, operation); !status.ok()) return status.error();
+  if (operation.pool.empty()) return nullptr;
+  if (operation.kind != HandlerKind::kFiber)
+    return Error{
+        Code::kInvalidArgument,
+        fmt::format("the operation {} cannot run in a pool: only handlers of kind kFiber can", operation.name)};
+  for (const auto &pool : pools_)
+    if (pool->name() == operation.pool) return pool.get();
+  return Error{Code::kNotFound,
+               fmt::format("there is no pool named {}, which the operation {} is to run in; name it in "
+                           "RuntimeOptions::pools or nssi.pools",
+                           operation.pool, operation.name)};
+}
+
 void Engine::set_done(std::atomic<bool> &done, Strand *waiter) {
   done.store(true);
   if (waiter != nullptr)
-    scheduler_.wake(waiter);
+    wake(waiter);
   else
     driver_.notify();
 }
 
-void Engine::run_as_driver(const std::function<void()> &work) {
-  if (Turn turn(driver_); turn) return work();
+void Engine::hand_over_and_wait(const std::function<void()> &work) {
   std::atomic<bool> done{false};
-  driver_.hand_over([&] {
+  auto *strand = Worker::current_strand();
+  driver_.hand_over([&, strand] {
     work();
-    done.store(true);
-    driver_.notify();
+    set_done(done, strand);
   });
   wake();
+  while (strand != nullptr && !done.load()) suspend(Deadline::never());
   while (!done.load()) {
     if (Turn turn(driver_); !turn) driver_.wait_for_turn(done, Deadline::never());  // giving a turn up does the work
   }
@@ -203,7 +265,7 @@ Result<PeerId> Engine::connect(std::string_view url, Deadline deadline) {
     result = endpoint_->connect(url, deadline);
     if (!result.ok()) return;
     add_peer(*result);
-    if (reconnect_.count() > 0) client_.links().add(url, *result);
+    if (reconnect().count() > 0) client_.links().add(url, *result);
   });
   return result;
 }
@@ -264,6 +326,8 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
     case wire::Kind::kResultFetched: return server_.on_result_fetched(from, prefix->id);
     case wire::Kind::kCancel: return server_.on_cancel(from, prefix->id);
     case wire::Kind::kCancelled: return client_.on_cancelled(from, prefix->id);
+    case wire::Kind::kBusy: return client_.on_busy(from, prefix->id, message);
+    case wire::Kind::kInvited: return client_.on_invited(from, message);
   }
 }
 
@@ -273,7 +337,7 @@ void Engine::on_peer_connected(PeerId peer) {
 }
 
 void Engine::on_peer_lost(PeerId peer, const Error &error) {
-  if (!forget(peer, error, closing_ ? std::chrono::milliseconds(0) : reconnect_)) tell_peer_lost(peer, error);
+  if (!forget(peer, error, closing_ ? std::chrono::milliseconds(0) : reconnect())) tell_peer_lost(peer, error);
 }
 
 void Engine::tell_peer_lost(PeerId peer, const Error &error) {

@@ -11,12 +11,15 @@
 #include <nssi/client.hpp>
 #include <nssi/driver.hpp>
 #include <nssi/nssi.hpp>
+#include <nssi/pool.hpp>
 #include <nssi/scheduler.hpp>
 #include <nssi/server.hpp>
+#include <nssi/settings.hpp>
 
 #include <array>
 #include <atomic>
 #include <deque>
+#include <limits>
 #include <unordered_set>
 
 namespace nssi {
@@ -37,23 +40,33 @@ class Engine final : public nnti::EventSink {
   Client &client() { return client_; }
   Server &server() { return server_; }
   Blocks &blocks() { return blocks_; }
-  std::chrono::milliseconds timeout() const { return timeout_; }
+  std::chrono::milliseconds timeout() const { return settings_.timeout; }
   /// How long a lost connection is tried to be made again; 0: not at all.
-  std::chrono::milliseconds reconnect() const { return reconnect_; }
-  std::size_t max_long_bytes() const { return max_long_bytes_; }
+  std::chrono::milliseconds reconnect() const { return settings_.reconnect; }
+  std::size_t max_long_bytes() const { return settings_.max_long_bytes; }
   bool closing() const { return closing_; }
-  bool in_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
+  bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
 
   // --- any thread ---------------------------------------------------------------------------------------------------
   void run();
   void stop();
+  void stop_when_done(Deadline deadline);
   /// One turn, if the role is free. Without waiting.
   void poke();
   /// Waits until `done` is set (by the driver) or the deadline passes. `waiter` is where the driver finds the fiber to
   /// wake when it sets `done`; returns at once, with `done` unset, in a fiber of a runtime that is being destroyed.
   void wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
   /// Runs `work` as the driver, and waits for it.
-  void run_as_driver(const std::function<void()> &work);
+  template <class Work> void run_as_driver(Work &&work) {
+    if (Turn turn(driver_); turn) return work();
+    hand_over_and_wait(std::ref(work));
+  }
+  /// Suspends the calling fiber, a pool's or the driver's. Callers loop.
+  void suspend(Deadline deadline);
+  Strand *current_strand() const { return in_drivers_fiber() ? scheduler_.current() : Worker::current_strand(); }
+  /// Puts into the operation what the configuration says of it. Its pool; null: the driver's thread. Errors as
+  /// Runtime::add_operation().
+  Result<Pool *> settle(Operation &operation) const;
   void spawn(std::function<void()> work);
   void post(std::function<void()> work);
   void wake() { endpoint_->wake(); }
@@ -78,6 +91,9 @@ class Engine final : public nnti::EventSink {
     return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);
   }
   bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
+  void wake(Strand *strand);
+  /// Runs `work` as the driver some time. Any thread.
+  void hand_over(std::function<void()> work);
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);
   void add_peer(PeerId peer) { peers_.insert(peer.value); }
@@ -96,12 +112,16 @@ class Engine final : public nnti::EventSink {
   void on_peer_connected(PeerId peer) override;
   void on_peer_lost(PeerId peer, const Error &error) override;
 
-  void hand_over(std::function<void()> work);
+  bool in_drivers_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
+  void hand_over_and_wait(const std::function<void()> &work);
   bool turn();
+  bool has_finished();
   void expire();
   Deadline next_expiry() const;
   void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
   void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
+  void suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
+  std::size_t unfinished() const;
   void flush_unsent();
   bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
   void finish_fibers();
@@ -110,6 +130,7 @@ class Engine final : public nnti::EventSink {
   Driver driver_;
   std::atomic<int> handing_over_{0};  ///< threads within hand_over()
   Scheduler scheduler_;
+  std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
   Client client_{*this};
   Server server_{*this};
@@ -119,9 +140,11 @@ class Engine final : public nnti::EventSink {
   std::function<void(PeerId)> peer_connected_;
   std::function<void(PeerId, const Error &)> peer_lost_;
   std::atomic<bool> stop_{false};
-  bool closing_ = false;
-  std::chrono::milliseconds timeout_{30000}, reconnect_{1000};
-  std::size_t max_long_bytes_ = std::size_t{1} << 30;
+  static constexpr Clock::rep kNotFinishing = std::numeric_limits<Clock::rep>::max();
+  std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
+  std::atomic<bool> closing_{false};
+  nessie::Config config_;
+  Settings settings_;
 };
 
 /// One put or get that somebody waits for.

@@ -26,6 +26,8 @@ std::vector<std::vector<std::byte>> fuzz::seeds() {
   full = plain;
   full.data = wire::Buffer{{1, 2, 3, 4, 5, nnti::Rights::kReadWrite}};
   long_args.long_args = full.data;
+  full.does_not_wait.emplace();
+  full.is_one_way.emplace();
   return {xdr::encode(plain), xdr::encode(full), xdr::encode(long_args),
           xdr::encode(wire::Prefix{wire::Kind::kCancel, 7}), xdr::encode(wire::Hello())};
 }

@@ -13,13 +13,19 @@ Address address_of(const Operation &operation) { return {operation.interface, op
 
 }  // namespace
 
-Status Operations::add(Operation operation) {
+Status Operations::add(Operation operation, Pool *pool) {
   const auto address = address_of(operation);
   if (const auto *other = find(address); other != nullptr)
-    return Error{Code::kExists,
-                 fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}", address.op,
-                             address.interface.program, address.interface.version, address.provider, other->name)};
-  all_.push_back(std::make_unique<Operation>(std::move(operation)));
+    return Error{Code::kExists, fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}",
+                                            address.op, address.interface.program, address.interface.version,
+                                            address.provider, other->operation.name)};
+  auto *admission = admission_of(operation.interface, operation.provider);
+  if (admission == nullptr) {
+    const Service service{{}, operation.interface, operation.provider};
+    admissions_.push_back(std::make_unique<Admission>(service, admissions_.size(), limits_));
+    admission = admissions_.back().get();
+  }
+  all_.push_back(std::make_unique<Offered>(Offered{std::move(operation), admission, pool}));
   if (2 * all_.size() > table_.size()) {
     table_.assign(std::max<std::size_t>(16, 2 * table_.size()), {});
     for (const auto &each : all_) enter(*each);
@@ -29,23 +35,44 @@ Status Operations::add(Operation operation) {
   return {};
 }
 
-void Operations::enter(const Operation &operation) {
-  const auto address = address_of(operation);
+Admission *Operations::admission_of(const Interface &interface, std::uint32_t provider) const {
+  for (const auto &each : admissions_)
+    if (each->service().interface == interface && each->service().provider == provider) return each.get();
+  return nullptr;
+}
+
+void Operations::set_limits(const Limits &limits) {
+  limits_ = limits;
+  for (const auto &each : admissions_) each->set_limits(limits);
+}
+
+Status Operations::set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits) {
+  auto *admission = admission_of(interface, provider);
+  if (admission == nullptr)
+    return Error{Code::kNotFound, fmt::format("provider {} of program {:#x}, version {} has no operations yet",
+                                              provider, interface.program, interface.version)};
+  admission->set_limits(limits);
+  return {};
+}
+
+void Operations::enter(const Offered &offered) {
+  const auto address = address_of(offered.operation);
   auto i = hash(address) & (table_.size() - 1);
-  while (table_[i].operation != nullptr) i = (i + 1) & (table_.size() - 1);
-  table_[i] = {address, &operation};
+  while (table_[i].offered != nullptr) i = (i + 1) & (table_.size() - 1);
+  table_[i] = {address, &offered};
 }
 
 Error Operations::why_not(const Address &address) const {
   const auto [program, version] = address.interface;
   bool has_version = false, has_provider = false;
   std::vector<std::uint32_t> versions;
-  for (const auto &operation : all_) {
-    if (operation->interface.program != program) continue;
-    versions.push_back(operation->interface.version);
-    if (operation->interface.version != version) continue;
+  for (const auto &offered : all_) {
+    const auto &operation = offered->operation;
+    if (operation.interface.program != program) continue;
+    versions.push_back(operation.interface.version);
+    if (operation.interface.version != version) continue;
     has_version = true;
-    has_provider |= operation->provider == address.provider;
+    has_provider |= operation.provider == address.provider;
   }
   if (versions.empty()) return {Code::kNotFound, fmt::format("the service does not offer program {:#x}", program)};
   if (!has_version) {

@@ -2,6 +2,7 @@
 // What a process offers, found by interface, provider and number.
 #pragma once
 
+#include <nssi/admission.hpp>
 #include <nssi/nssi.hpp>
 
 #include <memory>
@@ -17,33 +18,51 @@ struct Address {
   bool operator==(const Address &) const = default;
 };
 
+class Pool;
+
+/// An operation, with what this process knows of it.
+struct Offered {
+  Operation operation;
+  Admission *admission = nullptr;  ///< its service's
+  Pool *pool = nullptr;            ///< null: the driver's thread
+};
+
 class Operations {
  public:
   /// kExists.
-  Status add(Operation operation);
+  Status add(Operation operation, Pool *pool);
   /// Null: see why_not(). What is found stays where it is.
-  const Operation *find(const Address &address) const {
+  const Offered *find(const Address &address) const {
     if (table_.empty()) return nullptr;
     const auto mask = table_.size() - 1;
     for (auto i = hash(address) & mask;; i = (i + 1) & mask)
-      if (table_[i].operation == nullptr || table_[i].address == address) return table_[i].operation;
+      if (table_[i].offered == nullptr || table_[i].address == address) return table_[i].offered;
   }
+  /// One for each provider of an interface.
+  const std::vector<std::unique_ptr<Admission>> &admissions() const { return admissions_; }
+  /// Of the services that there are, and of those that come.
+  void set_limits(const Limits &limits);
+  /// kNotFound.
+  Status set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits);
   /// What is missing: the program, this version of it, this provider, or this operation.
   Error why_not(const Address &address) const;
 
  private:
   struct Entry {
     Address address;
-    const Operation *operation = nullptr;
+    const Offered *offered = nullptr;
   };
   static std::size_t hash(const Address &address) {
     const auto high = std::uint64_t{address.interface.program} << 32 | address.interface.version;
     const auto low = std::uint64_t{address.provider} << 32 | address.op;
     return ((high ^ low * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 32;
   }
-  void enter(const Operation &operation);
+  void enter(const Offered &offered);
+  Admission *admission_of(const Interface &interface, std::uint32_t provider) const;
 
-  std::vector<std::unique_ptr<Operation>> all_;
+  Limits limits_;
+  std::vector<std::unique_ptr<Admission>> admissions_;
+  std::vector<std::unique_ptr<Offered>> all_;
   std::vector<Entry> table_;  ///< open addressing, at most half full; a power of two
 };
 

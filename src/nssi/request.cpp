@@ -12,23 +12,26 @@ constexpr std::size_t kKeptArgsBytes = 4096;
 
 }  // namespace
 
-void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation,
-                             Clock::time_point now) {
+void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request, const Offered &offered,
+                             Charge charge, Clock::time_point now) {
   caller_ = caller;
   session_ = &session;
   wire_ = request;
-  operation_ = &operation;
+  offered_ = &offered;
+  charge_ = std::move(charge);
   deadline_ = request.timeout_ms == wire::kNoTimeout
                   ? Deadline::never()
                   : Deadline::at(now + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
-  begun_ = replied_ = cancelled_ = lost_ = transferring_ = false;
+  begun_ = replied_ = lost_ = transferring_ = acknowledged_ = false;
+  cancelled_.store(false, std::memory_order_relaxed);
+  data_bytes_ = request.data ? request.data->remote.size_bytes : 0;
   look_at_data();
 }
 
 void IncomingRequest::look_at_data() {
   if (!wire_.data) return;
-  if (auto view = engine_.endpoint().view(caller_, wire_.data->remote, 0, data_bytes()); view.ok())
+  if (auto view = engine_.endpoint().view(caller(), wire_.data->remote, 0, data_bytes()); view.ok())
     view_ = std::move(*view);
 }
 
@@ -38,6 +41,7 @@ void IncomingRequest::keep_args() {
 }
 
 void IncomingRequest::forget() {
+  charge_.release();
   view_.reset();
   args_view_.reset();
   long_args_.reset();
@@ -57,7 +61,7 @@ void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   if (request.data && wire_.data) wire_.data = request.data;
   if (request.long_args && wire_.long_args) wire_.long_args = request.long_args;
   if (!begun_ && !view_) look_at_data();
-  if (waiter_ != nullptr) engine_.set_done(returned_, waiter_);
+  engine_.set_done(returned_, waiter_);
 }
 
 /// A request that is given up before it was begun was never here: sent again, it is carried out.
@@ -67,25 +71,37 @@ bool IncomingRequest::give_up() {
   return true;
 }
 
-void IncomingRequest::serve() {
-  if (give_up()) return;
+bool IncomingRequest::prepare() {
+  if (give_up()) return false;
   begun_ = true;
   if (has_passed(deadline_)) {
     (void)reply_error({Code::kTimedOut, fmt::format("{} was not started before the call's deadline", name())});
-    return;
+    return false;
   }
   if (has_long_args())
     if (auto status = fetch_args(); !status.ok()) {
       (void)reply_error(status.error());
-      return;
+      return false;
     }
+  if (wire_.is_one_way) acknowledge();
+  return true;
+}
+
+void IncomingRequest::serve() {
+  if (cancelled_) return;
   run_handler();
   if (!replied_)
     (void)reply_error(
         {Code::kNoResult, fmt::format("the handler of {} ended without a result", name()), nessie::Scope::kService});
 }
 
-std::string IncomingRequest::name() const { return fmt::format("operation {} ({})", op(), operation_->name); }
+/// Of a one-way call.
+void IncomingRequest::acknowledge() {
+  (void)engine_.server().answer(*session_, id(), Payload{}, *offered_->admission);
+  acknowledged_ = true;
+}
+
+std::string IncomingRequest::name() const { return fmt::format("operation {} ({})", op(), offered_->operation.name); }
 
 void IncomingRequest::run_handler() {
   auto failed = [this](const char *what) {
@@ -93,7 +109,7 @@ void IncomingRequest::run_handler() {
         {Code::kInternal, fmt::format("the handler of {} failed: {}", name(), what), nessie::Scope::kService});
   };
   try {
-    operation_->handler(*this);
+    offered_->operation.handler(*this);
   } catch (const std::exception &e) { failed(e.what()); } catch (...) {
     failed("an exception of unknown type");
   }
@@ -106,8 +122,8 @@ Status IncomingRequest::fetch_args() {
                  fmt::format("arguments of {} bytes are larger than the service's nssi.max_long; raise "
                              "it if they are meant to be so large",
                              size_bytes)};
-  if (operation_->reads_args_once) {
-    auto view = engine_.endpoint().view(caller_, wire_.long_args->remote, 0, size_bytes);
+  if (offered_->operation.reads_args_once) {
+    auto view = engine_.endpoint().view(caller(), wire_.long_args->remote, 0, size_bytes);
     if (view.ok()) {
       args_view_ = *std::move(view);
       wire_.args = args_view_->bytes();
@@ -118,8 +134,10 @@ Status IncomingRequest::fetch_args() {
   if (!block.ok()) return block.error();
   long_args_ = *std::move(block);
   wire_.args = long_args_->bytes();
-  return transfer(
-      [&](Transfer &t) { engine_.endpoint().get(caller_, wire_.long_args->remote, 0, long_args_->bytes(), t); });
+  return transfer([&](PeerId caller, Transfer &t) {
+    engine_.endpoint().get(caller, wire_.long_args->remote, 0, long_args_->bytes(), t);
+    return Status();
+  });
 }
 
 /// One-sided transfers may be repeated: one that was interrupted by the loss of the connection is, when the caller is
@@ -127,23 +145,35 @@ Status IncomingRequest::fetch_args() {
 template <class Start> Status IncomingRequest::transfer(Start start) {
   for (;;) {
     Transfer transfer(engine_);
-    const auto caller = caller_;
-    transferring_ = true;
-    start(transfer);
-    auto status = transfer.await(caller, deadline_.earlier(transfer_limit_));
-    transferring_ = false;
-    if (cancelled_) (void)engine_.send_message(caller_, wire::Prefix{wire::Kind::kCancelled, id()});
-    const bool is_interrupted = status.code() == Code::kPeerLost || (status.code() == Code::kCancelled && lost_);
-    if (!is_interrupted || cancelled_ || !caller_returns() || caller_ == caller) return status;
+    PeerId caller;
+    Status status;
+    engine_.run_as_driver([&] {
+      caller = this->caller();
+      status = start(caller, transfer);
+      transferring_ = status.ok();
+    });
+    if (!status.ok()) return status;
+    status = transfer.await(caller, deadline_.earlier(transfer_limit_));
+    bool is_interrupted = false;
+    engine_.run_as_driver([&] { is_interrupted = end_transfer(status, caller); });
+    if (!is_interrupted || !caller_returns(caller)) return status;
   }
 }
 
-bool IncomingRequest::caller_returns() {
-  if (!lost_) return true;
+/// True: it was interrupted because the connection is gone, and may be repeated.
+bool IncomingRequest::end_transfer(const Status &status, PeerId caller) {
+  transferring_ = false;
+  if (cancelled_) (void)engine_.send_message(this->caller(), wire::Prefix{wire::Kind::kCancelled, id()});
+  const bool is_interrupted = status.code() == Code::kPeerLost || (status.code() == Code::kCancelled && lost_);
+  returned_.store(caller != this->caller());
+  return is_interrupted && !cancelled_ && (lost_ || returned_.load());
+}
+
+/// Waits for the caller, who has lost the connection `caller`.
+bool IncomingRequest::caller_returns(PeerId caller) {
   if (!engine_.in_fiber() || engine_.reconnect().count() == 0) return false;
-  returned_.store(false);
   engine_.wait_until(returned_, waiter_, deadline_.earlier(Deadline::in(engine_.reconnect())));
-  return !lost_;
+  return returned_.load() && this->caller() != caller;
 }
 
 Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
@@ -160,36 +190,57 @@ Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_by
   return {};
 }
 
+template <class Start>
+Status IncomingRequest::transfer_data(std::uint64_t offset, std::uint64_t size_bytes, Start start) {
+  return transfer([&](PeerId caller, Transfer &t) {
+    auto status = may_transfer(offset, size_bytes);
+    if (!status.ok()) return status;
+    if (size_bytes == 0)
+      t.on_complete({});
+    else
+      start(caller, t);
+    return status;
+  });
+}
+
 Status IncomingRequest::get_data(std::span<std::byte> destination, std::uint64_t offset) {
-  if (auto status = may_transfer(offset, destination.size()); !status.ok() || destination.empty()) return status;
-  return transfer([&](Transfer &t) { engine_.endpoint().get(caller_, wire_.data->remote, offset, destination, t); });
+  return transfer_data(offset, destination.size(), [&](PeerId caller, Transfer &t) {
+    engine_.endpoint().get(caller, wire_.data->remote, offset, destination, t);
+  });
 }
 
 Status IncomingRequest::put_data(std::span<const std::byte> source, std::uint64_t offset) {
-  if (auto status = may_transfer(offset, source.size()); !status.ok() || source.empty()) return status;
-  return transfer([&](Transfer &t) { engine_.endpoint().put(caller_, wire_.data->remote, offset, source, t); });
+  return transfer_data(offset, source.size(), [&](PeerId caller, Transfer &t) {
+    engine_.endpoint().put(caller, wire_.data->remote, offset, source, t);
+  });
 }
 
-Status IncomingRequest::begin_reply() {
-  if (replied_) return Error{Code::kExists, "the request has been answered"};
-  replied_ = true;
-  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  return {};
+/// Answers as the driver, unless the request has been answered. A one-way call's caller does not wait for it.
+template <class Answer> Status IncomingRequest::answer(Answer answer) {
+  Status status;
+  engine_.run_as_driver([&] {
+    if (std::exchange(replied_, true))
+      status = Error{Code::kExists, "the request has been answered"};
+    else if (cancelled_)
+      status = Error{Code::kCancelled, "the caller has cancelled the request"};
+    else if (!acknowledged_)
+      status = answer();
+  });
+  return status;
 }
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
-  if (auto status = begin_reply(); !status.ok()) return status;
-  return engine_.server().answer(*session_, id(), {result});
+  return answer([&] { return engine_.server().answer(*session_, id(), {result}, *offered_->admission); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
-  if (auto status = begin_reply(); !status.ok()) return status;
-  return engine_.server().answer(*session_, id(), {{}, size_bytes, &encode});
+  return answer([&] {
+    return engine_.server().answer(*session_, id(), {{}, size_bytes, &encode}, *offered_->admission);
+  });
 }
 
 Status IncomingRequest::reply_error(const Error &error) {
-  if (auto status = begin_reply(); !status.ok()) return status;
-  return engine_.server().answer(*session_, id(), error);
+  return answer([&] { return engine_.server().answer(*session_, id(), error); });
 }
 
 // --- Transfer ---------------------------------------------------------------------------------------------------------
@@ -204,7 +255,7 @@ Status Transfer::await(PeerId peer, Deadline deadline) {
   if (done_.load(std::memory_order_relaxed)) return std::move(status_);
   const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline",
                    nessie::Scope::kPeer};
-  engine_.give_up_peer(peer, late);  // completes the transfer
+  engine_.run_as_driver([&] { engine_.give_up_peer(peer, late); });  // completes the transfer
   return late;
 }
 

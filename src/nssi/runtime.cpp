@@ -17,7 +17,21 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 const std::string &Runtime::url() const { return engine_->endpoint().url(); }
 nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
 
-Status Runtime::add_operation(Operation operation) { return engine_->server().add(std::move(operation)); }
+Status Runtime::add_operation(Operation operation) {
+  auto pool = engine_->settle(operation);
+  if (!pool.ok()) return pool.error();
+  return engine_->server().operations().add(std::move(operation), *pool);
+}
+
+void Runtime::set_limits(const Limits &limits) {
+  engine_->run_as_driver([&] { engine_->server().operations().set_limits(limits); });
+}
+
+Status Runtime::set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits) {
+  Status status;
+  engine_->run_as_driver([&] { status = engine_->server().operations().set_limits(interface, provider, limits); });
+  return status;
+}
 
 void Runtime::on_peer_connected(std::function<void(PeerId)> callback) {
   engine_->set_on_peer_connected(std::move(callback));
@@ -29,15 +43,19 @@ void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) 
 
 void Runtime::run() { engine_->run(); }
 void Runtime::stop() { engine_->stop(); }
+void Runtime::stop_when_done(Deadline deadline) { engine_->stop_when_done(deadline); }
 void Runtime::spawn(std::function<void()> work) { engine_->spawn(std::move(work)); }
 void Runtime::post(std::function<void()> work) { engine_->post(std::move(work)); }
 void Runtime::hasten_bulk() { engine_->scheduler().hasten_last(); }
 bool Runtime::in_fiber() const { return engine_->in_fiber(); }
 
 void Runtime::sleep_until(Deadline deadline) {
-  const std::atomic<bool> never{false};
-  Strand *waiter = nullptr;
-  engine_->wait_until(never, waiter, deadline);
+  if (!engine_->in_fiber()) {
+    const std::atomic<bool> never{false};
+    Strand *waiter = nullptr;
+    return engine_->wait_until(never, waiter, deadline);
+  }
+  while (!deadline.passed() && !engine_->closing()) engine_->suspend(deadline);
 }
 
 Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline) { return engine_->connect(url, deadline); }
@@ -95,7 +113,7 @@ struct EventState {
   std::vector<Strand *> waiters;
 
   void wake_all() {
-    for (auto *strand : waiters) engine.scheduler().wake(strand);
+    for (auto *strand : waiters) engine.wake(strand);
   }
 };
 
@@ -114,10 +132,10 @@ Status Event::wait(Deadline deadline) {
   if (!engine.in_fiber())
     return Error{Code::kInvalidArgument, "an event can be waited for only inside a fiber of its runtime"};
   auto &waiters = state_->waiters;
-  auto *self = engine.scheduler().current();
-  waiters.push_back(self);
-  while (!state_->set.load() && !engine.closing() && !deadline.passed()) engine.scheduler().suspend(deadline);
-  waiters.erase(std::find(waiters.begin(), waiters.end(), self));
+  auto *self = engine.current_strand();
+  engine.run_as_driver([&] { waiters.push_back(self); });
+  while (!state_->set.load() && !engine.closing() && !deadline.passed()) engine.suspend(deadline);
+  engine.run_as_driver([&] { waiters.erase(std::find(waiters.begin(), waiters.end(), self)); });
   if (state_->set.load()) return {};
   if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
   return Error{Code::kTimedOut, "the event was not set before the deadline"};

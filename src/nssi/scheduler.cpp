@@ -7,24 +7,40 @@
 
 namespace nssi {
 
-void Scheduler::spawn(std::function<void()> work) {
-  if (waiting_.empty() && !idle_.empty()) return start(std::move(work));
-  waiting_.push_back(std::move(work));
+namespace {
+
+/// Every so many fibers the least urgent goes first, so that it is not forgotten.
+constexpr unsigned kTurnsOfTheLeastUrgent = 16;
+
+std::size_t index_of(Priority priority) { return static_cast<std::size_t>(priority); }
+
+}  // namespace
+
+void Scheduler::spawn(std::function<void()> work, Priority priority) {
+  if (waiting_count_ == 0 && !idle_.empty()) return start(std::move(work), priority);
+  waiting_[index_of(priority)].push_back(std::move(work));
+  ++waiting_count_;
   start_waiting();
 }
 
-void Scheduler::start(std::function<void()> work) {
+void Scheduler::start(std::function<void()> work, Priority priority) {
   auto *strand = idle_.back();
   idle_.pop_back();
+  strand->priority = priority;
   strand->fiber.start(std::move(work));
   wake(strand);
 }
 
 void Scheduler::start_waiting() {
-  while (!waiting_.empty()) {
-    if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
-    start(std::move(waiting_.front()));
-    waiting_.pop_front();
+  for (auto priority : {Priority::kHigh, Priority::kNormal, Priority::kLow}) {
+    auto &waiting = waiting_[index_of(priority)];
+    while (!waiting.empty()) {
+      if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
+      auto work = std::move(waiting.front());
+      waiting.pop_front();
+      --waiting_count_;
+      start(std::move(work), priority);
+    }
   }
 }
 
@@ -36,18 +52,27 @@ bool Scheduler::add_strand() {
     if (strands_.empty()) throw;
     return false;
   }
+  strands_.back()->home = home_;
   idle_.push_back(strands_.back().get());
   return true;
 }
 
 bool Scheduler::run_some() {
-  const auto count = ready_.size();
-  for (std::size_t i = 0; i < count && !ready_.empty(); ++i) {
-    auto *strand = ready_.front();
-    ready_.pop_front();
-    run(strand);
-  }
+  const auto count = ready_count_;
+  for (std::size_t i = 0; i < count && has_ready(); ++i) run(next_ready());
   return start_one_of_last() || count != 0;
+}
+
+Strand *Scheduler::next_ready() {
+  const bool upside_down = ++turn_ % kTurnsOfTheLeastUrgent == 0;
+  for (std::size_t i = 0;; ++i) {
+    auto &ready = ready_[upside_down ? i : kPriorities - 1 - i];
+    if (ready.empty()) continue;
+    auto *strand = ready.front();
+    ready.pop_front();
+    --ready_count_;
+    return strand;
+  }
 }
 
 void Scheduler::spawn_last(std::function<void()> work) {
@@ -69,12 +94,14 @@ bool Scheduler::may_begin_last() {
 
 /// Work for which there is no fiber stays where it is: handed to one later, it could be overtaken.
 bool Scheduler::start_one_of_last() {
-  if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
+  if (last_.empty() || waiting_count_ != 0 || !may_begin_last()) return false;
   if (idle_.empty() && (!may_add_strand() || !add_strand())) return false;
   spawn(std::move(last_.front()));
   last_.pop_front();
-  auto *strand = ready_.back();
-  ready_.pop_back();
+  auto &ready = ready_[index_of(Priority::kNormal)];
+  auto *strand = ready.back();
+  ready.pop_back();
+  --ready_count_;
   run(strand);
   return true;
 }
@@ -99,9 +126,11 @@ void Scheduler::suspend(Deadline deadline) {
   drop_timer(strand);
 }
 
+/// One that has ended may still be woken from another thread, which cannot know.
 void Scheduler::wake(Strand *strand) {
-  if (std::exchange(strand->queued, true)) return;
-  ready_.push_back(strand);
+  if (!strand->fiber.has_work() || std::exchange(strand->queued, true)) return;
+  ready_[index_of(strand->priority)].push_back(strand);
+  ++ready_count_;
 }
 
 void Scheduler::wake_all() {
@@ -120,9 +149,8 @@ void Scheduler::expire() {
 }
 
 Deadline Scheduler::next_expiry() const {
-  if (!ready_.empty()) return Deadline::now();
-  const bool has_fiber = waiting_.empty() && (!idle_.empty() || may_add_strand());
-  const auto last = last_.empty() || !has_fiber ? Deadline::never() : Deadline::at(begin_last_at_);
+  if (has_ready()) return Deadline::now();
+  const auto last = last_.empty() || !can_start() ? Deadline::never() : Deadline::at(begin_last_at_);
   return timers_.empty() ? last : Deadline::at(timers_.begin()->first).earlier(last);
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs fibers, first come first served, on whichever thread drives progress. Used by that thread only.
+// Runs fibers, by priority and in order of arrival, on one thread at a time: the one that drives progress, or a pool's
+// (pool.hpp). Used by that thread only.
 #pragma once
 
 #include <base/clock.hpp>
 #include <nssi/fiber.hpp>
+#include <nssi/nssi.hpp>
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -14,12 +17,17 @@
 namespace nssi {
 
 using nessie::Clock;
-using nessie::Deadline;
+
+inline constexpr std::size_t kPriorities = 3;
+
+class Worker;
 
 /// A fiber with its place in the scheduler.
 struct Strand {
   explicit Strand(std::size_t stack_bytes) : fiber(stack_bytes) {}
   Fiber fiber;
+  Worker *home = nullptr;  ///< null: the driver's
+  Priority priority = Priority::kNormal;
   bool queued = false;
   bool timed = false;
   std::multimap<Clock::time_point, Strand *>::iterator timer;
@@ -27,12 +35,13 @@ struct Strand {
 
 class Scheduler {
  public:
-  /// `quiet` and `longest_hold` say when what was spawned last begins; see RuntimeOptions.
-  Scheduler(std::size_t stack_bytes, std::size_t max_fibers, Clock::duration quiet, Clock::duration longest_hold)
-      : stack_bytes_(stack_bytes), max_fibers_(max_fibers), quiet_(quiet), longest_hold_(longest_hold) {}
+  /// `quiet` and `longest_hold` say when what was spawned last begins; see RuntimeOptions. `home`: whose it is.
+  Scheduler(std::size_t stack_bytes, std::size_t max_fibers, Clock::duration quiet, Clock::duration longest_hold,
+            Worker *home = nullptr)
+      : stack_bytes_(stack_bytes), max_fibers_(max_fibers), home_(home), quiet_(quiet), longest_hold_(longest_hold) {}
 
-  /// Queues `work`; it starts when one of the max_fibers fibers is free, in order of arrival.
-  void spawn(std::function<void()> work);
+  /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in order of arrival.
+  void spawn(std::function<void()> work, Priority priority = Priority::kNormal);
   /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
   void spawn_last(std::function<void()> work);
   /// It is not quiet.
@@ -40,7 +49,10 @@ class Scheduler {
   /// What was spawned last begins without waiting for quiet.
   void hasten_last() { begin_last_at_ = {}; }
   /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile. True if anything ran.
-  bool run_ready() { return !(ready_.empty() && last_.empty()) && run_some(); }
+  bool run_ready() { return (has_ready() || !last_.empty()) && run_some(); }
+  bool has_ready() const { return ready_count_ != 0; }
+  /// Whether what is spawned now would begin at once.
+  bool can_start() const { return waiting_count_ == 0 && (!idle_.empty() || may_add_strand()); }
   /// The fiber that is running, or nullptr.
   Strand *current() const { return current_; }
   /// From inside a fiber: until wake(), or the deadline. Callers loop: being woken is no promise.
@@ -51,24 +63,29 @@ class Scheduler {
   void expire();
   Deadline next_expiry() const;
   /// Works that have started and not ended, and those that have not started.
-  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size() + last_.size(); }
+  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_count_ + last_.size(); }
 
  private:
   bool run_some();
-  void start(std::function<void()> work);
+  void start(std::function<void()> work, Priority priority);
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();
+  Strand *next_ready();
   bool may_add_strand() const { return strands_.size() < max_fibers_; }
   bool add_strand();
   void run(Strand *strand);
   void drop_timer(Strand *strand);
 
   std::size_t stack_bytes_, max_fibers_;
+  Worker *home_;
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<Strand *> idle_;
-  std::deque<Strand *> ready_;
-  std::deque<std::function<void()>> waiting_, last_;
+  std::array<std::deque<Strand *>, kPriorities> ready_;
+  std::array<std::deque<std::function<void()>>, kPriorities> waiting_;  ///< for a fiber
+  std::size_t ready_count_ = 0, waiting_count_ = 0;
+  std::deque<std::function<void()>> last_;
+  unsigned turn_ = 0;
   const Clock::duration quiet_, longest_hold_;
   bool disturbed_ = false;
   Clock::time_point begin_last_at_, held_since_;  ///< while last_ is not empty

@@ -18,6 +18,15 @@ constexpr std::chrono::seconds kLongestKept{600};
 
 Error given_up() { return {Code::kCancelled, "the caller has given the request up"}; }
 
+Error is_finishing() {
+  return {Code::kUnavailable, "the service is being stopped, and takes no more requests", nessie::Scope::kService};
+}
+
+/// What it takes of the service's memory.
+std::uint64_t size_of(const wire::Request &request) {
+  return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0);
+}
+
 }  // namespace
 
 void Server::on_hello(PeerId from, std::span<const std::byte> message) {
@@ -37,36 +46,101 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   if (auto status = wire::decode_request(message, request); !status.ok()) return refuse(from, id, status.error());
   if (id < slot->id) return;  // its caller has gone on
   if (id == slot->id) return repeat(*slot, from, request);
+  const Address address{request.interface, request.provider, request.op};
+  const auto *offered = operations_.find(address);
+  std::optional<Charge> charge;
+  if (offered != nullptr && !finishing_) {
+    charge = offered->admission->admit(*session, id, size_of(request));
+    if (!charge) return turn_away(from, *session, request, *offered->admission);
+  }
   const auto now = coarse_now();
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
   slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits, kLongestKept)));
-  const Address address{request.interface, request.provider, request.op};
-  const auto *operation = operations_.find(address);
-  if (operation == nullptr) return (void)answer(*session, id, operations_.why_not(address));
+  if (offered == nullptr) return (void)answer(*session, id, operations_.why_not(address));
+  if (!charge) return (void)answer(*session, id, is_finishing());
   engine_.scheduler().disturb();
   auto &incoming = take();
   slot->request = &incoming;
-  incoming.accept(from, *session, request, *operation, now);
-  begin(incoming, *operation);
+  incoming.accept(from, *session, request, *offered, *std::move(charge), now);
+  begin(incoming, *offered);
 }
 
-void Server::begin(IncomingRequest &incoming, const Operation &operation) {
-  if (operation.kind == HandlerKind::kShort && !incoming.has_long_args()) {
-    incoming.serve();
-    return put_back(incoming);
+/// Its slot is left as it was: the request was never here.
+void Server::turn_away(PeerId caller, Session &session, const wire::Request &request, Admission &admission) {
+  const auto retry_after = static_cast<std::uint32_t>(admission.hint().count());
+  if (!request.does_not_wait) {
+    admission.turn_away(session, caller, request.prefix.id, size_of(request));
+    has_waiting_ = true;
   }
-  incoming.keep_args();
-  if (operation.arrival && !incoming.has_long_args()) operation.arrival(incoming);
+  (void)engine_.send_message(caller, wire::Busy{{wire::Kind::kBusy, request.prefix.id}, retry_after});
+}
+
+void Server::invite() {
+  has_waiting_ = false;
+  for (const auto &admission : operations_.admissions()) {
+    const auto &service = admission->service();
+    while (const auto peer = admission->invite())
+      (void)engine_.send_message(*peer, wire::Invited{{wire::Kind::kInvited, 0}, service.interface, service.provider});
+    has_waiting_ |= admission->callers_waiting() != 0;
+  }
+}
+
+/// Who was turned away comes to hear that it is refused.
+void Server::finish() {
+  finishing_ = true;
+  for (const auto &admission : operations_.admissions()) admission->invite_all();
+}
+
+bool Server::is_idle() const {
+  return active_.empty() &&
+         std::ranges::all_of(operations_.admissions(), [](const auto &each) { return each->is_idle(); });
+}
+
+void Server::expire() {
+  sessions_.expire();
+  if (!has_waiting_) return;
+  for (const auto &admission : operations_.admissions()) admission->expire();
+}
+
+Deadline Server::next_expiry() const {
+  auto next = sessions_.next_expiry();
+  if (has_waiting_)
+    for (const auto &admission : operations_.admissions()) next = next.earlier(admission->next_expiry());
+  return next;
+}
+
+void Server::begin(IncomingRequest &incoming, const Offered &offered) {
+  const auto &operation = offered.operation;
   auto work = [this, &incoming] {
-    incoming.serve();
+    if (incoming.prepare()) incoming.serve();
     put_back(incoming);
   };
+  if (operation.kind == HandlerKind::kShort && !incoming.has_long_args()) return work();
+  incoming.keep_args();
+  if (operation.arrival && !incoming.has_long_args()) operation.arrival(incoming);
   auto &scheduler = engine_.scheduler();
   switch (operation.kind) {
     case HandlerKind::kBulk: return scheduler.spawn_last(work);
     case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
-    default: return scheduler.spawn(work);
+    default: break;
   }
+  if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority);
+  begin_in_pool(incoming, offered);
+}
+
+/// Long args are fetched here, by a fiber of the driver's.
+void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered) {
+  if (!incoming.has_long_args()) return submit(incoming, offered);
+  engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority);
+}
+
+void Server::submit(IncomingRequest &incoming, const Offered &offered) {
+  if (!incoming.prepare()) return put_back(incoming);
+  auto work = [this, &incoming] {
+    incoming.serve();
+    engine_.hand_over([this, &incoming] { put_back(incoming); });
+  };
+  offered.pool->submit(std::move(work), offered.operation.priority);
 }
 
 /// The same request again: its caller has lost the connection, and with it perhaps the answer.
@@ -107,12 +181,21 @@ Slot *Server::find(PeerId from, std::uint64_t id) const {
 void Server::on_cancel(PeerId from, std::uint64_t id) {
   auto *slot = find(from, id);
   if (slot != nullptr && slot->request != nullptr && !slot->request->cancel()) return;
+  if (auto *session = sessions_.of(from); session != nullptr && has_waiting_)
+    for (const auto &admission : operations_.admissions()) admission->withdraw(*session, id);
   (void)engine_.send_message(from, wire::Prefix{wire::Kind::kCancelled, id});
+}
+
+void Server::forget_all() {
+  for (auto *request : active_) request->forget();
+  sessions_.clear();
 }
 
 void Server::on_peer_lost(PeerId peer) {
   for (auto *request : active_)
     if (request->caller() == peer) request->lose_caller();
+  if (auto *session = sessions_.of(peer); session != nullptr && has_waiting_)
+    for (const auto &admission : operations_.admissions()) admission->forget(*session, peer);
   sessions_.lose(peer);
 }
 
@@ -132,11 +215,11 @@ Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   return answer(session, *slot, message);
 }
 
-Status Server::answer(Session &session, std::uint64_t id, const Payload &result) {
+Status Server::answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
   if (!engine_.fits(slot->peer, result.size_bytes + wire::kMaxResultOverhead))
-    return answer_long(session, *slot, result);
+    return answer_long(session, *slot, result, admission);
   wire::Result message;
   message.result = result.bytes;
   if (result.encode != nullptr) {
@@ -155,7 +238,7 @@ Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
 }
 
 /// Leaves the result registered here until the caller has fetched it.
-Status Server::answer_long(Session &session, Slot &slot, const Payload &result) {
+Status Server::answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission) {
   auto block = engine_.blocks().take(slot.peer, result.size_bytes);
   if (!block.ok()) {
     (void)answer(session, slot.id, block.error());
@@ -163,6 +246,7 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result) 
   }
   result.write(block->bytes());
   slot.long_result = *std::move(block);
+  slot.charge = admission.charge(session, result.size_bytes);
   sessions_.keep(session, slot);
   return offer_long_result(slot);
 }
@@ -180,7 +264,7 @@ Status Server::offer_long_result(Slot &slot) {
 }
 
 void Server::on_result_fetched(PeerId from, std::uint64_t id) {
-  if (auto *slot = find(from, id); slot != nullptr) slot->long_result.reset();
+  if (auto *slot = find(from, id); slot != nullptr) slot->free_long_result();
 }
 
 }  // namespace nssi

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The serving side: operations, and requests in progress. Used by the driver.
+// The serving side: operations, and requests in progress. Used by the driver; what a handler calls may come from a
+// pool's thread, and is then done by the driver while the handler's fiber waits.
 #pragma once
 
 #include <base/credential.hpp>
@@ -19,13 +20,15 @@ class IncomingRequest final : public Request {
  public:
   explicit IncomingRequest(Engine &engine) : engine_(engine) {}
   /// Takes a new request, whose args stay where they are in the message.
-  void accept(PeerId caller, Session &session, const wire::Request &request, const Operation &operation,
+  void accept(PeerId caller, Session &session, const wire::Request &request, const Offered &offered, Charge charge,
               Clock::time_point now);
   /// Copies the args, so that the message may go.
   void keep_args();
   /// Frees what is of no use to the next request.
   void forget();
-  /// Fetches long args, runs the handler, and sees to it that the caller gets an answer.
+  /// Fetches long args. False: the handler is not to run; who is to hear of that has heard.
+  bool prepare();
+  /// Runs the handler, on the driver's or on a pool's thread, and sees to it that the caller gets an answer.
   void serve();
   /// The caller gave up: no further transfer starts, no result is sent. False if a transfer is under way; the caller is
   /// then told at its end.
@@ -36,10 +39,10 @@ class IncomingRequest final : public Request {
   /// The caller has come back, and has sent the request again.
   void find_caller(PeerId caller, const wire::Request &request);
 
-  PeerId caller() const override { return caller_; }
+  PeerId caller() const override { return caller_.load(std::memory_order_relaxed); }
   OpCode op() const override { return wire_.op; }
   std::span<const std::byte> args() const override { return wire_.args; }
-  std::uint64_t data_bytes() const override { return wire_.data ? wire_.data->remote.size_bytes : 0; }
+  std::uint64_t data_bytes() const override { return data_bytes_; }
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
   const nnti::PeerView *view_data() const override { return view_ ? &*view_ : nullptr; }
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
@@ -59,22 +62,29 @@ class IncomingRequest final : public Request {
   bool give_up();
   std::string name() const;
   Status may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const;
-  Status begin_reply();
   Status fetch_args();
   void run_handler();
+  void acknowledge();
   template <class Start> Status transfer(Start start);
-  bool caller_returns();
+  template <class Start> Status transfer_data(std::uint64_t offset, std::uint64_t size_bytes, Start start);
+  bool end_transfer(const Status &status, PeerId caller);
+  bool caller_returns(PeerId caller);
+  template <class Answer> Status answer(Answer answer);
 
   Engine &engine_;
-  PeerId caller_;
+  std::atomic<PeerId> caller_{PeerId{}};
   Session *session_ = nullptr;
   wire::Request wire_;
-  const Operation *operation_ = nullptr;
+  std::uint64_t data_bytes_ = 0;
+  const Offered *offered_ = nullptr;
+  Charge charge_;
   Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
   std::optional<Block> long_args_;
   std::optional<nnti::PeerView> view_, args_view_;
-  bool begun_ = false, replied_ = false, cancelled_ = false, lost_ = false, transferring_ = false;
+  bool begun_ = false, replied_ = false, lost_ = false, transferring_ = false;
+  std::atomic<bool> cancelled_{false};
+  bool acknowledged_ = false;  ///< the caller does not wait for more
   std::atomic<bool> returned_{false};
   Strand *waiter_ = nullptr;  ///< for its caller
 };
@@ -83,31 +93,42 @@ class Server {
  public:
   explicit Server(Engine &engine) : engine_(engine), incarnation_(nessie::random_u64() | 1) {}
 
-  Status add(Operation operation) { return operations_.add(std::move(operation)); }
+  Operations &operations() { return operations_; }
   void on_hello(PeerId from, std::span<const std::byte> message);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancel(PeerId from, std::uint64_t id);
   void on_result_fetched(PeerId from, std::uint64_t id);
   void on_peer_lost(PeerId peer);
-  void forget_all() { sessions_.clear(); }
+  void forget_all();
+  /// From now on requests are refused.
+  void finish();
+  /// What was accepted has been answered, and the answers are where their callers wanted them.
+  bool is_idle() const;
+  /// Whether callers wait to be told when their requests may come.
+  bool has_waiting() const { return has_waiting_; }
+  /// Tells them.
+  void invite();
 
   /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
-  Status answer(Session &session, std::uint64_t id, const Payload &result);
+  Status answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission);
   Status answer(Session &session, std::uint64_t id, const Error &error);
   /// Frees what nobody will ask for any more.
-  void expire() { sessions_.expire(); }
-  Deadline next_expiry() const { return sessions_.next_expiry(); }
+  void expire();
+  Deadline next_expiry() const;
 
  private:
   /// The slot of that very request; null: it is over, or never was.
   Slot *find(PeerId from, std::uint64_t id) const;
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
+  void turn_away(PeerId caller, Session &session, const wire::Request &request, Admission &admission);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   Status answer(Session &session, Slot &slot, wire::Result &message);
-  Status answer_long(Session &session, Slot &slot, const Payload &result);
+  Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
   Status offer_long_result(Slot &slot);
-  void begin(IncomingRequest &request, const Operation &operation);
+  void begin(IncomingRequest &request, const Offered &offered);
+  void begin_in_pool(IncomingRequest &request, const Offered &offered);
+  void submit(IncomingRequest &request, const Offered &offered);
   IncomingRequest &take();
   void put_back(IncomingRequest &request);
 
@@ -118,6 +139,7 @@ class Server {
   Bytes scratch_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;
+  bool finishing_ = false, has_waiting_ = false;
 };
 
 }  // namespace nssi

@@ -72,11 +72,9 @@ void Sessions::expire_slot(Session &session, std::uint32_t index) {
 
 /// Forgets the caller, unless an answer is kept for it, or on its way.
 void Sessions::expire_session(Session &session) {
-  auto until = Clock::time_point::min();
-  for (const auto &slot : session.slots()) {
-    if (slot.request != nullptr) until = std::max(until, Clock::now() + std::chrono::seconds(1));
+  auto until = session.has_requests() ? Clock::now() + std::chrono::seconds(1) : Clock::time_point::min();
+  for (const auto &slot : session.slots())
     if (!slot.answer.empty() || slot.long_result) until = std::max(until, slot.until.when());
-  }
   if (until > Clock::now()) return void(expiries_.emplace(until, Expiry{&session, {}}));
   for (auto &slot : session.slots()) slot.forget_answer();
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });

@@ -9,9 +9,11 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <nssi/admission.hpp>
 #include <nssi/blocks.hpp>
 #include <nssi/wire.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,20 +35,25 @@ struct Slot {
     peer = from;
     request = nullptr;
     answer.clear();
-    long_result.reset();
+    free_long_result();
     until = keep_until;
   }
   /// Nobody will ask for the answer; its caller may still be fetching it.
   void forget_answer() {
     if (long_result) long_result->taint();
-    long_result.reset();
+    free_long_result();
     answer = Bytes();
+  }
+  void free_long_result() {
+    long_result.reset();
+    charge.release();
   }
   std::uint64_t id = 0;                ///< 0: none, or none that was begun
   PeerId peer;                         ///< the connection on which it came
   IncomingRequest *request = nullptr;  ///< being carried out
   Bytes answer;                        ///< the message; empty: there is none (yet)
   std::optional<Block> long_result;    ///< until its caller has fetched it
+  Charge charge;                       ///< for that
   Deadline until = Deadline::never();  ///< nobody asks for the answer after that; not never()
   bool listed = false;                 ///< in Sessions::expiries_
 };
@@ -60,12 +67,21 @@ class Session {
   /// The slot, if it holds this very request.
   Slot *find(std::uint64_t id);
   std::vector<Slot> &slots() { return slots_; }
+  /// What it has in progress at a service.
+  Share &share(std::size_t service) {
+    if (service >= shares_.size()) shares_.resize(service + 1);
+    return shares_[service];
+  }
+  bool has_requests() const {
+    return std::ranges::any_of(shares_, [](const Share &share) { return share.requests != 0; });
+  }
 
   int connections = 0;
 
  private:
   wire::SessionId id_;
-  std::vector<Slot> slots_;
+  std::vector<Share> shares_;
+  std::vector<Slot> slots_;  // goes first: what it is charged for is counted in the shares
 };
 
 class Sessions {

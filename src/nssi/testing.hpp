@@ -176,16 +176,22 @@ inline std::unique_ptr<Runtime> open_runtime(RuntimeOptions options) {
 /// A service on a thread of its own.
 class ServiceThread {
  public:
-  explicit ServiceThread(RuntimeOptions options) {
+  /// `add` offers more operations.
+  explicit ServiceThread(
+      RuntimeOptions options, const std::function<void(Runtime &)> &add = [](Runtime &) {}) {
     runtime = open_runtime(std::move(options));
     service = std::make_unique<Service>(*runtime);
+    add(*runtime);
     thread_ = std::thread([this] { runtime->run(); });
   }
   ~ServiceThread() { stop(); }
   void stop() {
-    if (!thread_.joinable()) return;
     runtime->stop();
-    thread_.join();
+    join();
+  }
+  /// Until run() returns.
+  void join() {
+    if (thread_.joinable()) thread_.join();
   }
 
   std::unique_ptr<Service> service;  // outlives the runtime, which ends its handlers

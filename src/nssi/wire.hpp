@@ -23,6 +23,8 @@ enum class Kind : std::uint32_t {
   kCancelled = 0x4E530205,  ///< no transfer of that request is, or will be, under way
   kHello = 0x4E530206,
   kWelcome = 0x4E530207,
+  kBusy = 0x4E530208,     ///< the request was turned away; it comes again when it is invited, or not at all
+  kInvited = 0x4E530209,  ///< the oldest of the caller's requests that were turned away may come
 };
 
 inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
@@ -57,6 +59,11 @@ struct Welcome {
   template <class A> void xdr(A &a) { a(prefix, incarnation); }
 };
 
+/// Nothing but a bit of what a message carries.
+struct Flag {
+  template <class A> void xdr(A &) {}
+};
+
 /// Which of its last fields a message has: a word of bits, then those fields in their order.
 template <class A, class... Fields> void carried(A &a, std::optional<Fields> &...fields) {
   std::uint32_t bits = 0, bit = 1;
@@ -77,10 +84,12 @@ struct Request {
   std::uint32_t timeout_ms = kNoTimeout;  ///< how long the caller still waits
   std::optional<Buffer> data;             ///< the caller's bulk buffer
   std::optional<Buffer> long_args;        ///< arguments that did not fit, left at the caller; `args` is empty then
+  std::optional<Flag> does_not_wait;      ///< if the service is busy: its caller does not want it to be invited
+  std::optional<Flag> is_one_way;         ///< answered when its handler begins
   std::span<const std::byte> args;        ///< borrowed from the message
   template <class A> void xdr(A &a) {
     a(prefix, interface.program, interface.version, provider, op, timeout_ms);
-    carried(a, data, long_args);
+    carried(a, data, long_args, does_not_wait, is_one_way);
     a(args);
   }
 };
@@ -104,6 +113,21 @@ struct Result {
   }
 };
 
+/// `retry_after_ms` is the service's guess of when it will have room.
+struct Busy {
+  Prefix prefix{Kind::kBusy, 0};
+  std::uint32_t retry_after_ms = 0;
+  template <class A> void xdr(A &a) { a(prefix, retry_after_ms); }
+};
+
+/// To the service whose number the caller's requests bear.
+struct Invited {
+  Prefix prefix{Kind::kInvited, 0};
+  Interface interface;
+  std::uint32_t provider = 0;
+  template <class A> void xdr(A &a) { a(prefix, interface.program, interface.version, provider); }
+};
+
 /// The prefix of a message that may be anything; none if it is not one of ours.
 inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
   constexpr std::size_t kPrefixBytes = 12;
@@ -111,7 +135,7 @@ inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
   Prefix prefix;
   xdr::Reader reader(message.first(kPrefixBytes));
   reader(prefix);
-  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kWelcome;
+  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kInvited;
   return known ? std::optional(prefix) : std::nullopt;
 }
 /// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones; it is then

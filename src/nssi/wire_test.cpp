@@ -107,13 +107,30 @@ TEST(NssiWire, HelloAndWelcomeAreAsWritten) {
   EXPECT_EQ(hex(xdr::encode(welcome)), "4e53020700000000000000000123456789abcdef");
 }
 
+TEST(NssiWire, BusyAndInvitedAreAsWritten) {
+  EXPECT_EQ(hex(xdr::encode(Busy{{Kind::kBusy, 5}, 250})), "4e5302080000000000000005000000fa");
+  EXPECT_EQ(hex(xdr::encode(Invited{{Kind::kInvited, 0}, {0x20000001, 2}, 3})),
+            "4e5302090000000000000000200000010000000200000003");
+}
+
+TEST(NssiWire, AFlagIsABitOfWhatARequestCarries) {
+  Request request;
+  request.does_not_wait.emplace();
+  EXPECT_EQ(xdr::encode(request)[35], std::byte{4});
+  request.is_one_way.emplace();
+  EXPECT_EQ(xdr::encode(request)[35], std::byte{12});
+  Request again;
+  ASSERT_TRUE(decode_request(xdr::encode(request), again).ok());
+  EXPECT_TRUE(again.does_not_wait && again.is_one_way);
+}
+
 TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
   Request request;
   EXPECT_TRUE(is_bad_result(xdr::encode(request)));
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(11)));
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(12)));
   auto unknown = xdr::encode(request);
-  unknown[35] = std::byte{4};
+  unknown[35] = std::byte{16};
   EXPECT_TRUE(is_bad_request(unknown)) << "it carries what nobody knows";
   request.data = Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}};
   EXPECT_TRUE(is_bad_request(xdr::encode(request)));

@@ -108,7 +108,7 @@ inline std::optional<std::vector<RemoteBuffer>> pieces_of(std::span<const std::b
 
 /// A code that a peer claims.
 inline Code code_of(std::uint64_t value) {
-  return value <= static_cast<std::uint64_t>(Code::kInterrupted) ? static_cast<Code>(value) : Code::kBadMessage;
+  return value <= static_cast<std::uint64_t>(Code::kUnavailable) ? static_cast<Code>(value) : Code::kBadMessage;
 }
 
 }  // namespace nnti::wire

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/settings.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace nssi {
+
+namespace {
+
+using nessie::Config;
+
+/// Each setting replaces the value that is there; the first that cannot be read ends it.
+class Reader {
+ public:
+  explicit Reader(const Config &config) : config_(config) {}
+  void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
+  template <class Number> void size(const char *key, Number &value) { take(config_.get_size(key, value), value); }
+  const Status &status() const { return status_; }
+
+ private:
+  template <class Read, class Value> void take(const Result<Read> &read, Value &value) {
+    if (!status_.ok()) return;
+    if (read.ok())
+      value = static_cast<Value>(*read);
+    else
+      status_ = read.error();
+  }
+  const Config &config_;
+  Status status_;
+};
+
+/// "fast slow", or "fast, slow".
+std::vector<std::string> words_of(std::string text) {
+  std::ranges::replace(text, ',', ' ');
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// The pools that the configuration names; one of the program's by the same name takes what it says.
+void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &pools) {
+  for (const auto &name : words_of(config.get_or("nssi.pools", "")))
+    if (std::ranges::find(pools, name, &PoolOptions::name) == pools.end())
+      pools.push_back({.name = name, .threads = 1, .cores = {}});
+  for (auto &pool : pools) {
+    const auto prefix = "nssi.pool." + pool.name;
+    read.size((prefix + ".threads").c_str(), pool.threads);
+    pool.cores = config.get_or(prefix + ".cores", pool.cores);
+  }
+}
+
+}  // namespace
+
+Result<Settings> read_settings(const Config &config, const Settings &fallback) {
+  auto settings = fallback;
+  Reader read(config);
+  read.duration("nssi.timeout", settings.timeout);
+  read.duration("nssi.reconnect", settings.reconnect);
+  read.size("nssi.max_long", settings.max_long_bytes);
+  read.size("nssi.limit.requests", settings.limits.requests);
+  read.size("nssi.limit.requests_of_caller", settings.limits.requests_of_caller);
+  read.size("nssi.limit.bytes", settings.limits.bytes);
+  read.size("nssi.limit.bytes_of_caller", settings.limits.bytes_of_caller);
+  read_pools(config, read, settings.pools);
+  if (!read.status().ok()) return read.status().error();
+  return settings;
+}
+
+Status settle_operation(const Config &config, Operation &operation) {
+  const auto prefix = "nssi.op." + operation.name;
+  operation.pool = config.get_or(prefix + ".pool", operation.pool);
+  const auto priority = config.get(prefix + ".priority");
+  if (!priority) return {};
+  constexpr std::array kNames{"low", "normal", "high"};
+  const auto found = std::ranges::find(kNames, *priority);
+  if (found == kNames.end())
+    return Error{Code::kInvalidArgument, fmt::format("setting {}.priority is '{}'; expected low, normal or high",
+                                                     prefix, priority->substr(0, 80))};
+  operation.priority = static_cast<Priority>(found - kNames.begin());
+  return {};
+}
+
+}  // namespace nssi
