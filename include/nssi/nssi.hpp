@@ -11,6 +11,7 @@
 #include <nnti/nnti.hpp>
 
 #include <chrono>
+#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -155,13 +156,30 @@ class Call {
   std::span<const std::byte> view() const;
   /// The same, copied.
   Bytes result() const { return {view().begin(), view().end()}; }
+  /// True: wait() returns at once. Drives nothing.
+  bool is_over() const;
+  /// Calls `callback` once, on a fiber of the runtime's, when the call is over, or soon if it is: it may wait, and make
+  /// calls. Not if the call is dropped before. One for each call; a deadline that passes ends the call then, too, as
+  /// long as somebody drives.
+  void when_over(std::function<void()> callback);
+
+  /// `co_await std::move(call)` gives what wait() returns. The coroutine goes on on a fiber of the runtime's.
+  auto operator co_await() &&;
 
  private:
   friend class Runtime;
+  friend Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline);
   explicit Call(std::shared_ptr<CallState> state);
   void drop();
   std::shared_ptr<CallState> state_;
 };
+
+/// Waits until one of the calls, all of one runtime, is over: its place. Those that are over already count.
+/// kTimedOut: none was within the deadline. kInvalidArgument: there is none to wait for, or their runtimes differ.
+Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline = Deadline::never());
+/// Waits for all of them; each one's wait() then returns at once. ok if all are; otherwise the error of the first that
+/// is not, kTimedOut if it was still in progress.
+Status wait_all(std::span<Call> calls, Deadline deadline = Deadline::never());
 
 struct CallOptions {
   /// Bulk data that the server may pull or push, by the buffer's rights; borrowed until the call completes.
@@ -176,6 +194,9 @@ struct CallOptions {
   /// Its result is not wanted. The call is over, with an empty result, when its handler begins; dropping it before does
   /// not cancel it. Not with `data`.
   bool one_way = false;
+  /// Called once when the call is over, also if it was dropped, on the thread that drives: for callers with an event
+  /// loop of their own. It must not wait, nor touch the call; Call::when_over() is for those that want to.
+  std::function<void()> on_over = {};
 };
 
 struct RuntimeOptions {
@@ -272,11 +293,26 @@ class Runtime {
   /// The same, of `size_bytes` of arguments that `encode` writes, where possible to where the service fetches them.
   Call call(const Service &service, OpCode op, std::size_t size_bytes, const Encoder &encode,
             const CallOptions &options = {});
+  /// The same request to several services: a call for each, in their order.
+  std::vector<Call> multicast(std::span<const Service> services, OpCode op, std::span<const std::byte> args,
+                              const CallOptions &options = {});
 
  private:
   friend class Event;
   explicit Runtime(std::unique_ptr<Engine> engine);
   std::unique_ptr<Engine> engine_;
 };
+
+inline auto Call::operator co_await() && {
+  struct Awaiter {
+    Call call;
+    bool await_ready() const { return call.is_over(); }
+    void await_suspend(std::coroutine_handle<> rest) {
+      call.when_over([rest] { rest.resume(); });
+    }
+    Status await_resume() { return call.wait(); }
+  };
+  return Awaiter{std::move(*this)};
+}
 
 }  // namespace nssi

@@ -29,6 +29,24 @@ template <class T> class Future {
 
   /// True once the result, or an error, is here. Drives progress.
   bool test() { return !fault_.ok() || call_.test(); }
+  /// As those of Call.
+  bool is_over() const { return !fault_.ok() || call_.is_over(); }
+  void when_over(std::function<void()> callback) {
+    if (!fault_.ok()) return callback();
+    call_.when_over(std::move(callback));
+  }
+  /// `co_await std::move(future)` gives what wait() returns.
+  auto operator co_await() && {
+    struct Awaiter {
+      Future future;
+      bool await_ready() const { return future.is_over(); }
+      void await_suspend(std::coroutine_handle<> rest) {
+        future.when_over([rest] { rest.resume(); });
+      }
+      Outcome<T> await_resume() { return future.wait(); }
+    };
+    return Awaiter{std::move(*this)};
+  }
   /// Waits for the result, which is decoded anew each time. Errors as Call::wait; kBadMessage: the result is not of the
   /// type that the interface says; kInvalidArgument: the arguments break a rule of the interface, and were not sent.
   Outcome<T> wait(Deadline deadline = Deadline::never()) {

@@ -27,6 +27,11 @@ std::uint32_t milliseconds_left(Deadline deadline) {
 
 std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
 
+Error timed_out(const CallState &call) {
+  return {Code::kTimedOut,
+          fmt::format("no result of operation {} within the call's deadline; the service may have acted", call.op)};
+}
+
 }  // namespace
 
 Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_); }
@@ -41,6 +46,7 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
     call.is_idempotent = options.idempotent;
     call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
     call.is_one_way = options.one_way;
+    call.on_over = options.on_over;
     call.op = op;
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
     call.timeout_ms =
@@ -104,6 +110,7 @@ void Client::send(CallState &call, const Payload &args) {
     args.write(call.args);
   }
   call.phase = CallState::Phase::kWaiting;
+  if (call.on_over) expire_at(call, call.deadline);
   if (!holds_.empty() && !call.fails_when_busy && hold_of(call.service) != nullptr) return hold(call);
   if (link == nullptr || link->is_ready) transmit(call);
 }
@@ -291,8 +298,43 @@ void Client::finish(CallState &call, Status status) {
   call.status = std::move(status);
   if (call.long_args && !call.is_answered) call.long_args->taint();
   call.long_args.reset();
+  const auto on_over = std::exchange(call.on_over, nullptr);
+  if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
   if (call.is_one_way && call.dropped) recycle(call);
+  if (on_over) on_over();
+}
+
+// --- calls for which nobody waits -------------------------------------------------------------------------------------
+
+void Client::set_on_over(CallState &call, std::function<void()> callback) {
+  engine_.run_as_driver([&] {
+    if (call.done.load(std::memory_order_relaxed)) return callback();
+    call.on_over = std::move(callback);
+    expire_at(call, call.deadline);
+  });
+}
+
+void Client::expire_at(CallState &call, Deadline deadline) {
+  if (!deadline.is_never()) expiries_.emplace(deadline.when(), call.id);
+}
+
+void Client::expire() {
+  const auto now = Clock::now();
+  while (!expiries_.empty() && expiries_.begin()->first <= now) {
+    const auto id = expiries_.begin()->second;
+    expiries_.erase(expiries_.begin());
+    auto *call = slots_[slot_of(id)].get();
+    if (call->id == id && !call->done.load(std::memory_order_relaxed)) expire(*call);
+  }
+}
+
+/// A service that does not say that it is done with the call's buffer is not waited for any longer the second time.
+void Client::expire(CallState &call) {
+  const auto why = timed_out(call);
+  if (call.phase == CallState::Phase::kCancelling) return finish(call, why);
+  begin_cancel(call, why);
+  if (!call.done.load(std::memory_order_relaxed)) expire_at(call, Deadline::in(kCancelPatience));
 }
 
 void Client::cancel(CallState &call, const Error &why, Deadline patience) {
@@ -340,6 +382,8 @@ void Client::recycle(CallState &call) {
   call.phase = CallState::Phase::kNew;
   call.dropped = call.lends = call.was_sent = call.is_answered = call.was_turned_away = false;
   call.waiter = nullptr;
+  call.watch = nullptr;
+  call.on_over = nullptr;
   call.status = {};
   call.id += std::uint64_t{1} << 32;  // a late result finds nobody
   free_.push_back(slot_of(call.id));
@@ -484,12 +528,53 @@ Status Call::wait(Deadline deadline) {
   if (call.done.load(std::memory_order_acquire)) return call.status;
   if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
   if (!call.deadline.passed()) return Error{Code::kTimedOut, "the result is not here yet"};
-  engine.client().cancel(call,
-                         Error{Code::kTimedOut, fmt::format("no result of operation {} within the call's deadline; "
-                                                            "the service may have acted",
-                                                            call.op)},
-                         Deadline::in(kCancelPatience));
+  engine.client().cancel(call, timed_out(call), Deadline::in(kCancelPatience));
   return call.status;
+}
+
+bool Call::is_over() const { return !state_ || state_->done.load(std::memory_order_acquire); }
+
+void Call::when_over(std::function<void()> callback) {
+  if (!state_ || state_->engine == nullptr) return callback();
+  auto &engine = *state_->engine;
+  engine.client().set_on_over(*state_, [&engine, callback = std::move(callback)] { engine.spawn(callback); });
+}
+
+Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline) {
+  Engine *engine = nullptr;
+  auto first_over = [&] { return std::ranges::find_if(calls, &Call::is_over) - calls.begin(); };
+  if (const auto place = first_over(); place != std::ssize(calls)) return static_cast<std::size_t>(place);
+  for (const auto &call : calls) {
+    if (engine != nullptr && engine != call.state_->engine)
+      return Error{Code::kInvalidArgument, "calls of several runtimes cannot be waited for together"};
+    engine = call.state_->engine;
+    deadline = deadline.earlier(call.state_->deadline);
+  }
+  if (engine == nullptr) return Error{Code::kInvalidArgument, "there is no call to wait for"};
+  Watch watch;
+  engine->run_as_driver([&] {
+    for (const auto &call : calls) {
+      call.state_->watch = &watch;
+      if (call.is_over()) watch.done.store(true);
+    }
+  });
+  engine->wait_until(watch.done, watch.waiter, deadline);
+  engine->run_as_driver([&] {
+    for (const auto &call : calls) call.state_->watch = nullptr;
+  });
+  for (auto &call : calls)
+    if (!call.is_over() && call.state_->deadline.passed()) (void)call.wait(Deadline::now());
+  if (const auto place = first_over(); place != std::ssize(calls)) return static_cast<std::size_t>(place);
+  return Error{Code::kTimedOut, "none of the results is here yet"};
+}
+
+Status wait_all(std::span<Call> calls, Deadline deadline) {
+  Status first;
+  for (auto &call : calls) {
+    auto status = call.wait(deadline);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
 }
 
 std::span<const std::byte> Call::view() const {

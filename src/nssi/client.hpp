@@ -10,10 +10,17 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 
 namespace nssi {
 
 struct Strand;
+
+/// Of several calls at once: `done` with the first that is over.
+struct Watch {
+  std::atomic<bool> done{false};
+  Strand *waiter = nullptr;
+};
 
 /// A call. Its table keeps it, for the next call when this one is over; a Call borrows it by a second pointer.
 struct CallState final : nnti::Completion {
@@ -45,6 +52,8 @@ struct CallState final : nnti::Completion {
   Bytes args;  ///< that may have to be sent again
   std::optional<Block> long_args, long_result;
   bool is_answered = false;  ///< the service needs no arguments of it any more
+  std::function<void()> on_over;
+  Watch *watch = nullptr;
 };
 
 class Client final : public LinkEvents {
@@ -56,6 +65,8 @@ class Client final : public LinkEvents {
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);
+  /// Sets what is called when the call is over, and sees to it that its deadline ends it.
+  void set_on_over(CallState &call, std::function<void()> callback);
   /// Takes back the state of a call that is over.
   void release(std::shared_ptr<CallState> call);
 
@@ -68,6 +79,11 @@ class Client final : public LinkEvents {
   /// True: the connection is made again, and the calls wait for that, for so long at most.
   bool on_peer_lost(PeerId peer, const Error &error, std::chrono::milliseconds patience);
   void on_fetched(CallState &call, Status status);
+  /// Ends the calls for which nobody waits, and whose deadline has passed.
+  void expire();
+  Deadline next_expiry() const {
+    return expiries_.empty() ? Deadline::never() : Deadline::at(expiries_.begin()->first);
+  }
   void finish_all(const Error &error);
   /// The runtime is going: no state may use it any more.
   void detach_all();
@@ -85,6 +101,8 @@ class Client final : public LinkEvents {
   };
   void on_link_connected(Link &link) override;
   void on_link_given_up(Link &link, const Error &why) override;
+  void expire(CallState &call);
+  void expire_at(CallState &call, Deadline deadline);
   Hold *hold_of(const Service &service);
   void hold(CallState &call);
   void send_held_behind(const Service &service);
@@ -111,7 +129,8 @@ class Client final : public LinkEvents {
   wire::SessionId session_;
   std::uint64_t turns_ = 0;
   std::vector<Hold> holds_;
-  std::vector<bool> greeted_;  ///< by PeerId
+  std::multimap<Clock::time_point, std::uint64_t> expiries_;  ///< ids of calls with an `on_over`
+  std::vector<bool> greeted_;                                 ///< by PeerId
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;
 };

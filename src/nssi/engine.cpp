@@ -64,8 +64,9 @@ Engine::~Engine() {
   if (!endpoint_) return;
   Turn turn(driver_);
   finish_fibers();
-  pools_.clear();
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
+  finish_fibers();  // of those who were called back therefore
+  pools_.clear();
   client_.detach_all();
   server_.forget_all();
   blocks_.close();
@@ -143,7 +144,10 @@ void Engine::stop_when_done(Deadline deadline) {
 Deadline Engine::next_expiry() const {
   if (!unsent_.empty() || finish_by_.load(std::memory_order_relaxed) != kNotFinishing)
     return Deadline::in(std::chrono::milliseconds(1));
-  return scheduler_.next_expiry().earlier(server_.next_expiry()).earlier(client_.links().next());
+  return scheduler_.next_expiry()
+      .earlier(server_.next_expiry())
+      .earlier(client_.links().next())
+      .earlier(client_.next_expiry());
 }
 
 void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
@@ -159,6 +163,7 @@ void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool 
 void Engine::expire() {
   scheduler_.expire();
   server_.expire();
+  client_.expire();
 }
 
 void Engine::poke() {

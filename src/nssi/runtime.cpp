@@ -105,6 +105,14 @@ Call Runtime::call(const Service &service, OpCode op, std::size_t size_bytes, co
   return Call(engine_->client().start(service, op, {{}, size_bytes, &encode}, options));
 }
 
+std::vector<Call> Runtime::multicast(std::span<const Service> services, OpCode op, std::span<const std::byte> args,
+                                     const CallOptions &options) {
+  std::vector<Call> calls;
+  calls.reserve(services.size());
+  for (const auto &service : services) calls.push_back(call(service, op, args, options));
+  return calls;
+}
+
 // --- Event ------------------------------------------------------------------------------------------------------------
 
 struct EventState {

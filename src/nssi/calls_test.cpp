@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Calls of which several are in progress, and calls for which nobody waits.
+#include <gtest/gtest.h>
+
+#include <nssi/testing.hpp>
+
+#include <coroutine>
+
+namespace nssi::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A coroutine that runs until it is over, whoever started it.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+class NssiCalls : public ::testing::Test {
+ protected:
+  Call call(OpCode op, const Bytes &args = {}, const CallOptions &options = {}) {
+    return client_->call(at(peer_), op, args, options);
+  }
+  Service &service() { return *server_.service; }
+  /// The client is driven while this lives.
+  struct Driven {
+    explicit Driven(Runtime &runtime) : runtime(runtime), thread([&runtime] { runtime.run(); }) {}
+    ~Driven() {
+      runtime.stop();
+      thread.join();
+    }
+    Runtime &runtime;
+    std::thread thread;
+  };
+
+  ServiceThread server_{options_for("inproc", true)};
+  std::unique_ptr<Runtime> client_ = open_runtime(options_for("inproc", false));
+  PeerId peer_ = *client_->connect(server_.runtime->url(), Deadline::in(seconds(20)));
+};
+
+TEST_F(NssiCalls, WaitAny_ReturnsTheOneThatIsOver) {
+  std::vector<Call> calls;
+  calls.push_back(call(kBlock));
+  calls.push_back(call(kNoop));
+  calls.push_back(call(kBlock));
+  auto place = wait_any(calls);
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(*place, 1u);
+  EXPECT_EQ(*wait_any(calls), 1u) << "it counts again";
+  calls.erase(calls.begin() + 1);
+  EXPECT_EQ(wait_any(calls, Deadline::in(milliseconds(10))).code(), Code::kTimedOut);
+  service().release_blocked();
+  EXPECT_TRUE(wait_any(calls).ok());
+  EXPECT_TRUE(wait_all(calls).ok());
+}
+
+TEST_F(NssiCalls, WaitAny_FindsACallWhoseOwnDeadlinePassed) {
+  CallOptions options;
+  options.deadline = Deadline::in(milliseconds(20));
+  std::vector<Call> calls;
+  calls.push_back(call(kBlock));
+  calls.push_back(call(kBlock, {}, options));
+  auto place = wait_any(calls);
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(*place, 1u);
+  EXPECT_EQ(calls[1].wait().code(), Code::kTimedOut);
+  service().release_blocked();
+}
+
+TEST_F(NssiCalls, WaitAny_RefusesWhatItCannotWaitFor) {
+  EXPECT_EQ(wait_any({}).code(), Code::kInvalidArgument);
+  std::vector<Call> empty(1);
+  EXPECT_TRUE(wait_any(empty).ok()) << "no call is one that is over";
+  auto other = open_runtime(options_for("inproc", false));
+  auto peer = *other->connect(server_.runtime->url(), Deadline::in(seconds(20)));
+  std::vector<Call> calls;
+  calls.push_back(call(kBlock));
+  calls.push_back(other->call(at(peer), kBlock, {}));
+  EXPECT_EQ(wait_any(calls).code(), Code::kInvalidArgument);
+  service().release_blocked();
+}
+
+TEST_F(NssiCalls, WaitAll_GivesTheFirstError) {
+  std::vector<Call> calls;
+  for (auto op : {kNoop, kFail, kThrow}) calls.push_back(call(op));
+  EXPECT_EQ(wait_all(calls).code(), Code::kIo);
+  for (auto &each : calls) EXPECT_TRUE(each.is_over());
+}
+
+TEST_F(NssiCalls, Multicast_AsksAllAndKeepsTheirOrder) {
+  ServiceThread another(options_for("inproc", true));
+  auto second = *client_->connect(another.runtime->url(), Deadline::in(seconds(20)));
+  const std::vector<nssi::Service> services{at(peer_), at(second), {peer_, {1, 1}, 0}};
+  auto calls = client_->multicast(services, kEcho, pattern(10));
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(wait_all(calls).code(), Code::kNotFound);
+  for (int i : {0, 1}) EXPECT_EQ(calls[i].result(), pattern(10));
+}
+
+TEST_F(NssiCalls, AFiberWaitsForAnyOfSeveral) {
+  Driven driven(*client_);
+  std::atomic<int> found{-1};
+  std::atomic<bool> ended{false};
+  client_->spawn([&] {
+    std::vector<Call> calls;
+    calls.push_back(call(kBlock));
+    calls.push_back(call(kNoop));
+    auto place = wait_any(calls);
+    found = place.ok() ? static_cast<int>(*place) : -2;
+    service().release_blocked();
+    (void)wait_all(calls);
+    ended = true;
+  });
+  EXPECT_TRUE(eventually([&] { return ended.load(); }));
+  EXPECT_EQ(found, 1);
+}
+
+TEST_F(NssiCalls, WhenItIsOver_ItsCallbackMayWaitForTheNext) {
+  Driven driven(*client_);
+  std::atomic<int> told{0};
+  auto first = call(kBlock);
+  first.when_over([&] {
+    auto next = call(kEcho, pattern(3));
+    if (next.wait().ok() && next.result() == pattern(3)) ++told;
+  });
+  EXPECT_EQ(told, 0);
+  ASSERT_TRUE(eventually([&] { return service().blocked == 1; }));
+  service().release_blocked();
+  EXPECT_TRUE(eventually([&] { return told == 1; }));
+  first.when_over([&] { ++told; });
+  EXPECT_TRUE(eventually([&] { return told == 2; })) << "it was over already";
+}
+
+TEST_F(NssiCalls, OnOver_IsCalledOnceAlsoForACallThatIsDropped) {
+  std::atomic<int> told{0};
+  CallOptions options;
+  options.on_over = [&] { ++told; };
+  EXPECT_TRUE(call(kEcho, pattern(10), options).wait().ok());
+  EXPECT_EQ(told, 1);
+  { auto dropped = call(kBlock, {}, options); }
+  EXPECT_EQ(told, 2);
+  service().release_blocked();
+  EXPECT_TRUE(call(kNoop).wait().ok());
+  EXPECT_EQ(told, 2) << "a slot that is used again";
+}
+
+TEST_F(NssiCalls, NobodyWaits_TheDeadlineEndsItAllTheSame) {
+  Driven driven(*client_);
+  auto buffer = client_->allocate(64, nnti::Rights::kReadWrite);
+  ASSERT_TRUE(buffer.ok());
+  for (const bool lends : {false, true}) {
+    std::atomic<bool> told{false};
+    CallOptions options;
+    options.deadline = Deadline::in(milliseconds(20));
+    if (lends) options.data = &*buffer;
+    auto blocked = call(kBlock, {}, options);
+    blocked.when_over([&] { told = true; });
+    EXPECT_TRUE(eventually([&] { return told.load(); }));
+    EXPECT_EQ(blocked.wait().code(), Code::kTimedOut);
+  }
+  service().release_blocked();
+}
+
+Detached ask_twice(Runtime &runtime, PeerId peer, std::atomic<int> &answers) {
+  for (int i = 0; i < 2; ++i) {
+    auto call = runtime.call(at(peer), kNoop, {});
+    if ((co_await std::move(call)).ok()) ++answers;
+  }
+}
+
+TEST_F(NssiCalls, ACoroutineAwaitsThem) {
+  Driven driven(*client_);
+  std::atomic<int> answers{0};
+  for (int i = 0; i < 100; ++i) ask_twice(*client_, peer_, answers);
+  EXPECT_TRUE(eventually([&] { return answers == 200; }));
+}
+
+Detached await_one(Call call, std::atomic<Code> &code) { code = (co_await std::move(call)).code(); }
+
+TEST_F(NssiCalls, TheRuntimeGoes_WhoAwaitsHearsThatItWasCancelled) {
+  std::atomic<Code> code{Code::kOk};
+  await_one(call(kBlock), code);
+  client_.reset();
+  EXPECT_EQ(code, Code::kCancelled);
+  service().release_blocked();
+}
+
+}  // namespace
+}  // namespace nssi::testing
