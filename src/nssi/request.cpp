@@ -251,8 +251,8 @@ void Transfer::on_complete(Status status) {
 }
 
 Status Transfer::await(PeerId peer, Deadline deadline) {
-  if (!done_.load(std::memory_order_relaxed)) engine_.wait_until(done_, waiter_, deadline);
-  if (done_.load(std::memory_order_relaxed)) return std::move(status_);
+  if (!done_.load(std::memory_order_acquire)) engine_.wait_until(done_, waiter_, deadline);
+  if (done_.load(std::memory_order_acquire)) return std::move(status_);
   const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline",
                    nessie::Scope::kPeer};
   engine_.run_as_driver([&] { engine_.give_up_peer(peer, late); });  // completes the transfer
