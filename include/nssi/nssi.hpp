@@ -206,6 +206,8 @@ struct RuntimeOptions {
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
   std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};
+  /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists).
+  bool reload_on_hangup = false;
   /// Besides those that the configuration names (`nssi.pools`).
   std::vector<PoolOptions> pools;
   /// Of each of its services; `nssi.limit.*` go first.
@@ -255,6 +257,10 @@ class Runtime {
   void run();
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
+  /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.max_long`, `nssi.limit.*` and
+  /// operations' priorities. Pools stay as they are. Any thread. kInvalidArgument: a setting cannot be read; nothing
+  /// was changed.
+  Status reconfigure(const nessie::Config &config);
   /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
   /// their callers have the results, at the latest at `deadline`. Any thread; async-signal-safe.
   void stop_when_done(Deadline deadline);

@@ -69,7 +69,7 @@ Result<Config> Config::load() {
     error.message = fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(error.cause));
     return error;
   }
-  auto config = parse_file_text(*text);
+  auto config = std::string_view(path).ends_with(".toml") ? parse_toml(*text) : parse_file_text(*text);
   if (config.ok()) return config;
   auto error = config.error();
   error.message = fmt::format("{}: {}", path, error.message);
@@ -91,6 +91,13 @@ Result<Config> Config::parse_file_text(std::string_view text) {
     config.file_.insert_or_assign(std::string(key), std::string(trim(line.substr(equals + 1))));
   }
   return config;
+}
+
+Status Config::reload() {
+  auto config = load();
+  if (!config.ok()) return config.error();
+  file_ = std::move(config->file_);
+  return {};
 }
 
 void Config::set(std::string_view key, std::string value) {

@@ -2,7 +2,8 @@
 // Settings, in one place. A setting "staging.memory" is looked up, first found wins, as
 //   1. a value set by the program's flags (set()),
 //   2. the environment variable NESSIE_STAGING_MEMORY,
-//   3. a line `staging.memory = 1G` of the file that NESSIE_CONFIG names.
+//   3. the file that NESSIE_CONFIG names: a line `staging.memory = 1G` or, if its name ends in .toml, TOML's
+//      `staging.memory = "1G"`, or `memory = "1G"` under `[staging]`.
 #pragma once
 
 #include <nessie/result.hpp>
@@ -21,6 +22,11 @@ class Config {
   /// Reads the environment and, if NESSIE_CONFIG is set, that file. kNotFound / kInvalidArgument with line number.
   static Result<Config> load();
   static Result<Config> parse_file_text(std::string_view text);
+  /// TOML 1.0: tables are parts of a setting's name, an array is its values with blanks between them. kInvalidArgument
+  /// with line and column: it is no TOML, or has a value that no setting takes.
+  static Result<Config> parse_toml(std::string_view text);
+  /// Reads the file anew; what set() set stays. Errors as load(), and nothing is changed then.
+  Status reload();
   void set(std::string_view key, std::string value);
 
   std::optional<std::string> get(std::string_view key) const;

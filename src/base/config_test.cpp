@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 
 using nessie::Code;
 using nessie::Config;
@@ -24,6 +25,53 @@ TEST(Config, FileTakesCommentsBlanksAndSpaces) {
   auto config = *Config::parse_file_text("# head\n\n  staging.memory=1G  \r\nname = a = b");
   EXPECT_EQ(*config.get_size("staging.memory", 0), 1ull << 30);
   EXPECT_EQ(config.get_or("name", ""), "a = b");
+}
+
+TEST(Config, TomlsTablesArePartsOfNames) {
+  auto config = Config::parse_toml(
+      "nssi.timeout = \"5s\"\n[staging]\nmemory = \"1G\"\n[nssi.pool.fast]\nthreads = 2\n"
+      "[nssi]\npools = [\"fast\", \"slow\"]\nlimit.requests = 10\nencrypt = true\nfactor = 0.5");
+  EXPECT_EQ(config.code(), Code::kInvalidArgument) << "a table may not be defined twice";
+  config = Config::parse_toml(
+      "[staging]\nmemory = \"1G\"\n[nssi]\ntimeout = \"5s\"\npools = [\"fast\", \"slow\"]\n"
+      "limit.requests = 10\nencrypt = true\nfactor = 0.5\n[nssi.pool.fast]\nthreads = 2\n");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(*config->get_size("staging.memory", 0), 1ull << 30);
+  EXPECT_EQ(config->get_or("nssi.pools", ""), "fast slow");
+  EXPECT_EQ(*config->get_int("nssi.pool.fast.threads", 0), 2);
+  EXPECT_EQ(*config->get_int("nssi.limit.requests", 0), 10);
+  EXPECT_EQ(*config->get_bool("nssi.encrypt", false), true);
+  EXPECT_EQ(config->get_or("nssi.factor", ""), "0.5");
+}
+
+TEST(Config, BadTomlIsToldWithLineAndColumn) {
+  for (const auto *text :
+       {"a = 1\nb = 8G\n", "a = 1\nb = 1979-05-27\n", "a = 1\nb = [[1]]\n", "a = 1\nb = [{c = 1}]\n"}) {
+    auto config = Config::parse_toml(text);
+    ASSERT_EQ(config.code(), Code::kInvalidArgument) << text;
+    EXPECT_NE(config.error().message.find("line 2"), std::string::npos) << config.error().message;
+  }
+}
+
+TEST(Config, ReloadingKeepsFlagsAndTakesTheFileAnew) {
+  char path[] = "/tmp/nessie-config-XXXXXX.toml";
+  const int file = ::mkstemps(path, 5);
+  ASSERT_GE(file, 0);
+  ::close(file);
+  ::setenv("NESSIE_CONFIG", path, 1);
+  auto write = [&](const char *text) { std::ofstream(path) << text; };
+  write("test.flag = 1\ntest.value = 1\n");
+  auto config = *Config::load();
+  config.set("test.flag", "mine");
+  write("test.flag = 2\ntest.value = 2\n");
+  EXPECT_TRUE(config.reload().ok());
+  EXPECT_EQ(config.get_or("test.flag", ""), "mine");
+  EXPECT_EQ(config.get_or("test.value", ""), "2");
+  write("no toml");
+  EXPECT_EQ(config.reload().code(), Code::kInvalidArgument);
+  EXPECT_EQ(config.get_or("test.value", ""), "2");
+  ::unsetenv("NESSIE_CONFIG");
+  ::unlink(path);
 }
 
 TEST(Config, FileErrorNamesTheLine) {

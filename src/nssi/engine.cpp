@@ -52,6 +52,11 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   if (!endpoint.ok()) return endpoint.error();
   engine->endpoint_ = *std::move(endpoint);
   engine->blocks_.use(*engine->endpoint_);
+  if (options.reload_on_hangup) {
+    auto hangup = Hangup::watch(*engine);
+    if (!hangup.ok()) return hangup.error();
+    engine->hangup_ = *std::move(hangup);
+  }
   for (const auto &pool : settings->pools) {
     auto started = Pool::start(pool, options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1));
     if (!started.ok()) return started.error();
@@ -61,6 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
 }
 
 Engine::~Engine() {
+  hangup_.reset();
   if (!endpoint_) return;
   Turn turn(driver_);
   finish_fibers();
@@ -112,6 +118,10 @@ void Engine::run() {
   for (int idle = 0, turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
     idle = turn() ? 0 : idle + 1;
     if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+    if (reload_.load(std::memory_order_relaxed)) {
+      reload_now();
+      continue;
+    }
     if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing && has_finished()) break;
     if (idle >= kIdleTurns) endpoint_->wait(next_expiry());
     expire();
@@ -133,6 +143,30 @@ bool Engine::has_finished() {
 void Engine::stop() {
   stop_.store(true);
   wake();
+}
+
+void Engine::reload() {
+  reload_.store(true);
+  wake();
+}
+
+void Engine::reload_now() {
+  reload_.store(false);
+  auto status = config_.reload();
+  if (status.ok()) status = reconfigure(config_);
+  if (status.ok())
+    log::info("the configuration was read anew");
+  else
+    log::error("the configuration stays as it was: {}", status.error().message);
+}
+
+Status Engine::reconfigure(const nessie::Config &config) {
+  auto settings = read_settings(config, settings_);
+  if (!settings.ok()) return settings.error();
+  if (auto status = server_.operations().set_priorities(config); !status.ok()) return status;
+  settings_ = *settings;
+  server_.operations().set_limits(settings->limits);
+  return {};
 }
 
 void Engine::stop_when_done(Deadline deadline) {

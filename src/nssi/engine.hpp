@@ -10,6 +10,7 @@
 
 #include <nssi/client.hpp>
 #include <nssi/driver.hpp>
+#include <nssi/hangup.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/pool.hpp>
 #include <nssi/scheduler.hpp>
@@ -51,6 +52,8 @@ class Engine final : public nnti::EventSink {
   void run();
   void stop();
   void stop_when_done(Deadline deadline);
+  /// Has the file of the configuration read anew by the driver. Async-signal-safe.
+  void reload();
   /// One turn, if the role is free. Without waiting.
   void poke();
   /// Waits until `done` is set (by the driver) or the deadline passes. `waiter` is where the driver finds the fiber to
@@ -77,6 +80,7 @@ class Engine final : public nnti::EventSink {
   void set_on_peer_lost(std::function<void(PeerId, const Error &)> callback) { peer_lost_ = std::move(callback); }
 
   // --- the driver ---------------------------------------------------------------------------------------------------
+  Status reconfigure(const nessie::Config &config);
   /// Sends, or keeps the message until the transport takes it.
   Status send(PeerId peer, std::span<const std::byte> message);
   template <class Message> Status send_message(PeerId peer, const Message &message) {
@@ -116,6 +120,7 @@ class Engine final : public nnti::EventSink {
   void hand_over_and_wait(const std::function<void()> &work);
   bool turn();
   bool has_finished();
+  void reload_now();
   void expire();
   Deadline next_expiry() const;
   void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
@@ -144,6 +149,8 @@ class Engine final : public nnti::EventSink {
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
   std::atomic<bool> closing_{false};
   nessie::Config config_;
+  std::optional<Hangup> hangup_;
+  std::atomic<bool> reload_{false};
   Settings settings_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/operations.hpp>
 
+#include <nssi/settings.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,6 +41,17 @@ Admission *Operations::admission_of(const Interface &interface, std::uint32_t pr
   for (const auto &each : admissions_)
     if (each->service().interface == interface && each->service().provider == provider) return each.get();
   return nullptr;
+}
+
+Status Operations::set_priorities(const nessie::Config &config) {
+  std::vector<Priority> priorities;
+  for (const auto &offered : all_) {
+    auto settled = offered->operation;
+    if (auto status = settle_operation(config, settled); !status.ok()) return status;
+    priorities.push_back(settled.priority);
+  }
+  for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->operation.priority = priorities[i];
+  return {};
 }
 
 void Operations::set_limits(const Limits &limits) {

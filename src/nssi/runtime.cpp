@@ -41,6 +41,12 @@ void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) 
   engine_->set_on_peer_lost(std::move(callback));
 }
 
+Status Runtime::reconfigure(const nessie::Config &config) {
+  Status status;
+  engine_->run_as_driver([&] { status = engine_->reconfigure(config); });
+  return status;
+}
+
 void Runtime::run() { engine_->run(); }
 void Runtime::stop() { engine_->stop(); }
 void Runtime::stop_when_done(Deadline deadline) { engine_->stop_when_done(deadline); }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the configuration says of a runtime, when it starts and while it runs.
+#include <gtest/gtest.h>
+
+#include <nssi/testing.hpp>
+
+#include <fstream>
+
+namespace nssi::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A configuration file that NESSIE_CONFIG names.
+class ConfigFile {
+ public:
+  ConfigFile() {
+    const int file = ::mkstemps(path_, 5);
+    if (file >= 0) ::close(file);
+    ::setenv("NESSIE_CONFIG", path_, 1);
+  }
+  ~ConfigFile() {
+    ::unsetenv("NESSIE_CONFIG");
+    ::unlink(path_);
+  }
+  void write(const std::string &text) { std::ofstream(path_) << text; }
+
+ private:
+  char path_[32] = "/tmp/nessie-config-XXXXXX.toml";
+};
+
+class NssiSettings : public ::testing::Test {
+ protected:
+  RuntimeOptions options() {
+    auto options = options_for("inproc", true);
+    options.endpoint.config = *nessie::Config::load();
+    options.reload_on_hangup = true;
+    return options;
+  }
+  ConfigFile file_;
+};
+
+TEST_F(NssiSettings, OnHangup_TheFileIsReadAnew) {
+  file_.write("[nssi]\nlimit.requests = 1\n");
+  ServiceThread server(options());
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  auto first = client->call(at(peer), kBlock, {});
+  auto held = client->call(at(peer), kCount, {});
+  EXPECT_EQ(held.wait(Deadline::in(milliseconds(20))).code(), Code::kTimedOut);
+  file_.write("[nssi]\nlimit.requests = many\n");
+  ::kill(::getpid(), SIGHUP);
+  EXPECT_EQ(held.wait(Deadline::in(milliseconds(20))).code(), Code::kTimedOut)
+      << "a file that cannot be read changes it";
+  file_.write("[nssi]\nlimit.requests = 2\n");
+  ::kill(::getpid(), SIGHUP);
+  EXPECT_TRUE(held.wait().ok());
+  server.service->release_blocked();
+  EXPECT_TRUE(first.wait().ok());
+}
+
+TEST_F(NssiSettings, OneRuntimeOfAProcessHearsHangups) {
+  auto first = Runtime::open(options());
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(Runtime::open(options()).code(), Code::kExists);
+  first->reset();
+  EXPECT_TRUE(Runtime::open(options()).ok());
+}
+
+TEST_F(NssiSettings, WhatCannotBeReadIsRefusedWhole) {
+  auto runtime = open_runtime(options());
+  ASSERT_TRUE(runtime->add_operation({kInterface, 0, 1, "work", HandlerKind::kFiber, [](Request &) {}}).ok());
+  nessie::Config config;
+  config.set("nssi.op.work.priority", "high");
+  EXPECT_TRUE(runtime->reconfigure(config).ok());
+  config.set("nssi.op.work.priority", "urgent");
+  EXPECT_EQ(runtime->reconfigure(config).code(), Code::kInvalidArgument);
+  nessie::Config limits;
+  limits.set("nssi.limit.bytes", "a lot");
+  EXPECT_EQ(runtime->reconfigure(limits).code(), Code::kInvalidArgument);
+  file_.write("[nssi]\nlimit.bytes = \"a lot\"\n");
+  EXPECT_EQ(Runtime::open([&] {
+              auto other = options();
+              other.reload_on_hangup = false;
+              return other;
+            }())
+                .code(),
+            Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace nssi::testing
