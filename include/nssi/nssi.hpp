@@ -55,12 +55,19 @@ class Engine;
 struct CallState;
 struct EventState;
 
+/// What a caller has proved: kUser has the job's credential, as everybody who connects; kOperator the operators', too
+/// (RuntimeOptions::operators).
+enum class Role { kUser, kOperator };
+
 /// A request as its handler sees it. Lives until the handler returns; a handler that returns without having replied
 /// gives the caller kNoResult.
 class Request {
  public:
   virtual ~Request() = default;
   virtual PeerId caller() const = 0;
+  virtual Role role() const = 0;
+  /// The caller's process, whatever connection it comes by: random, the same for as long as that runtime lives.
+  virtual std::span<const std::byte, 16> caller_identity() const = 0;
   virtual OpCode op() const = 0;
   virtual std::span<const std::byte> args() const = 0;
   /// Size of the caller's bulk buffer; 0 if it sent none.
@@ -125,6 +132,8 @@ struct Operation {
   /// goes first: `nssi.op.NAME.pool` and `nssi.op.NAME.priority`.
   std::string pool = {};
   Priority priority = Priority::kNormal;
+  /// What its callers must have proved; others get kRefused. `nssi.op.NAME.role` goes first.
+  Role role = Role::kUser;
 };
 
 /// How much of a service may be in progress at once, for all its callers and for each of them. 0: no limit. A request
@@ -150,7 +159,7 @@ class Call {
   bool test();
   /// Waits for the result. ok, or the error that the handler replied with, or: kTimedOut (the call stays in progress
   /// and can be waited for again until its own deadline has passed), kPeerLost, kNotFound (unknown operation),
-  /// kBadMessage (the server could not decode the arguments), kNoResult.
+  /// kBadMessage (the server could not decode the arguments), kNoResult, kRefused (the operation is for operators).
   Status wait(Deadline deadline = Deadline::never());
   /// The result's bytes, after wait() returned ok; valid until the call is dropped.
   std::span<const std::byte> view() const;
@@ -206,6 +215,9 @@ struct RuntimeOptions {
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
   std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};
+  /// Proved to the services that this runtime connects to, and demanded for operations of operators'. Setting
+  /// `operator_credential`, if there is none. Without it, operations of operators' are refused to everybody.
+  std::optional<nessie::Credential> operators;
   /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists).
   bool reload_on_hangup = false;
   /// Besides those that the configuration names (`nssi.pools`).
@@ -258,8 +270,8 @@ class Runtime {
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
   /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.max_long`, `nssi.limit.*` and
-  /// operations' priorities. Pools stay as they are. Any thread. kInvalidArgument: a setting cannot be read; nothing
-  /// was changed.
+  /// operations' priorities and roles. Pools stay as they are. Any thread. kInvalidArgument: a setting cannot be read;
+  /// nothing was changed.
   Status reconfigure(const nessie::Config &config);
   /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
   /// their callers have the results, at the latest at `deadline`. Any thread; async-signal-safe.

@@ -424,6 +424,12 @@ bool Client::on_peer_lost(PeerId peer, const Error &error, std::chrono::millisec
   return is_retried;
 }
 
+void Client::introduce(PeerId name) {
+  auto &link = *links_.named(name);
+  links_.hold(link, engine_.timeout());
+  (void)greet(link.connection);
+}
+
 void Client::on_link_connected(Link &link) { (void)greet(link.connection); }
 
 void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
@@ -431,6 +437,10 @@ void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
   auto *link = links_.over(from);
   if (!welcome.ok() || link == nullptr) return;
   const bool is_another = std::exchange(link->incarnation, welcome->incarnation) != welcome->incarnation;
+  if (const auto &operators = engine_.operators(); operators)
+    (void)engine_.send_message(
+        from,
+        wire::RoleProof{{wire::Kind::kProof, 0}, operators->prove(wire::kOperatorRole, session_, welcome->challenge)});
   if (!link->is_ready) resume(*link, is_another);
 }
 

@@ -87,6 +87,8 @@ class Client final : public LinkEvents {
   void finish_all(const Error &error);
   /// The runtime is going: no state may use it any more.
   void detach_all();
+  /// Requests to a new link wait until it is proved to be an operator's.
+  void introduce(PeerId name);
   Links &links() { return links_; }
   const Links &links() const { return links_; }
   /// The calls to whom callers know as `name` end, also those that wait for a connection.

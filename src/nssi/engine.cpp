@@ -48,6 +48,12 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   engine->settings_ = *settings;
   engine->server_.operations().set_limits(settings->limits);
   engine->config_ = options.endpoint.config;
+  engine->operators_ = options.operators;
+  if (const auto hex = engine->config_.get("operator_credential"); hex && !engine->operators_) {
+    auto credential = nessie::Credential::from_hex(*hex);
+    if (!credential.ok()) return credential.error();
+    engine->operators_ = *credential;
+  }
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
   engine->endpoint_ = *std::move(endpoint);
@@ -163,7 +169,7 @@ void Engine::reload_now() {
 Status Engine::reconfigure(const nessie::Config &config) {
   auto settings = read_settings(config, settings_);
   if (!settings.ok()) return settings.error();
-  if (auto status = server_.operations().set_priorities(config); !status.ok()) return status;
+  if (auto status = server_.operations().reconfigure(config); !status.ok()) return status;
   settings_ = *settings;
   server_.operations().set_limits(settings->limits);
   return {};
@@ -304,7 +310,8 @@ Result<PeerId> Engine::connect(std::string_view url, Deadline deadline) {
     result = endpoint_->connect(url, deadline);
     if (!result.ok()) return;
     add_peer(*result);
-    if (reconnect().count() > 0) client_.links().add(url, *result);
+    if (reconnect().count() > 0 || operators_) client_.links().add(url, *result);
+    if (operators_) client_.introduce(*result);
   });
   return result;
 }
@@ -360,6 +367,7 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
   switch (prefix->kind) {
     case wire::Kind::kWelcome: return client_.on_welcome(from, message);
     case wire::Kind::kHello: return server_.on_hello(from, message);
+    case wire::Kind::kProof: return server_.on_proof(from, message);
     case wire::Kind::kRequest: return server_.on_request(from, prefix->id, message);
     case wire::Kind::kResult: return client_.on_result(from, prefix->id, message);
     case wire::Kind::kResultFetched: return server_.on_result_fetched(from, prefix->id);

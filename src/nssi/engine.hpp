@@ -45,6 +45,7 @@ class Engine final : public nnti::EventSink {
   /// How long a lost connection is tried to be made again; 0: not at all.
   std::chrono::milliseconds reconnect() const { return settings_.reconnect; }
   std::size_t max_long_bytes() const { return settings_.max_long_bytes; }
+  const std::optional<nessie::Credential> &operators() const { return operators_; }
   bool closing() const { return closing_; }
   bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
 
@@ -149,6 +150,7 @@ class Engine final : public nnti::EventSink {
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
   std::atomic<bool> closing_{false};
   nessie::Config config_;
+  std::optional<nessie::Credential> operators_;
   std::optional<Hangup> hangup_;
   std::atomic<bool> reload_{false};
   Settings settings_;

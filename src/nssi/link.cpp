@@ -44,6 +44,13 @@ void Links::reconnect(Link &link, const Error &why, std::chrono::milliseconds pa
   link.try_at = Deadline::now();
 }
 
+void Links::hold(Link &link, std::chrono::milliseconds patience) {
+  broken_.push_back(&link);
+  link.give_up_at = Deadline::in(patience);
+  link.why = Error{Code::kTimedOut, "the other side has not said who it is", nessie::Scope::kPeer};
+  link.is_ready = false;
+}
+
 void Links::set_ready(Link &link) {
   std::erase(broken_, &link);
   link.is_ready = true;

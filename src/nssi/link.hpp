@@ -54,6 +54,8 @@ class Links {
 
   /// The link's connection is gone: it is made again until so much time has passed.
   void reconnect(Link &link, const Error &why, std::chrono::milliseconds patience);
+  /// There is a connection, but requests wait for set_ready(), for so long at most.
+  void hold(Link &link, std::chrono::milliseconds patience);
   /// Requests may be sent again.
   void set_ready(Link &link);
   bool all_ready() const { return broken_.empty(); }

@@ -43,14 +43,15 @@ Admission *Operations::admission_of(const Interface &interface, std::uint32_t pr
   return nullptr;
 }
 
-Status Operations::set_priorities(const nessie::Config &config) {
-  std::vector<Priority> priorities;
+Status Operations::reconfigure(const nessie::Config &config) {
+  std::vector<std::pair<Priority, Role>> settled;
   for (const auto &offered : all_) {
-    auto settled = offered->operation;
-    if (auto status = settle_operation(config, settled); !status.ok()) return status;
-    priorities.push_back(settled.priority);
+    auto operation = offered->operation;
+    if (auto status = settle_operation(config, operation); !status.ok()) return status;
+    settled.emplace_back(operation.priority, operation.role);
   }
-  for (std::size_t i = 0; i < all_.size(); ++i) all_[i]->operation.priority = priorities[i];
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    std::tie(all_[i]->operation.priority, all_[i]->operation.role) = settled[i];
   return {};
 }
 

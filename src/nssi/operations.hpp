@@ -40,8 +40,8 @@ class Operations {
   }
   /// One for each provider of an interface.
   const std::vector<std::unique_ptr<Admission>> &admissions() const { return admissions_; }
-  /// As the configuration says. kInvalidArgument: a setting cannot be read; nothing was changed.
-  Status set_priorities(const nessie::Config &config);
+  /// Priorities and roles, as the configuration says. kInvalidArgument: a setting cannot be read; nothing was changed.
+  Status reconfigure(const nessie::Config &config);
   /// Of the services that there are, and of those that come.
   void set_limits(const Limits &limits);
   /// kNotFound.

@@ -12,9 +12,10 @@ constexpr std::size_t kKeptArgsBytes = 4096;
 
 }  // namespace
 
-void IncomingRequest::accept(PeerId caller, Session &session, const wire::Request &request, const Offered &offered,
-                             Charge charge, Clock::time_point now) {
+void IncomingRequest::accept(PeerId caller, Role role, Session &session, const wire::Request &request,
+                             const Offered &offered, Charge charge, Clock::time_point now) {
   caller_ = caller;
+  role_ = role;
   session_ = &session;
   wire_ = request;
   offered_ = &offered;

@@ -22,6 +22,11 @@ Error is_finishing() {
   return {Code::kUnavailable, "the service is being stopped, and takes no more requests", nessie::Scope::kService};
 }
 
+Error is_for_operators(const Operation &operation) {
+  return {Code::kRefused, fmt::format("{} is for operators: the caller has not proved to be one (operator_credential)",
+                                      operation.name)};
+}
+
 /// What it takes of the service's memory.
 std::uint64_t size_of(const wire::Request &request) {
   return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0);
@@ -31,9 +36,16 @@ std::uint64_t size_of(const wire::Request &request) {
 
 void Server::on_hello(PeerId from, std::span<const std::byte> message) {
   const auto hello = xdr::decode<wire::Hello>(message);
-  if (!hello.ok() || !sessions_.greet(from, hello->session))
+  const auto challenge = hello.ok() ? sessions_.greet(from, hello->session) : std::nullopt;
+  if (!challenge)
     return nessie::log::debug("a peer's hello was dropped: it cannot be decoded, or is not the first one");
-  (void)engine_.send_message(from, wire::Welcome{{wire::Kind::kWelcome, 0}, incarnation_});
+  (void)engine_.send_message(from, wire::Welcome{{wire::Kind::kWelcome, 0}, incarnation_, *challenge});
+}
+
+void Server::on_proof(PeerId from, std::span<const std::byte> message) {
+  const auto proof = xdr::decode<wire::RoleProof>(message);
+  if (proof.ok() && engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
+  nessie::log::warning("a caller did not prove to be an operator: its operator_credential is not this service's");
 }
 
 void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
@@ -49,7 +61,8 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const Address address{request.interface, request.provider, request.op};
   const auto *offered = operations_.find(address);
   std::optional<Charge> charge;
-  if (offered != nullptr && !finishing_) {
+  const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
+  if (may_call && !finishing_) {
     charge = offered->admission->admit(*session, id, size_of(request));
     if (!charge) return turn_away(from, *session, request, *offered->admission);
   }
@@ -57,11 +70,12 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
   slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits, kLongestKept)));
   if (offered == nullptr) return (void)answer(*session, id, operations_.why_not(address));
+  if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
   if (!charge) return (void)answer(*session, id, is_finishing());
   engine_.scheduler().disturb();
   auto &incoming = take();
   slot->request = &incoming;
-  incoming.accept(from, *session, request, *offered, *std::move(charge), now);
+  incoming.accept(from, sessions_.role_of(from), *session, request, *offered, *std::move(charge), now);
   begin(incoming, *offered);
 }
 

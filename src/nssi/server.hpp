@@ -20,8 +20,8 @@ class IncomingRequest final : public Request {
  public:
   explicit IncomingRequest(Engine &engine) : engine_(engine) {}
   /// Takes a new request, whose args stay where they are in the message.
-  void accept(PeerId caller, Session &session, const wire::Request &request, const Offered &offered, Charge charge,
-              Clock::time_point now);
+  void accept(PeerId caller, Role role, Session &session, const wire::Request &request, const Offered &offered,
+              Charge charge, Clock::time_point now);
   /// Copies the args, so that the message may go.
   void keep_args();
   /// Frees what is of no use to the next request.
@@ -40,6 +40,8 @@ class IncomingRequest final : public Request {
   void find_caller(PeerId caller, const wire::Request &request);
 
   PeerId caller() const override { return caller_.load(std::memory_order_relaxed); }
+  Role role() const override { return role_; }
+  std::span<const std::byte, 16> caller_identity() const override { return session_->id(); }
   OpCode op() const override { return wire_.op; }
   std::span<const std::byte> args() const override { return wire_.args; }
   std::uint64_t data_bytes() const override { return data_bytes_; }
@@ -74,6 +76,7 @@ class IncomingRequest final : public Request {
   Engine &engine_;
   std::atomic<PeerId> caller_{PeerId{}};
   Session *session_ = nullptr;
+  Role role_ = Role::kUser;
   wire::Request wire_;
   std::uint64_t data_bytes_ = 0;
   const Offered *offered_ = nullptr;
@@ -94,6 +97,7 @@ class Server {
   explicit Server(Engine &engine) : engine_(engine), incarnation_(nessie::random_u64() | 1) {}
 
   Operations &operations() { return operations_; }
+  void on_proof(PeerId from, std::span<const std::byte> message);
   void on_hello(PeerId from, std::span<const std::byte> message);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
   void on_cancel(PeerId from, std::uint64_t id);

@@ -28,20 +28,29 @@ Slot *Session::find(std::uint64_t id) {
   return index < slots_.size() && slots_[index].id == id ? &slots_[index] : nullptr;
 }
 
-bool Sessions::greet(PeerId peer, const wire::SessionId &id) {
-  if (of(peer) != nullptr) return false;
+std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId &id) {
+  if (of(peer) != nullptr) return std::nullopt;
   auto &session = by_id_[id];
   if (!session) session = std::make_unique<Session>(id);
   if (peer.value >= by_peer_.size()) by_peer_.resize(peer.value + 1);
-  by_peer_[peer.value] = session.get();
+  auto &connection = by_peer_[peer.value] = {session.get()};
+  nessie::random_bytes(connection.challenge);
   ++session->connections;
+  return connection.challenge;
+}
+
+bool Sessions::prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators) {
+  if (of(peer) == nullptr) return false;
+  auto &connection = by_peer_[peer.value];
+  if (!operators.check(proof.proof, wire::kOperatorRole, connection.session->id(), connection.challenge)) return false;
+  connection.role = Role::kOperator;
   return true;
 }
 
 void Sessions::lose(PeerId peer) {
   auto *session = of(peer);
   if (session == nullptr) return;
-  by_peer_[peer.value] = nullptr;
+  by_peer_[peer.value] = {};
   if (--session->connections == 0) expire_session(*session);
 }
 

@@ -86,10 +86,14 @@ class Session {
 
 class Sessions {
  public:
-  /// `peer` has said whose requests it sends. False: it had said so before.
-  bool greet(PeerId peer, const wire::SessionId &id);
+  /// `peer` has said whose requests it sends; what it is to prove a role with. Nothing: it had said so before.
+  std::optional<nessie::Nonce> greet(PeerId peer, const wire::SessionId &id);
   /// Null: `peer` has not said yet.
-  Session *of(PeerId peer) const { return peer.value < by_peer_.size() ? by_peer_[peer.value] : nullptr; }
+  Session *of(PeerId peer) const { return peer.value < by_peer_.size() ? by_peer_[peer.value].session : nullptr; }
+  /// False: that proves nothing.
+  bool prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators);
+  /// Of one who has said who it is.
+  Role role_of(PeerId peer) const { return by_peer_[peer.value].role; }
   /// The connection is gone; what was answered is kept for a while, in case the caller comes back.
   void lose(PeerId peer);
   /// The slot has its answer, which is to be freed when its time has passed.
@@ -106,11 +110,16 @@ class Sessions {
     Session *session;
     std::optional<std::uint32_t> slot;  ///< none: the session, if its caller has not come back
   };
+  struct Connection {
+    Session *session = nullptr;
+    Role role = Role::kUser;
+    nessie::Nonce challenge{};
+  };
   void expire_slot(Session &session, std::uint32_t index);
   void expire_session(Session &session);
 
   std::map<wire::SessionId, std::unique_ptr<Session>> by_id_;
-  std::vector<Session *> by_peer_;  ///< by PeerId: those are small, and counted up
+  std::vector<Connection> by_peer_;  ///< by PeerId: those are small, and counted up
   std::multimap<Clock::time_point, Expiry> expiries_;
 };
 

@@ -2,6 +2,7 @@
 #include <nssi/settings.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <sstream>
@@ -51,6 +52,19 @@ void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &po
   }
 }
 
+/// The value whose number is the name's place.
+template <class Value>
+Status read_name(const Config &config, const std::string &key, const std::vector<std::string> &names, Value &value) {
+  const auto text = config.get(key);
+  if (!text) return {};
+  const auto found = std::ranges::find(names, *text);
+  if (found == names.end())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("setting {} is '{}'; expected {}", key, text->substr(0, 80), fmt::join(names, " or "))};
+  value = static_cast<Value>(found - names.begin());
+  return {};
+}
+
 }  // namespace
 
 Result<Settings> read_settings(const Config &config, const Settings &fallback) {
@@ -71,15 +85,8 @@ Result<Settings> read_settings(const Config &config, const Settings &fallback) {
 Status settle_operation(const Config &config, Operation &operation) {
   const auto prefix = "nssi.op." + operation.name;
   operation.pool = config.get_or(prefix + ".pool", operation.pool);
-  const auto priority = config.get(prefix + ".priority");
-  if (!priority) return {};
-  constexpr std::array kNames{"low", "normal", "high"};
-  const auto found = std::ranges::find(kNames, *priority);
-  if (found == kNames.end())
-    return Error{Code::kInvalidArgument, fmt::format("setting {}.priority is '{}'; expected low, normal or high",
-                                                     prefix, priority->substr(0, 80))};
-  operation.priority = static_cast<Priority>(found - kNames.begin());
-  return {};
+  auto status = read_name(config, prefix + ".priority", {"low", "normal", "high"}, operation.priority);
+  return status.ok() ? read_name(config, prefix + ".role", {"user", "operator"}, operation.role) : status;
 }
 
 }  // namespace nssi

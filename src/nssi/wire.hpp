@@ -2,6 +2,7 @@
 // NSSI's messages, field by field in XDR; README.md in this folder is the format's page.
 #pragma once
 
+#include <base/credential.hpp>
 #include <nnti/nnti.hpp>
 #include <nssi/nssi.hpp>
 #include <xdr/codec.hpp>
@@ -25,6 +26,7 @@ enum class Kind : std::uint32_t {
   kWelcome = 0x4E530207,
   kBusy = 0x4E530208,     ///< the request was turned away; it comes again when it is invited, or not at all
   kInvited = 0x4E530209,  ///< the oldest of the caller's requests that were turned away may come
+  kProof = 0x4E53020A,    ///< of a role, for this connection
 };
 
 inline constexpr std::uint32_t kNoTimeout = 0xFFFFFFFF;
@@ -52,12 +54,21 @@ struct Hello {
   template <class A> void xdr(A &a) { a(prefix, session); }
 };
 
-/// The answer: which start of the service's process this is. Random, not 0.
+/// The answer: which start of the service's process this is. Random, not 0. `challenge` is for whoever proves a role.
 struct Welcome {
   Prefix prefix{Kind::kWelcome, 0};
   std::uint64_t incarnation = 0;
-  template <class A> void xdr(A &a) { a(prefix, incarnation); }
+  nessie::Nonce challenge{};
+  template <class A> void xdr(A &a) { a(prefix, incarnation, challenge); }
 };
+
+/// That the caller is an operator: over its session and the challenge, under the operators' credential.
+struct RoleProof {
+  Prefix prefix{Kind::kProof, 0};
+  nessie::Proof proof{};
+  template <class A> void xdr(A &a) { a(prefix, proof); }
+};
+inline constexpr std::string_view kOperatorRole = "nssi operator";
 
 /// Nothing but a bit of what a message carries.
 struct Flag {
@@ -135,7 +146,7 @@ inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
   Prefix prefix;
   xdr::Reader reader(message.first(kPrefixBytes));
   reader(prefix);
-  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kInvited;
+  const bool known = prefix.kind >= Kind::kRequest && prefix.kind <= Kind::kProof;
   return known ? std::optional(prefix) : std::nullopt;
 }
 /// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones; it is then

@@ -104,7 +104,10 @@ TEST(NssiWire, HelloAndWelcomeAreAsWritten) {
   EXPECT_EQ(hex(xdr::encode(hello)), "4e5302060000000000000000ab000000000000000000000000000000");
   Welcome welcome;
   welcome.incarnation = 0x0123456789abcdef;
-  EXPECT_EQ(hex(xdr::encode(welcome)), "4e53020700000000000000000123456789abcdef");
+  EXPECT_EQ(hex(xdr::encode(welcome)), "4e53020700000000000000000123456789abcdef00000000000000000000000000000000");
+  RoleProof proof;
+  proof.proof[31] = std::byte{0xcd};
+  EXPECT_EQ(hex(xdr::encode(proof)), "4e53020a0000000000000000" + std::string(62, '0') + "cd");
 }
 
 TEST(NssiWire, BusyAndInvitedAreAsWritten) {
