@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/c_runtime.hpp>
+
+#include <algorithm>
+
+namespace nssi::c_runtime {
+namespace {
+
+/// How long one call of several is waited for before the others are looked at.
+constexpr std::chrono::microseconds kGlance{200};
+
+Result<CallOptions> options_of(const nssi_rt_runtime &runtime, const nssi_rt_call_options *from) {
+  CallOptions options;
+  if (from == nullptr) return options;
+  if (from->buffer != nullptr) {
+    if (!is_open(from->buffer) || from->buffer->home != runtime.home)
+      return invalid("the bulk buffer is freed, or of another runtime");
+    options.data = &from->buffer->buffer;
+  }
+  if (from->timeout_ms != 0) options.deadline = deadline_of(from->timeout_ms);
+  options.idempotent = from->idempotent != 0;
+  return options;
+}
+
+template <class Send>
+Status start(nssi_rt_runtime *runtime, const nssi_rt_service *service, const nssi_rt_call_options *options,
+             nssi_rt_call **call, Send send) {
+  if (!is_open(runtime)) return invalid("the runtime is null or closed");
+  if (service == nullptr || call == nullptr) return invalid("service or call is null");
+  auto wanted = options_of(*runtime, options);
+  if (!wanted.ok()) return wanted.error();
+  auto one = Handles<nssi_rt_call>::take();
+  one->call = send(*runtime->home->runtime,
+                   Service{{service->peer}, {service->program, service->version}, service->provider}, *wanted);
+  one->cancelled = false;
+  one->lends = options != nullptr ? options->buffer : nullptr;
+  if (one->lends != nullptr) ++one->lends->lent;
+  *call = Handles<nssi_rt_call>::open(std::move(one));
+  return {};
+}
+
+bool is_over(nssi_rt_call &call) { return call.cancelled || call.call.test(); }
+
+/// The buffer is the caller's again.
+void take_back_buffer(nssi_rt_call &call) {
+  if (call.lends != nullptr) --call.lends->lent;
+  call.lends = nullptr;
+}
+
+Status outcome_by(nssi_rt_call &call, Deadline deadline) {
+  if (call.cancelled) return Error{Code::kCancelled, "the call was cancelled"};
+  auto status = call.call.wait(deadline);
+  if (status.code() != Code::kTimedOut || call.call.test()) take_back_buffer(call);
+  return status;
+}
+
+/// `use` may return before all were used.
+template <class Use> Status for_each_call(nssi_rt_call *const *calls, std::uint64_t count, Use use) {
+  if (calls == nullptr && count != 0) return invalid("calls is null");
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (calls[i] != nullptr && !is_open(calls[i])) return invalid("a call of the array is freed");
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (calls[i] != nullptr && use(i)) break;
+  return {};
+}
+
+Status wait_any(nssi_rt_call *const *calls, std::uint64_t count, Deadline deadline, std::uint64_t *which) {
+  for (;;) {
+    nssi_rt_call *first = nullptr;
+    bool found = false;
+    auto status = for_each_call(calls, count, [&](std::uint64_t i) {
+      if (first == nullptr) first = calls[i];
+      found = is_over(*calls[i]);
+      if (found) *which = i;
+      return found;
+    });
+    if (!status.ok()) return status;
+    if (first == nullptr) return Error{Code::kNotFound, "there is no call in the array"};
+    if (found) return outcome_by(*calls[*which], Deadline::now());
+    if (deadline.passed()) return Error{Code::kTimedOut, "no call has ended yet"};
+    (void)outcome_by(*first, deadline.earlier(Deadline::in(kGlance)));
+  }
+}
+
+template <class Use> int with(nssi_rt_call *call, Use use) {
+  return guarded([&]() -> Status {
+    if (!is_open(call)) return invalid("the call is null or freed");
+    return use(*call);
+  });
+}
+
+}  // namespace
+}  // namespace nssi::c_runtime
+
+using namespace nssi::c_runtime;
+using nssi::Status;
+
+int nssi_rt_start(nssi_rt_runtime *runtime, const nssi_rt_service *service, uint32_t op, const void *args,
+                  uint64_t size_bytes, const nssi_rt_call_options *options, nssi_rt_call **call) {
+  return guarded([&]() -> Status {
+    if (args == nullptr && size_bytes != 0) return invalid("args is null");
+    return start(runtime, service, options, call, [&](auto &it, const auto &at, const auto &wanted) {
+      return it.call(at, op, std::span(static_cast<const std::byte *>(args), size_bytes), wanted);
+    });
+  });
+}
+
+int nssi_rt_start_encoded(nssi_rt_runtime *runtime, const nssi_rt_service *service, uint32_t op, uint64_t size_bytes,
+                          nssi_rt_encoder encode, void *context, const nssi_rt_call_options *options,
+                          nssi_rt_call **call) {
+  return guarded([&]() -> Status {
+    if (encode == nullptr) return invalid("encode is null");
+    const nssi::Encoder encoder = [&](std::span<std::byte> at) { encode(context, at.data(), at.size()); };
+    return start(runtime, service, options, call, [&](auto &it, const auto &at, const auto &wanted) {
+      return it.call(at, op, static_cast<std::size_t>(size_bytes), encoder, wanted);
+    });
+  });
+}
+
+int nssi_rt_wait(nssi_rt_call *call, int32_t timeout_ms) {
+  return with(call, [&](nssi_rt_call &it) { return outcome_by(it, deadline_of(timeout_ms)); });
+}
+
+int nssi_rt_test(nssi_rt_call *call, int32_t *over) {
+  return with(call, [&](nssi_rt_call &it) -> Status {
+    if (over == nullptr) return invalid("is_over is null");
+    *over = is_over(it) ? 1 : 0;
+    return {};
+  });
+}
+
+int nssi_rt_wait_any(nssi_rt_call *const *calls, uint64_t count, int32_t timeout_ms, uint64_t *which) {
+  return guarded([&]() -> Status {
+    if (which == nullptr) return invalid("which is null");
+    return wait_any(calls, count, deadline_of(timeout_ms), which);
+  });
+}
+
+int nssi_rt_wait_all(nssi_rt_call *const *calls, uint64_t count, int32_t timeout_ms) {
+  return guarded([&]() -> Status {
+    const auto deadline = deadline_of(timeout_ms);
+    Status first;
+    auto status = for_each_call(calls, count, [&](std::uint64_t i) {
+      auto outcome = outcome_by(*calls[i], deadline);
+      if (first.ok()) first = std::move(outcome);
+      return false;
+    });
+    return status.ok() ? first : status;
+  });
+}
+
+int nssi_rt_result(const nssi_rt_call *call, const void **bytes, uint64_t *size_bytes) {
+  return with(const_cast<nssi_rt_call *>(call), [&](nssi_rt_call &it) -> Status {
+    if (bytes == nullptr || size_bytes == nullptr) return invalid("bytes or size_bytes is null");
+    if (!is_over(it) || !outcome_by(it, nssi::Deadline::now()).ok())
+      return invalid("the call is not over, or has no result: wait for it first");
+    const auto view = it.call.view();
+    *bytes = view.empty() ? nullptr : view.data();
+    *size_bytes = view.size();
+    return {};
+  });
+}
+
+int nssi_rt_cancel(nssi_rt_call *call) {
+  return with(call, [&](nssi_rt_call &it) -> Status {
+    if (is_over(it)) return {};
+    it.call = nssi::Call();
+    it.cancelled = true;
+    take_back_buffer(it);
+    return {};
+  });
+}
+
+int nssi_rt_free_call(nssi_rt_call *call) {
+  return with(call, [&](nssi_rt_call &it) -> Status {
+    if (!Handles<nssi_rt_call>::close(call)) return invalid("the call is being freed");
+    it.call = nssi::Call();
+    take_back_buffer(it);
+    Handles<nssi_rt_call>::give_back(call);
+    return {};
+  });
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// nssi/runtime.h: a client and a service that speak to each other through it alone.
+#include <nssi/nssi.h>
+#include <nssi/runtime.h>
+
+#include <gtest/gtest.h>
+
+#include <nssi/testing.hpp>
+
+namespace nssi::testing {
+namespace {
+
+constexpr std::uint32_t kProgram = 0x20000100, kVersion = 3;
+
+enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kCBlind, kCTwice, kCClose };
+
+/// What the handlers see.
+struct Seen {
+  nssi_rt_runtime *runtime = nullptr;
+  nssi_rt_request *last_request = nullptr;
+  int code = -1;
+  std::int64_t time_left_ms = -2;
+};
+
+void echo(void *context, nssi_rt_request *request) {
+  const void *bytes = nullptr;
+  std::uint64_t size = 0;
+  auto &seen = *static_cast<Seen *>(context);
+  seen.last_request = request;
+  seen.time_left_ms = nssi_rt_time_left_ms(request);
+  if (nssi_rt_args(request, &bytes, &size) == NESSIE_OK) (void)nssi_rt_reply(request, bytes, size);
+}
+void pull(void *, nssi_rt_request *request) {
+  Bytes data(nssi_rt_data_bytes(request));
+  if (nssi_rt_get_data(request, data.data(), data.size(), 0) != NESSIE_OK) return;
+  const char same = data == pattern(data.size()) ? 1 : 0;
+  (void)nssi_rt_reply(request, &same, 1);
+}
+void push(void *, nssi_rt_request *request) {
+  const auto data = pattern(nssi_rt_data_bytes(request));
+  if (nssi_rt_put_data(request, data.data(), data.size(), 0) == NESSIE_OK) (void)nssi_rt_reply(request, nullptr, 0);
+}
+void refuse(void *, nssi_rt_request *request) {
+  (void)nssi_rt_reply_error(request, NESSIE_IO, NSSI_RT_SCOPE_SERVICE, 28, "No space left on device: free some");
+}
+void silent(void *, nssi_rt_request *) {}
+void sleep_long(void *context, nssi_rt_request *request) {
+  auto &seen = *static_cast<Seen *>(context);
+  seen.code = nssi_rt_sleep(seen.runtime, 60'000);
+  (void)nssi_rt_reply(request, nullptr, 0);
+}
+void pull_beyond(void *context, nssi_rt_request *request) {
+  char byte = 0;
+  static_cast<Seen *>(context)->code = nssi_rt_get_data(request, &byte, 1, nssi_rt_data_bytes(request));
+  (void)nssi_rt_reply(request, nullptr, 0);
+}
+void reply_twice(void *context, nssi_rt_request *request) {
+  (void)nssi_rt_reply(request, nullptr, 0);
+  static_cast<Seen *>(context)->code = nssi_rt_reply(request, nullptr, 0);
+}
+void close_own(void *context, nssi_rt_request *request) {
+  auto &seen = *static_cast<Seen *>(context);
+  seen.code = nssi_rt_close(seen.runtime);
+  (void)nssi_rt_reply(request, nullptr, 0);
+}
+
+class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!available(GetParam())) GTEST_SKIP() << "this machine has no transport " << GetParam();
+    server_ = open(false);
+    seen_.runtime = server_;
+    add(kCEcho, echo), add(kCPull, pull), add(kCPush, push), add(kCFail, refuse), add(kCSilent, silent);
+    add(kCSleep, sleep_long), add(kCBlind, pull_beyond), add(kCTwice, reply_twice);
+    add(kCClose, close_own, NSSI_RT_SHORT);
+    thread_ = std::thread([this] { EXPECT_EQ(nssi_rt_run(server_), NESSIE_OK); });
+    runtime_ = open(true);
+    ASSERT_EQ(nssi_rt_connect(runtime_, nssi_rt_url(server_), 20'000, &service_.peer), NESSIE_OK);
+    service_.program = kProgram;
+    service_.version = kVersion;
+  }
+  void TearDown() override {
+    if (runtime_ != nullptr) {
+      EXPECT_EQ(nssi_rt_close(runtime_), NESSIE_OK);
+    }
+    stop_server();
+  }
+  void stop_server() {
+    if (!thread_.joinable()) return;
+    EXPECT_EQ(nssi_rt_stop(server_), NESSIE_OK);
+    thread_.join();
+    EXPECT_EQ(nssi_rt_close(server_), NESSIE_OK);
+  }
+  nssi_rt_runtime *open(bool connects_only) {
+    nssi_rt_options options{};
+    options.transports = GetParam().c_str();
+    options.settings = "nnti.ofi.provider = tcp\n nnti.ofi.address=127.0.0.1\n\n";
+    options.connects_only = connects_only ? 1 : 0;
+    nssi_rt_runtime *runtime = nullptr;
+    EXPECT_EQ(nssi_rt_open(&options, &runtime), NESSIE_OK) << nssi_rt_last_error();
+    return runtime;
+  }
+  void add(std::uint32_t op, nssi_rt_handler handler, std::int32_t kind = NSSI_RT_FIBER) {
+    const nssi_rt_operation operation{kProgram, kVersion, 0, op, "test", kind, 0, handler, &seen_};
+    ASSERT_EQ(nssi_rt_add_operation(server_, &operation), NESSIE_OK) << nssi_rt_last_error();
+  }
+  nssi_rt_call *start(std::uint32_t op, const Bytes &args = {}, nssi_rt_buffer *buffer = nullptr,
+                      std::int32_t timeout_ms = 0) {
+    const nssi_rt_call_options options{buffer, timeout_ms, 0};
+    nssi_rt_call *call = nullptr;
+    EXPECT_EQ(nssi_rt_start(runtime_, &service_, op, args.data(), args.size(), &options, &call), NESSIE_OK);
+    return call;
+  }
+  /// Waits for it, and frees it.
+  int finish(nssi_rt_call *call, Bytes *result = nullptr) {
+    const int code = nssi_rt_wait(call, -1);
+    const void *bytes = nullptr;
+    std::uint64_t size = 0;
+    if (code == NESSIE_OK && nssi_rt_result(call, &bytes, &size) == NESSIE_OK && result != nullptr)
+      result->assign(static_cast<const std::byte *>(bytes), static_cast<const std::byte *>(bytes) + size);
+    EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+    return code;
+  }
+
+  Seen seen_;
+  nssi_rt_runtime *server_ = nullptr, *runtime_ = nullptr;
+  nssi_rt_service service_{};
+  std::thread thread_;
+};
+
+TEST_P(NssiRuntimeInC, CarriesArgumentsAndResultsOfEverySize) {
+  for (std::size_t size : {0, 1, 511, 4096, 100'000, 1 << 20}) {
+    Bytes result;
+    EXPECT_EQ(finish(start(kCEcho, pattern(size)), &result), NESSIE_OK) << nssi_rt_last_error();
+    EXPECT_EQ(result, pattern(size));
+  }
+  EXPECT_GT(seen_.time_left_ms, 0);
+}
+
+TEST_P(NssiRuntimeInC, EncodersWriteWhereTheServiceReads) {
+  const auto bytes = pattern(200'000);
+  const auto encode = [](void *from, void *to, std::uint64_t size) { std::memcpy(to, from, size); };
+  nssi_rt_call *call = nullptr;
+  ASSERT_EQ(nssi_rt_start_encoded(runtime_, &service_, kCEcho, bytes.size(), encode, const_cast<std::byte *>(&bytes[0]),
+                                  nullptr, &call),
+            NESSIE_OK);
+  Bytes result;
+  EXPECT_EQ(finish(call, &result), NESSIE_OK);
+  EXPECT_EQ(result, bytes);
+}
+
+TEST_P(NssiRuntimeInC, MovesBulkDataBothWays) {
+  nssi_rt_buffer *buffer = nullptr;
+  ASSERT_EQ(nssi_rt_allocate(runtime_, 100'000, NSSI_RT_READ_WRITE, &buffer), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_buffer_size(buffer), 100'000u);
+  EXPECT_EQ(finish(start(kCPush, {}, buffer)), NESSIE_OK);
+  EXPECT_EQ(std::memcmp(nssi_rt_buffer_bytes(buffer), pattern(100'000).data(), 100'000), 0);
+  Bytes same;
+  EXPECT_EQ(finish(start(kCPull, {}, buffer), &same), NESSIE_OK);
+  EXPECT_EQ(same, Bytes{std::byte{1}});
+  EXPECT_EQ(finish(start(kCBlind, {}, buffer)), NESSIE_OK);
+  EXPECT_EQ(seen_.code, NESSIE_OUT_OF_RANGE);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_INVALID_ARGUMENT);
+}
+
+TEST_P(NssiRuntimeInC, AHandlersErrorArrivesAsItWas) {
+  EXPECT_EQ(finish(start(kCFail)), NESSIE_IO);
+  EXPECT_EQ(nssi_rt_last_code(), NESSIE_IO);
+  EXPECT_EQ(nssi_rt_last_scope(), NSSI_RT_SCOPE_SERVICE);
+  EXPECT_EQ(nssi_rt_last_cause(), 28);
+  EXPECT_STREQ(nssi_rt_last_error(), "No space left on device: free some");
+}
+
+TEST_P(NssiRuntimeInC, WhatCannotBeServed_IsSaid) {
+  EXPECT_EQ(finish(start(kCSilent)), NESSIE_NO_RESULT);
+  EXPECT_EQ(finish(start(999)), NESSIE_NOT_FOUND);
+  service_.version = 9;
+  EXPECT_EQ(finish(start(kCEcho)), NESSIE_UNSUPPORTED);
+  service_.version = kVersion;
+  service_.provider = 1;
+  EXPECT_EQ(finish(start(kCEcho)), NESSIE_NOT_FOUND);
+}
+
+TEST_P(NssiRuntimeInC, ACallEndsAtItsDeadline_AWaitBefore) {
+  auto *call = start(kCSleep, {}, nullptr, 50);
+  std::int32_t over = -1;
+  EXPECT_EQ(nssi_rt_wait(call, 0), NESSIE_TIMED_OUT);
+  EXPECT_EQ(nssi_rt_test(call, &over), NESSIE_OK);
+  EXPECT_EQ(over, 0);
+  EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_TIMED_OUT);
+  EXPECT_EQ(nssi_rt_test(call, &over), NESSIE_OK);
+  EXPECT_EQ(over, 1);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+  stop_server();
+  EXPECT_EQ(seen_.code, NESSIE_CANCELLED) << "of the handler, when its runtime was closed";
+}
+
+TEST_P(NssiRuntimeInC, ACancelledCallGivesItsBufferBack) {
+  nssi_rt_buffer *buffer = nullptr;
+  ASSERT_EQ(nssi_rt_allocate(runtime_, 100, NSSI_RT_READ_WRITE, &buffer), NESSIE_OK);
+  auto *call = start(kCSleep, {}, buffer);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_BUSY);
+  EXPECT_EQ(nssi_rt_cancel(call), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_CANCELLED);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, SeveralCalls_AreWaitedForInTurnOrTogether) {
+  nssi_rt_call *calls[4] = {start(kCSleep, {}, nullptr, 30'000), nullptr, start(kCEcho, pattern(3)), start(kCFail)};
+  std::uint64_t which = 99;
+  for (int i = 0; i < 2; ++i) {
+    const int code = nssi_rt_wait_any(calls, 4, -1, &which);
+    ASSERT_TRUE(which == 2 || which == 3);
+    EXPECT_EQ(code, which == 2 ? NESSIE_OK : NESSIE_IO);
+    EXPECT_EQ(nssi_rt_free_call(calls[which]), NESSIE_OK);
+    calls[which] = nullptr;
+  }
+  which = 99;
+  EXPECT_EQ(nssi_rt_wait_any(calls, 4, 1, &which), NESSIE_TIMED_OUT);
+  EXPECT_EQ(nssi_rt_wait_any(calls + 1, 3, -1, &which), NESSIE_NOT_FOUND);
+  EXPECT_EQ(which, 99u);
+  calls[1] = start(kCEcho);
+  EXPECT_EQ(nssi_rt_wait_all(calls + 1, 3, -1), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_wait_all(calls, 4, 1), NESSIE_TIMED_OUT);
+  EXPECT_EQ(nssi_rt_free_call(calls[0]), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_free_call(calls[1]), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, AHandleThatIsNotOpen_IsAnError) {
+  auto *call = start(kCEcho);
+  const void *bytes = nullptr;
+  std::uint64_t size = 0, peer = 0;
+  EXPECT_EQ(finish(call), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_free_call(nullptr), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_wait(reinterpret_cast<nssi_rt_call *>(runtime_), 0), NESSIE_INVALID_ARGUMENT) << "another kind";
+  EXPECT_EQ(nssi_rt_args(seen_.last_request, &bytes, &size), NESSIE_INVALID_ARGUMENT) << "its handler has returned";
+  EXPECT_EQ(nssi_rt_reply(seen_.last_request, nullptr, 0), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_url(nullptr), nullptr);
+  EXPECT_EQ(nssi_rt_connect(nullptr, "", 0, &peer), NESSIE_INVALID_ARGUMENT);
+}
+
+TEST_P(NssiRuntimeInC, HandlersMistakesAreTold) {
+  EXPECT_EQ(finish(start(kCTwice)), NESSIE_OK);
+  EXPECT_TRUE(eventually([&] { return seen_.code == NESSIE_EXISTS; }));
+  EXPECT_EQ(finish(start(kCClose)), NESSIE_OK);
+  EXPECT_EQ(seen_.code, NESSIE_INVALID_ARGUMENT);
+}
+
+TEST_P(NssiRuntimeInC, CallsAndBuffersMayOutliveTheirRuntime) {
+  nssi_rt_buffer *buffer = nullptr;
+  ASSERT_EQ(nssi_rt_allocate(runtime_, 100, NSSI_RT_READ, &buffer), NESSIE_OK);
+  auto *call = start(kCSleep, {}, buffer);
+  EXPECT_EQ(nssi_rt_close(runtime_), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_close(runtime_), NESSIE_INVALID_ARGUMENT);
+  runtime_ = nullptr;
+  static_cast<char *>(nssi_rt_buffer_bytes(buffer))[99] = 1;
+  EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_CANCELLED);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, NssiRuntimeInC, ::testing::Values("inproc", "shm", "ofi"),
+                         [](const auto &info) { return info.param; });
+
+TEST(NssiRuntimeInCOptions, ThatCannotBeRead_OpenNothing) {
+  nssi_rt_runtime *runtime = nullptr;
+  nssi_rt_options options{};
+  options.settings = "nssi.timeout";
+  EXPECT_EQ(nssi_rt_open(&options, &runtime), NESSIE_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(nssi_rt_last_error()).find("name = value"), std::string::npos);
+  options.settings = "nssi.timeout = soon";
+  EXPECT_EQ(nssi_rt_open(&options, &runtime), NESSIE_INVALID_ARGUMENT);
+  options.settings = nullptr;
+  options.transports = "pigeon";
+  EXPECT_EQ(nssi_rt_open(&options, &runtime), NESSIE_UNSUPPORTED);
+  EXPECT_EQ(runtime, nullptr);
+}
+
+}  // namespace
+}  // namespace nssi::testing
