@@ -15,11 +15,27 @@ function(nessie_compile_interface file directory languages outputs)
     VERBATIM)
 endfunction()
 
-# nessie_add_interface(TARGET [LANGUAGES C CXX] FILE.x...): compiles interface files as `nessie idl` does, and gives the
-# target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the target includes as
-# <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and NAME_xdr.c as one of
-# its sources. Links what they need.
+# Whether an interface file has programs. Comments do not count; that the file changed has CMake run again.
+function(nessie_has_programs file result)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" " " text "${text}")
+  string(REGEX REPLACE "(//|%)[^\n]*" " " text "${text}")
+  string(REGEX MATCH "(^|[^A-Za-z0-9_])program[ \t\r\n]+[A-Za-z][A-Za-z0-9_]*[ \t\r\n]*{" found "${text}")
+  if(found)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# nessie_add_interface(TARGET [LANGUAGES C CXX] [TYPES_ONLY] FILE.x...): compiles interface files as `nessie idl` does, and
+# gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the target includes
+# as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and NAME_xdr.c as one of
+# its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. Links what they need.
 function(nessie_add_interface target)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
+  set(ARGN ${ARG_UNPARSED_ARGUMENTS})
   list(FIND ARGN LANGUAGES keyword)
   set(languages)
   set(files)
@@ -45,6 +61,11 @@ function(nessie_add_interface target)
     if(C IN_LIST languages)
       list(APPEND names c)
       list(APPEND outputs ${stem}.h ${stem}_xdr.c)
+      nessie_has_programs(${file} has_programs)
+      if(has_programs AND NOT ARG_TYPES_ONLY)
+        list(APPEND outputs ${stem}_rpc.h ${stem}_rpc.c)
+        target_link_libraries(${target} PRIVATE ${NESSIE_IDL_C_RPC_LIBRARY})
+      endif()
     endif()
     nessie_compile_interface(${file} ${directory} "${names}" "${outputs}")
     list(TRANSFORM outputs PREPEND ${directory}/)

@@ -247,6 +247,13 @@ class Process {
     pid_ = -1;
     return WIFSIGNALED(status) ? WTERMSIG(status) : -1;
   }
+  /// Its exit code; -1: it has not ended, or not by itself.
+  int wait_for_exit() {
+    int status = 0;
+    if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) != 0; })) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
   pid_t pid() const { return pid_; }
 
  private:

@@ -15,14 +15,7 @@ using Kind = Type::Kind;
 using Shape = Declaration::Shape;
 
 /// rpcgen's, so that whoever includes both headers gets one of them.
-std::string guard_of(const std::string &stem) {
-  std::string guard = "_" + stem + "_H_RPCGEN";
-  for (auto &c : guard) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
-  }
-  return guard;
-}
+std::string guard_of(const std::string &stem) { return c_macro("_" + stem + "_H_RPCGEN"); }
 
 class HeaderWriter {
  public:

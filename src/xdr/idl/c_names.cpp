@@ -44,6 +44,14 @@ std::string c_name(const std::string &name) {
   return std::ranges::find(kReserved, name) == kReserved.end() ? name : name + "_";
 }
 
+std::string c_macro(std::string text) {
+  for (auto &c : text) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+    if (!(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
+  }
+  return text;
+}
+
 const CNumber *c_number(const Type &type) {
   if (type.kind == Kind::kNamed) return nullptr;
   const auto found = std::ranges::find(kNumbers, type.name, &CNumber::word);

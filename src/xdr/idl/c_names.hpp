@@ -12,6 +12,9 @@ namespace xdr::idl {
 /// A name that C keeps for itself gets a '_' at its end.
 std::string c_name(const std::string &name);
 
+/// In capitals, with a '_' for whatever a macro's name cannot hold.
+std::string c_macro(std::string text);
+
 /// A type of the language itself.
 struct CNumber {
   std::string_view word;   ///< the file's

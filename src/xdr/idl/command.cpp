@@ -51,8 +51,13 @@ std::vector<Output> cpp_of(const Source &source) {
 }
 std::vector<Output> c_of(const Source &source) {
   const COptions options{source.file(), source.stem()};
-  return {{source.stem() + ".h", make_c_header(source.interface, options)},
-          {source.stem() + "_xdr.c", make_c_codec(source.interface, options)}};
+  std::vector<Output> outputs{{source.stem() + ".h", make_c_header(source.interface, options)},
+                              {source.stem() + "_xdr.c", make_c_codec(source.interface, options)}};
+  if (auto rpc = make_c_rpc(source.interface, options); !rpc.empty()) {
+    outputs.push_back({source.stem() + "_rpc.h", make_c_rpc_header(source.interface, options)});
+    outputs.push_back({source.stem() + "_rpc.c", std::move(rpc)});
+  }
+  return outputs;
 }
 
 struct Language {
