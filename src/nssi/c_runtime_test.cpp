@@ -80,9 +80,7 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
     service_.version = kVersion;
   }
   void TearDown() override {
-    if (runtime_ != nullptr) {
-      EXPECT_EQ(nssi_rt_close(runtime_), NESSIE_OK);
-    }
+    if (runtime_ != nullptr) { EXPECT_EQ(nssi_rt_close(runtime_), NESSIE_OK); }
     stop_server();
   }
   void stop_server() {
@@ -237,6 +235,7 @@ TEST_P(NssiRuntimeInC, AHandleThatIsNotOpen_IsAnError) {
   EXPECT_EQ(nssi_rt_free_call(call), NESSIE_INVALID_ARGUMENT);
   EXPECT_EQ(nssi_rt_free_call(nullptr), NESSIE_INVALID_ARGUMENT);
   EXPECT_EQ(nssi_rt_wait(reinterpret_cast<nssi_rt_call *>(runtime_), 0), NESSIE_INVALID_ARGUMENT) << "another kind";
+  EXPECT_EQ(finish(start(kCSilent)), NESSIE_NO_RESULT);  // which is sent when the handlers have returned
   EXPECT_EQ(nssi_rt_args(seen_.last_request, &bytes, &size), NESSIE_INVALID_ARGUMENT) << "its handler has returned";
   EXPECT_EQ(nssi_rt_reply(seen_.last_request, nullptr, 0), NESSIE_INVALID_ARGUMENT);
   EXPECT_EQ(nssi_rt_url(nullptr), nullptr);

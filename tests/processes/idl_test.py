@@ -34,6 +34,9 @@ class Idl(ProcessTestCase):
         self.assertEqual(self.idl(self.write("sums.x", PROGRAM), "--out", self.path(".")), (0, "", ""))
         with open(self.path("sums_rpc.hpp"), encoding="ascii") as file:
             self.assertIn("namespace sums::P::V {", file.read())
+        os.mkdir(self.path("c"))
+        self.assertEqual(self.idl(self.path("sums.x"), "--out", self.path("c"), "--language", "c"), (0, "", ""))
+        self.assertEqual(sorted(os.listdir(self.path("c"))), ["sums.h", "sums_rpc.c", "sums_rpc.h", "sums_xdr.c"])
 
     def test_writes_what_the_languages_are_made_of(self):
         source = self.write("shapes.x", GOOD)

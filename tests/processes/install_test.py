@@ -36,7 +36,7 @@ class Installed(ProcessTestCase):
                 "-DCMAKE_BUILD_TYPE=Release")
         self.do("cmake", "--build", self.path("build"))
         self.assertIn("shm", self.do(self.path("build/transports")))
-        for program in ("greeting", "greeting_in_both"):
+        for program in ("greeting", "greeting_in_both", "greeter"):
             self.assertIn("hello 42", self.do(self.path("build/" + program)))
         self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))
         self.assertIn("24 bytes", self.do(self.path("build/farewell")))
@@ -56,6 +56,15 @@ class Installed(ProcessTestCase):
         self.do("cc", os.path.join(CONSUMER, "greeting.c"), self.path("greeting_xdr.c"), "-I", self.path("."), "-o",
                 self.path("greeting"), *flags)
         self.assertIn("16 bytes, the same", self.do(self.path("greeting")))
+
+    def test_makes_stubs_in_c_without_cmake(self):
+        self.do(os.path.join(self.prefix, "bin", "nessie"), "idl", "--language", "c", "--out", self.path("."),
+                os.path.join(CONSUMER, "greeting.x"))
+        flags = self.do("pkg-config", "--cflags", "--libs", "nessie-nssi-stub",
+                        PKG_CONFIG_PATH=self.folder_of("nessie-nssi-stub.pc")).split()
+        sources = [os.path.join(CONSUMER, "greeter.c"), self.path("greeting_xdr.c"), self.path("greeting_rpc.c")]
+        self.do("cc", *sources, "-I", self.path("."), "-o", self.path("greeter"), *flags)
+        self.assertIn("hello 42", self.do(self.path("greeter")))
 
     def test_names_the_library_for_link_order(self):
         flags = self.do("pkg-config", "--libs", "nessie-pnetcdf", PKG_CONFIG_PATH=self.folder_of("nessie-pnetcdf.pc"))
