@@ -30,6 +30,14 @@ bool xdr_decode(xdrproc_t proc, std::span<const std::byte> bytes, void *value);
 
 /// Ends the calls of a runtime that is about to close.
 void forget_calls(const Runtime &runtime);
+/// Of the stub that runs for a request; for stubs that serve several operations.
+struct RunningStub {
+  int opcode = 0;
+  Runtime *runtime = nullptr;
+};
+/// Nothing: not called within that stub.
+std::optional<RunningStub> running_stub(unsigned long request_id);
+
 /// Adds nssi_kill's operation to a runtime that has just been opened.
 void add_kill(Runtime &runtime);
 

@@ -103,6 +103,12 @@ int transfer(const NNTI_buffer_t *data_addr, const std::function<Status(Request 
 
 }  // namespace
 
+std::optional<RunningStub> running_stub(unsigned long request_id) {
+  auto *current = find_active(request_id);
+  if (current == nullptr) return std::nullopt;
+  return RunningStub{static_cast<int>(current->request.op()), &current->runtime};
+}
+
 void add_kill(Runtime &runtime) {
   Handler kill = [&runtime](Request &request) {
     auto sig = xdr::decode<std::int32_t>(request.args());

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NSSI's clients, as in Trios 12. A call gives up after NESSIE_NSSI_TIMEOUT (30 s). Timeouts are in milliseconds; -1:
+ * until then. */
+#ifndef TRIOS_NSSI_CLIENT_H
+#define TRIOS_NSSI_CLIENT_H
+
+#include "Trios_nssi_TypeManip.h"
+#include "Trios_nssi_request.h"
+#include "Trios_nssi_rpc.h"
+
+#define NSSI_REGISTER_CLIENT_STUB(opcode, argtype, datatype, rettype) \
+  nssi_register_xdr_encoding((opcode), NSSI_XDRPROC(argtype), NSSI_XDRPROC(datatype), NSSI_XDRPROC(rettype))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int nssi_init(const nssi_rpc_transport transport_id) TRIOS_SYMBOL(nssi_init);
+int nssi_fini(const nssi_rpc_transport transport_id) TRIOS_SYMBOL(nssi_fini);
+
+/* Connects to the service at `url`. NSSI_ENOTSUP: not reachable from here; NSSI_EPERM: the credentials differ;
+ * NSSI_EPEERLOST: nobody listens there; NSSI_ETIMEDOUT, NSSI_EINVAL, NSSI_ENOTINIT. */
+int nssi_get_service(const nssi_rpc_transport rpc_transport, const char *url, const int timeout, nssi_service *result)
+    TRIOS_SYMBOL(nssi_get_service);
+/* The first error ends it; the services before are connected. */
+int nssi_get_services(const nssi_rpc_transport rpc_transport, const char **url, const int num_servers,
+                      const int timeout, nssi_service *result) TRIOS_SYMBOL(nssi_get_services);
+int nssi_free_service(const nssi_rpc_transport rpc_transport, nssi_service *svc) TRIOS_SYMBOL(nssi_free_service);
+/* Ends the service; its nssi_service_start() returns `sig`. */
+int nssi_kill(const nssi_service *svc, const int sig, const long timeout) TRIOS_SYMBOL(nssi_kill);
+
+/* Fills a request, which nssi_send_request() encodes and sends. */
+int nssi_create_request(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_size,
+                        void *result, nssi_request *request) TRIOS_SYMBOL(nssi_create_request);
+/* NSSI_EINVAL: it is responseless, and has data or a result. With is_sync: also what nssi_timedwait() returns. */
+int nssi_send_request(nssi_request *request) TRIOS_SYMBOL(nssi_send_request);
+/* The two. */
+int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len, void *result,
+                  nssi_request *request) TRIOS_SYMBOL(nssi_call_rpc);
+/* And waits. Returns the call's error or, if it has none, what the stub answered. */
+int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len,
+                       void *result) TRIOS_SYMBOL(nssi_call_rpc_sync);
+
+/* NSSI_OK: the stub answered, and *remote_rc is what; the result is there if that is NSSI_OK. Otherwise what happened
+ * instead, also in *remote_rc. NSSI_ETIMEDOUT with request->id other than 0: the call goes on. */
+int nssi_wait(nssi_request *request, int *remote_rc) TRIOS_SYMBOL(nssi_wait);
+int nssi_timedwait(nssi_request *request, int timeout, int *remote_rc) TRIOS_SYMBOL(nssi_timedwait);
+/* NSSI_EWOULDBLOCK: not yet. */
+int nssi_test(nssi_request *request, int *remote_rc) TRIOS_SYMBOL(nssi_test);
+int nssi_get_status(nssi_request *request, int *status, int *rc) TRIOS_SYMBOL(nssi_get_status);
+/* Requests that are complete are skipped; NSSI_ENOENT: there are no others. */
+int nssi_waitany(nssi_request *req_array, nssi_size req_count, int timeout, int *which, int *remote_rc)
+    TRIOS_SYMBOL(nssi_waitany);
+/* NSSI_OK: every stub answered NSSI_OK; or the first other code in the array. */
+int nssi_waitall(nssi_request *req_array, nssi_size req_count, int timeout) TRIOS_SYMBOL(nssi_waitall);
+
+/* The same call to several services; results at `results`, one every `result_size` bytes. */
+int nssi_multicast_rpc(const nssi_service *svcs, const nssi_size num_svcs, const int opcode, void *args, void *data,
+                       nssi_size data_size, void *results, nssi_size result_size, nssi_request *requests)
+    TRIOS_SYMBOL(nssi_multicast_rpc);
+int nssi_multicast_rpc_sync(const nssi_service *svcs, const nssi_size num_svcs, const int opcode, void *args,
+                            void *data, nssi_size data_size, void *results, nssi_size result_size)
+    TRIOS_SYMBOL(nssi_multicast_rpc_sync);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

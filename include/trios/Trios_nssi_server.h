@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* NSSI's servers, as in Trios 12. A stub runs on a user-level thread of its own, with a stack of 1 MiB: it may block in
+ * nssi_get_data() and nssi_put_data() without holding up the others. */
+#ifndef TRIOS_NSSI_SERVER_H
+#define TRIOS_NSSI_SERVER_H
+
+#include "Trios_nssi_TypeManip.h"
+#include "Trios_nssi_rpc.h"
+
+#ifdef __cplusplus
+/* A stub that is an object. */
+class NssiRpc {
+ public:
+  virtual ~NssiRpc() {}
+  virtual int doRPC(const int opcode, const unsigned long request_id, const NNTI_peer_t *caller, const void *args,
+                    const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) = 0;
+};
+extern "C" {
+#else
+typedef uint8_t NssiRpc;
+#endif
+
+/* Gets decoded arguments, freed when it returns; answers with nssi_send_result(). If it returns without an answer, its
+ * caller gets what it returns or, where that is NSSI_OK, NSSI_EBADRPC. */
+typedef int (*nssi_rpc_proc)(const unsigned long request_id, const NNTI_peer_t *caller, const void *args,
+                             const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr);
+
+/* `func` or `obj`. */
+typedef struct nssi_svc_op {
+  int opcode;
+  nssi_rpc_proc func;
+  NssiRpc *obj;
+  uint32_t sizeof_args;
+  xdrproc_t decode_args;
+  uint32_t sizeof_res;
+  xdrproc_t encode_res;
+} nssi_svc_op;
+
+/* Makes this process a service of `rpc_transport`, which must be open. `short_req_len` is passed over: requests of
+ * every size are taken. */
+int nssi_service_init(const nssi_rpc_transport rpc_transport, const int short_req_len, nssi_service *service)
+    TRIOS_SYMBOL(nssi_service_init);
+/* Before nssi_service_start(). NSSI_EEXIST: the code is taken. */
+int nssi_service_add_op(const nssi_service *svc, const nssi_svc_op *op) TRIOS_SYMBOL(nssi_service_add_op);
+/* Serves until nssi_kill(), whose `sig` it returns; or until service->max_reqs were served, or nssi_service_abort(). */
+int nssi_service_start(nssi_service *service) TRIOS_SYMBOL(nssi_service_start);
+int nssi_service_fini(const nssi_service *service) TRIOS_SYMBOL(nssi_service_fini);
+/* Ends nssi_service_start() of every service of this process. */
+void nssi_service_abort(void) TRIOS_SYMBOL(nssi_service_abort);
+
+/* Within a stub, for its own request. NSSI_EINVAL: elsewhere; or no such bytes. */
+int nssi_get_data(const NNTI_peer_t *caller, void *buf, const nssi_size len, const NNTI_buffer_t *data_addr)
+    TRIOS_SYMBOL(nssi_get_data);
+int nssi_put_data(const NNTI_peer_t *caller, const void *buf, const nssi_size len, const NNTI_buffer_t *data_addr,
+                  const long timeout) TRIOS_SYMBOL(nssi_put_data);
+/* NSSI_EEXIST: answered already. */
+int nssi_send_result(const NNTI_peer_t *caller, unsigned long request_id, const int rc, void *result,
+                     const NNTI_buffer_t *result_addr) TRIOS_SYMBOL(nssi_send_result);
+/* Seconds since its stub began; less than 0: it does not run. */
+double nssi_get_request_age(const NNTI_peer_t *caller, const int req_id) TRIOS_SYMBOL(nssi_get_request_age);
+
+#define NSSI_REGISTER_SERVER_STUB(id, fptr, arg_type, res_type)                                                \
+  trios_register_server_stub((id), (nssi_rpc_proc)(fptr), NULL, NSSI_SIZEOF(arg_type), NSSI_XDRPROC(arg_type), \
+                             NSSI_SIZEOF(res_type), NSSI_XDRPROC(res_type))
+#define NSSI_REGISTER_SERVER_OBJ(id, func_obj, arg_type, res_type)                                  \
+  trios_register_server_stub((id), NULL, (func_obj), NSSI_SIZEOF(arg_type), NSSI_XDRPROC(arg_type), \
+                             NSSI_SIZEOF(res_type), NSSI_XDRPROC(res_type))
+/* What the two call. */
+int trios_register_server_stub(int opcode, nssi_rpc_proc func, NssiRpc *obj, size_t sizeof_args, xdrproc_t decode_args,
+                               size_t sizeof_res, xdrproc_t encode_res);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The types of NSSI as Trios 12 has it. Names, numbers and fields that programs use are those of Trios; lengths have 64
+ * bits. docs: src/nssi/trios/README.md */
+#ifndef TRIOS_NSSI_TYPES_H
+#define TRIOS_NSSI_TYPES_H
+
+#include "Trios_nnti_xdr.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NSSI_URL_LEN NNTI_URL_LEN
+#define NSSI_HOSTNAME_LEN NNTI_HOSTNAME_LEN
+#define NSSI_SHORT_REQUEST_SIZE NNTI_REQUEST_BUFFER_SIZE
+#define NSSI_SHORT_RESULT_SIZE NNTI_RESULT_BUFFER_SIZE
+#define DEFAULT_RPC_TIMEOUT 10000000
+
+typedef uint64_t nssi_size;
+typedef uint64_t nssi_ssize;
+
+/* From NSSI_EDECODE on, the numbers are not NNTI's. */
+typedef enum nssi_return_codes {
+  NSSI_OK = 0,
+  NSSI_EIO = 1001,
+  NSSI_EMSGSIZE = 1002,
+  NSSI_ECANCELED = 1003,
+  NSSI_ETIMEDOUT = 1004,
+  NSSI_EINVAL = 1005,
+  NSSI_ENOMEM = 1006,
+  NSSI_ENOENT = 1007,
+  NSSI_ENOTSUP = 1008,
+  NSSI_EEXIST = 1009,
+  NSSI_EBADRPC = 1010,
+  NSSI_ENOTINIT = 1011,
+  NSSI_EPERM = 1012,
+  NSSI_EDECODE = 1013,
+  NSSI_EENCODE = 1014,
+  NSSI_EWOULDBLOCK = 1015,
+  NSSI_EAGAIN = 1016,
+  NSSI_EPEERLOST = 1019 /* Nessie's: the service, or the caller, died */
+} nssi_return_codes;
+
+/* As NNTI_transport_id_t. */
+typedef enum nssi_rpc_transport {
+  NSSI_RPC_NULL = 0,
+  NSSI_RPC_PTL = 1,
+  NSSI_RPC_IB = 2,
+  NSSI_RPC_GEMINI = 3,
+  NSSI_RPC_BGPDCMF = 4,
+  NSSI_RPC_BGQPAMI = 5,
+  NSSI_RPC_MPI = 6,
+  NSSI_RPC_LOCAL = 7,
+  NSSI_RPC_SHM = 8,
+  NSSI_RPC_OFI = 9,
+  NSSI_RPC_INPROC = 10,
+  NSSI_RPC_AUTO = 11,
+  NSSI_RPC_UCX = 12
+} nssi_rpc_transport;
+#define NSSI_RPC_COUNT 13
+#define NSSI_DEFAULT_TRANSPORT NSSI_RPC_AUTO
+
+typedef enum nssi_rpc_encode { NSSI_RPC_XDR = 0 } nssi_rpc_encode;
+#define NSSI_DEFAULT_ENCODE NSSI_RPC_XDR
+
+/* A service, as a client sees it; at the server, itself. */
+typedef struct nssi_service {
+  nssi_rpc_transport transport_id;
+  nssi_rpc_encode rpc_encode;
+  NNTI_peer_t svc_host;
+  NNTI_buffer_t req_addr; /* has a size, and no memory: nobody sends there by himself */
+  uint32_t req_size;
+  uint32_t res_size;
+  int max_reqs;               /* the service ends after so many requests; less than 0: never */
+  uint64_t progress_callback; /* not served: nssi_service_start() gives NSSI_ENOTSUP unless it is 0 */
+  uint64_t progress_callback_timeout;
+} nssi_service;
+
+bool_t xdr_nssi_size(XDR *xdrs, nssi_size *size) TRIOS_SYMBOL(xdr_nssi_size);
+bool_t xdr_nssi_ssize(XDR *xdrs, nssi_ssize *size) TRIOS_SYMBOL(xdr_nssi_ssize);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The paper's interface (nssi/nssi.h) in types that Trios' headers do not have as well: the two cannot be included in
+// one file. Functions return Trios' codes.
+#pragma once
+
+#include <rpc/types.h>
+#include <rpc/xdr.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace nssi::trios::paper {
+
+const char *last_error();
+/// "NSSI_EIO"; of Trios' codes.
+const char *name_of(int code);
+/// A code of our own, with a sentence.
+int fail(int code, const char *sentence);
+
+int init(int transport);
+int fini(int transport);
+int get_url(int transport, char *url, std::uint32_t most);
+
+// --- clients ----------------------------------------------------------------------------------------------------------
+
+struct Peer {
+  std::uint64_t id = 0;
+  std::string url;
+};
+int get_service(int transport, const char *url, int timeout_ms, Peer &peer);
+int free_service(int transport, std::uint64_t peer);
+int kill(int transport, std::uint64_t peer, int signal, long timeout_ms);
+
+int register_encoding(int opcode, xdrproc_t args, xdrproc_t result);
+
+/// As nssi_request.
+struct Call {
+  std::uint64_t id = 0;
+  int opcode = 0, error_code = 0, remote_rc = 0, status = 0;
+  void *result = nullptr;
+};
+int start(int transport, std::uint64_t peer, int opcode, void *args, void *data, std::uint64_t size_bytes, void *result,
+          Call &call);
+int wait(Call &call, int timeout_ms, int *remote_rc);
+int test(Call &call, int *remote_rc);
+
+// --- servers ----------------------------------------------------------------------------------------------------------
+
+/// A request whose stub runs.
+struct Incoming {
+  unsigned long id = 0;
+  int opcode = 0;
+  std::uint64_t peer = 0, data_bytes = 0;
+  const void *args = nullptr;
+};
+using Stub = int (*)(const Incoming &request);
+
+int add_op(int opcode, Stub stub, std::size_t sizeof_args, xdrproc_t decode_args, std::size_t sizeof_res,
+           xdrproc_t encode_res);
+int start_service(int transport);
+/// Makes start_service() return.
+void stop_service(int transport);
+void forget_ops();
+
+/// Within the stub of the request.
+int get_data(unsigned long request, void *to, std::uint64_t size_bytes);
+int put_data(unsigned long request, const void *from, std::uint64_t size_bytes, long timeout_ms);
+int send_result(unsigned long request, int rc, void *result);
+
+}  // namespace nssi::trios::paper

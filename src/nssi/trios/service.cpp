@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Trios_nssi_server.h, on the paper's interface.
+#include <nssi/trios/paper.hpp>
+
+#include <Trios_nssi_server.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+namespace {
+
+namespace paper = nssi::trios::paper;
+using Time = std::chrono::steady_clock;
+
+std::mutex mutex;
+std::map<int, nssi_svc_op> operations;
+std::map<unsigned long, Time::time_point> begun;  ///< of stubs that run
+std::array<std::atomic<bool>, NSSI_RPC_COUNT> serving;
+/// How many requests are left to the service of a transport; less than 0: it counts none.
+std::array<std::atomic<int>, NSSI_RPC_COUNT> requests_left;
+
+class Running {
+ public:
+  explicit Running(unsigned long id) : id_(id) {
+    std::lock_guard lock(mutex);
+    begun[id_] = Time::now();
+  }
+  ~Running() {
+    std::lock_guard lock(mutex);
+    begun.erase(id_);
+  }
+  Running(const Running &) = delete;
+
+ private:
+  unsigned long id_;
+};
+
+NNTI_peer_t caller_of(const paper::Incoming &request) {
+  NNTI_peer_t caller{};
+  caller.datatype = NNTI_dt_peer;
+  caller.peer.instance = request.peer;
+  return caller;
+}
+
+NNTI_buffer_t buffer_of(const paper::Incoming &request, const NNTI_peer_t &caller, std::uint64_t size_bytes) {
+  NNTI_buffer_t buffer{};
+  buffer.datatype = NNTI_dt_buffer;
+  buffer.buffer_owner = caller;
+  buffer.payload_size = size_bytes;
+  buffer.num_elements = 1;
+  buffer.transport_private = request.id;
+  return buffer;
+}
+
+/// One more was served.
+void count_request() {
+  for (int transport = 0; transport < NSSI_RPC_COUNT; ++transport) {
+    auto &left = requests_left[static_cast<std::size_t>(transport)];
+    if (serving[static_cast<std::size_t>(transport)] && left.load() > 0 && --left == 0) paper::stop_service(transport);
+  }
+}
+
+int run_stub(const paper::Incoming &request) {
+  nssi_svc_op op;
+  {
+    std::lock_guard lock(mutex);
+    op = operations.at(request.opcode);
+  }
+  const Running running(request.id);
+  const auto caller = caller_of(request);
+  const auto data = buffer_of(request, caller, request.data_bytes);
+  const auto result = buffer_of(request, caller, NSSI_SHORT_RESULT_SIZE);
+  const int rc = op.func != nullptr ? op.func(request.id, &caller, request.args, &data, &result)
+                                    : op.obj->doRPC(request.opcode, request.id, &caller, request.args, &data, &result);
+  count_request();
+  return rc;
+}
+
+bool is_transport(int transport) { return transport > NSSI_RPC_NULL && transport < NSSI_RPC_COUNT; }
+
+}  // namespace
+
+int nssi_service_init(const nssi_rpc_transport transport, const int, nssi_service *service) {
+  if (service == nullptr) return paper::fail(NSSI_EINVAL, "service is NULL");
+  nssi_service made{};
+  made.transport_id = transport;
+  made.svc_host.datatype = NNTI_dt_peer;
+  made.req_size = NSSI_SHORT_REQUEST_SIZE;
+  made.res_size = NSSI_SHORT_RESULT_SIZE;
+  made.req_addr.payload_size = NSSI_SHORT_REQUEST_SIZE;
+  made.max_reqs = -1;
+  if (int code = paper::get_url(transport, made.svc_host.url, sizeof made.svc_host.url); code != NSSI_OK) return code;
+  *service = made;
+  return NSSI_OK;
+}
+
+int nssi_service_add_op(const nssi_service *, const nssi_svc_op *op) {
+  if (op == nullptr || (op->func == nullptr) == (op->obj == nullptr))
+    return paper::fail(NSSI_EINVAL, "an operation needs a function, or an object");
+  const int code =
+      paper::add_op(op->opcode, run_stub, op->sizeof_args, op->decode_args, op->sizeof_res, op->encode_res);
+  if (code != NSSI_OK) return code;
+  std::lock_guard lock(mutex);
+  operations[op->opcode] = *op;
+  return NSSI_OK;
+}
+
+int trios_register_server_stub(int opcode, nssi_rpc_proc func, NssiRpc *obj, size_t sizeof_args, xdrproc_t decode_args,
+                               size_t sizeof_res, xdrproc_t encode_res) {
+  const nssi_svc_op op{
+      opcode,    func, obj, static_cast<uint32_t>(sizeof_args), decode_args, static_cast<uint32_t>(sizeof_res),
+      encode_res};
+  return nssi_service_add_op(nullptr, &op);
+}
+
+int nssi_service_start(nssi_service *service) {
+  if (service == nullptr || !is_transport(service->transport_id))
+    return paper::fail(NSSI_EINVAL, "the service was not initialised");
+  if (service->progress_callback != 0)
+    return paper::fail(NSSI_ENOTSUP, "progress callbacks are not served: use a thread of the program's");
+  if (service->max_reqs == 0) return NSSI_OK;
+  const auto index = static_cast<std::size_t>(service->transport_id);
+  requests_left[index] = service->max_reqs;
+  serving[index] = true;
+  const int code = paper::start_service(service->transport_id);
+  serving[index] = false;
+  return code;
+}
+
+int nssi_service_fini(const nssi_service *) {
+  paper::forget_ops();
+  std::lock_guard lock(mutex);
+  operations.clear();
+  return NSSI_OK;
+}
+
+void nssi_service_abort(void) {
+  for (int transport = 0; transport < NSSI_RPC_COUNT; ++transport)
+    if (serving[static_cast<std::size_t>(transport)]) paper::stop_service(transport);
+}
+
+// --- within a stub ----------------------------------------------------------------------------------------------------
+
+int nssi_get_data(const NNTI_peer_t *, void *buf, const nssi_size len, const NNTI_buffer_t *data_addr) {
+  if (data_addr == nullptr) return paper::fail(NSSI_EINVAL, "data_addr is NULL");
+  return paper::get_data(data_addr->transport_private, buf, len);
+}
+
+int nssi_put_data(const NNTI_peer_t *, const void *buf, const nssi_size len, const NNTI_buffer_t *data_addr,
+                  const long timeout) {
+  if (data_addr == nullptr) return paper::fail(NSSI_EINVAL, "data_addr is NULL");
+  return paper::put_data(data_addr->transport_private, buf, len, timeout);
+}
+
+int nssi_send_result(const NNTI_peer_t *, unsigned long request_id, const int rc, void *result, const NNTI_buffer_t *) {
+  return paper::send_result(request_id, rc, result);
+}
+
+double nssi_get_request_age(const NNTI_peer_t *, const int req_id) {
+  std::lock_guard lock(mutex);
+  const auto it = begun.find(static_cast<unsigned long>(req_id));
+  if (it == begun.end()) return -1;
+  return std::chrono::duration<double>(Time::now() - it->second).count();
+}
