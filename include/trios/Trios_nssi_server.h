@@ -36,6 +36,16 @@ typedef struct nssi_svc_op {
   xdrproc_t encode_res;
 } nssi_svc_op;
 
+/* A request, for threads of the program's. */
+typedef struct rpc_request {
+  nssi_service *svc;
+  NNTI_peer_t caller;
+  char *req_buf; /* NULL */
+  nssi_size short_req_len;
+  unsigned long id;
+  double arrival_time; /* as trios_get_time() */
+} nssi_svc_rpc_request;
+
 /* Makes this process a service of `rpc_transport`, which must be open. `short_req_len` is passed over: requests of
  * every size are taken. */
 int nssi_service_init(const nssi_rpc_transport rpc_transport, const int short_req_len, nssi_service *service)
@@ -44,6 +54,13 @@ int nssi_service_init(const nssi_rpc_transport rpc_transport, const int short_re
 int nssi_service_add_op(const nssi_service *svc, const nssi_svc_op *op) TRIOS_SYMBOL(nssi_service_add_op);
 /* Serves until nssi_kill(), whose `sig` it returns; or until service->max_reqs were served, or nssi_service_abort(). */
 int nssi_service_start(nssi_service *service) TRIOS_SYMBOL(nssi_service_start);
+/* The same; but requests are given to `process_req`, which calls nssi_process_rpc_request() or has a thread of the
+ * program's call it, and returns NSSI_OK; or refuses, by another code, which the caller gets. */
+int nssi_service_start_wfn(nssi_service *service, int (*process_req)(nssi_svc_rpc_request *req))
+    TRIOS_SYMBOL(nssi_service_start_wfn);
+/* Runs the stub of `req`, frees `req`, and returns what the stub did. The stub may call nssi_get_data() and the like.
+ * Any thread. NSSI_ENOENT: `req` was processed already, or refused, or its transport closed. */
+int nssi_process_rpc_request(nssi_svc_rpc_request *req) TRIOS_SYMBOL(nssi_process_rpc_request);
 int nssi_service_fini(const nssi_service *service) TRIOS_SYMBOL(nssi_service_fini);
 /* Ends nssi_service_start() of every service of this process. */
 void nssi_service_abort(void) TRIOS_SYMBOL(nssi_service_abort);

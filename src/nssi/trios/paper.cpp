@@ -162,4 +162,17 @@ int send_result(unsigned long request, int rc, void *result) {
   return to_trios(nssi_send_result(nullptr, request, rc, result, nullptr));
 }
 
+bool is_mine(unsigned long request) { return c_api::running_stub(request).has_value(); }
+
+struct Signal::Impl {
+  Runtime &runtime;
+  std::unique_ptr<Event> event = std::make_unique<Event>(runtime);
+};
+
+Signal::Signal(unsigned long request) : impl_(new Impl{*c_api::running_stub(request)->runtime}) {}
+Signal::~Signal() = default;
+void Signal::renew() { impl_->event = std::make_unique<Event>(impl_->runtime); }
+void Signal::set() { impl_->event->set(); }
+bool Signal::wait() { return impl_->event->wait().ok(); }
+
 }  // namespace nssi::trios::paper

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace nssi::trios::paper {
@@ -67,5 +68,27 @@ void forget_ops();
 int get_data(unsigned long request, void *to, std::uint64_t size_bytes);
 int put_data(unsigned long request, const void *from, std::uint64_t size_bytes, long timeout_ms);
 int send_result(unsigned long request, int rc, void *result);
+
+/// Whether this is the user-level thread of the request's stub.
+bool is_mine(unsigned long request);
+
+/// What that thread waits for.
+class Signal {
+ public:
+  /// On that thread.
+  explicit Signal(unsigned long request);
+  ~Signal();
+  Signal(const Signal &) = delete;
+  /// It is not set any more. On that thread.
+  void renew();
+  /// Any thread, but not during renew().
+  void set();
+  /// Suspends the thread until it is set. False: the transport is being closed.
+  bool wait();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace nssi::trios::paper

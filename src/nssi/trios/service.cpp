@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nssi_server.h, on the paper's interface.
-#include <nssi/trios/paper.hpp>
+#include <nssi/trios/service.hpp>
 
-#include <Trios_nssi_server.h>
-
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <mutex>
 
 namespace {
 
 namespace paper = nssi::trios::paper;
+using nssi::trios::Process;
 using Time = std::chrono::steady_clock;
 
 std::mutex mutex;
@@ -23,6 +20,10 @@ std::map<unsigned long, Time::time_point> begun;  ///< of stubs that run
 std::array<std::atomic<bool>, NSSI_RPC_COUNT> serving;
 /// How many requests are left to the service of a transport; less than 0: it counts none.
 std::array<std::atomic<int>, NSSI_RPC_COUNT> requests_left;
+
+/// Of the service that is started with a function of the program's.
+std::atomic<Process> process{nullptr};
+std::atomic<nssi_service *> processed{nullptr};
 
 class Running {
  public:
@@ -39,13 +40,6 @@ class Running {
  private:
   unsigned long id_;
 };
-
-NNTI_peer_t caller_of(const paper::Incoming &request) {
-  NNTI_peer_t caller{};
-  caller.datatype = NNTI_dt_peer;
-  caller.peer.instance = request.peer;
-  return caller;
-}
 
 NNTI_buffer_t buffer_of(const paper::Incoming &request, const NNTI_peer_t &caller, std::uint64_t size_bytes) {
   NNTI_buffer_t buffer{};
@@ -66,24 +60,42 @@ void count_request() {
 }
 
 int run_stub(const paper::Incoming &request) {
-  nssi_svc_op op;
-  {
-    std::lock_guard lock(mutex);
-    op = operations.at(request.opcode);
-  }
   const Running running(request.id);
-  const auto caller = caller_of(request);
-  const auto data = buffer_of(request, caller, request.data_bytes);
-  const auto result = buffer_of(request, caller, NSSI_SHORT_RESULT_SIZE);
-  const int rc = op.func != nullptr ? op.func(request.id, &caller, request.args, &data, &result)
-                                    : op.obj->doRPC(request.opcode, request.id, &caller, request.args, &data, &result);
+  const Process handing_over = process;
+  const int rc = handing_over != nullptr ? nssi::trios::hand_over(processed, handing_over, request)
+                                         : nssi::trios::call_stub(request);
   count_request();
   return rc;
+}
+
+nssi_svc_op find_op(int opcode) {
+  std::lock_guard lock(mutex);
+  return operations.at(opcode);
 }
 
 bool is_transport(int transport) { return transport > NSSI_RPC_NULL && transport < NSSI_RPC_COUNT; }
 
 }  // namespace
+
+namespace nssi::trios {
+
+NNTI_peer_t caller_of(const paper::Incoming &request) {
+  NNTI_peer_t caller{};
+  caller.datatype = NNTI_dt_peer;
+  caller.peer.instance = request.peer;
+  return caller;
+}
+
+int call_stub(const paper::Incoming &request) {
+  const auto op = find_op(request.opcode);
+  const auto caller = caller_of(request);
+  const auto data = buffer_of(request, caller, request.data_bytes);
+  const auto result = buffer_of(request, caller, NSSI_SHORT_RESULT_SIZE);
+  return op.func != nullptr ? op.func(request.id, &caller, request.args, &data, &result)
+                            : op.obj->doRPC(request.opcode, request.id, &caller, request.args, &data, &result);
+}
+
+}  // namespace nssi::trios
 
 int nssi_service_init(const nssi_rpc_transport transport, const int, nssi_service *service) {
   if (service == nullptr) return paper::fail(NSSI_EINVAL, "service is NULL");
@@ -118,7 +130,9 @@ int trios_register_server_stub(int opcode, nssi_rpc_proc func, NssiRpc *obj, siz
   return nssi_service_add_op(nullptr, &op);
 }
 
-int nssi_service_start(nssi_service *service) {
+int nssi_service_start(nssi_service *service) { return nssi_service_start_wfn(service, nullptr); }
+
+int nssi_service_start_wfn(nssi_service *service, int (*process_req)(nssi_svc_rpc_request *req)) {
   if (service == nullptr || !is_transport(service->transport_id))
     return paper::fail(NSSI_EINVAL, "the service was not initialised");
   if (service->progress_callback != 0)
@@ -126,6 +140,8 @@ int nssi_service_start(nssi_service *service) {
   if (service->max_reqs == 0) return NSSI_OK;
   const auto index = static_cast<std::size_t>(service->transport_id);
   requests_left[index] = service->max_reqs;
+  processed = service;
+  process = process_req;
   serving[index] = true;
   const int code = paper::start_service(service->transport_id);
   serving[index] = false;
@@ -148,17 +164,19 @@ void nssi_service_abort(void) {
 
 int nssi_get_data(const NNTI_peer_t *, void *buf, const nssi_size len, const NNTI_buffer_t *data_addr) {
   if (data_addr == nullptr) return paper::fail(NSSI_EINVAL, "data_addr is NULL");
-  return paper::get_data(data_addr->transport_private, buf, len);
+  const auto id = data_addr->transport_private;
+  return nssi::trios::on_its_thread(id, [&] { return paper::get_data(id, buf, len); });
 }
 
 int nssi_put_data(const NNTI_peer_t *, const void *buf, const nssi_size len, const NNTI_buffer_t *data_addr,
                   const long timeout) {
   if (data_addr == nullptr) return paper::fail(NSSI_EINVAL, "data_addr is NULL");
-  return paper::put_data(data_addr->transport_private, buf, len, timeout);
+  const auto id = data_addr->transport_private;
+  return nssi::trios::on_its_thread(id, [&] { return paper::put_data(id, buf, len, timeout); });
 }
 
 int nssi_send_result(const NNTI_peer_t *, unsigned long request_id, const int rc, void *result, const NNTI_buffer_t *) {
-  return paper::send_result(request_id, rc, result);
+  return nssi::trios::on_its_thread(request_id, [&] { return paper::send_result(request_id, rc, result); });
 }
 
 double nssi_get_request_age(const NNTI_peer_t *, const int req_id) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # NSSI as Trios 12 has it (include/trios/), and its tests.
 nessie_library(nessie_trios_nssi
-  SOURCES trios/client.cpp trios/common.cpp trios/paper.cpp trios/service.cpp
+  SOURCES trios/client.cpp trios/common.cpp trios/paper.cpp trios/service.cpp trios/threads.cpp
   PUBLIC nessie_trios nessie_nssi_c
   PRIVATE fmt::fmt)
 

@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -190,6 +193,98 @@ TEST_F(TriosNssi, AServiceEndsAfterItsLastRequest) {
     EXPECT_EQ(nssi_call_rpc_sync(&service(), kCountOp, nullptr, nullptr, 0, nullptr), NSSI_OK) << nssi_last_error();
   thread_.join();
   EXPECT_EQ(ended_with_, NSSI_OK);
+}
+
+/// Threads of the program's, in front of a queue.
+class Crew {
+ public:
+  Crew() {
+    for (auto &each : threads_) each = std::thread([this] { work(); });
+    crew = this;
+  }
+  ~Crew() {
+    push(nullptr);
+    for (auto &each : threads_) each.join();
+  }
+  static int enqueue(nssi_svc_rpc_request *request) {
+    crew->push(request);
+    return NSSI_OK;
+  }
+  static int refuse(nssi_svc_rpc_request *) { return NSSI_EAGAIN; }
+
+ private:
+  void push(nssi_svc_rpc_request *request) {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(request);
+    pushed_.notify_all();
+  }
+  /// Until null, which stays for the others.
+  nssi_svc_rpc_request *pop() {
+    std::unique_lock lock(mutex_);
+    pushed_.wait(lock, [this] { return !queue_.empty(); });
+    auto *request = queue_.front();
+    if (request != nullptr) queue_.pop_front();
+    return request;
+  }
+  void work() {
+    while (auto *request = pop()) EXPECT_EQ(nssi_process_rpc_request(request), NSSI_OK) << nssi_last_error();
+  }
+
+  static inline Crew *crew = nullptr;
+  std::mutex mutex_;
+  std::condition_variable pushed_;
+  std::deque<nssi_svc_rpc_request *> queue_;
+  std::thread threads_[3];
+};
+
+TEST_F(TriosNssi, StubsMayRunInThreadsOfTheProgram) {
+  constexpr int kCalls = 20;
+  nssi_service_abort();
+  thread_.join();
+  Crew crew;
+  thread_ = std::thread([this] { ended_with_ = nssi_service_start_wfn(&serving_, Crew::enqueue); });
+  std::vector<std::string> data(kCalls, std::string(10'000, 'x'));
+  std::vector<nssi_request> requests(kCalls);
+  for (int i = 0; i < kCalls; ++i)
+    EXPECT_EQ(nssi_call_rpc(&service(), kBothWaysOp, nullptr, data[i].data(), data[i].size(), nullptr, &requests[i]),
+              NSSI_OK);
+  EXPECT_EQ(nssi_waitall(requests.data(), kCalls, -1), NSSI_OK) << nssi_last_error();
+  for (const auto &each : data) EXPECT_EQ(each, std::string(10'000, static_cast<char>(~'x')));
+  int value = 2, result = 0;
+  EXPECT_EQ(nssi_call_rpc_sync(&service(), kObjectOp, &value, nullptr, 0, &result), NSSI_OK);
+  EXPECT_EQ(result, 42);
+  nssi_service_abort();
+  thread_.join();
+}
+
+TEST_F(TriosNssi, ARequestThatTheProgramRefuses_IsAnsweredSo) {
+  nssi_service_abort();
+  thread_.join();
+  thread_ = std::thread([this] { ended_with_ = nssi_service_start_wfn(&serving_, Crew::refuse); });
+  int value = 2, result = 0;
+  EXPECT_EQ(nssi_call_rpc_sync(&service(), kDoubleOp, &value, nullptr, 0, &result), NSSI_EAGAIN);
+  EXPECT_EQ(nssi_process_rpc_request(nullptr), NSSI_ENOENT);
+}
+
+TEST_F(TriosNssi, ARequestThatNobodyTakes_EndsWithItsTransport) {
+  static std::atomic<nssi_svc_rpc_request *> kept{nullptr};
+  nssi_service_abort();
+  thread_.join();
+  thread_ = std::thread([this] {
+    ended_with_ = nssi_service_start_wfn(&serving_, [](nssi_svc_rpc_request *request) -> int {
+      kept = request;
+      return NSSI_OK;
+    });
+  });
+  nssi_request request;
+  int value = 2, result = 0;
+  ASSERT_EQ(nssi_call_rpc(&service(), kDoubleOp, &value, nullptr, 0, &result, &request), NSSI_OK);
+  while (kept == nullptr && nssi_test(&request, nullptr) == NSSI_EWOULDBLOCK) {}
+  nssi_service_abort();
+  thread_.join();
+  EXPECT_EQ(nssi_rpc_fini(kServing), NSSI_OK);
+  EXPECT_EQ(nssi_process_rpc_request(kept), NSSI_ENOENT);
+  EXPECT_EQ(nssi_rpc_init(kServing, NSSI_DEFAULT_ENCODE, nullptr), NSSI_OK);
 }
 
 TEST_F(TriosNssi, AProgressCallbackIsRefused) {
