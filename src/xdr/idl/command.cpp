@@ -4,6 +4,7 @@
 #include "xdr/idl/c.hpp"
 #include "xdr/idl/cpp.hpp"
 #include "xdr/idl/cpp_names.hpp"
+#include "xdr/idl/fortran.hpp"
 #include "xdr/idl/parser.hpp"
 
 #include <base/file.hpp>
@@ -60,11 +61,15 @@ std::vector<Output> c_of(const Source &source) {
   return outputs;
 }
 
+std::vector<Output> fortran_of(const Source &source) {
+  return {{source.stem() + ".f90", make_fortran(source.interface, {source.file(), source.stem()})}};
+}
+
 struct Language {
   std::string_view name;
   std::vector<Output> (*make)(const Source &);
 };
-constexpr std::array<Language, 2> kLanguages = {{{"cpp", cpp_of}, {"c", c_of}}};
+constexpr std::array<Language, 3> kLanguages = {{{"cpp", cpp_of}, {"c", c_of}, {"fortran", fortran_of}}};
 
 bool is_wanted(const Command &command, std::string_view language) {
   return std::ranges::find(command.languages, language) != command.languages.end();

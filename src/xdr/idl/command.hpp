@@ -7,7 +7,7 @@
 
 namespace xdr::idl {
 
-/// What interfaces are compiled to: for NAME.x, "cpp" (NAME.hpp) and "c" (NAME.h, NAME_xdr.c).
+/// What interfaces are compiled to: for NAME.x, "cpp" (NAME.hpp), "c" (NAME.h, NAME_xdr.c) and "fortran" (NAME.f90).
 std::vector<std::string> languages();
 
 struct Command {

@@ -1,0 +1,47 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! What all of Nessie's Fortran shares: how an operation ended.
+module nessie
+  use, intrinsic :: iso_c_binding, only: c_int32_t
+  implicit none
+  private
+
+  ! What functions of Nessie return. It is about the operation that returned it; `message` says what to do, and is
+  ! allocated unless all went well.
+  type, public :: nessie_status
+    integer(c_int32_t) :: code = 0   ! nessie_ok, or one of those below
+    integer(c_int32_t) :: scope = 0  ! the largest thing that is lost: nessie_scope_operation, ...
+    integer(c_int32_t) :: cause = 0  ! errno, or the transport's own code; 0: there is none
+    character(len=:), allocatable :: message
+  contains
+    procedure :: ok => is_ok
+  end type
+
+  ! The table of nessie/codes.h.
+  integer(c_int32_t), parameter, public :: nessie_ok = 0, nessie_timed_out = 1, nessie_peer_lost = 2, &
+    nessie_refused = 3, nessie_invalid_argument = 4, nessie_out_of_range = 5, nessie_not_found = 6, &
+    nessie_exists = 7, nessie_unsupported = 8, nessie_no_memory = 9, nessie_busy = 10, nessie_bad_message = 11, &
+    nessie_io = 12, nessie_cancelled = 13, nessie_no_result = 14, nessie_internal = 15, nessie_too_large = 16, &
+    nessie_interrupted = 17
+  integer(c_int32_t), parameter, public :: nessie_scope_operation = 0, nessie_scope_peer = 1, &
+    nessie_scope_service = 2, nessie_scope_process = 3
+
+  public :: nessie_error
+
+contains
+
+  pure logical function is_ok(self)
+    class(nessie_status), intent(in) :: self
+    is_ok = self%code == nessie_ok
+  end function
+
+  pure function nessie_error(code, message, scope, cause) result(status)
+    integer(c_int32_t), intent(in) :: code
+    character(len=*), intent(in) :: message
+    integer(c_int32_t), intent(in), optional :: scope, cause
+    type(nessie_status) :: status
+    status%code = code
+    status%message = message
+    if (present(scope)) status%scope = scope
+    if (present(cause)) status%cause = cause
+  end function
+end module

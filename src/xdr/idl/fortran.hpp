@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Fortran from an interface: a module of types that encode themselves, and one of stubs. README.md has the table.
+#pragma once
+
+#include "xdr/idl/model.hpp"
+
+#include <string>
+
+namespace xdr::idl {
+
+struct FortranOptions {
+  std::string file;  ///< the interface's, for the first line
+  std::string stem;  ///< the modules are stem_xdr and stem_rpc
+};
+
+/// `interface` has been checked. Both modules, the second only if there are programs.
+std::string make_fortran(const Interface &interface, const FortranOptions &options);
+
+}  // namespace xdr::idl

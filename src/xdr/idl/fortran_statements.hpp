@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Statements that size, write or read one value, whatever it is: fields, arguments, results.
+#pragma once
+
+#include "xdr/idl/fortran_types.hpp"
+
+#include <compare>
+#include <map>
+#include <set>
+#include <string>
+
+namespace xdr::idl {
+
+/// A form in which a derived type is used: each has procedures of its own.
+struct FortranUse {
+  std::string type;
+  FortranForm::Layout layout;  ///< kListOrNone never: that is a kList
+  bool is_pointer;
+
+  auto operator<=>(const FortranUse &) const = default;
+};
+
+class FortranStatements {
+ public:
+  /// Both outlive it. `names` are the module's.
+  FortranStatements(const FortranTypes &types, FortranNames &names) : types_(types), names_(names) {}
+
+  /// `at` is the value. What has a fixed size is counted in `fixed_bytes` and not in a statement.
+  std::string size(const FortranForm &form, const std::string &at, std::uint64_t &fixed_bytes);
+  std::string put(const FortranForm &form, const std::string &at);
+  std::string get(const FortranForm &form, const std::string &at);
+  /// What its pointers point to; empty: there are none in it.
+  std::string free(const FortranForm &form, const std::string &at);
+
+  /// Notes that there must be procedures for it.
+  void use(const FortranForm &form);
+  const std::set<FortranUse> &uses() const { return uses_; }
+  /// "put_array_tree": the one that does `verb` ("put") to it; claimed when it is asked for first.
+  std::string procedure(const std::string &verb, const FortranUse &use);
+  /// Whether an enum has a name for a value.
+  std::string check(const std::string &name_of_enum);
+
+ private:
+  std::string call(const std::string &verb, const FortranForm &form, const std::string &at,
+                   const std::string &more = {});
+  std::string check_enum(const FortranForm &form, const std::string &at, const std::string &cursor);
+
+  const FortranTypes &types_;
+  FortranNames &names_;
+  std::set<FortranUse> uses_;
+  std::map<std::string, std::string> procedures_, checks_;
+};
+
+/// "allocatable", or what goes instead; "associated" likewise.
+std::string fortran_attribute(bool is_pointer);
+std::string fortran_has(bool is_pointer);
+/// "xdr_any", or a bound.
+std::string fortran_bound(const FortranForm &form);
+/// "_array": what the procedures for a layout have at the end of their generic names.
+std::string fortran_suffix(FortranForm::Layout layout);
+
+}  // namespace xdr::idl
