@@ -29,10 +29,11 @@ function(nessie_has_programs file result)
   endif()
 endfunction()
 
-# nessie_add_interface(TARGET [LANGUAGES C CXX] [TYPES_ONLY] FILE.x...): compiles interface files as `nessie idl` does, and
+# nessie_add_interface(TARGET [LANGUAGES C CXX FORTRAN] [TYPES_ONLY] FILE.x...): compiles interface files as `nessie idl` does, and
 # gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the target includes
 # as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and NAME_xdr.c as one of
-# its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. Links what they need.
+# its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN: NAME.f90, with the
+# modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources. Links what they need.
 function(nessie_add_interface target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
   set(ARGN ${ARG_UNPARSED_ARGUMENTS})
@@ -40,7 +41,7 @@ function(nessie_add_interface target)
   set(languages)
   set(files)
   foreach(argument ${ARGN})
-    if(NOT keyword EQUAL -1 AND argument MATCHES "^(C|CXX)$")
+    if(NOT keyword EQUAL -1 AND argument MATCHES "^(C|CXX|FORTRAN)$")
       list(APPEND languages ${argument})
     elseif(NOT argument STREQUAL "LANGUAGES")
       list(APPEND files ${argument})
@@ -66,6 +67,10 @@ function(nessie_add_interface target)
         list(APPEND outputs ${stem}_rpc.h ${stem}_rpc.c)
         target_link_libraries(${target} PRIVATE ${NESSIE_IDL_C_RPC_LIBRARY})
       endif()
+    endif()
+    if(FORTRAN IN_LIST languages)
+      list(APPEND names fortran)
+      list(APPEND outputs ${stem}.f90)
     endif()
     nessie_compile_interface(${file} ${directory} "${names}" "${outputs}")
     list(TRANSFORM outputs PREPEND ${directory}/)

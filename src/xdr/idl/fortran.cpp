@@ -92,7 +92,8 @@ class ModuleWriter {
     return form.layout == Layout::kVector ? fmt::format("({})", *form.size) : "(:)";
   }
   void write_type(const FortranTypes &types, const FortranType &type) {
-    out_ += "\n" + line(2, fmt::format("type{}, public :: {}", type.plain ? ", bind(C)" : "", type.name));
+    out_ += "\n";
+    out_ += line(2, fmt::format("type{}, public :: {}", type.plain ? ", bind(C)" : "", type.name));
     for (const auto &[name, form] : type.fields)
       out_ += line(4, fmt::format("{}{} :: {}{}{}", element_type(types, form), attributes(form), name, shape(form),
                                   first_value(type, name, form)));

@@ -18,6 +18,18 @@ const char *cursor_of(const std::string &verb) {
   return verb == "size" ? "sizer" : verb == "put" ? "writer" : "reader";
 }
 
+/// Statements within others.
+std::string deeper(const std::string &statements) {
+  std::string made;
+  for (std::size_t at = 0; at < statements.size();) {
+    const auto end = statements.find('\n', at) + 1;
+    made += "  ";
+    made.append(statements, at, end - at);
+    at = end;
+  }
+  return made;
+}
+
 }  // namespace
 
 std::string FortranCodec::write() {
@@ -90,7 +102,7 @@ std::string FortranCodec::of_arms(const FortranType &type, const std::vector<std
       labels += (labels.empty() ? "" : ", ") +
                 (on.form.element == Element::kLogical ? truth : fortran_literal(each.number, 4));
     }
-    made += line(4, labels.empty() ? "case default" : fmt::format("case ({})", labels)) + bodies[i];
+    made += line(4, labels.empty() ? "case default" : fmt::format("case ({})", labels)) + deeper(bodies[i]);
   }
   const bool names_all = on.form.element == Element::kLogical && arms.size() == 2;
   if (!arms.back().cases.empty() && !otherwise.empty() && !names_all)
@@ -114,7 +126,7 @@ void FortranCodec::write_size(const std::string &key) {
       if (arm.declaration.type.kind == Kind::kVoid) continue;
       std::uint64_t bytes = 0;
       bodies.back() = statements_.size(type.fields[field].form, "it%" + type.fields[field].name, bytes);
-      if (bytes != 0) bodies.back() += line(6, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", bytes));
+      if (bytes != 0) bodies.back() += line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", bytes));
       ++field;
     }
     statements += of_arms(type, bodies, "call xdr_refuse(sizer, xdr_bad_arm)");

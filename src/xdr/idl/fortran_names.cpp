@@ -14,14 +14,16 @@ namespace {
 
 constexpr std::size_t kMostCharacters = 63, kMostColumns = 120;
 
-/// Types of the language, what generated code calls, and the names of its variables.
-constexpr std::array<std::string_view, 42> kOfModules = {
+/// Types of the language, and what generated code calls.
+constexpr std::array<std::string_view, 27> kOfModules = {
     "integer",   "real",       "complex",   "character",  "logical",      "doubleprecision", "type",     "class",
     "procedure", "all",        "allocated", "associated", "c_associated", "c_bool",          "c_double", "c_f_pointer",
     "c_float",   "c_int8_t",   "c_int32_t", "c_int64_t",  "c_loc",        "c_null_ptr",      "c_ptr",    "int",
-    "merge",     "move_alloc", "size",      "bytes",      "count",        "failed",          "i",        "it",
-    "more",      "most",       "reader",    "sizer",      "status",       "writer",          "call",     "request",
-    "self",      "target"};
+    "merge",     "move_alloc", "size"};
+/// Its variables: they hide constants, which is no harm, and types, which is.
+constexpr std::array<std::string_view, 22> kOfProcedures = {
+    "bytes",  "call",   "count",   "failed", "i",     "it",     "made",    "more",   "most",  "or_none", "outcome",
+    "reader", "result", "request", "self",   "sizer", "status", "timeout", "unused", "alike", "writer",  "runtime"};
 constexpr std::array<std::string_view, 3> kPrefixes = {"nessie_", "nssi_", "xdr_"};
 
 std::string lower(std::string name) {
@@ -41,6 +43,14 @@ std::string shortened(const std::string &name, std::size_t most) {
   return fmt::format("{}_{:08x}", name.substr(0, most - 9), hash_of(lower(name)));
 }
 
+/// Of a file's name, or an interface's.
+std::string spelled(std::string name) {
+  for (auto &c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  if (name.empty() || std::isalpha(static_cast<unsigned char>(name[0])) == 0) name.insert(0, 1, 'x');
+  return name;
+}
+
 }  // namespace
 
 FortranNames FortranNames::of_module() {
@@ -57,8 +67,13 @@ bool FortranNames::is_kept(const std::string &name) const {
 
 bool FortranNames::take(const std::string &name) { return taken_.insert(lower(name)).second; }
 
+std::string FortranNames::claim_type(const std::string &wanted) {
+  if (std::ranges::find(kOfProcedures, lower(wanted)) != kOfProcedures.end()) return claim(wanted + "_");
+  return claim(wanted);
+}
+
 std::string FortranNames::claim(const std::string &wanted) {
-  const auto name = wanted.starts_with('_') ? "x" + wanted : wanted;
+  const auto name = spelled(wanted);
   if (auto it = shortened(name, kMostCharacters); !is_kept(it) && take(it)) return it;
   if (auto it = shortened(name, kMostCharacters - 1) + "_"; take(it)) return it;
   for (int i = 2;; ++i)

@@ -21,6 +21,8 @@ class FortranNames {
   /// too long ends with a number made of all of it; one that begins with `_` gets an `x` before it. Those that begin as
   /// Nessie's own do are taken in a module.
   std::string claim(const std::string &wanted);
+  /// Of a derived type: none that a variable of generated code has, either.
+  std::string claim_type(const std::string &wanted);
 
  private:
   bool is_kept(const std::string &name) const;

@@ -68,7 +68,7 @@ void FortranTypes::add(const std::string &key, const Definition &definition, For
                        const std::string &wanted) {
   FortranType made;
   made.kind = kind;
-  made.name = names_.claim(wanted);
+  made.name = names_.claim_type(wanted);
   Declaration plain;
   plain.type = {Kind::kNamed, type_name_of(definition), {}};
   // What is shortest counts 4 bytes even where it has none: as in C++.
