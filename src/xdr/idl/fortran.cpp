@@ -84,7 +84,7 @@ class ModuleWriter {
 
   static std::string attributes(const FortranForm &form) {
     const bool is_apart = form.layout != Layout::kScalar && form.layout != Layout::kVector;
-    if (form.is_pointer) return ", pointer";
+    if (form.is_pointer) return ", " + fortran_attribute(true, form.layout);
     return is_apart || form.is_arm || (form.element == Element::kString) ? ", allocatable" : "";
   }
   static std::string shape(const FortranForm &form) {

@@ -82,7 +82,7 @@ std::string FortranCodec::begin(const std::string &verb, const FortranUse &use, 
   const bool is_scalar = use.layout == Layout::kScalar || use.layout == Layout::kOptional;
   const auto attribute = use.layout == Layout::kScalar   ? ""
                          : use.layout == Layout::kVector ? ", contiguous"
-                                                         : ", " + fortran_attribute(use.is_pointer);
+                                                         : ", " + fortran_attribute(use.is_pointer, use.layout);
   const auto intent = verb == "size" || verb == "put" ? "in" : "inout";
   made += line(4, fmt::format("type({}){}, intent({}) :: it{}", types_.at(use.type).name, attribute, intent,
                               is_scalar ? "" : "(:)"));
@@ -302,7 +302,7 @@ void FortranCodec::write_optional(const FortranUse &use) {
 
 /// Link after link, each followed by whether there is a next one; all of them nest as one struct does.
 void FortranCodec::write_list(const FortranUse &use) {
-  const auto has = fortran_has(use.is_pointer), attribute = fortran_attribute(use.is_pointer);
+  const auto has = fortran_has(use.is_pointer), attribute = fortran_attribute(use.is_pointer, use.layout);
   const auto type = types_.at(use.type).name;
   const std::string or_none = "    logical, intent(in) :: or_none\n", index = "    integer(c_int64_t) :: i, count\n";
   const auto counted = fmt::format("    count = 0\n    if ({}(it)) count = size(it, kind=c_int64_t)\n", has);

@@ -27,7 +27,10 @@ std::string list_flag(const FortranForm &form) {
 
 }  // namespace
 
-std::string fortran_attribute(bool is_pointer) { return is_pointer ? "pointer" : "allocatable"; }
+std::string fortran_attribute(bool is_pointer, Layout layout) {
+  if (!is_pointer) return "allocatable";
+  return layout == Layout::kOptional ? "pointer" : "pointer, contiguous";
+}
 std::string fortran_has(bool is_pointer) { return is_pointer ? "associated" : "allocated"; }
 
 std::string fortran_bound(const FortranForm &form) {

@@ -52,7 +52,7 @@ class FortranStatements {
 };
 
 /// "allocatable", or what goes instead; "associated" likewise.
-std::string fortran_attribute(bool is_pointer);
+std::string fortran_attribute(bool is_pointer, FortranForm::Layout layout);
 std::string fortran_has(bool is_pointer);
 /// "xdr_any", or a bound.
 std::string fortran_bound(const FortranForm &form);
