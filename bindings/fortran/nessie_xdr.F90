@@ -31,11 +31,12 @@ module nessie_xdr
   ! Bound of what has none.
   integer(c_int64_t), parameter, public :: xdr_any = 4294967295_c_int64_t
 
-  public :: xdr_writer_of, xdr_reader_of, xdr_sized, xdr_finish, xdr_refuse, xdr_enter, xdr_leave, xdr_failed
+  public :: xdr_prepare, xdr_writer_of, xdr_reader_of, xdr_sized, xdr_finish, xdr_refuse, xdr_enter, xdr_leave, xdr_failed
   public :: xdr_size_count, xdr_put, xdr_get, xdr_put_vector, xdr_get_vector, xdr_put_count, xdr_get_count
   public :: xdr_size_array, xdr_put_array, xdr_get_array, xdr_size_optional, xdr_put_optional, xdr_get_optional
   public :: xdr_size_string, xdr_put_string, xdr_get_string, xdr_size_bytes, xdr_put_bytes, xdr_get_bytes
-  public :: xdr_put_opaque, xdr_get_opaque, xdr_put_structs, xdr_get_structs, xdr_put_words, xdr_get_words, &
+  public :: xdr_size_text, xdr_put_text, xdr_size_octets, xdr_put_octets, xdr_put_opaque, xdr_get_opaque, &
+    xdr_put_structs, xdr_get_structs, xdr_put_words, xdr_get_words, &
     xdr_get_flag
 
   interface xdr_refuse
@@ -207,20 +208,20 @@ contains
   ! --- whole values ---------------------------------------------------------------------------------------------------
 
   ! Writes into `bytes`, which stay where they are.
-  function xdr_writer_of(bytes) result(writer)
+  recursive function xdr_writer_of(bytes) result(writer)
     integer(c_int8_t), intent(inout), target, contiguous :: bytes(:)
     type(xdr_writer) :: writer
     call span(bytes, writer%at, writer%end)
   end function
 
-  function xdr_reader_of(bytes) result(reader)
+  recursive function xdr_reader_of(bytes) result(reader)
     integer(c_int8_t), intent(in), target, contiguous :: bytes(:)
     type(xdr_reader) :: reader
     call span(bytes, reader%begin, reader%end)
     reader%at = reader%begin
   end function
 
-  subroutine span(bytes, begin, end)
+  recursive subroutine span(bytes, begin, end)
     integer(c_int8_t), intent(in), target, contiguous :: bytes(:)
     type(c_ptr), intent(out) :: begin, end
     begin = c_null_ptr
@@ -230,15 +231,32 @@ contains
     end = transfer(transfer(begin, 0_c_intptr_t) + size(bytes, kind=c_intptr_t), end)
   end subroutine
 
-  ! nessie_invalid_argument: the value breaks a rule of its interface.
-  function xdr_sized(sizer) result(status)
+  ! Of values that are encoded. nessie_invalid_argument: one breaks a rule of its interface.
+  recursive function xdr_sized(sizer) result(status)
     type(xdr_sizer), intent(in) :: sizer
     type(nessie_status) :: status
     if (c_associated(sizer%fault)) status = nessie_error(nessie_invalid_argument, text_of(sizer%fault))
   end function
 
+  ! Memory for what was sized, and a writer into it. Errors as xdr_sized().
+  recursive function xdr_prepare(sizer, bytes, writer) result(status)
+    type(xdr_sizer), intent(in) :: sizer
+    integer(c_int8_t), allocatable, intent(inout), target :: bytes(:)
+    type(xdr_writer), intent(out) :: writer
+    type(nessie_status) :: status
+    integer :: failed
+    status = xdr_sized(sizer)
+    if (.not. status%ok()) return
+    allocate (bytes(sizer%size_bytes), stat=failed)
+    if (failed /= 0) then
+      status = nessie_error(nessie_no_memory, 'there is not memory enough for the encoded value')
+    else
+      writer = xdr_writer_of(bytes)
+    end if
+  end function
+
   ! nessie_bad_message: the bytes are not the encoding of one value.
-  function xdr_finish(reader) result(status)
+  recursive function xdr_finish(reader) result(status)
     type(xdr_reader), intent(inout) :: reader
     type(nessie_status) :: status
     character(len=20) :: offset
@@ -249,42 +267,42 @@ contains
       text_of(reader%fault))
   end function
 
-  function text_of(fault) result(text)
+  recursive function text_of(fault) result(text)
     type(c_ptr), intent(in) :: fault
     character(len=:), allocatable :: text
     allocate (character(len=nessie_fortran_text_size(fault)) :: text)
     call nessie_fortran_text(fault, text, len(text, c_int64_t))
   end function
 
-  logical function xdr_failed(reader)
+  recursive logical function xdr_failed(reader)
     type(xdr_reader), intent(in) :: reader
     xdr_failed = c_associated(reader%fault)
   end function
 
   ! A struct or a union begins, and ends; false: it may not.
-  logical function xdr_enter(reader)
+  recursive logical function xdr_enter(reader)
     type(xdr_reader), intent(inout) :: reader
     xdr_enter = nessie_fortran_enter(reader) /= 0
   end function
-  subroutine xdr_leave(reader)
+  recursive subroutine xdr_leave(reader)
     type(xdr_reader), intent(inout) :: reader
     reader%depth = reader%depth - 1
   end subroutine
 
   ! --- counts, and structs of numbers -----------------------------------------------------------------------------------
 
-  subroutine xdr_size_count(sizer, count, most, element_bytes)
+  recursive subroutine xdr_size_count(sizer, count, most, element_bytes)
     type(xdr_sizer), intent(inout) :: sizer
     integer(c_int64_t), intent(in) :: count, most, element_bytes
     call nessie_fortran_size_count(sizer, count, most, element_bytes)
   end subroutine
-  subroutine xdr_put_count(writer, count)
+  recursive subroutine xdr_put_count(writer, count)
     type(xdr_writer), intent(inout) :: writer
     integer(c_int64_t), intent(in) :: count
     call xdr_put(writer, unsigned_word(count))
   end subroutine
   ! `least_bytes`: of an element.
-  function xdr_get_count(reader, most, least_bytes) result(count)
+  recursive function xdr_get_count(reader, most, least_bytes) result(count)
     type(xdr_reader), intent(inout) :: reader
     integer(c_int64_t), intent(in) :: most, least_bytes
     integer(c_int64_t) :: count
@@ -297,14 +315,14 @@ contains
   end function
 
   ! `structs` of numbers and nothing else, `slots` of 8 bytes each; bit i of `wide`: slot i is one number.
-  subroutine xdr_put_structs(writer, structs, count, slots, wide)
+  recursive subroutine xdr_put_structs(writer, structs, count, slots, wide)
     type(xdr_writer), intent(inout) :: writer
     type(*), intent(in) :: structs(*)
     integer(c_int64_t), intent(in) :: count
     integer(c_int32_t), intent(in) :: slots, wide
     call nessie_fortran_put_structs(writer, structs, count, slots, wide)
   end subroutine
-  subroutine xdr_get_structs(reader, structs, count, slots, wide)
+  recursive subroutine xdr_get_structs(reader, structs, count, slots, wide)
     type(xdr_reader), intent(inout) :: reader
     type(*), intent(inout) :: structs(*)
     integer(c_int64_t), intent(in) :: count
@@ -313,13 +331,13 @@ contains
   end subroutine
 
   ! The same of numbers of 4 bytes only, `count` in all.
-  subroutine xdr_put_words(writer, structs, count)
+  recursive subroutine xdr_put_words(writer, structs, count)
     type(xdr_writer), intent(inout) :: writer
     type(*), intent(in) :: structs(*)
     integer(c_int64_t), intent(in) :: count
     call nessie_fortran_put_numbers(writer, structs, count, 4_c_int32_t)
   end subroutine
-  subroutine xdr_get_words(reader, structs, count)
+  recursive subroutine xdr_get_words(reader, structs, count)
     type(xdr_reader), intent(inout) :: reader
     type(*), intent(inout) :: structs(*)
     integer(c_int64_t), intent(in) :: count
@@ -329,7 +347,7 @@ contains
   ! --- strings and opaque bytes -------------------------------------------------------------------------------------------
 
   ! One that is not allocated has no characters.
-  subroutine xdr_size_string(sizer, it, most)
+  recursive subroutine xdr_size_string(sizer, it, most)
     type(xdr_sizer), intent(inout) :: sizer
     character(len=:), allocatable, intent(in) :: it
     integer(c_int64_t), intent(in) :: most
@@ -338,7 +356,7 @@ contains
     if (allocated(it)) count = len(it, c_int64_t)
     call size_padded(sizer, count, most)
   end subroutine
-  subroutine xdr_put_string(writer, it)
+  recursive subroutine xdr_put_string(writer, it)
     type(xdr_writer), intent(inout) :: writer
     character(len=:), allocatable, intent(in), target :: it
     if (allocated(it)) then
@@ -348,7 +366,7 @@ contains
       call xdr_put(writer, 0_c_int32_t)
     end if
   end subroutine
-  subroutine xdr_get_string(reader, it, most)
+  recursive subroutine xdr_get_string(reader, it, most)
     type(xdr_reader), intent(inout) :: reader
     character(len=:), allocatable, intent(inout), target :: it
     integer(c_int64_t), intent(in) :: most
@@ -364,14 +382,28 @@ contains
     end if
   end subroutine
 
-  subroutine size_padded(sizer, count, most)
+  ! The same of what is no component.
+  recursive subroutine xdr_size_text(sizer, it, most)
+    type(xdr_sizer), intent(inout) :: sizer
+    character(len=*), intent(in) :: it
+    integer(c_int64_t), intent(in) :: most
+    call size_padded(sizer, len(it, c_int64_t), most)
+  end subroutine
+  recursive subroutine xdr_put_text(writer, it)
+    type(xdr_writer), intent(inout) :: writer
+    character(len=*), intent(in), target :: it
+    call xdr_put_count(writer, len(it, c_int64_t))
+    call nessie_fortran_put_bytes(writer, c_loc(it), len(it, c_int64_t))
+  end subroutine
+
+  recursive subroutine size_padded(sizer, count, most)
     type(xdr_sizer), intent(inout) :: sizer
     integer(c_int64_t), intent(in) :: count, most
     call xdr_size_count(sizer, count, most, 0_c_int64_t)
     sizer%size_bytes = sizer%size_bytes + (count + 3) / 4 * 4
   end subroutine
 
-  subroutine xdr_size_bytes(sizer, it, most)
+  recursive subroutine xdr_size_bytes(sizer, it, most)
     type(xdr_sizer), intent(inout) :: sizer
     integer(c_int8_t), allocatable, intent(in) :: it(:)
     integer(c_int64_t), intent(in) :: most
@@ -380,7 +412,7 @@ contains
     if (allocated(it)) count = size(it, kind=c_int64_t)
     call size_padded(sizer, count, most)
   end subroutine
-  subroutine xdr_put_bytes(writer, it)
+  recursive subroutine xdr_put_bytes(writer, it)
     type(xdr_writer), intent(inout) :: writer
     integer(c_int8_t), allocatable, intent(in) :: it(:)
     if (allocated(it)) then
@@ -390,7 +422,7 @@ contains
       call xdr_put(writer, 0_c_int32_t)
     end if
   end subroutine
-  subroutine xdr_get_bytes(reader, it, most)
+  recursive subroutine xdr_get_bytes(reader, it, most)
     type(xdr_reader), intent(inout) :: reader
     integer(c_int8_t), allocatable, intent(inout) :: it(:)
     integer(c_int64_t), intent(in) :: most
@@ -409,14 +441,28 @@ contains
     end if
   end subroutine
 
-  subroutine xdr_put_opaque(writer, it)
+  ! The same of what is no component.
+  recursive subroutine xdr_size_octets(sizer, it, most)
+    type(xdr_sizer), intent(inout) :: sizer
+    integer(c_int8_t), intent(in) :: it(:)
+    integer(c_int64_t), intent(in) :: most
+    call size_padded(sizer, size(it, kind=c_int64_t), most)
+  end subroutine
+  recursive subroutine xdr_put_octets(writer, it)
+    type(xdr_writer), intent(inout) :: writer
+    integer(c_int8_t), intent(in), target, contiguous :: it(:)
+    call xdr_put_count(writer, size(it, kind=c_int64_t))
+    call xdr_put_opaque(writer, it)
+  end subroutine
+
+  recursive subroutine xdr_put_opaque(writer, it)
     type(xdr_writer), intent(inout) :: writer
     integer(c_int8_t), intent(in), target, contiguous :: it(:)
     type(c_ptr) :: begin, end
     call span(it, begin, end)
     call nessie_fortran_put_bytes(writer, begin, size(it, kind=c_int64_t))
   end subroutine
-  subroutine xdr_get_opaque(reader, it)
+  recursive subroutine xdr_get_opaque(reader, it)
     type(xdr_reader), intent(inout) :: reader
     integer(c_int8_t), intent(inout), target, contiguous :: it(:)
     type(c_ptr) :: begin, end
@@ -426,21 +472,21 @@ contains
 
   ! --- logicals -----------------------------------------------------------------------------------------------------------
 
-  subroutine put_logical(writer, it)
+  recursive subroutine put_logical(writer, it)
     type(xdr_writer), intent(inout) :: writer
     logical, intent(in) :: it
     call xdr_put(writer, merge(1_c_int32_t, 0_c_int32_t, it))
   end subroutine
-  subroutine get_logical(reader, it)
+  recursive subroutine get_logical(reader, it)
     type(xdr_reader), intent(inout) :: reader
     logical, intent(out) :: it
     it = xdr_get_flag(reader)
   end subroutine
-  logical function xdr_get_flag(reader)
+  recursive logical function xdr_get_flag(reader)
     type(xdr_reader), intent(inout) :: reader
     xdr_get_flag = nessie_fortran_get_flag(reader) /= 0
   end function
-  subroutine put_vector_logical(writer, it)
+  recursive subroutine put_vector_logical(writer, it)
     type(xdr_writer), intent(inout) :: writer
     logical, intent(in), contiguous :: it(:)
     integer :: i
@@ -448,7 +494,7 @@ contains
       call put_logical(writer, it(i))
     end do
   end subroutine
-  subroutine get_vector_logical(reader, it)
+  recursive subroutine get_vector_logical(reader, it)
     type(xdr_reader), intent(inout) :: reader
     logical, intent(inout), contiguous :: it(:)
     integer :: i

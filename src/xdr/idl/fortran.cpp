@@ -2,6 +2,7 @@
 #include "xdr/idl/fortran.hpp"
 
 #include "xdr/idl/fortran_codec.hpp"
+#include "xdr/idl/fortran_rpc.hpp"
 
 #include <fmt/format.h>
 
@@ -14,22 +15,6 @@ using Element = FortranForm::Element;
 using Layout = FortranForm::Layout;
 
 std::string line(int indent, std::string_view text) { return fortran_line(indent, text); }
-
-/// Of one value.
-std::string element_type(const FortranTypes &types, const FortranForm &form) {
-  switch (form.element) {
-    case Element::kInt:
-    case Element::kEnum: return "integer(c_int32_t)";
-    case Element::kHyper: return "integer(c_int64_t)";
-    case Element::kFloat: return "real(c_float)";
-    case Element::kDouble: return "real(c_double)";
-    case Element::kLogical: return "logical";
-    case Element::kString: return "character(len=:)";
-    case Element::kOpaque: return "integer(c_int8_t)";
-    case Element::kDerived: break;
-  }
-  return fmt::format("type({})", types.at(form.type).name);
-}
 
 /// What a component is before anything is assigned to it.
 std::string initial(const FortranForm &form) {
@@ -59,11 +44,12 @@ class ModuleWriter {
     for (const auto &key : types.in_order()) write_type(types, types.at(key));
     const auto procedures = codec.write();
     write_generics(codec, statements);
+    const auto stubs = make_fortran_rpc(interface_, options_, {types, statements, names_, module});
     return fmt::format("! Made from {} by `nessie idl`: do not edit.\n", options_.file) +
            fmt::format("module {}\n", module) +
            "  use, intrinsic :: iso_c_binding, only: c_int8_t, c_int32_t, c_int64_t, c_float, c_double\n"
            "  use nessie, only: nessie_status\n  use nessie_xdr\n  implicit none\n  private\n\n" +
-           out_ + (procedures.empty() ? "" : "\ncontains\n\n" + procedures) + "end module\n";
+           out_ + (procedures.empty() ? "" : "\ncontains\n\n" + procedures) + "end module\n" + stubs;
   }
 
  private:
@@ -95,7 +81,7 @@ class ModuleWriter {
     out_ += "\n";
     out_ += line(2, fmt::format("type{}, public :: {}", type.plain ? ", bind(C)" : "", type.name));
     for (const auto &[name, form] : type.fields)
-      out_ += line(4, fmt::format("{}{} :: {}{}{}", element_type(types, form), attributes(form), name, shape(form),
+      out_ += line(4, fmt::format("{}{} :: {}{}{}", types.element_type(form), attributes(form), name, shape(form),
                                   first_value(type, name, form)));
     out_ += "  end type\n";
   }
@@ -107,7 +93,9 @@ class ModuleWriter {
     return " = " + fortran_literal(number, 4);
   }
 
-  void write_generics(const FortranCodec &codec, const FortranStatements &) {
+  void write_generics(const FortranCodec &codec, FortranStatements &statements) {
+    for (const auto &definition : interface_.definitions)
+      if (const auto *it = std::get_if<Enum>(&definition)) publish(statements.check(it->name));
     for (const auto &[generic, procedures] : codec.generics()) {
       out_ += fmt::format("\n  public :: {0}\n  interface {0}\n", generic);
       for (const auto &procedure : procedures) out_ += line(4, fmt::format("module procedure :: {}", procedure));

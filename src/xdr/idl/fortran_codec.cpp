@@ -195,15 +195,15 @@ void FortranCodec::write_whole(const std::string &key) {
   generics_["xdr_encode"].push_back(encode);
   generics_["xdr_decode"].push_back(decode);
   const auto type = fmt::format("type({})", types_.at(key).name);
-  out_ += line(2, fmt::format("function {}(it, bytes) result(status)", encode)) +
+  out_ += line(2, fmt::format("recursive function {}(it, bytes) result(status)", encode)) +
           line(4, fmt::format("{}, intent(in) :: it", type)) +
           "    integer(c_int8_t), allocatable, intent(inout) :: bytes(:)\n"
           "    integer(c_int8_t), allocatable, target :: made(:)\n"
           "    type(nessie_status) :: status\n    type(xdr_sizer) :: sizer\n    type(xdr_writer) :: writer\n"
-          "    call xdr_size(sizer, it)\n    status = xdr_sized(sizer)\n    if (.not. status%ok()) return\n"
-          "    allocate (made(sizer%size_bytes))\n    writer = xdr_writer_of(made)\n    call xdr_put(writer, it)\n"
-          "    call move_alloc(made, bytes)\n  end function\n" +
-          line(2, fmt::format("function {}(bytes, it) result(status)", decode)) +
+          "    call xdr_size(sizer, it)\n    status = xdr_prepare(sizer, made, writer)\n"
+          "    if (.not. status%ok()) return\n    call xdr_put(writer, it)\n    call move_alloc(made, bytes)\n  end "
+          "function\n" +
+          line(2, fmt::format("recursive function {}(bytes, it) result(status)", decode)) +
           "    integer(c_int8_t), intent(in), target, contiguous :: bytes(:)\n" +
           line(4, fmt::format("{}, intent(inout) :: it", type)) +
           "    type(nessie_status) :: status\n    type(xdr_reader) :: reader\n    reader = xdr_reader_of(bytes)\n"

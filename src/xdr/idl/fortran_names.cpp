@@ -21,9 +21,10 @@ constexpr std::array<std::string_view, 27> kOfModules = {
     "c_float",   "c_int8_t",   "c_int32_t", "c_int64_t",  "c_loc",        "c_null_ptr",      "c_ptr",    "int",
     "merge",     "move_alloc", "size"};
 /// Its variables: they hide constants, which is no harm, and types, which is.
-constexpr std::array<std::string_view, 22> kOfProcedures = {
-    "bytes",  "call",   "count",   "failed", "i",     "it",     "made",    "more",   "most",  "or_none", "outcome",
-    "reader", "result", "request", "self",   "sizer", "status", "timeout", "unused", "alike", "writer",  "runtime"};
+constexpr std::array<std::string_view, 28> kOfProcedures = {
+    "bytes",   "call",    "count",   "failed",     "i",       "it",      "made",  "more",    "most",       "or_none",
+    "outcome", "pending", "reader",  "result",     "request", "self",    "sizer", "status",  "timeout_ms", "unused",
+    "alike",   "writer",  "runtime", "idempotent", "buffer",  "service", "peer",  "provider"};
 constexpr std::array<std::string_view, 3> kPrefixes = {"nessie_", "nssi_", "xdr_"};
 
 std::string lower(std::string name) {
@@ -68,7 +69,9 @@ bool FortranNames::is_kept(const std::string &name) const {
 bool FortranNames::take(const std::string &name) { return taken_.insert(lower(name)).second; }
 
 std::string FortranNames::claim_type(const std::string &wanted) {
-  if (std::ranges::find(kOfProcedures, lower(wanted)) != kOfProcedures.end()) return claim(wanted + "_");
+  const auto folded = lower(wanted);
+  if (folded.starts_with("argument") || std::ranges::find(kOfProcedures, folded) != kOfProcedures.end())
+    return claim(wanted + "_");
   return claim(wanted);
 }
 

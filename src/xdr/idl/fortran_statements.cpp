@@ -20,6 +20,8 @@ std::string limits(const FortranForm &form) {
   if (form.layout == Layout::kList) return ", .false.";
   return form.layout == Layout::kListOrNone ? ", .true." : "";
 }
+bool is_text(const FortranForm &form) { return form.element == Element::kString && form.layout == Layout::kScalar; }
+bool is_octets(const FortranForm &form) { return form.element == Element::kOpaque && form.layout == Layout::kArray; }
 std::string list_flag(const FortranForm &form) {
   const bool is_list = form.layout == Layout::kList || form.layout == Layout::kListOrNone;
   return is_list ? limits(form) : "";
@@ -115,6 +117,31 @@ std::string FortranStatements::size(const FortranForm &form, const std::string &
 std::string FortranStatements::put(const FortranForm &form, const std::string &at) {
   const auto statement = call("put", form, at, list_flag(form));
   return line(form.is_arm ? fmt::format("if (allocated({})) {}", at, statement) : statement);
+}
+
+std::string FortranStatements::size_argument(const FortranForm &form, const std::string &at,
+                                             std::uint64_t &fixed_bytes) {
+  if (is_text(form) || is_octets(form))
+    return line(
+        fmt::format("call xdr_size_{}(sizer, {}, {})", is_text(form) ? "text" : "octets", at, fortran_bound(form)));
+  if (form.layout != Layout::kArray) return size(form, at, fixed_bytes);
+  use(form);
+  auto one = form;
+  one.layout = Layout::kScalar;
+  const auto each = form.element == Element::kEnum ? std::optional<std::uint64_t>(4) : types_.fixed_bytes(one);
+  auto made = line(fmt::format("call xdr_size_count(sizer, size({}, kind=c_int64_t), {}, {}_c_int64_t)", at,
+                               fortran_bound(form), each.value_or(0)));
+  if (!each) made += line(fmt::format("call xdr_size_vector(sizer, {})", at));
+  one.layout = Layout::kVector;
+  return made + check_enum(one, at, "sizer");
+}
+
+std::string FortranStatements::put_argument(const FortranForm &form, const std::string &at) {
+  if (is_text(form) || is_octets(form))
+    return line(fmt::format("call xdr_put_{}(writer, {})", is_text(form) ? "text" : "octets", at));
+  if (form.layout != Layout::kArray) return put(form, at);
+  return line(fmt::format("call xdr_put_count(writer, size({}, kind=c_int64_t))", at)) +
+         line(fmt::format("call xdr_put_vector(writer, {})", at));
 }
 
 std::string FortranStatements::get(const FortranForm &form, const std::string &at) {

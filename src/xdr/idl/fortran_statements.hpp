@@ -29,6 +29,9 @@ class FortranStatements {
   std::string size(const FortranForm &form, const std::string &at, std::uint64_t &fixed_bytes);
   std::string put(const FortranForm &form, const std::string &at);
   std::string get(const FortranForm &form, const std::string &at);
+  /// As size() and put(), of an argument: strings and arrays are not allocatable there.
+  std::string size_argument(const FortranForm &form, const std::string &at, std::uint64_t &fixed_bytes);
+  std::string put_argument(const FortranForm &form, const std::string &at);
   /// What its pointers point to; empty: there are none in it.
   std::string free(const FortranForm &form, const std::string &at);
 

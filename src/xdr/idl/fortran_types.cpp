@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/fortran_types.hpp"
 
+#include <fmt/format.h>
+
 #include <xdr/swap.hpp>
 
 #include <algorithm>
@@ -172,6 +174,21 @@ FortranForm FortranTypes::element_of(const Type &type) const {
     default: break;
   }
   return form;
+}
+
+std::string FortranTypes::element_type(const FortranForm &form) const {
+  switch (form.element) {
+    case Element::kInt:
+    case Element::kEnum: return "integer(c_int32_t)";
+    case Element::kHyper: return "integer(c_int64_t)";
+    case Element::kFloat: return "real(c_float)";
+    case Element::kDouble: return "real(c_double)";
+    case Element::kLogical: return "logical";
+    case Element::kString: return "character(len=:)";
+    case Element::kOpaque: return "integer(c_int8_t)";
+    case Element::kDerived: break;
+  }
+  return fmt::format("type({})", at(form.type).name);
 }
 
 std::optional<std::uint64_t> FortranTypes::fixed_bytes(const FortranForm &form) const {

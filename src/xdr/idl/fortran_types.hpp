@@ -66,6 +66,8 @@ class FortranTypes {
   const FortranType &at(const std::string &key) const { return types_.at(key); }
   const std::string &name_of_enum(const std::string &name) const { return enums_.at(name); }
 
+  /// "integer(c_int32_t)", "type(point)": of one element.
+  std::string element_type(const FortranForm &form) const;
   /// Of an argument or a result.
   FortranForm form_of(const Type &type) const;
   FortranForm form_of(const Declaration &declaration) const;

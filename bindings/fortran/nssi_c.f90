@@ -1,0 +1,264 @@
+! SPDX-License-Identifier: BSD-3-Clause
+! nssi/runtime.h as Fortran sees it; programs use module nssi.
+module nssi_c
+  use, intrinsic :: iso_c_binding
+  implicit none
+  public
+
+  type, bind(C) :: nssi_rt_options
+    type(c_ptr) :: transports = c_null_ptr, settings = c_null_ptr
+    integer(c_int64_t) :: fiber_stack_bytes = 0
+    integer(c_int32_t) :: max_fibers = 0, connects_only = 0, bulk_quiet_us = 0, bulk_longest_hold_us = 0
+  end type
+  type, bind(C) :: nssi_rt_call_options
+    type(c_ptr) :: buffer = c_null_ptr
+    integer(c_int32_t) :: timeout_ms = 0, idempotent = 0
+  end type
+  type, bind(C) :: nssi_rt_operation
+    integer(c_int32_t) :: program = 0, version = 0, provider = 0, op = 0
+    type(c_ptr) :: name = c_null_ptr
+    integer(c_int32_t) :: kind = 0, reads_args_once = 0
+    type(c_funptr) :: handler = c_null_funptr
+    type(c_ptr) :: context = c_null_ptr
+  end type
+
+  interface
+    ! The bytes of an array; -1: they do not lie one after the other.
+    subroutine nessie_fortran_memory(array, begin, size_bytes) bind(C)
+      import :: c_ptr, c_int64_t
+      type(*), dimension(..), intent(in), target :: array
+      type(c_ptr), intent(out) :: begin
+      integer(c_int64_t), intent(out) :: size_bytes
+    end subroutine
+    function nessie_fortran_text_size(text) result(size) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: text
+      integer(c_int64_t) :: size
+    end function
+    subroutine nessie_fortran_text(text, to, size) bind(C)
+      import :: c_ptr, c_char, c_int64_t
+      type(c_ptr), value :: text
+      character(kind=c_char), intent(inout) :: to(*)
+      integer(c_int64_t), value :: size
+    end subroutine
+
+    function nssi_rt_last_error() result(text) bind(C)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function nssi_rt_last_scope() result(scope) bind(C)
+      import :: c_int32_t
+      integer(c_int32_t) :: scope
+    end function
+    function nssi_rt_last_cause() result(cause) bind(C)
+      import :: c_int32_t
+      integer(c_int32_t) :: cause
+    end function
+
+    function nssi_rt_open(options, runtime) result(code) bind(C)
+      import :: nssi_rt_options, c_ptr, c_int
+      type(nssi_rt_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: runtime
+      integer(c_int) :: code
+    end function
+    function nssi_rt_close(runtime) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: runtime
+      integer(c_int) :: code
+    end function
+    function nssi_rt_url(runtime) result(text) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: runtime
+      type(c_ptr) :: text
+    end function
+    function nssi_rt_connect(runtime, url, timeout_ms, peer) result(code) bind(C)
+      import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime
+      character(kind=c_char), intent(in) :: url(*)
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int64_t), intent(inout) :: peer
+      integer(c_int) :: code
+    end function
+    function nssi_rt_disconnect(runtime, peer) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: runtime
+      integer(c_int64_t), value :: peer
+      integer(c_int) :: code
+    end function
+    function nssi_rt_sleep(runtime, time_ms) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t
+      type(c_ptr), value :: runtime
+      integer(c_int32_t), value :: time_ms
+      integer(c_int) :: code
+    end function
+
+    function nssi_rt_register(runtime, memory, size_bytes, rights, buffer) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime, memory
+      integer(c_int64_t), value :: size_bytes
+      integer(c_int32_t), value :: rights
+      type(c_ptr), intent(inout) :: buffer
+      integer(c_int) :: code
+    end function
+    function nssi_rt_allocate(runtime, size_bytes, rights, buffer) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime
+      integer(c_int64_t), value :: size_bytes
+      integer(c_int32_t), value :: rights
+      type(c_ptr), intent(inout) :: buffer
+      integer(c_int) :: code
+    end function
+    function nssi_rt_buffer_bytes(buffer) result(bytes) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: buffer
+      type(c_ptr) :: bytes
+    end function
+    function nssi_rt_buffer_size(buffer) result(size_bytes) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: buffer
+      integer(c_int64_t) :: size_bytes
+    end function
+    function nssi_rt_buffer_rights(buffer) result(rights) bind(C)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: buffer
+      integer(c_int32_t) :: rights
+    end function
+    function nssi_rt_free_buffer(buffer) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: buffer
+      integer(c_int) :: code
+    end function
+
+    ! `service`: nssi_service of module nssi.
+    function nssi_rt_start(runtime, service, op, args, size_bytes, options, call) result(code) bind(C)
+      import :: nssi_rt_call_options, c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime, service, args
+      integer(c_int32_t), value :: op
+      integer(c_int64_t), value :: size_bytes
+      type(nssi_rt_call_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: call
+      integer(c_int) :: code
+    end function
+    function nssi_rt_wait(call, timeout_ms) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t
+      type(c_ptr), value :: call
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int) :: code
+    end function
+    function nssi_rt_test(call, is_over) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t
+      type(c_ptr), value :: call
+      integer(c_int32_t), intent(inout) :: is_over
+      integer(c_int) :: code
+    end function
+    function nssi_rt_wait_any(calls, count, timeout_ms, which) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), intent(in) :: calls(*)
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int64_t), intent(inout) :: which
+      integer(c_int) :: code
+    end function
+    function nssi_rt_wait_all(calls, count, timeout_ms) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), intent(in) :: calls(*)
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int) :: code
+    end function
+    function nssi_rt_result(call, bytes, size_bytes) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: call
+      type(c_ptr), intent(inout) :: bytes
+      integer(c_int64_t), intent(inout) :: size_bytes
+      integer(c_int) :: code
+    end function
+    function nssi_rt_cancel(call) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: call
+      integer(c_int) :: code
+    end function
+    function nssi_rt_free_call(call) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: call
+      integer(c_int) :: code
+    end function
+
+    function nssi_rt_add_operation(runtime, operation) result(code) bind(C)
+      import :: nssi_rt_operation, c_ptr, c_int
+      type(c_ptr), value :: runtime
+      type(nssi_rt_operation), intent(in) :: operation
+      integer(c_int) :: code
+    end function
+    function nssi_rt_run(runtime) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: runtime
+      integer(c_int) :: code
+    end function
+    function nssi_rt_stop(runtime) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: runtime
+      integer(c_int) :: code
+    end function
+
+    function nssi_rt_caller(request) result(peer) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: request
+      integer(c_int64_t) :: peer
+    end function
+    function nssi_rt_op(request) result(op) bind(C)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: request
+      integer(c_int32_t) :: op
+    end function
+    function nssi_rt_args(request, bytes, size_bytes) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request
+      type(c_ptr), intent(inout) :: bytes
+      integer(c_int64_t), intent(inout) :: size_bytes
+      integer(c_int) :: code
+    end function
+    function nssi_rt_data_bytes(request) result(size_bytes) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: request
+      integer(c_int64_t) :: size_bytes
+    end function
+    function nssi_rt_time_left_ms(request) result(time_ms) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: request
+      integer(c_int64_t) :: time_ms
+    end function
+    function nssi_rt_get_data(request, destination, size_bytes, offset) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request, destination
+      integer(c_int64_t), value :: size_bytes, offset
+      integer(c_int) :: code
+    end function
+    function nssi_rt_put_data(request, source, size_bytes, offset) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request, source
+      integer(c_int64_t), value :: size_bytes, offset
+      integer(c_int) :: code
+    end function
+    function nssi_rt_view_data(request, bytes, size_bytes) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request
+      type(c_ptr), intent(inout) :: bytes
+      integer(c_int64_t), intent(inout) :: size_bytes
+      integer(c_int) :: code
+    end function
+    function nssi_rt_reply(request, bytes, size_bytes) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request, bytes
+      integer(c_int64_t), value :: size_bytes
+      integer(c_int) :: code
+    end function
+    function nssi_rt_reply_error(request, code, scope, cause, message) result(failed) bind(C)
+      import :: c_ptr, c_char, c_int, c_int32_t
+      type(c_ptr), value :: request
+      integer(c_int32_t), value :: code, scope, cause
+      character(kind=c_char), intent(in) :: message(*)
+      integer(c_int) :: failed
+    end function
+  end interface
+end module
