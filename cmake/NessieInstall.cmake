@@ -15,7 +15,7 @@ target_include_directories(nessie_flags INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/nessie>)
 
 set(nessie_exported nessie_flags)
-foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_runtime nssi_stub trios trios_nssi)
+foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_runtime nssi_stub fortran trios trios_nssi)
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()
@@ -30,6 +30,11 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/src/base/config.hpp
   ${PROJECT_SOURCE_DIR}/src/base/credential.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/base)
+
+# Modules are of one compiler: their sources are for others.
+install(DIRECTORY ${PROJECT_BINARY_DIR}/modules/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/fortran/modules)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/fortran/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/fortran
+  FILES_MATCHING REGEX "(nessie|nessie_xdr|nssi|nssi_c)\\.[fF]90$|numbers\\.inc$")
 
 # --- CMake package ----------------------------------------------------------------------------------------------------
 

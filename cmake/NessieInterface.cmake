@@ -33,7 +33,8 @@ endfunction()
 # gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the target includes
 # as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and NAME_xdr.c as one of
 # its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN: NAME.f90, with the
-# modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources. Links what they need.
+# modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources; its
+# modules lie where the target's Fortran_MODULE_DIRECTORY says. Links what they need.
 function(nessie_add_interface target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
   set(ARGN ${ARG_UNPARSED_ARGUMENTS})
@@ -77,6 +78,14 @@ function(nessie_add_interface target)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()
   target_include_directories(${target} PRIVATE ${directory})
+  if(FORTRAN IN_LIST languages)   # a folder of its own: others may compile the same interface
+    get_target_property(modules ${target} Fortran_MODULE_DIRECTORY)
+    if(NOT modules)
+      set(modules ${directory}/modules)
+      set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY ${modules})
+    endif()
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${modules}>)
+  endif()
   foreach(language ${languages})
     target_link_libraries(${target} PRIVATE ${NESSIE_IDL_${language}_LIBRARY})
   endforeach()

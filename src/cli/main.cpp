@@ -28,7 +28,7 @@ constexpr const char *kIntroduction =
     "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie bench                                     list the measurements\n"
-    "  nessie idl service.x                             C++ or C types and their XDR, from an interface file\n";
+    "  nessie idl service.x                             C++, C or Fortran from an interface file\n";
 
 constexpr const char *kRunFooter =
     "Everything after -- is the command as it was before.\n"
@@ -89,13 +89,13 @@ void add_info(CLI::App &app, InfoOptions &options) {
 }
 
 void add_idl(CLI::App &app, xdr::idl::Command &command) {
-  auto *idl = app.add_subcommand("idl", "Compile interface files to C++ and C");
+  auto *idl = app.add_subcommand("idl", "Compile interface files to C++, C and Fortran");
   idl->footer(kIdlFooter);
   idl->add_option("FILE.x", command.files, "Interface files")->required();
   idl->add_option("-o,--out", command.directory, "Where to put what comes out")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
-  idl->add_option("-l,--language", command.languages, "What to compile to: cpp (default), c, or both as cpp,c")
+  idl->add_option("-l,--language", command.languages, "What to compile to: cpp (default), c, fortran; several as cpp,c")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(xdr::idl::languages()));
