@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/file.hpp"
 
+#include "base/credential.hpp"
+
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,6 +24,58 @@ struct Close {
 Error file_error(Code code, const char *what, const std::string &path) {
   const int cause = errno;
   return {code, fmt::format("cannot {} {}: {}", what, path, std::strerror(cause)), Scope::kProcess, cause};
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor &) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// The file is new, or this fails.
+bool write_new_private_file(const std::string &path, std::string_view text) {
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  return file.get() >= 0 && ::fchmod(file.get(), 0600) == 0 && write_all(file.get(), text);
+}
+
+Error cannot_open(const std::string &path) {
+  if (errno == ELOOP)
+    return {Code::kRefused, fmt::format("{} is a symbolic link, which is not followed: name the file itself", path),
+            Scope::kOperation, ELOOP};
+  const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+  auto error = file_error(is_missing ? Code::kNotFound : Code::kIo, "read", path);
+  error.scope = Scope::kOperation;
+  return error;
+}
+
+Status check_trusted(const struct stat &status, const std::string &path, std::size_t limit_bytes) {
+  const auto refuse = [&](std::string why) -> Error { return {Code::kRefused, path + std::move(why)}; };
+  if (!S_ISREG(status.st_mode)) return refuse(" is not a regular file");
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    return refuse(fmt::format(" belongs to user {}, who may write anything there; it must be your own, or root's",
+                              status.st_uid));
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return refuse(" can be written by others than its owner; take that right away with: chmod go-w");
+  if (static_cast<std::uint64_t>(status.st_size) > limit_bytes)
+    return Error{Code::kTooLarge,
+                 fmt::format("{} has {} bytes; {} at most are expected there", path, status.st_size, limit_bytes)};
+  return {};
 }
 
 }  // namespace
@@ -43,6 +99,32 @@ Status write_file(const std::string &path, std::string_view text) {
   auto error = file_error(Code::kIo, "write", path);
   ::unlink(part.c_str());
   return error;
+}
+
+Status write_private_file(const std::string &path, std::string_view text) {
+  const auto part = fmt::format("{}.{:016x}.part", path, random_u64());
+  if (write_new_private_file(part, text) && std::rename(part.c_str(), path.c_str()) == 0) return {};
+  auto error = file_error(Code::kIo, "write", path);
+  ::unlink(part.c_str());
+  return error;
+}
+
+Result<std::string> read_trusted_file(const std::string &path, std::size_t limit_bytes) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return cannot_open(path);
+  if (auto trusted = check_trusted(status, path, limit_bytes); !trusted.ok()) return trusted.error();
+  std::string text(limit_bytes + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const auto got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) return file_error(Code::kIo, "read", path);
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  if (size > limit_bytes) return Error{Code::kTooLarge, path + " grows while it is read"};
+  text.resize(size);
+  return text;
 }
 
 }  // namespace nessie

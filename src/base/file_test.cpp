@@ -2,6 +2,8 @@
 #include "base/file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -40,6 +42,34 @@ TEST_F(File, ThatCannotBeWrittenLeavesNothing) {
   std::filesystem::create_directory(path("b"));
   EXPECT_EQ(write_file(path("b"), "text").code(), Code::kIo);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(File, ThatIsPrivate_HasMode0600WhateverTheUmask) {
+  const auto before = ::umask(0);
+  ASSERT_TRUE(write_private_file(path("a"), "secret").ok());
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+  EXPECT_EQ(*read_trusted_file(path("a"), 6), "secret");
+  EXPECT_EQ(write_private_file(path("none/a"), "text").code(), Code::kIo);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "something was left behind";
+}
+
+TEST_F(File, ThatOthersMayHaveWritten_IsNotTrusted) {
+  ASSERT_TRUE(write_private_file(path("a"), "text").ok());
+  std::filesystem::create_symlink(path("a"), path("link"));
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  for (const auto &wrong : {path("link"), path("fifo"), folder_, std::string("/dev/null")})
+    EXPECT_EQ(read_trusted_file(wrong, 100).code(), Code::kRefused) << wrong;
+  EXPECT_EQ(read_trusted_file(path("missing"), 100).code(), Code::kNotFound);
+  EXPECT_EQ(read_trusted_file(path("a"), 3).code(), Code::kTooLarge);
+  ASSERT_EQ(::chmod(path("a").c_str(), 0620), 0);
+  EXPECT_EQ(read_trusted_file(path("a"), 100).code(), Code::kRefused);
+  ASSERT_EQ(::chmod(path("a").c_str(), 0600), 0);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  ASSERT_EQ(::chown(path("a").c_str(), 4711, 4711), 0);
+  EXPECT_EQ(read_trusted_file(path("a"), 100).code(), Code::kRefused);
 }
 
 }  // namespace
