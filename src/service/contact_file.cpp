@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace nessie::service {
@@ -93,13 +94,19 @@ Result<Contact> read_contact(const std::string &path) {
   return finding.life == Life::kGone ? stale(path, *contact, finding.why) : contact;
 }
 
+Status sleep(Clock::duration time) {
+  std::this_thread::sleep_for(time);
+  return {};
+}
+
 Result<Contact> wait_for_contact(const std::string &path, Deadline deadline, const Pause &pause) {
   for (Clock::duration wait = kFirstPause;; wait = std::min<Clock::duration>(2 * wait, kLongestPause)) {
     auto contact = read_contact(path);
     const bool may_change = contact.code() == Code::kNotFound || contact.code() == Code::kPeerLost;
     if (!may_change) return contact;
     if (!deadline.passed()) {
-      pause(deadline.is_never() ? wait : std::min(wait, std::max(deadline.when() - Clock::now(), Clock::duration(0))));
+      const auto left = std::max(deadline.when() - Clock::now(), Clock::duration(0));
+      if (auto status = pause(deadline.is_never() ? wait : std::min(wait, left)); !status.ok()) return status.error();
       continue;
     }
     if (contact.code() == Code::kPeerLost) return contact;

@@ -37,8 +37,10 @@ class ContactFile {
 /// parse_contact().
 Result<Contact> read_contact(const std::string &path);
 
-/// Lets time pass.
-using Pause = std::function<void(Clock::duration)>;
+/// Lets time pass. An error ends what waits, and is its error.
+using Pause = std::function<Status(Clock::duration)>;
+/// Puts the thread to sleep.
+Status sleep(Clock::duration time);
 
 /// The same, waiting until a service that is there has written the file. At the deadline kTimedOut, if there is no
 /// file, or kPeerLost; other errors are told at once. Looks at growing intervals, of 100 ms at most: files on shared

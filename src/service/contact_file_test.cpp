@@ -43,7 +43,7 @@ class ContactFiles : public testing::Test {
   }
 
   std::string folder_ = "/tmp/nessie-contact-XXXXXX";
-  const Pause no_pause_ = [](Clock::duration) {};
+  const Pause no_pause_ = [](Clock::duration) { return Status(); };
 };
 
 TEST_F(ContactFiles, SayWhereTheServiceIs_UntilItIsDropped) {
@@ -156,6 +156,7 @@ TEST_F(ContactFiles, AreWaitedFor) {
   std::optional<ContactFile> file;
   const auto found = wait_for_contact(path(), Deadline::in(seconds(60)), [&](Clock::duration) {
     if (!file) file.emplace(write());
+    return Status();
   });
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(*found, file->contact());
@@ -166,9 +167,17 @@ TEST_F(ContactFiles, ThatAreStale_AreWaitedForUntilTheyAreWrittenAnew) {
   std::optional<ContactFile> file;
   const auto found = wait_for_contact(path(), Deadline::in(seconds(60)), [&](Clock::duration) {
     if (!file) file.emplace(write());
+    return Status();
   });
   ASSERT_TRUE(found.ok()) << found.error().message;
   EXPECT_EQ(*found, file->contact());
+}
+
+TEST_F(ContactFiles, AreNotWaitedForWhenTimeCannotPass) {
+  const auto none = wait_for_contact(path(), Deadline::never(), [](Clock::duration) -> Status {
+    return Error{Code::kCancelled, "the end"};
+  });
+  EXPECT_EQ(none.code(), Code::kCancelled);
 }
 
 TEST_F(ContactFiles, ThatDoNotAppear_AreTimedOutWithTheirName) {

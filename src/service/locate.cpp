@@ -11,7 +11,7 @@
 namespace nessie::service {
 namespace {
 
-constexpr std::string_view kFile = "file:", kEnvironment = "env:";
+constexpr std::string_view kFile = "file:", kEnvironment = "env:", kDirectory = "dir:";
 
 Result<std::vector<Found>> locate_url(std::string_view what) {
   if (what.find("://") == std::string_view::npos)
@@ -31,6 +31,11 @@ Result<std::vector<Found>> locate_file(std::string_view path, Deadline deadline,
 }
 
 Result<std::vector<Found>> locate_one(std::string_view what, Deadline deadline, const Pause &pause) {
+  if (what.starts_with(kDirectory))
+    return Error{Code::kInvalidArgument,
+                 fmt::format("'{}' is a name in a directory, which cannot be used here: say a URL, file:PATH or "
+                             "env:VARIABLE",
+                             what.substr(0, 80))};
   if (what.starts_with(kFile)) return locate_file(what.substr(kFile.size()), deadline, pause);
   return locate_url(what);
 }

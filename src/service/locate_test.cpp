@@ -17,9 +17,7 @@ class Locate : public testing::Test {
     ::unsetenv("NESSIE_LOCATE_TEST");
     std::filesystem::remove_all(folder_);
   }
-  static auto find(std::string_view what) {
-    return locate(what, Deadline::now(), [](Clock::duration) {});
-  }
+  static auto find(std::string_view what) { return locate(what, Deadline::now(), sleep); }
   static Code code(std::string_view what) { return find(what).code(); }
   ContactFile write(const std::string &path) {
     return *ContactFile::write(path, {"test", "shm://here", {{{7, 1}, 2}}, {}, 0});

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The directory's operations on a runtime.
+#pragma once
+
+#include <base/config.hpp>
+#include <directory_rpc.hpp>
+#include <services/directory/server/registry.hpp>
+
+#include <list>
+#include <memory>
+
+namespace directory {
+
+struct ServerLimits {
+  RegistryLimits registry;
+  /// Who waits for changes at once.
+  std::size_t watches = 4096, watches_per_caller = 256;
+};
+
+/// From directory.entries, directory.entries_per_caller, directory.watches, directory.watches_per_caller.
+/// kInvalidArgument.
+Result<ServerLimits> limits_of(const nessie::Config &config);
+
+/// What the runtime of a directory must be able to do: every watch has a fiber.
+std::size_t fibers_for(const ServerLimits &limits);
+
+class Server final : private DIRECTORY::ONE::Server {
+ public:
+  /// Offers the directory on `runtime`, which must end first; before its run(). kExists: the provider is taken.
+  static Result<std::unique_ptr<Server>> add_to(nssi::Runtime &runtime, ServerLimits limits = {},
+                                                std::uint32_t provider = 0);
+  /// To be called from the runtime's on_peer_lost(): what the peer announced goes, and its watches end.
+  void on_peer_lost(PeerId peer);
+
+ private:
+  struct Watch {
+    Watch(nssi::Runtime &runtime, PeerId its_caller, const query &asked)
+        : caller(its_caller), what(asked), event(std::make_unique<nssi::Event>(runtime)) {}
+    PeerId caller;
+    const query &what;
+    std::unique_ptr<nssi::Event> event;  ///< set: look again
+    bool is_over = false;                ///< its caller is gone
+  };
+  class Watching;
+
+  Server(nssi::Runtime &runtime, ServerLimits limits);
+  nssi::HandlerKind kind_of(nssi::OpCode op) const override;
+  nssi::Outcome<grant> ANNOUNCE(nssi::Request &request, const announcement &announcement) override;
+  nssi::Outcome<bool> WITHDRAW(nssi::Request &request, const secret &key) override;
+  nssi::Outcome<listing> LIST(nssi::Request &request, const query &query) override;
+  nssi::Outcome<listing> WATCH(nssi::Request &request, const query &query, const mark &seen,
+                               std::uint32_t timeout_ms) override;
+
+  listing now(const query &query);
+  bool has_changed(const query &query, const mark &seen) const;
+  Status check_room_for_watch(PeerId caller) const;
+  Status wait_for_change(Watch &watch, const mark &seen, Deadline deadline);
+  void tell_watches(const std::string &name);
+  void expire_in_time();
+
+  nssi::Runtime &runtime_;
+  ServerLimits limits_;
+  Registry registry_;
+  const std::uint64_t incarnation_;
+  std::list<Watch> watches_;
+  /// Wakes the fiber that expires leases, because one ends before it would wake by itself.
+  std::unique_ptr<nssi::Event> alarm_;
+  Deadline alarm_at_ = Deadline::never();
+};
+
+}  // namespace directory

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the directory's tests share: a directory on a thread of its own, and a process that looks or announces.
+#pragma once
+
+#include <nssi/testing.hpp>
+#include <services/directory/client/client.hpp>
+#include <services/directory/server/server.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace directory::testing {
+
+using nssi::testing::eventually;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+inline Deadline soon() { return Deadline::in(seconds(30)); }
+
+inline nssi::RuntimeOptions runtime_options(const std::string &transport, bool listen) {
+  auto options = nssi::testing::options_for(transport, listen);
+  options.max_fibers = 256;
+  return options;
+}
+
+/// Serves from a thread until it goes.
+class DirectoryThread {
+ public:
+  explicit DirectoryThread(const std::string &transport, ServerLimits limits = {}) {
+    runtime = nssi::testing::open_runtime(runtime_options(transport, true));
+    server_ = *Server::add_to(*runtime, limits);
+    runtime->on_peer_lost([this](PeerId peer, const Error &) { server_->on_peer_lost(peer); });
+    thread_ = std::thread([this] { runtime->run(); });
+  }
+  ~DirectoryThread() {
+    runtime->stop();
+    thread_.join();
+    runtime.reset();
+  }
+  DirectoryThread(const DirectoryThread &) = delete;
+
+ private:
+  std::unique_ptr<Server> server_;
+
+ public:
+  std::unique_ptr<nssi::Runtime> runtime;
+
+ private:
+  std::thread thread_;
+};
+
+/// A process that looks, or announces. With `drives` a thread drives its runtime all the time.
+class Participant {
+ public:
+  Participant(const std::string &transport, const std::string &where, bool drives = false)
+      : runtime(nssi::testing::open_runtime(runtime_options(transport, false))), directory(*runtime, where) {
+    if (drives) thread_ = std::thread([this] { runtime->run(); });
+  }
+  ~Participant() { stop(); }
+  void stop() {
+    if (!thread_.joinable()) return;
+    runtime->stop();
+    thread_.join();
+  }
+  std::size_t count(std::string_view name) {
+    auto got = directory.lookup(name, soon());
+    return got.ok() ? got->instances.size() : SIZE_MAX;
+  }
+
+  std::unique_ptr<nssi::Runtime> runtime;
+  Directory directory;
+
+ private:
+  std::thread thread_;
+};
+
+inline instance make(const std::string &name, std::uint32_t provider = 0) {
+  return {name, "shm://somewhere", 7, 1, provider, {}};
+}
+inline query named(const std::string &name) { return {false, name}; }
+
+}  // namespace directory::testing
