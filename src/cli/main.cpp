@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The `nessie` command.
 #include "bench.hpp"
+#include "directories.hpp"
 #include "info.hpp"
 #include "run.hpp"
 #include "status.hpp"
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,7 @@ constexpr const char *kIntroduction =
     "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
     "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
+    "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
     "  nessie idl service.x                             C++, C or Fortran from an interface file\n";
 
@@ -45,6 +48,14 @@ constexpr const char *kInfoFooter =
     "Examples:\n"
     "  nessie info                                    this machine, between two processes of it\n"
     "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
+
+constexpr const char *kDirectoryFooter =
+    "NESSIE_DIRECTORY says where the directory is, unless --at does; NESSIE_CREDENTIAL holds the credential.\n\n"
+    "Examples:\n"
+    "  nessie directory list                             everything\n"
+    "  nessie directory list job17/                      what begins so\n"
+    "  nessie directory lookup job17/storage --json      1 if nobody has announced it\n"
+    "  nessie directory watch --at file:/scratch/job/directory.contact\n";
 
 constexpr const char *kIdlFooter =
     "cpp: NAME.x becomes NAME.hpp, types that encode themselves as rpcgen's and libtirpc's do. c: NAME.x becomes "
@@ -88,6 +99,33 @@ void add_info(CLI::App &app, InfoOptions &options) {
   info->add_flag("--json", options.json, "Print JSON");
 }
 
+void add_directory_action(CLI::App &parent, DirectoryOptions &options, DirectoryOptions::Action action,
+                          const char *name, const char *about) {
+  using Action = DirectoryOptions::Action;
+  auto *sub = parent.add_subcommand(name, about);
+  auto *word = sub->add_option(action == Action::kLookup ? "NAME" : "PREFIX", options.name,
+                               action == Action::kLookup ? "A name" : "Only names that begin so");
+  if (action == Action::kLookup) word->required();
+  sub->add_option("--at", options.where, "Where the directory is: a URL, file:PATH or env:VARIABLE (NESSIE_DIRECTORY)");
+  sub->add_option("-t,--timeout", options.timeout_s, "How many seconds the directory may take to answer")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  if (action == Action::kWatch)
+    sub->add_option("-n,--changes", options.changes, "End after so many changes")->check(CLI::Range(1, INT_MAX));
+  sub->add_flag("--json", options.json, "Print JSON, one object a line");
+  sub->callback([&options, action] { options.action = action; });
+}
+
+void add_directory(CLI::App &app, DirectoryOptions &options) {
+  using Action = DirectoryOptions::Action;
+  auto *parent = app.add_subcommand("directory", "Show which services a directory has, and where they are");
+  parent->footer(kDirectoryFooter);
+  parent->require_subcommand(1);
+  add_directory_action(*parent, options, Action::kList, "list", "List what there is");
+  add_directory_action(*parent, options, Action::kLookup, "lookup", "Show the instances of a name");
+  add_directory_action(*parent, options, Action::kWatch, "watch", "List what there is, now and after each change");
+}
+
 void add_idl(CLI::App &app, xdr::idl::Command &command) {
   auto *idl = app.add_subcommand("idl", "Compile interface files to C++, C and Fortran");
   idl->footer(kIdlFooter);
@@ -113,7 +151,8 @@ std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
 }
 
 int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options, bool status_json,
-             const xdr::idl::Command &interfaces, std::vector<std::string> command) {
+             const DirectoryOptions &directory_options, const xdr::idl::Command &interfaces,
+             std::vector<std::string> command) {
   if (const auto *selected = app.get_subcommand("run"); *selected) {
     run_options.command = command.empty() ? selected->remaining() : std::move(command);
     if (!run_options.command.empty()) return run(run_options);
@@ -122,6 +161,7 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
   }
   if (*app.get_subcommand("info")) return info(info_options);
   if (*app.get_subcommand("status")) return status(status_json);
+  if (*app.get_subcommand("directory")) return directory(directory_options);
   if (*app.get_subcommand("idl")) return xdr::idl::compile(interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
   return version();
@@ -137,6 +177,8 @@ int main(int argc, char **argv) {
   bool status_json = false;
   add_run(app, run_options);
   add_info(app, info_options);
+  DirectoryOptions directory_options;
+  add_directory(app, directory_options);
   xdr::idl::Command interfaces;
   add_idl(app, interfaces);
   auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
@@ -152,5 +194,5 @@ int main(int argc, char **argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
-  return dispatch(app, run_options, info_options, status_json, interfaces, std::move(command));
+  return dispatch(app, run_options, info_options, status_json, directory_options, interfaces, std::move(command));
 }
