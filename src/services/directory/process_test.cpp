@@ -5,7 +5,11 @@
 #include <service/contact_file.hpp>
 #include <services/directory/testing.hpp>
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -36,8 +40,8 @@ class DirectoryProcesses : public ::testing::Test {
     daemon_.reset();
     std::filesystem::remove_all(folder_);
   }
-  void start() {
-    daemon_.emplace(std::vector<std::string>{NESSIE_DIRECTORY_PROGRAM, "--contact", contact(), "--listen", "shm"});
+  void start(const std::string &transport = "shm") {
+    daemon_.emplace(std::vector<std::string>{NESSIE_DIRECTORY_PROGRAM, "--contact", contact(), "--listen", transport});
     ASSERT_TRUE(eventually([&] {
       const auto read = read_contact(contact());
       return read.ok() && read->process.pid == daemon_->pid();
@@ -122,6 +126,48 @@ TEST_F(DirectoryProcesses, ASecondDirectory_DoesNotTakeTheContactFileOfTheFirst)
   Process second({NESSIE_DIRECTORY_PROGRAM, "--contact", contact(), "--listen", "shm"});
   EXPECT_EQ(exit_code_of(second.pid()), 1);
   EXPECT_EQ(*read_contact(contact()), first);
+}
+
+/// One that nobody has just now.
+std::string free_port() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr *>(&address), size), 0);
+  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size), 0);
+  ::close(fd);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+/// A setting of the processes that are started.
+class Setting {
+ public:
+  Setting(const char *name, const std::string &value) : name_(name) { ::setenv(name, value.c_str(), 1); }
+  ~Setting() { ::unsetenv(name_); }
+  Setting(const Setting &) = delete;
+
+ private:
+  const char *name_;
+};
+
+TEST_F(DirectoryProcesses, OverANetwork_OneThatIsStartedAnewAtTheSameUrl_KnowsAllNamesAgain) {
+  if (!nssi::testing::available("ofi")) GTEST_SKIP() << "this machine has no transport ofi";
+  daemon_.reset();
+  const Setting settings[] = {{"NESSIE_NNTI_OFI_PORT", free_port()},
+                              {"NESSIE_NNTI_OFI_ADDRESS", "127.0.0.1"},
+                              {"NESSIE_NNTI_OFI_PROVIDER", "tcp"}};
+  start("ofi");
+  const auto url = read_contact(contact())->url;
+  Participant seeker("ofi", url), own("ofi", url, true);
+  const auto registration = own.directory.announce(make("a"), milliseconds(1000), soon());
+  ASSERT_TRUE(registration.ok()) << registration.error().to_string();
+  ASSERT_EQ(seeker.count("a"), 1u);
+  daemon_->kill_now();
+  start("ofi");
+  ASSERT_EQ(read_contact(contact())->url, url);
+  EXPECT_TRUE(eventually([&] { return seeker.count("a") == 1; }));
 }
 
 }  // namespace
