@@ -15,6 +15,8 @@ constexpr std::chrono::milliseconds kLongestWatch{600'000};
 /// Changes that come together, as when a job starts, are told together.
 constexpr std::chrono::milliseconds kGather{5};
 constexpr std::size_t kOtherFibers = 64;
+/// Each has a stack, and the kernel lets a process have about 65000 pieces of memory, of which that is two.
+constexpr std::size_t kMostWatches = 16384;
 
 Status read_limit(const nessie::Config &config, const char *key, std::size_t most, std::size_t &limit) {
   auto value = config.get_int(key, static_cast<std::int64_t>(limit));
@@ -35,8 +37,8 @@ Result<ServerLimits> limits_of(const nessie::Config &config) {
     std::size_t &limit;
   } settings[] = {{"directory.entries", MAX_INSTANCES, limits.registry.entries},
                   {"directory.entries_per_caller", MAX_INSTANCES, limits.registry.entries_per_caller},
-                  {"directory.watches", MAX_INSTANCES, limits.watches},
-                  {"directory.watches_per_caller", MAX_INSTANCES, limits.watches_per_caller}};
+                  {"directory.watches", kMostWatches, limits.watches},
+                  {"directory.watches_per_caller", kMostWatches, limits.watches_per_caller}};
   for (const auto &setting : settings)
     if (auto status = read_limit(config, setting.key, setting.most, setting.limit); !status.ok()) return status.error();
   return limits;
