@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the elements of an array are: the paper's rule, by which either side knows what the other one must have sent.
+#pragma once
+
+#include <transfer.hpp>
+
+#include <nessie/result.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace transfer {
+
+static_assert(sizeof(data_t) == 16, "an array lies in memory as the papers' C has it, without padding");
+
+/// Element `index` of an array of that seed: seed + 1024 + index, in each of the three types. The sum wraps around.
+inline data_t element(std::int32_t seed, std::uint64_t index) {
+  const auto value =
+      static_cast<std::int32_t>(static_cast<std::uint32_t>(seed) + 1024u + static_cast<std::uint32_t>(index));
+  return {value, static_cast<float>(value), static_cast<double>(value)};
+}
+
+/// Makes `part` the elements from `first` on.
+void fill(std::span<data_t> part, std::int32_t seed, std::uint64_t first = 0);
+/// Whether `part` is the elements from `first` on. kBadMessage, which names the first that is not.
+nessie::Status check(std::span<const data_t> part, std::int32_t seed, std::uint64_t first = 0);
+
+}  // namespace transfer

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "options.hpp"
+
+#include <base/config.hpp>
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace transfer {
+
+using nessie::Code;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+
+const char *const kUsage =
+    "Usage: nessie-transfer [options]\n"
+    "The transfer service of the Nessie paper: takes and gives arrays, encoded or by RDMA. Prints its URL, and serves\n"
+    "until SIGTERM or SIGINT.\n"
+    "\n"
+    "  --listen LIST      transports to listen on, e.g. shm,ofi (default: all that this machine has)\n"
+    "  --provider N       the service's provider number (default: 0)\n"
+    "  --threads N        that make and check arrays of more than a piece (default: 1; 0: the progress thread does)\n"
+    "  --piece SIZE       how much of an array moves at once (default: 1M)\n"
+    "  --most-encoded SIZE  the most that a read is given encoded (default: 256M)\n"
+    "  --url-file FILE    the URL, also into this file, when the service can be reached; removed at the end\n"
+    "\n"
+    "NESSIE_CREDENTIAL holds the job's credential, if there is one.\n";
+
+namespace {
+
+Error bad(const std::string &message) { return {Code::kInvalidArgument, message + "; see nessie-transfer --help"}; }
+
+template <class T> Status set_number(T &number, const std::string &flag, const std::string &text) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return bad(fmt::format("{} takes a number, not '{}'", flag, text));
+}
+
+template <class T> Status set_size(T &size_bytes, const std::string &flag, const std::string &text) {
+  const auto size = nessie::parse_size(text);
+  if (!size || *size == 0) return bad(fmt::format("{} takes a size such as 64K, not '{}'", flag, text));
+  size_bytes = *size;
+  return {};
+}
+
+std::vector<std::string> split(const std::string &text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    if (comma > at) parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+Status set_flag(CommandLine &line, const std::string &flag, const std::string &value) {
+  if (flag == "--listen") return line.runtime.endpoint.transports = split(value), Status();
+  if (flag == "--url-file") return line.url_file = value, Status();
+  if (flag == "--provider") return set_number(line.provider, flag, value);
+  if (flag == "--threads") return set_number(line.server.threads, flag, value);
+  if (flag == "--piece") return set_size(line.server.piece_bytes, flag, value);
+  if (flag == "--most-encoded") return set_size(line.server.most_encoded_bytes, flag, value);
+  return bad("unknown option " + flag);
+}
+
+Status configure(nnti::EndpointOptions &endpoint) {
+  auto config = nessie::Config::load();
+  if (!config) return config.error();
+  if (auto hex = config->get("credential")) {
+    auto credential = nessie::Credential::from_hex(*hex);
+    if (!credential) return credential.error();
+    endpoint.credential = *credential;
+  }
+  endpoint.config = *std::move(config);
+  return {};
+}
+
+}  // namespace
+
+Result<CommandLine> parse_command_line(int argc, char **argv) {
+  CommandLine line;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i], value;
+    if (flag == "--help" || flag == "-h") return line.help = true, line;
+    if (const auto equals = flag.find('='); equals != std::string::npos)
+      value = flag.substr(equals + 1), flag.resize(equals);
+    else if (i + 1 < argc)
+      value = argv[++i];
+    else
+      return bad(flag + " lacks its value");
+    if (auto status = set_flag(line, flag, value); !status.ok()) return status.error();
+  }
+  if (auto status = configure(line.runtime.endpoint); !status.ok()) return status.error();
+  return line;
+}
+
+}  // namespace transfer
