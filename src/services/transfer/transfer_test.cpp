@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The service and its clients, over every transport of this machine.
 #include <services/transfer/client/client.hpp>
-#include <services/transfer/server/server.hpp>
+#include <services/transfer/testing.hpp>
 
 #include <gtest/gtest.h>
-
-#include <nssi/testing.hpp>
 
 #include <random>
 
@@ -16,46 +14,14 @@ using nessie::Code;
 using nssi::testing::open_runtime;
 using nssi::testing::options_for;
 
-constexpr std::size_t kPieceBytes = 4096;
-constexpr std::uint32_t kPiece = kPieceBytes / sizeof(data_t);
+using testing::array_of;
+using testing::Host;
+using testing::kPiece;
+using testing::server_options;
+
 /// None, one, and around one piece and two; more.
 constexpr std::uint32_t kLengths[] = {0, 1, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 2 * kPiece + 1, 100'000};
 constexpr Options kValidated{.seed = -1030, .validate = true};
-
-data_array_t array_of(std::uint32_t len, std::int32_t seed) {
-  data_array_t array(len);
-  fill(array, seed);
-  return array;
-}
-
-ServerOptions server_options(unsigned threads) {
-  ServerOptions options;
-  options.piece_bytes = kPieceBytes;
-  options.most_lanes = 2;
-  options.threads = threads;
-  options.most_encoded_bytes = 8 << 20;
-  return options;
-}
-
-/// A service on a thread of its own.
-class Host {
- public:
-  explicit Host(const std::string &transport, unsigned threads = 1)
-      : server_(server_options(threads)), runtime_(open_runtime(options_for(transport, true))) {
-    if (!server_.add_to(*runtime_).ok()) throw std::runtime_error("the service was not added");
-    thread_ = std::thread([this] { runtime_->run(); });
-  }
-  ~Host() {
-    runtime_->stop();
-    thread_.join();
-  }
-  const std::string &url() const { return runtime_->url(); }
-
- private:
-  Server server_;
-  std::unique_ptr<nssi::Runtime> runtime_;
-  std::thread thread_;
-};
 
 /// A client with a runtime of its own.
 class Visitor {

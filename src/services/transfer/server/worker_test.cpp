@@ -65,25 +65,32 @@ INSTANTIATE_TEST_SUITE_P(Threads, TransferWorkers, ::testing::Values(0u, 1u, 3u)
 
 TEST(TransferWorkersEnd, RuntimeThatIsDestroyed_WaitsForTheWork) {
   Workers workers(1);
-  std::atomic<bool> begun{false}, may_end{false}, waited{false};
+  std::atomic<bool> begun{false}, may_end{false}, done{false}, went_on_before{false};
   auto runtime = nssi::testing::open_runtime(nssi::testing::options_for("inproc", true));
   std::thread thread([&] { runtime->run(); });
   runtime->spawn([&] {
     auto task = workers.start(*runtime, [&]() -> Status {
       begun = true;
       while (!may_end) std::this_thread::yield();
+      done = true;
       return {};
     });
     (void)task.wait();
-    waited = may_end.load();
+    went_on_before = !done;
+    may_end = true;
   });
   EXPECT_TRUE(nssi::testing::eventually([&] { return begun.load(); }));
   runtime->stop();
   thread.join();
-  std::thread ender([&] { may_end = true; });
+  std::atomic<bool> gone{false};
+  std::thread ender([&] {
+    for (int i = 0; i < 1000 && !gone; ++i) std::this_thread::yield();  // the fiber has time to go on, if it would
+    may_end = true;
+  });
   runtime.reset();
+  gone = true;
   ender.join();
-  EXPECT_TRUE(waited) << "the fiber went on while its work was under way";
+  EXPECT_FALSE(went_on_before) << "the fiber went on while its work was under way";
 }
 
 }  // namespace
