@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "service_team.hpp"
+
+#include "machine.hpp"
+
+#include <thread>
+
+namespace bench {
+namespace {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+
+constexpr auto kTeamLimit = std::chrono::seconds(300), kSilence = std::chrono::seconds(30);
+constexpr auto kGlance = std::chrono::milliseconds(20);
+
+Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting, bool listen) {
+  nssi::RuntimeOptions runtime;
+  runtime.endpoint.transports = {options.transport};
+  runtime.endpoint.listen = listen;
+  for (const auto &[key, value] : options.settings) runtime.endpoint.config.set(key, value);
+  if (*waiting.spin_us) runtime.endpoint.config.set("nnti.spin_us", waiting.spin_us);
+  return nssi::Runtime::open(std::move(runtime));
+}
+
+Status visit_once(const Options &options, const ServiceTeam &team, Board &board, int member, const Visit &visit) {
+  auto runtime = open_runtime(options, team.waiting, false);
+  if (!runtime) return runtime.error();
+  const auto url = board.address_of(team.clients);
+  if (url.empty()) return Error{Code::kPeerLost, "the service of the workload did not start"};
+  auto peer = (*runtime)->connect(url, Deadline::in(kSilence));
+  if (!peer) return peer.error();
+  if (!board.meet(team.clients, 1)) return Error{Code::kTimedOut, "not all clients of the workload came"};
+  return visit(**runtime, *peer, board.lane(member));
+}
+
+}  // namespace
+
+std::unique_ptr<Board> board_for(const ServiceTeam &team) { return std::make_unique<Board>(team.clients + 1); }
+
+/// A client comes to a first meeting before it measures, and to a second one when it has left.
+Status serve(const Options &options, const ServiceTeam &team, Board &board, const Offer &offer) {
+  auto runtime = open_runtime(options, team.waiting, true);
+  if (!runtime) return runtime.error();
+  if (auto status = offer(**runtime); !status.ok()) return status;
+  board.publish_address(team.clients, (*runtime)->url());
+  std::thread watcher([&] {
+    while (!board.stopped() && !board.all_here(team.clients, 2)) std::this_thread::sleep_for(kGlance);
+    (*runtime)->stop();
+  });
+  (*runtime)->run();
+  watcher.join();
+  return {};
+}
+
+Status run_service_team(const Options &options, const ServiceTeam &team, Board &board, const Host &host,
+                        const Visit &visit) {
+  auto housing = options.transport == "inproc" ? Housing::kThreads : Housing::kProcesses;
+  return run_crew(board, team.clients + 1, housing, kTeamLimit, [&](Board &all, int member) -> Status {
+    Pin pin(member == team.clients ? kCoreOfService : core_of_client(member));
+    if (member == team.clients) return host(all);
+    auto status = visit_once(options, team, all, member, visit);
+    all.arrive();
+    return status;
+  });
+}
+
+}  // namespace bench
