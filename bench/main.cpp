@@ -68,6 +68,10 @@ constexpr Entry kWorkloads[] = {
     {"xdr", bench::xdr_arrays,
      "encoding and decoding arrays of structs, doubles and ints, 4 KiB to 16 MiB; beside memcpy and libtirpc",
      "Nessie (CUG 2012), section 3: requests and results are encoded with XDR"},
+    {"xfer", bench::xfer,
+     "the transfer service: arrays written and read, encoded and by RDMA, 1 KiB to 64 MiB, and 1 MiB of 1 to 64 "
+     "clients; beside NNTI's own put and get, Open MPI, and libtirpc's codec and calls",
+     "Nessie (CUG 2012), figures 7 to 10; PnetCDF staging (PDSW 2011), figure 3"},
     {"staging-s3d", bench::staging_s3d,
      "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
      "PnetCDF staging (PDSW 2011): the figure of the S3D I/O kernel, native, direct and caching"},

@@ -4,7 +4,7 @@
 // writev show what the machine allows; MPI, UCX and a TCP socket what others make of it.
 #include "baselines.hpp"
 #include "nnti_team.hpp"
-#include "options.hpp"
+#include "one_sided.hpp"
 #include "page_aligned.hpp"
 #include "rivals.hpp"
 #include "sockets.hpp"
@@ -28,10 +28,6 @@ std::vector<std::uint64_t> sizes_for(const Options &options) {
   return sizes;
 }
 
-/// In the order in which a leader leaves their times.
-constexpr const char *kModes[] = {"get-mapped", "put-mapped", "get-application", "put-application", "bidirectional"};
-constexpr std::size_t kModeCount = std::size(kModes);
-
 class Bandwidth {
  public:
   Bandwidth(const Options &options, Report &report)
@@ -51,7 +47,6 @@ class Bandwidth {
   Status socket();
   void add(const std::string &system, const std::string &transport, const std::string &mode, const TimesBySize &times,
            int directions = 1);
-  void add_ours(Board &board, std::size_t first_mode, std::size_t mode_count);
 
   const Options &options_;
   Report &report_;
@@ -67,34 +62,11 @@ void Bandwidth::add(const std::string &system, const std::string &transport, con
     report_.add(series(system, transport, mode, size), repetition_, directions * megabytes_per_s(size, us));
 }
 
-void Bandwidth::add_ours(Board &board, std::size_t first_mode, std::size_t mode_count) {
-  for (std::size_t mode = 0; mode < mode_count; ++mode) {
-    TimesBySize times;
-    for (std::size_t i = 0; i < sizes_.size(); ++i) times[sizes_[i]] = board.lane(0).values[i * mode_count + mode];
-    const char *name = kModes[first_mode + mode];
-    add("nessie", options_.transport, name, times, first_mode + mode + 1 == kModeCount ? 2 : 1);
-  }
-}
-
 Status Bandwidth::one_sided() {
-  Team team;
-  team.memory_bytes = sizes_.back();
-  auto board = board_for(team);
-  auto status = run_team(options_, team, *board, [&](Leader &leader, Lane &lane) -> Status {
-    PageAligned<std::byte> memory(sizes_.back(), std::byte{2});
-    auto *next = lane.values.data();
-    for (auto size : sizes_) {
-      auto local = std::span(memory).first(size);
-      int calls = transfers_per_batch(size);
-      for (const auto *remote : {&leader.lent().mapped, &leader.lent().application}) {
-        *next++ = typical_us(calls, [&](bool) { leader.get(*remote, local); });
-        *next++ = typical_us(calls, [&](bool) { leader.put(*remote, local); });
-      }
-    }
-    return {};
-  });
-  if (status.ok()) add_ours(*board, 0, kModeCount - 1);
-  return status;
+  auto times = one_sided_times(options_, sizes_);
+  if (!times) return times.error();
+  for (const char *mode : kOneSided) add("nessie", options_.transport, mode, (*times)[mode]);
+  return {};
 }
 
 Status Bandwidth::both_ways() {
@@ -115,8 +87,11 @@ Status Bandwidth::both_ways() {
       });
     return {};
   });
-  if (status.ok()) add_ours(*board, kModeCount - 1, 1);
-  return status;
+  if (!status.ok()) return status;
+  TimesBySize times;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) times[sizes_[i]] = board->lane(0).values[i];
+  add("nessie", options_.transport, "bidirectional", times, 2);
+  return {};
 }
 
 Status Bandwidth::copies() {

@@ -100,7 +100,7 @@ const char *name_of(Network network) {
 
 bool can_answer(Rival rival, const std::string &what) {
   if (rival == Rival::kUcx) return !what.starts_with("transfer");
-  return rival != Rival::kGrpc || what != "batched-per-s";
+  return rival != Rival::kGrpc || (what != "batched-per-s" && !what.ends_with("-encode"));
 }
 
 Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
@@ -117,8 +117,6 @@ Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &
   return answers;
 }
 
-namespace {
-
 std::vector<Rival> those_here(const std::vector<Rival> &rivals) {
   std::vector<Rival> here;
   for (auto rival : rivals) {
@@ -132,13 +130,11 @@ std::vector<Rival> those_here(const std::vector<Rival> &rivals) {
   return here;
 }
 
-}  // namespace
-
 std::vector<Rival> rivals_here() { return those_here({Rival::kOpenMpi, Rival::kMpich, Rival::kUcx}); }
 
-std::vector<RpcRival> rpc_rivals_here() {
+std::vector<RpcRival> rpc_rivals_here(const std::vector<Rival> &rivals) {
   std::vector<RpcRival> here;
-  for (auto rival : those_here({Rival::kGrpc, Rival::kTirpc}))
+  for (auto rival : those_here(rivals))
     for (auto network : {Network::kTcp, Network::kUnixSocket}) here.push_back({rival, network});
   return here;
 }

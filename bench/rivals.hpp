@@ -42,6 +42,8 @@ const char *ucx_transports(Network network);
 ///   round-trip        µs of an empty call (size 0), or of one whose argument comes back as its result
 ///   paced             as above, each call after a pause in which the service falls asleep
 ///   take              µs of a call whose argument has that size, and whose result is empty
+///   write-encode      libtirpc: µs of a call whose argument is an array of structs, of that many bytes
+///   read-encode       likewise, as its result
 ///   calls-per-s       empty calls a second; `size` is how many of them are in flight from each client
 ///   batched-per-s     libtirpc: as above, but only the last call of a batch of `size` has an answer
 /// Where several processes measure: the median of their times; their counts together.
@@ -65,7 +67,9 @@ struct Cast {
 using Answers = std::map<std::string, FiguresBySize>;
 nessie::Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions);
 
-/// Those that move messages, were built, and whose launcher is here. Says on stderr which are not, and what to install.
+/// Those of them that were built, and whose launcher is here. Says on stderr which are not, and what to install.
+std::vector<Rival> those_here(const std::vector<Rival> &rivals);
+/// Those that move messages.
 std::vector<Rival> rivals_here();
 
 /// One that carries calls, over one kind of socket.
@@ -75,7 +79,7 @@ struct RpcRival {
   /// As in the report: "polling-unix".
   std::string mode(const std::string &waiting) const { return waiting + '-' + name_of(network); }
 };
-/// Likewise, those that carry calls: over TCP and over a UNIX socket.
-std::vector<RpcRival> rpc_rivals_here();
+/// Of those that carry calls: over TCP and over a UNIX socket.
+std::vector<RpcRival> rpc_rivals_here(const std::vector<Rival> &rivals = {Rival::kGrpc, Rival::kTirpc});
 
 }  // namespace bench

@@ -7,6 +7,7 @@
 #include "page_aligned.hpp"
 #include "rpc_baseline.hpp"
 #include "timing.hpp"
+#include "xdr_libtirpc.h"
 
 #include <fmt/format.h>
 
@@ -37,11 +38,12 @@ using nessie::Status;
 
 constexpr rpcprog_t kProgram = 0x20004e53;
 constexpr rpcvers_t kVersion = 1;
-/// kBatched has no answer: a client sends it in batches, with a kNothing at the end.
-enum Procedure : rpcproc_t { kNothing = NULLPROC, kEcho, kTake, kBatched };
+/// kBatched has no answer: a client sends it in batches, with a kNothing at the end. kWrite and kRead are the transfer
+/// service's xfer_write_encode and xfer_read_encode.
+enum Procedure : rpcproc_t { kNothing = NULLPROC, kEcho, kTake, kBatched, kWrite, kRead };
 /// Of libtirpc's buffers. With its default, blocks of 64 KiB and more are slower; with more they are not faster.
 constexpr u_int kBufferBytes = 256 << 10;
-constexpr u_int kMostBytes = 16 << 20;
+constexpr u_int kMostBytes = 16 << 20, kStructBytes = 16;
 constexpr timeval kPatience{60, 0}, kNoPatience{0, 0};
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
@@ -58,6 +60,17 @@ template <class T> xdrproc_t untyped(bool_t (*procedure)(XDR *, T *)) {
   return reinterpret_cast<xdrproc_t>(reinterpret_cast<void *>(procedure));
 }
 const xdrproc_t kBlock = untyped(xdr_block);
+
+/// An array of structs of 16 bytes; size: in bytes.
+bool_t xdr_structs(XDR *xdr, Block *block) {
+  unsigned count = block->size / kStructBytes;
+  const bool coded = tirpc_code_structs(xdr, &block->data, &count, kMostBytes / kStructBytes);
+  block->size = count * kStructBytes;
+  return coded ? TRUE : FALSE;
+}
+const xdrproc_t kStructs = untyped(xdr_structs);
+bool_t xdr_size(XDR *xdr, Block *block) { return xdr_u_int(xdr, &block->size); }
+const xdrproc_t kSize = untyped(xdr_size);
 bool_t xdr_nothing(XDR *, void *) { return TRUE; }
 const xdrproc_t kNone = untyped(xdr_nothing);
 
@@ -97,16 +110,27 @@ Address address_from(const RpcSetting &setting, const std::string &published) {
 
 // --- the service -----------------------------------------------------------------------------------------------------
 
+/// What comes with a call, and what goes back.
+struct Codecs {
+  xdrproc_t arguments, result;
+};
+
+Codecs codecs_of(rpcproc_t procedure) {
+  switch (procedure) {
+    case kEcho: return {kBlock, kBlock};
+    case kTake: return {kBlock, kNone};
+    case kWrite: return {kStructs, kNone};
+    case kRead: return {kSize, kStructs};
+    default: return {kNone, kNone};
+  }
+}
+
 void answer(svc_req *request, SVCXPRT *transport) {
   static bench::PageAligned<char> memory(kMostBytes);
   Block block{memory.data(), 0};
-  const bool has_block = request->rq_proc == kEcho || request->rq_proc == kTake;
-  if (has_block && !svc_getargs(transport, kBlock, &block)) return svcerr_decode(transport);
-  if (request->rq_proc == kBatched) return;
-  if (request->rq_proc == kEcho)
-    svc_sendreply(transport, kBlock, &block);
-  else
-    svc_sendreply(transport, kNone, nullptr);
+  const auto codecs = codecs_of(request->rq_proc);
+  if (!svc_getargs(transport, codecs.arguments, &block) || block.size > kMostBytes) return svcerr_decode(transport);
+  if (request->rq_proc != kBatched) svc_sendreply(transport, codecs.result, &block);
 }
 
 /// svc_run()'s loop, until the clients have left.
@@ -199,14 +223,15 @@ Status meet(const RpcSetting &setting, Board &board) {
   return Error{Code::kTimedOut, "not all clients of libtirpc came"};
 }
 
-/// Of size 0 the empty call; otherwise the procedure, whose result is an echo or nothing.
+/// Of size 0 the empty call; otherwise the procedure.
 class Caller {
  public:
   Caller(Client &client, Procedure procedure, std::uint64_t size)
       : client_(client), procedure_(size == 0 ? kNothing : procedure), out_(size + 1, 'x'), in_(size + 1) {}
   void operator()(bool) {
     Block out{out_.data(), static_cast<u_int>(out_.size() - 1)}, in{in_.data(), 0};
-    client_.call(procedure_, procedure_ == kNothing ? kNone : kBlock, &out, procedure_ == kEcho ? kBlock : kNone, &in);
+    const auto codecs = codecs_of(procedure_);
+    client_.call(procedure_, codecs.arguments, &out, codecs.result, &in);
   }
 
  private:
@@ -298,6 +323,8 @@ int main(int argc, char **argv) {
                                     {{"round-trip", time_calls<kEcho, false>, bench::median_us},
                                      {"paced", time_calls<kEcho, true>, bench::median_us},
                                      {"take", time_calls<kTake, false>, bench::median_us},
+                                     {"write-encode", time_calls<kWrite, false>, bench::median_us},
+                                     {"read-encode", time_calls<kRead, false>, bench::median_us},
                                      {"calls-per-s", count_calls, bench::calls_per_s},
                                      {"batched-per-s", count_batches, bench::calls_per_s}}};
   return bench::run_rpc_baseline(baseline, {argv + 1, argv + argc});

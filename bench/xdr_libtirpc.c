@@ -52,3 +52,7 @@ bool tirpc_decode_new(enum tirpc_kind kind, const void *message, size_t size) {
   free(values);
   return decoded;
 }
+
+bool tirpc_code_structs(void *stream, char **values, unsigned *count, unsigned most) {
+  return xdr_array(stream, values, count, most, sizeof(struct sample), (xdrproc_t)xdr_sample);
+}

@@ -19,6 +19,8 @@ bool tirpc_encode(enum tirpc_kind kind, const void *values, unsigned count, void
 bool tirpc_decode(enum tirpc_kind kind, const void *message, size_t size, void *values, unsigned count);
 /* The same, into memory that it allocates, and frees again. */
 bool tirpc_decode_new(enum tirpc_kind kind, const void *message, size_t size);
+/* Structs through one of libtirpc's own streams (an XDR *); decoding, into memory that is there, `most` at the most. */
+bool tirpc_code_structs(void *stream, char **values, unsigned *count, unsigned most);
 
 #ifdef __cplusplus
 }

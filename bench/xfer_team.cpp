@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "xfer_team.hpp"
+
+#include <services/transfer/server/server.hpp>
+
+namespace bench {
+namespace {
+
+using nessie::Code;
+using nessie::Error;
+using nessie::Status;
+using transfer::data_t;
+using Kind = Way::Kind;
+
+constexpr Way kAllWays[] = {{"write-encode", Kind::kWriteEncode, false, false},
+                            {"read-encode", Kind::kReadEncode, false, false},
+                            {"write-rdma-mapped", Kind::kWriteRdma, true, false},
+                            {"read-rdma-mapped", Kind::kReadRdma, true, false},
+                            {"write-rdma-application", Kind::kWriteRdma, false, false},
+                            {"read-rdma-application", Kind::kReadRdma, false, false},
+                            {"write-rdma-mapped-validated", Kind::kWriteRdma, true, true},
+                            {"read-rdma-mapped-validated", Kind::kReadRdma, true, true}};
+constexpr std::size_t kPlain = 4;
+constexpr std::int32_t kSeed = 1;
+
+}  // namespace
+
+const std::span<const Way> kWays(kAllWays);
+const std::span<const Way> kWaysOfMany = kWays.first(kPlain);
+
+XferClient::XferClient(nssi::Runtime &runtime, nssi::PeerId service, std::uint64_t most_bytes)
+    : client_(runtime, service), own_(most_bytes / sizeof(data_t)) {
+  keep(client_.allocate(static_cast<std::uint32_t>(own_.size())));
+  keep(client_.lend(own_));
+}
+
+void XferClient::keep(nessie::Result<transfer::Array> array) {
+  if (!array) return void(status_ = array.error());
+  arrays_.push_back(*std::move(array));
+}
+
+void XferClient::prepare() {
+  for (const auto &array : arrays_) transfer::fill(array.elements(), kSeed);
+}
+
+void XferClient::call(const Way &way, std::uint64_t size_bytes) {
+  if (!status_.ok()) return;
+  const transfer::xfer_args args{static_cast<std::uint32_t>(size_bytes / sizeof(data_t)), kSeed, way.validated};
+  switch (way.kind) {
+    case Kind::kWriteEncode: return write_encode(args);
+    case Kind::kReadEncode: return read_encode(args);
+    case Kind::kWriteRdma: return void(status_ = client_.stub().xfer_write_rdma(args, array_for(way).buffer()));
+    case Kind::kReadRdma: return read_rdma(args, array_for(way));
+  }
+}
+
+void XferClient::write_encode(const transfer::xfer_args &args) {
+  if (argument_.size() != args.len) {
+    argument_.resize(args.len);
+    transfer::fill(argument_, kSeed);
+  }
+  status_ = client_.stub().xfer_write_encode(args, argument_);
+}
+
+void XferClient::read_encode(const transfer::xfer_args &args) {
+  const auto array = client_.stub().xfer_read_encode(args);
+  if (!array) return void(status_ = array.error());
+  if (array->size() != args.len) status_ = Error{Code::kBadMessage, "the array is not what was asked for"};
+}
+
+void XferClient::read_rdma(const transfer::xfer_args &args, const transfer::Array &array) {
+  status_ = client_.stub().xfer_read_rdma(args, array.buffer());
+  if (status_.ok() && args.validate) status_ = transfer::check(array.elements().first(args.len), kSeed);
+}
+
+Status run_xfer_team(const Options &options, const ServiceTeam &team, std::uint64_t most_bytes, Board &board,
+                     const XferLead &lead) {
+  const auto host = [&](Board &all) {
+    transfer::Server server;
+    return serve(options, team, all, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });
+  };
+  return run_service_team(options, team, board, host, [&](nssi::Runtime &runtime, nssi::PeerId service, Lane &lane) {
+    XferClient client(runtime, service, most_bytes);
+    auto status = lead(client, lane);
+    return client.status().ok() ? status : client.status();
+  });
+}
+
+}  // namespace bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The transfer service and its clients: the ways in which arrays go to and fro.
+#pragma once
+
+#include "page_aligned.hpp"
+#include "service_team.hpp"
+
+#include <services/transfer/client/client.hpp>
+
+#include <span>
+
+namespace bench {
+
+/// A way to transfer an array, and what it is set beside.
+struct Way {
+  const char *mode;
+  enum class Kind { kWriteEncode, kReadEncode, kWriteRdma, kReadRdma } kind;
+  bool mapped;     ///< by RDMA: the client's buffer is Nessie's; otherwise the application's own
+  bool validated;  ///< the receiver compares each element with what it must be
+};
+/// Those of the paper, and with validation.
+extern const std::span<const Way> kWays;
+/// Those that many clients use at once.
+extern const std::span<const Way> kWaysOfMany;
+
+/// A client of the service, with arrays of up to `most_bytes`. After a call has failed, every call returns at once.
+class XferClient {
+ public:
+  XferClient(nssi::Runtime &runtime, nssi::PeerId service, std::uint64_t most_bytes);
+  /// Before calls of another way: the arrays are what they should be, which not every read leaves them.
+  void prepare();
+  void call(const Way &way, std::uint64_t size_bytes);
+  const nessie::Status &status() const { return status_; }
+
+ private:
+  void keep(nessie::Result<transfer::Array> array);
+  const transfer::Array &array_for(const Way &way) const { return arrays_[way.mapped ? 0 : 1]; }
+  void write_encode(const transfer::xfer_args &args);
+  void read_encode(const transfer::xfer_args &args);
+  void read_rdma(const transfer::xfer_args &args, const transfer::Array &array);
+
+  transfer::Client client_;
+  PageAligned<transfer::data_t> own_;
+  std::vector<transfer::Array> arrays_;  ///< mapped, application
+  transfer::data_array_t argument_;
+  nessie::Status status_;
+};
+
+using XferLead = std::function<nessie::Status(XferClient &client, Lane &lane)>;
+/// Runs the service and its clients once.
+nessie::Status run_xfer_team(const Options &options, const ServiceTeam &team, std::uint64_t most_bytes, Board &board,
+                             const XferLead &lead);
+
+}  // namespace bench
