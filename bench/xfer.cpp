@@ -223,11 +223,11 @@ void Xfer::add_ratios_of_rdma(std::uint64_t size, const std::string &kind) {
 void Xfer::add_ratios_of_encoded(std::uint64_t size) {
   for (const std::string what : {"write", "read"}) {
     const auto encoded = ours(what + "-encode", size);
-    report_.add_ratio(encoded, ours(what + "-rdma-mapped", size));
+    for (const char *bulk : {"-rdma-mapped", "-rdma-copied"}) report_.add_ratio(encoded, ours(what + bulk, size));
     report_.add_ratio(encoded, series("libtirpc", "memory", kCodec, size));
     for (const auto &it : tirpcs_)
       report_.add_ratio(encoded, series(name_of(it.rival), name_of(it.network), it.mode(what + "-encode"), size));
-    report_.add_ratio(ours(what + "-rdma-mapped-validated", size), ours(what + "-rdma-mapped", size));
+    report_.add_ratio(ours(what + "-rdma-validated", size), ours(what + "-rdma-mapped", size));
   }
 }
 

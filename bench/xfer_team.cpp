@@ -3,23 +3,25 @@
 
 #include <services/transfer/server/server.hpp>
 
+#include <algorithm>
+
 namespace bench {
 namespace {
 
-using nessie::Code;
-using nessie::Error;
 using nessie::Status;
 using transfer::data_t;
 using Kind = Way::Kind;
 
-constexpr Way kAllWays[] = {{"write-encode", Kind::kWriteEncode, false, false},
-                            {"read-encode", Kind::kReadEncode, false, false},
-                            {"write-rdma-mapped", Kind::kWriteRdma, true, false},
-                            {"read-rdma-mapped", Kind::kReadRdma, true, false},
-                            {"write-rdma-application", Kind::kWriteRdma, false, false},
-                            {"read-rdma-application", Kind::kReadRdma, false, false},
-                            {"write-rdma-mapped-validated", Kind::kWriteRdma, true, true},
-                            {"read-rdma-mapped-validated", Kind::kReadRdma, true, true}};
+constexpr Way kAllWays[] = {{"write-encode", Kind::kWriteEncode, false, false, false},
+                            {"read-encode", Kind::kReadEncode, false, false, false},
+                            {"write-rdma-mapped", Kind::kWriteRdma, true, false, false},
+                            {"read-rdma-mapped", Kind::kReadRdma, true, false, false},
+                            {"write-rdma-application", Kind::kWriteRdma, false, false, false},
+                            {"read-rdma-application", Kind::kReadRdma, false, false, false},
+                            {"write-rdma-copied", Kind::kWriteRdma, true, false, true},
+                            {"read-rdma-copied", Kind::kReadRdma, true, false, true},
+                            {"write-rdma-validated", Kind::kWriteRdma, true, true, false},
+                            {"read-rdma-validated", Kind::kReadRdma, true, true, false}};
 constexpr std::size_t kPlain = 4;
 constexpr std::int32_t kSeed = 1;
 
@@ -48,28 +50,30 @@ void XferClient::call(const Way &way, std::uint64_t size_bytes) {
   const transfer::xfer_args args{static_cast<std::uint32_t>(size_bytes / sizeof(data_t)), kSeed, way.validated};
   switch (way.kind) {
     case Kind::kWriteEncode: return write_encode(args);
-    case Kind::kReadEncode: return read_encode(args);
-    case Kind::kWriteRdma: return void(status_ = client_.stub().xfer_write_rdma(args, array_for(way).buffer()));
-    case Kind::kReadRdma: return read_rdma(args, array_for(way));
+    case Kind::kReadEncode: return void(status_ = client_.read_encode(args.len, encoded_));
+    case Kind::kWriteRdma: return write_rdma(way, args);
+    case Kind::kReadRdma: return read_rdma(way, args);
   }
 }
 
 void XferClient::write_encode(const transfer::xfer_args &args) {
-  if (argument_.size() != args.len) {
-    argument_.resize(args.len);
-    transfer::fill(argument_, kSeed);
+  if (encoded_.size() != args.len) {
+    encoded_.resize(args.len);
+    transfer::fill(encoded_, kSeed);
   }
-  status_ = client_.stub().xfer_write_encode(args, argument_);
+  status_ = client_.stub().xfer_write_encode(args, encoded_);
 }
 
-void XferClient::read_encode(const transfer::xfer_args &args) {
-  const auto array = client_.stub().xfer_read_encode(args);
-  if (!array) return void(status_ = array.error());
-  if (array->size() != args.len) status_ = Error{Code::kBadMessage, "the array is not what was asked for"};
+void XferClient::write_rdma(const Way &way, const transfer::xfer_args &args) {
+  const auto &array = array_for(way);
+  if (way.copied) std::copy_n(own_.begin(), args.len, array.elements().begin());
+  status_ = client_.stub().xfer_write_rdma(args, array.buffer());
 }
 
-void XferClient::read_rdma(const transfer::xfer_args &args, const transfer::Array &array) {
+void XferClient::read_rdma(const Way &way, const transfer::xfer_args &args) {
+  const auto &array = array_for(way);
   status_ = client_.stub().xfer_read_rdma(args, array.buffer());
+  if (way.copied) std::copy_n(array.elements().begin(), args.len, own_.begin());
   if (status_.ok() && args.validate) status_ = transfer::check(array.elements().first(args.len), kSeed);
 }
 

@@ -17,8 +17,9 @@ struct Way {
   enum class Kind { kWriteEncode, kReadEncode, kWriteRdma, kReadRdma } kind;
   bool mapped;     ///< by RDMA: the client's buffer is Nessie's; otherwise the application's own
   bool validated;  ///< the receiver compares each element with what it must be
+  bool copied;     ///< by RDMA: the client copies its array into the buffer, or out of it, as encoding would
 };
-/// Those of the paper, and with validation.
+/// Those of the paper, and with copies and with validation.
 extern const std::span<const Way> kWays;
 /// Those that many clients use at once.
 extern const std::span<const Way> kWaysOfMany;
@@ -36,13 +37,13 @@ class XferClient {
   void keep(nessie::Result<transfer::Array> array);
   const transfer::Array &array_for(const Way &way) const { return arrays_[way.mapped ? 0 : 1]; }
   void write_encode(const transfer::xfer_args &args);
-  void read_encode(const transfer::xfer_args &args);
-  void read_rdma(const transfer::xfer_args &args, const transfer::Array &array);
+  void write_rdma(const Way &way, const transfer::xfer_args &args);
+  void read_rdma(const Way &way, const transfer::xfer_args &args);
 
   transfer::Client client_;
   PageAligned<transfer::data_t> own_;
   std::vector<transfer::Array> arrays_;  ///< mapped, application
-  transfer::data_array_t argument_;
+  transfer::data_array_t encoded_;       ///< the argument, or the result
   nessie::Status status_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 namespace transfer {
@@ -43,6 +45,22 @@ nessie::Status check(std::span<const data_t> part, std::int32_t seed, std::uint6
     if (!is_right(block, seed, first + begin)) return name_the_wrong_one(block, seed, first + begin);
   }
   return {};
+}
+
+/// Blocks that stay in the first cache.
+void encode(std::span<std::byte> at, std::uint32_t len, std::optional<std::int32_t> seed) {
+  xdr::Writer writer(at.data());
+  writer(len);
+  std::array<data_t, 256> block{};
+  std::uint32_t first = 0;
+  for (; len - first >= block.size(); first += block.size()) {
+    if (seed) fill(block, *seed, first);
+    writer(block);
+  }
+  for (; first < len; ++first) {
+    auto last = element(seed.value_or(0), first);
+    writer(last);
+  }
 }
 
 }  // namespace transfer

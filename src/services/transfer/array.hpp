@@ -6,7 +6,9 @@
 
 #include <nessie/result.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace transfer {
@@ -24,5 +26,11 @@ inline data_t element(std::int32_t seed, std::uint64_t index) {
 void fill(std::span<data_t> part, std::int32_t seed, std::uint64_t first = 0);
 /// Whether `part` is the elements from `first` on. kBadMessage, which names the first that is not.
 nessie::Status check(std::span<const data_t> part, std::int32_t seed, std::uint64_t first = 0);
+
+/// How many bytes the array takes as an XDR array.
+inline std::uint64_t encoded_bytes(std::uint32_t len) { return sizeof len + std::uint64_t{len} * sizeof(data_t); }
+/// Writes the encoding of the array of that seed, without ever having it in memory; without a seed, of any of that
+/// length.
+void encode(std::span<std::byte> at, std::uint32_t len, std::optional<std::int32_t> seed);
 
 }  // namespace transfer

@@ -22,7 +22,7 @@ const char *const kUsage =
     "  --listen LIST      transports to listen on, e.g. shm,ofi (default: all that this machine has)\n"
     "  --provider N       the service's provider number (default: 0)\n"
     "  --threads N        that make and check arrays of more than a piece (default: 1; 0: the progress thread does)\n"
-    "  --piece SIZE       how much of an array moves at once (default: 1M)\n"
+    "  --piece SIZE       how much of an array moves at once (default: 512K)\n"
     "  --most-encoded SIZE  the most that a read is given encoded (default: 256M)\n"
     "  --url-file FILE    the URL, also into this file, when the service can be reached; removed at the end\n"
     "\n"

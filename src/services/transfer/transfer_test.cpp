@@ -83,12 +83,21 @@ TEST_P(Transfer, ReadsGiveTheArrayOfTheSeed) {
     const auto read = client()->read_encode(len, kValidated);
     ASSERT_TRUE(read.ok()) << read.error().to_string();
     EXPECT_EQ(*read, array_of(len, kValidated.seed));
+    EXPECT_EQ(*client()->stub().xfer_read_encode({len, kValidated.seed, true}), *read);
     auto array = client().array(len + 1, 7);
     const auto options = nssi::CallOptions{};
     ASSERT_TRUE(client()->stub().xfer_read_rdma({len, kValidated.seed, true}, array.buffer(), options).ok());
     EXPECT_TRUE(check(array.elements().first(len), kValidated.seed).ok());
     EXPECT_EQ(array.elements()[len], element(7, len)) << "the service wrote beyond what was asked for";
   }
+}
+
+TEST_P(Transfer, ReadsIntoAnArray_UseItsMemory) {
+  data_array_t array(2 * kPiece);
+  const auto *memory = array.data();
+  ASSERT_TRUE(client()->read_encode(kPiece + 3, array, kValidated).ok());
+  EXPECT_EQ(array, array_of(kPiece + 3, kValidated.seed));
+  EXPECT_EQ(array.data(), memory);
 }
 
 TEST_P(Transfer, OneWrongElement_IsNamedWhereverItIs) {

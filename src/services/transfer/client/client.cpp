@@ -55,13 +55,19 @@ Status Client::write_rdma(const Array &array, const Options &options) {
 }
 
 Result<data_array_t> Client::read_encode(std::uint32_t len, const Options &options) {
-  auto array = stub_.xfer_read_encode(args_for(len, options), call_options(options));
-  if (!array) return array;
-  if (array->size() != len)
-    return Error{Code::kBadMessage, "the service's array has another length than was asked for"};
-  if (!options.validate) return array;
-  if (auto status = check(*array, options.seed); !status.ok()) return status.error();
+  data_array_t array;
+  if (auto status = read_encode(len, array, options); !status.ok()) return status.error();
   return array;
+}
+
+/// Not by the stub, whose results are decoded into new memory.
+Status Client::read_encode(std::uint32_t len, data_array_t &array, const Options &options) {
+  auto call = runtime_.call(stub_.service(), XFER::ONE::xfer_read_encode, xdr::encode(args_for(len, options)),
+                            call_options(options));
+  if (auto status = call.wait(); !status.ok()) return status;
+  if (auto status = xdr::decode_into(call.view(), array); !status.ok()) return status;
+  if (array.size() != len) return Error{Code::kBadMessage, "the service's array has another length than was asked for"};
+  return options.validate ? check(array, options.seed) : Status();
 }
 
 Status Client::read_rdma(const Array &array, const Options &options) {

@@ -48,6 +48,8 @@ class Client {
   nessie::Status write_rdma(const Array &array, const Options &options = {});
   /// The array as the request's result.
   nessie::Result<data_array_t> read_encode(std::uint32_t len, const Options &options = {});
+  /// The same, into an array whose memory is used if there is enough. With an error, what it holds is unspecified.
+  nessie::Status read_encode(std::uint32_t len, data_array_t &array, const Options &options = {});
   /// Into the array: the service puts it there. With an error, what it holds is unspecified.
   nessie::Status read_rdma(const Array &array, const Options &options = {});
 

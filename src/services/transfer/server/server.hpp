@@ -14,9 +14,9 @@
 namespace transfer {
 
 struct ServerOptions {
-  std::size_t piece_bytes = 1 << 20;  ///< of an array, moved at once; rounded down to elements, one at least
-  std::size_t most_lanes = 8;         ///< arrays on their way at once, two pieces of memory each; others wait
-  unsigned threads = 1;               ///< that make and check arrays of more than a piece
+  std::size_t piece_bytes = 512 << 10;  ///< of an array, moved at once; rounded down to elements, one at least
+  std::size_t most_lanes = 8;           ///< arrays on their way at once, two pieces of memory each; others wait
+  unsigned threads = 1;                 ///< that make and check arrays of more than a piece
   /// What a read may have as its result. (Encoded arguments are bounded by nssi.max_long.)
   std::uint64_t most_encoded_bytes = 1 << 28;
   /// How long one piece may take before the client is given up.
