@@ -2,6 +2,7 @@
 // nessie-bench: `nessie bench` runs it. Without a workload's name it lists them.
 #include "machine.hpp"
 #include "options.hpp"
+#include "plot.hpp"
 
 #include <fmt/format.h>
 
@@ -79,12 +80,13 @@ constexpr Entry kWorkloads[] = {
 
 constexpr const char *kUsage =
     "usage: nessie bench NAME [--json] [--quick | --once] [--transport NAME] [--set KEY=VALUE]\n"
-    "                         [--processes N]\n\n"
+    "                         [--processes N] [--plot FILE]\n\n"
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
     "  --transport   shm (the default), ofi, inproc, …: for all but staging-s3d\n"
     "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
+    "  --plot        draws what was measured: a PNG, SVG or PDF file, by its suffix; needs python3-matplotlib\n"
     "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
 
 void list() {
@@ -118,6 +120,8 @@ std::optional<std::string> parse(int argc, char **argv, Options &options) {
       options.once = true;
     else if (word == "--transport" && value)
       options.transport = argv[++i];
+    else if (word == "--plot" && value)
+      options.plot = argv[++i];
     else if (word == "--set" && value && std::string_view(value).find('=') != std::string_view::npos)
       set(options, argv[++i]);
     else if (word == "--processes" && value && std::atoi(value) > 0)
@@ -148,7 +152,11 @@ int run(const Entry &entry, const Options &options) {
     fmt::print("{}", report.json());
   else
     fmt::print("\n{}", report.table());
-  return 0;
+  fflush(stdout);
+  if (options.plot.empty()) return 0;
+  auto status = bench::plot(report, options.plot);
+  if (!status.ok()) fmt::print(stderr, "nessie bench: {}\n", status.error().message);
+  return status.ok() ? 0 : 1;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Options {
   bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
   std::map<std::string, std::string> settings;  ///< of the endpoints of all workloads but staging-s3d
+  std::string plot;                             ///< the picture's file; empty: none
   int processes = 0;                            ///< of staging-s3d; 0: its list
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
 };

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/tutorial.md: its files, as they stand there, are built against an installed Nessie; its commands print what it says.
+
+The files of "## The interface" belong to every language; those of each other section, and its commands, to a folder of
+their own. A file is a block of code under a line that is its name: `name`:
+A block of ```console has commands, each after "$ ", and what they print, in which … stands for anything.
+"""
+import os
+import re
+import unittest
+
+from harness import BUILD, ProcessTestCase
+
+TUTORIAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/tutorial.md")
+FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMON, ENDED = "The interface", "@@@ the tutorial's next command"
+
+
+def sections():
+    """(title, text) of each."""
+    with open(TUTORIAL, encoding="utf-8") as file:
+        parts = re.split(r"^## (.*)\n", file.read(), flags=re.MULTILINE)
+    return list(zip(parts[1::2], parts[2::2]))
+
+
+def commands(text):
+    """(command, expected output) of each, in their order."""
+    found = []
+    for block in CONSOLE.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+def pattern_of(output):
+    return re.compile("".join(".*" if part == "…" else re.escape(part) for part in re.split("(…)", output.strip())),
+                      re.DOTALL)
+
+
+class Tutorial(ProcessTestCase):
+    def install(self):
+        code, out, err = self.run_command(["cmake", "--install", BUILD, "--prefix", self.path("home/nessie")])
+        self.assertEqual(code, 0, out + err)
+
+    def write_files(self, folder, text):
+        for name, content in FILE.findall(text):
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                file.write(content)
+
+    def run_in(self, folder, wanted):
+        """What each command printed, one shell carrying them all out."""
+        script = "".join(f"{command}\necho; echo '{ENDED}'\n" for command, _ in wanted)
+        with open(os.path.join(folder, "commands.sh"), "w", encoding="utf-8") as file:
+            file.write(f"exec 2>&1\ncd '{folder}'\n{script}wait\n")
+        code, out, err = self.run_command(["bash", os.path.join(folder, "commands.sh")],
+                                          env={"HOME": self.path("home"), "CMAKE_BUILD_PARALLEL_LEVEL": "2"})
+        self.assertEqual(code, 0, out + err)
+        return [part.strip() for part in out.split(ENDED)[:-1]]
+
+    def test_does_what_it_says_in_every_language(self):
+        self.install()
+        texts = dict(sections())
+        languages = [title for title, text in texts.items() if commands(text)]
+        self.assertIn("In C++", languages)
+        for number, title in enumerate(languages):
+            with self.subTest(title):
+                folder = self.path(f"tutorial{number}")
+                os.mkdir(folder)
+                self.write_files(folder, texts[COMMON])
+                self.write_files(folder, texts[title])
+                wanted = commands(texts[title])
+                for (command, output), printed in zip(wanted, self.run_in(folder, wanted), strict=True):
+                    self.assertRegex(printed, re.compile(r"\A" + pattern_of(output).pattern + r"\Z", re.DOTALL), command)
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()
