@@ -20,8 +20,8 @@ namespace {
 using nessie::Status;
 
 constexpr std::uint64_t kSizeOfMany = 1 << 20;
-/// The most that libtirpc is asked for: its service's memory.
-constexpr std::uint64_t kMostOfTirpc = 16 << 20;
+/// The most that libtirpc is asked for: its service's memory; and in a quick run, because its calls take so long.
+constexpr std::uint64_t kMostOfTirpc = 16 << 20, kMostOfTirpcQuick = 1 << 20;
 constexpr const char *kCodec = "encode-decode";
 /// What Open MPI is asked for, and the mode under which it is reported; by one client, and by many of one server.
 struct Beside {
@@ -32,8 +32,9 @@ constexpr Beside kBesides[] = {
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {4 << 10, 1 << 20};
+  if (options.quick) return {4 << 10, 64 << 10, 1 << 20, 16 << 20};
   std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = 1 << 10; size <= 64 << 20; size *= options.quick ? 16 : 4) sizes.push_back(size);
+  for (std::uint64_t size = 1 << 10; size <= 64 << 20; size *= 4) sizes.push_back(size);
   return sizes;
 }
 
@@ -97,7 +98,9 @@ Xfer::Xfer(const Options &options, Report &report)
       tirpcs_(rpc_rivals_here({Rival::kTirpc})),
       sizes_(sizes_for(options)),
       clients_(clients_for(options)) {
-  std::ranges::copy_if(sizes_, std::back_inserter(sizes_of_tirpc_), [](auto size) { return size <= kMostOfTirpc; });
+  const auto most = options.quick ? kMostOfTirpcQuick : kMostOfTirpc;
+  std::ranges::copy_if(sizes_, std::back_inserter(sizes_of_tirpc_), [&](auto size) { return size <= most; });
+  if (options.quick) std::erase_if(tirpcs_, [](const RpcRival &it) { return it.network == Network::kTcp; });
 }
 
 // --- measuring -------------------------------------------------------------------------------------------------------
@@ -158,13 +161,15 @@ Status Xfer::openmpi() {
 /// Messages of many to one would be received one after the other; puts and gets are not.
 Status Xfer::openmpi_of_many(int clients) {
   if (!has_openmpi_) return {};
-  for (const auto &beside : kBesides) {
-    if (!beside.many) continue;
-    auto answers = ask(Rival::kOpenMpi, {network_, clients, true}, {{beside.many, {kSizeOfMany}}});
-    if (!answers) return answers.error();
-    for (auto [size, rate] : (*answers)[beside.many])
-      report_.add(mpi(of_many(beside.mode), size, clients), repetition_, rate * static_cast<double>(size) / 1e6);
-  }
+  std::vector<Question> questions;
+  for (const auto &beside : kBesides)
+    if (beside.many) questions.push_back({beside.many, {kSizeOfMany}});
+  auto answers = ask(Rival::kOpenMpi, {network_, clients, true}, questions);
+  if (!answers) return answers.error();
+  for (const auto &beside : kBesides)
+    if (beside.many)
+      for (auto [size, rate] : (*answers)[beside.many])
+        report_.add(mpi(of_many(beside.mode), size, clients), repetition_, rate * static_cast<double>(size) / 1e6);
   return {};
 }
 
@@ -255,7 +260,7 @@ void Xfer::add_ratios() {
 
 Status xfer(const Options &options, Report &report) {
   Xfer xfer(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(9, 2), report, "arrays",
+  auto status = repeat_on_fit_cores(options.repetitions(5, 2), report, "arrays",
                                     [&](int repetition) { return xfer.measure(repetition); });
   if (status.ok()) xfer.add_ratios();
   return status;
