@@ -47,21 +47,13 @@ void XferClient::prepare() {
 
 void XferClient::call(const Way &way, std::uint64_t size_bytes) {
   if (!status_.ok()) return;
-  const transfer::xfer_args args{static_cast<std::uint32_t>(size_bytes / sizeof(data_t)), kSeed, way.validated};
+  const transfer::xfer_args args{static_cast<std::uint32_t>(size_bytes / sizeof(data_t)), kSeed, way.validated, 0};
   switch (way.kind) {
-    case Kind::kWriteEncode: return write_encode(args);
-    case Kind::kReadEncode: return void(status_ = client_.read_encode(args.len, encoded_));
+    case Kind::kWriteEncode: return void(status_ = client_.write_encode(std::span(own_).first(args.len)));
+    case Kind::kReadEncode: return void(status_ = client_.read_encode(std::span(own_).first(args.len)));
     case Kind::kWriteRdma: return write_rdma(way, args);
     case Kind::kReadRdma: return read_rdma(way, args);
   }
-}
-
-void XferClient::write_encode(const transfer::xfer_args &args) {
-  if (encoded_.size() != args.len) {
-    encoded_.resize(args.len);
-    transfer::fill(encoded_, kSeed);
-  }
-  status_ = client_.stub().xfer_write_encode(args, encoded_);
 }
 
 void XferClient::write_rdma(const Way &way, const transfer::xfer_args &args) {

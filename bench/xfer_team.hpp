@@ -36,7 +36,6 @@ class XferClient {
  private:
   void keep(nessie::Result<transfer::Array> array);
   const transfer::Array &array_for(const Way &way) const { return arrays_[way.mapped ? 0 : 1]; }
-  void write_encode(const transfer::xfer_args &args);
   void write_rdma(const Way &way, const transfer::xfer_args &args);
   void read_rdma(const Way &way, const transfer::xfer_args &args);
 

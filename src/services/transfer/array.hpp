@@ -29,8 +29,11 @@ nessie::Status check(std::span<const data_t> part, std::int32_t seed, std::uint6
 
 /// How many bytes the array takes as an XDR array.
 inline std::uint64_t encoded_bytes(std::uint32_t len) { return sizeof len + std::uint64_t{len} * sizeof(data_t); }
-/// Writes the encoding of the array of that seed, without ever having it in memory; without a seed, of any of that
-/// length.
-void encode(std::span<std::byte> at, std::uint32_t len, std::optional<std::int32_t> seed);
+/// Writes the encoding of `part`.
+void encode(std::span<std::byte> at, std::span<const data_t> part);
+/// Writes that of `len` elements from `first` on, without ever having them in memory; without a seed, of any elements.
+void encode(std::span<std::byte> at, std::uint32_t len, std::optional<std::int32_t> seed, std::uint64_t first = 0);
+/// Decodes to where `part` is. kBadMessage: it is not an array of that length.
+nessie::Status decode(std::span<const std::byte> bytes, std::span<data_t> part);
 
 }  // namespace transfer

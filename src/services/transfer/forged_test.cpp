@@ -74,10 +74,10 @@ class TransferForged : public ::testing::TestWithParam<std::string> {
   }
   void TearDown() override { buffer_.reset(); }
   Status write(const nnti::RemoteBuffer &data, std::uint32_t len = 500) {
-    return forger_->call(XFER::ONE::xfer_write_rdma, {len, 9, true}, data);
+    return forger_->call(XFER::ONE::xfer_write_rdma, {len, 9, true, 0}, data);
   }
   Status read(const nnti::RemoteBuffer &data, std::uint32_t len = 500) {
-    return forger_->call(XFER::ONE::xfer_read_rdma, {len, 8, true}, data);
+    return forger_->call(XFER::ONE::xfer_read_rdma, {len, 8, true, 0}, data);
   }
 
   data_array_t array_ = array_of(1000, 9);

@@ -80,29 +80,35 @@ TEST_P(Transfer, RightArrays_AreTakenOfAnyLength) {
 
 TEST_P(Transfer, ReadsGiveTheArrayOfTheSeed) {
   for (const auto len : kLengths) {
-    const auto read = client()->read_encode(len, kValidated);
-    ASSERT_TRUE(read.ok()) << read.error().to_string();
-    EXPECT_EQ(*read, array_of(len, kValidated.seed));
-    EXPECT_EQ(*client()->stub().xfer_read_encode({len, kValidated.seed, true}), *read);
+    data_array_t read(len);
+    ASSERT_TRUE(client()->read_encode(read, kValidated).ok());
+    EXPECT_EQ(read, array_of(len, kValidated.seed));
+    EXPECT_EQ(*client()->stub().xfer_read_encode({len, kValidated.seed, true, 0}), read);
     auto array = client().array(len + 1, 7);
     const auto options = nssi::CallOptions{};
-    ASSERT_TRUE(client()->stub().xfer_read_rdma({len, kValidated.seed, true}, array.buffer(), options).ok());
+    ASSERT_TRUE(client()->stub().xfer_read_rdma({len, kValidated.seed, true, 0}, array.buffer(), options).ok());
     EXPECT_TRUE(check(array.elements().first(len), kValidated.seed).ok());
     EXPECT_EQ(array.elements()[len], element(7, len)) << "the service wrote beyond what was asked for";
   }
 }
 
-TEST_P(Transfer, ReadsIntoAnArray_UseItsMemory) {
-  data_array_t array(2 * kPiece);
-  const auto *memory = array.data();
-  ASSERT_TRUE(client()->read_encode(kPiece + 3, array, kValidated).ok());
-  EXPECT_EQ(array, array_of(kPiece + 3, kValidated.seed));
-  EXPECT_EQ(array.data(), memory);
+TEST_P(Transfer, PartsOfAnArray_HaveItsElements) {
+  const auto whole = array_of(2 * kPiece, 9);
+  auto &stub = client()->stub();
+  const data_array_t part(whole.begin() + 100, whole.end());
+  const auto len = static_cast<std::uint32_t>(part.size());
+  EXPECT_TRUE(stub.xfer_write_encode({len, 9, true, 100}, part).ok());
+  EXPECT_EQ(*stub.xfer_read_encode({len, 9, true, 100}), part);
+  auto array = client().array(len, 9 + 100);
+  EXPECT_TRUE(stub.xfer_write_rdma({len, 9, true, 100}, array.buffer()).ok());
+  EXPECT_EQ(stub.xfer_write_rdma({len, 9, true, 101}, array.buffer()).code(), Code::kBadMessage);
+  ASSERT_TRUE(stub.xfer_read_rdma({len, 10, true, 100}, array.buffer()).ok());
+  EXPECT_TRUE(check(array.elements(), 10, 100).ok());
 }
 
 TEST_P(Transfer, OneWrongElement_IsNamedWhereverItIs) {
-  for (const std::uint32_t wrong : {0u, kPiece - 1, kPiece, 3 * kPiece + 5, 5 * kPiece - 1}) {
-    auto array = client().array(5 * kPiece, kValidated.seed);
+  for (const std::uint32_t wrong : {0u, kPiece - 1, kPiece, 3 * kPiece + 5, 50 * kPiece - 1}) {
+    auto array = client().array(50 * kPiece, kValidated.seed);
     array.elements()[wrong].float_val += 1;
     const data_array_t copy(array.elements().begin(), array.elements().end());
     for (const auto &status : {client()->write_rdma(array, kValidated), client()->write_encode(copy, kValidated)}) {
@@ -135,9 +141,9 @@ TEST_P(Transfer, UnvalidatedReads_FillTheWholeArrayWithNothingOfOthers) {
 TEST_P(Transfer, BufferThatIsTooSmall_IsRefusedAndLeftAsItWas) {
   auto array = client().array(kPiece, 5);
   auto &stub = client()->stub();
-  EXPECT_EQ(stub.xfer_write_rdma({kPiece + 1, 5, false}, array.buffer()).code(), Code::kOutOfRange);
-  EXPECT_EQ(stub.xfer_read_rdma({kPiece + 1, 6, true}, array.buffer()).code(), Code::kOutOfRange);
-  EXPECT_EQ(stub.xfer_read_rdma({0xffffffff, 6, true}, array.buffer()).code(), Code::kOutOfRange);
+  EXPECT_EQ(stub.xfer_write_rdma({kPiece + 1, 5, false, 0}, array.buffer()).code(), Code::kOutOfRange);
+  EXPECT_EQ(stub.xfer_read_rdma({kPiece + 1, 6, true, 0}, array.buffer()).code(), Code::kOutOfRange);
+  EXPECT_EQ(stub.xfer_read_rdma({0xffffffff, 6, true, 0}, array.buffer()).code(), Code::kOutOfRange);
   EXPECT_TRUE(check(array.elements(), 5).ok());
 }
 
@@ -147,9 +153,9 @@ TEST_P(Transfer, BufferWithoutRightsOrNone_IsRefused) {
   auto readable =
       client().runtime().register_memory(std::as_writable_bytes(std::span(memory)), nnti::Rights::kRemoteRead);
   ASSERT_TRUE(readable.ok());
-  EXPECT_EQ(stub.xfer_read_rdma({10, 1, true}, *readable).code(), Code::kInvalidArgument);
-  EXPECT_EQ(stub.xfer_write_rdma({10, 0, true}, nnti::RegisteredBuffer()).code(), Code::kInvalidArgument);
-  const auto args = xdr::encode(xfer_args{10, 0, false});
+  EXPECT_EQ(stub.xfer_read_rdma({10, 1, true, 0}, *readable).code(), Code::kInvalidArgument);
+  EXPECT_EQ(stub.xfer_write_rdma({10, 0, true, 0}, nnti::RegisteredBuffer()).code(), Code::kInvalidArgument);
+  const auto args = xdr::encode(xfer_args{10, 0, false, 0});
   for (const auto op : {XFER::ONE::xfer_write_rdma, XFER::ONE::xfer_read_rdma})  // as no stub would
     EXPECT_EQ(client().runtime().call(stub.service(), op, args).wait().code(), Code::kOutOfRange);
   EXPECT_TRUE(check(memory, 0).ok());
@@ -164,21 +170,21 @@ TEST_P(Transfer, BufferOfTheWrongDirection_IsRefusedByItsOwnersRights) {
   nssi::CallOptions options;
   options.data = &*readable;
   auto call = client().runtime().call(client()->stub().service(), XFER::ONE::xfer_read_rdma,
-                                      xdr::encode(xfer_args{10, 1, true}), options);
+                                      xdr::encode(xfer_args{10, 1, true, 0}), options);
   EXPECT_FALSE(call.wait().ok());
   EXPECT_TRUE(check(memory, 0).ok());
   EXPECT_TRUE(client()->write_encode(memory, {.validate = true}).ok()) << "the connection is as it was";
 }
 
 TEST_P(Transfer, LengthThatIsNotTheArrays_IsRefused) {
-  EXPECT_EQ(client()->stub().xfer_write_encode({9, 0, true}, array_of(10, 0)).code(), Code::kInvalidArgument);
-  EXPECT_EQ(client()->stub().xfer_write_encode({11, 0, false}, array_of(10, 0)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(client()->stub().xfer_write_encode({9, 0, true, 0}, array_of(10, 0)).code(), Code::kInvalidArgument);
+  EXPECT_EQ(client()->stub().xfer_write_encode({11, 0, false, 0}, array_of(10, 0)).code(), Code::kInvalidArgument);
 }
 
 TEST_P(Transfer, ReadsBeyondTheServicesLimit_SayWhatToDo) {
   const auto most = static_cast<std::uint32_t>(server_options(0).most_encoded_bytes / sizeof(data_t));
-  EXPECT_TRUE(client()->read_encode(most).ok());
-  const auto refused = client()->read_encode(most + 1);
+  EXPECT_TRUE(client()->stub().xfer_read_encode({most, 0, false, 0}).ok());
+  const auto refused = client()->stub().xfer_read_encode({most + 1, 0, false, 0});
   EXPECT_EQ(refused.code(), Code::kTooLarge);
   EXPECT_NE(refused.error().message.find("xfer_read_rdma"), std::string::npos);
 }
@@ -208,8 +214,8 @@ TEST_P(Transfer, ManyClientsAtOnce_EachHasItsOwnData) {
       bool good = true;
       for (int round = 0; round < 10; ++round) {
         good = good && visitor->write_rdma(array, options).ok() && visitor->read_rdma(array, options).ok();
-        const auto read = visitor->read_encode(array.len(), options);
-        good = good && read.ok() && visitor->write_encode(*read, options).ok();
+        data_array_t read(array.len());
+        good = good && visitor->read_encode(read, options).ok() && visitor->write_encode(read, options).ok();
       }
       if (good) ++right;
     });
@@ -224,7 +230,7 @@ TEST_P(Transfer, ManyCallsOfOneClientAtOnce_WaitForLanesAndEnd) {
   for (std::int32_t i = 0; i < kCalls; ++i) arrays.push_back(client().array(5 * kPiece, 0));
   for (std::int32_t i = 0; i < kCalls; ++i) {
     const auto &buffer = arrays[static_cast<std::size_t>(i)].buffer();
-    calls.push_back(client()->stub().xfer_read_rdma_async({5 * kPiece, i, true}, buffer));
+    calls.push_back(client()->stub().xfer_read_rdma_async({5 * kPiece, i, true, 0}, buffer));
   }
   for (auto &call : calls) EXPECT_TRUE(call.wait().ok());
   for (std::int32_t i = 0; i < kCalls; ++i)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/transfer/client/client.hpp>
 
+#include <algorithm>
+#include <deque>
 #include <limits>
 
 namespace transfer {
@@ -13,7 +15,7 @@ using nessie::Status;
 namespace {
 
 xfer_args args_for(std::size_t len, const Options &options) {
-  return {static_cast<std::uint32_t>(len), options.seed, options.validate};
+  return {static_cast<std::uint32_t>(len), options.seed, options.validate, 0};
 }
 
 Status check_len(std::size_t len) {
@@ -27,6 +29,32 @@ nssi::CallOptions call_options(const Options &options) { return {.deadline = opt
 Result<Array> array_of(Result<nnti::RegisteredBuffer> buffer) {
   if (!buffer) return buffer.error();
   return Array(*std::move(buffer));
+}
+
+/// Of an encoded array. With the other arguments it fits a block of 128 KiB, which stays in the second cache.
+struct Part {
+  static constexpr std::size_t kMost = ((128 << 10) - 64) / sizeof(data_t);
+  Part(std::size_t len, std::size_t number) : first(number * kMost), count(std::min(kMost, len - first)) {}
+  std::size_t first, count;
+};
+constexpr std::size_t kInFlight = 4;
+
+/// Keeps some calls on their way: `start(part)` begins one, and `finish(call, part)` is told when it has succeeded.
+template <class Start, class Finish> Status in_parts(std::size_t len, Start start, Finish finish) {
+  const std::size_t parts = std::max<std::size_t>(1, (len + Part::kMost - 1) / Part::kMost);
+  std::deque<nssi::Call> calls;
+  for (std::size_t done = 0, next = 0; done < parts; ++done) {
+    for (; next < std::min(parts, done + kInFlight); ++next) calls.push_back(start(Part(len, next)));
+    if (auto status = calls.front().wait(); !status.ok()) return status;
+    if (auto status = finish(calls.front(), Part(len, done)); !status.ok()) return status;
+    calls.pop_front();
+  }
+  return {};
+}
+
+xfer_args args_for(const Part &part, const Options &options) {
+  return {static_cast<std::uint32_t>(part.count), options.seed, options.validate,
+          static_cast<std::uint32_t>(part.first)};
 }
 
 }  // namespace
@@ -45,29 +73,42 @@ Result<Array> Client::lend(std::span<data_t> elements) {
   return array_of(runtime_.register_memory(std::as_writable_bytes(elements), nnti::Rights::kReadWrite));
 }
 
-Status Client::write_encode(const data_array_t &array, const Options &options) {
+/// Not by the stub, which takes and gives whole vectors.
+Status Client::write_encode(std::span<const data_t> array, const Options &options) {
   if (auto status = check_len(array.size()); !status.ok()) return status;
-  return stub_.xfer_write_encode(args_for(array.size(), options), array, call_options(options));
+  const auto start = [&](const Part &part) {
+    auto args = args_for(part, options);
+    const auto elements = array.subspan(part.first, part.count);
+    const auto args_bytes = xdr::encoded_size(args);
+    return runtime_.call(
+        stub_.service(), XFER::ONE::xfer_write_encode, args_bytes + encoded_bytes(args.len),
+        [&](std::span<std::byte> at) {
+          xdr::Writer writer(at.data());
+          writer(args);
+          encode(at.subspan(args_bytes), elements);
+        },
+        call_options(options));
+  };
+  return in_parts(array.size(), start, [](const nssi::Call &call, const Part &) {
+    return call.view().empty() ? Status() : Error{Code::kBadMessage, "there is a result where none should be"};
+  });
 }
 
 Status Client::write_rdma(const Array &array, const Options &options) {
   return stub_.xfer_write_rdma(args_for(array.len(), options), array.buffer(), call_options(options));
 }
 
-Result<data_array_t> Client::read_encode(std::uint32_t len, const Options &options) {
-  data_array_t array;
-  if (auto status = read_encode(len, array, options); !status.ok()) return status.error();
-  return array;
-}
-
-/// Not by the stub, whose results are decoded into new memory.
-Status Client::read_encode(std::uint32_t len, data_array_t &array, const Options &options) {
-  auto call = runtime_.call(stub_.service(), XFER::ONE::xfer_read_encode, xdr::encode(args_for(len, options)),
-                            call_options(options));
-  if (auto status = call.wait(); !status.ok()) return status;
-  if (auto status = xdr::decode_into(call.view(), array); !status.ok()) return status;
-  if (array.size() != len) return Error{Code::kBadMessage, "the service's array has another length than was asked for"};
-  return options.validate ? check(array, options.seed) : Status();
+Status Client::read_encode(std::span<data_t> array, const Options &options) {
+  if (auto status = check_len(array.size()); !status.ok()) return status;
+  const auto start = [&](const Part &part) {
+    return runtime_.call(stub_.service(), XFER::ONE::xfer_read_encode, xdr::encode(args_for(part, options)),
+                         call_options(options));
+  };
+  return in_parts(array.size(), start, [&](const nssi::Call &call, const Part &part) {
+    const auto elements = array.subspan(part.first, part.count);
+    auto status = decode(call.view(), elements);
+    return status.ok() && options.validate ? check(elements, options.seed, part.first) : status;
+  });
 }
 
 Status Client::read_rdma(const Array &array, const Options &options) {

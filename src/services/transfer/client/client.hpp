@@ -28,7 +28,7 @@ struct Options {
   /// The receiver compares every element with the array of that seed: kBadMessage names the first that is wrong.
   /// Otherwise what a read gives is unspecified.
   bool validate = false;
-  std::optional<nessie::Deadline> deadline = {};  ///< nssi.timeout (30 s) if not given
+  std::optional<nessie::Deadline> deadline = {};  ///< of the whole; if not given, nssi.timeout (30 s) for each request
 };
 
 /// Calls wait for their end. Errors besides those of any call: kTooLarge, kNoMemory, as the messages say.
@@ -42,14 +42,13 @@ class Client {
   /// Memory of the caller's, which stays its own, and must outlive what is returned.
   nessie::Result<Array> lend(std::span<data_t> elements);
 
-  /// The array as the request's argument.
-  nessie::Status write_encode(const data_array_t &array, const Options &options = {});
+  /// The array as the arguments of requests, in parts of 128 KiB: one is encoded here while others are decoded there.
+  nessie::Status write_encode(std::span<const data_t> array, const Options &options = {});
   /// The array where it lies: the service gets it.
   nessie::Status write_rdma(const Array &array, const Options &options = {});
-  /// The array as the request's result.
-  nessie::Result<data_array_t> read_encode(std::uint32_t len, const Options &options = {});
-  /// The same, into an array whose memory is used if there is enough. With an error, what it holds is unspecified.
-  nessie::Status read_encode(std::uint32_t len, data_array_t &array, const Options &options = {});
+  /// The array as the results of requests, likewise, decoded to where `array` is. With an error, what it holds is
+  /// unspecified.
+  nessie::Status read_encode(std::span<data_t> array, const Options &options = {});
   /// Into the array: the service puts it there. With an error, what it holds is unspecified.
   nessie::Status read_rdma(const Array &array, const Options &options = {});
 

@@ -46,7 +46,7 @@ Status Server::xfer_write_encode(nssi::Request &, const xfer_args &args, const d
     return Error{Code::kInvalidArgument,
                  fmt::format("the array has {} elements, not {} as `len` says", array.size(), args.len)};
   if (!args.validate) return {};
-  return start(args.len, [&] { return check(array, args.seed); }).wait();
+  return start(args.len, [&] { return check(array, args.seed, args.first); }).wait();
 }
 
 /// The array is encoded as it is made, to where the client fetches it: it needs no memory of its own.
@@ -58,7 +58,8 @@ Result<data_array_t> Server::xfer_read_encode(nssi::Request &request, const xfer
                              args.len, options_.most_encoded_bytes)};
   const auto seed = args.validate ? std::optional(args.seed) : std::nullopt;
   // The stub's answer, of what is returned here, comes after this one and is none.
-  (void)request.reply(encoded_bytes(args.len), [&](std::span<std::byte> at) { encode(at, args.len, seed); });
+  (void)request.reply(encoded_bytes(args.len),
+                      [&](std::span<std::byte> at) { encode(at, args.len, seed, args.first); });
   return data_array_t();
 }
 
@@ -81,7 +82,8 @@ Status Server::pull_and_check(nssi::Request &request, const xfer_args &args, con
     if (auto checked = check_of_piece.wait(); !checked.ok()) return checked;
     const auto piece = lane.piece(part.number).first(part.count);
     if (auto got = get(request, piece, part.first); !got.ok()) return got;
-    check_of_piece = start(args.len, [&args, piece, first = part.first] { return check(piece, args.seed, first); });
+    check_of_piece =
+        start(args.len, [&args, piece, first = args.first + part.first] { return check(piece, args.seed, first); });
     return {};
   });
   for (auto &last : checks)
@@ -105,7 +107,7 @@ Status Server::make_and_push(nssi::Request &request, const xfer_args &args, cons
   Workers::Task making;
   const auto make = [&](const Part &part) {
     const auto piece = lane.piece(part.number).first(part.count);
-    making = start(args.len, [&args, piece, first = part.first]() -> Status {
+    making = start(args.len, [&args, piece, first = args.first + part.first]() -> Status {
       fill(piece, args.seed, first);
       return {};
     });
