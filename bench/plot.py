@@ -84,15 +84,15 @@ def draw_panel(axis, title, members):
     axis.set_xlabel("clients" if x == "clients" else "size", fontsize=9)
     axis.set_ylabel(members[0]["unit"], fontsize=9)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=6.5, frameon=False)
+    axis.legend(fontsize=7, frameon=False, ncol=2, loc="upper center", bbox_to_anchor=(0.5, -0.17))
 
 
 def draw(series, path):
     panels = panels_of(series)
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.5 * len(panels), 6), squeeze=False)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(6.5 * len(panels), 6.5), squeeze=False)
     for axis, (title, members) in zip(axes[0], panels):
         draw_panel(axis, title, members)
-    figure.suptitle(f"nessie bench {series[0]['bench']}: medians, from the least to the most", fontsize=10, color="#52606d")
+    figure.suptitle(f"nessie bench {series[0]['bench']}: medians and extremes", fontsize=10, color="#52606d")
     figure.tight_layout(rect=(0, 0, 1, 0.97))
     figure.savefig(path, dpi=150)
 
