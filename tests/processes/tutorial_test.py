@@ -15,7 +15,7 @@ TUTORIAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/
 FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 BUILDING_S = 400
-COMMON, ENDED = "The interface", "@@@ the tutorial's next command"
+COMMON, ENDED = "The interface", "@@@ next command"
 
 
 def sections():

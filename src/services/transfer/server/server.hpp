@@ -24,7 +24,7 @@ struct ServerOptions {
 };
 
 /// Must outlive the runtime that it is added to.
-class Server final : public XFER::ONE::Server {
+class Server final : XFER::ONE::Server {
  public:
   explicit Server(const ServerOptions &options = {});
   /// Offers the service, before runtime.run(). kExists: the runtime has this provider of it.
