@@ -93,12 +93,22 @@ template <class Make> Status make_buffer(nssi_rt_runtime *runtime, int32_t right
 
 }  // namespace
 
-int fail(const Error &error) {
-  last_error() = error;
+int fail(const Error &error) noexcept {
+  auto &last = last_error();
+  last.code = error.code;
+  last.scope = error.scope;
+  last.cause = error.cause;
+  try {
+    last.message = error.message;
+  } catch (const std::bad_alloc &) { last.message.clear(); }
   return static_cast<int>(error.code);
 }
 
-int fail(Code code, std::string message) { return fail(Error{code, std::move(message)}); }
+int fail(Code code, std::string_view message) noexcept {
+  try {
+    return fail(Error{code, std::string(message)});
+  } catch (const std::bad_alloc &) { return fail(Error{code, {}}); }
+}
 
 }  // namespace nssi::c_runtime
 

@@ -9,21 +9,27 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace nssi::c_runtime {
 
 /// Notes the error for nssi_rt_last_error() and its kin, and returns its code.
-int fail(const Error &error);
-int fail(Code code, std::string message);
+int fail(const Error &error) noexcept;
+int fail(Code code, std::string_view message) noexcept;
 
 inline Deadline deadline_of(std::int32_t timeout_ms) { return Deadline::from_ms(timeout_ms); }
 
-/// The body of a function of the header: no exception leaves it.
-template <class Body> int guarded(Body body) {
+/// The body of a function of the header, which returns a Status, or the code of what was noted: no exception leaves it.
+template <class Body> int guarded(Body body) noexcept {
   try {
-    Status status = body();
-    return status.ok() ? NESSIE_OK : fail(status.error());
+    if constexpr (std::is_same_v<std::invoke_result_t<Body>, int>) {
+      return body();
+    } else {
+      Status status = body();
+      return status.ok() ? NESSIE_OK : fail(status.error());
+    }
   } catch (const std::bad_alloc &) {
     return fail(Code::kNoMemory, "memory is exhausted");
   } catch (const std::exception &e) { return fail(Code::kInternal, e.what()); } catch (...) {

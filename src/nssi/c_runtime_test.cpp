@@ -20,6 +20,7 @@ struct Seen {
   nssi_rt_request *last_request = nullptr;
   int code = -1;
   std::int64_t time_left_ms = -2;
+  std::atomic<bool> sleeps{false};
 };
 
 void echo(void *context, nssi_rt_request *request) {
@@ -46,6 +47,7 @@ void refuse(void *, nssi_rt_request *request) {
 void silent(void *, nssi_rt_request *) {}
 void sleep_long(void *context, nssi_rt_request *request) {
   auto &seen = *static_cast<Seen *>(context);
+  seen.sleeps = true;
   seen.code = nssi_rt_sleep(seen.runtime, 60'000);
   (void)nssi_rt_reply(request, nullptr, 0);
 }
@@ -190,8 +192,17 @@ TEST_P(NssiRuntimeInC, ACallEndsAtItsDeadline_AWaitBefore) {
   EXPECT_EQ(nssi_rt_test(call, &over), NESSIE_OK);
   EXPECT_EQ(over, 1);
   EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, ClosingARuntimeWakesItsHandlers) {
+  auto *call = start(kCSleep);
+  EXPECT_TRUE(eventually([&] {
+    std::int32_t over = 0;
+    return nssi_rt_test(call, &over) == NESSIE_OK && seen_.sleeps;
+  }));
   stop_server();
-  EXPECT_EQ(seen_.code, NESSIE_CANCELLED) << "of the handler, when its runtime was closed";
+  EXPECT_EQ(seen_.code, NESSIE_CANCELLED);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
 }
 
 TEST_P(NssiRuntimeInC, ACancelledCallGivesItsBufferBack) {

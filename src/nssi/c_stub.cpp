@@ -14,6 +14,7 @@ namespace nssi::c_stub {
 namespace {
 
 using c_runtime::fail;
+using c_runtime::guarded;
 using Procedure = nssi_stub_procedure;
 
 /// What fits is encoded, and decoded, without memory from the heap.
@@ -86,14 +87,45 @@ class StructOfArguments final : public Values {
   char *at_;
 };
 
-bool_t code_values(XDR *stream, void *values) {
-  return static_cast<const Values *>(values)->code(*stream) ? TRUE : FALSE;
-}
+/// A stream that counts what is put into it, in 64 bits (xdr_sizeof() has 32).
+class Counter {
+ public:
+  Counter() {
+    stream_.x_op = XDR_ENCODE;
+    stream_.x_ops = &ops();
+    stream_.x_private = &bytes_;
+  }
+  Counter(const Counter &) = delete;
+  XDR &stream() { return stream_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  static bool_t add(XDR *stream, std::uint64_t bytes) {
+    *static_cast<std::uint64_t *>(stream->x_private) += bytes;
+    return TRUE;
+  }
+  static bool_t put_long(XDR *stream, const long *) { return add(stream, 4); }
+  static bool_t put_bytes(XDR *stream, const char *, u_int size) { return add(stream, size); }
+  static int32_t *in_place(XDR *, u_int) { return nullptr; }
+  static const XDR::xdr_ops &ops() {
+    static const auto all = [] {
+      XDR::xdr_ops made{};
+      made.x_putlong = put_long;
+      made.x_putbytes = put_bytes;
+      made.x_inline = in_place;
+      return made;
+    }();
+    return all;
+  }
+
+  XDR stream_{};
+  std::uint64_t bytes_ = 0;
+};
 
 /// 0: they cannot be encoded.
-std::size_t size_of(const Values &values) {
-  const auto proc = reinterpret_cast<xdrproc_t>(reinterpret_cast<void (*)()>(&code_values));
-  return ::xdr_sizeof(proc, const_cast<Values *>(&values));
+std::uint64_t size_of(const Values &values) {
+  Counter counter;
+  return values.code(counter.stream()) ? counter.bytes() : 0;
 }
 
 bool encode(const Values &values, void *bytes, std::size_t size, std::size_t &used) {
@@ -133,6 +165,8 @@ int send(const Values &values, const char *name, SendBytes send_bytes, SendInPla
   std::size_t used = 0;
   if (encode(values, bytes.data(), bytes.size(), used)) return send_bytes(bytes.data(), used);
   const auto size = size_of(values);
+  if (size > std::numeric_limits<u_int>::max())
+    return fail(Code::kTooLarge, std::string(name) + ": a message of XDR has less than 4 GiB; send bulk data");
   if (size > kOnStack) return send_in_place(size);
   return fail(Code::kInvalidArgument,
               std::string(name) +
@@ -168,6 +202,16 @@ int decode_result(const nssi_rt_call *call, const Procedure &procedure, void *re
   return NESSIE_OK;
 }
 
+int reply(nssi_rt_request *request, const Procedure &procedure, const void *result) {
+  if (procedure.code_result != nullptr && result == nullptr) return fail(Code::kInvalidArgument, "result is null");
+  OneValue value(procedure.code_result, const_cast<void *>(result));
+  return send(
+      value, procedure.name, [&](const void *bytes, std::size_t size) { return nssi_rt_reply(request, bytes, size); },
+      [&](std::size_t size) {
+        return nssi_rt_reply_encoded(request, size, encode_in_place, static_cast<Values *>(&value));
+      });
+}
+
 /// What the user's function returned instead of a result. If it is the code of an error that one of our functions
 /// returned to it, that goes to the caller as it was.
 void reply_failure(nssi_rt_request *request, int code) {
@@ -188,43 +232,62 @@ void answer(nssi_rt_request *request, const Procedure &procedure, const void *se
   if (!request->replied) {
     if (code != NESSIE_OK)
       reply_failure(request, code);
-    else if (nssi_stub_reply(request, &procedure, result.bytes()) == NESSIE_INVALID_ARGUMENT)
+    else if (reply(request, procedure, result.bytes()) == NESSIE_INVALID_ARGUMENT)
       (void)nssi_rt_reply_error(request, NESSIE_INTERNAL, NSSI_RT_SCOPE_SERVICE, 0, nssi_rt_last_error());
   }
   free_values(OneValue(procedure.code_result, result.bytes()));
+}
+
+void serve(nssi_rt_request *request, const Procedure &procedure, const void *service) {
+  const void *bytes = nullptr;
+  std::uint64_t size = 0;
+  if (nssi_rt_args(request, &bytes, &size) != NESSIE_OK) return;
+  Memory memory(procedure.arguments_size);
+  if (!memory.ok()) return reply_failure(request, NESSIE_NO_MEMORY);
+  const StructOfArguments arguments(procedure, memory.bytes());
+  if (decode(arguments, bytes, size))
+    answer(request, procedure, service, memory.bytes());
+  else
+    (void)nssi_rt_reply_error(request, NESSIE_BAD_MESSAGE, NSSI_RT_SCOPE_OPERATION, 0,
+                              "the arguments are not of the types that the service's interface says");
+  free_values(arguments);
+}
+
+int start(const nssi_rt_client *client, const Procedure &procedure, const void *const *arguments,
+          nssi_rt_buffer *buffer, const nssi_rt_call_options *options, nssi_rt_call **call) {
+  if (client == nullptr) return fail(Code::kInvalidArgument, "client is null");
+  for (std::uint32_t i = 0; i < procedure.count; ++i)
+    if (arguments[i] == nullptr)
+      return fail(Code::kInvalidArgument, std::string(procedure.name) + ": an argument is null");
+  if (int code = check_buffer(procedure, buffer); code != NESSIE_OK) return code;
+  nssi_rt_call_options wanted = options != nullptr ? *options : nssi_rt_call_options{};
+  if (procedure.rights != 0) wanted.buffer = buffer;
+  const nssi_rt_service service{client->peer, procedure.program, procedure.version, client->provider};
+  ScatteredArguments values(procedure, arguments);
+  return send(
+      values, procedure.name,
+      [&](const void *bytes, std::size_t size) {
+        return nssi_rt_start(client->runtime, &service, procedure.op, bytes, size, &wanted, call);
+      },
+      [&](std::size_t size) {
+        return nssi_rt_start_encoded(client->runtime, &service, procedure.op, size, encode_in_place,
+                                     static_cast<Values *>(&values), &wanted, call);
+      });
 }
 
 }  // namespace
 }  // namespace nssi::c_stub
 
 using namespace nssi::c_stub;
-using nssi::Code;
 
 int nssi_stub_start(const nssi_rt_client *client, const nssi_stub_procedure *procedure, const void *const *arguments,
                     nssi_rt_buffer *buffer, const nssi_rt_call_options *options, nssi_rt_call **call) {
-  if (client == nullptr) return fail(Code::kInvalidArgument, "client is null");
-  for (std::uint32_t i = 0; i < procedure->count; ++i)
-    if (arguments[i] == nullptr)
-      return fail(Code::kInvalidArgument, std::string(procedure->name) + ": an argument is null");
-  if (int code = check_buffer(*procedure, buffer); code != NESSIE_OK) return code;
-  nssi_rt_call_options wanted = options != nullptr ? *options : nssi_rt_call_options{};
-  if (procedure->rights != 0) wanted.buffer = buffer;
-  const nssi_rt_service service{client->peer, procedure->program, procedure->version, client->provider};
-  ScatteredArguments values(*procedure, arguments);
-  return send(
-      values, procedure->name,
-      [&](const void *bytes, std::size_t size) {
-        return nssi_rt_start(client->runtime, &service, procedure->op, bytes, size, &wanted, call);
-      },
-      [&](std::size_t size) {
-        return nssi_rt_start_encoded(client->runtime, &service, procedure->op, size, encode_in_place,
-                                     static_cast<Values *>(&values), &wanted, call);
-      });
+  return guarded([&] { return start(client, *procedure, arguments, buffer, options, call); });
 }
 
 int nssi_stub_wait(nssi_rt_call *call, const nssi_stub_procedure *procedure, int32_t timeout_ms, void *result) {
   const int code = nssi_rt_wait(call, timeout_ms);
-  return code != NESSIE_OK ? code : decode_result(call, *procedure, result);
+  return code != NESSIE_OK ? code : guarded([&] { return decode_result(call, *procedure, result); });
 }
 
 int nssi_stub_call(const nssi_rt_client *client, const nssi_stub_procedure *procedure, const void *const *arguments,
@@ -237,7 +300,7 @@ int nssi_stub_call(const nssi_rt_client *client, const nssi_stub_procedure *proc
 }
 
 int nssi_stub_check(const void *service) {
-  return service != nullptr ? NESSIE_OK : fail(Code::kInvalidArgument, "service is null");
+  return service != nullptr ? NESSIE_OK : fail(nssi::Code::kInvalidArgument, "service is null");
 }
 
 int nssi_stub_offer(nssi_rt_runtime *runtime, uint32_t provider, const nssi_stub_procedure *procedure,
@@ -249,26 +312,13 @@ int nssi_stub_offer(nssi_rt_runtime *runtime, uint32_t provider, const nssi_stub
 }
 
 void nssi_stub_serve(nssi_rt_request *request, const nssi_stub_procedure *procedure, const void *service) {
-  const void *bytes = nullptr;
-  std::uint64_t size = 0;
-  if (nssi_rt_args(request, &bytes, &size) != NESSIE_OK) return;
-  Memory memory(procedure->arguments_size);
-  if (!memory.ok()) return reply_failure(request, NESSIE_NO_MEMORY);
-  const StructOfArguments arguments(*procedure, memory.bytes());
-  if (decode(arguments, bytes, size))
-    answer(request, *procedure, service, memory.bytes());
-  else
-    (void)nssi_rt_reply_error(request, NESSIE_BAD_MESSAGE, NSSI_RT_SCOPE_OPERATION, 0,
-                              "the arguments are not of the types that the service's interface says");
-  free_values(arguments);
+  const int code = guarded([&] {
+    serve(request, *procedure, service);
+    return nssi::Status();
+  });
+  if (code != NESSIE_OK) (void)nssi_rt_reply_error(request, code, NSSI_RT_SCOPE_OPERATION, 0, nullptr);
 }
 
 int nssi_stub_reply(nssi_rt_request *request, const nssi_stub_procedure *procedure, const void *result) {
-  if (procedure->code_result != nullptr && result == nullptr) return fail(Code::kInvalidArgument, "result is null");
-  OneValue value(procedure->code_result, const_cast<void *>(result));
-  return send(
-      value, procedure->name, [&](const void *bytes, std::size_t size) { return nssi_rt_reply(request, bytes, size); },
-      [&](std::size_t size) {
-        return nssi_rt_reply_encoded(request, size, encode_in_place, static_cast<Values *>(&value));
-      });
+  return guarded([&] { return reply(request, *procedure, result); });
 }

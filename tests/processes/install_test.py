@@ -42,7 +42,8 @@ class Installed(ProcessTestCase):
         self.assertIn("24 bytes", self.do(self.path("build/farewell")))
 
     def test_serves_pkg_config(self):
-        for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c")):
+        for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c"),
+                                ("nessie-trios-nssi", "trios_nssi.c")):
             folder = self.folder_of(package + ".pc")
             flags = self.do("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=folder).split()
             self.do("cc", os.path.join(CONSUMER, source), "-o", self.path(package), *flags)
