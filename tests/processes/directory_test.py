@@ -24,7 +24,7 @@ class Directory(ProcessTestCase):
         wait_until(lambda: os.path.exists(self.contact) and line in read_file(self.contact), "the contact file")
         return daemon
 
-    def announce(self, name, lease_ms=1000):
+    def announce(self, name, lease_ms=3000):
         peer = self.job([PEER, "file:" + self.contact, name, str(lease_ms)])
         self.assertEqual(peer.process.stdout.readline(), "announced\n")
         return peer

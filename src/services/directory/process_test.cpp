@@ -71,7 +71,7 @@ TEST_F(DirectoryProcesses, AKilledRegistrant_IsGoneLongBeforeItsLease) {
 
 TEST_F(DirectoryProcesses, ARegistrantThatHangs_IsGoneWhenItsLeaseRunsOut_AndComesBack) {
   Participant seeker("shm", where());
-  announce("a", 1000);
+  announce("a", 3000);
   ASSERT_EQ(seeker.count("a"), 1u);
   ::kill(registrant_->pid(), SIGSTOP);
   EXPECT_TRUE(eventually([&] { return seeker.count("a") == 0; }));
@@ -81,8 +81,8 @@ TEST_F(DirectoryProcesses, ARegistrantThatHangs_IsGoneWhenItsLeaseRunsOut_AndCom
 
 TEST_F(DirectoryProcesses, ADirectoryThatIsKilledAndStartedAnew_KnowsAllNamesAgain) {
   Participant seeker("shm", where()), own("shm", where(), true);
-  announce("a", 1000);
-  const auto registration = own.directory.announce(make("b"), milliseconds(1000), soon());
+  announce("a", 3000);
+  const auto registration = own.directory.announce(make("b"), milliseconds(3000), soon());
   ASSERT_TRUE(registration.ok());
   const auto before = seeker.directory.list("", soon());
   ASSERT_EQ(before->instances.size(), 2u);
@@ -97,7 +97,7 @@ TEST_F(DirectoryProcesses, ADirectoryThatIsKilledAndStartedAnew_KnowsAllNamesAga
 
 TEST_F(DirectoryProcesses, AWatchGoesOnWithADirectoryThatWasStartedAnew) {
   Participant watcher("shm", where(), true);
-  announce("a", 1000);
+  announce("a", 3000);
   const auto seen = watcher.directory.lookup("a", soon());
   ASSERT_EQ(seen->instances.size(), 1u);
   std::atomic<bool> is_back{false};
@@ -159,13 +159,15 @@ TEST_F(DirectoryProcesses, OverANetwork_OneThatIsStartedAnewAtTheSameUrl_KnowsAl
                               {"NESSIE_NNTI_OFI_ADDRESS", "127.0.0.1"},
                               {"NESSIE_NNTI_OFI_PROVIDER", "tcp"}};
   start("ofi");
+  ASSERT_FALSE(HasFatalFailure());
   const auto url = read_contact(contact())->url;
   Participant seeker("ofi", url), own("ofi", url, true);
-  const auto registration = own.directory.announce(make("a"), milliseconds(1000), soon());
+  const auto registration = own.directory.announce(make("a"), milliseconds(3000), soon());
   ASSERT_TRUE(registration.ok()) << registration.error().to_string();
   ASSERT_EQ(seeker.count("a"), 1u);
   daemon_->kill_now();
   start("ofi");
+  ASSERT_FALSE(HasFatalFailure());
   ASSERT_EQ(read_contact(contact())->url, url);
   EXPECT_TRUE(eventually([&] { return seeker.count("a") == 1; }));
 }

@@ -13,11 +13,18 @@
 
 namespace directory::testing {
 
-using nssi::testing::eventually;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-inline Deadline soon() { return Deadline::in(seconds(30)); }
+/// The watchdog's: longer than anything takes on a machine that has much else to do.
+inline Deadline soon() { return Deadline::in(seconds(60)); }
+
+/// Polls for a state.
+template <class State> bool eventually(State state) {
+  for (const auto end = soon(); !end.passed(); std::this_thread::sleep_for(milliseconds(1)))
+    if (state()) return true;
+  return false;
+}
 
 inline nssi::RuntimeOptions runtime_options(const std::string &transport, bool listen) {
   auto options = nssi::testing::options_for(transport, listen);

@@ -21,6 +21,11 @@ Found to_found(const instance &it, const std::string &where) {
   return found;
 }
 
+Error in_context(Error error, std::string_view name, const std::string &where) {
+  error.message = fmt::format("cannot find '{}' in the directory at {}: {}", name, where, error.message);
+  return error;
+}
+
 /// Waits until there is an instance.
 Result<std::vector<Found>> find_name(nssi::Runtime &runtime, const nessie::Config &config, std::string_view name,
                                      Deadline deadline) {
@@ -30,7 +35,7 @@ Result<std::vector<Found>> find_name(nssi::Runtime &runtime, const nessie::Confi
   const query query{false, std::string(name)};
   for (mark seen;;) {
     auto got = directory.watch(query, seen, deadline);
-    if (!got.ok()) return got.error();
+    if (!got.ok()) return in_context(got.error(), name, *where);
     std::vector<Found> found;
     for (const auto &each : got->instances) found.push_back(to_found(each, *where));
     if (!found.empty()) return found;
