@@ -153,7 +153,7 @@ template <class Arguments> class Spares {
   }
 
  private:
-  static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
   std::array<std::atomic<Arguments *>, 2> all_{};
 };
 

@@ -40,8 +40,16 @@ nessie::Result<nnti::RemoteBuffer> Block::describe_for(nnti::PeerId peer) const 
 }
 
 std::size_t Blocks::index_for(std::size_t size_bytes) {
-  const auto width = static_cast<std::size_t>(std::bit_width(std::max<std::size_t>(size_bytes, 1) - 1));
-  return std::max(width, kSmallest) - kSmallest;
+  if (size_bytes <= std::size_t{1} << kSmallest) return 0;
+  const auto width = static_cast<std::size_t>(std::bit_width(size_bytes - 1));
+  const auto quarter = (size_bytes - 1 - (std::size_t{1} << (width - 1))) >> (width - 3);
+  return 4 * (width - kSmallest - 1) + quarter + 1;
+}
+
+std::size_t Blocks::size_of(std::size_t index) {
+  if (index == 0) return std::size_t{1} << kSmallest;
+  const auto below = std::size_t{1} << (kSmallest + (index - 1) / 4);
+  return below + ((index - 1) % 4 + 1) * (below / 4);
 }
 
 nessie::Result<Block> Blocks::take(nnti::PeerId peer, std::size_t size_bytes) {
@@ -50,7 +58,7 @@ nessie::Result<Block> Blocks::take(nnti::PeerId peer, std::size_t size_bytes) {
     return nessie::Error{nessie::Code::kNoMemory, "there is no block of memory of that size"};
   auto &free = free_[peer.value][index];
   if (free.empty()) {
-    auto buffer = endpoint_->allocate(std::size_t{1} << (index + kSmallest), nnti::Rights::kRemoteRead);
+    auto buffer = endpoint_->allocate(size_of(index), nnti::Rights::kRemoteRead);
     if (!buffer.ok()) return buffer.error();
     return Block(*this, peer, *std::move(buffer), size_bytes);
   }

@@ -57,9 +57,11 @@ class Blocks {
 
  private:
   friend class Block;
-  static constexpr std::size_t kSmallest = 14, kSizes = 26;  ///< 16 KiB to 512 GiB: powers of two
+  /// 16 KiB to 512 GiB: powers of two, and three sizes between each two of them.
+  static constexpr std::size_t kSmallest = 14, kSizes = 1 + 4 * 25;
   using BySize = std::array<std::vector<nnti::RegisteredBuffer>, kSizes>;
   static std::size_t index_for(std::size_t size_bytes);
+  static std::size_t size_of(std::size_t index);
   void give_back(nnti::PeerId peer, nnti::RegisteredBuffer buffer);
 
   nnti::Endpoint *endpoint_ = nullptr;

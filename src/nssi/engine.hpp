@@ -28,7 +28,7 @@ namespace nssi {
 /// Those of empty requests and results are.
 inline constexpr std::size_t kSmallMessage = 192;
 /// Of blocks that nobody uses.
-inline constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20;
+inline constexpr std::size_t kMostKeptBytes = std::size_t{192} << 20;
 
 class Engine final : public nnti::EventSink {
  public:
