@@ -132,7 +132,9 @@ void FortranCodec::write_size(const std::string &key) {
     statements += of_arms(type, bodies, "call xdr_refuse(sizer, xdr_bad_arm)");
   }
   out_ += begin("size", {key, Layout::kScalar, false}, {});
-  if (statements.empty()) out_ += "    associate (unused => it)\n    end associate\n";
+  if (statements.empty())
+    out_ +=
+        fmt::format("    associate (unused => it{})\n    end associate\n", fixed_bytes == 0 ? ", alike => sizer" : "");
   if (fixed_bytes != 0) out_ += line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fixed_bytes));
   out_ += statements;
   end();
