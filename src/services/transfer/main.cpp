@@ -13,9 +13,16 @@
 namespace {
 
 namespace log = nessie::log;
+/// How long the requests that were accepted may take when the service is to end.
+constexpr std::chrono::seconds kFinish{10};
 nssi::Runtime *serving = nullptr;
+volatile std::sig_atomic_t asked_before = 0;
 
-void stop(int) { serving->stop(); }
+/// Asked once, it finishes what it has accepted; asked again, it ends.
+void stop(int) {
+  if (asked_before == 0) return asked_before = 1, serving->stop_when_done(nessie::Deadline::in(kFinish));
+  serving->stop();
+}
 
 /// The signals that ask for the end make run() return, also if it begins only later.
 void listen_to_signals(nssi::Runtime &runtime) {
@@ -38,6 +45,7 @@ bool announce(const std::string &url, const std::string &file) {
 
 int serve(transfer::CommandLine line) {
   transfer::Server server(line.server);
+  line.runtime.reload_on_hangup = true;
   auto runtime = nssi::Runtime::open(std::move(line.runtime));
   if (!runtime) return log::error("{}", runtime.error().message), 2;
   if (auto status = server.add_to(**runtime, line.provider); !status.ok())

@@ -17,7 +17,9 @@ using nessie::Status;
 const char *const kUsage =
     "Usage: nessie-transfer [options]\n"
     "The transfer service of the Nessie paper: takes and gives arrays, encoded or by RDMA. Prints its URL, and serves\n"
-    "until SIGTERM or SIGINT.\n"
+    "until SIGTERM or SIGINT: then it finishes what it has accepted, for 10 s at most; at once when asked again. "
+    "SIGHUP has\n"
+    "the file that NESSIE_CONFIG names read anew.\n"
     "\n"
     "  --listen LIST      transports to listen on, e.g. shm,ofi (default: all that this machine has)\n"
     "  --provider N       the service's provider number (default: 0)\n"

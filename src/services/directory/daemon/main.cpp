@@ -25,7 +25,9 @@ constexpr const char *kIntroduction =
     "started anew learns within seconds of everybody who is still there.";
 
 constexpr const char *kFooter =
-    "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: remove the contact file, and exit with 0.\n"
+    "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: remove the contact file, and exit with 0. "
+    "SIGHUP:\n"
+    "read the file that NESSIE_CONFIG names anew.\n"
     "All settings: docs/configuration.md. How services and clients use it: docs/finding.md.\n\n"
     "Examples:\n"
     "  nessie-directory --contact /scratch/job/directory.contact &\n"
@@ -56,6 +58,7 @@ Status serve(const Config &config, const Options &options) {
   if (!limits.ok()) return limits.error();
   auto runtime_options = service::runtime_options(config, "directory.listen");
   if (!runtime_options.ok()) return runtime_options.error();
+  runtime_options->reload_on_hangup = true;
   runtime_options->max_fibers = directory::fibers_for(*limits);
   std::unique_ptr<directory::Server> server;  // outlives the runtime
   auto runtime = nssi::Runtime::open(std::move(*runtime_options));
