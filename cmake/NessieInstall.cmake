@@ -15,7 +15,7 @@ target_include_directories(nessie_flags INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/nessie>)
 
 set(nessie_exported nessie_flags)
-foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_runtime nssi_stub fortran trios trios_nssi)
+foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub fortran trios trios_nssi)
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()
