@@ -60,9 +60,10 @@ constexpr const char *kDirectoryFooter =
 constexpr const char *kIdlFooter =
     "cpp: NAME.x becomes NAME.hpp, types that encode themselves as rpcgen's and libtirpc's do. c: NAME.x becomes "
     "NAME.h\n"
-    "and NAME_xdr.c, for code that was written for rpcgen's; link nessie_xdr_c and tirpc. The interface's language is\n"
-    "XDR's (RFC 4506), with the program blocks of RFC 5531. Faults are told with file, line and column; nothing is\n"
-    "written then.\n\n"
+    "and NAME_xdr.c, for code that was written for rpcgen's; link nessie_xdr_c and tirpc. python: NAME.py, on the\n"
+    "package nessie. The interface's language is XDR's (RFC 4506), with the program blocks of RFC 5531. Faults are "
+    "told\n"
+    "with file, line and column; nothing is written then.\n\n"
     "Examples:\n"
     "  nessie idl service.x\n"
     "  nessie idl --language cpp,c service.x\n"
@@ -133,7 +134,8 @@ void add_idl(CLI::App &app, xdr::idl::Command &command) {
   idl->add_option("-o,--out", command.directory, "Where to put what comes out")
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
-  idl->add_option("-l,--language", command.languages, "What to compile to: cpp (default), c, fortran; several as cpp,c")
+  idl->add_option("-l,--language", command.languages,
+                  "What to compile to: cpp (default), c, fortran, python; several as cpp,c")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(xdr::idl::languages()));

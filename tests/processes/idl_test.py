@@ -41,6 +41,7 @@ class Idl(ProcessTestCase):
     def test_writes_what_the_languages_are_made_of(self):
         source = self.write("shapes.x", GOOD)
         for languages, files in ((["c"], ["shapes.h", "shapes_xdr.c"]),
+                                 (["python"], ["shapes.py"]),
                                  (["cpp,c"], ["shapes.h", "shapes.hpp", "shapes_xdr.c"]),
                                  (["c", "cpp"], ["shapes.h", "shapes.hpp", "shapes_xdr.c"])):
             folder = self.path("-".join(languages))

@@ -6,6 +6,7 @@
 #include "xdr/idl/cpp_names.hpp"
 #include "xdr/idl/fortran.hpp"
 #include "xdr/idl/parser.hpp"
+#include "xdr/idl/python.hpp"
 
 #include <base/file.hpp>
 
@@ -64,12 +65,16 @@ std::vector<Output> c_of(const Source &source) {
 std::vector<Output> fortran_of(const Source &source) {
   return {{source.stem() + ".f90", make_fortran(source.interface, {source.file(), source.stem()})}};
 }
+std::vector<Output> python_of(const Source &source) {
+  return {{source.stem() + ".py", make_python(source.interface, {source.file()})}};
+}
 
 struct Language {
   std::string_view name;
   std::vector<Output> (*make)(const Source &);
 };
-constexpr std::array<Language, 3> kLanguages = {{{"cpp", cpp_of}, {"c", c_of}, {"fortran", fortran_of}}};
+constexpr std::array<Language, 4> kLanguages = {
+    {{"cpp", cpp_of}, {"c", c_of}, {"fortran", fortran_of}, {"python", python_of}}};
 
 bool is_wanted(const Command &command, std::string_view language) {
   return std::ranges::find(command.languages, language) != command.languages.end();

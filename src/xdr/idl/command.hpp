@@ -7,7 +7,8 @@
 
 namespace xdr::idl {
 
-/// What interfaces are compiled to: for NAME.x, "cpp" (NAME.hpp), "c" (NAME.h, NAME_xdr.c) and "fortran" (NAME.f90).
+/// What interfaces are compiled to: for NAME.x, "cpp" (NAME.hpp), "c" (NAME.h, NAME_xdr.c), "fortran" (NAME.f90) and
+/// "python" (NAME.py).
 std::vector<std::string> languages();
 
 struct Command {

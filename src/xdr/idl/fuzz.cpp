@@ -2,6 +2,7 @@
 #include "xdr/idl/c.hpp"
 #include "xdr/idl/cpp.hpp"
 #include "xdr/idl/parser.hpp"
+#include "xdr/idl/python.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,5 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   (void)xdr::idl::make_cpp_rpc(interface, {"fuzz.x", "fuzz", "fuzz"});
   (void)xdr::idl::make_c_header(interface, {"fuzz.x", "fuzz"});
   (void)xdr::idl::make_c_codec(interface, {"fuzz.x", "fuzz"});
+  (void)xdr::idl::make_python(interface, {"fuzz.x"});
   return 0;
 }
