@@ -3,6 +3,9 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
+if(NOT DEFINED Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+  set(Python3_EXECUTABLE /usr/bin/python3)          # the one that Debian's packages are for, whatever else PATH has
+endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter) # python3: generates the interposer's entry points, runs tests
 find_package(MPI REQUIRED COMPONENTS C)             # libopenmpi-dev
 find_package(fmt REQUIRED)                          # libfmt-dev

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NSSI, the Network Scalable Service Interface: remote procedure calls in which the server directs all bulk data.
+
+The nouns, and what they promise, are those of include/nssi/nssi.hpp and src/nssi/README.md. `nessie idl --language python`
+makes classes of an interface that are more comfortable than Runtime.call() and Runtime.add_operation().
+
+Threads: everything may be called from any thread. Waiting lets other threads of Python run. The handlers of services run on
+threads of Python's own, at most `max_handlers` at once; those of kind SHORT run on the thread that is in run(), or waits.
+"""
+from __future__ import annotations
+
+import atexit
+import enum
+import logging
+import threading
+import time
+import weakref
+from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar
+
+from nessie import _core, _loop
+from nessie.errors import Code, Error, Scope
+
+Buffer = _core.Buffer
+Request = _core.Request
+Service = _core.Service
+T = TypeVar("T")
+
+_log = logging.getLogger("nessie")
+_GRACE_S = 5.0
+
+
+class Rights(enum.IntFlag):
+    """What services may do with a buffer."""
+
+    REMOTE_READ = 1
+    REMOTE_WRITE = 2
+    READ_WRITE = 3
+
+
+class HandlerKind(enum.IntEnum):
+    """FIBER: on a thread of its own; may wait. SHORT: in place, where the request arrived; must not wait for long. BULK and
+    BULK_NOW: as FIBER, begun when it is quiet, as include/nssi/nssi.hpp says."""
+
+    FIBER = 0
+    SHORT = 1
+    BULK = 2
+    BULK_NOW = 3
+
+
+class Future(Generic[T]):
+    """A call in progress. Dropping it before it is over cancels it, and waits until the server can no longer touch its
+    buffer. One thread at a time waits for it, or one task awaits it."""
+
+    __slots__ = ("_call", "_decode", "_runtime", "__weakref__")
+
+    def __init__(self, runtime: Runtime, call: _core.Call, decode: Callable[[bytes], T]):
+        self._runtime, self._call, self._decode = runtime, call, decode
+
+    def test(self) -> bool:
+        """True once the result, or an error, is here. Drives progress."""
+        return self._call.test()
+
+    def wait(self, timeout: Optional[float] = None) -> None:
+        """Returns when the call is over, whatever its outcome. TimedOut: not within `timeout` seconds; it goes on."""
+        self._call.wait(timeout)
+
+    def result(self, timeout: Optional[float] = None) -> T:
+        """Waits, and returns the result or raises the call's error. TimedOut also as wait()."""
+        self._call.wait(timeout)
+        return self._decode(self._call.result())
+
+    def __await__(self):
+        """The result. If the task is cancelled, so is the call."""
+        if not self._call.is_done:
+            yield from _loop.arrival(self._call, self._runtime.start_progress).__await__()
+        return self._decode(self._call.result())
+
+
+def _as_they_are(result: bytes) -> bytes:
+    return result
+
+
+class Runtime:
+    """Client and server side of one process. A context manager: closes at its end."""
+
+    def __init__(self, core: _core.Runtime):
+        """Not for users: Runtime.open()."""
+        self._core = core
+        self._lock = threading.Lock()
+        self._threads: list[threading.Thread] = []
+        self._has_workers = self._has_progress = False
+        _open.add(self)
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        transports: Sequence[str] = (),
+        listen: bool = True,
+        credential: Optional[str] = None,
+        max_handlers: int = 64,
+        settings: Optional[Mapping[str, Any]] = None,
+    ) -> Runtime:
+        """transports: in order of preference; none: all that this machine has. listen: accept connections. credential: the
+        job's secret (64 hexadecimal digits); NESSIE_CREDENTIAL if not given. max_handlers: requests that are carried out at
+        once. settings: as in docs/configuration.md, such as {"nnti.spin_us": 0}."""
+        texts = {key: str(value) for key, value in (settings or {}).items()}
+        return cls(_core.Runtime(list(transports), listen, credential, texts, max(1, max_handlers)))
+
+    @property
+    def url(self) -> str:
+        """Where others reach it; empty if it does not listen."""
+        return self._core.url
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_threads"):
+            self.close()
+
+    def close(self) -> None:
+        """Ends what is in progress with Cancelled. Handlers are given a while to end. Not for short handlers. Closing twice is
+        nothing."""
+        self._core.close()
+        end = time.monotonic() + _GRACE_S
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(max(0.0, end - time.monotonic()))
+
+    # --- clients ------------------------------------------------------------------------------------------------------
+
+    def connect(self, url: str, timeout: float = 30.0) -> int:
+        """The peer's id. Raises as nssi::Runtime::connect says: InvalidArgument, Unsupported, Refused, TimedOut, PeerLost."""
+        return self._core.connect(url, timeout)
+
+    def disconnect(self, peer: int) -> None:
+        """Calls in progress end with Cancelled."""
+        self._core.disconnect(peer)
+
+    def register(self, memory: Any, rights: Rights) -> Buffer:
+        """Lends memory to services: a numpy array, or any object with the buffer protocol, in one piece, without a copy. It
+        is kept alive, and locked, until unregister() or until the Buffer is dropped. InvalidArgument: it is not in one piece,
+        or must not be written although the rights say so."""
+        return self._core.register(memory, int(rights))
+
+    def allocate(self, size_bytes: int, rights: Rights = Rights.READ_WRITE) -> Buffer:
+        """Memory that peers on this node can map, zeroed: numpy.frombuffer(buffer, dtype) sees it."""
+        return self._core.allocate(size_bytes, int(rights))
+
+    def call(
+        self,
+        service: Service,
+        op: int,
+        args: Any = b"",
+        *,
+        data: Optional[Buffer] = None,
+        timeout: Optional[float] = None,
+        idempotent: bool = False,
+    ) -> Future[bytes]:
+        """Sends a request; returns at once. args: XDR, copied. timeout: seconds until the call gives up; NESSIE_NSSI_TIMEOUT
+        if not given."""
+        return self.start(service, op, args, _as_they_are, data=data, timeout=timeout, idempotent=idempotent)
+
+    def start(
+        self,
+        service: Service,
+        op: int,
+        args: Any,
+        decode: Callable[[bytes], T],
+        *,
+        data: Optional[Buffer] = None,
+        timeout: Optional[float] = None,
+        idempotent: bool = False,
+    ) -> Future[T]:
+        """The same; the result is what `decode` makes of its bytes."""
+        return Future(self, self._core.start(service, op, args, data, timeout, idempotent), decode)
+
+    def call_and_wait(
+        self,
+        service: Service,
+        op: int,
+        args: Any = b"",
+        *,
+        data: Optional[Buffer] = None,
+        timeout: Optional[float] = None,
+        idempotent: bool = False,
+    ) -> bytes:
+        """call(…).result(), for less."""
+        return self._core.call(service, op, args, data, timeout, idempotent)
+
+    # --- services -----------------------------------------------------------------------------------------------------
+
+    def add_operation(
+        self,
+        program: int,
+        version: int,
+        op: int,
+        handler: Callable[[Request], Any],
+        *,
+        name: str = "",
+        provider: int = 0,
+        kind: HandlerKind = HandlerKind.FIBER,
+    ) -> None:
+        """Before run(). What the handler returns is the result: bytes, or None for none. What it raises is the caller's error:
+        an Error as it is, others as Internal. Exists: this provider has an operation of that number."""
+        named = _Handler(op, name, handler)
+        self._core.add_operation(program, version, provider, op, name, int(kind), named, _serve)
+        with self._lock:
+            if not self._has_workers:
+                self._has_workers = True
+                self._start_worker()
+
+    def run(self) -> None:
+        """Serves until stop(). In the main thread signals have their way: Ctrl-C raises KeyboardInterrupt."""
+        self._core.run()
+
+    def stop(self) -> None:
+        """Makes run() return. Any thread, handlers and signal handlers too."""
+        self._core.stop()
+
+    def start_progress(self) -> None:
+        """Has a thread of its own drive progress from now on, whenever nobody is in run(). Awaiting does it. Threads that
+        wait() pay a switch between threads then."""
+        with self._lock:
+            if not self._has_progress:
+                self._has_progress = True
+                self._start_thread("nessie-progress", self._core.pump)
+
+    def _start_worker(self) -> None:
+        """Without a thread more those that there are go on."""
+        self_or_none, workers = weakref.ref(self), self._core.workers
+
+        def start_another() -> None:
+            runtime = self_or_none()
+            if runtime is not None:
+                runtime._start_worker()
+
+        try:
+            self._start_thread("nessie-handler", _work, workers, start_another)
+        except RuntimeError as error:
+            _log.error("no thread for another handler: %s", error)
+
+    def _start_thread(self, name: str, target: Callable, *args: Any) -> None:
+        thread = threading.Thread(target=target, args=args, name=name, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+
+# --- carrying requests out ------------------------------------------------------------------------------------------------
+
+
+class _Handler:
+    __slots__ = ("op", "name", "function")
+
+    def __init__(self, op: int, name: str, function: Callable[[Request], Any]):
+        self.op, self.name, self.function = op, name, function
+
+    def __str__(self) -> str:
+        return f"operation {self.op} ({self.name})"
+
+
+def _serve(request: Request, handler: _Handler) -> None:
+    """Has one request carried out and answered."""
+    try:
+        result = handler.function(request)
+        if not request.is_answered:
+            request.reply(b"" if result is None else memoryview(result))
+    except Error as error:
+        _answer(request, handler, error.code, error.message, error.scope, error.cause)
+    except Exception as error:
+        _log.exception("the handler of %s failed", handler)
+        _fail(request, handler, error)
+    except BaseException as error:
+        _fail(request, handler, error)
+        raise
+
+
+def _fail(request: Request, handler: _Handler, error: BaseException) -> None:
+    text = f"the handler of {handler} failed: {type(error).__name__}: {error}"
+    _answer(request, handler, Code.INTERNAL, text, Scope.SERVICE, 0)
+
+
+def _answer(request: Request, handler: _Handler, code: int, message: str, scope: int, cause: int) -> None:
+    if request.is_answered:
+        _log.error("%s failed after its answer: %s", handler, message)
+        return
+    try:
+        request.reply_error(int(code), message, int(scope), cause)
+    except Error as error:
+        _log.debug("%s had nobody to answer: %s", handler, error)
+
+
+def _work(workers: _core.Workers, start_another: Callable[[], None]) -> None:
+    """A worker's life. None of C++ is below a handler: the interpreter may end while it is busy."""
+    while (job := workers.next()) is not None:
+        if workers.claim_another():
+            start_another()
+        request, handler = job
+        try:
+            _serve(request, handler)
+        except BaseException as error:  # an exception that ends a program ends no other request
+            _log.error("%s raised %r", handler, error)
+        finally:
+            request._leave()
+        del job, request, handler
+
+
+# Daemon threads must not meet the end of the interpreter inside a runtime.
+_open: weakref.WeakSet[Runtime] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for runtime in list(_open):
+        runtime.close()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Requests on their way to the threads of Python's that carry them out. The threads are made by Python, one when the
+// last one that was idle gets a request: there is one to take the next.
+#pragma once
+
+#include "desk.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+namespace nessie_python {
+
+class Workers {
+ public:
+  struct Job {
+    std::shared_ptr<Desk> desk;
+    py::object *handler = nullptr;  ///< the runtime's
+  };
+
+  void set_most(std::size_t most) { most_ = most; }
+  /// From a fiber, without the GIL.
+  void give(Job job);
+  /// The next job, for a worker; none: the runtime is closed. With the GIL.
+  std::optional<Job> next();
+  /// Whether nobody is left to take the next one, and there may be another worker, which the caller starts.
+  bool claim_another();
+  void close();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  std::size_t most_ = 0, count_ = 1, idle_ = 0;  ///< the first one is started with the runtime
+  bool closed_ = false;
+};
+
+void bind_workers(py::module_ &module);
+
+}  // namespace nessie_python

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The service of stub_test.x in C++, and a client of one in Python.
+//   nessie_python_atlas_peer serve      prints its URL and serves until it is killed
+//   nessie_python_atlas_peer call URL   calls every operation there; says what is not as it should be, and "done"
+//   nessie_python_atlas_peer measure URL   prints the microseconds of an empty call, and of one that fills 16 MiB
+#include "stub_test_rpc.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <string>
+
+namespace {
+
+using nessie::Code;
+using nessie::Deadline;
+using nssi::Bytes;
+using nssi::Outcome;
+using nssi::Request;
+namespace FIRST = stub_test::ATLAS::FIRST;
+using stub_test::point;
+
+/// BURN burns for ever.
+class Atlas final : public FIRST::Server {
+ public:
+  explicit Atlas(nssi::Runtime &runtime) : runtime_(runtime) {}
+  nssi::HandlerKind kind_of(nssi::OpCode op) const override {
+    return op == FIRST::SHORT || op == FIRST::NOTHING ? nssi::HandlerKind::kShort : nssi::HandlerKind::kFiber;
+  }
+  Outcome<void> NOTHING(Request &) override { return {}; }
+  Outcome<std::int32_t> ADD(Request &, std::int32_t a, std::int32_t b) override { return a + b; }
+  Outcome<std::string> GREET(Request &, const std::string &name) override { return "hello " + name; }
+  Outcome<point> MIRROR(Request &, const point &p) override { return point{-p.x, -p.y}; }
+  Outcome<stub_test::path> WALK(Request &, const point &from, std::uint32_t steps) override {
+    stub_test::path path;
+    for (std::uint32_t i = 0; i < steps; ++i) path.push_back({from.x + static_cast<std::int32_t>(i), from.y});
+    return path;
+  }
+  Outcome<stub_test::found> FIND(Request &, const stub_test::color &color) override {
+    stub_test::found found;
+    found.select(color == stub_test::color::RED);
+    if (auto *where = found.where()) *where = {1, 2};
+    return found;
+  }
+  Outcome<stub_test::bytes> ECHO(Request &, const stub_test::bytes &bytes) override { return bytes; }
+  Outcome<std::uint64_t> SUM(Request &request) override {
+    Bytes data(request.data_bytes());
+    if (auto status = request.get_data(data); !status.ok()) return status.error();
+    return std::accumulate(data.begin(), data.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, std::byte each) { return sum + std::to_integer<unsigned>(each); });
+  }
+  Outcome<void> FILL(Request &request, std::int32_t value) override {
+    const auto size_bytes = request.data_bytes();
+    auto &bytes = filled_[{value, size_bytes}];
+    if (bytes.empty()) bytes.assign(size_bytes, static_cast<std::byte>(value));
+    return request.put_data(bytes);
+  }
+  Outcome<void> NEGATE(Request &request) override {
+    Bytes data(request.data_bytes());
+    if (auto status = request.get_data(data); !status.ok()) return status;
+    for (auto &each : data) each = ~each;
+    return request.put_data(data);
+  }
+  Outcome<void> BURN(Request &) override {
+    runtime_.sleep_until(Deadline::never());
+    return {};
+  }
+  Outcome<std::int32_t> SHORT(Request &, std::int32_t value) override { return value; }
+  Outcome<std::int32_t> REFUSE(Request &, std::int32_t cause) override {
+    return nessie::Error{Code::kIo, "No space left on device: free some", nessie::Scope::kService, cause};
+  }
+
+ private:
+  nssi::Runtime &runtime_;
+  std::map<std::pair<std::int32_t, std::uint64_t>, Bytes> filled_;
+};
+
+std::unique_ptr<nssi::Runtime> open(bool listen) {
+  nssi::RuntimeOptions options;
+  options.endpoint.transports = {"shm"};
+  options.endpoint.listen = listen;
+  auto opened = nssi::Runtime::open(std::move(options));
+  if (!opened.ok()) std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());
+  return opened.ok() ? *std::move(opened) : nullptr;
+}
+
+int serve() {
+  auto runtime = open(true);
+  if (!runtime) return 1;
+  Atlas atlas(*runtime);
+  if (!atlas.add_to(*runtime).ok()) return 1;
+  std::puts(runtime->url().c_str());
+  std::fflush(stdout);
+  runtime->run();
+  return 0;
+}
+
+int faults = 0;
+void expect(bool is_so, const char *what) {
+  if (!is_so) std::printf("not so: %s\n", what), ++faults;
+}
+#define EXPECT(what) expect(what, #what)
+
+void call_with_data(FIRST::Client &atlas, nssi::Runtime &runtime) {
+  auto buffer = runtime.allocate(16 << 20, nnti::Rights::kReadWrite);
+  if (!buffer.ok()) return expect(false, "there is memory");
+  EXPECT(atlas.FILL(3, *buffer).ok());
+  const auto sum = atlas.SUM(*buffer);
+  EXPECT(sum.ok() && *sum == std::uint64_t{3} * (16 << 20));
+  EXPECT(atlas.NEGATE(*buffer).ok());
+  EXPECT(buffer->bytes().back() == std::byte{0xfc});
+}
+
+void call_all(FIRST::Client &atlas) {
+  EXPECT(atlas.NOTHING().ok());
+  EXPECT(*atlas.ADD(40, 2) == 42);
+  EXPECT(*atlas.SHORT(-7) == -7);
+  EXPECT(*atlas.GREET("Ada") == "hello Ada");
+  EXPECT((*atlas.MIRROR({3, 4}) == point{-3, -4}));
+  EXPECT(atlas.WALK({1, 1}, 3)->size() == 3);
+  EXPECT((*atlas.FIND(stub_test::color::RED)->where() == point{1, 2}));
+  EXPECT(atlas.FIND(stub_test::color::GREEN)->where() == nullptr);
+  for (std::size_t size : {0, 1, 511, 4096, 100'000, 1 << 22}) EXPECT(atlas.ECHO(Bytes(size))->size() == size);
+  const auto refused = atlas.REFUSE(28);
+  EXPECT(!refused.ok() && refused.error().code == Code::kIo && refused.error().cause == 28);
+  EXPECT(!refused.ok() && refused.error().scope == nessie::Scope::kService);
+  EXPECT(atlas.WALK({0, 0}, 9).code() == Code::kInternal);
+  const auto burnt = atlas.BURN();
+  EXPECT(burnt.code() == Code::kInternal);
+  EXPECT(burnt.error().message.find("RuntimeError: the roof is on fire") != std::string::npos);
+}
+
+/// Of the fastest of some rounds.
+template <class Call> double microseconds(int rounds, int calls, Call call) {
+  double least = 1e12;
+  for (int round = 0; round < rounds; ++round) {
+    const auto begin = nessie::Clock::now();
+    for (int i = 0; i < calls; ++i) call();
+    least = std::min(least, std::chrono::duration<double, std::micro>(nessie::Clock::now() - begin).count() / calls);
+  }
+  return least;
+}
+
+void measure(FIRST::Client &atlas, nssi::Runtime &runtime) {
+  Bytes memory(16 << 20);
+  auto buffer = runtime.register_memory(memory, nnti::Rights::kReadWrite);
+  if (!buffer.ok()) return expect(false, "memory can be registered");
+  const auto empty = microseconds(20, 2000, [&] { EXPECT(atlas.NOTHING().ok()); });
+  const auto fill = microseconds(20, 5, [&] { EXPECT(atlas.FILL(3, *buffer).ok()); });
+  std::printf("%f %f\n", empty, fill);
+}
+
+int call(const char *url, bool is_measured) {
+  auto runtime = open(false);
+  if (!runtime) return 1;
+  auto peer = runtime->connect(url, Deadline::in(std::chrono::seconds(20)));
+  if (!peer.ok()) return 1;
+  FIRST::Client atlas(*runtime, *peer);
+  if (is_measured) return measure(atlas, *runtime), faults;
+  call_all(atlas);
+  call_with_data(atlas, *runtime);
+  EXPECT(runtime->call(atlas.service(), FIRST::ADD, Bytes(5)).wait().code() == Code::kBadMessage);
+  std::puts("done");
+  return faults == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "serve" && argc == 2) return serve();
+  if ((what == "call" || what == "measure") && argc == 3) return call(argv[2], what == "measure");
+  return 2;
+}

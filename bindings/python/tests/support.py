@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests share: processes that they start and end, and states that they wait for."""
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+PROGRAMS = os.environ["NESSIE_TEST_PROGRAMS"]
+DEADLINE_S = 60
+
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def wait_until(condition, what):
+    """Polls `condition` until it returns something true, and returns that."""
+    end = time.monotonic() + DEADLINE_S
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.005)
+    raise AssertionError(f"waited {DEADLINE_S} s for: {what}")
+
+
+class ProcessCase(unittest.TestCase):
+    """Ends the processes of its tests."""
+
+    def start(self, *command, **options):
+        """A process whose first line of output is returned with it."""
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, **options)
+        self.addCleanup(self._end, process)
+        return process, process.stdout.readline().strip()
+
+    def start_python(self, script, *arguments, **options):
+        return self.start(sys.executable, os.path.join(os.path.dirname(__file__), script), *arguments, **options)
+
+    def _end(self, process):
+        process.kill()
+        process.wait(DEADLINE_S)
+        process.stdout.close()
