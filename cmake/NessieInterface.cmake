@@ -15,20 +15,27 @@ function(nessie_compile_interface file directory languages outputs)
     VERBATIM)
 endfunction()
 
-  if(FORTRAN IN_LIST languages)   # a folder of its own: others may compile the same interface
-    get_target_property(modules ${target} Fortran_MODULE_DIRECTORY)
-    if(NOT modules)
-      set(modules ${directory}/modules)
-      set_target_properties(${target} PROPERTIES Fortran_MODULE_DIRECTORY ${modules})
-    endif()
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${modules}>)
+# Whether an interface file has programs. Comments do not count; that the file changed has CMake run again.
+function(nessie_has_programs file result)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" " " text "${text}")
+  string(REGEX REPLACE "(//|%)[^\n]*" " " text "${text}")
+  string(REGEX MATCH "(^|[^A-Za-z0-9_])program[ \t\r\n]+[A-Za-z][A-Za-z0-9_]*[ \t\r\n]*{" found "${text}")
+  if(found)
+    set(${result} TRUE PARENT_SCOPE)
+  else()
+    set(${result} FALSE PARENT_SCOPE)
   endif()
-  if(PYTHON IN_LIST languages)
-    set_target_properties(${target} PROPERTIES NESSIE_PYTHON_INTERFACES ${directory})
-    list(REMOVE_ITEM languages PYTHON)
-  endif()
-  if(languages)
-    target_include_directories(${target} PRIVATE ${directory})
+endfunction()
+
+# nessie_add_interface(TARGET [LANGUAGES C CXX FORTRAN PYTHON] [TYPES_ONLY] FILE.x...): compiles interface files as `nessie
+# idl` does, and gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the
+# target includes as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and
+# NAME_xdr.c as one of its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN:
+# NAME.f90, with the modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources; its modules lie where the
+# target's Fortran_MODULE_DIRECTORY says. PYTHON, also of a custom target: NAME.py, in a directory that is the target's
+# property NESSIE_PYTHON_INTERFACES. Links what they need.
 function(nessie_add_interface target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
   set(ARGN ${ARG_UNPARSED_ARGUMENTS})

@@ -21,7 +21,7 @@ module nessie
     nessie_refused = 3, nessie_invalid_argument = 4, nessie_out_of_range = 5, nessie_not_found = 6, &
     nessie_exists = 7, nessie_unsupported = 8, nessie_no_memory = 9, nessie_busy = 10, nessie_bad_message = 11, &
     nessie_io = 12, nessie_cancelled = 13, nessie_no_result = 14, nessie_internal = 15, nessie_too_large = 16, &
-    nessie_interrupted = 17
+    nessie_interrupted = 17, nessie_unavailable = 18
   integer(c_int32_t), parameter, public :: nessie_scope_operation = 0, nessie_scope_peer = 1, &
     nessie_scope_service = 2, nessie_scope_process = 3
 

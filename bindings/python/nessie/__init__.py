@@ -20,6 +20,7 @@ from nessie.errors import (
     Scope,
     TimedOut,
     TooLarge,
+    Unavailable,
     Unsupported,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "Scope",
     "TimedOut",
     "TooLarge",
+    "Unavailable",
     "Unsupported",
 ]

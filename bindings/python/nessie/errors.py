@@ -24,6 +24,7 @@ class Code(enum.IntEnum):
     INTERNAL = 15
     TOO_LARGE = 16
     INTERRUPTED = 17
+    UNAVAILABLE = 18
 
     def advice(self) -> str:
         from nessie import _core
@@ -165,6 +166,12 @@ class Interrupted(Error):
     """Somebody interrupted the wait; what was waited for goes on."""
 
     code = Code.INTERRUPTED
+
+
+class Unavailable(Error):
+    """The service is being stopped; go to another instance, or try again later."""
+
+    code = Code.UNAVAILABLE
 
 
 CLASSES = {kind.code: kind for kind in Error.__subclasses__()}

@@ -77,7 +77,7 @@ std::shared_ptr<PendingCall> PendingCall::start(Host &host, const Order &order, 
   std::shared_ptr<PendingCall> made(new PendingCall(host, data));
   if (!options.deadline) options.deadline = host.default_deadline();
   made->deadline_ = *options.deadline;
-  options.on_done = [completion = made->completion_] { completion->complete(); };
+  options.on_over = [completion = made->completion_] { completion->complete(); };
   if (data != nullptr) data->lend();
   std::optional<Released> released;
   if (view.bytes().size() > kQuickBytes) released.emplace();

@@ -45,7 +45,7 @@ class Atlas final : public FIRST::Server {
     if (auto *where = found.where()) *where = {1, 2};
     return found;
   }
-  Outcome<stub_test::bytes> ECHO(Request &, const stub_test::bytes &bytes) override { return bytes; }
+  Outcome<stub_test::parcel> ECHO(Request &, const stub_test::parcel &bytes) override { return bytes; }
   Outcome<std::uint64_t> SUM(Request &request) override {
     Bytes data(request.data_bytes());
     if (auto status = request.get_data(data); !status.ok()) return status.error();
