@@ -136,6 +136,7 @@ void Admission::uninvite(Share &share, std::size_t place) {
 void Admission::withdraw(Session &session, std::uint64_t id) {
   auto &share = share_of(session);
   if (!share.waiting) return;
+  share.waiting->is_silent = false;
   const auto entry = find(*share.waiting, id);
   if (entry != share.waiting->requests.end())
     remove(share, static_cast<std::size_t>(entry - share.waiting->requests.begin()));
@@ -146,7 +147,8 @@ void Admission::remove(Share &share, std::size_t place) {
   if (place < waiting.invited) uninvite(share, place);
   waiting.requests.erase(waiting.requests.begin() + static_cast<std::ptrdiff_t>(place));
   if (waiting.invited == waiting.requests.size() && std::exchange(waiting.queued, false)) std::erase(queue_, &waiting);
-  if (waiting.requests.empty()) drop(share);
+  if (waiting.requests.empty()) return drop(share);
+  enqueue(waiting);  // there may be room for the next of them
 }
 
 void Admission::forget(Session &session, PeerId peer) {

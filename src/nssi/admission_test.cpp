@@ -259,6 +259,7 @@ class Lazy final : public nnti::EventSink {
     request.timeout_ms = 60000;
     (void)endpoint_->send(peer_, xdr::encode(request));
   }
+  void cancel(std::uint64_t id) { (void)endpoint_->send(peer_, xdr::encode(wire::Prefix{wire::Kind::kCancel, id})); }
   bool has(wire::Kind kind, int count) {
     return eventually([&] {
       endpoint_->progress();
@@ -293,6 +294,21 @@ TEST(NssiInvitations, WhoDoesNotCome_LosesThePlaceToTheOthers) {
   EXPECT_TRUE(lazy.has(wire::Kind::kInvited, 2)) << "late, it is invited anew";
   lazy.request(1ull << 32, kCount);
   EXPECT_TRUE(lazy.has(wire::Kind::kResult, 1));
+}
+
+TEST(NssiInvitations, WhoNeedsItsInvitationNoMore_LeavesItToItsNextRequest) {
+  ServiceThread server(limited({.requests_of_caller = 1}, "inproc"));
+  Lazy lazy(server.runtime->url());
+  lazy.request(1ull << 32, kBlock);
+  lazy.request(1ull << 32 | 1, kCount);
+  lazy.request(1ull << 32 | 2, kCount);
+  ASSERT_TRUE(lazy.has(wire::Kind::kBusy, 2));
+  server.service->release_blocked();
+  ASSERT_TRUE(lazy.has(wire::Kind::kInvited, 1));
+  lazy.cancel(1ull << 32 | 1);
+  EXPECT_TRUE(lazy.has(wire::Kind::kInvited, 2)) << "nothing of this caller is in progress that could end";
+  lazy.request(1ull << 32 | 2, kCount);
+  EXPECT_TRUE(lazy.has(wire::Kind::kResult, 2));
 }
 
 TEST(NssiInvitations, WhoLeavesItsResultsIsServedNoFurtherUntilItFetchesThem) {
