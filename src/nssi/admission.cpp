@@ -88,7 +88,10 @@ void Admission::turn_away(Session &session, PeerId from, std::uint64_t id, std::
     ++waiting_;
   }
   auto &waiting = *share.waiting;
-  if (find(waiting, id) == waiting.requests.end()) waiting.requests.push_back({id, bytes, from});
+  if (const auto entry = find(waiting, id); entry != waiting.requests.end())
+    entry->peer = from;  // its caller has lost the connection before, which may not be known here yet
+  else
+    waiting.requests.push_back({id, bytes, from});
   enqueue(waiting);
 }
 

@@ -311,6 +311,25 @@ TEST(NssiInvitations, WhoNeedsItsInvitationNoMore_LeavesItToItsNextRequest) {
   EXPECT_TRUE(lazy.has(wire::Kind::kResult, 2));
 }
 
+TEST(NssiInvitations, WhoComesOverAnotherConnectionIsInvitedThere) {
+  ServiceThread server(limited({.requests = 1}, "inproc"));
+  std::atomic<int> lost{0};
+  server.runtime->on_peer_lost([&](PeerId, const Error &) { ++lost; });
+  Caller caller(server.runtime->url());
+  auto first = caller.call(kBlock);
+  ASSERT_TRUE(eventually([&] { return (void)first.test(), server.service->blocked == 1; }));
+  auto before = std::make_unique<Lazy>(server.runtime->url());
+  before->request(1ull << 32, kCount);
+  ASSERT_TRUE(before->has(wire::Kind::kBusy, 1));
+  Lazy after(server.runtime->url());
+  after.request(1ull << 32, kCount);
+  ASSERT_TRUE(after.has(wire::Kind::kBusy, 1));
+  before.reset();
+  ASSERT_TRUE(eventually([&] { return lost == 1; }));
+  server.service->release_blocked();
+  EXPECT_TRUE(after.has(wire::Kind::kInvited, 1));
+}
+
 TEST(NssiInvitations, WhoLeavesItsResultsIsServedNoFurtherUntilItFetchesThem) {
   ServiceThread server(limited({.bytes_of_caller = 1 << 20}, "inproc"));
   Lazy lazy(server.runtime->url());
