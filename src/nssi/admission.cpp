@@ -43,7 +43,7 @@ void Admission::add(Share &share, std::uint64_t requests, std::uint64_t bytes) {
 std::optional<Charge> Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes) {
   auto &share = share_of(session);
   if (share.waiting) {
-    if (!take_invitation(share, id)) return std::nullopt;
+    if (!take_invitation(session, id)) return std::nullopt;
   } else {
     if (!queue_.empty() || !fits(share, bytes)) return std::nullopt;
     add(share, 1, bytes);
@@ -51,12 +51,14 @@ std::optional<Charge> Admission::admit(Session &session, std::uint64_t id, std::
   return Charge(*this, session, 1, bytes);
 }
 
-bool Admission::take_invitation(Share &share, std::uint64_t id) {
+bool Admission::take_invitation(Session &session, std::uint64_t id) {
+  auto &share = share_of(session);
   auto &waiting = *share.waiting;
   waiting.is_silent = false;
   const auto entry = find(waiting, id);
   const auto place = static_cast<std::size_t>(entry - waiting.requests.begin());
   if (place >= waiting.invited) return false;
+  end_invitation(session, id);
   --waiting.invited;
   --invited_;
   invited_bytes_ -= entry->bytes;
@@ -123,10 +125,17 @@ std::optional<PeerId> Admission::invite() {
   return std::nullopt;
 }
 
+/// Those that were sent first are at the front, mostly.
+void Admission::end_invitation(const Session &session, std::uint64_t id) {
+  invitations_.erase(std::ranges::find_if(
+      invitations_, [&](const Invitation &each) { return each.session == &session && each.id == id; }));
+}
+
 /// The room that was held free is free again.
 void Admission::uninvite(Share &share, std::size_t place) {
   auto &waiting = *share.waiting;
   const auto entry = waiting.requests[place];
+  end_invitation(*waiting.session, entry.id);
   --waiting.invited;
   --invited_;
   invited_bytes_ -= entry.bytes;
@@ -158,7 +167,6 @@ void Admission::forget(Session &session, PeerId peer) {
   auto &share = share_of(session);
   for (auto place = share.waiting ? share.waiting->requests.size() : 0; place-- != 0;)
     if (share.waiting->requests[place].peer == peer) remove(share, place);
-  if (!share.waiting) std::erase_if(invitations_, [&](const Invitation &each) { return each.session == &session; });
 }
 
 void Admission::drop(Share &share) {
@@ -171,11 +179,6 @@ void Admission::expire() {
   const auto now = nessie::Clock::now();
   while (!invitations_.empty() && invitations_.front().until <= now) {
     auto &share = share_of(*invitations_.front().session);
-    const auto id = invitations_.front().id;
-    invitations_.pop_front();
-    if (!share.waiting) continue;
-    const auto entry = find(*share.waiting, id);
-    if (entry - share.waiting->requests.begin() >= static_cast<std::ptrdiff_t>(share.waiting->invited)) continue;
     while (share.waiting->invited != 0) uninvite(share, share.waiting->invited - 1);
     share.waiting->is_silent = true;
     if (std::exchange(share.waiting->queued, false)) std::erase(queue_, share.waiting.get());

@@ -116,7 +116,8 @@ class Admission {
   bool fits_caller(const Share &share, std::uint64_t bytes) const;
   void add(Share &share, std::uint64_t requests, std::uint64_t bytes);
   void release(Session &session, std::uint64_t requests, std::uint64_t bytes);
-  bool take_invitation(Share &share, std::uint64_t id);
+  bool take_invitation(Session &session, std::uint64_t id);
+  void end_invitation(const Session &session, std::uint64_t id);
   void uninvite(Share &share, std::size_t place);
   void remove(Share &share, std::size_t place);
   void enqueue(Waiting &waiting);
@@ -128,7 +129,7 @@ class Admission {
   Share all_;                                      ///< of all callers, with what is kept free for invited ones
   std::uint64_t invited_ = 0, invited_bytes_ = 0;  ///< of that
   std::deque<Waiting *> queue_;
-  std::deque<Invitation> invitations_;
+  std::deque<Invitation> invitations_;  ///< one for each request that is invited
   std::size_t waiting_ = 0;
   std::uint64_t finished_ = 0, finished_before_ = 0;  ///< for the hint
   nessie::Clock::time_point counted_at_{};

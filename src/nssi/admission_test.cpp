@@ -330,6 +330,36 @@ TEST(NssiInvitations, WhoComesOverAnotherConnectionIsInvitedThere) {
   EXPECT_TRUE(after.has(wire::Kind::kInvited, 1));
 }
 
+/// What is left of it would be found when the next invitation is taken back; AddressSanitizer sees that.
+TEST(NssiInvitations, ACallerThatWasInvitedAndIsForgotten_LeavesNothing) {
+  ServiceThread server(limited({.requests = 1}, "inproc"));
+  std::atomic<int> lost{0};
+  server.runtime->on_peer_lost([&](PeerId, const Error &) { ++lost; });
+  Caller caller(server.runtime->url());
+  auto first = caller.call(kBlock);
+  ASSERT_TRUE(eventually([&] { return (void)first.test(), server.service->blocked == 1; }));
+  {
+    Lazy lazy(server.runtime->url());
+    lazy.request(1ull << 32, kCount);
+    ASSERT_TRUE(lazy.has(wire::Kind::kBusy, 1));
+    server.service->release_blocked();
+    ASSERT_TRUE(lazy.has(wire::Kind::kInvited, 1));
+    lazy.cancel(1ull << 32);
+    ASSERT_TRUE(lazy.has(wire::Kind::kCancelled, 1));
+  }
+  ASSERT_TRUE(first.wait().ok());
+  ASSERT_TRUE(eventually([&] { return lost == 1; }));
+  auto buffer = caller.runtime->allocate(64, nnti::Rights::kRemoteRead);
+  ASSERT_TRUE(buffer.ok());
+  CallOptions options;
+  options.data = &*buffer;
+  auto takes_the_room = std::make_unique<Call>(caller.call(kPullForever, options));
+  auto held = caller.call(kCount);
+  EXPECT_EQ(held.wait(Deadline::in(milliseconds(300))).code(), Code::kTimedOut) << "invitations end after 200 ms";
+  takes_the_room.reset();
+  EXPECT_TRUE(held.wait().ok());
+}
+
 TEST(NssiInvitations, WhoLeavesItsResultsIsServedNoFurtherUntilItFetchesThem) {
   ServiceThread server(limited({.bytes_of_caller = 1 << 20}, "inproc"));
   Lazy lazy(server.runtime->url());
