@@ -15,6 +15,8 @@ namespace {
 
 /// Of an answer: longer than any deadline.
 constexpr std::chrono::seconds kLongestKept{600};
+/// Past the request's deadline: the caller's clock is another one, and it may be fetching a long result.
+constexpr std::chrono::milliseconds kKeptLonger{500};
 
 Error given_up() { return {Code::kCancelled, "the caller has given the request up"}; }
 
@@ -68,7 +70,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   }
   const auto now = coarse_now();
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
-  slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits, kLongestKept)));
+  slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits + kKeptLonger, kLongestKept)));
   if (offered == nullptr) return (void)answer(*session, id, operations_.why_not(address));
   if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
   if (!charge) return (void)answer(*session, id, is_finishing());
