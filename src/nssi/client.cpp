@@ -214,8 +214,8 @@ void Client::on_fetched(CallState &call, Status status) {
     return;
   }
   (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
-  if (!call.done.load())
-    finish(call, std::move(status));
+  if (!call.done.load())  // past the deadline the service has freed it
+    finish(call, status.code() == Code::kRefused && call.deadline.passed() ? timed_out(call) : std::move(status));
   else if (call.dropped)
     recycle(call);
 }
