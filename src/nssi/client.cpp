@@ -131,7 +131,8 @@ void Client::transmit(CallState &call) {
   request.op = call.op;
   request.timeout_ms = call.timeout_ms;
   if (request.timeout_ms == 0)
-    return finish(call, Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
+    return finish(call, call.was_sent ? timed_out(call)
+                                      : Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
   if (call.data != nullptr) {
     auto remote = call.data->describe_for(call.connection);
     if (!remote.ok()) return finish(call, remote.error());
@@ -350,7 +351,8 @@ void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
   if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
   if (call.was_turned_away) (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id});
-  if (call.phase == Phase::kHeld && why.code == Code::kTimedOut)
+  const bool may_have_been_carried_out = call.was_sent && call.is_idempotent;  // by a process that is gone
+  if (call.phase == Phase::kHeld && why.code == Code::kTimedOut && !may_have_been_carried_out)
     return finish(call, Error{Code::kTimedOut, fmt::format("the service had no room for operation {} within the call's "
                                                            "deadline; it was not carried out",
                                                            call.op)});

@@ -130,6 +130,23 @@ TEST_P(NssiLinks, ACallsOwnDeadlineHoldsWithoutAConnection) {
   EXPECT_EQ(client_->call(at(peer_), kNoop, {}, options).wait().code(), Code::kTimedOut);
 }
 
+TEST_P(NssiLinks, ADeadlineThatPassesWithoutAConnection_DoesNotSayThatTheCallWasNotSent) {
+  CallOptions options;
+  options.deadline = Deadline::in(milliseconds(300));
+  auto blocked = client_->call(at(peer_), kBlockAndCount, {}, options);
+  ASSERT_TRUE(eventually([&] {
+    (void)blocked.test();
+    return service().counted == 1;
+  }));
+  auto hang_up = call(kHangUp);
+  ASSERT_TRUE(eventually([&] { return options.deadline->passed(); }));  // nobody drives meanwhile
+  auto after = call(kNoop);
+  ASSERT_TRUE(after.wait().ok());  // over another connection
+  const auto status = blocked.wait();
+  ASSERT_EQ(status.code(), Code::kTimedOut);
+  EXPECT_NE(status.error().message.find("may have acted"), std::string::npos) << status.error().message;
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, NssiLinks, ::testing::Values("inproc", "shm", "ofi"),
                          [](const auto &info) { return info.param; });
 
