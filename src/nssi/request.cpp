@@ -68,7 +68,10 @@ void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
 /// A request that is given up before it was begun was never here: sent again, it is carried out.
 bool IncomingRequest::give_up() {
   if (!cancelled_ && (!lost_ || view_)) return false;
-  if (auto *slot = session_->find(id()); slot != nullptr) slot->id = 0;
+  if (auto *slot = session_->find(id()); slot != nullptr) {
+    slot->id = 0;
+    slot->request = nullptr;
+  }
   return true;
 }
 
