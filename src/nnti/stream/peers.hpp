@@ -308,7 +308,7 @@ template <class T, class C> class Peers {
   Result<bootstrap::Hello> answer_lane(std::uint64_t token) {
     C *connection = find(token);
     if (connection == nullptr || !connection->may_be_given_lane() || !offers_lanes_)
-      return Error{Code::kBadMessage, "there is no connection that waits for a lane", nessie::Scope::kPeer};
+      return Error{Code::kBusy, "the connection that the lane is for is gone; connect again", nessie::Scope::kPeer};
     answering_lane_ = connection;
     return bootstrap::Hello{encode_lane_hello(token), {}};
   }
