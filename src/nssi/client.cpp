@@ -472,6 +472,7 @@ void Client::resume(Link &link, bool is_another_process) {
 
 void Client::on_link_given_up(Link &link, const Error &why) {
   finish_waiting(link.name, why);
+  engine_.blocks().forget(link.name);
   engine_.tell_peer_lost(link.name, why);
 }
 
@@ -486,6 +487,7 @@ void Client::drop_link(PeerId name, const Error &why) {
   if (link == nullptr) return;
   const auto ended = links_.remove(*link);
   finish_waiting(name, why);
+  engine_.blocks().forget(name);
 }
 
 void Client::detach_all() {

@@ -95,6 +95,8 @@ class Engine final : public nnti::EventSink {
   bool fits(PeerId peer, std::size_t message_bytes) const {
     return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);
   }
+  /// There is a connection to it.
+  bool has_peer(PeerId peer) const { return peers_.contains(peer.value); }
   bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
   void wake(Strand *strand);
   /// Runs `work` as the driver some time. Any thread.

@@ -253,9 +253,12 @@ Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
   return engine_.send(slot.peer, slot.answer);
 }
 
-/// Leaves the result registered here until the caller has fetched it.
+/// Leaves the result registered here until the caller has fetched it. For one that is gone, and may come back over
+/// another connection, it lies in a block that serves nobody afterwards.
 Status Server::answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission) {
-  auto block = engine_.blocks().take(slot.peer, result.size_bytes);
+  const bool is_here = engine_.has_peer(slot.peer);
+  auto block = engine_.blocks().take(is_here ? slot.peer : PeerId{}, result.size_bytes);
+  if (block.ok() && !is_here) block->taint();
   if (!block.ok()) {
     (void)answer(session, slot.id, block.error());
     return block.error();
