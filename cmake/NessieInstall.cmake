@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `cmake --install`: programs (nessied and those of bench install themselves), libraries, headers, the CMake package Nessie
 # (Nessie::nnti, Nessie::nssi, Nessie::trios, …) and the pkg-config files nessie-nnti, nessie-nssi, nessie-nssi-stub,
-# nessie-trios, nessie-trios-nssi, nessie-xdr-c and nessie-pnetcdf.
+# nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c and nessie-pnetcdf.
 
 include(CMakePackageConfigHelpers)
 
@@ -50,7 +50,8 @@ install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir
 # --- pkg-config -------------------------------------------------------------------------------------------------------
 
 file(RELATIVE_PATH nessie_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)   # found from wherever it was moved to
-foreach(package nessie-nnti nessie-nssi nessie-nssi-stub nessie-trios nessie-trios-nssi nessie-xdr-c nessie-pnetcdf)
+foreach(package nessie-nnti nessie-nssi nessie-nssi-stub nessie-fortran nessie-trios nessie-trios-nssi nessie-xdr-c
+    nessie-pnetcdf)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

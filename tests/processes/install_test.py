@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""cmake --install: what is installed runs, and others can build on it, by CMake and by pkg-config."""
+"""cmake --install: what is installed runs, and others can build on it, by CMake and by pkg-config, in C++, C and Fortran."""
 import os
 import unittest
 
@@ -36,7 +36,7 @@ class Installed(ProcessTestCase):
                 "-DCMAKE_BUILD_TYPE=Release")
         self.do("cmake", "--build", self.path("build"))
         self.assertIn("shm", self.do(self.path("build/transports")))
-        for program in ("greeting", "greeting_in_both", "greeter"):
+        for program in ("greeting", "greeting_in_both", "greeter", "greeter_in_fortran"):
             self.assertIn("hello 42", self.do(self.path("build/" + program)))
         self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))
         self.assertIn("24 bytes", self.do(self.path("build/farewell")))
@@ -65,6 +65,31 @@ class Installed(ProcessTestCase):
                         PKG_CONFIG_PATH=self.folder_of("nessie-nssi-stub.pc")).split()
         sources = [os.path.join(CONSUMER, "greeter.c"), self.path("greeting_xdr.c"), self.path("greeting_rpc.c")]
         self.do("cc", *sources, "-I", self.path("."), "-o", self.path("greeter"), *flags)
+        self.assertIn("hello 42", self.do(self.path("greeter")))
+
+    def compile_to_fortran(self):
+        self.do(os.path.join(self.prefix, "bin", "nessie"), "idl", "--language", "fortran", "--out", self.path("."),
+                os.path.join(CONSUMER, "greeting.x"))
+        return [self.path("greeting.f90"), os.path.join(CONSUMER, "greeter.f90")]
+
+    def fortran_flags(self, what):
+        return self.do("pkg-config", what, "nessie-fortran",
+                       PKG_CONFIG_PATH=self.folder_of("nessie-fortran.pc")).split()
+
+    def test_serves_fortran_without_cmake(self):
+        sources = self.compile_to_fortran()
+        self.do("gfortran", "-J", self.path("."), *self.fortran_flags("--cflags"), *sources, "-o", self.path("greeter"),
+                *self.fortran_flags("--libs"))
+        self.assertIn("hello 42", self.do(self.path("greeter")))
+
+    def test_serves_a_fortran_compiler_that_cannot_read_its_modules(self):
+        modules = self.folder_of("nssi.mod")
+        for name in os.listdir(modules):
+            os.remove(os.path.join(modules, name))
+        folder = self.folder_of("nssi.f90")
+        sources = [os.path.join(folder, name) for name in ("nessie.f90", "nessie_xdr.F90", "nssi_c.f90", "nssi.f90")]
+        self.do("gfortran", "-J", self.path("."), *sources, *self.compile_to_fortran(), "-o", self.path("greeter"),
+                *self.fortran_flags("--libs"))
         self.assertIn("hello 42", self.do(self.path("greeter")))
 
     def test_names_the_library_for_link_order(self):
