@@ -52,8 +52,30 @@ struct Service {
 using Encoder = std::function<void(std::span<std::byte>)>;
 
 class Engine;
+class TransferState;
 struct CallState;
 struct EventState;
+
+/// A transfer of a request's data that was begun (Request::start_get, start_put). Move-only; used by one fiber at a
+/// time; not to outlive its request. Dropping it waits for its end. One that was interrupted by the loss of the
+/// connection goes on when it is waited for, or tested, and the caller is back.
+class Transfer {
+ public:
+  Transfer();
+  Transfer(Transfer &&) noexcept;
+  Transfer &operator=(Transfer &&) noexcept;
+  ~Transfer();
+  /// True once it has ended. In a fiber of the driver's, others have a turn; short handlers drive progress.
+  bool test();
+  /// Outcome as that of get_data() or put_data(). kTimedOut, if `deadline` is before the request's: it goes on, and can
+  /// be waited for again.
+  Status wait(Deadline deadline = Deadline::never());
+
+ private:
+  friend class IncomingRequest;
+  explicit Transfer(std::unique_ptr<TransferState> state);
+  std::unique_ptr<TransferState> state_;
+};
 
 /// What a caller has proved: kUser has the job's credential, as everybody who connects; kOperator the operators', too
 /// (RuntimeOptions::operators).
@@ -70,17 +92,23 @@ class Request {
   virtual std::span<const std::byte, 16> caller_identity() const = 0;
   virtual OpCode op() const = 0;
   virtual std::span<const std::byte> args() const = 0;
-  /// Size of the caller's bulk buffer; 0 if it sent none.
+  /// Size of the caller's bulk data, parts of buffers being one range; 0 if there are none.
   virtual std::uint64_t data_bytes() const = 0;
   /// Pulls data[offset, offset+destination.size()) of the caller. Suspends the handler's fiber (a short handler blocks
   /// the progress thread instead) until the bytes can be read here. Errors as nnti::Endpoint::get, and kTimedOut past
   /// the request's deadline.
   virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
   /// The caller's data, read where they lie, if this process can map them: the caller has made the buffer with
-  /// allocate() and is on this node. Null otherwise. Valid while the request lives, even if the caller dies meanwhile.
+  /// allocate() and is on this node, and they are in one part. Null otherwise. Valid while the request lives, even if
+  /// the caller dies meanwhile.
   virtual const nnti::PeerView *view_data() const { return nullptr; }
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
+  /// The same, begun and not waited for, so that several are under way together, and with work. `destination`
+  /// (`source`) is borrowed until the transfer has ended. Errors are reported by the transfer's wait(). A reply waits
+  /// for all that were begun.
+  virtual Transfer start_get(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
+  virtual Transfer start_put(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
   /// Transfers begun from now on give up (kTimedOut, and with them the peer) at `limit`, if the request's deadline is
   /// later.
   virtual void limit_transfers(Deadline limit) { (void)limit; }
@@ -183,6 +211,14 @@ class Call {
   std::shared_ptr<CallState> state_;
 };
 
+/// A part of a registered buffer.
+struct Part {
+  static constexpr std::uint64_t kRest = ~std::uint64_t{0};
+  const nnti::RegisteredBuffer *buffer = nullptr;  ///< null: the call's `data`
+  std::uint64_t offset = 0;
+  std::uint64_t size_bytes = kRest;  ///< kRest: to the end of the buffer
+};
+
 /// Waits until one of the calls, all of one runtime, is over: its place. Those that are over already count.
 /// kTimedOut: none was within the deadline. kInvalidArgument: there is none to wait for, or their runtimes differ.
 Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline = Deadline::never());
@@ -193,6 +229,10 @@ Status wait_all(std::span<Call> calls, Deadline deadline = Deadline::never());
 struct CallOptions {
   /// Bulk data that the server may pull or push, by the buffer's rights; borrowed until the call completes.
   const nnti::RegisteredBuffer *data = nullptr;
+  /// If there are any, the handler sees these, one after the other, as one range, instead of the whole of `data`: at
+  /// most 65,536. Their buffers are borrowed likewise. A part is what the handler sees, and no wall: who may reach it
+  /// may reach the whole buffer. kOutOfRange: a part is not within its buffer.
+  std::vector<Part> parts;
   /// When the call gives up; NESSIE_NSSI_TIMEOUT (30 s) if not given.
   std::optional<Deadline> deadline;
   /// Carrying it out twice does no harm: it is sent again also to a service that was started anew meanwhile.
@@ -201,7 +241,7 @@ struct CallOptions {
   /// that service behind it. kFail: it ends with kBusy; the error's retry_after says when there may be room.
   enum class WhenBusy { kWait, kFail } when_busy = WhenBusy::kWait;
   /// Its result is not wanted. The call is over, with an empty result, when its handler begins; dropping it before does
-  /// not cancel it. Not with `data`.
+  /// not cancel it. Not with `data` or `parts`.
   bool one_way = false;
   /// Called once when the call is over, also if it was dropped, on the thread that drives: for callers with an event
   /// loop of their own. It must not wait, nor touch the call; Call::when_over() is for those that want to.
@@ -317,6 +357,7 @@ class Runtime {
 
  private:
   friend class Event;
+  friend class Memory;
   explicit Runtime(std::unique_ptr<Engine> engine);
   std::unique_ptr<Engine> engine_;
 };

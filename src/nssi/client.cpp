@@ -43,6 +43,7 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
   auto prepare = [&](CallState &call) {
     call.service = service;
     call.data = options.data;
+    if (!options.parts.empty()) call.parts = PartList::of(options);
     call.is_idempotent = options.idempotent;
     call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
     call.is_one_way = options.one_way;
@@ -99,7 +100,7 @@ void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
-  if (call.is_one_way && call.data != nullptr)
+  if (call.is_one_way && (call.data != nullptr || call.parts))
     return finish(call,
                   Error{Code::kInvalidArgument,
                         "a one-way call cannot have a data buffer: nobody learns when the service is done with it"});
@@ -109,6 +110,8 @@ void Client::send(CallState &call, const Payload &args) {
     call.args.resize(args.size_bytes);
     args.write(call.args);
   }
+  if (call.parts)
+    if (auto status = place_segments(call); !status.ok()) return finish(call, std::move(status));
   call.phase = CallState::Phase::kWaiting;
   if (call.on_over) expire_at(call, call.deadline);
   if (!holds_.empty() && !call.fails_when_busy && hold_of(call.service) != nullptr) return hold(call);
@@ -123,6 +126,35 @@ Status Client::lend(CallState &call, const Payload &args) {
   return {};
 }
 
+/// A list of parts that does not fit the message gets a block, too.
+Status Client::place_segments(CallState &call) {
+  if (!call.parts->fault().ok()) return call.parts->fault();
+  const auto list_bytes = call.parts->list_bytes();
+  const auto message_bytes = (call.long_args ? 0 : call.args.size()) + wire::kMaxRequestOverhead + list_bytes;
+  if (list_bytes <= wire::kMostInlineListBytes && engine_.fits(call.connection, message_bytes)) return {};
+  auto block = engine_.blocks().take(call.service.peer, list_bytes);
+  if (!block.ok()) return block.error();
+  call.long_segments = *std::move(block);
+  return {};
+}
+
+/// Puts into the request where its parts are; `list` is to live until it is sent.
+Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &list) {
+  if (call.long_segments) {
+    if (auto status = call.parts->describe_for(call.connection, request, call.long_segments->bytes()); !status.ok())
+      return status;
+    auto remote = call.long_segments->describe_for(call.connection);
+    if (!remote.ok()) return remote.error();
+    request.data = wire::Buffer{*remote};
+    request.data_is_list.emplace();
+  } else {
+    list.resize(call.parts->list_bytes());
+    if (auto status = call.parts->describe_for(call.connection, request, list); !status.ok()) return status;
+    if (!list.empty()) request.segments = list;
+  }
+  return {};
+}
+
 void Client::transmit(CallState &call) {
   wire::Request request;
   request.prefix.id = call.id;
@@ -133,7 +165,10 @@ void Client::transmit(CallState &call) {
   if (request.timeout_ms == 0)
     return finish(call, call.was_sent ? timed_out(call)
                                       : Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
-  if (call.data != nullptr) {
+  Bytes list;
+  if (call.parts) {
+    if (auto status = describe_parts(call, request, list); !status.ok()) return finish(call, std::move(status));
+  } else if (call.data != nullptr) {
     auto remote = call.data->describe_for(call.connection);
     if (!remote.ok()) return finish(call, remote.error());
     request.data = wire::Buffer{*remote};
@@ -147,7 +182,7 @@ void Client::transmit(CallState &call) {
   }
   if (call.fails_when_busy) request.does_not_wait.emplace();
   if (call.is_one_way) request.is_one_way.emplace();
-  call.lends = request.data || request.long_args;
+  call.lends = request.data || request.long_args || request.segments;
   call.is_answered = false;  // an answer that came over a lost connection may be another process's
   call.phase = CallState::Phase::kSent;
   auto status = greet(call.connection);
@@ -299,6 +334,8 @@ void Client::finish(CallState &call, Status status) {
   call.status = std::move(status);
   if (call.long_args && !call.is_answered) call.long_args->taint();
   call.long_args.reset();
+  if (call.long_segments && !call.is_answered) call.long_segments->taint();
+  call.long_segments.reset();
   const auto on_over = std::exchange(call.on_over, nullptr);
   if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
@@ -380,6 +417,7 @@ void Client::recycle(CallState &call) {
   if (call.args.capacity() > kKeptResultBytes) call.args = Bytes();
   call.result.clear();
   call.long_result.reset();
+  call.parts.reset();
   call.done.store(false, std::memory_order_relaxed);
   call.phase = CallState::Phase::kNew;
   call.dropped = call.lends = call.was_sent = call.is_answered = call.was_turned_away = false;

@@ -6,6 +6,7 @@
 #include <nssi/link.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/payload.hpp>
+#include <nssi/segments.hpp>
 #include <nssi/wire.hpp>
 
 #include <atomic>
@@ -47,11 +48,13 @@ struct CallState final : nnti::Completion {
   bool fails_when_busy = false, is_one_way = false;
   bool was_turned_away = false;  ///< the service expects it, and will invite it
   const nnti::RegisteredBuffer *data = nullptr;
-  Status status;  ///< the outcome; while cancelling, the one to be
+  std::unique_ptr<PartList> parts;  ///< instead of the whole of `data`
+  Status status;                    ///< the outcome; while cancelling, the one to be
   Bytes result;
   Bytes args;  ///< that may have to be sent again
   std::optional<Block> long_args, long_result;
-  bool is_answered = false;  ///< the service needs no arguments of it any more
+  std::optional<Block> long_segments;  ///< where the parts are, if that does not fit the message
+  bool is_answered = false;            ///< the service needs no arguments of it any more
   std::function<void()> on_over;
   Watch *watch = nullptr;
 };
@@ -119,6 +122,8 @@ class Client final : public LinkEvents {
   void send(CallState &call, const Payload &args);
   void transmit(CallState &call);
   Status lend(CallState &call, const Payload &args);
+  Status place_segments(CallState &call);
+  Status describe_parts(CallState &call, wire::Request &request, Bytes &list);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
   void finish(CallState &call, Status status);

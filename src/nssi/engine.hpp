@@ -158,19 +158,4 @@ class Engine final : public nnti::EventSink {
   Settings settings_;
 };
 
-/// One put or get that somebody waits for.
-class Transfer final : public nnti::Completion {
- public:
-  explicit Transfer(Engine &engine) : engine_(engine) {}
-  void on_complete(Status status) override;
-  /// Waits for the end. Past the deadline the peer is given up, because the transfer's memory is lent to it: kTimedOut.
-  Status await(PeerId peer, Deadline deadline);
-
- private:
-  Engine &engine_;
-  std::atomic<bool> done_{false};
-  Strand *waiter_ = nullptr;
-  Status status_;
-};
-
 }  // namespace nssi

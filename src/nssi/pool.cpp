@@ -137,8 +137,10 @@ bool Worker::wait() {
   scheduler_.expire();
   std::unique_lock lock(pool_.mutex_);
   const auto until = scheduler_.next_expiry();
-  sleeps_ = true;
-  const auto go_on = [&] { return news() || pool_.stop_; };
+  const auto go_on = [&] {  // who was called for work that another thread has begun sleeps on
+    sleeps_ = !news() && !pool_.stop_;
+    return !sleeps_;
+  };
   if (until.is_never())
     called_.wait(lock, go_on);
   else if (!until.passed())

@@ -169,6 +169,22 @@ TEST_P(NssiPools, ManyCallsInProgress_AllAreAnswered) {
   }
 }
 
+/// Threads that are called for work, and find that another one has begun it, must be called again for their fibers.
+TEST_P(NssiPools, TransfersOfManyHandlersThatShareThreads_AllEnd) {
+  start(2);
+  auto buffer = client_->allocate(10'000, nnti::Rights::kReadWrite);
+  ASSERT_TRUE(buffer.ok());
+  std::ranges::copy(pattern(10'000), buffer->bytes().begin());
+  for (int round = 0; round < 10; ++round) {
+    std::vector<Call> calls;
+    for (int i = 0; i < 200; ++i) calls.push_back(call(i % 2 == 0 ? OpCode{kPullInPool} : OpCode{kPull}, {}, &*buffer));
+    for (auto &each : calls) {
+      const auto status = each.wait();
+      ASSERT_TRUE(status.ok()) << status.error().to_string();
+    }
+  }
+}
+
 TEST_P(NssiPools, AHandlerMaySleepAndWaitForEvents_WhileItsThreadServesOthers) {
   start();
   auto waiter = call(kWait);

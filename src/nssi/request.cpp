@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::size_t kKeptArgsBytes = 4096;
 
+/// A Move has one kind of memory for both directions.
+std::span<std::byte> only_read(std::span<const std::byte> source) {
+  return {const_cast<std::byte *>(source.data()), source.size()};
+}
+
 }  // namespace
 
 void IncomingRequest::accept(PeerId caller, Role role, Session &session, const wire::Request &request,
@@ -24,16 +29,25 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const w
                   ? Deadline::never()
                   : Deadline::at(now + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
-  begun_ = replied_ = lost_ = transferring_ = acknowledged_ = false;
+  begun_ = replied_ = lost_ = acknowledged_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
   data_bytes_ = request.data ? request.data->remote.size_bytes : 0;
+  segments_are_missing_ = request.data_is_list.has_value();
+  if (segments_are_missing_) {
+    data_bytes_ = 0;
+  } else if (request.segments) {
+    (void)segments_.read(*request.segments);  // decode_request() has found it sound
+    data_bytes_ = segments_.size_bytes();
+  }
   look_at_data();
 }
 
 void IncomingRequest::look_at_data() {
-  if (!wire_.data) return;
-  if (auto view = engine_.endpoint().view(caller(), wire_.data->remote, 0, data_bytes()); view.ok())
-    view_ = std::move(*view);
+  const auto look = [&](const nnti::RemoteBuffer &buffer, std::uint64_t offset, auto, std::uint64_t size_bytes) {
+    if (auto view = engine_.endpoint().view(caller(), buffer, offset, size_bytes); view.ok()) view_ = std::move(*view);
+  };
+  if (wire_.data && !wire_.data_is_list) look(wire_.data->remote, 0, 0, data_bytes());
+  if (segments_.count() == 1) segments_.for_each_piece(0, data_bytes(), look);
 }
 
 void IncomingRequest::keep_args() {
@@ -46,12 +60,13 @@ void IncomingRequest::forget() {
   view_.reset();
   args_view_.reset();
   long_args_.reset();
+  if (!segments_.empty()) segments_.clear();
   if (kept_args_.capacity() > kKeptArgsBytes) kept_args_ = Bytes();
 }
 
 bool IncomingRequest::cancel() {
   cancelled_ = true;
-  return !transferring_;
+  return transfers_.empty();
 }
 
 void IncomingRequest::lose_caller() { lost_ = true; }
@@ -59,10 +74,20 @@ void IncomingRequest::lose_caller() { lost_ = true; }
 void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   lost_ = false;
   caller_ = caller;
-  if (request.data && wire_.data) wire_.data = request.data;
+  if (request.data && wire_.data) {
+    wire_.data = request.data;
+    segments_are_missing_ = wire_.data_is_list.has_value();
+  }
   if (request.long_args && wire_.long_args) wire_.long_args = request.long_args;
+  if (request.segments && wire_.segments) find_segments(*request.segments);
   if (!begun_ && !view_) look_at_data();
   engine_.set_done(returned_, waiter_);
+}
+
+/// Where the same data are now.
+void IncomingRequest::find_segments(std::span<const std::byte> list) {
+  SegmentMap found;
+  if (found.read(list).ok() && found.size_bytes() == data_bytes()) segments_ = std::move(found);
 }
 
 /// A request that is given up before it was begun was never here: sent again, it is carried out.
@@ -82,8 +107,8 @@ bool IncomingRequest::prepare() {
     (void)reply_error({Code::kTimedOut, fmt::format("{} was not started before the call's deadline", name())});
     return false;
   }
-  if (has_long_args())
-    if (auto status = fetch_args(); !status.ok()) {
+  if (has_to_fetch())
+    if (auto status = fetch_rest(); !status.ok()) {
       (void)reply_error(status.error());
       return false;
     }
@@ -97,6 +122,7 @@ void IncomingRequest::serve() {
   if (!replied_)
     (void)reply_error(
         {Code::kNoResult, fmt::format("the handler of {} ended without a result", name()), nessie::Scope::kService});
+  if (cancelled_) finish_transfers();
 }
 
 /// Of a one-way call.
@@ -119,6 +145,13 @@ void IncomingRequest::run_handler() {
   }
 }
 
+/// What did not fit the message.
+Status IncomingRequest::fetch_rest() {
+  if (wire_.data_is_list)
+    if (auto status = fetch_segments(); !status.ok()) return status;
+  return wire_.long_args ? fetch_args() : Status();
+}
+
 Status IncomingRequest::fetch_args() {
   const auto size_bytes = wire_.long_args->remote.size_bytes;
   if (size_bytes > engine_.max_long_bytes())
@@ -138,99 +171,164 @@ Status IncomingRequest::fetch_args() {
   if (!block.ok()) return block.error();
   long_args_ = *std::move(block);
   wire_.args = long_args_->bytes();
-  return transfer([&](PeerId caller, Transfer &t) {
-    engine_.endpoint().get(caller, wire_.long_args->remote, 0, long_args_->bytes(), t);
-    return Status();
+  return fetch(Move::What::kArgs, long_args_->bytes());
+}
+
+/// Its memory is not a block: a pool's handler may be the one that asks, when the caller is back.
+Status IncomingRequest::fetch_segments() {
+  std::uint64_t list_bytes = 0;
+  engine_.run_as_driver([&] {
+    list_bytes = wire_.data->remote.size_bytes;
+    segments_are_missing_ = false;
   });
+  if (list_bytes > wire::kMostListBytes)
+    return Error{Code::kBadMessage, "a list of segments is longer than any may be"};
+  Bytes list(list_bytes);
+  if (auto status = fetch(Move::What::kSegments, list); !status.ok()) return status;
+  Status status;
+  engine_.run_as_driver([&] { status = take_segments(list); });
+  return status;
 }
 
-/// One-sided transfers may be repeated: one that was interrupted by the loss of the connection is, when the caller is
-/// back.
-template <class Start> Status IncomingRequest::transfer(Start start) {
-  for (;;) {
-    Transfer transfer(engine_);
-    PeerId caller;
-    Status status;
-    engine_.run_as_driver([&] {
-      caller = this->caller();
-      status = start(caller, transfer);
-      transferring_ = status.ok();
-    });
-    if (!status.ok()) return status;
-    status = transfer.await(caller, deadline_.earlier(transfer_limit_));
-    bool is_interrupted = false;
-    engine_.run_as_driver([&] { is_interrupted = end_transfer(status, caller); });
-    if (!is_interrupted || !caller_returns(caller)) return status;
-  }
-}
-
-/// True: it was interrupted because the connection is gone, and may be repeated.
-bool IncomingRequest::end_transfer(const Status &status, PeerId caller) {
-  transferring_ = false;
-  if (cancelled_) (void)engine_.send_message(this->caller(), wire::Prefix{wire::Kind::kCancelled, id()});
-  const bool is_interrupted = status.code() == Code::kPeerLost || (status.code() == Code::kCancelled && lost_);
-  returned_.store(caller != this->caller());
-  return is_interrupted && !cancelled_ && (lost_ || returned_.load());
-}
-
-/// Waits for the caller, who has lost the connection `caller`.
-bool IncomingRequest::caller_returns(PeerId caller) {
-  if (!engine_.in_fiber() || engine_.reconnect().count() == 0) return false;
-  engine_.wait_until(returned_, waiter_, deadline_.earlier(Deadline::in(engine_.reconnect())));
-  return returned_.load() && this->caller() != caller;
-}
-
-Status IncomingRequest::may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const {
-  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  if (lost_ && engine_.reconnect().count() == 0)
-    return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
-  if (!wire_.data && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
-  if (replied_)
-    return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
-  if (offset > data_bytes() || size_bytes > data_bytes() - offset)
-    return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes,
-                                                offset, data_bytes())};
-  if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
+Status IncomingRequest::take_segments(std::span<const std::byte> list) {
+  SegmentMap found;
+  if (auto status = found.read(list); !status.ok()) return status;
+  if (!segments_.empty() && found.size_bytes() != data_bytes_)
+    return Error{Code::kBadMessage, "the caller's data have another size than before the connection was lost"};
+  data_bytes_ = found.size_bytes();
+  segments_ = std::move(found);
   return {};
 }
 
-template <class Start>
-Status IncomingRequest::transfer_data(std::uint64_t offset, std::uint64_t size_bytes, Start start) {
-  return transfer([&](PeerId caller, Transfer &t) {
-    auto status = may_transfer(offset, size_bytes);
-    if (!status.ok()) return status;
-    if (size_bytes == 0)
-      t.on_complete({});
+Status IncomingRequest::fetch(Move::What what, std::span<std::byte> destination) {
+  TransferState transfer(engine_, *this, {what, destination});
+  transfer.start();
+  return transfer.wait(Deadline::never());
+}
+
+// --- transfers --------------------------------------------------------------------------------------------------------
+
+void IncomingRequest::begin_pieces(const Move &move, TransferState &transfer) {
+  const auto begin = [&](const nnti::RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> memory) {
+    transfer.add_piece();
+    if (move.what == Move::What::kPut)
+      engine_.endpoint().put(caller(), remote, offset, memory, transfer);
     else
-      start(caller, t);
-    return status;
+      engine_.endpoint().get(caller(), remote, offset, memory, transfer);
+  };
+  if (move.what == Move::What::kArgs) return begin(wire_.long_args->remote, 0, move.memory);
+  if (move.what == Move::What::kSegments) return begin(wire_.data->remote, 0, move.memory);
+  if (move.memory.empty()) return;
+  if (!wire_.data_is_list && wire_.data) return begin(wire_.data->remote, move.offset, move.memory);
+  segments_.for_each_piece(
+      move.offset, move.memory.size(),
+      [&](const nnti::RemoteBuffer &remote, std::uint64_t offset, std::uint64_t at, std::uint64_t size_bytes) {
+        begin(remote, offset, move.memory.subspan(at, size_bytes));
+      });
+}
+
+/// Who has cancelled hears of it when no transfer is under way any more.
+void IncomingRequest::end_transfer(TransferState &transfer, Code outcome) {
+  std::erase(transfers_, &transfer);
+  const bool is_connected = outcome != Code::kPeerLost && outcome != Code::kCancelled;
+  if (cancelled_ && transfers_.empty() && is_connected)
+    (void)engine_.send_message(caller(), wire::Prefix{wire::Kind::kCancelled, id()});
+}
+
+bool IncomingRequest::is_interrupted(Code outcome, PeerId caller) {
+  bool is_interrupted = false;
+  engine_.run_as_driver([&] {
+    returned_.store(caller != this->caller());
+    const bool is_broken_off = outcome == Code::kPeerLost || outcome == Code::kCancelled;
+    is_interrupted = is_broken_off && !cancelled_ && (lost_ || returned_.load());
   });
+  return is_interrupted;
+}
+
+bool IncomingRequest::caller_returns(PeerId caller, Deadline deadline) {
+  if (!engine_.in_fiber() || engine_.reconnect().count() == 0) return false;
+  engine_.wait_until(returned_, waiter_, deadline);
+  return returned_.load() && this->caller() != caller;
+}
+
+Deadline IncomingRequest::patience() const { return deadline_.earlier(Deadline::in(engine_.reconnect())); }
+
+Status IncomingRequest::may_move(const Move &move) const {
+  if (!move.is_data()) return {};
+  const std::uint64_t size_bytes = move.memory.size();
+  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
+  if (lost_ && engine_.reconnect().count() == 0)
+    return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
+  if (!has_data() && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
+  if (replied_)
+    return Error{Code::kInvalidArgument, "the request has been answered: its data buffer is the caller's again"};
+  if (move.offset > data_bytes() || size_bytes > data_bytes() - move.offset)
+    return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are not within the caller's buffer of {}", size_bytes,
+                                                move.offset, data_bytes())};
+  if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
+  if (segments_.empty() || size_bytes == 0) return {};
+  return segments_.check_rights(move.offset, size_bytes, move.needed_rights());
+}
+
+Status IncomingRequest::move_data(const Move &move) {
+  TransferState transfer(engine_, *this, move);
+  transfer.start();
+  return transfer.wait(Deadline::never());
 }
 
 Status IncomingRequest::get_data(std::span<std::byte> destination, std::uint64_t offset) {
-  return transfer_data(offset, destination.size(), [&](PeerId caller, Transfer &t) {
-    engine_.endpoint().get(caller, wire_.data->remote, offset, destination, t);
-  });
+  return move_data({Move::What::kGet, destination, offset});
 }
 
 Status IncomingRequest::put_data(std::span<const std::byte> source, std::uint64_t offset) {
-  return transfer_data(offset, source.size(), [&](PeerId caller, Transfer &t) {
-    engine_.endpoint().put(caller, wire_.data->remote, offset, source, t);
-  });
+  return move_data({Move::What::kPut, only_read(source), offset});
 }
 
-/// Answers as the driver, unless the request has been answered. A one-way call's caller does not wait for it.
+Transfer IncomingRequest::start_get(std::span<std::byte> destination, std::uint64_t offset) {
+  return begin({Move::What::kGet, destination, offset});
+}
+
+Transfer IncomingRequest::start_put(std::span<const std::byte> source, std::uint64_t offset) {
+  return begin({Move::What::kPut, only_read(source), offset});
+}
+
+Transfer IncomingRequest::begin(const Move &move) {
+  auto state = std::make_unique<TransferState>(engine_, *this, move);
+  state->start();
+  return Transfer(std::move(state));
+}
+
+/// Those that a handler has left.
+void IncomingRequest::finish_transfers() {
+  for (TransferState *one = nullptr;;) {
+    engine_.run_as_driver([&] { one = under_way(); });
+    if (one == nullptr) return;
+    (void)one->wait(Deadline::never());
+  }
+}
+
+// --- answers ----------------------------------------------------------------------------------------------------------
+
+/// Answers as the driver, unless the request has been answered, when no transfer is under way. A one-way call's caller
+/// does not wait for it.
 template <class Answer> Status IncomingRequest::answer(Answer answer) {
   Status status;
-  engine_.run_as_driver([&] {
-    if (std::exchange(replied_, true))
+  const auto try_to_answer = [&]() -> TransferState * {
+    if (replied_)
       status = Error{Code::kExists, "the request has been answered"};
-    else if (cancelled_)
+    else if (!cancelled_ && under_way() != nullptr)
+      return under_way();
+    else if (replied_ = true; cancelled_)
       status = Error{Code::kCancelled, "the caller has cancelled the request"};
     else if (!acknowledged_)
       status = answer();
-  });
-  return status;
+    return nullptr;
+  };
+  for (TransferState *unfinished = nullptr;;) {
+    engine_.run_as_driver([&] { unfinished = try_to_answer(); });
+    if (unfinished == nullptr) return status;
+    (void)unfinished->wait(Deadline::never());
+  }
 }
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
@@ -245,22 +343,6 @@ Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
 
 Status IncomingRequest::reply_error(const Error &error) {
   return answer([&] { return engine_.server().answer(*session_, id(), error); });
-}
-
-// --- Transfer ---------------------------------------------------------------------------------------------------------
-
-void Transfer::on_complete(Status status) {
-  status_ = std::move(status);
-  engine_.set_done(done_, waiter_);
-}
-
-Status Transfer::await(PeerId peer, Deadline deadline) {
-  if (!done_.load(std::memory_order_acquire)) engine_.wait_until(done_, waiter_, deadline);
-  if (done_.load(std::memory_order_acquire)) return std::move(status_);
-  const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline",
-                   nessie::Scope::kPeer};
-  engine_.run_as_driver([&] { engine_.give_up_peer(peer, late); });  // completes the transfer
-  return late;
 }
 
 }  // namespace nssi

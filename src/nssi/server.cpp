@@ -31,7 +31,8 @@ Error is_for_operators(const Operation &operation) {
 
 /// What it takes of the service's memory.
 std::uint64_t size_of(const wire::Request &request) {
-  return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0);
+  return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0) +
+         (request.data_is_list ? request.data->remote.size_bytes : 0);
 }
 
 }  // namespace
@@ -131,9 +132,9 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
     if (incoming.prepare()) incoming.serve();
     put_back(incoming);
   };
-  if (operation.kind == HandlerKind::kShort && !incoming.has_long_args()) return work();
+  if (operation.kind == HandlerKind::kShort && !incoming.has_to_fetch()) return work();
   incoming.keep_args();
-  if (operation.arrival && !incoming.has_long_args()) operation.arrival(incoming);
+  if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
   auto &scheduler = engine_.scheduler();
   switch (operation.kind) {
     case HandlerKind::kBulk: return scheduler.spawn_last(work);
@@ -144,9 +145,9 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   begin_in_pool(incoming, offered);
 }
 
-/// Long args are fetched here, by a fiber of the driver's.
+/// What did not fit the message is fetched here, by a fiber of the driver's.
 void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered) {
-  if (!incoming.has_long_args()) return submit(incoming, offered);
+  if (!incoming.has_to_fetch()) return submit(incoming, offered);
   engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority);
 }
 
@@ -162,7 +163,7 @@ void Server::submit(IncomingRequest &incoming, const Offered &offered) {
 /// The same request again: its caller has lost the connection, and with it perhaps the answer.
 void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   slot.peer = from;
-  if (slot.request != nullptr) return slot.request->find_caller(from, request);
+  if (slot.request != nullptr) slot.request->find_caller(from, request);  // it may have answered, and go on
   if (slot.long_result) return (void)offer_long_result(slot);
   if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
 }

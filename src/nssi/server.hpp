@@ -7,7 +7,9 @@
 #include <nssi/nssi.hpp>
 #include <nssi/operations.hpp>
 #include <nssi/payload.hpp>
+#include <nssi/segments.hpp>
 #include <nssi/session.hpp>
+#include <nssi/transfer.hpp>
 #include <nssi/wire.hpp>
 
 #include <atomic>
@@ -26,7 +28,7 @@ class IncomingRequest final : public Request {
   void keep_args();
   /// Frees what is of no use to the next request.
   void forget();
-  /// Fetches long args. False: the handler is not to run; who is to hear of that has heard.
+  /// Fetches what did not fit the message. False: the handler is not to run; who is to hear of that has heard.
   bool prepare();
   /// Runs the handler, on the driver's or on a pool's thread, and sees to it that the caller gets an answer.
   void serve();
@@ -48,6 +50,8 @@ class IncomingRequest final : public Request {
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
   const nnti::PeerView *view_data() const override { return view_ ? &*view_ : nullptr; }
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
+  Transfer start_get(std::span<std::byte> destination, std::uint64_t offset) override;
+  Transfer start_put(std::span<const std::byte> source, std::uint64_t offset) override;
   void limit_transfers(Deadline limit) override { transfer_limit_ = limit; }
   Status reply(std::span<const std::byte> result) override;
   Status reply(std::size_t size_bytes, const Encoder &encode) override;
@@ -55,22 +59,45 @@ class IncomingRequest final : public Request {
   Deadline deadline() const override { return deadline_; }
   std::uint64_t id() const { return wire_.prefix.id; }
   Session &session() const { return *session_; }
-  bool has_long_args() const { return wire_.long_args.has_value(); }
+  /// Whether its args, or where its data are, did not fit the message.
+  bool has_to_fetch() const { return wire_.long_args || wire_.data_is_list; }
 
   std::size_t place = 0;  ///< in the server's list of active requests
+
+  // --- for its transfers --------------------------------------------------------------------------------------------
+  /// Where the data are was left at the caller, and has to be fetched (anew). The driver.
+  bool needs_segments() const { return segments_are_missing_; }
+  Status fetch_segments();
+  /// The driver.
+  Status may_move(const Move &move) const;
+  void begin_transfer(TransferState &transfer) { transfers_.push_back(&transfer); }
+  void begin_pieces(const Move &move, TransferState &transfer);
+  void end_transfer(TransferState &transfer, Code outcome);
+  /// Of one that ended with `outcome`, over the connection `caller`: that is gone, and it may be repeated.
+  bool is_interrupted(Code outcome, PeerId caller);
+  /// Waits for the caller, who has lost the connection `caller`.
+  bool caller_returns(PeerId caller, Deadline deadline);
+  /// Until when a caller that is gone is waited for.
+  Deadline patience() const;
+  /// Of a transfer that begins now.
+  Deadline transfer_limit() const { return deadline_.earlier(transfer_limit_); }
 
  private:
   void look_at_data();
   bool give_up();
   std::string name() const;
-  Status may_transfer(std::uint64_t offset, std::uint64_t size_bytes) const;
+  bool has_data() const { return (wire_.data && !wire_.data_is_list) || !segments_.empty(); }
+  void find_segments(std::span<const std::byte> list);
+  Status take_segments(std::span<const std::byte> list);
+  Status fetch_rest();
   Status fetch_args();
+  Status fetch(Move::What what, std::span<std::byte> destination);
+  Status move_data(const Move &move);
+  Transfer begin(const Move &move);
+  TransferState *under_way() const { return transfers_.empty() ? nullptr : transfers_.back(); }
+  void finish_transfers();
   void run_handler();
   void acknowledge();
-  template <class Start> Status transfer(Start start);
-  template <class Start> Status transfer_data(std::uint64_t offset, std::uint64_t size_bytes, Start start);
-  bool end_transfer(const Status &status, PeerId caller);
-  bool caller_returns(PeerId caller);
   template <class Answer> Status answer(Answer answer);
 
   Engine &engine_;
@@ -78,6 +105,7 @@ class IncomingRequest final : public Request {
   Session *session_ = nullptr;
   Role role_ = Role::kUser;
   wire::Request wire_;
+  SegmentMap segments_;  ///< if the data are not one whole buffer
   std::uint64_t data_bytes_ = 0;
   const Offered *offered_ = nullptr;
   Charge charge_;
@@ -85,7 +113,8 @@ class IncomingRequest final : public Request {
   Bytes kept_args_;
   std::optional<Block> long_args_;
   std::optional<nnti::PeerView> view_, args_view_;
-  bool begun_ = false, replied_ = false, lost_ = false, transferring_ = false;
+  bool begun_ = false, replied_ = false, lost_ = false, segments_are_missing_ = false;
+  std::vector<TransferState *> transfers_;  ///< that are under way
   std::atomic<bool> cancelled_{false};
   bool acknowledged_ = false;  ///< the caller does not wait for more
   std::atomic<bool> returned_{false};

@@ -13,6 +13,12 @@ constexpr std::size_t kMaxErrorText = 2048;
 
 bool sound(const std::optional<Buffer> &buffer) { return !buffer || buffer->remote.rights <= nnti::Rights::kReadWrite; }
 
+bool is_within(const Segment &segment, const std::vector<Buffer> &buffers) {
+  if (segment.buffer >= buffers.size() || segment.size_bytes == 0) return false;
+  const auto whole = buffers[segment.buffer].remote.size_bytes;
+  return segment.offset <= whole && segment.size_bytes <= whole - segment.offset;
+}
+
 Error bad(const char *message) { return Error{Code::kBadMessage, message}; }
 
 }  // namespace
@@ -22,8 +28,30 @@ nessie::Status decode_request(std::span<const std::byte> message, Request &reque
   if (!status.ok()) return status;
   if (request.prefix.kind != Kind::kRequest) return bad("the message is not a request");
   if (!sound(request.data) || !sound(request.long_args)) return bad("a buffer's rights are not known ones");
+  if (request.data_is_list && !request.data) return bad("a request's list of segments is nowhere");
+  if (request.segments) {
+    if (request.data) return bad("a request has more than one description of its data");
+    Segments segments;
+    if (auto sound = decode_segments(*request.segments, segments); !sound.ok()) return sound;
+  }
   if (request.long_args && !request.args.empty()) return bad("a request has both short and long arguments");
   return status;
+}
+
+nessie::Status decode_segments(std::span<const std::byte> list, Segments &segments) {
+  if (list.size() > kMostListBytes) return bad("a list of segments is longer than any may be");
+  if (auto status = xdr::decode_into(list, segments); !status.ok()) return status;
+  if (segments.segments.empty() || segments.segments.size() > kMostSegments ||
+      segments.buffers.size() > segments.segments.size())
+    return bad("a list of segments has none, more than it may have, or buffers that nothing is in");
+  std::uint64_t all = 0;
+  for (const auto &buffer : segments.buffers)
+    if (!sound(buffer)) return bad("a buffer's rights are not known ones");
+  for (const auto &segment : segments.segments) {
+    if (!is_within(segment, segments.buffers)) return bad("a segment is empty, or not within its buffer");
+    if (__builtin_add_overflow(all, segment.size_bytes, &all)) return bad("segments are too large together");
+  }
+  return {};
 }
 
 nessie::Status decode_result(std::span<const std::byte> message, Result &result) {

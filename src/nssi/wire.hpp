@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace nssi::wire {
 
@@ -38,6 +39,23 @@ struct Buffer {
     a(remote.key, remote.address, remote.size_bytes, remote.location, remote.slot, remote.rights);
   }
 };
+
+/// The data of a request that are not one whole buffer: parts of buffers, one after the other. At least one.
+struct Segment {
+  std::uint32_t buffer = 0;  ///< which of the list's
+  std::uint64_t offset = 0, size_bytes = 0;
+  template <class A> void xdr(A &a) { a(buffer, offset, size_bytes); }
+};
+struct Segments {
+  std::vector<Buffer> buffers;
+  std::vector<Segment> segments;
+  template <class A> void xdr(A &a) { a(buffers, segments); }
+};
+inline constexpr std::size_t kMostSegments = 65536;
+constexpr std::size_t list_bytes(std::size_t buffers, std::size_t segments) { return 8 + buffers * 40 + segments * 20; }
+inline constexpr std::size_t kMostListBytes = list_bytes(kMostSegments, kMostSegments);
+/// Longer lists are fetched by those who need them.
+inline constexpr std::size_t kMostInlineListBytes = 1024;
 
 /// How every message starts; all of a ResultFetched, Cancel or Cancelled.
 struct Prefix {
@@ -97,10 +115,12 @@ struct Request {
   std::optional<Buffer> long_args;        ///< arguments that did not fit, left at the caller; `args` is empty then
   std::optional<Flag> does_not_wait;      ///< if the service is busy: its caller does not want it to be invited
   std::optional<Flag> is_one_way;         ///< answered when its handler begins
-  std::span<const std::byte> args;        ///< borrowed from the message
+  std::optional<Flag> data_is_list;       ///< `data` holds a list of segments, left at the caller
+  std::optional<std::span<const std::byte>> segments;  ///< instead of `data`: the list; borrowed from the message
+  std::span<const std::byte> args;                     ///< borrowed from the message
   template <class A> void xdr(A &a) {
     a(prefix, interface.program, interface.version, provider, op, timeout_ms);
-    carried(a, data, long_args, does_not_wait, is_one_way);
+    carried(a, data, long_args, does_not_wait, is_one_way, data_is_list, segments);
     a(args);
   }
 };
@@ -152,6 +172,8 @@ inline std::optional<Prefix> prefix_of(std::span<const std::byte> message) {
 /// kBadMessage unless the bytes are exactly one request (result) whose buffers' rights are known ones; it is then
 /// unspecified.
 nessie::Status decode_request(std::span<const std::byte> message, Request &request);
+/// kBadMessage unless the bytes are exactly one list, each of whose segments is within one of its buffers.
+nessie::Status decode_segments(std::span<const std::byte> list, Segments &segments);
 nessie::Status decode_result(std::span<const std::byte> message, Result &result);
 
 Failure to_failure(const nessie::Error &error);
@@ -159,7 +181,8 @@ nessie::Error to_error(const Failure &failure);
 
 /// Every transport takes messages of this size.
 inline constexpr std::size_t kAlwaysFits = 4096;
-/// The bytes of a request (result) apart from its args (result): what does not fit a message is sent as a long one.
+/// The bytes of a request (result) apart from its args (result) and a list of segments: what does not fit a message is
+/// sent as a long one.
 inline constexpr std::size_t kMaxRequestOverhead = 12 + 5 * 4 + 4 + 2 * 40 + 4 + 3;
 inline constexpr std::size_t kMaxResultOverhead = 12 + 4 + 40 + 4 + 3;
 

@@ -127,13 +127,77 @@ TEST(NssiWire, AFlagIsABitOfWhatARequestCarries) {
   EXPECT_TRUE(again.does_not_wait && again.is_one_way);
 }
 
+TEST(NssiWire, WhereScatteredDataAreIsAsWritten) {
+  const Segments segments{{kBuffer}, {{0, 1, 2}, {0, 0, 1}}};
+  const auto list = xdr::encode(segments);
+  EXPECT_EQ(hex(list), "00000001" + kBufferHex +
+                           "00000002"
+                           "0000000000000000000000010000000000000002"
+                           "0000000000000000000000000000000000000001");
+  EXPECT_EQ(list.size(), list_bytes(1, 2));
+  Request request;
+  request.segments = list;
+  const auto message = xdr::encode(request);
+  EXPECT_EQ(message[35], std::byte{32});
+  EXPECT_EQ(hex(message).substr(72), "00000058" + hex(list) + "00000000");
+  request.segments.reset();
+  request.data = kBuffer;
+  request.data_is_list.emplace();
+  EXPECT_EQ(xdr::encode(request)[35], std::byte{17});
+  request.long_args = kBuffer;
+  EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead);
+}
+
+bool is_bad_list(const std::vector<Buffer> &buffers, const std::vector<Segment> &segments) {
+  Segments decoded;
+  const auto list = xdr::encode(Segments{buffers, segments});
+  Request request;
+  request.segments = list;
+  const bool is_bad = decode_segments(list, decoded).code() == Code::kBadMessage;
+  EXPECT_EQ(is_bad, is_bad_request(xdr::encode(request)));
+  return is_bad;
+}
+
+TEST(NssiWire, RefusesListsOfSegmentsThatAreNone) {
+  constexpr auto kMost = ~std::uint64_t{0};
+  EXPECT_FALSE(is_bad_list({kBuffer}, {{0, 0, 3}, {0, 2, 1}}));
+  EXPECT_TRUE(is_bad_list({}, {}));
+  EXPECT_TRUE(is_bad_list({kBuffer}, {}));
+  EXPECT_TRUE(is_bad_list({kBuffer, kBuffer}, {{0, 0, 3}})) << "more buffers than segments";
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{1, 0, 3}})) << "no such buffer";
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{0, 0, 0}})) << "empty";
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{0, 0, 4}}));
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{0, 2, 2}}));
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{0, 4, 1}}));
+  EXPECT_TRUE(is_bad_list({kBuffer}, {{0, kMost, 2}})) << "its end is beyond 64 bits";
+  const Buffer all{{1, 2, kMost, 4, 5, nnti::Rights::kReadWrite}};
+  EXPECT_FALSE(is_bad_list({all}, {{0, 0, kMost}}));
+  EXPECT_TRUE(is_bad_list({all}, {{0, 0, kMost}, {0, 0, 1}})) << "their sum is beyond 64 bits";
+  EXPECT_TRUE(is_bad_list({Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}}}, {{0, 0, 1}}));
+  EXPECT_TRUE(is_bad_list({kBuffer}, std::vector<Segment>(kMostSegments + 1, {0, 0, 1})));
+}
+
+TEST(NssiWire, ARequestDescribesItsDataOnce) {
+  const auto list = xdr::encode(Segments{{kBuffer}, {{0, 1, 2}}});
+  Request request;
+  request.segments = list;
+  request.data = kBuffer;
+  EXPECT_TRUE(is_bad_request(xdr::encode(request)));
+  request.data.reset();
+  EXPECT_FALSE(is_bad_request(xdr::encode(request)));
+  request.data_is_list.emplace();
+  EXPECT_TRUE(is_bad_request(xdr::encode(request)));
+  request.segments.reset();
+  EXPECT_TRUE(is_bad_request(xdr::encode(request))) << "the list is nowhere";
+}
+
 TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
   Request request;
   EXPECT_TRUE(is_bad_result(xdr::encode(request)));
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(11)));
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(12)));
   auto unknown = xdr::encode(request);
-  unknown[35] = std::byte{16};
+  unknown[35] = std::byte{64};
   EXPECT_TRUE(is_bad_request(unknown)) << "it carries what nobody knows";
   request.data = Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}};
   EXPECT_TRUE(is_bad_request(xdr::encode(request)));
