@@ -300,7 +300,7 @@ class Runtime {
   Status add_operation(Operation operation);
   /// For all services of this process, those to come included. Any thread. Requests that were accepted stay.
   void set_limits(const Limits &limits);
-  /// For one service. kNotFound: it has no operations yet.
+  /// For one service, whatever is said of all, or in the configuration. kNotFound: it has no operations yet.
   Status set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits);
   /// Called on the progress thread when a peer connected, or died or left and did not come back.
   void on_peer_connected(std::function<void(PeerId)> callback);

@@ -4,6 +4,7 @@
 #include <nssi/session.hpp>
 
 #include <algorithm>
+#include <vector>
 
 namespace nssi {
 
@@ -16,8 +17,6 @@ constexpr std::chrono::milliseconds kFirstHint{10}, kShortestHint{1}, kLongestHi
 bool within(std::uint64_t used, std::uint64_t more, std::uint64_t limit) {
   return limit == 0 || used == 0 || (more <= limit && used <= limit - more);
 }
-
-auto find(Waiting &waiting, std::uint64_t id) { return std::ranges::find(waiting.requests, id, &Waiting::Entry::id); }
 
 }  // namespace
 
@@ -40,10 +39,17 @@ void Admission::add(Share &share, std::uint64_t requests, std::uint64_t bytes) {
   share.bytes += bytes;
 }
 
+void Admission::set_limits(const Limits &limits) {
+  limits_ = limits;
+  for (auto *waiting : waiting_) enqueue(*waiting);
+}
+
 std::optional<Charge> Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes) {
   auto &share = share_of(session);
   if (share.waiting) {
-    if (!take_invitation(session, id)) return std::nullopt;
+    const auto noted = take_invitation(session, id);
+    if (!noted) return std::nullopt;
+    add(share, 0, bytes - *noted);  // what comes may be of another size than what was turned away
   } else {
     if (!queue_.empty() || !fits(share, bytes)) return std::nullopt;
     add(share, 1, bytes);
@@ -51,20 +57,21 @@ std::optional<Charge> Admission::admit(Session &session, std::uint64_t id, std::
   return Charge(*this, session, 1, bytes);
 }
 
-bool Admission::take_invitation(Session &session, std::uint64_t id) {
+/// For how many bytes there is room.
+std::optional<std::uint64_t> Admission::take_invitation(Session &session, std::uint64_t id) {
   auto &share = share_of(session);
   auto &waiting = *share.waiting;
   waiting.is_silent = false;
-  const auto entry = find(waiting, id);
-  const auto place = static_cast<std::size_t>(entry - waiting.requests.begin());
-  if (place >= waiting.invited) return false;
+  const auto entry = waiting.find(id);
+  if (entry == waiting.requests.end() || !waiting.is_invited(entry)) return std::nullopt;
   end_invitation(session, id);
   --waiting.invited;
   --invited_;
-  invited_bytes_ -= entry->bytes;
-  waiting.requests.erase(entry);
+  const auto bytes = entry->second.bytes;
+  invited_bytes_ -= bytes;
+  waiting.erase(entry);
   if (waiting.requests.empty()) drop(share);
-  return true;
+  return bytes;
 }
 
 Charge Admission::charge(Session &session, std::uint64_t bytes) {
@@ -82,18 +89,22 @@ void Admission::release(Session &session, std::uint64_t requests, std::uint64_t 
   if (share.waiting) enqueue(*share.waiting);
 }
 
+/// An older request of the same slot of calls is one that its caller does not want any more.
 void Admission::turn_away(Session &session, PeerId from, std::uint64_t id, std::uint64_t bytes) {
   auto &share = share_of(session);
+  if (share.waiting)
+    if (const auto old = share.waiting->of_slot(id); old != share.waiting->requests.end() && old->second.id != id)
+      remove(share, old);
   if (!share.waiting) {
     share.waiting = std::make_unique<Waiting>();
     share.waiting->session = &session;
-    ++waiting_;
+    waiting_.insert(share.waiting.get());
   }
   auto &waiting = *share.waiting;
-  if (const auto entry = find(waiting, id); entry != waiting.requests.end())
-    entry->peer = from;  // its caller has lost the connection before, which may not be known here yet
+  if (const auto entry = waiting.find(id); entry != waiting.requests.end())
+    entry->second.peer = from;  // its caller has lost the connection before, which may not be known here yet
   else
-    waiting.requests.push_back({id, bytes, from});
+    waiting.add({id, bytes, from});
   enqueue(waiting);
 }
 
@@ -108,7 +119,7 @@ std::optional<PeerId> Admission::invite() {
   while (!queue_.empty()) {
     auto &waiting = *queue_.front();
     auto &share = share_of(*waiting.session);
-    const auto next = waiting.requests[waiting.invited];
+    const auto &[arrival, next] = *waiting.requests.upper_bound(waiting.last_invited);
     const bool has_own_room = fits_caller(share, next.bytes);
     if (has_own_room && !fits(share, next.bytes)) return std::nullopt;
     queue_.pop_front();
@@ -118,6 +129,7 @@ std::optional<PeerId> Admission::invite() {
     ++invited_;
     invited_bytes_ += next.bytes;
     ++waiting.invited;
+    waiting.last_invited = arrival;
     invitations_.push_back({nessie::Clock::now() + kInvitation, waiting.session, next.id});
     enqueue(waiting);
     return next.peer;
@@ -132,9 +144,8 @@ void Admission::end_invitation(const Session &session, std::uint64_t id) {
 }
 
 /// The room that was held free is free again.
-void Admission::uninvite(Share &share, std::size_t place) {
+void Admission::uninvite(Share &share, const Waiting::Entry &entry) {
   auto &waiting = *share.waiting;
-  const auto entry = waiting.requests[place];
   end_invitation(*waiting.session, entry.id);
   --waiting.invited;
   --invited_;
@@ -145,19 +156,24 @@ void Admission::uninvite(Share &share, std::size_t place) {
   share.bytes -= entry.bytes;
 }
 
+void Admission::uninvite_all(Share &share) {
+  auto &waiting = *share.waiting;
+  for (auto entry = waiting.requests.begin(); entry != waiting.requests.end() && waiting.is_invited(entry); ++entry)
+    uninvite(share, entry->second);
+  waiting.last_invited = 0;
+}
+
 void Admission::withdraw(Session &session, std::uint64_t id) {
   auto &share = share_of(session);
   if (!share.waiting) return;
   share.waiting->is_silent = false;
-  const auto entry = find(*share.waiting, id);
-  if (entry != share.waiting->requests.end())
-    remove(share, static_cast<std::size_t>(entry - share.waiting->requests.begin()));
+  if (const auto entry = share.waiting->find(id); entry != share.waiting->requests.end()) remove(share, entry);
 }
 
-void Admission::remove(Share &share, std::size_t place) {
+void Admission::remove(Share &share, Waiting::Requests::iterator entry) {
   auto &waiting = *share.waiting;
-  if (place < waiting.invited) uninvite(share, place);
-  waiting.requests.erase(waiting.requests.begin() + static_cast<std::ptrdiff_t>(place));
+  if (waiting.is_invited(entry)) uninvite(share, entry->second);
+  waiting.erase(entry);
   if (waiting.invited == waiting.requests.size() && std::exchange(waiting.queued, false)) std::erase(queue_, &waiting);
   if (waiting.requests.empty()) return drop(share);
   enqueue(waiting);  // there may be room for the next of them
@@ -165,21 +181,24 @@ void Admission::remove(Share &share, std::size_t place) {
 
 void Admission::forget(Session &session, PeerId peer) {
   auto &share = share_of(session);
-  for (auto place = share.waiting ? share.waiting->requests.size() : 0; place-- != 0;)
-    if (share.waiting->requests[place].peer == peer) remove(share, place);
+  if (!share.waiting) return;
+  std::vector<std::uint64_t> gone;
+  for (const auto &[arrival, entry] : share.waiting->requests)
+    if (entry.peer == peer) gone.push_back(entry.id);
+  for (const auto id : gone) withdraw(session, id);
 }
 
 void Admission::drop(Share &share) {
   if (share.waiting->queued) std::erase(queue_, share.waiting.get());
+  waiting_.erase(share.waiting.get());
   share.waiting.reset();
-  --waiting_;
 }
 
 void Admission::expire() {
   const auto now = nessie::Clock::now();
   while (!invitations_.empty() && invitations_.front().until <= now) {
     auto &share = share_of(*invitations_.front().session);
-    while (share.waiting->invited != 0) uninvite(share, share.waiting->invited - 1);
+    uninvite_all(share);
     share.waiting->is_silent = true;
     if (std::exchange(share.waiting->queued, false)) std::erase(queue_, share.waiting.get());
   }

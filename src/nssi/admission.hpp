@@ -3,7 +3,7 @@
 // is turned away, and remembered by its number: callers are invited to send again, one request each in turn, when there
 // is room. Used by the driver.
 //
-// Design notes. What waits, waits at its caller: a service that is flooded keeps sixteen bytes for each request. While
+// Design notes. What waits, waits at its caller: a service that is flooded keeps a note of each request. While
 // a caller has requests that were turned away, those that follow are turned away, too, so that they begin in their
 // order; while others wait for room, nobody passes them. An invitation holds room free; a caller who does not come for
 // a while loses it, and is not invited again before it is heard of.
@@ -13,8 +13,11 @@
 #include <nssi/nssi.hpp>
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace nssi {
 
@@ -27,11 +30,33 @@ struct Waiting {
     std::uint64_t id, bytes;
     PeerId peer;  ///< the connection on which it came
   };
+  using Requests = std::map<std::uint64_t, Entry>;  ///< by arrival
+  /// That of the id's slot of calls, perhaps of another id; or requests.end().
+  Requests::iterator of_slot(std::uint64_t id) {
+    const auto found = by_slot.find(static_cast<std::uint32_t>(id));
+    return found == by_slot.end() ? requests.end() : requests.find(found->second);
+  }
+  Requests::iterator find(std::uint64_t id) {
+    const auto entry = of_slot(id);
+    return entry != requests.end() && entry->second.id == id ? entry : requests.end();
+  }
+  void add(const Entry &entry) {
+    by_slot[static_cast<std::uint32_t>(entry.id)] = ++arrivals;
+    requests.emplace(arrivals, entry);
+  }
+  void erase(Requests::iterator entry) {
+    by_slot.erase(static_cast<std::uint32_t>(entry->second.id));
+    requests.erase(entry);
+  }
+  bool is_invited(Requests::iterator entry) const { return entry->first <= last_invited; }
+
   Session *session = nullptr;
-  std::deque<Entry> requests;  ///< in their order
-  std::size_t invited = 0;     ///< of them, from the front; there is room for these
-  bool queued = false;         ///< among those who are invited when there is room
-  bool is_silent = false;      ///< was invited, and did not come
+  Requests requests;
+  std::unordered_map<std::uint32_t, std::uint64_t> by_slot;  ///< their arrival: a caller waits for one of each slot
+  std::uint64_t arrivals = 0, last_invited = 0;              ///< there is room for those up to that one
+  std::size_t invited = 0;                                   ///< how many these are
+  bool queued = false;                                       ///< among those who are invited when there is room
+  bool is_silent = false;                                    ///< was invited, and did not come
 };
 
 /// What a caller has in progress at one service.
@@ -77,7 +102,13 @@ class Admission {
   /// Peer apart, whose requests these are.
   const Service &service() const { return service_; }
   const Limits &limits() const { return limits_; }
-  void set_limits(const Limits &limits) { limits_ = limits; }
+  void set_limits(const Limits &limits);
+  /// These stay when limits are set for all services.
+  void set_own_limits(const Limits &limits) {
+    set_limits(limits);
+    has_own_limits_ = true;
+  }
+  bool has_own_limits() const { return has_own_limits_; }
 
   /// Nothing: there is no room, or others were there before.
   std::optional<Charge> admit(Session &session, std::uint64_t id, std::uint64_t bytes);
@@ -92,7 +123,7 @@ class Admission {
   /// Where the next invitation goes; there is room for its request from now on. Nothing: there is none.
   std::optional<PeerId> invite();
   /// Who was turned away is invited, whether or not there is room.
-  void invite_all() { limits_ = {0, 0, 0, 0}; }
+  void invite_all() { set_limits({0, 0, 0, 0}); }
   /// Takes back the invitations that were not heeded.
   void expire();
   nessie::Deadline next_expiry() const;
@@ -102,7 +133,7 @@ class Admission {
   bool may_invite() const { return !queue_.empty(); }
   bool is_idle() const { return all_.requests == invited_ && all_.bytes == invited_bytes_; }
   std::uint64_t requests() const { return all_.requests - invited_; }
-  std::size_t callers_waiting() const { return waiting_; }
+  std::size_t callers_waiting() const { return waiting_.size(); }
 
  private:
   friend class Charge;
@@ -116,10 +147,11 @@ class Admission {
   bool fits_caller(const Share &share, std::uint64_t bytes) const;
   void add(Share &share, std::uint64_t requests, std::uint64_t bytes);
   void release(Session &session, std::uint64_t requests, std::uint64_t bytes);
-  bool take_invitation(Session &session, std::uint64_t id);
+  std::optional<std::uint64_t> take_invitation(Session &session, std::uint64_t id);
   void end_invitation(const Session &session, std::uint64_t id);
-  void uninvite(Share &share, std::size_t place);
-  void remove(Share &share, std::size_t place);
+  void uninvite(Share &share, const Waiting::Entry &entry);
+  void uninvite_all(Share &share);
+  void remove(Share &share, Waiting::Requests::iterator entry);
   void enqueue(Waiting &waiting);
   void drop(Share &share);
 
@@ -130,9 +162,10 @@ class Admission {
   std::uint64_t invited_ = 0, invited_bytes_ = 0;  ///< of that
   std::deque<Waiting *> queue_;
   std::deque<Invitation> invitations_;  ///< one for each request that is invited
-  std::size_t waiting_ = 0;
+  std::unordered_set<Waiting *> waiting_;
+  bool has_own_limits_ = false;
   std::uint64_t finished_ = 0, finished_before_ = 0;  ///< for the hint
-  nessie::Clock::time_point counted_at_{};
+  nessie::Clock::time_point counted_at_ = nessie::Clock::now();
 };
 
 inline void Charge::release() {

@@ -139,6 +139,46 @@ TEST_P(NssiLimits, AHeldCallThatRunsOutOfTimeSaysThatItWasNotCarriedOut) {
   EXPECT_EQ(service().counted, 0);
 }
 
+TEST_P(NssiLimits, AHeldCallForWhichNobodyWaits_LeavesItsPlaceAtItsDeadline) {
+  start({.requests = 1});
+  auto client = caller();
+  auto first = block(client);
+  CallOptions options;
+  options.deadline = Deadline::in(milliseconds(50));
+  auto forgotten = client.call(kCount, options);
+  options.one_way = true;
+  (void)client.call(kCount, options);
+  auto behind = client.call(kCount);
+  EXPECT_EQ(behind.wait(Deadline::in(milliseconds(100))).code(), Code::kTimedOut);
+  service().release_blocked();
+  EXPECT_TRUE(behind.wait().ok());
+  EXPECT_EQ(forgotten.wait().code(), Code::kTimedOut);
+  EXPECT_EQ(service().counted, 1);
+}
+
+TEST_P(NssiLimits, LimitsOfACallerThatAreRaised_LetItsHeldCallsIn) {
+  start({.requests_of_caller = 1});
+  auto client = caller();
+  auto first = block(client);
+  auto held = client.call(kCount);
+  EXPECT_EQ(held.wait(Deadline::in(milliseconds(20))).code(), Code::kTimedOut);
+  ASSERT_TRUE(server_->runtime->set_limits(kInterface, 0, {}).ok());
+  EXPECT_TRUE(held.wait().ok());
+  service().release_blocked();
+}
+
+TEST_P(NssiLimits, ArgumentsThatNoServiceTakes_HoldUpNobody) {
+  auto options = limited({.bytes = 1 << 20}, GetParam());
+  options.endpoint.config.set("nssi.max_long", "1M");
+  server_ = std::make_unique<ServiceThread>(std::move(options));
+  auto client = caller();
+  const Bytes too_large(2 << 20), large(900 << 10);
+  auto first = client.call(kEcho, {}, large);
+  EXPECT_EQ(client.call(kEcho, {}, too_large).wait().code(), Code::kNoMemory);
+  EXPECT_TRUE(first.wait().ok());
+  EXPECT_TRUE(client.call(kEcho, {}, large).wait().ok());
+}
+
 TEST_P(NssiLimits, MemoryIsLimitedForLongArgumentsToo) {
   start({.bytes = 1 << 20});
   auto client = caller();
@@ -366,6 +406,36 @@ TEST(NssiInvitations, ACallerThatWasInvitedAndIsForgotten_LeavesNothing) {
   EXPECT_EQ(held.wait(Deadline::in(milliseconds(300))).code(), Code::kTimedOut) << "invitations end after 200 ms";
   takes_the_room.reset();
   EXPECT_TRUE(held.wait().ok());
+}
+
+TEST(NssiInvitations, WhatComesLargerThanItWasTurnedAway_IsCountedAsItIs) {
+  ServiceThread server(limited({.requests = 1, .bytes = 4096}, "inproc"));
+  Caller caller(server.runtime->url());
+  auto first = caller.call(kBlock);
+  ASSERT_TRUE(eventually([&] { return (void)first.test(), server.service->blocked == 1; }));
+  Lazy lazy(server.runtime->url());
+  lazy.request(1ull << 32, kEcho, Bytes(8));
+  ASSERT_TRUE(lazy.has(wire::Kind::kBusy, 1));
+  server.service->release_blocked();
+  ASSERT_TRUE(lazy.has(wire::Kind::kInvited, 1));
+  lazy.request(1ull << 32, kEcho, Bytes(2048));
+  ASSERT_TRUE(lazy.has(wire::Kind::kResult, 1));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(caller.call(kEcho, {}, Bytes(3000)).wait().ok());
+}
+
+TEST(NssiInvitations, OneSlotWaitsWithItsLastRequestOnly) {
+  ServiceThread server(limited({.requests = 1}, "inproc"));
+  Caller caller(server.runtime->url());
+  auto first = caller.call(kBlock);
+  ASSERT_TRUE(eventually([&] { return (void)first.test(), server.service->blocked == 1; }));
+  Lazy lazy(server.runtime->url());
+  for (std::uint64_t use = 1; use <= 100; ++use) lazy.request(use << 32, kCount);
+  ASSERT_TRUE(lazy.has(wire::Kind::kBusy, 100));
+  server.service->release_blocked();
+  ASSERT_TRUE(lazy.has(wire::Kind::kInvited, 1));
+  lazy.request(100ull << 32, kCount);
+  EXPECT_TRUE(lazy.has(wire::Kind::kResult, 1));
+  EXPECT_TRUE(caller.call(kNoop).wait().ok());
 }
 
 TEST(NssiInvitations, WhoLeavesItsResultsIsServedNoFurtherUntilItFetchesThem) {

@@ -138,6 +138,38 @@ TEST_F(NssiCalls, WhenItIsOver_ItsCallbackMayWaitForTheNext) {
   EXPECT_TRUE(eventually([&] { return told == 2; })) << "it was over already";
 }
 
+TEST_F(NssiCalls, ACallThatIsDropped_CallsNobodyBack) {
+  Driven driven(*client_);
+  std::atomic<int> told{0};
+  for (auto op : {kBlock, kNoop}) {
+    auto dropped = call(op);
+    dropped.when_over([&] { ++told; });
+  }
+  auto over = call(kNoop);
+  EXPECT_TRUE(over.wait().ok());
+  { const auto dropped = std::move(over); }
+  service().release_blocked();
+  EXPECT_TRUE(call(kNoop).wait().ok());
+  std::atomic<bool> settled{false};
+  client_->spawn([&] { settled = true; });
+  EXPECT_TRUE(eventually([&] { return settled.load(); }));
+  EXPECT_LE(told, 1) << "only the one that was over before it was dropped may have been told";
+}
+
+TEST_F(NssiCalls, OneWayCallsThatNobodyAnswers_EndAtTheirDeadline) {
+  Driven driven(*client_);
+  server_.stop();
+  for (int i = 0; i < 100; ++i) {
+    std::atomic<bool> told{false};
+    CallOptions options;
+    options.one_way = true;
+    options.deadline = Deadline::in(milliseconds(5));
+    options.on_over = [&] { told = true; };
+    (void)call(kNoop, {}, options);
+    ASSERT_TRUE(eventually([&] { return told.load(); }));
+  }
+}
+
 TEST_F(NssiCalls, OnOver_IsCalledOnceAlsoForACallThatIsDropped) {
   std::atomic<int> told{0};
   CallOptions options;

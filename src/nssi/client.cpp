@@ -301,9 +301,10 @@ void Client::on_invited(PeerId from, std::span<const std::byte> message) {
   auto *hold = hold_of({link != nullptr ? link->name : from, invited->interface, invited->provider});
   if (hold == nullptr) return;  // the call was cancelled, which the service is about to hear
   auto &call = *hold->calls.front();
+  const auto service = hold->service;
   hold->calls.pop_front();
   send_again(call);
-  send_held_behind(call.service);
+  send_held_behind(service);
 }
 
 /// Behind the last call that the service has turned away, they need not wait.
@@ -312,7 +313,10 @@ void Client::send_held_behind(const Service &service) {
   if (hold == nullptr || (!hold->calls.empty() && hold->calls.front()->was_turned_away)) return;
   const auto calls = std::move(hold->calls);
   holds_.erase(holds_.begin() + (hold - holds_.data()));
-  for (auto *call : calls) send_again(*call);
+  std::vector<Named> named;
+  for (auto *call : calls) named.push_back({call->id, call});
+  for (const auto &[id, call] : named)
+    if (call->id == id && call->phase == CallState::Phase::kHeld) send_again(*call);
 }
 
 /// A held call is over.
@@ -321,11 +325,16 @@ void Client::take_out(CallState &call) {
   send_held_behind(call.service);
 }
 
+/// A service that expects it hears if it does not come.
 void Client::send_again(CallState &call) {
-  call.was_turned_away = false;
+  const bool is_expected = std::exchange(call.was_turned_away, false);
+  const auto id = call.id;
+  const auto connection = call.connection;
   call.phase = CallState::Phase::kWaiting;
   call.timeout_ms = milliseconds_left(call.deadline);
   transmit(call);
+  if (is_expected && (call.id != id || call.phase == CallState::Phase::kDone))
+    (void)engine_.send_message(connection, wire::Prefix{wire::Kind::kCancel, id});
 }
 
 void Client::finish(CallState &call, Status status) {
@@ -336,6 +345,8 @@ void Client::finish(CallState &call, Status status) {
   call.long_args.reset();
   if (call.long_segments && !call.is_answered) call.long_segments->taint();
   call.long_segments.reset();
+  end_expiry(call);
+  if (call.callback) call_back(call);
   const auto on_over = std::exchange(call.on_over, nullptr);
   if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
@@ -345,34 +356,55 @@ void Client::finish(CallState &call, Status status) {
 
 // --- calls for which nobody waits -------------------------------------------------------------------------------------
 
-void Client::set_on_over(CallState &call, std::function<void()> callback) {
+void Client::set_callback(CallState &call, std::function<void()> callback) {
   engine_.run_as_driver([&] {
-    if (call.done.load(std::memory_order_relaxed)) return callback();
-    call.on_over = std::move(callback);
+    call.callback = std::make_shared<std::function<void()>>(std::move(callback));
+    if (call.done.load(std::memory_order_relaxed)) return call_back(call);
     expire_at(call, call.deadline);
   });
 }
 
+void Client::forget_callback(CallState &call) {
+  engine_.run_as_driver([&] {
+    *call.callback = nullptr;
+    call.callback.reset();
+  });
+}
+
+/// By a fiber that finds nothing to call if the call is dropped before it begins.
+void Client::call_back(CallState &call) {
+  engine_.spawn([callback = call.callback] {
+    if (const auto over = std::exchange(*callback, nullptr)) over();
+  });
+}
+
 void Client::expire_at(CallState &call, Deadline deadline) {
-  if (!deadline.is_never()) expiries_.emplace(deadline.when(), call.id);
+  end_expiry(call);
+  if (!deadline.is_never()) call.expiry = expiries_.emplace(deadline.when(), call.id);
+}
+
+void Client::end_expiry(CallState &call) {
+  if (call.expiry) expiries_.erase(*call.expiry);
+  call.expiry.reset();
 }
 
 void Client::expire() {
   const auto now = Clock::now();
   while (!expiries_.empty() && expiries_.begin()->first <= now) {
-    const auto id = expiries_.begin()->second;
-    expiries_.erase(expiries_.begin());
-    auto *call = slots_[slot_of(id)].get();
-    if (call->id == id && !call->done.load(std::memory_order_relaxed)) expire(*call);
+    auto &call = *slots_[slot_of(expiries_.begin()->second)];
+    end_expiry(call);
+    expire(call);
   }
 }
 
-/// A service that does not say that it is done with the call's buffer is not waited for any longer the second time.
+/// The second time, a service that does not say that it is done with the call's buffer is not waited for any longer,
+/// nor a result that is being fetched.
 void Client::expire(CallState &call) {
   const auto why = timed_out(call);
-  if (call.phase == CallState::Phase::kCancelling) return finish(call, why);
+  if (std::exchange(call.is_overdue, true)) return finish(call, why);
+  const auto id = call.id;
   begin_cancel(call, why);
-  if (!call.done.load(std::memory_order_relaxed)) expire_at(call, Deadline::in(kCancelPatience));
+  if (call.id == id && !call.done.load(std::memory_order_relaxed)) expire_at(call, Deadline::in(kCancelPatience));
 }
 
 void Client::cancel(CallState &call, const Error &why, Deadline patience) {
@@ -407,8 +439,9 @@ void Client::release(std::shared_ptr<CallState> call) {
 
 void Client::drop(CallState &call) {
   call.dropped = true;
-  const bool goes_on = call.fetching || (call.is_one_way && !call.done.load(std::memory_order_relaxed));
-  if (!goes_on) recycle(call);
+  const bool is_under_way = call.is_one_way && !call.done.load(std::memory_order_relaxed);
+  if (is_under_way) expire_at(call, call.deadline);
+  if (!is_under_way && !call.fetching) recycle(call);
 }
 
 /// Makes the state ready for the next call; what it has allocated is kept, unless it is large.
@@ -424,6 +457,8 @@ void Client::recycle(CallState &call) {
   call.waiter = nullptr;
   call.watch = nullptr;
   call.on_over = nullptr;
+  call.callback.reset();
+  call.is_overdue = false;
   call.status = {};
   call.id += std::uint64_t{1} << 32;  // a late result finds nobody
   free_.push_back(slot_of(call.id));
@@ -488,13 +523,15 @@ void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
 /// be asked again.
 void Client::resume(Link &link, bool is_another_process) {
   links_.set_ready(link);
-  std::vector<std::pair<std::uint64_t, CallState *>> waiting;
+  std::vector<std::pair<std::uint64_t, Named>> waiting;
   for_each_in_progress([&](CallState &call) {
     if (call.service.peer == link.name && call.phase == CallState::Phase::kWaiting)
-      waiting.emplace_back(call.turn, &call);
+      waiting.push_back({call.turn, {call.id, &call}});
   });
-  std::ranges::sort(waiting);
-  for (auto [turn, call] : waiting) {
+  std::ranges::sort(waiting, {}, [](const auto &each) { return each.first; });
+  for (const auto &[turn, named] : waiting) {
+    auto *call = named.call;
+    if (call->id != named.id || call->phase != CallState::Phase::kWaiting) continue;
     if (is_another_process && call->was_sent && !call->is_idempotent) {
       finish(*call, Error{Code::kPeerLost,
                           fmt::format("the service was started anew; whether operation {} was carried out before that "
@@ -556,6 +593,7 @@ Call::~Call() { drop(); }
 void Call::drop() {
   if (!state_ || state_->engine == nullptr) return state_.reset();
   auto &client = state_->engine->client();
+  if (state_->callback) client.forget_callback(*state_);
   if (state_->is_one_way) return client.release(std::move(state_));
   if (!state_->done.load(std::memory_order_acquire))
     client.cancel(*state_, Error{Code::kCancelled, "the call was dropped"}, state_->deadline);
@@ -588,8 +626,7 @@ bool Call::is_over() const { return !state_ || state_->done.load(std::memory_ord
 
 void Call::when_over(std::function<void()> callback) {
   if (!state_ || state_->engine == nullptr) return callback();
-  auto &engine = *state_->engine;
-  engine.client().set_on_over(*state_, [&engine, callback = std::move(callback)] { engine.spawn(callback); });
+  state_->engine->client().set_callback(*state_, std::move(callback));
 }
 
 Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline) {

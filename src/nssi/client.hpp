@@ -56,6 +56,9 @@ struct CallState final : nnti::Completion {
   std::optional<Block> long_segments;  ///< where the parts are, if that does not fit the message
   bool is_answered = false;            ///< the service needs no arguments of it any more
   std::function<void()> on_over;
+  std::shared_ptr<std::function<void()>> callback;  ///< of Call::when_over()
+  std::optional<std::multimap<nessie::Clock::time_point, std::uint64_t>::iterator> expiry;
+  bool is_overdue = false;  ///< it was told to end, and gets a while for that
   Watch *watch = nullptr;
 };
 
@@ -69,7 +72,9 @@ class Client final : public LinkEvents {
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);
   /// Sets what is called when the call is over, and sees to it that its deadline ends it.
-  void set_on_over(CallState &call, std::function<void()> callback);
+  void set_callback(CallState &call, std::function<void()> callback);
+  /// It is not called any more, unless it has begun.
+  void forget_callback(CallState &call);
   /// Takes back the state of a call that is over.
   void release(std::shared_ptr<CallState> call);
 
@@ -104,10 +109,17 @@ class Client final : public LinkEvents {
     Service service;
     std::deque<CallState *> calls;
   };
+  /// A call, if it has not ended meanwhile: what is called back may drop any.
+  struct Named {
+    std::uint64_t id;
+    CallState *call;
+  };
   void on_link_connected(Link &link) override;
   void on_link_given_up(Link &link, const Error &why) override;
   void expire(CallState &call);
   void expire_at(CallState &call, Deadline deadline);
+  void end_expiry(CallState &call);
+  void call_back(CallState &call);
   Hold *hold_of(const Service &service);
   void hold(CallState &call);
   void send_held_behind(const Service &service);

@@ -41,12 +41,11 @@ Engine::Engine(const RuntimeOptions &options)
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   std::unique_ptr<Engine> engine(new Engine(options));
-  engine->settings_.limits = options.limits;
-  engine->settings_.pools = options.pools;
-  auto settings = read_settings(options.endpoint.config, engine->settings_);
+  engine->program_.limits = options.limits;
+  engine->program_.pools = options.pools;
+  auto settings = read_settings(options.endpoint.config, engine->program_);
   if (!settings.ok()) return settings.error();
-  engine->settings_ = *settings;
-  engine->server_.operations().set_limits(settings->limits);
+  engine->apply(*settings);
   engine->config_ = options.endpoint.config;
   engine->operators_ = options.operators;
   if (const auto hex = engine->config_.get("operator_credential"); hex && !engine->operators_) {
@@ -74,7 +73,7 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
 Engine::~Engine() {
   hangup_.reset();
   if (!endpoint_) return;
-  Turn turn(driver_);
+  if (!driver_.is_mine()) driver_.take_for_run([this] { wake(); });
   finish_fibers();
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
   finish_fibers();  // of those who were called back therefore
@@ -82,7 +81,7 @@ Engine::~Engine() {
   client_.detach_all();
   server_.forget_all();
   blocks_.close();
-  while (handing_over_.load() != 0) std::this_thread::yield();
+  while (in_use_.load() != 0) std::this_thread::yield();
   endpoint_.reset();
 }
 
@@ -93,12 +92,18 @@ void Engine::finish_fibers() {
   closing_ = true;
   while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
   scheduler_.hasten_last();
-  for (int i = 0; unfinished() != 0 && i < kMaxClosingTurns; ++i) {
+  for (int i = 0; unfinished() != 0 && (i < kMaxClosingTurns || has_pool_work()); ++i) {
+    if (i == kMaxClosingTurns) log::warning("a handler in a pool's thread keeps the runtime from being destroyed");
     scheduler_.wake_all();
     for (auto &pool : pools_) pool->wake_all();
     if (!turn() && scheduler_.unfinished() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   if (unfinished() != 0) log::error("{} handlers go on waiting although the runtime is being destroyed", unfinished());
+}
+
+/// A pool's thread cannot be left behind: what it runs may come back to the runtime.
+bool Engine::has_pool_work() const {
+  return std::ranges::any_of(pools_, [](const auto &pool) { return pool->unfinished() != 0; });
 }
 
 std::size_t Engine::unfinished() const {
@@ -167,12 +172,23 @@ void Engine::reload_now() {
 }
 
 Status Engine::reconfigure(const nessie::Config &config) {
-  auto settings = read_settings(config, settings_);
+  auto settings = read_settings(config, program_);
   if (!settings.ok()) return settings.error();
   if (auto status = server_.operations().reconfigure(config); !status.ok()) return status;
-  settings_ = *settings;
-  server_.operations().set_limits(settings->limits);
+  apply(*settings);
   return {};
+}
+
+void Engine::apply(const Settings &settings) {
+  timeout_ = settings.timeout;
+  reconnect_ = settings.reconnect;
+  max_long_bytes_ = settings.max_long_bytes;
+  server_.operations().set_limits(settings.limits);
+}
+
+void Engine::set_limits(const Limits &limits) {
+  program_.limits = limits;
+  server_.operations().set_limits(limits);
 }
 
 void Engine::stop_when_done(Deadline deadline) {
@@ -296,10 +312,9 @@ void Engine::post(std::function<void()> work) { hand_over(guarded(std::move(work
 
 /// The work may be done, and the runtime end for it, before the driver is woken: the destructor waits for that.
 void Engine::hand_over(std::function<void()> work) {
-  handing_over_.fetch_add(1);
+  const Use use(*this);
   driver_.post(std::move(work));
   wake();
-  handing_over_.fetch_sub(1);
 }
 
 // --- peers and messages -----------------------------------------------------------------------------------------------

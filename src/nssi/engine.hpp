@@ -41,13 +41,24 @@ class Engine final : public nnti::EventSink {
   Client &client() { return client_; }
   Server &server() { return server_; }
   Blocks &blocks() { return blocks_; }
-  std::chrono::milliseconds timeout() const { return settings_.timeout; }
+  std::chrono::milliseconds timeout() const { return timeout_.load(std::memory_order_relaxed); }
   /// How long a lost connection is tried to be made again; 0: not at all.
-  std::chrono::milliseconds reconnect() const { return settings_.reconnect; }
-  std::size_t max_long_bytes() const { return settings_.max_long_bytes; }
+  std::chrono::milliseconds reconnect() const { return reconnect_.load(std::memory_order_relaxed); }
+  std::size_t max_long_bytes() const { return max_long_bytes_.load(std::memory_order_relaxed); }
   const std::optional<nessie::Credential> &operators() const { return operators_; }
   bool closing() const { return closing_; }
   bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
+
+  /// While it lives, the engine is not destroyed, although what its owner waited for has happened.
+  class Use {
+   public:
+    explicit Use(Engine &engine) : engine_(engine) { engine_.in_use_.fetch_add(1); }
+    ~Use() { engine_.in_use_.fetch_sub(1); }
+    Use(const Use &) = delete;
+
+   private:
+    Engine &engine_;
+  };
 
   // --- any thread ---------------------------------------------------------------------------------------------------
   void run();
@@ -82,6 +93,7 @@ class Engine final : public nnti::EventSink {
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   Status reconfigure(const nessie::Config &config);
+  void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
   Status send(PeerId peer, std::span<const std::byte> message);
   template <class Message> Status send_message(PeerId peer, const Message &message) {
@@ -124,11 +136,13 @@ class Engine final : public nnti::EventSink {
   bool turn();
   bool has_finished();
   void reload_now();
+  void apply(const Settings &settings);
   void expire();
   Deadline next_expiry() const;
   void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
   void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
   void suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
+  bool has_pool_work() const;
   std::size_t unfinished() const;
   void flush_unsent();
   bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
@@ -136,7 +150,7 @@ class Engine final : public nnti::EventSink {
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
   Driver driver_;
-  std::atomic<int> handing_over_{0};  ///< threads within hand_over()
+  std::atomic<int> in_use_{0};
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
@@ -155,7 +169,9 @@ class Engine final : public nnti::EventSink {
   std::optional<nessie::Credential> operators_;
   std::optional<Hangup> hangup_;
   std::atomic<bool> reload_{false};
-  Settings settings_;
+  Settings program_;  ///< what holds where the configuration says nothing
+  std::atomic<std::chrono::milliseconds> timeout_{}, reconnect_{};
+  std::atomic<std::size_t> max_long_bytes_{0};
 };
 
 }  // namespace nssi

@@ -42,7 +42,9 @@ class NssiFiles : public ::testing::TestWithParam<std::tuple<Where, bool>> {
     });
     client_ = open_runtime(options_for("inproc", false));
     peer_ = *client_->connect(server_->runtime->url(), Deadline::in(seconds(20)));
-    open({.depth = 2, .may_use_io_uring = std::get<1>(GetParam())});
+    const bool by_ring = std::get<1>(GetParam());
+    open({.depth = 2, .may_use_io_uring = by_ring});
+    if (by_ring && !files_->uses_io_uring()) GTEST_SKIP() << "this system does not let us have io_uring";
   }
   void open(const FileIoOptions &options) {
     files_.reset();
@@ -118,15 +120,17 @@ TEST_P(NssiFiles, FaultsHaveTheSystemsCause) {
   });
 }
 
-/// A pipe has nothing to read until somebody writes: whoever blocks in that holds nobody up but itself.
+/// A pipe has nothing to read until somebody writes: whoever blocks in that holds nobody up but itself. Without
+/// io_uring pipes cannot be read at an offset.
 TEST_P(NssiFiles, WhileOneWaits_OthersAreServed) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "nothing else that blocks can be read at an offset";
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   std::atomic<bool> waits{false}, has_read{false};
   work_ = [&](Request &) {
     Bytes bytes(1);
     waits = true;
-    has_read = files_->uses_io_uring() ? files_->read(ends[0], bytes, ~std::uint64_t{0}).ok() : true;
+    has_read = files_->read(ends[0], bytes, ~std::uint64_t{0}).ok();
   };
   auto call = client_->call(at(peer_), 300, {});
   ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));

@@ -57,7 +57,8 @@ Status Operations::reconfigure(const nessie::Config &config) {
 
 void Operations::set_limits(const Limits &limits) {
   limits_ = limits;
-  for (const auto &each : admissions_) each->set_limits(limits);
+  for (const auto &each : admissions_)
+    if (!each->has_own_limits()) each->set_limits(limits);
 }
 
 Status Operations::set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits) {
@@ -65,7 +66,7 @@ Status Operations::set_limits(const Interface &interface, std::uint32_t provider
   if (admission == nullptr)
     return Error{Code::kNotFound, fmt::format("provider {} of program {:#x}, version {} has no operations yet",
                                               provider, interface.program, interface.version)};
-  admission->set_limits(limits);
+  admission->set_own_limits(limits);
   return {};
 }
 

@@ -105,22 +105,18 @@ bool Worker::collect() {
   if (!wants_work && !has_news_.load(std::memory_order_acquire)) return false;
   std::vector<Strand *> woken;
   std::function<void()> work;
+  auto priority = Priority::kNormal;
   bool all = false;
   {
     std::lock_guard lock(pool_.mutex_);
     woken.swap(woken_);
     all = std::exchange(wake_all_, false);
     has_news_.store(false, std::memory_order_relaxed);
-    for (auto queue = pool_.queue_.rbegin(); wants_work && !work && queue != pool_.queue_.rend(); ++queue) {
-      if (queue->empty()) continue;
-      work = std::move(queue->front());
-      queue->pop_front();
-      --pool_.queued_;
-    }
+    if (wants_work) work = pool_.take(priority);
   }
   for (auto *strand : woken) scheduler_.wake(strand);
   if (all) scheduler_.wake_all();
-  if (work) scheduler_.spawn(std::move(work));
+  if (work) scheduler_.spawn(std::move(work), priority);
   return true;
 }
 
@@ -139,13 +135,14 @@ bool Worker::wait() {
   const auto until = scheduler_.next_expiry();
   const auto go_on = [&] {  // who was called for work that another thread has begun sleeps on
     sleeps_ = !news() && !pool_.stop_;
+    takes_work_ = sleeps_ && scheduler_.can_start();
     return !sleeps_;
   };
   if (until.is_never())
     called_.wait(lock, go_on);
   else if (!until.passed())
     called_.wait_until(lock, until.when(), go_on);
-  sleeps_ = false;
+  sleeps_ = takes_work_ = false;
   const bool goes_on = !pool_.stop_ || news();
   lock.unlock();
   scheduler_.expire();
@@ -197,11 +194,24 @@ void Pool::submit(std::function<void()> work, Priority priority) {
     --unfinished_;
   });
   ++queued_;
-  for (auto &worker : workers_) {
-    if (!worker->sleeps_) continue;
-    worker->sleeps_ = false;  // woken once is enough
-    return worker->called_.notify_one();
+  for (auto &worker : workers_)
+    if (std::exchange(worker->takes_work_, false)) return worker->called_.notify_one();  // once is enough
+}
+
+/// The mutex is held. Null: there is none.
+std::function<void()> Pool::take(Priority &priority) {
+  const bool upside_down = ++taken_ % kTurnsOfTheLeastUrgent == 0;
+  for (std::size_t i = 0; i < kPriorities; ++i) {
+    const auto index = upside_down ? i : kPriorities - 1 - i;
+    auto &queue = queue_[index];
+    if (queue.empty()) continue;
+    auto work = std::move(queue.front());
+    queue.pop_front();
+    --queued_;
+    priority = static_cast<Priority>(index);
+    return work;
   }
+  return nullptr;
 }
 
 void Pool::wake_all() {

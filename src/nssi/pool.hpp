@@ -42,7 +42,8 @@ class Worker {
   std::condition_variable called_;
   std::vector<Strand *> woken_;  ///< the pool's mutex guards it
   std::atomic<bool> has_news_{false};
-  bool sleeps_ = false;  ///< the same
+  bool sleeps_ = false;      ///< the same
+  bool takes_work_ = false;  ///< the same: it sleeps, and has a fiber for new work
   bool wake_all_ = false;
   std::thread thread_;
 };
@@ -66,11 +67,13 @@ class Pool {
  private:
   friend class Worker;
   explicit Pool(std::string name) : name_(std::move(name)) {}
+  std::function<void()> take(Priority &priority);
 
   const std::string name_;
   std::mutex mutex_;
   std::array<std::deque<std::function<void()>>, kPriorities> queue_;
   std::atomic<std::size_t> queued_{0}, unfinished_{0};
+  unsigned taken_ = 0;
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

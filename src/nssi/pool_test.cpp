@@ -229,6 +229,35 @@ TEST_P(NssiPools, ARequestThatIsCancelledBeforeItsThreadIsFree_IsNotCarriedOut) 
   EXPECT_TRUE(service_->noted().empty());
 }
 
+TEST_P(NssiPools, WhatWaitsForAThreadPastItsDeadline_IsNotCarriedOut) {
+  start();
+  auto sleeper = call(kSleep);
+  ASSERT_TRUE(shows(service_->asleep, 1));
+  CallOptions options;
+  options.deadline = Deadline::in(milliseconds(50));
+  auto late = client_->call(at(peer_), kNote, {}, options);
+  EXPECT_EQ(late.wait().code(), Code::kTimedOut);
+  service_->is_open = true;
+  EXPECT_TRUE(sleeper.wait().ok());
+  EXPECT_TRUE(call(kNap).wait().ok());
+  EXPECT_TRUE(service_->noted().empty());
+}
+
+TEST_P(NssiPools, DestroyedWhileAHandlerBlocksItsThread_ItIsWaitedFor) {
+  start();
+  auto sleeper = call(kSleep);
+  ASSERT_TRUE(shows(service_->asleep, 1));
+  std::thread later([this] {
+    std::this_thread::sleep_for(milliseconds(200));
+    service_->is_open = true;
+  });
+  service_->thread->stop();
+  service_->thread.reset();
+  EXPECT_EQ(service_->asleep, 0);
+  later.join();
+  EXPECT_NE(sleeper.wait().code(), Code::kOk);
+}
+
 TEST_P(NssiPools, ACallerThatDiesDuringATransfer_EndsItsHandler) {
   start();
   auto buffer = client_->allocate(64 << 10, nnti::Rights::kReadWrite);

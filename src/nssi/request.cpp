@@ -103,16 +103,19 @@ bool IncomingRequest::give_up() {
 bool IncomingRequest::prepare() {
   if (give_up()) return false;
   begun_ = true;
-  if (has_passed(deadline_)) {
-    (void)reply_error({Code::kTimedOut, fmt::format("{} was not started before the call's deadline", name())});
-    return false;
-  }
+  if (is_too_late()) return false;
   if (has_to_fetch())
     if (auto status = fetch_rest(); !status.ok()) {
       (void)reply_error(status.error());
       return false;
     }
   if (wire_.is_one_way) acknowledge();
+  return true;
+}
+
+bool IncomingRequest::is_too_late() {
+  if (!has_passed(deadline_)) return false;
+  (void)reply_error({Code::kTimedOut, fmt::format("{} was not started before the call's deadline", name())});
   return true;
 }
 
@@ -154,11 +157,6 @@ Status IncomingRequest::fetch_rest() {
 
 Status IncomingRequest::fetch_args() {
   const auto size_bytes = wire_.long_args->remote.size_bytes;
-  if (size_bytes > engine_.max_long_bytes())
-    return Error{Code::kNoMemory,
-                 fmt::format("arguments of {} bytes are larger than the service's nssi.max_long; raise "
-                             "it if they are meant to be so large",
-                             size_bytes)};
   if (offered_->operation.reads_args_once) {
     auto view = engine_.endpoint().view(caller(), wire_.long_args->remote, 0, size_bytes);
     if (view.ok()) {

@@ -24,7 +24,7 @@ Status Runtime::add_operation(Operation operation) {
 }
 
 void Runtime::set_limits(const Limits &limits) {
-  engine_->run_as_driver([&] { engine_->server().operations().set_limits(limits); });
+  engine_->run_as_driver([&] { engine_->set_limits(limits); });
 }
 
 Status Runtime::set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits) {
@@ -136,6 +136,7 @@ Event::~Event() = default;
 
 void Event::set() {
   auto state = state_;  // the event may be gone as soon as its waiter sees it set
+  const Engine::Use use(state->engine);
   state->set.store(true);
   if (state->engine.driver().is_mine()) return state->wake_all();
   state->engine.post([state] { state->wake_all(); });

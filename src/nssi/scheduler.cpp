@@ -9,9 +9,6 @@ namespace nssi {
 
 namespace {
 
-/// Every so many fibers the least urgent goes first, so that it is not forgotten.
-constexpr unsigned kTurnsOfTheLeastUrgent = 16;
-
 std::size_t index_of(Priority priority) { return static_cast<std::size_t>(priority); }
 
 }  // namespace

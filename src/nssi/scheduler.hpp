@@ -19,6 +19,8 @@ namespace nssi {
 using nessie::Clock;
 
 inline constexpr std::size_t kPriorities = 3;
+/// Every so many fibers the least urgent goes first, so that it is not forgotten.
+inline constexpr unsigned kTurnsOfTheLeastUrgent = 16;
 
 class Worker;
 

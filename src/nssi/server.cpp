@@ -29,6 +29,12 @@ Error is_for_operators(const Operation &operation) {
                                       operation.name)};
 }
 
+Error args_are_too_large(const wire::Request &request) {
+  return {Code::kNoMemory, fmt::format("arguments of {} bytes are larger than the service's nssi.max_long; raise it if "
+                                       "they are meant to be so large",
+                                       request.long_args->remote.size_bytes)};
+}
+
 /// What it takes of the service's memory.
 std::uint64_t size_of(const wire::Request &request) {
   return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0) +
@@ -65,7 +71,8 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const auto *offered = operations_.find(address);
   std::optional<Charge> charge;
   const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
-  if (may_call && !finishing_) {
+  const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
+  if (may_call && !finishing_ && !is_too_large) {
     charge = offered->admission->admit(*session, id, size_of(request));
     if (!charge) return turn_away(from, *session, request, *offered->admission);
   }
@@ -73,7 +80,9 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
   slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits + kKeptLonger, kLongestKept)));
   if (offered == nullptr) return (void)answer(*session, id, operations_.why_not(address));
+  if (!charge) offered->admission->withdraw(*session, id);
   if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
+  if (is_too_large) return (void)answer(*session, id, args_are_too_large(request));
   if (!charge) return (void)answer(*session, id, is_finishing());
   engine_.scheduler().disturb();
   auto &incoming = take();
@@ -154,7 +163,7 @@ void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered) {
 void Server::submit(IncomingRequest &incoming, const Offered &offered) {
   if (!incoming.prepare()) return put_back(incoming);
   auto work = [this, &incoming] {
-    incoming.serve();
+    if (!incoming.is_too_late()) incoming.serve();
     engine_.hand_over([this, &incoming] { put_back(incoming); });
   };
   offered.pool->submit(std::move(work), offered.operation.priority);

@@ -30,6 +30,8 @@ class IncomingRequest final : public Request {
   void forget();
   /// Fetches what did not fit the message. False: the handler is not to run; who is to hear of that has heard.
   bool prepare();
+  /// The call's deadline has passed: its caller has heard so.
+  bool is_too_late();
   /// Runs the handler, on the driver's or on a pool's thread, and sees to it that the caller gets an answer.
   void serve();
   /// The caller gave up: no further transfer starts, no result is sent. False if a transfer is under way; the caller is
