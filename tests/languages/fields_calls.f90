@@ -44,6 +44,7 @@ contains
     call check_bulk_that_is_not_lent(runtime, fields)
     call check_errors(fields)
     call check_deadlines(fields)
+    call check_any(fields)
     call check_many(fields)
     call check_versions(runtime, peer)
     failed = faults
@@ -210,17 +211,17 @@ contains
     status = fields%rest(60000, rested, timeout_ms=20)
     call expect(status%code == nessie_timed_out, 'a deadline')
     call expect_ok(fields%rest_async(50, call), 'start to rest')
+    call expect_ok(fields%rest_result(call, rested), 'rest')
+    call expect(rested == 50 .and. .not. call%is_open(), 'a call that has rested')
+    call expect_ok(fields%rest_async(60000, call), 'start to rest long')
     status = fields%rest_result(call, rested, timeout_ms=0)
     call expect(status%code == nessie_timed_out .and. call%is_open(), 'a call that goes on')
-    call expect_ok(fields%rest_result(call, rested), 'rest')
-    call expect(rested == 50 .and. .not. call%is_open(), 'that has rested')
-    call expect_ok(fields%rest_async(60000, call), 'start to rest long')
     call expect_ok(call%cancel(), 'cancel')
     status = fields%rest_result(call, rested)
     call expect(status%code == nessie_cancelled, 'a call that was cancelled')
   end subroutine
 
-  subroutine check_many(fields)
+  subroutine check_any(fields)
     type(FIELDS_ONE_client), intent(in) :: fields
     type(nssi_call) :: calls(3)
     type(nessie_status) :: status
@@ -250,11 +251,30 @@ contains
     call expect(status%code == nessie_not_found, 'there is none to wait for')
   end subroutine
 
+  subroutine check_many(fields)
+    type(FIELDS_ONE_client), intent(in) :: fields
+    type(nssi_call) :: sums(50), rests(50)
+    integer(c_int64_t) :: sum
+    integer(c_int32_t) :: rested
+    integer :: i
+    do i = 1, 50
+      call expect_ok(fields%rest_async(mod(i, 7), rests(i)), 'start one of many rests')
+      call expect_ok(fields%add_async(i, 1_c_int64_t, sums(i)), 'start one of many sums')
+    end do
+    do i = 1, 50
+      call expect_ok(fields%add_result(sums(i), sum), 'the result of one of many')
+      call expect_ok(fields%rest_result(rests(i), rested), 'the rest of one of many')
+      call expect(sum == i + 1 .and. rested == mod(i, 7), 'which is its own')
+    end do
+  end subroutine
+
   subroutine check_versions(runtime, peer)
     type(nssi_runtime), intent(in) :: runtime
     integer(c_int64_t), intent(in) :: peer
     type(FIELDS_TWO_client) :: second
+    type(nssi_call) :: call
     type(nessie_status) :: status
+    integer(c_int8_t) :: none(0)
     integer(c_int32_t) :: sum
     second = FIELDS_TWO_client(runtime, peer, 5)
     call expect_ok(second%add(1, 2, 3, sum), 'add three')
@@ -265,5 +285,10 @@ contains
     second%service%version = 9
     status = second%add(1, 2, 3, sum)
     call expect(status%code == nessie_unsupported, 'another version')
+    second%service%version = FIELDS_ONE_version
+    call expect_ok(runtime%start(second%service, 999, none, call), 'start')
+    status = call%wait()
+    call expect(status%code == nessie_not_found, 'another operation')
+    call call%free()
   end subroutine
 end module

@@ -1,7 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! A process of its own for fields_test.cpp.
-!   fields_peer serve TRANSPORT      prints its URL and serves until it is killed
-!   fields_peer call TRANSPORT URL   calls everything; prints what is not as it should be, and "0 faults" at the end
+! README.md says what peers do.
 program fields_peer
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: output_unit
@@ -69,5 +67,6 @@ contains
     call demand(runtime%close())
     print '(i0, a)', faults, ' faults'
     flush (output_unit)
+    if (faults /= 0) stop 1
   end subroutine
 end program
