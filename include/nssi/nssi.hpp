@@ -232,7 +232,7 @@ struct CallOptions {
   /// If there are any, the handler sees these, one after the other, as one range, instead of the whole of `data`: at
   /// most 65,536. Their buffers are borrowed likewise. A part is what the handler sees, and no wall: who may reach it
   /// may reach the whole buffer. kOutOfRange: a part is not within its buffer.
-  std::vector<Part> parts;
+  std::vector<Part> parts = {};
   /// When the call gives up; NESSIE_NSSI_TIMEOUT (30 s) if not given.
   std::optional<Deadline> deadline;
   /// Carrying it out twice does no harm: it is sent again also to a service that was started anew meanwhile.

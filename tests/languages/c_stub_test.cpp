@@ -159,7 +159,7 @@ void check_by_cpp(const std::string &transport, const std::string &url) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().to_string(), Error({Code::kIo, "No space left on device: free some", {}, 28}).to_string());
   EXPECT_EQ(atlas.WALK({0, 0}, 9).code(), Code::kInternal);
-  EXPECT_EQ(atlas.WAIT(60'000, {nullptr, Deadline::in(milliseconds(50))}).code(), Code::kTimedOut);
+  EXPECT_EQ(atlas.WAIT(60'000, {.deadline = Deadline::in(milliseconds(50))}).code(), Code::kTimedOut);
   EXPECT_EQ(runtime->call(atlas.service(), FIRST::ADD, Bytes(5)).wait().code(), Code::kBadMessage);
   EXPECT_EQ(*atlas.ADD(1, 1), 2);
 }
