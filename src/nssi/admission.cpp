@@ -39,6 +39,13 @@ void Admission::add(Share &share, std::uint64_t requests, std::uint64_t bytes) {
   share.bytes += bytes;
 }
 
+void Admission::take_away(Share &share, std::uint64_t requests, std::uint64_t bytes) {
+  all_.requests -= requests;
+  all_.bytes -= bytes;
+  share.requests -= requests;
+  share.bytes -= bytes;
+}
+
 void Admission::set_limits(const Limits &limits) {
   limits_ = limits;
   for (auto *waiting : waiting_) enqueue(*waiting);
@@ -81,10 +88,7 @@ Charge Admission::charge(Session &session, std::uint64_t bytes) {
 
 void Admission::release(Session &session, std::uint64_t requests, std::uint64_t bytes) {
   auto &share = share_of(session);
-  all_.requests -= requests;
-  all_.bytes -= bytes;
-  share.requests -= requests;
-  share.bytes -= bytes;
+  take_away(share, requests, bytes);
   finished_ += requests;
   if (share.waiting) enqueue(*share.waiting);
 }
@@ -150,10 +154,7 @@ void Admission::uninvite(Share &share, const Waiting::Entry &entry) {
   --waiting.invited;
   --invited_;
   invited_bytes_ -= entry.bytes;
-  all_.requests -= 1;
-  all_.bytes -= entry.bytes;
-  share.requests -= 1;
-  share.bytes -= entry.bytes;
+  take_away(share, 1, entry.bytes);
 }
 
 void Admission::uninvite_all(Share &share) {

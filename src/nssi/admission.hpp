@@ -146,6 +146,7 @@ class Admission {
   bool fits(const Share &share, std::uint64_t bytes) const;
   bool fits_caller(const Share &share, std::uint64_t bytes) const;
   void add(Share &share, std::uint64_t requests, std::uint64_t bytes);
+  void take_away(Share &share, std::uint64_t requests, std::uint64_t bytes);
   void release(Session &session, std::uint64_t requests, std::uint64_t bytes);
   std::optional<std::uint64_t> take_invitation(Session &session, std::uint64_t id);
   void end_invitation(const Session &session, std::uint64_t id);

@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <system_error>
+#include <tuple>
 
 namespace nssi {
 
@@ -112,7 +113,10 @@ bool Worker::collect() {
     woken.swap(woken_);
     all = std::exchange(wake_all_, false);
     has_news_.store(false, std::memory_order_relaxed);
-    if (wants_work) work = pool_.take(priority);
+    if (wants_work && !pool_.queue_.empty()) {
+      std::tie(work, priority) = pool_.queue_.take();
+      --pool_.queued_;
+    }
   }
   for (auto *strand : woken) scheduler_.wake(strand);
   if (all) scheduler_.wake_all();
@@ -189,29 +193,14 @@ Pool::~Pool() {
 void Pool::submit(std::function<void()> work, Priority priority) {
   ++unfinished_;
   std::lock_guard lock(mutex_);
-  queue_[static_cast<std::size_t>(priority)].push_back([this, work = std::move(work)] {
+  auto counted = [this, work = std::move(work)] {
     work();
     --unfinished_;
-  });
+  };
+  queue_.push(std::move(counted), priority);
   ++queued_;
   for (auto &worker : workers_)
     if (std::exchange(worker->takes_work_, false)) return worker->called_.notify_one();  // once is enough
-}
-
-/// The mutex is held. Null: there is none.
-std::function<void()> Pool::take(Priority &priority) {
-  const bool upside_down = ++taken_ % kTurnsOfTheLeastUrgent == 0;
-  for (std::size_t i = 0; i < kPriorities; ++i) {
-    const auto index = upside_down ? i : kPriorities - 1 - i;
-    auto &queue = queue_[index];
-    if (queue.empty()) continue;
-    auto work = std::move(queue.front());
-    queue.pop_front();
-    --queued_;
-    priority = static_cast<Priority>(index);
-    return work;
-  }
-  return nullptr;
 }
 
 void Pool::wake_all() {

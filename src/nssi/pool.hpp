@@ -5,7 +5,6 @@
 
 #include <nssi/scheduler.hpp>
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -67,13 +66,11 @@ class Pool {
  private:
   friend class Worker;
   explicit Pool(std::string name) : name_(std::move(name)) {}
-  std::function<void()> take(Priority &priority);
 
   const std::string name_;
   std::mutex mutex_;
-  std::array<std::deque<std::function<void()>>, kPriorities> queue_;
+  PriorityQueues<std::function<void()>> queue_;
   std::atomic<std::size_t> queued_{0}, unfinished_{0};
-  unsigned taken_ = 0;
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;
 };

@@ -169,7 +169,7 @@ Status IncomingRequest::fetch_args() {
   if (!block.ok()) return block.error();
   long_args_ = *std::move(block);
   wire_.args = long_args_->bytes();
-  return fetch(Move::What::kArgs, long_args_->bytes());
+  return move_data({Move::What::kArgs, long_args_->bytes()});
 }
 
 /// Its memory is not a block: a pool's handler may be the one that asks, when the caller is back.
@@ -182,7 +182,7 @@ Status IncomingRequest::fetch_segments() {
   if (list_bytes > wire::kMostListBytes)
     return Error{Code::kBadMessage, "a list of segments is longer than any may be"};
   Bytes list(list_bytes);
-  if (auto status = fetch(Move::What::kSegments, list); !status.ok()) return status;
+  if (auto status = move_data({Move::What::kSegments, list}); !status.ok()) return status;
   Status status;
   engine_.run_as_driver([&] { status = take_segments(list); });
   return status;
@@ -196,12 +196,6 @@ Status IncomingRequest::take_segments(std::span<const std::byte> list) {
   data_bytes_ = found.size_bytes();
   segments_ = std::move(found);
   return {};
-}
-
-Status IncomingRequest::fetch(Move::What what, std::span<std::byte> destination) {
-  TransferState transfer(engine_, *this, {what, destination});
-  transfer.start();
-  return transfer.wait(Deadline::never());
 }
 
 // --- transfers --------------------------------------------------------------------------------------------------------

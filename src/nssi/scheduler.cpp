@@ -7,16 +7,9 @@
 
 namespace nssi {
 
-namespace {
-
-std::size_t index_of(Priority priority) { return static_cast<std::size_t>(priority); }
-
-}  // namespace
-
 void Scheduler::spawn(std::function<void()> work, Priority priority) {
-  if (waiting_count_ == 0 && !idle_.empty()) return start(std::move(work), priority);
-  waiting_[index_of(priority)].push_back(std::move(work));
-  ++waiting_count_;
+  if (waiting_.empty() && !idle_.empty()) return start(std::move(work), priority);
+  waiting_.push(std::move(work), priority);
   start_waiting();
 }
 
@@ -29,15 +22,10 @@ void Scheduler::start(std::function<void()> work, Priority priority) {
 }
 
 void Scheduler::start_waiting() {
-  for (auto priority : {Priority::kHigh, Priority::kNormal, Priority::kLow}) {
-    auto &waiting = waiting_[index_of(priority)];
-    while (!waiting.empty()) {
-      if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
-      auto work = std::move(waiting.front());
-      waiting.pop_front();
-      --waiting_count_;
-      start(std::move(work), priority);
-    }
+  while (!waiting_.empty()) {
+    if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
+    auto [work, priority] = waiting_.take();
+    start(std::move(work), priority);
   }
 }
 
@@ -55,21 +43,9 @@ bool Scheduler::add_strand() {
 }
 
 bool Scheduler::run_some() {
-  const auto count = ready_count_;
-  for (std::size_t i = 0; i < count && has_ready(); ++i) run(next_ready());
+  const auto count = ready_.size();
+  for (std::size_t i = 0; i < count && has_ready(); ++i) run(ready_.take().first);
   return start_one_of_last() || count != 0;
-}
-
-Strand *Scheduler::next_ready() {
-  const bool upside_down = ++turn_ % kTurnsOfTheLeastUrgent == 0;
-  for (std::size_t i = 0;; ++i) {
-    auto &ready = ready_[upside_down ? i : kPriorities - 1 - i];
-    if (ready.empty()) continue;
-    auto *strand = ready.front();
-    ready.pop_front();
-    --ready_count_;
-    return strand;
-  }
 }
 
 void Scheduler::spawn_last(std::function<void()> work) {
@@ -91,15 +67,11 @@ bool Scheduler::may_begin_last() {
 
 /// Work for which there is no fiber stays where it is: handed to one later, it could be overtaken.
 bool Scheduler::start_one_of_last() {
-  if (last_.empty() || waiting_count_ != 0 || !may_begin_last()) return false;
+  if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
   if (idle_.empty() && (!may_add_strand() || !add_strand())) return false;
   spawn(std::move(last_.front()));
   last_.pop_front();
-  auto &ready = ready_[index_of(Priority::kNormal)];
-  auto *strand = ready.back();
-  ready.pop_back();
-  --ready_count_;
-  run(strand);
+  run(ready_.take_newest(Priority::kNormal));
   return true;
 }
 
@@ -126,8 +98,7 @@ void Scheduler::suspend(Deadline deadline) {
 /// One that has ended may still be woken from another thread, which cannot know.
 void Scheduler::wake(Strand *strand) {
   if (!strand->fiber.has_work() || std::exchange(strand->queued, true)) return;
-  ready_[index_of(strand->priority)].push_back(strand);
-  ++ready_count_;
+  ready_.push(strand, strand->priority);
 }
 
 void Scheduler::wake_all() {

@@ -6,8 +6,8 @@
 #include <base/clock.hpp>
 #include <nssi/fiber.hpp>
 #include <nssi/nssi.hpp>
+#include <nssi/priority_queues.hpp>
 
-#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -17,10 +17,6 @@
 namespace nssi {
 
 using nessie::Clock;
-
-inline constexpr std::size_t kPriorities = 3;
-/// Every so many fibers the least urgent goes first, so that it is not forgotten.
-inline constexpr unsigned kTurnsOfTheLeastUrgent = 16;
 
 class Worker;
 
@@ -52,9 +48,9 @@ class Scheduler {
   void hasten_last() { begin_last_at_ = {}; }
   /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile. True if anything ran.
   bool run_ready() { return (has_ready() || !last_.empty()) && run_some(); }
-  bool has_ready() const { return ready_count_ != 0; }
+  bool has_ready() const { return !ready_.empty(); }
   /// Whether what is spawned now would begin at once.
-  bool can_start() const { return waiting_count_ == 0 && (!idle_.empty() || may_add_strand()); }
+  bool can_start() const { return waiting_.empty() && (!idle_.empty() || may_add_strand()); }
   /// The fiber that is running, or nullptr.
   Strand *current() const { return current_; }
   /// From inside a fiber: until wake(), or the deadline. Callers loop: being woken is no promise.
@@ -65,7 +61,7 @@ class Scheduler {
   void expire();
   Deadline next_expiry() const;
   /// Works that have started and not ended, and those that have not started.
-  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_count_ + last_.size(); }
+  std::size_t unfinished() const { return strands_.size() - idle_.size() + waiting_.size() + last_.size(); }
 
  private:
   bool run_some();
@@ -73,7 +69,6 @@ class Scheduler {
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();
-  Strand *next_ready();
   bool may_add_strand() const { return strands_.size() < max_fibers_; }
   bool add_strand();
   void run(Strand *strand);
@@ -83,11 +78,9 @@ class Scheduler {
   Worker *home_;
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<Strand *> idle_;
-  std::array<std::deque<Strand *>, kPriorities> ready_;
-  std::array<std::deque<std::function<void()>>, kPriorities> waiting_;  ///< for a fiber
-  std::size_t ready_count_ = 0, waiting_count_ = 0;
+  PriorityQueues<Strand *> ready_;
+  PriorityQueues<std::function<void()>> waiting_;  ///< for a fiber
   std::deque<std::function<void()>> last_;
-  unsigned turn_ = 0;
   const Clock::duration quiet_, longest_hold_;
   bool disturbed_ = false;
   Clock::time_point begin_last_at_, held_since_;  ///< while last_ is not empty

@@ -93,7 +93,6 @@ class IncomingRequest final : public Request {
   Status take_segments(std::span<const std::byte> list);
   Status fetch_rest();
   Status fetch_args();
-  Status fetch(Move::What what, std::span<std::byte> destination);
   Status move_data(const Move &move);
   Transfer begin(const Move &move);
   TransferState *under_way() const { return transfers_.empty() ? nullptr : transfers_.back(); }
