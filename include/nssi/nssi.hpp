@@ -179,10 +179,15 @@ struct Limits {
 /// touch the data buffer, or the deadline of the call has passed.
 class Call {
  public:
-  Call();
-  Call(Call &&) noexcept;
-  Call &operator=(Call &&) noexcept;
-  ~Call();
+  Call() = default;
+  Call(Call &&) noexcept = default;
+  Call &operator=(Call &&other) noexcept {
+    Call(std::move(other)).state_.swap(state_);
+    return *this;
+  }
+  ~Call() {
+    if (state_) drop();
+  }
   /// True once the result, or an error, is here. Drives progress.
   bool test();
   /// Waits for the result. ok, or the error that the handler replied with, or: kTimedOut (the call stays in progress

@@ -347,7 +347,8 @@ void Client::finish(CallState &call, Status status) {
   call.long_segments.reset();
   end_expiry(call);
   if (call.callback) call_back(call);
-  const auto on_over = std::exchange(call.on_over, nullptr);
+  std::function<void()> on_over;
+  if (call.on_over) on_over.swap(call.on_over);
   if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
   if (call.is_one_way && call.dropped) recycle(call);
@@ -576,22 +577,10 @@ void Client::detach_all() {
 
 // --- Call -------------------------------------------------------------------------------------------------------------
 
-Call::Call() = default;
 Call::Call(std::shared_ptr<CallState> state) : state_(std::move(state)) {}
-Call::Call(Call &&) noexcept = default;
-
-Call &Call::operator=(Call &&other) noexcept {
-  if (this != &other) {
-    drop();
-    state_ = std::move(other.state_);
-  }
-  return *this;
-}
-
-Call::~Call() { drop(); }
 
 void Call::drop() {
-  if (!state_ || state_->engine == nullptr) return state_.reset();
+  if (state_->engine == nullptr) return state_.reset();
   auto &client = state_->engine->client();
   if (state_->callback) client.forget_callback(*state_);
   if (state_->is_one_way) return client.release(std::move(state_));

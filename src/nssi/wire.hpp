@@ -96,8 +96,12 @@ struct Flag {
 /// Which of its last fields a message has: a word of bits, then those fields in their order.
 template <class A, class... Fields> void carried(A &a, std::optional<Fields> &...fields) {
   std::uint32_t bits = 0, bit = 1;
-  ((bits |= fields ? bit : 0, bit <<= 1), ...);
+  ((bits |= (fields.has_value() ? 1U : 0U) * bit, bit <<= 1), ...);
   a(bits);
+  if (bits == 0) {  // as in most messages
+    if constexpr (A::kReads) (fields.reset(), ...);
+    return;
+  }
   if (bits >= bit) a.fail("a message carries what this version does not know");
   if constexpr (A::kReads) {
     bit = 1;
