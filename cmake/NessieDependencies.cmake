@@ -9,6 +9,7 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter) # python3: generates the interposer's entry points, runs tests
 find_package(MPI REQUIRED COMPONENTS C)             # libopenmpi-dev
 find_package(fmt REQUIRED)                          # libfmt-dev
+find_package(nlohmann_json REQUIRED)                # nlohmann-json3-dev
 find_package(Boost 1.74 REQUIRED COMPONENTS context) # libboost-context-dev
 find_package(GTest REQUIRED)                        # libgtest-dev
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)      # nettle-dev: HMAC, from a library that loads quickly

@@ -55,6 +55,7 @@ class Engine;
 class TransferState;
 struct CallState;
 struct EventState;
+struct Statistics;
 
 /// A transfer of a request's data that was begun (Request::start_get, start_put). Move-only; used by one fiber at a
 /// time; not to outlive its request. Dropping it waits for its end. One that was interrupted by the loss of the
@@ -307,6 +308,8 @@ class Runtime {
   void set_limits(const Limits &limits);
   /// For one service, whatever is said of all, or in the configuration. kNotFound: it has no operations yet.
   Status set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits);
+  /// What was counted until now (nssi/statistics.hpp); `nssi.statistics` turns it off. Any thread.
+  Statistics statistics();
   /// Called on the progress thread when a peer connected, or died or left and did not come back.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
@@ -364,7 +367,10 @@ class Runtime {
   friend class Event;
   friend class Memory;
   explicit Runtime(std::unique_ptr<Engine> engine);
+  Status show();
+  std::shared_ptr<void> inspection_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<class PageServer> page_;  // ends first: it asks the engine
 };
 
 inline auto Call::operator co_await() && {

@@ -5,6 +5,7 @@
 #include "info.hpp"
 #include "run.hpp"
 #include "status.hpp"
+#include "trace.hpp"
 #include "version.hpp"
 
 #include <base/config.hpp>
@@ -68,6 +69,25 @@ constexpr const char *kIdlFooter =
     "  nessie idl service.x\n"
     "  nessie idl --language cpp,c service.x\n"
     "  nessie idl --out build/generated --namespace lab::service service.x\n";
+
+constexpr const char *kStatusFooter =
+    "A process that serves by NSSI tells what it has counted: of each operation the calls, how many a second, how "
+    "long\n"
+    "half of them (p50) and 99 in a hundred (p99) at most have waited and taken; its callers; its limits, and who "
+    "waits\n"
+    "for room. docs/observing.md explains the rest. NESSIE_CREDENTIAL is the job's secret.\n\n"
+    "Examples:\n"
+    "  nessie status                     under `nessie run`: the staging servers\n"
+    "  nessie status --watch \"$URL\"     a process, every two seconds: what happened since\n"
+    "  nessie status --json \"$URL\" | jq .nssi.operations\n";
+
+constexpr const char *kTraceFooter =
+    "Processes that run with NESSIE_NSSI_TRACE=FOLDER write files there, one each, of which each can be loaded alone.\n"
+    "Together they show a call on its way through the services. NESSIE_NSSI_TRACE_EVERY=1000 takes one call in so "
+    "many.\n\n"
+    "Examples:\n"
+    "  NESSIE_NSSI_TRACE=/tmp/trace nessie run -- mpiexec -n 8 ./sim\n"
+    "  nessie trace /tmp/trace -o sim.json    then open sim.json in https://ui.perfetto.dev or chrome://tracing\n";
 
 std::string check_size(const std::string &text) {
   const auto size = nessie::parse_size(text);
@@ -142,6 +162,28 @@ void add_idl(CLI::App &app, xdr::idl::Command &command) {
   idl->add_option("--namespace", command.name_space, "C++ namespace, e.g. lab::service (the file's name)");
 }
 
+void add_status(CLI::App &app, StatusOptions &options) {
+  auto *status = app.add_subcommand("status", "Ask processes that serve, or the staging servers, how they are");
+  status->footer(kStatusFooter);
+  status->add_option("URL", options.urls,
+                     "Processes that serve by NSSI (the staging servers that NESSIE_SERVERS names)");
+  status->add_flag("--json", options.json, "Print JSON, a line for each");
+  status
+      ->add_option_function<double>(
+          "-w,--watch", [&](double seconds) { options.watch_s = seconds; },
+          "Again and again, after so many seconds (2) each time, as --watch=SECONDS")
+      ->expected(0, 1)
+      ->default_str("2")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_trace(CLI::App &app, TraceOptions &options) {
+  auto *trace = app.add_subcommand("trace", "Put the traces of several processes together");
+  trace->footer(kTraceFooter);
+  trace->add_option("FOLDER", options.folder, "Where they are")->required()->check(CLI::ExistingDirectory);
+  trace->add_option("-o,--out", options.out_file, "Where to put the whole (standard output)");
+}
+
 // Everything after the first "--" of `nessie run` is the program's, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
@@ -152,7 +194,8 @@ std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
   return command;
 }
 
-int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options, bool status_json,
+int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options,
+             const StatusOptions &status_options, const TraceOptions &trace_options,
              const DirectoryOptions &directory_options, const xdr::idl::Command &interfaces,
              std::vector<std::string> command) {
   if (const auto *selected = app.get_subcommand("run"); *selected) {
@@ -162,7 +205,8 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
     return 2;
   }
   if (*app.get_subcommand("info")) return info(info_options);
-  if (*app.get_subcommand("status")) return status(status_json);
+  if (*app.get_subcommand("status")) return status(status_options);
+  if (*app.get_subcommand("trace")) return trace(trace_options);
   if (*app.get_subcommand("directory")) return directory(directory_options);
   if (*app.get_subcommand("idl")) return xdr::idl::compile(interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
@@ -176,15 +220,16 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   RunOptions run_options;
   InfoOptions info_options;
-  bool status_json = false;
+  StatusOptions status_options;
+  TraceOptions trace_options;
   add_run(app, run_options);
   add_info(app, info_options);
   DirectoryOptions directory_options;
   add_directory(app, directory_options);
   xdr::idl::Command interfaces;
   add_idl(app, interfaces);
-  auto *status = app.add_subcommand("status", "Ask the staging servers that NESSIE_SERVERS names how they are");
-  status->add_flag("--json", status_json, "Print JSON");
+  add_status(app, status_options);
+  add_trace(app, trace_options);
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
       ->prefix_command()
       ->set_help_flag();
@@ -196,5 +241,6 @@ int main(int argc, char **argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
-  return dispatch(app, run_options, info_options, status_json, directory_options, interfaces, std::move(command));
+  return dispatch(app, run_options, info_options, status_options, trace_options, directory_options, interfaces,
+                  std::move(command));
 }

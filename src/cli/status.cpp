@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "status.hpp"
 
+#include "inspector.hpp"
 #include "summary.hpp"
 
 #include <base/config.hpp>
@@ -9,18 +10,28 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
 namespace nessie::cli {
 
 namespace {
 
-void print_text(int index, const std::string &url, const staging::ReportResult &report) {
-  fmt::print("staging server {} at {}\n", index, url);
-  fmt::print("  {} clients, {} files; {} pulled in {} writes, {} pushed in {} reads\n", report.clients, report.files,
-             format_size(report.bytes_pulled), report.writes, format_size(report.bytes_pushed), report.reads);
-  fmt::print("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
-             format_size(report.bytes_pending), format_size(report.memory_high_bytes));
-  for (const auto &note : report.native) fmt::print("  native: {}\n", note);
-  for (const auto &failure : report.failures) fmt::print("  failed: {}: {}\n", failure.path, failure.message);
+using Json = nlohmann::json;
+
+std::string describe_staging(int index, const std::string &url, const staging::ReportResult &report) {
+  auto text = fmt::format("staging server {} at {}\n", index, url);
+  text += fmt::format("  {} clients, {} files; {} pulled in {} writes, {} pushed in {} reads\n", report.clients,
+                      report.files, format_size(report.bytes_pulled), report.writes, format_size(report.bytes_pushed),
+                      report.reads);
+  text += fmt::format("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
+                      format_size(report.bytes_pending), format_size(report.memory_high_bytes));
+  for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
+  for (const auto &failure : report.failures) text += fmt::format("  failed: {}: {}\n", failure.path, failure.message);
+  return text;
 }
 
 int fail(const Error &error) {
@@ -28,28 +39,79 @@ int fail(const Error &error) {
   return 1;
 }
 
+/// One process that is asked.
+struct Asked {
+  std::string url;
+  Json before;  ///< what it had counted the last time
+};
+
+class Status {
+ public:
+  Status(const StatusOptions &options, std::unique_ptr<Inspector> inspector, std::unique_ptr<staging::Client> client)
+      : options_(options), inspector_(std::move(inspector)), client_(std::move(client)) {
+    for (const auto &url : options.urls) asked_.push_back({url, {}});
+    for (int index = 0; client_ && index < client_->servers(); ++index)
+      asked_.push_back({client_->server_url(index), {}});
+  }
+  /// Each of them once.
+  int print() {
+    int exit_code = 0;
+    if (options_.watch_s && !options_.json && ::isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
+    for (int index = 0; index < static_cast<int>(asked_.size()); ++index)
+      if (const auto printed = print(index); !printed.ok()) exit_code = fail(printed.error());
+    std::fflush(stdout);
+    return exit_code;
+  }
+
+ private:
+  nessie::Status print(int index) {
+    auto &[url, before] = asked_[static_cast<std::size_t>(index)];
+    auto head = Json{{"index", index}, {"url", url}};
+    auto text = fmt::format("process at {}\n", url);
+    if (client_) {
+      const auto report = client_->report(index);
+      if (!report) return report.error();
+      head = server_json(index, url, *report);
+      text = describe_staging(index, url, *report);
+    }
+    auto counted = inspector_->ask(url);
+    if (!counted) return counted.error();
+    head["nssi"] = *counted;
+    if (options_.json)
+      fmt::print("{}\n", head.dump());
+    else
+      fmt::print("{}{}", text, describe_statistics(*counted, before));
+    before = *std::move(counted);
+    return {};
+  }
+
+  const StatusOptions &options_;
+  std::unique_ptr<Inspector> inspector_;
+  std::unique_ptr<staging::Client> client_;
+  std::vector<Asked> asked_;
+};
+
 }  // namespace
 
-int status(bool json) {
+int status(const StatusOptions &options) {
   const auto config = Config::load();
   if (!config) return fail(config.error());
-  if (!config->get("servers")) {
-    fmt::print(stderr, "nessie status: NESSIE_SERVERS names no servers; run this under `nessie run`\n");
-    return 1;
+  std::unique_ptr<staging::Client> client;
+  if (options.urls.empty()) {
+    if (!config->get("servers")) {
+      fmt::print(stderr, "nessie status: NESSIE_SERVERS names no servers; run this under `nessie run`, or say a URL\n");
+      return 1;
+    }
+    auto connected = staging::Client::connect(*config, "nessie status");
+    if (!connected) return fail(connected.error());
+    client = *std::move(connected);
   }
-  auto client = staging::Client::connect(*config, "nessie status");
-  if (!client) return fail(client.error());
-  int exit_code = 0;
-  for (int index = 0; index < (*client)->servers(); ++index) {
-    const auto report = (*client)->report(index);
-    if (!report)
-      exit_code = fail(report.error());
-    else if (json)
-      fmt::print("{}\n", server_json(index, (*client)->server_url(index), *report).dump());
-    else
-      print_text(index, (*client)->server_url(index), *report);
-  }
-  return exit_code;
+  auto inspector = Inspector::open(*config);
+  if (!inspector) return fail(inspector.error());
+  Status status(options, *std::move(inspector), std::move(client));
+  if (!options.watch_s) return status.print();
+  for (;; std::this_thread::sleep_for(std::chrono::duration<double>(*options.watch_s)))
+    if (const int exit_code = status.print(); exit_code != 0) return exit_code;
 }
 
 }  // namespace nessie::cli

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace nessie::cli {
 
-/// Prints what each server of this session (NESSIE_SERVERS, NESSIE_CREDENTIAL) reports. Non-zero if one does not
-/// answer.
-int status(bool json);
+struct StatusOptions {
+  std::vector<std::string> urls;  ///< of processes that serve; none: the staging servers that NESSIE_SERVERS names
+  bool json = false;
+  std::optional<double> watch_s;  ///< again and again, after so long each time
+};
+
+/// Prints what each of them reports. Non-zero if one does not answer.
+int status(const StatusOptions &options);
 
 }  // namespace nessie::cli

@@ -133,6 +133,7 @@ class Admission {
   bool may_invite() const { return !queue_.empty(); }
   bool is_idle() const { return all_.requests == invited_ && all_.bytes == invited_bytes_; }
   std::uint64_t requests() const { return all_.requests - invited_; }
+  std::uint64_t bytes() const { return all_.bytes - invited_bytes_; }
   std::size_t callers_waiting() const { return waiting_.size(); }
 
  private:

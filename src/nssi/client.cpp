@@ -49,6 +49,7 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
     call.is_one_way = options.one_way;
     call.on_over = options.on_over;
     call.op = op;
+    if (engine_.traces()) call.trace.parent = engine_.trace_context();
     call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
     call.timeout_ms =
         options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
@@ -100,6 +101,8 @@ void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
+  if (engine_.traces()) begin_trace(call);
+  if (engine_.counts()) measure(call, link, args.size_bytes);
   if (call.is_one_way && (call.data != nullptr || call.parts))
     return finish(call,
                   Error{Code::kInvalidArgument,
@@ -116,6 +119,44 @@ void Client::send(CallState &call, const Payload &args) {
   if (call.on_over) expire_at(call, call.deadline);
   if (!holds_.empty() && !call.fails_when_busy && hold_of(call.service) != nullptr) return hold(call);
   if (link == nullptr || link->is_ready) transmit(call);
+}
+
+/// A call that belongs to no trace may begin one. Who writes none passes on what it was told.
+[[gnu::noinline]] void Client::begin_trace(CallState &call) {
+  auto &trace = call.trace;
+  auto *tracer = engine_.tracer();
+  if (trace.parent.trace == 0 && tracer != nullptr) trace.parent = tracer->sample();
+  trace.here = trace.parent;
+  if (!trace || tracer == nullptr) return;
+  trace.here.span = tracer->new_id();
+  trace.here.row = tracer->row(Tracer::RowKind::kCalls, slot_of(call.id));
+  trace.began = Clock::now();
+}
+
+[[gnu::noinline]] void Client::end_trace(CallState &call) {
+  const auto trace = std::exchange(call.trace, {});
+  auto *tracer = engine_.tracer();
+  if (tracer == nullptr) return;
+  const auto row = trace.here.row;
+  const auto code = call.status.code();
+  tracer->write(row, trace.here,
+                {.category = "call",
+                 .name = fmt::format("call of operation {} of {:#x}", call.op, call.service.interface.program),
+                 .from = trace.began,
+                 .to = Clock::now(),
+                 .parent = trace.parent,
+                 .error = code == Code::kOk ? "" : nessie_code_name(static_cast<int>(code))});
+  tracer->begin_arrow("request", trace.here.span, row, trace.began);
+  if (trace.parent.row == 0) return;
+  tracer->begin_arrow("call", trace.here.span, trace.parent.row, trace.began);
+  tracer->end_arrow("call", trace.here.span, row, trace.began);
+}
+
+void Client::measure(CallState &call, const Link *link, std::uint64_t args_bytes) {
+  auto &meter = call.meter;
+  if (meter.counters == nullptr || !meter.counters->are(call.service, call.op))
+    meter.counters = &counters_.of(call.service, call.op, link != nullptr ? link->url : std::string_view());
+  meter.send(args_bytes);
 }
 
 Status Client::lend(CallState &call, const Payload &args) {
@@ -182,6 +223,7 @@ void Client::transmit(CallState &call) {
   }
   if (call.fails_when_busy) request.does_not_wait.emplace();
   if (call.is_one_way) request.is_one_way.emplace();
+  if (call.trace) request.trace = call.trace.for_wire();
   call.lends = request.data || request.long_args || request.segments;
   call.is_answered = false;  // an answer that came over a lost connection may be another process's
   call.phase = CallState::Phase::kSent;
@@ -291,6 +333,7 @@ void Client::hold(CallState &call) {
   auto *hold = hold_of(call.service);
   if (hold == nullptr) hold = &holds_.emplace_back(Hold{call.service, {}});
   call.phase = CallState::Phase::kHeld;
+  if (call.meter.counters != nullptr) ++call.meter.counters->held_back;
   hold->calls.insert(std::ranges::upper_bound(hold->calls, call.turn, {}, &CallState::turn), &call);
 }
 
@@ -341,6 +384,9 @@ void Client::finish(CallState &call, Status status) {
   const bool was_held = std::exchange(call.phase, CallState::Phase::kDone) == CallState::Phase::kHeld;
   if (was_held) take_out(call);
   call.status = std::move(status);
+  if (call.trace) end_trace(call);
+  if (call.meter.counters != nullptr)
+    call.meter.finish(call.status.code(), call.long_result ? call.long_result->bytes().size() : call.result.size());
   if (call.long_args && !call.is_answered) call.long_args->taint();
   call.long_args.reset();
   if (call.long_segments && !call.is_answered) call.long_segments->taint();
@@ -542,6 +588,7 @@ void Client::resume(Link &link, bool is_another_process) {
       continue;
     }
     call->connection = link.connection;
+    if (call->was_sent && call->meter.counters != nullptr) ++call->meter.counters->sent_again;
     send_again(*call);
   }
 }

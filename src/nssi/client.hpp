@@ -3,10 +3,12 @@
 #pragma once
 
 #include <nssi/blocks.hpp>
+#include <nssi/counters.hpp>
 #include <nssi/link.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/payload.hpp>
 #include <nssi/segments.hpp>
+#include <nssi/tracer.hpp>
 #include <nssi/wire.hpp>
 
 #include <atomic>
@@ -60,6 +62,8 @@ struct CallState final : nnti::Completion {
   std::optional<std::multimap<nessie::Clock::time_point, std::uint64_t>::iterator> expiry;
   bool is_overdue = false;  ///< it was told to end, and gets a while for that
   Watch *watch = nullptr;
+  CallMeter meter;
+  TracedWork trace;
 };
 
 class Client final : public LinkEvents {
@@ -97,6 +101,7 @@ class Client final : public LinkEvents {
   void detach_all();
   /// Requests to a new link wait until it is proved to be an operator's.
   void introduce(PeerId name);
+  const AllCallCounters &counters() const { return counters_; }
   Links &links() { return links_; }
   const Links &links() const { return links_; }
   /// The calls to whom callers know as `name` end, also those that wait for a connection.
@@ -142,9 +147,13 @@ class Client final : public LinkEvents {
   void drop(CallState &call);
   void recycle(CallState &call);
   CallState *find(PeerId from, std::uint64_t id);
+  void begin_trace(CallState &call);
+  void end_trace(CallState &call);
+  void measure(CallState &call, const Link *link, std::uint64_t args_bytes);
 
   Engine &engine_;
   Links links_{engine_, *this};
+  AllCallCounters counters_;
   wire::SessionId session_;
   std::uint64_t turns_ = 0;
   std::vector<Hold> holds_;

@@ -46,12 +46,19 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   auto settings = read_settings(options.endpoint.config, engine->program_);
   if (!settings.ok()) return settings.error();
   engine->apply(*settings);
+  engine->counts_ = settings->statistics;
+  engine->prometheus_ = settings->prometheus;
   engine->config_ = options.endpoint.config;
   engine->operators_ = options.operators;
   if (const auto hex = engine->config_.get("operator_credential"); hex && !engine->operators_) {
     auto credential = nessie::Credential::from_hex(*hex);
     if (!credential.ok()) return credential.error();
     engine->operators_ = *credential;
+  }
+  if (!settings->trace_folder.empty()) {
+    auto tracer = Tracer::open(settings->trace_folder, settings->trace_every);
+    if (!tracer.ok()) return tracer.error();
+    engine->tracer_ = *std::move(tracer);
   }
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
@@ -200,7 +207,9 @@ void Engine::stop_when_done(Deadline deadline) {
 Deadline Engine::next_expiry() const {
   if (!unsent_.empty() || finish_by_.load(std::memory_order_relaxed) != kNotFinishing)
     return Deadline::in(std::chrono::milliseconds(1));
+  const auto next_flush = tracer_ ? tracer_->next_flush() : Deadline::never();
   return scheduler_.next_expiry()
+      .earlier(next_flush)
       .earlier(server_.next_expiry())
       .earlier(client_.links().next())
       .earlier(client_.next_expiry());
@@ -220,6 +229,7 @@ void Engine::expire() {
   scheduler_.expire();
   server_.expire();
   client_.expire();
+  if (tracer_) tracer_->flush_if_due();
 }
 
 void Engine::poke() {
@@ -254,6 +264,13 @@ void Engine::suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Dea
   run_as_driver([&, self = Worker::current_strand()] { waiter = self; });
   while (!done.load(std::memory_order_acquire) && !closing_ && !deadline.passed()) suspend(deadline);
   if (!done.load(std::memory_order_acquire)) run_as_driver([&] { waiter = nullptr; });
+}
+
+TraceContext &Engine::trace_context() {
+  static thread_local TraceContext nothing;
+  if (auto *strand = current_strand(); strand != nullptr) return strand->trace;
+  if (driver_.is_mine()) return drivers_trace_;
+  return nothing = {};
 }
 
 void Engine::suspend(Deadline deadline) {

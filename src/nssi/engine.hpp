@@ -16,6 +16,7 @@
 #include <nssi/scheduler.hpp>
 #include <nssi/server.hpp>
 #include <nssi/settings.hpp>
+#include <nssi/tracer.hpp>
 
 #include <array>
 #include <atomic>
@@ -47,6 +48,16 @@ class Engine final : public nnti::EventSink {
   std::size_t max_long_bytes() const { return max_long_bytes_.load(std::memory_order_relaxed); }
   const std::optional<nessie::Credential> &operators() const { return operators_; }
   bool closing() const { return closing_; }
+  /// Whether statistics are kept.
+  bool counts() const { return counts_; }
+  Clock::time_point opened_at() const { return opened_at_; }
+  const std::string &prometheus() const { return prometheus_; }
+  /// Null: this process writes no trace.
+  Tracer *tracer() { return tracer_.get(); }
+  /// Whether anything here may belong to a trace.
+  bool traces() const { return tracer_ != nullptr || traced_requests_.load(std::memory_order_relaxed) != 0; }
+  /// What the calling fiber, or handler, does belongs to this. Any thread.
+  TraceContext &trace_context();
   bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
 
   /// While it lives, the engine is not destroyed, although what its owner waited for has happened.
@@ -113,6 +124,9 @@ class Engine final : public nnti::EventSink {
   void wake(Strand *strand);
   /// Runs `work` as the driver some time. Any thread.
   void hand_over(std::function<void()> work);
+  void count_traced_requests(int more) {
+    traced_requests_.store(traced_requests_.load(std::memory_order_relaxed) + more);
+  }
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);
   void add_peer(PeerId peer) { peers_.insert(peer.value); }
@@ -154,6 +168,9 @@ class Engine final : public nnti::EventSink {
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
+  std::unique_ptr<Tracer> tracer_;
+  std::atomic<int> traced_requests_{0};
+  TraceContext drivers_trace_;  ///< of the handler that the driver runs in place
   Client client_{*this};
   Server server_{*this};
   std::deque<Unsent> unsent_;
@@ -165,6 +182,9 @@ class Engine final : public nnti::EventSink {
   static constexpr Clock::rep kNotFinishing = std::numeric_limits<Clock::rep>::max();
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
   std::atomic<bool> closing_{false};
+  const Clock::time_point opened_at_ = Clock::now();
+  bool counts_ = true;      ///< see counts()
+  std::string prometheus_;  ///< where numbers are offered; empty: nowhere
   nessie::Config config_;
   std::optional<nessie::Credential> operators_;
   std::optional<Hangup> hangup_;

@@ -37,6 +37,7 @@ std::vector<std::vector<std::byte>> fuzz::seeds() {
   long_args.long_args = full.data;
   full.does_not_wait.emplace();
   full.is_one_way.emplace();
+  full.trace = wire::Trace{6, 7};
   const auto list = xdr::encode(wire::Segments{{*full.data, *full.data}, {{1, 1, 2}, {0, 0, 3}}});
   wire::Request scattered, far_scattered;
   scattered.segments = list;

@@ -15,7 +15,7 @@ Address address_of(const Operation &operation) { return {operation.interface, op
 
 }  // namespace
 
-Status Operations::add(Operation operation, Pool *pool) {
+Status Operations::add(Operation operation, Pool *pool, bool is_counted) {
   const auto address = address_of(operation);
   if (const auto *other = find(address); other != nullptr)
     return Error{Code::kExists, fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}",
@@ -27,7 +27,8 @@ Status Operations::add(Operation operation, Pool *pool) {
     admissions_.push_back(std::make_unique<Admission>(service, admissions_.size(), limits_));
     admission = admissions_.back().get();
   }
-  all_.push_back(std::make_unique<Offered>(Offered{std::move(operation), admission, pool}));
+  auto counters = is_counted ? std::make_unique<OperationCounters>() : nullptr;
+  all_.push_back(std::make_unique<Offered>(Offered{std::move(operation), admission, pool, std::move(counters)}));
   if (2 * all_.size() > table_.size()) {
     table_.assign(std::max<std::size_t>(16, 2 * table_.size()), {});
     for (const auto &each : all_) enter(*each);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nssi/admission.hpp>
+#include <nssi/counters.hpp>
 #include <nssi/nssi.hpp>
 
 #include <memory>
@@ -23,14 +24,15 @@ class Pool;
 /// An operation, with what this process knows of it.
 struct Offered {
   Operation operation;
-  Admission *admission = nullptr;  ///< its service's
-  Pool *pool = nullptr;            ///< null: the driver's thread
+  Admission *admission = nullptr;                    ///< its service's
+  Pool *pool = nullptr;                              ///< null: the driver's thread
+  std::unique_ptr<OperationCounters> counters = {};  ///< null: nothing is counted
 };
 
 class Operations {
  public:
   /// kExists.
-  Status add(Operation operation, Pool *pool);
+  Status add(Operation operation, Pool *pool, bool is_counted);
   /// Null: see why_not(). What is found stays where it is.
   const Offered *find(const Address &address) const {
     if (table_.empty()) return nullptr;
@@ -38,6 +40,7 @@ class Operations {
     for (auto i = hash(address) & mask;; i = (i + 1) & mask)
       if (table_[i].offered == nullptr || table_[i].address == address) return table_[i].offered;
   }
+  const std::vector<std::unique_ptr<Offered>> &all() const { return all_; }
   /// One for each provider of an interface.
   const std::vector<std::unique_ptr<Admission>> &admissions() const { return admissions_; }
   /// Priorities and roles, as the configuration says. kInvalidArgument: a setting cannot be read; nothing was changed.

@@ -15,6 +15,25 @@ std::span<std::byte> only_read(std::span<const std::byte> source) {
   return {const_cast<std::byte *>(source.data()), source.size()};
 }
 
+/// While a traced request's handler runs, what its fiber or thread does belongs to it.
+class TraceScope {
+ public:
+  TraceScope(Engine &engine, TracedWork &work) : engine_(engine), work_(work) {
+    work_.began = Clock::now();
+    before_ = std::exchange(engine_.trace_context(), work_.here);
+  }
+  ~TraceScope() {
+    engine_.trace_context() = before_;
+    work_.ended = Clock::now();
+  }
+  TraceScope(const TraceScope &) = delete;
+
+ private:
+  Engine &engine_;
+  TracedWork &work_;
+  TraceContext before_;
+};
+
 }  // namespace
 
 void IncomingRequest::accept(PeerId caller, Role role, Session &session, const wire::Request &request,
@@ -39,7 +58,45 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const w
     (void)segments_.read(*request.segments);  // decode_request() has found it sound
     data_bytes_ = segments_.size_bytes();
   }
+  if (offered.counters) meter_.arrive(offered.counters->sampler, request.args_bytes());
+  if (request.trace || engine_.tracer() != nullptr) [[unlikely]]
+    begin_trace();
   look_at_data();
+}
+
+/// A request that belongs to no trace may begin one here. Who writes none passes on what it was told.
+[[gnu::noinline]] void IncomingRequest::begin_trace() {
+  auto *tracer = engine_.tracer();
+  if (wire_.trace)
+    trace_.here = {wire_.trace->id, wire_.trace->span, 0};
+  else
+    trace_.here = tracer->sample();
+  if (!trace_) return;
+  engine_.count_traced_requests(1);
+  if (tracer == nullptr) return;
+  trace_.parent = trace_.here;
+  trace_.here.span = tracer->new_id();
+  trace_.here.row = tracer->row(Tracer::RowKind::kRequests, number_);
+  trace_.arrived = Clock::now();
+}
+
+[[gnu::noinline]] void IncomingRequest::end_trace() {
+  const auto trace = std::exchange(trace_, {});
+  engine_.count_traced_requests(-1);
+  auto *tracer = engine_.tracer();
+  if (tracer == nullptr || trace.began == Clock::time_point()) return;
+  const auto row = trace.here.row;
+  const auto &name = offered_->operation.name;
+  tracer->write(row, trace.here, {"queueing", name, trace.arrived, trace.began, trace.parent});
+  if (trace.parent.span != 0) tracer->end_arrow("request", trace.parent.span, row, trace.arrived);
+  const auto error = meter_.error == Code::kOk ? "" : nessie_code_name(static_cast<int>(meter_.error));
+  tracer->write(row, trace.here,
+                {.category = "execution",
+                 .name = name,
+                 .from = trace.began,
+                 .to = trace.ended,
+                 .parent = trace.parent,
+                 .error = error});
 }
 
 void IncomingRequest::look_at_data() {
@@ -121,11 +178,22 @@ bool IncomingRequest::is_too_late() {
 
 void IncomingRequest::serve() {
   if (cancelled_) return;
-  run_handler();
+  meter_.has_begun = true;
+  if (meter_.weight != 0) meter_.began = runs_in_place() ? meter_.arrived : Ticks::now();
+  if (trace_)
+    run_traced();
+  else
+    run_handler();
   if (!replied_)
     (void)reply_error(
         {Code::kNoResult, fmt::format("the handler of {} ended without a result", name()), nessie::Scope::kService});
   if (cancelled_) finish_transfers();
+  if (meter_.weight != 0) meter_.ended = Ticks::now();
+}
+
+[[gnu::noinline]] void IncomingRequest::run_traced() {
+  const TraceScope traced(engine_, trace_);
+  run_handler();
 }
 
 /// Of a one-way call.
@@ -219,12 +287,33 @@ void IncomingRequest::begin_pieces(const Move &move, TransferState &transfer) {
       });
 }
 
+TransferStart IncomingRequest::begin_transfer(TransferState &transfer) {
+  transfers_.push_back(&transfer);
+  return {meter_.weight != 0 ? Ticks::now() : 0, trace_ ? Clock::now() : Clock::time_point()};
+}
+
 /// Who has cancelled hears of it when no transfer is under way any more.
-void IncomingRequest::end_transfer(TransferState &transfer, Code outcome) {
+void IncomingRequest::end_transfer(TransferState &transfer, const Move &move, const TransferStart &start,
+                                   Code outcome) {
   std::erase(transfers_, &transfer);
+  note_transfer(move, start, outcome);
   const bool is_connected = outcome != Code::kPeerLost && outcome != Code::kCancelled;
   if (cancelled_ && transfers_.empty() && is_connected)
     (void)engine_.send_message(caller(), wire::Prefix{wire::Kind::kCancelled, id()});
+}
+
+void IncomingRequest::note_transfer(const Move &move, const TransferStart &start, Code outcome) {
+  if (outcome == Code::kOk && move.what == Move::What::kGet) meter_.pulled_bytes += move.memory.size();
+  if (outcome == Code::kOk && move.what == Move::What::kPut) meter_.pushed_bytes += move.memory.size();
+  if (meter_.weight != 0) offered_->counters->transfer.record(Ticks::since(start.ticks), meter_.weight);
+  if (trace_ && engine_.tracer() != nullptr)
+    engine_.tracer()->write(trace_.here.row, trace_.here,
+                            {.category = "transfer",
+                             .name = move.name(),
+                             .from = start.time,
+                             .to = Clock::now(),
+                             .parent = trace_.here,
+                             .bytes = static_cast<std::int64_t>(move.memory.size())});
 }
 
 bool IncomingRequest::is_interrupted(Code outcome, PeerId caller) {
@@ -311,7 +400,7 @@ template <class Answer> Status IncomingRequest::answer(Answer answer) {
     else if (!cancelled_ && under_way() != nullptr)
       return under_way();
     else if (replied_ = true; cancelled_)
-      status = Error{Code::kCancelled, "the caller has cancelled the request"};
+      meter_.error = Code::kCancelled, status = Error{Code::kCancelled, "the caller has cancelled the request"};
     else if (!acknowledged_)
       status = answer();
     return nullptr;
@@ -324,17 +413,22 @@ template <class Answer> Status IncomingRequest::answer(Answer answer) {
 }
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
+  meter_.result_bytes = result.size();
   return answer([&] { return engine_.server().answer(*session_, id(), {result}, *offered_->admission); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
+  meter_.result_bytes = size_bytes;
   return answer([&] {
     return engine_.server().answer(*session_, id(), {{}, size_bytes, &encode}, *offered_->admission);
   });
 }
 
 Status IncomingRequest::reply_error(const Error &error) {
-  return answer([&] { return engine_.server().answer(*session_, id(), error); });
+  return answer([&] {
+    meter_.error = error.code;
+    return engine_.server().answer(*session_, id(), error);
+  });
 }
 
 }  // namespace nssi

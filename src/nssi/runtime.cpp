@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/engine.hpp>
+#include <nssi/inspection.hpp>
+#include <nssi/page_server.hpp>
+#include <nssi/prometheus.hpp>
 
 #include <algorithm>
 
@@ -9,9 +12,30 @@ Runtime::Runtime(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 Runtime::~Runtime() = default;
 
 Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
+  const bool serves = options.endpoint.listen;
   auto engine = Engine::open(std::move(options));
   if (!engine.ok()) return engine.error();
-  return std::unique_ptr<Runtime>(new Runtime(*std::move(engine)));
+  std::unique_ptr<Runtime> runtime(new Runtime(*std::move(engine)));
+  if (!serves) return runtime;
+  if (auto status = runtime->show(); !status.ok()) return status.error();
+  return runtime;
+}
+
+/// Answers those who ask what is counted.
+Status Runtime::show() {
+  auto inspection = offer_inspection(*this);
+  if (!inspection.ok()) return inspection.error();
+  inspection_ = *std::move(inspection);
+  if (engine_->prometheus().empty()) return {};
+  auto page = PageServer::open(engine_->prometheus(),
+                               {"/metrics", kPrometheusContentType, [this] { return to_prometheus(statistics()); }});
+  if (!page.ok()) {
+    auto error = page.error();
+    error.message = "nssi.prometheus: " + error.message;
+    return error;
+  }
+  page_ = *std::move(page);
+  return {};
 }
 
 const std::string &Runtime::url() const { return engine_->endpoint().url(); }
@@ -20,7 +44,7 @@ nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
 Status Runtime::add_operation(Operation operation) {
   auto pool = engine_->settle(operation);
   if (!pool.ok()) return pool.error();
-  return engine_->server().operations().add(std::move(operation), *pool);
+  return engine_->server().operations().add(std::move(operation), *pool, engine_->counts());
 }
 
 void Runtime::set_limits(const Limits &limits) {
@@ -31,6 +55,13 @@ Status Runtime::set_limits(const Interface &interface, std::uint32_t provider, c
   Status status;
   engine_->run_as_driver([&] { status = engine_->server().operations().set_limits(interface, provider, limits); });
   return status;
+}
+
+Statistics Runtime::statistics() {
+  Statistics result;
+  engine_->run_as_driver([&] { result = collect(*engine_); });
+  if (page_) result.prometheus = page_->address();
+  return result;
 }
 
 void Runtime::on_peer_connected(std::function<void(PeerId)> callback) {

@@ -7,6 +7,7 @@
 #include <nssi/fiber.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/priority_queues.hpp>
+#include <nssi/tracer.hpp>
 
 #include <deque>
 #include <functional>
@@ -26,6 +27,7 @@ struct Strand {
   Fiber fiber;
   Worker *home = nullptr;  ///< null: the driver's
   Priority priority = Priority::kNormal;
+  TraceContext trace;  ///< what the work belongs to
   bool queued = false;
   bool timed = false;
   std::multimap<Clock::time_point, Strand *>::iterator timer;

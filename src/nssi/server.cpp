@@ -37,8 +37,7 @@ Error args_are_too_large(const wire::Request &request) {
 
 /// What it takes of the service's memory.
 std::uint64_t size_of(const wire::Request &request) {
-  return request.args.size() + (request.long_args ? request.long_args->remote.size_bytes : 0) +
-         (request.data_is_list ? request.data->remote.size_bytes : 0);
+  return request.args_bytes() + (request.data_is_list ? request.data->remote.size_bytes : 0);
 }
 
 }  // namespace
@@ -74,12 +73,15 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
   if (may_call && !finishing_ && !is_too_large) {
     charge = offered->admission->admit(*session, id, size_of(request));
-    if (!charge) return turn_away(from, *session, request, *offered->admission);
+    if (!charge) return turn_away(from, *session, request, *offered);
   }
   const auto now = coarse_now();
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
   slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits + kKeptLonger, kLongestKept)));
-  if (offered == nullptr) return (void)answer(*session, id, operations_.why_not(address));
+  if (offered == nullptr) {
+    ++refused_;
+    return (void)answer(*session, id, operations_.why_not(address));
+  }
   if (!charge) offered->admission->withdraw(*session, id);
   if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
   if (is_too_large) return (void)answer(*session, id, args_are_too_large(request));
@@ -92,7 +94,9 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
 }
 
 /// Its slot is left as it was: the request was never here.
-void Server::turn_away(PeerId caller, Session &session, const wire::Request &request, Admission &admission) {
+void Server::turn_away(PeerId caller, Session &session, const wire::Request &request, const Offered &offered) {
+  auto &admission = *offered.admission;
+  if (offered.counters) ++offered.counters->turned_away;
   const auto retry_after = static_cast<std::uint32_t>(admission.hint().count());
   if (!request.does_not_wait) {
     admission.turn_away(session, caller, request.prefix.id, size_of(request));
@@ -141,7 +145,7 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
     if (incoming.prepare()) incoming.serve();
     put_back(incoming);
   };
-  if (operation.kind == HandlerKind::kShort && !incoming.has_to_fetch()) return work();
+  if (incoming.runs_in_place()) return work();
   incoming.keep_args();
   if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
   auto &scheduler = engine_.scheduler();
@@ -172,6 +176,8 @@ void Server::submit(IncomingRequest &incoming, const Offered &offered) {
 /// The same request again: its caller has lost the connection, and with it perhaps the answer.
 void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   slot.peer = from;
+  const auto *offered = operations_.find({request.interface, request.provider, request.op});
+  if (offered != nullptr && offered->counters) ++offered->counters->sent_again;
   if (slot.request != nullptr) slot.request->find_caller(from, request);  // it may have answered, and go on
   if (slot.long_result) return (void)offer_long_result(slot);
   if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
@@ -179,7 +185,7 @@ void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
 
 IncomingRequest &Server::take() {
   if (free_.empty()) {
-    requests_.push_back(std::make_unique<IncomingRequest>(engine_));
+    requests_.push_back(std::make_unique<IncomingRequest>(engine_, requests_.size()));
     free_.push_back(requests_.back().get());
   }
   auto *request = free_.back();
@@ -190,6 +196,7 @@ IncomingRequest &Server::take() {
 }
 
 void Server::put_back(IncomingRequest &request) {
+  request.count();
   active_.back()->place = request.place;
   active_[request.place] = active_.back();
   active_.pop_back();
@@ -227,6 +234,7 @@ void Server::on_peer_lost(PeerId peer) {
 
 /// Answers what cannot be a request. Not kept.
 void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
+  ++refused_;
   wire::Result message;
   message.prefix.id = id;
   message.failure = wire::to_failure(error);

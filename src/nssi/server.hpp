@@ -4,11 +4,13 @@
 #pragma once
 
 #include <base/credential.hpp>
+#include <nssi/counters.hpp>
 #include <nssi/nssi.hpp>
 #include <nssi/operations.hpp>
 #include <nssi/payload.hpp>
 #include <nssi/segments.hpp>
 #include <nssi/session.hpp>
+#include <nssi/tracer.hpp>
 #include <nssi/transfer.hpp>
 #include <nssi/wire.hpp>
 
@@ -20,7 +22,8 @@ struct Strand;
 
 class IncomingRequest final : public Request {
  public:
-  explicit IncomingRequest(Engine &engine) : engine_(engine) {}
+  /// `number`: which of the server's it is.
+  IncomingRequest(Engine &engine, std::size_t number) : engine_(engine), number_(number) {}
   /// Takes a new request, whose args stay where they are in the message.
   void accept(PeerId caller, Role role, Session &session, const wire::Request &request, const Offered &offered,
               Charge charge, Clock::time_point now);
@@ -50,7 +53,10 @@ class IncomingRequest final : public Request {
   std::span<const std::byte> args() const override { return wire_.args; }
   std::uint64_t data_bytes() const override { return data_bytes_; }
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
-  const nnti::PeerView *view_data() const override { return view_ ? &*view_ : nullptr; }
+  const nnti::PeerView *view_data() const override {
+    meter_.viewed_bytes = view_ ? data_bytes_ : 0;
+    return view_ ? &*view_ : nullptr;
+  }
   Status put_data(std::span<const std::byte> source, std::uint64_t offset) override;
   Transfer start_get(std::span<std::byte> destination, std::uint64_t offset) override;
   Transfer start_put(std::span<const std::byte> source, std::uint64_t offset) override;
@@ -63,6 +69,15 @@ class IncomingRequest final : public Request {
   Session &session() const { return *session_; }
   /// Whether its args, or where its data are, did not fit the message.
   bool has_to_fetch() const { return wire_.long_args || wire_.data_is_list; }
+  /// Short, and begun where its request arrives.
+  bool runs_in_place() const { return offered_->operation.kind == HandlerKind::kShort && !has_to_fetch(); }
+  const Offered &offered() const { return *offered_; }
+  /// It is over, or was given up.
+  void count() {
+    if (trace_) [[unlikely]]
+      end_trace();
+    if (offered_->counters) meter_.count(*offered_->counters, session_->counters);
+  }
 
   std::size_t place = 0;  ///< in the server's list of active requests
 
@@ -72,9 +87,9 @@ class IncomingRequest final : public Request {
   Status fetch_segments();
   /// The driver.
   Status may_move(const Move &move) const;
-  void begin_transfer(TransferState &transfer) { transfers_.push_back(&transfer); }
+  TransferStart begin_transfer(TransferState &transfer);
   void begin_pieces(const Move &move, TransferState &transfer);
-  void end_transfer(TransferState &transfer, Code outcome);
+  void end_transfer(TransferState &transfer, const Move &move, const TransferStart &start, Code outcome);
   /// Of one that ended with `outcome`, over the connection `caller`: that is gone, and it may be repeated.
   bool is_interrupted(Code outcome, PeerId caller);
   /// Waits for the caller, who has lost the connection `caller`.
@@ -98,10 +113,15 @@ class IncomingRequest final : public Request {
   TransferState *under_way() const { return transfers_.empty() ? nullptr : transfers_.back(); }
   void finish_transfers();
   void run_handler();
+  void run_traced();
   void acknowledge();
   template <class Answer> Status answer(Answer answer);
+  void note_transfer(const Move &move, const TransferStart &start, Code outcome);
+  void begin_trace();
+  void end_trace();
 
   Engine &engine_;
+  const std::size_t number_;
   std::atomic<PeerId> caller_{PeerId{}};
   Session *session_ = nullptr;
   Role role_ = Role::kUser;
@@ -109,6 +129,8 @@ class IncomingRequest final : public Request {
   SegmentMap segments_;  ///< if the data are not one whole buffer
   std::uint64_t data_bytes_ = 0;
   const Offered *offered_ = nullptr;
+  mutable RequestMeter meter_;
+  TracedWork trace_;
   Charge charge_;
   Deadline deadline_ = Deadline::never(), transfer_limit_ = Deadline::never();
   Bytes kept_args_;
@@ -127,6 +149,9 @@ class Server {
   explicit Server(Engine &engine) : engine_(engine), incarnation_(nessie::random_u64() | 1) {}
 
   Operations &operations() { return operations_; }
+  const Sessions &sessions() const { return sessions_; }
+  /// Requests that were none, or for which there is no operation.
+  std::uint64_t refused() const { return refused_; }
   void on_proof(PeerId from, std::span<const std::byte> message);
   void on_hello(PeerId from, std::span<const std::byte> message);
   void on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message);
@@ -155,7 +180,7 @@ class Server {
   /// The slot of that very request; null: it is over, or never was.
   Slot *find(PeerId from, std::uint64_t id) const;
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
-  void turn_away(PeerId caller, Session &session, const wire::Request &request, Admission &admission);
+  void turn_away(PeerId caller, Session &session, const wire::Request &request, const Offered &offered);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   Status answer(Session &session, Slot &slot, wire::Result &message);
   Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
@@ -174,6 +199,7 @@ class Server {
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;
   bool finishing_ = false, has_waiting_ = false;
+  std::uint64_t refused_ = 0;
 };
 
 }  // namespace nssi

@@ -11,6 +11,7 @@
 #include <base/clock.hpp>
 #include <nssi/admission.hpp>
 #include <nssi/blocks.hpp>
+#include <nssi/counters.hpp>
 #include <nssi/wire.hpp>
 
 #include <algorithm>
@@ -76,7 +77,15 @@ class Session {
     return std::ranges::any_of(shares_, [](const Share &share) { return share.requests != 0; });
   }
 
+  /// In progress, at all services.
+  std::uint64_t requests() const {
+    std::uint64_t sum = 0;
+    for (const auto &share : shares_) sum += share.requests;
+    return sum;
+  }
+
   int connections = 0;
+  CallerCounters counters;
 
  private:
   wire::SessionId id_;
@@ -104,6 +113,14 @@ class Sessions {
     return expiries_.empty() ? Deadline::never() : Deadline::at(expiries_.begin()->first);
   }
   void clear();
+  /// `use(session, connection)`: one of its connections; none: value 0.
+  template <class Use> void for_each(Use use) const {
+    for (const auto &[id, session] : by_id_) {
+      const auto at =
+          static_cast<std::size_t>(std::ranges::find(by_peer_, session.get(), &Connection::session) - by_peer_.begin());
+      use(*session, PeerId{at < by_peer_.size() ? at : 0});
+    }
+  }
 
  private:
   struct Expiry {

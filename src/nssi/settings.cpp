@@ -18,6 +18,7 @@ class Reader {
  public:
   explicit Reader(const Config &config) : config_(config) {}
   void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
+  void flag(const char *key, bool &value) { take(config_.get_bool(key, value), value); }
   template <class Number> void size(const char *key, Number &value) { take(config_.get_size(key, value), value); }
   const Status &status() const { return status_; }
 
@@ -77,8 +78,14 @@ Result<Settings> read_settings(const Config &config, const Settings &fallback) {
   read.size("nssi.limit.requests_of_caller", settings.limits.requests_of_caller);
   read.size("nssi.limit.bytes", settings.limits.bytes);
   read.size("nssi.limit.bytes_of_caller", settings.limits.bytes_of_caller);
+  read.flag("nssi.statistics", settings.statistics);
+  settings.prometheus = config.get_or("nssi.prometheus", "");
+  settings.trace_folder = config.get_or("nssi.trace", "");
+  read.size("nssi.trace.every", settings.trace_every);
   read_pools(config, read, settings.pools);
   if (!read.status().ok()) return read.status().error();
+  if (settings.trace_every == 0)
+    return Error{Code::kInvalidArgument, "setting nssi.trace.every is 0; expected 1 (every call) or more"};
   return settings;
 }
 

@@ -15,6 +15,10 @@ struct Settings {
   std::size_t max_long_bytes = std::size_t{1} << 30;
   Limits limits;
   std::vector<PoolOptions> pools;
+  bool statistics = true;
+  std::string prometheus;    ///< where its endpoint listens; empty: nowhere
+  std::string trace_folder;  ///< empty: nothing is traced
+  std::uint64_t trace_every = 1;
 };
 
 /// What the configuration does not say stays as in `fallback`. kInvalidArgument names the setting.

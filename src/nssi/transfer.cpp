@@ -18,6 +18,16 @@ void let_progress(Engine &engine) {
 
 }  // namespace
 
+std::string_view Move::name() const {
+  switch (what) {
+    case What::kGet: return "pull";
+    case What::kPut: return "push";
+    case What::kArgs: return "fetch arguments";
+    case What::kSegments: break;
+  }
+  return "fetch segments";
+}
+
 TransferState::~TransferState() {
   if (!done_.load(std::memory_order_acquire) && !await(Deadline::never())) give_up();
 }
@@ -40,7 +50,7 @@ bool TransferState::launch() {
   if (is_over_) return true;
   caller_ = request_.caller();
   done_.store(false, std::memory_order_relaxed);
-  request_.begin_transfer(*this);
+  began_ = request_.begin_transfer(*this);
   patience_.reset();
   pieces_ = 1;
   request_.begin_pieces(move_, *this);
@@ -51,7 +61,7 @@ bool TransferState::launch() {
 void TransferState::on_complete(Status status) {
   if (!status.ok() && status_.ok()) status_ = std::move(status);
   if (--pieces_ != 0) return;
-  request_.end_transfer(*this, status_.code());
+  request_.end_transfer(*this, move_, began_, status_.code());
   engine_.set_done(done_, waiter_);
 }
 

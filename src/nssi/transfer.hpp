@@ -7,9 +7,11 @@
 // waits for it, when the caller is back.
 #pragma once
 
+#include <base/clock.hpp>
 #include <nssi/nssi.hpp>
 
 #include <atomic>
+#include <string_view>
 
 namespace nssi {
 
@@ -26,6 +28,14 @@ struct Move {
   nnti::Rights needed_rights() const {
     return what == What::kPut ? nnti::Rights::kRemoteWrite : nnti::Rights::kRemoteRead;
   }
+  /// In a trace.
+  std::string_view name() const;
+};
+
+/// When a transfer began, on the clocks of those who measure it: 0, nobody does.
+struct TransferStart {
+  std::uint64_t ticks = 0;
+  nessie::Clock::time_point time;
 };
 
 class TransferState final : public nnti::Completion {
@@ -56,6 +66,7 @@ class TransferState final : public nnti::Completion {
   Engine &engine_;
   IncomingRequest &request_;
   const Move move_;
+  TransferStart began_;
   PeerId caller_;  ///< the connection that it goes over
   Deadline limit_ = Deadline::never();
   std::optional<Deadline> patience_;  ///< with the caller's absence; none while it is here

@@ -110,6 +110,12 @@ template <class A, class... Fields> void carried(A &a, std::optional<Fields> &..
   ((fields ? a(*fields) : void()), ...);
 }
 
+/// Which trace a request belongs to, and of which of its spans it is a part; see README.md.
+struct Trace {
+  std::uint64_t id = 0, span = 0;
+  template <class A> void xdr(A &a) { a(id, span); }
+};
+
 struct Request {
   Prefix prefix{Kind::kRequest, 0};
   Interface interface;
@@ -121,10 +127,13 @@ struct Request {
   std::optional<Flag> is_one_way;         ///< answered when its handler begins
   std::optional<Flag> data_is_list;       ///< `data` holds a list of segments, left at the caller
   std::optional<std::span<const std::byte>> segments;  ///< instead of `data`: the list; borrowed from the message
+  std::optional<Trace> trace;                          ///< somebody watches it
   std::span<const std::byte> args;                     ///< borrowed from the message
+  /// Of all arguments, wherever they lie.
+  std::uint64_t args_bytes() const { return args.size() + (long_args ? long_args->remote.size_bytes : 0); }
   template <class A> void xdr(A &a) {
     a(prefix, interface.program, interface.version, provider, op, timeout_ms);
-    carried(a, data, long_args, does_not_wait, is_one_way, data_is_list, segments);
+    carried(a, data, long_args, does_not_wait, is_one_way, data_is_list, segments, trace);
     a(args);
   }
 };
@@ -187,7 +196,7 @@ nessie::Error to_error(const Failure &failure);
 inline constexpr std::size_t kAlwaysFits = 4096;
 /// The bytes of a request (result) apart from its args (result) and a list of segments: what does not fit a message is
 /// sent as a long one.
-inline constexpr std::size_t kMaxRequestOverhead = 12 + 5 * 4 + 4 + 2 * 40 + 4 + 3;
+inline constexpr std::size_t kMaxRequestOverhead = 12 + 5 * 4 + 4 + 2 * 40 + 16 + 4 + 3;
 inline constexpr std::size_t kMaxResultOverhead = 12 + 4 + 40 + 4 + 3;
 
 }  // namespace nssi::wire

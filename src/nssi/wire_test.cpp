@@ -60,6 +60,9 @@ TEST(NssiWire, RequestIsAsWritten) {
             "00000001" +
                 kBufferHex + "00000002aabb0000");
   EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
+  request.long_args = kBuffer;
+  request.trace.emplace();
+  EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
 }
 
 TEST(NssiWire, ResultIsAsWritten) {
@@ -122,9 +125,16 @@ TEST(NssiWire, AFlagIsABitOfWhatARequestCarries) {
   EXPECT_EQ(xdr::encode(request)[35], std::byte{4});
   request.is_one_way.emplace();
   EXPECT_EQ(xdr::encode(request)[35], std::byte{12});
+  request.trace = Trace{0x0123456789abcdef, 5};
+  EXPECT_EQ(hex(xdr::encode(request)).substr(64),
+            "0000004c"
+            "0123456789abcdef"
+            "0000000000000005"
+            "00000000");
   Request again;
   ASSERT_TRUE(decode_request(xdr::encode(request), again).ok());
-  EXPECT_TRUE(again.does_not_wait && again.is_one_way);
+  EXPECT_TRUE(again.does_not_wait && again.is_one_way && again.trace);
+  EXPECT_EQ(again.trace->span, 5u);
 }
 
 TEST(NssiWire, WhereScatteredDataAreIsAsWritten) {
@@ -197,7 +207,7 @@ TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(11)));
   EXPECT_FALSE(prefix_of(std::vector<std::byte>(12)));
   auto unknown = xdr::encode(request);
-  unknown[35] = std::byte{64};
+  unknown[35] = std::byte{128};
   EXPECT_TRUE(is_bad_request(unknown)) << "it carries what nobody knows";
   request.data = Buffer{{1, 2, 3, 4, 5, static_cast<nnti::Rights>(4)}};
   EXPECT_TRUE(is_bad_request(xdr::encode(request)));

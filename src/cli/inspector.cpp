@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "inspector.hpp"
+
+#include <base/config.hpp>
+#include <base/credential.hpp>
+#include <nssi/nssi.hpp>
+
+#include <inspect_rpc.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace nessie::cli {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
+
+Inspector::Inspector(std::unique_ptr<nssi::Runtime> runtime) : runtime_(std::move(runtime)) {}
+Inspector::~Inspector() = default;
+
+Result<std::unique_ptr<Inspector>> Inspector::open(const Config &config) {
+  nssi::RuntimeOptions options;
+  options.endpoint.listen = false;
+  options.endpoint.config = config;
+  options.endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
+  if (const auto hex = config.get("credential")) {
+    const auto credential = Credential::from_hex(*hex);
+    if (!credential) return credential.error();
+    options.endpoint.credential = *credential;
+  }
+  auto runtime = nssi::Runtime::open(std::move(options));
+  if (!runtime) return runtime.error();
+  return std::unique_ptr<Inspector>(new Inspector(*std::move(runtime)));
+}
+
+Result<nlohmann::json> Inspector::ask(const std::string &url) {
+  namespace FIRST = inspect::NSSI_INSPECT::FIRST;
+  const auto deadline = Deadline::in(kPatience);
+  const auto peer = runtime_->connect(url, deadline);
+  if (!peer) return peer.error();
+  nssi::CallOptions options;
+  options.deadline = deadline;
+  const auto text = FIRST::Client(*runtime_, *peer).STATISTICS(options);
+  runtime_->disconnect(*peer);
+  if (!text) return text.error();
+  auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (json.is_discarded() || !json.contains("operations"))
+    return Error{Code::kUnsupported,
+                 fmt::format("the process at {} answers what this version does not understand", url)};
+  return json;
+}
+
+}  // namespace nessie::cli

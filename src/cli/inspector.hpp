@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Asks processes that serve by NSSI what they have counted, and shows it.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <memory>
+#include <string>
+
+namespace nssi {
+class Runtime;
+}
+
+namespace nessie {
+class Config;
+}
+
+namespace nessie::cli {
+
+class Inspector {
+ public:
+  /// With the job's credential. kInvalidArgument: it is none.
+  static Result<std::unique_ptr<Inspector>> open(const Config &config);
+  ~Inspector();
+  /// What to_json() of <nssi/statistics.hpp> makes, of the process at `url`. Errors as nssi::Runtime::connect and
+  /// nssi::Call::wait; kUnsupported: what it answers is not that.
+  Result<nlohmann::json> ask(const std::string &url);
+
+ private:
+  explicit Inspector(std::unique_ptr<nssi::Runtime> runtime);
+  std::unique_ptr<nssi::Runtime> runtime_;
+};
+
+/// Lines for people. `before`: what it was some time ago, so that rates and times are of the time since; null: of all
+/// its life.
+std::string describe_statistics(const nlohmann::json &now, const nlohmann::json &before);
+
+}  // namespace nessie::cli

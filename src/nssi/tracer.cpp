@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/tracer.hpp>
+
+#include <base/credential.hpp>
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace nssi {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+
+namespace {
+
+constexpr std::size_t kFlushBytes = 64 << 10;
+constexpr std::chrono::milliseconds kLongestHeld{50};
+constexpr std::uint64_t kRowsOfRuntime = 1 << 20, kRowsOfKind = 1 << 19;
+
+double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+double microseconds(Clock::time_point time) { return microseconds(time.time_since_epoch()); }
+
+/// For between quotation marks in JSON.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) result += c;
+  }
+  return result;
+}
+
+std::string host_name() {
+  char name[256] = "";
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
+}
+
+/// The first line of a file; empty if there is none.
+std::string line_of(const char *path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+/// What has to be added to the monotonic clock to get the time of day.
+double time_of_day_us() {
+  const auto day = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double, std::micro>(day).count() - microseconds(Clock::now());
+}
+
+Error cannot_write(const std::string &path) {
+  return {Code::kIo,
+          fmt::format("nssi.trace: {} cannot be written: {}; name a folder that can", path, std::strerror(errno)),
+          nessie::Scope::kOperation, errno};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Tracer>> Tracer::open(const std::string &folder, std::uint64_t every) {
+  static std::atomic<std::uint64_t> runtimes{0};
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return cannot_write(folder);
+  const auto path = fmt::format("{}/{}-{}.trace.json", folder, host_name(), ::getpid());
+  int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+  const bool is_new = fd >= 0;
+  if (!is_new && errno == EEXIST) fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return cannot_write(path);
+  std::unique_ptr<Tracer> tracer(new Tracer(fd, every, kRowsOfRuntime * runtimes.fetch_add(1)));
+  if (is_new) tracer->write_head();
+  return tracer;
+}
+
+Tracer::Tracer(int fd, std::uint64_t every, std::uint64_t first_row)
+    : fd_(fd), every_(every), first_row_(first_row), ids_(nessie::random_u64() & ~std::uint64_t{0xFFFFFFFF}) {}
+
+Tracer::~Tracer() {
+  flush();
+  ::close(fd_);
+}
+
+void Tracer::write_head() {
+  const auto host = escaped(host_name());
+  const auto program = escaped(line_of("/proc/self/comm"));
+  const auto boot = escaped(line_of("/proc/sys/kernel/random/boot_id"));
+  buffer_ = "[\n";
+  buffer_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{0},"args":{{"name":"{1} {0} on {2}"}}}},)",
+                         ::getpid(), program, host);
+  buffer_ += '\n';
+  buffer_ += fmt::format(R"({{"name":"nessie_clock","ph":"M","pid":{},"args":{{"host":"{}","boot":"{}",)", ::getpid(),
+                         host, boot);
+  buffer_ += fmt::format(R"("time_of_day_us":{:.3f}}}}},)", time_of_day_us());
+  buffer_ += '\n';
+  flush();
+}
+
+TraceContext Tracer::sample() {
+  if (candidates_++ % every_ != 0) return {};
+  return {new_id(), 0, 0};
+}
+
+std::uint64_t Tracer::row(RowKind kind, std::size_t number) {
+  const bool is_calls = kind == RowKind::kCalls;
+  const auto row = first_row_ + (is_calls ? 0 : kRowsOfKind) + number % kRowsOfKind + 1;
+  if (named_rows_.insert(row).second) {
+    buffer_ += fmt::format(R"({{"name":"thread_name","ph":"M","pid":{},"tid":{},"args":{{"name":"{} {}"}}}},)",
+                           ::getpid(), row, is_calls ? "calls" : "requests", number);
+    added();
+  }
+  return row;
+}
+
+void Tracer::write(std::uint64_t row, const TraceContext &here, const Span &span) {
+  fmt::format_to(std::back_inserter(buffer_),
+                 R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
+                 R"("args":{{"trace":"{:016x}","span":"{:016x}","parent":"{:016x}")",
+                 escaped(span.name), span.category, ::getpid(), row, microseconds(span.from),
+                 microseconds(span.to - span.from), here.trace, here.span, span.parent.span);
+  if (span.bytes >= 0) buffer_ += fmt::format(R"(,"bytes":{})", span.bytes);
+  if (!span.error.empty()) buffer_ += fmt::format(R"(,"error":"{}")", span.error);
+  buffer_ += "}},";
+  added();
+}
+
+void Tracer::begin_arrow(std::string_view name, std::uint64_t id, std::uint64_t row, Clock::time_point at) {
+  buffer_ += fmt::format(R"({{"name":"{}","cat":"flow","ph":"s","id":"{:016x}","pid":{},"tid":{},"ts":{:.3f}}},)", name,
+                         id, ::getpid(), row, microseconds(at));
+  added();
+}
+
+void Tracer::end_arrow(std::string_view name, std::uint64_t id, std::uint64_t row, Clock::time_point at) {
+  buffer_ +=
+      fmt::format(R"({{"name":"{}","cat":"flow","ph":"f","bp":"e","id":"{:016x}","pid":{},"tid":{},"ts":{:.3f}}},)",
+                  name, id, ::getpid(), row, microseconds(at));
+  added();
+}
+
+void Tracer::added() {
+  buffer_ += '\n';
+  const auto now = Clock::now();
+  if (oldest_ == Clock::time_point{}) oldest_ = now;
+  if (buffer_.size() >= kFlushBytes || now - oldest_ >= kLongestHeld) flush();
+}
+
+Deadline Tracer::next_flush() const {
+  return buffer_.empty() ? Deadline::never() : Deadline::at(oldest_ + kLongestHeld);
+}
+
+/// Whole events, in one write: other runtimes of this process append to the same file.
+void Tracer::flush() {
+  oldest_ = {};
+  if (buffer_.empty()) return;
+  const auto wrote = is_broken_ ? static_cast<ssize_t>(buffer_.size()) : ::write(fd_, buffer_.data(), buffer_.size());
+  if (wrote != static_cast<ssize_t>(buffer_.size())) {
+    is_broken_ = true;
+    nessie::log::warning("the trace ends here, because its file cannot be written any more: {}", std::strerror(errno));
+  }
+  buffer_.clear();
+}
+
+}  // namespace nssi
