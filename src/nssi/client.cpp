@@ -40,37 +40,34 @@ void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this,
 
 std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, const Payload &args,
                                          const CallOptions &options) {
-  auto prepare = [&](CallState &call) {
-    call.service = service;
-    call.data = options.data;
-    if (!options.parts.empty()) call.parts = PartList::of(options);
-    call.is_idempotent = options.idempotent;
-    call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
-    call.is_one_way = options.one_way;
-    call.on_over = options.on_over;
-    call.op = op;
-    if (engine_.traces()) call.trace.parent = engine_.trace_context();
-    call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
-    call.timeout_ms =
-        options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
-  };
-  if (Turn turn(engine_.driver()); turn) {
-    auto call = claim(nullptr);
-    prepare(*call);
-    send(*call, args);
-    return call;
+  const Turn turn(engine_.driver());
+  auto state = turn ? claim(nullptr) : make_state();
+  auto &call = *state;
+  call.service = service;
+  call.data = options.data;
+  if (!options.parts.empty()) call.parts = PartList::of(options);
+  call.is_idempotent = options.idempotent;
+  call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
+  call.is_one_way = options.one_way;
+  call.on_over = options.on_over;
+  call.op = op;
+  if (engine_.traces()) call.trace.parent = engine_.trace_context();
+  call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
+  call.timeout_ms =
+      options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
+  if (turn) {
+    send(call, args);
+    return state;
   }
-  auto call = make_state();
-  prepare(*call);
-  call->args.resize(args.size_bytes);
-  args.write(call->args);
-  engine_.driver().hand_over([this, call] {
-    claim(call);
-    const Bytes copy = std::move(call->args);
-    if (!call->done.load()) send(*call, {copy});
+  call.args.resize(args.size_bytes);
+  args.write(call.args);
+  engine_.driver().hand_over([this, state] {
+    claim(state);
+    const Bytes copy = std::move(state->args);
+    if (!state->done.load()) send(*state, {copy});
   });
   engine_.wake();
-  return call;
+  return state;
 }
 
 std::shared_ptr<CallState> Client::make_state() {

@@ -59,6 +59,7 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
     auto tracer = Tracer::open(settings->trace_folder, settings->trace_every);
     if (!tracer.ok()) return tracer.error();
     engine->tracer_ = *std::move(tracer);
+    engine->traced_ = 1;
   }
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();

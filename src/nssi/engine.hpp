@@ -55,7 +55,7 @@ class Engine final : public nnti::EventSink {
   /// Null: this process writes no trace.
   Tracer *tracer() { return tracer_.get(); }
   /// Whether anything here may belong to a trace.
-  bool traces() const { return tracer_ != nullptr || traced_requests_.load(std::memory_order_relaxed) != 0; }
+  bool traces() const { return traced_.load(std::memory_order_relaxed) != 0; }
   /// What the calling fiber, or handler, does belongs to this. Any thread.
   TraceContext &trace_context();
   bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
@@ -125,7 +125,7 @@ class Engine final : public nnti::EventSink {
   /// Runs `work` as the driver some time. Any thread.
   void hand_over(std::function<void()> work);
   void count_traced_requests(int more) {
-    traced_requests_.store(traced_requests_.load(std::memory_order_relaxed) + more);
+    traced_.store(traced_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
   /// Sets what a waiter waits for.
   void set_done(std::atomic<bool> &done, Strand *waiter);
@@ -169,7 +169,7 @@ class Engine final : public nnti::EventSink {
   std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
   std::unique_ptr<Tracer> tracer_;
-  std::atomic<int> traced_requests_{0};
+  std::atomic<int> traced_{0};  ///< requests, and one more if there is a tracer
   TraceContext drivers_trace_;  ///< of the handler that the driver runs in place
   Client client_{*this};
   Server server_{*this};

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMostConnections = 16, kMostRequestBytes = 8192;
 constexpr std::chrono::seconds kLongestConnection{5};
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 16, kPauseWithoutDescriptors_ms = 100;
 
 struct HostPort {
   std::string host, port;
@@ -189,6 +189,8 @@ void PageServer::serve() {
     if ((fds[1].revents & POLLIN) == 0) continue;
     if (const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); fd >= 0)
       all.push_back(std::make_unique<Connection>(fd));
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      (void)::poll(fds.data(), 1, kPauseWithoutDescriptors_ms);  // whoever knocks goes on knocking
   }
 }
 

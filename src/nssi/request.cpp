@@ -67,6 +67,7 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const w
 /// A request that belongs to no trace may begin one here. Who writes none passes on what it was told.
 [[gnu::noinline]] void IncomingRequest::begin_trace() {
   auto *tracer = engine_.tracer();
+  if (!offered_->counters) meter_ = {};  // its error is shown
   if (wire_.trace)
     trace_.here = {wire_.trace->id, wire_.trace->span, 0};
   else
@@ -160,7 +161,7 @@ bool IncomingRequest::give_up() {
 bool IncomingRequest::prepare() {
   if (give_up()) return false;
   begun_ = true;
-  if (is_too_late()) return false;
+  if (!runs_in_place() && is_too_late()) return false;
   if (has_to_fetch())
     if (auto status = fetch_rest(); !status.ok()) {
       (void)reply_error(status.error());

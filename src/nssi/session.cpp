@@ -12,20 +12,12 @@ constexpr std::size_t kMostSlots = 1 << 16;
 /// Answers up to this size are not worth a timer: they go with the next request of their slot.
 constexpr std::size_t kSmallAnswerBytes = 256;
 
-std::size_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
-
 }  // namespace
 
-Slot *Session::slot_of(std::uint64_t id) {
-  const auto index = index_of(id);
+Slot *Session::add_slot(std::size_t index) {
   if (index >= kMostSlots) return nullptr;
-  if (index >= slots_.size()) slots_.resize(index + 1);
+  slots_.resize(index + 1);
   return &slots_[index];
-}
-
-Slot *Session::find(std::uint64_t id) {
-  const auto index = index_of(id);
-  return index < slots_.size() && slots_[index].id == id ? &slots_[index] : nullptr;
 }
 
 std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId &id) {

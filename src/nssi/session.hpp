@@ -64,9 +64,15 @@ class Session {
   explicit Session(const wire::SessionId &id) : id_(id) {}
   const wire::SessionId &id() const { return id_; }
   /// Null: the caller claims more calls in progress than anybody may have.
-  Slot *slot_of(std::uint64_t id);
+  Slot *slot_of(std::uint64_t id) {
+    const auto index = index_of(id);
+    return index < slots_.size() ? &slots_[index] : add_slot(index);
+  }
   /// The slot, if it holds this very request.
-  Slot *find(std::uint64_t id);
+  Slot *find(std::uint64_t id) {
+    const auto index = index_of(id);
+    return index < slots_.size() && slots_[index].id == id ? &slots_[index] : nullptr;
+  }
   std::vector<Slot> &slots() { return slots_; }
   /// What it has in progress at a service.
   Share &share(std::size_t service) {
@@ -88,6 +94,9 @@ class Session {
   CallerCounters counters;
 
  private:
+  static std::size_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+  Slot *add_slot(std::size_t index);
+
   wire::SessionId id_;
   std::vector<Share> shares_;
   std::vector<Slot> slots_;  // goes first: what it is charged for is counted in the shares
