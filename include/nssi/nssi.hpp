@@ -211,9 +211,12 @@ class Call {
 
  private:
   friend class Runtime;
-  friend Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline);
+  friend Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline);
+  struct Watcher;
   explicit Call(std::shared_ptr<CallState> state);
   void drop();
+  static std::optional<std::size_t> first_over(std::span<Call *const> calls);
+  static void set_watch(std::span<Call *const> calls, Engine &engine, struct Watch *watch);
   std::shared_ptr<CallState> state_;
 };
 
@@ -225,8 +228,10 @@ struct Part {
   std::uint64_t size_bytes = kRest;  ///< kRest: to the end of the buffer
 };
 
-/// Waits until one of the calls, all of one runtime, is over: its place. Those that are over already count.
-/// kTimedOut: none was within the deadline. kInvalidArgument: there is none to wait for, or their runtimes differ.
+/// Waits until one of the calls is over: its place. Those that are over already count, null pointers do not. Calls of
+/// several runtimes are looked at in turns, every 200 µs. kTimedOut: none was over within the deadline.
+/// kInvalidArgument: there is none to wait for.
+Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline = Deadline::never());
 Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline = Deadline::never());
 /// Waits for all of them; each one's wait() then returns at once. ok if all are; otherwise the error of the first that
 /// is not, kTimedOut if it was still in progress.

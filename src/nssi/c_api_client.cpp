@@ -8,6 +8,7 @@
 #include <climits>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace nssi::c_api {
 namespace {
@@ -90,13 +91,6 @@ int wait_until(nssi_request &request, Deadline deadline, int *remote_rc) {
   }
   if (remote_rc != nullptr) *remote_rc = request.remote_rc;
   return code;
-}
-
-/// Lets progress happen until something may have ended: for one call of the array, a little at a time.
-void wait_a_little(nssi_request *requests, nssi_size count, Deadline deadline) {
-  auto *oldest = std::find_if(requests, requests + count, [](const nssi_request &r) { return r.id != 0; });
-  if (auto call = find_pending(oldest->id))
-    (void)call->call.wait(deadline.earlier(Deadline::in(std::chrono::microseconds(200))));
 }
 
 nssi::Service service_of(const nssi_service &service) { return {nnti::peer_from_c(service.svc_host), kInterface, 0}; }
@@ -196,21 +190,20 @@ int nssi_test(nssi_request *request, int *remote_rc) {
 
 int nssi_waitany(nssi_request *requests, nssi_size count, int timeout, int *which, int *remote_rc) {
   if (requests == nullptr || which == nullptr) return fail(NSSI_EINVAL, "requests or which is NULL");
-  const auto deadline = deadline_of(timeout);
-  for (;;) {
-    nssi_size in_progress = 0;
-    for (nssi_size i = 0; i < count; ++i) {
-      if (requests[i].id == 0) continue;
-      ++in_progress;
-      int rc = nssi_test(&requests[i], remote_rc);
-      if (rc == NSSI_EWOULDBLOCK) continue;
-      *which = static_cast<int>(i);
-      return rc;
-    }
-    if (in_progress == 0) return fail(NSSI_ENOENT, "no request of the array is in progress");
-    if (deadline.passed()) return fail(NSSI_ETIMEDOUT, "no call has ended yet");
-    wait_a_little(requests, count, deadline);
+  std::vector<std::shared_ptr<PendingCall>> pending(count);
+  std::vector<nssi::Call *> calls(count);
+  for (nssi_size i = 0; i < count; ++i) {
+    if (requests[i].id == 0) continue;
+    pending[i] = find_pending(requests[i].id);
+    if (!pending[i]) return fail(NSSI_EINVAL, "a request of the array is not in progress");
+    calls[i] = &pending[i]->call;
   }
+  if (std::ranges::all_of(calls, [](const auto *call) { return call == nullptr; }))
+    return fail(NSSI_ENOENT, "no request of the array is in progress");
+  const auto place = nssi::wait_any(calls, deadline_of(timeout));
+  if (!place.ok()) return fail(place.error());
+  *which = static_cast<int>(*place);
+  return wait_until(requests[*place], nssi::Deadline::now(), remote_rc);
 }
 
 int nssi_waitall(nssi_request *requests, nssi_size count, int timeout) {

@@ -2,12 +2,13 @@
 #include <nssi/c_runtime.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace nssi::c_runtime {
 namespace {
 
 /// How long one call of several is waited for before the others are looked at.
-constexpr std::chrono::microseconds kGlance{200};
 
 Result<CallOptions> options_of(const nssi_rt_runtime &runtime, const nssi_rt_call_options *from) {
   CallOptions options;
@@ -65,21 +66,24 @@ template <class Use> Status for_each_call(nssi_rt_call *const *calls, std::uint6
 }
 
 Status wait_any(nssi_rt_call *const *calls, std::uint64_t count, Deadline deadline, std::uint64_t *which) {
-  for (;;) {
-    nssi_rt_call *first = nullptr;
-    bool found = false;
-    auto status = for_each_call(calls, count, [&](std::uint64_t i) {
-      if (first == nullptr) first = calls[i];
-      found = is_over(*calls[i]);
-      if (found) *which = i;
-      return found;
-    });
-    if (!status.ok()) return status;
-    if (first == nullptr) return Error{Code::kNotFound, "there is no call in the array"};
-    if (found) return outcome_by(*calls[*which], Deadline::now());
-    if (deadline.passed()) return Error{Code::kTimedOut, "no call has ended yet"};
-    (void)outcome_by(*first, deadline.earlier(Deadline::in(kGlance)));
+  std::vector<Call *> in_progress(count);
+  std::optional<std::size_t> over;
+  bool is_empty = true;
+  auto status = for_each_call(calls, count, [&](std::uint64_t i) {
+    is_empty = false;
+    in_progress[i] = &calls[i]->call;
+    if (calls[i]->cancelled) over = i;
+    return over.has_value();
+  });
+  if (!status.ok()) return status;
+  if (is_empty) return Error{Code::kNotFound, "there is no call in the array"};
+  if (!over) {
+    const auto place = nssi::wait_any(in_progress, deadline);
+    if (!place.ok()) return place.error();
+    over = *place;
   }
+  *which = *over;
+  return outcome_by(*calls[*over], Deadline::now());
 }
 
 template <class Use> int with(nssi_rt_call *call, Use use) {

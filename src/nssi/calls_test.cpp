@@ -74,17 +74,32 @@ TEST_F(NssiCalls, WaitAny_FindsACallWhoseOwnDeadlinePassed) {
   service().release_blocked();
 }
 
-TEST_F(NssiCalls, WaitAny_RefusesWhatItCannotWaitFor) {
-  EXPECT_EQ(wait_any({}).code(), Code::kInvalidArgument);
+TEST_F(NssiCalls, WaitAny_RefusesToWaitForNothing) {
+  EXPECT_EQ(wait_any(std::span<Call>()).code(), Code::kInvalidArgument);
+  const std::vector<Call *> nothing(2);
+  EXPECT_EQ(wait_any(nothing).code(), Code::kInvalidArgument);
   std::vector<Call> empty(1);
   EXPECT_TRUE(wait_any(empty).ok()) << "no call is one that is over";
+}
+
+TEST_F(NssiCalls, WaitAny_WaitsForCallsOfSeveralRuntimes) {
   auto other = open_runtime(options_for("inproc", false));
   auto peer = *other->connect(server_.runtime->url(), Deadline::in(seconds(20)));
-  std::vector<Call> calls;
-  calls.push_back(call(kBlock));
-  calls.push_back(other->call(at(peer), kBlock, {}));
-  EXPECT_EQ(wait_any(calls).code(), Code::kInvalidArgument);
+  auto here = call(kBlock), there = other->call(at(peer), kBlock, {});
+  const std::vector<Call *> calls{&here, nullptr, &there};
+  EXPECT_EQ(wait_any(calls, Deadline::in(milliseconds(10))).code(), Code::kTimedOut);
+  there = other->call(at(peer), kNoop, {});
+  auto place = wait_any(calls);
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(*place, 2u);
   service().release_blocked();
+  EXPECT_EQ(*wait_any(std::span(calls).first(1)), 0u);
+}
+
+TEST_F(NssiCalls, WaitAny_WithoutTime_StillMakesProgress) {
+  std::vector<Call> calls;
+  calls.push_back(call(kNoop));
+  EXPECT_TRUE(eventually([&] { return wait_any(calls, Deadline::now()).ok(); }));
 }
 
 TEST_F(NssiCalls, WaitAll_GivesTheFirstError) {

@@ -17,6 +17,9 @@ constexpr std::size_t kKeptResultBytes = 64 << 10;
 /// How long a call past its deadline waits for the server's word that it no longer reaches for the data buffer.
 constexpr std::chrono::milliseconds kCancelPatience{200};
 
+/// How long one of several runtimes is looked at.
+constexpr std::chrono::microseconds kGlance{200};
+
 /// Milliseconds for the wire, rounded up; 0: none are left.
 std::uint32_t milliseconds_left(Deadline deadline) {
   if (deadline.is_never()) return wire::kNoTimeout;
@@ -662,32 +665,57 @@ void Call::when_over(std::function<void()> callback) {
   state_->engine->client().set_callback(*state_, std::move(callback));
 }
 
-Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline) {
-  Engine *engine = nullptr;
-  auto first_over = [&] { return std::ranges::find_if(calls, &Call::is_over) - calls.begin(); };
-  if (const auto place = first_over(); place != std::ssize(calls)) return static_cast<std::size_t>(place);
-  for (const auto &call : calls) {
-    if (engine != nullptr && engine != call.state_->engine)
-      return Error{Code::kInvalidArgument, "calls of several runtimes cannot be waited for together"};
-    engine = call.state_->engine;
-    deadline = deadline.earlier(call.state_->deadline);
-  }
-  if (engine == nullptr) return Error{Code::kInvalidArgument, "there is no call to wait for"};
+/// Who waits for the calls of one runtime.
+struct Call::Watcher {
+  Engine *engine;
   Watch watch;
-  engine->run_as_driver([&] {
-    for (const auto &call : calls) {
-      call.state_->watch = &watch;
-      if (call.is_over()) watch.done.store(true);
+};
+
+std::optional<std::size_t> Call::first_over(std::span<Call *const> calls) {
+  const auto found = std::ranges::find_if(calls, [](const Call *call) { return call != nullptr && call->is_over(); });
+  return found == calls.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - calls.begin()));
+}
+
+/// `watch`: null, they are watched no more.
+void Call::set_watch(std::span<Call *const> calls, Engine &engine, Watch *watch) {
+  engine.run_as_driver([&] {
+    for (const auto *call : calls) {
+      if (call == nullptr || call->state_->engine != &engine) continue;
+      call->state_->watch = watch;
+      if (watch != nullptr && call->is_over()) watch->done.store(true);
     }
   });
-  engine->wait_until(watch.done, watch.waiter, deadline);
-  engine->run_as_driver([&] {
-    for (const auto &call : calls) call.state_->watch = nullptr;
-  });
-  for (auto &call : calls)
-    if (!call.is_over() && call.state_->deadline.passed()) (void)call.wait(Deadline::now());
-  if (const auto place = first_over(); place != std::ssize(calls)) return static_cast<std::size_t>(place);
+}
+
+Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline) {
+  if (const auto place = Call::first_over(calls)) return *place;
+  std::deque<Call::Watcher> watchers;  // they stay where they are
+  for (auto *call : calls) {
+    if (call == nullptr) continue;
+    deadline = deadline.earlier(call->state_->deadline);
+    auto *engine = call->state_->engine;
+    if (std::ranges::find(watchers, engine, &Call::Watcher::engine) == watchers.end()) watchers.emplace_back(engine);
+  }
+  if (watchers.empty()) return Error{Code::kInvalidArgument, "there is no call to wait for"};
+  for (auto &each : watchers) Call::set_watch(calls, *each.engine, &each.watch);
+  do
+    for (auto &[engine, watch] : watchers) {
+      engine->poke();
+      const bool is_alone = watchers.size() == 1;
+      engine->wait_until(watch.done, watch.waiter, is_alone ? deadline : deadline.earlier(Deadline::in(kGlance)));
+    }
+  while (!Call::first_over(calls) && !deadline.passed() && watchers.size() > 1);
+  for (auto &each : watchers) Call::set_watch(calls, *each.engine, nullptr);
+  for (auto *call : calls)
+    if (call != nullptr && !call->is_over() && call->state_->deadline.passed()) (void)call->wait(Deadline::now());
+  if (const auto place = Call::first_over(calls)) return *place;
   return Error{Code::kTimedOut, "none of the results is here yet"};
+}
+
+Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline) {
+  std::vector<Call *> pointers;
+  for (auto &call : calls) pointers.push_back(&call);
+  return wait_any(std::span<Call *const>(pointers), deadline);
 }
 
 Status wait_all(std::span<Call> calls, Deadline deadline) {

@@ -21,9 +21,6 @@ struct Responseless {
 std::mutex mutex;
 std::vector<Responseless> responseless;
 
-/// How long one call of several is waited for before the others are looked at.
-constexpr int kGlanceMs = 1;
-
 std::uint64_t peer_of(const nssi_service &service) { return service.svc_host.peer.instance; }
 
 paper::Call call_of(const nssi_request &request) {
@@ -91,7 +88,6 @@ void finish_responseless(int transport) {
 class Watch {
  public:
   explicit Watch(int timeout_ms) : timeout_ms_(timeout_ms) {}
-  bool is_over() const { return timeout_ms_ >= 0 && left_ms() == 0; }
   /// -1: for ever.
   int left_ms() const {
     if (timeout_ms_ < 0) return -1;
@@ -218,24 +214,13 @@ int nssi_get_status(nssi_request *request, int *status, int *rc) {
 
 int nssi_waitany(nssi_request *req_array, nssi_size req_count, int timeout, int *which, int *remote_rc) {
   if (req_array == nullptr || which == nullptr) return paper::fail(NSSI_EINVAL, "req_array or which is NULL");
-  for (const Watch watch(timeout);;) {
-    nssi_request *oldest = nullptr;
-    for (nssi_size i = 0; i < req_count; ++i) {
-      if (req_array[i].id == 0) continue;
-      if (oldest == nullptr) oldest = &req_array[i];
-      const int code = nssi_test(&req_array[i], remote_rc);
-      if (req_array[i].id != 0) continue;
-      *which = static_cast<int>(i);
-      return code;
-    }
-    if (oldest == nullptr) return paper::fail(NSSI_ENOENT, "no request of the array is in progress");
-    if (watch.is_over()) return paper::fail(NSSI_ETIMEDOUT, "no call has ended yet");
-    auto call = call_of(*oldest);
-    (void)note(*oldest, call, paper::wait(call, kGlanceMs, nullptr));
-    if (oldest->id != 0) continue;
-    *which = static_cast<int>(oldest - req_array);
-    return outcome_of(*oldest, remote_rc);
-  }
+  std::vector<paper::Call> calls;
+  for (nssi_size i = 0; i < req_count; ++i) calls.push_back(call_of(req_array[i]));
+  std::size_t place = req_count;
+  const int code = paper::wait_any(calls, timeout, place, remote_rc);
+  if (place == req_count) return code;
+  *which = static_cast<int>(place);
+  return note(req_array[place], calls[place], code);
 }
 
 int nssi_waitall(nssi_request *req_array, nssi_size req_count, int timeout) {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 namespace nssi::trios::paper {
 namespace {
@@ -126,6 +127,16 @@ int test(Call &call, int *remote_rc) {
   auto request = request_of(call);
   const int code = nssi_test(&request, nullptr);
   return take(call, request, code, remote_rc);
+}
+
+int wait_any(std::span<Call> calls, int timeout_ms, std::size_t &which, int *remote_rc) {
+  std::vector<nssi_request> requests;
+  for (auto &call : calls) requests.push_back(request_of(call));
+  int place = -1;
+  const int code = nssi_waitany(requests.data(), requests.size(), timeout_ms, &place, nullptr);
+  if (place < 0) return to_trios(code);
+  which = static_cast<std::size_t>(place);
+  return take(calls[which], requests[which], code, remote_rc);
 }
 
 // --- servers ----------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace nssi::trios::paper {
@@ -45,6 +46,8 @@ int start(int transport, std::uint64_t peer, int opcode, void *args, void *data,
           Call &call);
 int wait(Call &call, int timeout_ms, int *remote_rc);
 int test(Call &call, int *remote_rc);
+/// `which`: the place of the one that is over. Those without an id do not count.
+int wait_any(std::span<Call> calls, int timeout_ms, std::size_t &which, int *remote_rc);
 
 // --- servers ----------------------------------------------------------------------------------------------------------
 
