@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "child.hpp"
 
+#include "machine.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,18 +56,6 @@ int end_child(pid_t pid) {
   return status;
 }
 
-[[noreturn]] void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment,
-                               int out, int err) {
-  dup2(out, STDOUT_FILENO);
-  dup2(err, STDERR_FILENO);
-  for (const auto &setting : environment) putenv(const_cast<char *>(setting.c_str()));
-  std::vector<char *> argv;
-  for (const auto &word : command) argv.push_back(const_cast<char *>(word.c_str()));
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
-  _exit(kNotStarted);
-}
-
 /// Reads until the pipe is closed. False if that does not happen before `until`.
 bool drain_pipe(int descriptor, SteadyClock::time_point until, std::string &text) {
   char buffer[4096];
@@ -92,6 +82,18 @@ std::string tail_of(FILE *file) {
 }
 
 }  // namespace
+
+void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment,
+                  int out, int err) {
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  for (const auto &setting : environment) putenv(const_cast<char *>(setting.c_str()));
+  std::vector<char *> argv;
+  for (const auto &word : command) argv.push_back(const_cast<char *>(word.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  _exit(kNotStarted);
+}
 
 nessie::Result<ProgramResult> run_program(const std::vector<std::string> &command, std::chrono::seconds limit,
                                           const std::vector<std::string> &environment) {
@@ -138,6 +140,17 @@ std::vector<std::string> mpiexec(int processes, std::vector<std::string> program
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), program.begin(), program.end());
   return command;
+}
+
+std::vector<std::string> mpi_options(int processes, bool over_tcp) {
+  const bool crowded = processes > static_cast<int>(usable_cores().size());
+  std::vector<std::string> options{"--bind-to", "none", "--mca", "mpi_yield_when_idle", crowded ? "1" : "0"};
+  options.insert(options.end(), {"--mca", "pml", "ob1"});
+  if (over_tcp)
+    options.insert(options.end(), {"--mca", "btl", "self,tcp", "--mca", "osc", "pt2pt"});
+  else  // by default messages from 4 KiB on pay for a rendezvous, and take twice as long
+    options.insert(options.end(), {"--mca", "btl_vader_eager_limit", "32768"});
+  return options;
 }
 
 std::string sibling(const std::string &name) {

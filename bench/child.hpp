@@ -25,9 +25,17 @@ struct ProgramResult {
 nessie::Result<ProgramResult> run_program(const std::vector<std::string> &command, std::chrono::seconds limit,
                                           const std::vector<std::string> &environment = {});
 
+/// What a forked process does to become a program that writes to the descriptors `out` and `err`.
+[[noreturn]] void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment,
+                               int out, int err);
+
 /// The command that starts `processes` processes of a program under Open MPI, with options for mpiexec.
 std::vector<std::string> mpiexec(int processes, std::vector<std::string> program,
                                  std::vector<std::string> options = {});
+
+/// Its options for processes that bind themselves, over the network that they would choose, or over TCP. They poll, if
+/// there is a core for each.
+std::vector<std::string> mpi_options(int processes, bool over_tcp = false);
 
 /// Whether a program of that name can be started.
 bool on_path(const char *program);

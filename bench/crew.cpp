@@ -2,12 +2,14 @@
 #include "crew.hpp"
 
 #include "child.hpp"
+#include "ranks.hpp"
 #include "report.hpp"
 
 #include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <thread>
@@ -40,10 +42,13 @@ Status what_went_wrong(Board &board, int members, bool timed_out) {
   return Error{Code::kPeerLost, "a process of the workload was killed"};
 }
 
-Status run_processes(Board &board, int members, std::chrono::seconds limit, const Duty &duty) {
+/// What the process of a member does; its exit code.
+using Life = std::function<int(int member)>;
+
+Status run_processes(Board &board, int members, std::chrono::seconds limit, const Life &life) {
   std::vector<std::unique_ptr<Partner>> partners;
   for (int member = 0; member < members; ++member)
-    partners.push_back(std::make_unique<Partner>([&](int, int) { return carry_out(board, member, duty); }));
+    partners.push_back(std::make_unique<Partner>([&](int, int) { return life(member); }));
   auto until = std::chrono::steady_clock::now() + limit;
   bool good = true;
   while (!partners.empty() && std::chrono::steady_clock::now() < until)
@@ -57,6 +62,16 @@ Status run_processes(Board &board, int members, std::chrono::seconds limit, cons
   partners.clear();
   if (good && !timed_out) return {};
   return what_went_wrong(board, members, timed_out);
+}
+
+/// They leave MPI when they exit.
+Status run_ranks(Board &board, int members, std::chrono::seconds limit, const Duty &duty) {
+  auto ranks = Ranks::open(members);
+  if (!ranks) return ranks.error();
+  return run_processes(board, members, limit, [&](int member) -> int {
+    (*ranks)->become(member);
+    std::exit(carry_out(board, member, duty));
+  });
 }
 
 Status run_threads(Board &board, int members, const Duty &duty) {
@@ -121,12 +136,21 @@ std::string Board::address_of(int member) {
   return {from.address.data(), from.address_bytes.load(std::memory_order_acquire)};
 }
 
+Housing housing_for(std::string_view transport) {
+  if (transport == "inproc") return Housing::kThreads;
+  return transport == "mpi" ? Housing::kRanks : Housing::kProcesses;
+}
+
 // --- the crew --------------------------------------------------------------------------------------------------------
 
 Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty) {
   if (!board.valid()) return Error{Code::kNoMemory, "no shared memory for the workload's processes"};
-  if (housing == Housing::kThreads) return run_threads(board, members, duty);
-  return run_processes(board, members, limit, duty);
+  switch (housing) {
+    case Housing::kThreads: return run_threads(board, members, duty);
+    case Housing::kRanks: return run_ranks(board, members, limit, duty);
+    case Housing::kProcesses: break;
+  }
+  return run_processes(board, members, limit, [&](int member) { return carry_out(board, member, duty); });
 }
 
 double calls_per_s(Board &board, int count) {

@@ -60,13 +60,17 @@ class Board {
   std::size_t size_bytes_;
 };
 
-enum class Housing { kProcesses, kThreads };
+/// kRanks: processes of one MPI job (ranks.hpp).
+enum class Housing { kProcesses, kThreads, kRanks };
+/// Where members live whose endpoints use that transport.
+Housing housing_for(std::string_view transport);
 
 /// What one member does. Processes do not share anything but the board.
 using Duty = std::function<nessie::Status(Board &board, int member)>;
 
 /// Runs `duty` for members 0 to members-1 of the board, and returns when all have ended. The first error of a member
 /// stops the others. kTimedOut: they were ended after `limit` (threads end by themselves: they look at stopped()).
+/// kIo: no MPI job could be started for them.
 nessie::Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty);
 
 /// The calls that the members 0 to count-1 tallied, per second, from the first's begin to the last's end.

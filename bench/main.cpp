@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nessie-bench: `nessie bench` runs it. Without a workload's name it lists them.
+#include "child.hpp"
 #include "machine.hpp"
 #include "options.hpp"
 #include "plot.hpp"
 
+#ifdef NESSIE_BENCH_OVER_MPI
+#include <nnti/mpi.hpp>
+#endif
+
 #include <fmt/format.h>
 
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -84,7 +91,7 @@ constexpr const char *kUsage =
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   shm (the default), ofi, inproc, …: for all but staging-s3d\n"
+    "  --transport   shm (the default), ofi, ucx, mpi, inproc: for all but staging-s3d\n"
     "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
     "  --plot        draws what was measured: a PNG, SVG or PDF file, by its suffix; needs python3-matplotlib\n"
     "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
@@ -139,6 +146,22 @@ void allow_mpi_as_root() {
   setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
 }
 
+#ifdef NESSIE_BENCH_OVER_MPI
+
+void link_mpi(Options &options, char **) { options.extra_transports = {&nnti::mpi::transport_kind()}; }
+
+#else
+
+/// Another program has it, so that this one stays without MPI.
+void link_mpi(Options &, char **argv) {
+  const auto program = bench::sibling("nessie-bench-over-mpi");
+  execv(program.c_str(), argv);
+  fmt::print(stderr, "nessie bench: {} cannot be started: {}\n", program, std::strerror(errno));
+  _exit(1);
+}
+
+#endif
+
 int run(const Entry &entry, const Options &options) {
   bench::Report report{std::string(entry.name)};
   fmt::print(options.json ? stderr : stdout, "{}: {}, transport {}\n", entry.name, bench::describe_machine(),
@@ -173,5 +196,6 @@ int main(int argc, char **argv) {
                        : fmt::format("there is no workload '{}'; `nessie bench` alone lists them", name);
   if (mistake) return fmt::print(stderr, "nessie bench: {}\n", *mistake), 2;
   allow_mpi_as_root();
+  if (options.transport == "mpi") link_mpi(options, argv);
   return run(*entry, options);
 }

@@ -50,8 +50,9 @@ Status Guests::connect(int count) {
 
 Status run_holder_and_guests(const Options &options, const Waiting &waiting, Board &board,
                              const HolderAndGuests &duties) {
-  if (options.transport == "inproc")
-    return Error{Code::kUnsupported, "this workload needs two processes; choose another transport than inproc"};
+  if (housing_for(options.transport) != Housing::kProcesses)
+    return Error{Code::kUnsupported,
+                 "this workload needs two processes that are no MPI job's; choose another transport than inproc and mpi"};
   allow_many_descriptors();
   Team team;
   team.waiting = waiting;

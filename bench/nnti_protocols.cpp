@@ -55,10 +55,7 @@ std::vector<Protocol> protocols() {
 
 nnti::Result<std::shared_ptr<nnti::Context>> open(const Options &options, const Protocol &protocol, bool listen) {
   nnti::ContextOptions wanted;
-  wanted.transports = {options.transport};
-  wanted.listen = listen;
-  wanted.config.set("nnti.spin_us", "1000000");  // polls
-  for (const auto &[key, value] : options.settings) wanted.config.set(key, value);
+  static_cast<nnti::EndpointOptions &>(wanted) = options.endpoint(listen, "1000000");  // polls
   for (const auto &[key, value] : protocol.settings) wanted.config.set(key, value);
   return nnti::Context::open(std::move(wanted));
 }
@@ -297,8 +294,7 @@ Status Protocols::send(const Protocol &protocol, Board &board) {
 
 Status Protocols::ours(const Protocol &protocol, int repetition) {
   Board board(kMembers);
-  auto housing = options_.transport == "inproc" ? Housing::kThreads : Housing::kProcesses;
-  auto status = run_crew(board, kMembers, housing, kLimit, [&](Board &all, int member) {
+  auto status = run_crew(board, kMembers, housing_for(options_.transport), kLimit, [&](Board &all, int member) {
     Pin pin(member);
     return member == kSender ? send(protocol, all) : receive(protocol, all);
   });

@@ -26,15 +26,6 @@ constexpr auto kSilence = std::chrono::seconds(30);
 constexpr auto kTeamLimit = std::chrono::seconds(300);
 constexpr unsigned kPollsPerLook = 4096, kWaitsPerLook = 8;
 
-nnti::EndpointOptions endpoint_options(const Options &options, const Team &team, bool listen) {
-  nnti::EndpointOptions endpoint;
-  endpoint.transports = {options.transport};
-  endpoint.listen = listen;
-  for (const auto &[key, value] : options.settings) endpoint.config.set(key, value);
-  if (*team.waiting.spin_us) endpoint.config.set("nnti.spin_us", team.waiting.spin_us);
-  return endpoint;
-}
-
 /// Lends memory, and answers messages, until its leaders have left.
 class Follower : public Side, nnti::Completion {
  public:
@@ -134,7 +125,7 @@ Status Side::open(const Options &options, const Team &team, Board &board, bool l
   board_ = &board;
   polls_ = team.waiting.polls;
   yields_ = team.leaders + team.followers > static_cast<int>(usable_cores().size());
-  auto opened = nnti::Endpoint::open(endpoint_options(options, team, listen), *this);
+  auto opened = nnti::Endpoint::open(options.endpoint(listen, team.waiting.spin_us), *this);
   if (!opened) return opened.error();
   endpoint_ = std::move(*opened);
   return {};
@@ -181,10 +172,10 @@ class Leader::Count final : public nnti::Completion {
 
 Status Leader::connect(const std::string &url, Invitation invitation) {
   if (url.empty()) return Error{Code::kPeerLost, "the other side of the workload did not start"};
-  auto peer = endpoint().connect(url, Deadline::in(kSilence));
+  invited_ = invitation == Invitation::kNone;
+  auto peer = endpoint().connect(url, Deadline::in(kSilence));  // the invitation may come meanwhile
   if (!peer) return peer.error();
   follower_ = *peer;
-  invited_ = invitation == Invitation::kNone;
   while (!invited_ && trouble().ok()) turn();
   return trouble();
 }
@@ -250,8 +241,7 @@ void Leader::put_both_ways(const nnti::RemoteBuffer &remote, std::span<const std
 std::unique_ptr<Board> board_for(const Team &team) { return std::make_unique<Board>(team.leaders + team.followers); }
 
 Status run_team(const Options &options, const Team &team, Board &board, const Lead &lead) {
-  auto housing = options.transport == "inproc" ? Housing::kThreads : Housing::kProcesses;
-  return run_crew(board, team.leaders + team.followers, housing, kTeamLimit, [&](Board &all, int member) -> Status {
+  return run_crew(board, team.leaders + team.followers, housing_for(options.transport), kTeamLimit, [&](Board &all, int member) -> Status {
     Pin pin(core_of(team, member));
     if (member < team.leaders) return lead_once(options, team, all, member, lead);
     Follower follower(team);

@@ -5,10 +5,12 @@
 #include "report.hpp"
 
 #include <nessie/result.hpp>
+#include <nnti/nnti.hpp>
 
 #include <cstdio>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace bench {
 
@@ -17,10 +19,13 @@ struct Options {
   bool quick = false;  ///< under a minute
   bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
-  std::map<std::string, std::string> settings;  ///< of the endpoints of all workloads but staging-s3d
-  std::string plot;                             ///< the picture's file; empty: none
-  int processes = 0;                            ///< of staging-s3d; 0: its list
+  std::vector<const nnti::TransportKind *> extra_transports;  ///< that this program was linked with
+  std::map<std::string, std::string> settings;                ///< of the endpoints of all workloads but staging-s3d
+  std::string plot;                                           ///< the picture's file; empty: none
+  int processes = 0;                                          ///< of staging-s3d; 0: its list
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
+  /// Over the transport, with the settings. `spin_us`: nnti.spin_us; empty: the default.
+  nnti::EndpointOptions endpoint(bool listen, const char *spin_us) const;
 };
 
 /// Measures and fills the report; an error if what it needs is missing or fails.

@@ -36,18 +36,6 @@ bool is_here(Rival rival) {
 
 int processes_of(const Cast &cast) { return cast.one_target ? cast.leaders + 1 : 2 * cast.leaders; }
 
-/// The programs bind themselves, so that all are bound alike.
-std::vector<std::string> openmpi_command(const Cast &cast, std::vector<std::string> program) {
-  bool crowded = processes_of(cast) > static_cast<int>(usable_cores().size());
-  std::vector<std::string> options{"--bind-to", "none", "--mca", "mpi_yield_when_idle", crowded ? "1" : "0"};
-  options.insert(options.end(), {"--mca", "pml", "ob1"});
-  if (cast.network == Network::kTcp)
-    options.insert(options.end(), {"--mca", "btl", "self,tcp", "--mca", "osc", "pt2pt"});
-  else  // by default messages from 4 KiB on pay for a rendezvous, and take twice as long
-    options.insert(options.end(), {"--mca", "btl_vader_eager_limit", "32768"});
-  return mpiexec(processes_of(cast), std::move(program), std::move(options));
-}
-
 std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string> program) {
   std::vector<std::string> command{"mpiexec.mpich", "-bind-to", "none", "-n", std::to_string(processes_of(cast))};
   command.insert(command.end(), program.begin(), program.end());
@@ -72,7 +60,9 @@ std::vector<std::string> command(Rival rival, const Cast &cast, const std::vecto
     program.push_back(question.what);
     for (auto size : question.sizes) program.push_back(std::to_string(size));
   }
-  if (rival == Rival::kOpenMpi) return openmpi_command(cast, std::move(program));
+  if (rival == Rival::kOpenMpi)
+    return mpiexec(processes_of(cast), std::move(program),
+                   mpi_options(processes_of(cast), cast.network == Network::kTcp));
   if (rival == Rival::kMpich) return mpich_command(cast, std::move(program));
   return program;
 }

@@ -19,10 +19,7 @@ constexpr auto kGlance = std::chrono::milliseconds(20);
 
 Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting, bool listen) {
   nssi::RuntimeOptions runtime;
-  runtime.endpoint.transports = {options.transport};
-  runtime.endpoint.listen = listen;
-  for (const auto &[key, value] : options.settings) runtime.endpoint.config.set(key, value);
-  if (*waiting.spin_us) runtime.endpoint.config.set("nnti.spin_us", waiting.spin_us);
+  runtime.endpoint = options.endpoint(listen, waiting.spin_us);
   return nssi::Runtime::open(std::move(runtime));
 }
 
@@ -58,8 +55,7 @@ Status serve(const Options &options, const ServiceTeam &team, Board &board, cons
 
 Status run_service_team(const Options &options, const ServiceTeam &team, Board &board, const Host &host,
                         const Visit &visit) {
-  auto housing = options.transport == "inproc" ? Housing::kThreads : Housing::kProcesses;
-  return run_crew(board, team.clients + 1, housing, kTeamLimit, [&](Board &all, int member) -> Status {
+  return run_crew(board, team.clients + 1, housing_for(options.transport), kTeamLimit, [&](Board &all, int member) -> Status {
     Pin pin(member == team.clients ? kCoreOfService : core_of_client(member));
     if (member == team.clients) return host(all);
     auto status = visit_once(options, team, all, member, visit);
