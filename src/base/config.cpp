@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
@@ -158,6 +159,16 @@ Result<std::chrono::milliseconds> Config::get_duration(std::string_view key, std
   auto duration_ms = parse_duration_ms(*value);
   if (!duration_ms) return bad_setting(key, *value, "a time such as 30, 30s, 500ms or 2min");
   return std::chrono::milliseconds(*duration_ms);
+}
+
+std::vector<std::string> split(std::string_view list, std::string_view separators) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const auto end = std::min(list.find_first_of(separators, begin), list.size());
+    if (end > begin) parts.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
 }
 
 }  // namespace nessie

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 namespace nessie {
 
@@ -47,6 +48,8 @@ class Config {
 };
 
 Result<std::uint64_t> parse_size(std::string_view text);
+/// The parts of a list that are not empty. Any of the separators ends a part.
+std::vector<std::string> split(std::string_view list, std::string_view separators);
 /// "1.5 GiB", "512 B".
 std::string format_size(std::uint64_t size_bytes);
 

@@ -9,6 +9,7 @@
 
 using nessie::Code;
 using nessie::Config;
+using nessie::split;
 using namespace std::chrono_literals;
 
 TEST(Config, FlagBeatsEnvironmentBeatsFile) {
@@ -105,4 +106,12 @@ TEST(Config, WrongValueNamesSettingAndVariable) {
                     config.get_size("a.b", 1).code(), config.get_duration("a.b", 1ms).code()})
     EXPECT_EQ(code, Code::kInvalidArgument);
   EXPECT_NE(config.get_bool("a.b", true).error().message.find("NESSIE_A_B"), std::string::npos);
+}
+
+TEST(Config, ListsAreSplitAtAnySeparator) {
+  using Parts = std::vector<std::string>;
+  EXPECT_EQ(split("a,b c", ", "), (Parts{"a", "b", "c"}));
+  EXPECT_EQ(split(" ,a,,b, ", ", "), (Parts{"a", "b"}));
+  EXPECT_EQ(split("a b", ","), (Parts{"a b"}));
+  EXPECT_TRUE(split("", ",").empty() && split(",", ",").empty());
 }

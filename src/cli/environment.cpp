@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "environment.hpp"
 
+#include <base/config.hpp>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,17 +11,6 @@
 namespace nessie::cli {
 
 namespace {
-
-std::vector<std::string> split(const std::string &list, std::string_view separators) {
-  std::vector<std::string> parts;
-  std::size_t begin = 0;
-  while (begin <= list.size()) {
-    auto end = std::min(list.find_first_of(separators, begin), list.size());
-    if (end > begin) parts.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
 
 // libfabric loads libraries that catch a crash and write a file into the working folder, unless they are told not to.
 void leave_crashes_alone(Environment &environment) {

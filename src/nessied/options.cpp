@@ -64,16 +64,6 @@ nessie::Status set_flag(Options &options, const std::string &flag, const std::st
   return {};
 }
 
-std::vector<std::string> split(const std::string &text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    if (comma > at) parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 }  // namespace
 
 Result<Options> parse_options(int argc, char **argv) {
@@ -108,7 +98,7 @@ Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   if (!timeout.ok()) return timeout.error();
   options.client_timeout = *timeout;
   options.runtime.endpoint.config = config;
-  options.runtime.endpoint.transports = split(config.get_or("staging.listen", ""));
+  options.runtime.endpoint.transports = nessie::split(config.get_or("staging.listen", ""), ",");
   if (auto hex = config.get("credential")) {
     auto credential = nessie::Credential::from_hex(*hex);
     if (!credential.ok()) return credential.error();

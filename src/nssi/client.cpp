@@ -387,10 +387,10 @@ void Client::finish(CallState &call, Status status) {
   if (call.trace) end_trace(call);
   if (call.meter.counters != nullptr)
     call.meter.finish(call.status.code(), call.long_result ? call.long_result->bytes().size() : call.result.size());
-  if (call.long_args && !call.is_answered) call.long_args->taint();
-  call.long_args.reset();
-  if (call.long_segments && !call.is_answered) call.long_segments->taint();
-  call.long_segments.reset();
+  for (auto *lent : {&call.long_args, &call.long_segments}) {
+    if (*lent && !call.is_answered) (*lent)->taint();
+    lent->reset();
+  }
   end_expiry(call);
   if (call.callback) call_back(call);
   std::function<void()> on_over;

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 
 namespace nssi {
 
@@ -34,16 +33,9 @@ class Reader {
   Status status_;
 };
 
-/// "fast slow", or "fast, slow".
-std::vector<std::string> words_of(std::string text) {
-  std::ranges::replace(text, ',', ' ');
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
-
-/// The pools that the configuration names; one of the program's by the same name takes what it says.
+/// The pools that the configuration names, "fast slow" or "fast, slow"; one of the program's by the same name takes what it says.
 void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &pools) {
-  for (const auto &name : words_of(config.get_or("nssi.pools", "")))
+  for (const auto &name : nessie::split(config.get_or("nssi.pools", ""), ", \t\n"))
     if (std::ranges::find(pools, name, &PoolOptions::name) == pools.end())
       pools.push_back({.name = name, .threads = 1, .cores = {}});
   for (auto &pool : pools) {

@@ -3,14 +3,13 @@
 //   nessie_python_atlas_peer serve      prints its URL and serves until it is killed
 //   nessie_python_atlas_peer call URL   calls every operation there; says what is not as it should be, and "done"
 //   nessie_python_atlas_peer measure URL   prints the microseconds of an empty call, and of one that fills 16 MiB
-#include "stub_test_rpc.hpp"
+#include <nssi/stub_test_atlas.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <numeric>
 #include <string>
 
 namespace {
@@ -23,34 +22,12 @@ using nssi::Request;
 namespace FIRST = stub_test::ATLAS::FIRST;
 using stub_test::point;
 
-/// BURN burns for ever.
-class Atlas final : public FIRST::Server {
+/// BURN burns for ever; what FILL puts is kept for the next time, which is measured.
+class Atlas final : public nssi::testing::Atlas {
  public:
   explicit Atlas(nssi::Runtime &runtime) : runtime_(runtime) {}
   nssi::HandlerKind kind_of(nssi::OpCode op) const override {
-    return op == FIRST::SHORT || op == FIRST::NOTHING ? nssi::HandlerKind::kShort : nssi::HandlerKind::kFiber;
-  }
-  Outcome<void> NOTHING(Request &) override { return {}; }
-  Outcome<std::int32_t> ADD(Request &, std::int32_t a, std::int32_t b) override { return a + b; }
-  Outcome<std::string> GREET(Request &, const std::string &name) override { return "hello " + name; }
-  Outcome<point> MIRROR(Request &, const point &p) override { return point{-p.x, -p.y}; }
-  Outcome<stub_test::path> WALK(Request &, const point &from, std::uint32_t steps) override {
-    stub_test::path path;
-    for (std::uint32_t i = 0; i < steps; ++i) path.push_back({from.x + static_cast<std::int32_t>(i), from.y});
-    return path;
-  }
-  Outcome<stub_test::found> FIND(Request &, const stub_test::color &color) override {
-    stub_test::found found;
-    found.select(color == stub_test::color::RED);
-    if (auto *where = found.where()) *where = {1, 2};
-    return found;
-  }
-  Outcome<stub_test::parcel> ECHO(Request &, const stub_test::parcel &bytes) override { return bytes; }
-  Outcome<std::uint64_t> SUM(Request &request) override {
-    Bytes data(request.data_bytes());
-    if (auto status = request.get_data(data); !status.ok()) return status.error();
-    return std::accumulate(data.begin(), data.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, std::byte each) { return sum + std::to_integer<unsigned>(each); });
+    return op == FIRST::NOTHING ? nssi::HandlerKind::kShort : nssi::testing::Atlas::kind_of(op);
   }
   Outcome<void> FILL(Request &request, std::int32_t value) override {
     const auto size_bytes = request.data_bytes();
@@ -58,19 +35,9 @@ class Atlas final : public FIRST::Server {
     if (bytes.empty()) bytes.assign(size_bytes, static_cast<std::byte>(value));
     return request.put_data(bytes);
   }
-  Outcome<void> NEGATE(Request &request) override {
-    Bytes data(request.data_bytes());
-    if (auto status = request.get_data(data); !status.ok()) return status;
-    for (auto &each : data) each = ~each;
-    return request.put_data(data);
-  }
   Outcome<void> BURN(Request &) override {
     runtime_.sleep_until(Deadline::never());
     return {};
-  }
-  Outcome<std::int32_t> SHORT(Request &, std::int32_t value) override { return value; }
-  Outcome<std::int32_t> REFUSE(Request &, std::int32_t cause) override {
-    return nessie::Error{Code::kIo, "No space left on device: free some", nessie::Scope::kService, cause};
   }
 
  private:

@@ -2,21 +2,11 @@
 // What callers send to a directory, and what a directory sends to its callers.
 #include <nssi/fuzz.hpp>
 #include <services/directory/server/registry.hpp>
-#include <xdr/codec.hpp>
-
-#include <algorithm>
-#include <array>
-#include <cstdlib>
 
 using namespace directory;
+using namespace nssi::fuzz;
 
 namespace {
-
-using Input = std::span<const std::byte>;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 /// What is announced is listed under its name, once, until it is withdrawn.
 void announce(const announcement &said) {
@@ -40,29 +30,13 @@ void believe(const listing &listing) {
   for (const auto &each : listing.instances) (void)check(each);
 }
 
-/// Whatever is accepted as a message must be one: its encoding is the input.
-template <class Message, void (*use)(const Message &)> void decode(Input input) {
-  const auto message = xdr::decode<Message>(input);
-  if (!message.ok()) return;
-  require(std::ranges::equal(xdr::encode(*message), input));
-  use(*message);
-}
-
-constexpr std::array kDecoders = {decode<announcement, announce>, decode<query, ask>, decode<listing, believe>};
-
-/// A message behind a byte that says which one it is meant to be.
-template <class Message> std::vector<std::byte> seed(std::size_t decoder, const Message &message) {
-  std::vector<std::byte> bytes{static_cast<std::byte>(decoder)};
-  const auto encoded = xdr::encode(message);
-  bytes.insert(bytes.end(), encoded.begin(), encoded.end());
-  return bytes;
-}
+constexpr std::array<Decoder, 3> kDecoders = {decode<announcement, announce>, decode<query, ask>,
+                                              decode<listing, believe>};
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
-  if (size == 0) return 0;
-  kDecoders[data[0] % kDecoders.size()](std::as_bytes(std::span(data + 1, size - 1)));
+  decode_one_of(kDecoders, std::as_bytes(std::span(data, size)));
   return 0;
 }
 

@@ -47,18 +47,8 @@ template <class T> Status set_size(T &size_bytes, const std::string &flag, const
   return {};
 }
 
-std::vector<std::string> split(const std::string &text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    if (comma > at) parts.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return parts;
-}
-
 Status set_flag(CommandLine &line, const std::string &flag, const std::string &value) {
-  if (flag == "--listen") return line.runtime.endpoint.transports = split(value), Status();
+  if (flag == "--listen") return line.runtime.endpoint.transports = nessie::split(value, ","), Status();
   if (flag == "--url-file") return line.url_file = value, Status();
   if (flag == "--provider") return set_number(line.provider, flag, value);
   if (flag == "--threads") return set_number(line.server.threads, flag, value);

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <unistd.h>
-#include <sstream>
 
 namespace staging {
 
@@ -19,13 +18,6 @@ namespace {
 constexpr std::int32_t kNcWrite = 1;                // NC_WRITE
 constexpr std::uint64_t kDefaultBuffer = 16 << 20;  // of copied data that have no answer yet
 constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
-
-std::vector<std::string> words(const std::string &text) {
-  std::istringstream stream(text);
-  std::vector<std::string> out;
-  for (std::string word; stream >> word;) out.push_back(word);
-  return out;
-}
 
 constexpr const char *kMailbox = "33344";  // 512 slots, and messages of 4 KiB in place
 
@@ -68,7 +60,7 @@ Client::~Client() {
 }
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
-  const auto urls = words(config.get_or("servers", ""));
+  const auto urls = nessie::split(config.get_or("servers", ""), " \t\n");
   if (urls.empty())
     return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
