@@ -4,6 +4,7 @@
 #include "commit.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -110,6 +111,20 @@ std::vector<int> unfit_repetitions(const std::vector<double> &times_us) {
     if (std::min(times_us[i], times_us[i + 1]) < kUnfitShare * typical(times_us)) unfit.push_back(static_cast<int>(i));
   if (unfit.size() * 2 >= times_us.size()) unfit.clear();
   return unfit;
+}
+
+double proportional_bytes() {
+  std::ifstream rollup("/proc/self/smaps_rollup");
+  for (std::string word; rollup >> word;)
+    if (double kibibytes = 0; word == "Pss:" && rollup >> kibibytes) return kibibytes * 1024;
+  return 0;
+}
+
+void allow_many_descriptors() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 }  // namespace bench

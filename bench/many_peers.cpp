@@ -3,22 +3,12 @@
 
 #include "machine.hpp"
 
-#include <sys/resource.h>
-
 namespace bench {
 namespace {
 
 using nessie::Code;
 using nessie::Error;
 using nessie::Status;
-
-/// A thousand peers need some thousand descriptors.
-void allow_many_descriptors() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 }  // namespace
 

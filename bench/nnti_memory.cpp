@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nnti-memory: what a peer costs: the growth of a process that holds 1 to 1000 of them, and of the one in which they
 // live; beside what it should be by what the transport allocates, and that for jobs on 10,000 nodes.
+#include "machine.hpp"
 #include "many_peers.hpp"
 #include "options.hpp"
 #include "timing.hpp"
@@ -9,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <string>
 
 namespace bench {
@@ -23,14 +23,6 @@ constexpr std::uint64_t kMessageBytes = 64;
 /// When a process is looked at.
 enum Look : std::size_t { kBefore, kConnected, kUsed, kLooks };
 constexpr const char *kLookNames[] = {"before", "connected", "used"};
-
-/// This process's memory in user space: its own pages, and of pages that n processes map, 1/n.
-double proportional_bytes() {
-  std::ifstream rollup("/proc/self/smaps_rollup");
-  for (std::string word; rollup >> word;)
-    if (double kibibytes = 0; word == "Pss:" && rollup >> kibibytes) return kibibytes * 1024;
-  return 0;
-}
 
 /// Both look at the same time, and go on when both have.
 Status look(Board &board, Lane &lane, Look at) {

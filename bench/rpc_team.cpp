@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "rpc_team.hpp"
 
+#include "machine.hpp"
 #include "page_aligned.hpp"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ class Server final : public Bench::Server {
     auto bytes = first(size_bytes);
     return bytes ? request.get_data(*bytes) : Status(bytes.error());
   }
+  Result<double> MEMORY(nssi::Request &) override { return proportional_bytes(); }
   Status GIVE_BULK(nssi::Request &request, std::uint64_t size_bytes) override {
     auto bytes = first(size_bytes);
     return bytes ? request.put_data(*bytes) : Status(bytes.error());
@@ -56,6 +58,13 @@ RpcClient::Call RpcClient::start(Procedure procedure) {
 
 void RpcClient::call(Procedure procedure) {
   if (status_.ok()) status_ = procedure == Bench::NOTHING_SHORT ? service_.NOTHING_SHORT() : service_.NOTHING();
+}
+
+double RpcClient::memory_of_service() {
+  if (!status_.ok()) return 0;
+  const auto bytes = service_.MEMORY();
+  if (!bytes.ok()) status_ = bytes.error();
+  return bytes.ok() ? *bytes : 0;
 }
 
 void RpcClient::wait(Call &call) {

@@ -36,6 +36,8 @@ class RpcClient {
   /// TAKE_BULK, GIVE_BULK.
   void call(Procedure procedure, const Buffer &buffer, std::uint64_t size_bytes);
   Call start(Procedure procedure);
+  /// How much memory the service's process has, in bytes; 0 after a failure.
+  double memory_of_service();
   void wait(Call &call);
 
   /// Memory that Nessie allocates, and of the process itself: for the service to read and write.

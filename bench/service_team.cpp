@@ -17,12 +17,6 @@ using nessie::Status;
 constexpr auto kTeamLimit = std::chrono::seconds(300), kSilence = std::chrono::seconds(30);
 constexpr auto kGlance = std::chrono::milliseconds(20);
 
-Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting, bool listen) {
-  nssi::RuntimeOptions runtime;
-  runtime.endpoint = options.endpoint(listen, waiting.spin_us);
-  return nssi::Runtime::open(std::move(runtime));
-}
-
 Status visit_once(const Options &options, const ServiceTeam &team, Board &board, int member, const Visit &visit) {
   auto runtime = open_runtime(options, team.waiting, false);
   if (!runtime) return runtime.error();
@@ -35,6 +29,12 @@ Status visit_once(const Options &options, const ServiceTeam &team, Board &board,
 }
 
 }  // namespace
+
+Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting, bool listen) {
+  nssi::RuntimeOptions runtime;
+  runtime.endpoint = options.endpoint(listen, waiting.spin_us);
+  return nssi::Runtime::open(std::move(runtime));
+}
 
 std::unique_ptr<Board> board_for(const ServiceTeam &team) { return std::make_unique<Board>(team.clients + 1); }
 

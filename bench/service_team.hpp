@@ -29,6 +29,10 @@ struct ServiceTeam {
   RpcWaiting waiting = kRpcPolling;
 };
 
+/// Of either side.
+nessie::Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting,
+                                                            bool listen);
+
 /// A board whose lanes 0 to clients-1 are the clients'.
 std::unique_ptr<Board> board_for(const ServiceTeam &team);
 
