@@ -58,7 +58,7 @@ struct ServiceStatistics {
 
 /// Who calls this process. Callers that have gone are forgotten after a while.
 struct CallerStatistics {
-  std::string session;    ///< what the caller calls itself: random, 32 hexadecimal digits
+  std::string session;    ///< 16 hexadecimal digits: a digest of the random session that the caller uses
   std::string transport;  ///< of its connection; empty: there is none now
   std::uint64_t calls = 0, errors = 0;
   std::uint64_t in_bytes = 0;   ///< arguments, and what was pulled or read in place

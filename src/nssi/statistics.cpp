@@ -124,9 +124,19 @@ ServiceStatistics describe(const Admission &admission) {
           .callers_waiting = admission.callers_waiting()};
 }
 
+/// Who reads it cannot claim the session.
+std::string name_of(const wire::SessionId &session) {
+  constexpr std::size_t kBytes = 8;
+  const auto digest = nessie::Credential().prove("nssi caller", session, {});
+  std::string name;
+  for (const auto byte : std::span(digest).first<kBytes>())
+    name += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  return name;
+}
+
 CallerStatistics describe(Engine &engine, const Session &session, PeerId connection) {
   CallerStatistics result;
-  for (const auto byte : session.id()) result.session += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  result.session = name_of(session.id());
   if (connection.value != 0) result.transport = engine.endpoint().transport_of(connection);
   result.calls = session.counters.calls;
   result.errors = session.counters.errors;

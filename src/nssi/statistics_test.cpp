@@ -136,6 +136,7 @@ TEST_F(NssiStatistics, CountTransfersAndTheirBytes) {
   EXPECT_EQ(statistics.callers[0].in_bytes, bytes.size());
   EXPECT_GE(statistics.callers[0].out_bytes, bytes.size());
   EXPECT_EQ(statistics.callers[0].transport, "shm");
+  EXPECT_EQ(statistics.callers[0].session.size(), 16u);
 }
 
 TEST_F(NssiStatistics, CountWhatRunsInAPool) {
