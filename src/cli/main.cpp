@@ -59,12 +59,13 @@ constexpr const char *kDirectoryFooter =
     "  nessie directory watch --at file:/scratch/job/directory.contact\n";
 
 constexpr const char *kIdlFooter =
-    "cpp: NAME.x becomes NAME.hpp, types that encode themselves as rpcgen's and libtirpc's do. c: NAME.x becomes "
-    "NAME.h\n"
-    "and NAME_xdr.c, for code that was written for rpcgen's; link nessie_xdr_c and tirpc. python: NAME.py, on the\n"
-    "package nessie. The interface's language is XDR's (RFC 4506), with the program blocks of RFC 5531. Faults are "
-    "told\n"
-    "with file, line and column; nothing is written then.\n\n"
+    "Of NAME.x come types whose bytes are rpcgen's and libtirpc's, and for its programs clients and servers:\n"
+    "  cpp      NAME.hpp; NAME_rpc.hpp\n"
+    "  c        NAME.h and NAME_xdr.c, as rpcgen's: link nessie_xdr_c and tirpc; NAME_rpc.h and NAME_rpc.c\n"
+    "  fortran  NAME.f90: a module; link Nessie::fortran\n"
+    "  python   NAME.py, on the package nessie\n"
+    "The language is XDR's (RFC 4506), with the program blocks of RFC 5531. Faults are told with file, line and\n"
+    "column; nothing is written then.\n\n"
     "Examples:\n"
     "  nessie idl service.x\n"
     "  nessie idl --language cpp,c service.x\n"
@@ -148,7 +149,7 @@ void add_directory(CLI::App &app, DirectoryOptions &options) {
 }
 
 void add_idl(CLI::App &app, xdr::idl::Command &command) {
-  auto *idl = app.add_subcommand("idl", "Compile interface files to C++, C and Fortran");
+  auto *idl = app.add_subcommand("idl", "Compile interface files to C++, C, Fortran and Python");
   idl->footer(kIdlFooter);
   idl->add_option("FILE.x", command.files, "Interface files")->required();
   idl->add_option("-o,--out", command.directory, "Where to put what comes out")

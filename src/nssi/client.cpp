@@ -667,6 +667,7 @@ void Call::when_over(std::function<void()> callback) {
 
 /// Who waits for the calls of one runtime.
 struct Call::Watcher {
+  explicit Watcher(Engine *whose) : engine(whose) {}
   Engine *engine;
   Watch watch;
 };

@@ -94,8 +94,12 @@ void Worker::wake(Strand *strand) {
 
 void Worker::run() {
   this_worker = this;
+  const auto turn = [this] {
+    const bool has_collected = collect();
+    return scheduler_.run_ready() || has_collected;
+  };
   do {
-    while (collect() | scheduler_.run_ready()) scheduler_.expire();
+    while (turn()) scheduler_.expire();
   } while (wait());
 }
 
