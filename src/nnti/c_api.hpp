@@ -2,8 +2,10 @@
 // The C handles of nnti/nnti.h and their C++ meanings, for the C faces of NNTI and NSSI.
 #pragma once
 
-#include <nnti/nnti.h>
+#include <nnti/paper_types.hpp>
+
 #include <nnti/context.hpp>
+#include <nnti/nnti.h>
 
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C interface, over every transport that this machine has. Two transports live in this process; a thread inside
 // NNTI_wait gives the second one progress, while the test uses both.
-#include <nnti/nnti.h>
 #include <nnti/c_api.hpp>
 
 #include <gtest/gtest.h>

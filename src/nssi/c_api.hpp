@@ -2,6 +2,8 @@
 // What the two sides of the C interface share: the open runtimes, last_error, XDR by libtirpc.
 #pragma once
 
+#include <nnti/paper_types.hpp>
+
 #include <nssi/nssi.h>
 #include <nssi/nssi.hpp>
 
