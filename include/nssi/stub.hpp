@@ -147,7 +147,7 @@ template <class Arguments> class Spares {
     for (auto &spare : all_) {
       Arguments *none = nullptr;
       if (!spare.compare_exchange_strong(none, one.get())) continue;
-      one.release();
+      (void)one.release();  // it lies there now
       return;
     }
   }

@@ -26,8 +26,8 @@ class Histogram {
 
   static std::size_t bucket_of(std::uint64_t value) {
     if (value < 4) return static_cast<std::size_t>(value);
-    const auto power = static_cast<unsigned>(std::bit_width(value)) - 1;
-    const auto bucket = (power - 1) * 4 + ((value >> (power - 2)) & 3);
+    const auto power = static_cast<std::size_t>(std::bit_width(value)) - 1;
+    const std::size_t bucket = (power - 1) * 4 + ((value >> (power - 2)) & 3);
     return std::min<std::size_t>(bucket, kBuckets - 1);
   }
   /// The largest value of a bucket that is not the last.

@@ -248,6 +248,7 @@ class DirectedService {
       for (auto op : {kHold, kHoldInPool}) add(runtime, op, [this](Request &r) { hold(r); });
     });
   }
+  ~DirectedService() { server.reset(); }  // it ends the handlers, which use all of the rest
   void open_gate() { gate->set(); }
   /// The offsets that were asked for, in the order in which their turn came.
   std::vector<std::uint64_t> order() const {
@@ -257,7 +258,7 @@ class DirectedService {
 
   std::unique_ptr<Director> director;
   std::unique_ptr<Event> gate;
-  std::unique_ptr<ServiceThread> server;  // goes first: it ends the handlers
+  std::unique_ptr<ServiceThread> server;
   std::atomic<std::uint64_t> most_used{0};
   std::atomic<int> holding{0};
 
