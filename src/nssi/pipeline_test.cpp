@@ -31,6 +31,7 @@ class NssiPipeline : public ::testing::TestWithParam<std::string> {
     peer_ = *client_->connect(server_->runtime->url(), Deadline::in(seconds(20)));
   }
   void TearDown() override {
+    meet();
     buffer_.reset();
     client_.reset();
     server_.reset();

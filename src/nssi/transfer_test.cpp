@@ -37,6 +37,7 @@ class NssiTransfers : public ::testing::TestWithParam<std::string> {
     std::ranges::copy(pattern(kDataBytes), buffer_.bytes().begin());
   }
   void TearDown() override {
+    meet();
     buffer_.reset();
     client_.reset();
     server_.reset();
