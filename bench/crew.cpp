@@ -141,6 +141,12 @@ Housing housing_for(std::string_view transport) {
   return transport == "mpi" ? Housing::kRanks : Housing::kProcesses;
 }
 
+Status check_forked(std::string_view transport) {
+  if (housing_for(transport) == Housing::kProcesses) return {};
+  return Error{Code::kUnsupported,
+               "this workload needs two processes that are no MPI job's; choose another transport than inproc and mpi"};
+}
+
 // --- the crew --------------------------------------------------------------------------------------------------------
 
 Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty) {

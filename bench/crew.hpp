@@ -65,6 +65,9 @@ enum class Housing { kProcesses, kThreads, kRanks };
 /// Where members live whose endpoints use that transport.
 Housing housing_for(std::string_view transport);
 
+/// kUnsupported: members whose endpoints use that transport are not processes that were merely forked.
+nessie::Status check_forked(std::string_view transport);
+
 /// What one member does. Processes do not share anything but the board.
 using Duty = std::function<nessie::Status(Board &board, int member)>;
 

@@ -6,8 +6,6 @@
 namespace bench {
 namespace {
 
-using nessie::Code;
-using nessie::Error;
 using nessie::Status;
 
 }  // namespace
@@ -40,9 +38,7 @@ Status Guests::connect(int count) {
 
 Status run_holder_and_guests(const Options &options, const Waiting &waiting, Board &board,
                              const HolderAndGuests &duties) {
-  if (housing_for(options.transport) != Housing::kProcesses)
-    return Error{Code::kUnsupported,
-                 "this workload needs two processes that are no MPI job's; choose another transport than inproc and mpi"};
+  if (auto status = check_forked(options.transport); !status.ok()) return status;
   allow_many_descriptors();
   Team team;
   team.waiting = waiting;

@@ -98,10 +98,7 @@ Status Memory::measure(int clients, int repetition) {
 }  // namespace
 
 Status rpc_memory(const Options &options, Report &report) {
-  if (housing_for(options.transport) != Housing::kProcesses)
-    return nessie::Error{nessie::Code::kUnsupported,
-                         "this workload needs two processes that are no MPI job's; choose another transport than inproc "
-                         "and mpi"};
+  if (auto status = check_forked(options.transport); !status.ok()) return status;
   allow_many_descriptors();
   const auto counts = options.once ? std::vector{1, 10} : std::vector{1, 10, 100, 1000};
   const int repetitions = options.repetitions(3, 1);

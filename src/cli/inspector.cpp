@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "inspector.hpp"
 
-#include <base/config.hpp>
-#include <base/credential.hpp>
 #include <nssi/nssi.hpp>
+#include <service/runtime_options.hpp>
 
 #include <inspect_rpc.hpp>
 
@@ -22,16 +21,10 @@ Inspector::Inspector(std::unique_ptr<nssi::Runtime> runtime) : runtime_(std::mov
 Inspector::~Inspector() = default;
 
 Result<std::unique_ptr<Inspector>> Inspector::open(const Config &config) {
-  nssi::RuntimeOptions options;
-  options.endpoint.listen = false;
-  options.endpoint.config = config;
-  options.endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
-  if (const auto hex = config.get("credential")) {
-    const auto credential = Credential::from_hex(*hex);
-    if (!credential) return credential.error();
-    options.endpoint.credential = *credential;
-  }
-  auto runtime = nssi::Runtime::open(std::move(options));
+  auto options = service::runtime_options(config, nullptr);
+  if (!options) return options.error();
+  options->endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
+  auto runtime = nssi::Runtime::open(*std::move(options));
   if (!runtime) return runtime.error();
   return std::unique_ptr<Inspector>(new Inspector(*std::move(runtime)));
 }

@@ -3,12 +3,12 @@
 #include "inspector.hpp"
 
 #include <base/config.hpp>
+#include <nssi/statistics.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 #include <vector>
 
@@ -68,18 +68,19 @@ std::uint64_t errors_of(const Json &it) {
   return sum;
 }
 
-using Buckets = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-
-/// The buckets without what was in them before. Their bounds may have been computed a little differently.
-Buckets buckets_since(const Json &now, const Json &before) {
-  Buckets result;
+/// Without what was counted before. The buckets' bounds may have been computed a little differently.
+nssi::TimeHistogram times_since(const Json &now, const Json &before) {
+  nssi::TimeHistogram result;
   for (const auto &bucket : now["buckets"]) {
     auto [bound, count] = std::pair{bucket[0].get<std::uint64_t>(), bucket[1].get<std::uint64_t>()};
     if (!before.is_null())
       for (const auto &old : before["buckets"])
         if (const auto other = old[0].get<std::uint64_t>(); other + other / 16 >= bound && bound + bound / 16 >= other)
           count -= std::min(count, old[1].get<std::uint64_t>());
-    if (count != 0) result.emplace_back(bound, count);
+    if (count == 0) continue;
+    result.buckets.push_back({bound, count});
+    result.count += count;
+    result.max_ns = bound;
   }
   return result;
 }
@@ -91,19 +92,11 @@ std::string time_text(std::uint64_t ns) {
   return fmt::format("{:.1f}s", static_cast<double>(ns) / 1e9);
 }
 
-std::uint64_t percentile(const Buckets &buckets, double part) {
-  std::uint64_t all = 0, seen = 0;
-  for (const auto &[bound, count] : buckets) all += count;
-  for (const auto &[bound, count] : buckets)
-    if (seen += count; static_cast<double>(seen) >= part * static_cast<double>(all)) return bound;
-  return 0;
-}
-
 /// "1.2us 3.4us": the time of half of them, and of 99 in a hundred.
 std::string times_text(const Json &now, const Json &before, const char *field) {
-  const auto buckets = buckets_since(now[field], before.is_null() ? Json() : before[field]);
-  if (buckets.empty()) return "-";
-  return fmt::format("{} {}", time_text(percentile(buckets, 0.5)), time_text(percentile(buckets, 0.99)));
+  const auto times = times_since(now[field], before.is_null() ? Json() : before[field]);
+  if (times.count == 0) return "-";
+  return fmt::format("{} {}", time_text(times.percentile_ns(0.5)), time_text(times.percentile_ns(0.99)));
 }
 
 std::string rate_text(std::uint64_t count, double seconds) {
