@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "trace.hpp"
 
+#include <base/file.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -80,11 +82,6 @@ class Merger {
   std::vector<Json> all_;
 };
 
-std::string read_whole(const std::filesystem::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 Result<std::vector<std::string>> read_folder(const std::string &folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code problem;
@@ -95,7 +92,10 @@ Result<std::vector<std::string>> read_folder(const std::string &folder) {
                  Scope::kOperation, problem.value()};
   std::ranges::sort(paths);
   std::vector<std::string> texts;
-  for (const auto &path : paths) texts.push_back(read_whole(path));
+  for (const auto &path : paths) {
+    auto text = read_file(path);
+    texts.push_back(text.ok() ? *std::move(text) : std::string());
+  }
   return texts;
 }
 
