@@ -7,7 +7,6 @@
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,9 +17,10 @@ namespace nnti::stream {
 namespace {
 
 constexpr std::size_t kBufferBytes = 16 << 10;
-constexpr std::size_t kShortRead = 4096;  ///< for a chunk's header, and not much of the chunk
-constexpr unsigned kVainReads = 16;       ///< while a chunk arrives
-constexpr std::size_t kSmallFrame = 512;  ///< with its prefix; what is put together before it is sent
+constexpr std::size_t kShortRead = 4096;    ///< for a chunk's header, and not much of the chunk
+constexpr unsigned kVainReads = 16;         ///< while a chunk arrives
+constexpr std::size_t kSmallFrame = 512;    ///< with its prefix; what is put together before it is sent
+constexpr std::size_t kLargestHeld = 2048;  ///< of the frames that wait for others
 static_assert(kSmallFrame >= sizeof(Prefix) + kMaxHeaderBytes);
 static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes + kShortRead);
 
@@ -80,14 +80,20 @@ template <std::size_t kBytes> class Head {
 
 }  // namespace
 
-Lane::Lane(Fd socket, LaneEvents &events)
-    : socket_(std::move(socket)), events_(events), buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
+Lane::Lane(Fd socket, LaneEvents &events, Pusher &pusher)
+    : socket_(std::move(socket)),
+      events_(events),
+      pusher_(pusher),
+      held_(std::make_shared<HeldFrames>(socket_.get())),
+      buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   constexpr char kUnpaced[] = "reno";  // every kernel has it, and lets everybody choose it
   if (on_one_host(socket_.get()))
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
 }
+
+Lane::~Lane() { held_->forget_socket(); }
 
 void Lane::fail(int cause) {
   if (end_) return;
@@ -99,23 +105,10 @@ void Lane::fail(int cause) {
 
 // --- sending ------------------------------------------------------------------------------------------------------------
 
-/// Returns how many bytes the socket took.
+/// Returns how many bytes the socket took, or all.
 std::size_t Lane::write(std::span<const std::byte> first, std::span<const std::byte> second) {
   if (end_) return first.size() + second.size();  // to nobody
-  ssize_t sent = 0;
-  if (second.empty()) {
-    sent = ::send(socket_.get(), first.data(), first.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  } else {
-    std::array<iovec, 2> parts{iovec{const_cast<std::byte *>(first.data()), first.size()},
-                               iovec{const_cast<std::byte *>(second.data()), second.size()}};
-    msghdr message{};
-    message.msg_iov = parts.data();
-    message.msg_iovlen = parts.size();
-    sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  }
-  if (sent >= 0) return static_cast<std::size_t>(sent);
-  // A broken socket shows in receive(), after what the peer had still to say.
-  return errno == EAGAIN || errno == EINTR || errno == ENOBUFS ? 0 : first.size() + second.size();
+  return send_bytes(socket_.get(), first, second);
 }
 
 void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> second) {
@@ -125,13 +118,30 @@ void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> sec
   unsent_.push_back(std::move(unsent));
 }
 
-void Lane::send_frame(std::span<const std::byte> header, std::span<const std::byte> body) {
+void Lane::push() {
+  if (!coalescing_.any_waits()) return;
+  coalescing_.on_sent();
+  const auto left = held_->send();
+  if (!left.empty() && !end_) keep(left, {});
+}
+
+void Lane::send_frame(std::span<const std::byte> header, std::span<const std::byte> body, bool may_wait) {
   Head<kSmallFrame> head(header, body.size(), 0);
   if (head.bytes().size() + body.size() <= kSmallFrame) {
     head.add(body);
     body = {};
   }
   const auto first = head.bytes();
+  const std::size_t size = first.size() + body.size();
+  const bool small = size <= kLargestHeld;
+  if (coalescing_.any_waits() && !(small && held_->fits(size))) push();
+  const bool others_wait = coalescing_.any_waits();
+  const bool waits = coalescing_.on_frame(may_wait && may_hold_ && small && unsent_.empty());
+  if (waits || others_wait) {
+    if (held_->add(first, body) && !pusher_.watch(held_)) may_hold_ = false;
+    if (!waits || !may_hold_) push();
+    return;
+  }
   const std::size_t sent = unsent_.empty() ? write(first, body) : 0;
   if (sent == first.size() + body.size()) return;
   keep(from(first, sent), from(body, sent - std::min(sent, first.size())));
@@ -140,6 +150,7 @@ void Lane::send_frame(std::span<const std::byte> header, std::span<const std::by
 bool Lane::send_chunk(std::span<const std::byte> header, std::span<const std::byte> bytes, std::uint64_t id) {
   const Head<sizeof(Prefix) + kMaxHeaderBytes> head(header, 0, bytes.size());
   const auto first = head.bytes();
+  push();
   const auto early = bytes.first(early_bytes(bytes.size()));
   std::size_t sent = unsent_.empty() ? write(first, early) : 0;
   if (sent == first.size() + early.size() && sent < first.size() + bytes.size())
@@ -161,6 +172,7 @@ void Lane::consume(Unsent &unsent, std::size_t sent) {
 
 std::size_t Lane::flush() {
   std::size_t all = 0;
+  if (coalescing_.any_waits() && coalescing_.due()) push();
   while (!unsent_.empty()) {
     Unsent &unsent = unsent_.front();
     const std::size_t sent = unsent.bytes.empty() ? write(unsent.payload, {}) : write(unsent.bytes, unsent.payload);
@@ -179,7 +191,7 @@ std::size_t Lane::flush() {
 
 bool Lane::delivered() const {
   int left = 0;
-  return unsent_.empty() && (end_ || ::ioctl(socket_.get(), SIOCOUTQ, &left) != 0 || left == 0);
+  return !has_unsent() && (end_ || ::ioctl(socket_.get(), SIOCOUTQ, &left) != 0 || left == 0);
 }
 
 void Lane::copy_unsent(std::span<const std::byte> memory) {
@@ -191,6 +203,8 @@ void Lane::copy_unsent(std::span<const std::byte> memory) {
 }
 
 void Lane::close() {
+  push();
+  held_->forget_socket();
   if (!end_) end_ = Error{Code::kCancelled, "the connection was closed"};
   unsent_.clear();
   unsent_chunks_ = 0;
@@ -221,12 +235,14 @@ std::size_t Lane::read() {
 
 std::size_t Lane::receive() {
   if (end_) return 0;
+  came_ = 0;
   std::size_t got = read_once();
   for (unsigned vain = 0; vain < kVainReads && !arriving_.place.empty() && !end_;) {
     const std::size_t more = read_once();
     got += more;
     if (more == 0) ++vain;
   }
+  coalescing_.on_received(came_);
   return got;
 }
 
@@ -285,6 +301,7 @@ bool Lane::take_unit() {
     const auto place = events_.on_chunk(unit, prefix.payload_bytes);
     arriving_ = {place, prefix.payload_bytes, !place.empty()};
   } else {
+    ++came_;
     events_.on_frame(unit);
   }
   return true;

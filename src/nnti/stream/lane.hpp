@@ -3,11 +3,14 @@
 // but TCP between them either. README.md says why, and has the bytes.
 //
 // Design notes. A message costs two system calls, one to send it and one to receive it, and both are made by whoever
-// sends and whoever polls: there is no queue, no signal and no set of descriptors between. Bulk is written from where
-// it lies and read to where it belongs; only the beginning of a chunk, which came with what was before it, is copied.
+// sends and whoever polls: there is no queue, no signal and no set of descriptors between. Where many are under way
+// they share them (coalescing.hpp). Bulk is written from where it lies and read to where it belongs; only the beginning
+// of a chunk, which came with what was before it, is copied.
 #pragma once
 
 #include "nnti/fd.hpp"
+#include "nnti/stream/coalescing.hpp"
+#include "nnti/stream/held_frames.hpp"
 
 #include <nessie/result.hpp>
 
@@ -52,20 +55,25 @@ class LaneEvents {
 
 class Lane {
  public:
-  /// `socket` is connected and does not block.
-  Lane(Fd socket, LaneEvents &events);
+  /// `socket` is connected and does not block. `pusher` outlives the lane.
+  Lane(Fd socket, LaneEvents &events, Pusher &pusher);
+  ~Lane();
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
 
   int fd() const { return socket_.get(); }
   /// A frame of `header`, at most kMaxHeaderBytes, and `body`. What the socket does not take is copied, and goes later:
-  /// nothing is borrowed.
-  void send_frame(std::span<const std::byte> header, std::span<const std::byte> body);
+  /// nothing is borrowed. If `may_wait`, it may wait for frames that follow, until flush() finds that it has waited for
+  /// long enough; the pusher sends it if nobody does.
+  void send_frame(std::span<const std::byte> header, std::span<const std::byte> body, bool may_wait = false);
   /// True: done. False: `bytes` are borrowed until on_chunk_sent(id), or copy_unsent().
   bool send_chunk(std::span<const std::byte> header, std::span<const std::byte> bytes, std::uint64_t id);
-  /// Writes what waits, as far as the socket takes it. Returns the number of bytes.
+  /// Writes what the socket did not take, as far as it takes it now; and frames that wait, if it is time. Returns the
+  /// number of bytes of the former.
   std::size_t flush();
-  bool has_unsent() const { return !unsent_.empty(); }
+  /// Writes the frames that wait.
+  void push();
+  bool has_unsent() const { return !unsent_.empty() || coalescing_.any_waits(); }
   std::size_t unsent_chunks() const { return unsent_chunks_; }
   /// Everything has reached the peer's kernel.
   bool delivered() const;
@@ -108,12 +116,17 @@ class Lane {
 
   Fd socket_;
   LaneEvents &events_;
+  Pusher &pusher_;
+  bool may_hold_ = true;
+  Coalescing<> coalescing_;
+  std::shared_ptr<HeldFrames> held_;  ///< while they are any, unsent_ is empty
   std::deque<Unsent> unsent_;
   std::size_t unsent_chunks_ = 0;
   std::unique_ptr<std::byte[]> buffer_;
   std::size_t begin_ = 0, filled_ = 0;  ///< of the buffer
   Arriving arriving_;
   bool chunks_come_ = false;  ///< the last piece was one, or the caller expects one
+  unsigned came_ = 0;         ///< frames, with this receive()
   std::optional<Error> end_;
 };
 

@@ -16,7 +16,7 @@ constexpr unsigned kSleepless = 4096;    // polls, after which nobody is expecte
 }  // namespace
 
 LaneConnection::LaneConnection(Fd socket, LaneSet &set, LaneHost &host)
-    : lane_(std::move(socket), static_cast<LaneEvents &>(*this)),
+    : lane_(std::move(socket), static_cast<LaneEvents &>(*this), set.pusher_),
       set_(set),
       host_(host),
       transfers_(lane_, static_cast<TransfersHost &>(*this)) {
@@ -26,7 +26,7 @@ LaneConnection::LaneConnection(Fd socket, LaneSet &set, LaneHost &host)
 LaneConnection::~LaneConnection() { set_.remove(*this); }
 
 void LaneConnection::send_frame(std::span<const std::byte> header, std::span<const std::byte> body) {
-  lane_.send_frame(header, body);
+  lane_.send_frame(header, body, !set_.slept_on_);
   if (lane_.has_unsent()) pump_later();
 }
 
@@ -105,6 +105,7 @@ void LaneSet::set_watched(bool watched) {
 
 /// Few lanes are read at once: to ask for those that have something takes as long as to read one.
 std::size_t LaneSet::poll() {
+  slept_on_ = false;
   if (!many_ && ++polls_ > kSleepless) set_watched(false);
   std::size_t had = to_flush_.empty() ? 0 : flush();
   if (!many_) {
@@ -130,8 +131,11 @@ std::size_t LaneSet::flush() {
 
 void LaneSet::arm() {
   set_watched(true);
-  for (LaneConnection *lane : to_flush_)
+  slept_on_ = true;
+  for (LaneConnection *lane : to_flush_) {
+    lane->lane_.push();
     if (!std::exchange(lane->watched_for_writing_, true)) watch(*lane);
+  }
 }
 
 /// A completion may call anything, and so finish(), too.

@@ -96,10 +96,12 @@ class LaneSet {
   std::size_t flush();
 
   Poller &poller_;
-  bool watched_ = true;  ///< by the poller
-  unsigned polls_ = 0;   ///< since somebody slept
-  bool many_ = false;    ///< the kernel is asked which lanes have something
-  Fd epoll_;             ///< for that; and of lanes that are to take more
+  bool watched_ = true;    ///< by the poller
+  unsigned polls_ = 0;     ///< since somebody slept
+  bool slept_on_ = false;  ///< nobody polls: no frame waits for others
+  bool many_ = false;      ///< the kernel is asked which lanes have something
+  Fd epoll_;               ///< for that; and of lanes that are to take more
+  Pusher pusher_;
   std::vector<LaneConnection *> lanes_;
   std::deque<LaneConnection *> to_flush_, to_finish_;
 };

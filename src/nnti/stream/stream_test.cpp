@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lanes over a pair of sockets, one side of which may be anything.
+#include "nnti/stream/coalescing.hpp"
 #include "nnti/stream/hello.hpp"
 #include "nnti/stream/lane_connection.hpp"
+#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -18,7 +21,6 @@ using namespace nnti::stream;
 using namespace std::chrono_literals;
 using Bytes = std::vector<std::byte>;
 
-constexpr auto kWatchdog = 30s;
 constexpr std::uint64_t kKey = 42;
 
 Bytes pattern(std::size_t size, unsigned seed = 1) {
@@ -325,6 +327,238 @@ TEST(StreamLanes, AnyBytes_AreTakenOrEndTheLane) {
     }
     EXPECT_TRUE(side.end == Code::kOk || side.end == Code::kBadMessage);
   }
+}
+
+// --- frames that wait for others ----------------------------------------------------------------------------------------
+
+struct FakeClock {
+  using time_point = nessie::Clock::time_point;
+  static time_point now() { return current; }
+  static inline time_point current{};
+};
+using FakeCoalescing = Coalescing<FakeClock>;
+
+/// Of so many frames that are sent now, those that wait: 'w', and those that go: 'g'.
+std::string send_frames(FakeCoalescing &coalescing, int count) {
+  std::string what;
+  for (int i = 0; i < count; ++i) {
+    what += coalescing.on_frame(true) ? 'w' : 'g';
+    if (what.back() == 'g' && coalescing.any_waits()) coalescing.on_sent();
+  }
+  return what;
+}
+
+TEST(StreamCoalescing, NothingWaitsOfThoseWhoBegin_OrGetOneAnswerAtATime) {
+  FakeCoalescing coalescing;
+  EXPECT_EQ(send_frames(coalescing, 20), "gggggggggggggggggggg");
+  FakeCoalescing alone;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(send_frames(alone, 1), "g");
+    alone.on_received(1);
+  }
+}
+
+TEST(StreamCoalescing, AnswersToWhatCameTogether_GoWithTheLastOfThem) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(4);
+  EXPECT_EQ(send_frames(coalescing, 6), "wwwggg");
+}
+
+TEST(StreamCoalescing, WhoeverHasManyUnderWay_SendsSomeTogether) {
+  FakeCoalescing coalescing;
+  send_frames(coalescing, 16);
+  std::string what;
+  for (int i = 0; i < 24; ++i) {
+    coalescing.on_received(1);
+    EXPECT_FALSE(coalescing.any_waits() && coalescing.due()) << i;
+    what += send_frames(coalescing, 1);
+  }
+  EXPECT_EQ(what, "wwwwwgwwwwwgwwwwwgwwwwwg");
+}
+
+TEST(StreamCoalescing, NothingWaitsForAnAnswerThatTakesLong) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(4);
+  FakeClock::current += FakeCoalescing::kSoon * 2;
+  EXPECT_EQ(send_frames(coalescing, 4), "gggg");
+}
+
+TEST(StreamCoalescing, WhatWaits_IsDueWhenThePeerHasNoMoreThanThat_OrDoesNotAnswer) {
+  FakeCoalescing server;
+  server.on_received(4);
+  EXPECT_EQ(send_frames(server, 2), "ww");
+  EXPECT_TRUE(server.due());
+
+  FakeCoalescing client;
+  send_frames(client, 16);
+  client.on_received(1);
+  EXPECT_EQ(send_frames(client, 1), "w");
+  EXPECT_FALSE(client.due());
+  FakeClock::current += FakeCoalescing::kSoon * 2;
+  EXPECT_TRUE(client.due());
+  client.on_sent();
+  client.on_received(1);
+  EXPECT_EQ(send_frames(client, 1), "g");  // what it was sent is nothing that it answers
+}
+
+TEST(StreamCoalescing, WhoeverLetsFramesWaitForLong_LetsNoneWaitForATime) {
+  FakeCoalescing coalescing;
+  const auto late = [&] {
+    coalescing.on_received(4);
+    if (send_frames(coalescing, 1) == "g") return false;
+    FakeClock::current += FakeCoalescing::kLate * 2;
+    EXPECT_TRUE(coalescing.due());
+    coalescing.on_sent();
+    return true;
+  };
+  int waited = 0;
+  for (int i = 0; i < 3000; ++i) waited += late() ? 1 : 0;
+  EXPECT_GT(waited, 3);
+  EXPECT_LT(waited, 12);
+}
+
+/// A lane whose every write arrives as one record.
+class StreamRecords : public testing::Test {
+ protected:
+  StreamRecords() {
+    std::array<int, 2> pair{-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
+    peer = Fd(pair[1]);
+    ours = std::make_unique<Side>(poller, Fd(pair[0]));
+  }
+  /// The peer sends `count` frames at once, and they are received.
+  void receive_together(int count) {
+    Bytes bytes;
+    for (int i = 0; i < count; ++i) {
+      const Prefix prefix{1, 0};
+      const auto *begin = reinterpret_cast<const std::byte *>(&prefix);
+      bytes.insert(bytes.end(), begin, begin + sizeof prefix);
+      bytes.push_back(std::byte{1});
+    }
+    ASSERT_EQ(::send(peer.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+    ours->progress();
+  }
+  /// The sizes of the records that have come.
+  std::vector<ssize_t> records() {
+    std::vector<ssize_t> sizes;
+    Bytes bytes(64 << 10);
+    for (ssize_t size; (size = ::recv(peer.get(), bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0;)
+      sizes.push_back(size);
+    return sizes;
+  }
+  bool wait_for_record() {
+    pollfd readable{peer.get(), POLLIN, 0};
+    return ::poll(&readable, 1, std::chrono::milliseconds(kWatchdog).count()) == 1;
+  }
+  /// Tries until it succeeds: nothing waits if the machine had something else to do meanwhile.
+  template <class Try> static bool in_some_try(Try attempt) {
+    for (int i = 0; i < 1000; ++i)
+      if (attempt()) return true;
+    return false;
+  }
+
+  const Bytes frame = pattern(40);
+  Poller poller;
+  Fd peer;
+  std::unique_ptr<Side> ours;
+};
+
+TEST_F(StreamRecords, AnswersToWhatCameTogether_AreOneRecord) {
+  EXPECT_TRUE(in_some_try([&] {
+    receive_together(5);
+    for (int i = 0; i < 5; ++i) ours->lane.send_frame(frame, {});
+    return records() == std::vector<ssize_t>{5 * 48};
+  }));
+}
+
+TEST_F(StreamRecords, WhoeverPolls_SendsWhatWaits) {
+  EXPECT_TRUE(in_some_try([&] {
+    receive_together(5);
+    ours->lane.send_frame(frame, {});
+    if (!ours->lane.has_unsent()) return false;
+    ours->progress();
+    EXPECT_FALSE(ours->lane.has_unsent());
+    EXPECT_TRUE(wait_for_record());
+    return true;
+  }));
+}
+
+TEST_F(StreamRecords, WhatNobodyPollsFor_IsSentAllTheSame) {
+  for (int round = 0; round < 3; ++round) {  // also after the pusher has gone to sleep
+    EXPECT_TRUE(in_some_try([&] {
+      records();
+      receive_together(5);
+      ours->lane.send_frame(frame, {});
+      ours->lane.send_frame(frame, {});
+      return ours->lane.has_unsent();
+    }));
+    EXPECT_TRUE(wait_for_record());
+    std::this_thread::sleep_for(50ms);
+  }
+}
+
+TEST_F(StreamRecords, WhileSomebodySleeps_NothingWaits) {
+  for (int i = 0; i < 100; ++i) {
+    receive_together(5);
+    ours->set.arm();
+    for (int frames = 0; frames < 5; ++frames) ours->lane.send_frame(frame, {});
+    EXPECT_EQ(records().size(), 5u);
+  }
+}
+
+TEST_F(StreamRecords, WhoeverGoesToSleep_SendsWhatWaits) {
+  EXPECT_TRUE(in_some_try([&] {
+    receive_together(5);
+    ours->lane.send_frame(frame, {});
+    if (!ours->lane.has_unsent()) return false;
+    ours->set.arm();
+    return !ours->lane.has_unsent();
+  }));
+}
+
+TEST_F(StreamRecords, WhoeverCloses_SendsWhatWaits) {
+  EXPECT_TRUE(in_some_try([&] {
+    receive_together(5);
+    ours->lane.send_frame(frame, {});
+    return ours->lane.has_unsent();
+  }));
+  records();
+  receive_together(5);
+  ours->lane.send_frame(frame, {});
+  ours->lane.close();
+  EXPECT_FALSE(records().empty());
+}
+
+TEST_F(StreamLane, FramesOfAnySize_ThatAnswerEachOther_KeepTheirOrder) {
+  std::mt19937 random(7);
+  theirs->memory = pattern(300'000);
+  std::vector<Bytes> from_ours, from_theirs;
+  const auto send_some = [&](Side &side, std::vector<Bytes> &sent) {
+    for (auto left = random() % 12; left > 0; --left) {
+      sent.push_back(pattern(1 + random() % (random() % 4 == 0 ? kMaxFrameBytes : 300), random()));
+      side.lane.send_frame({}, sent.back());
+    }
+  };
+  std::uint64_t operation = 0;
+  for (int round = 0; round < 2000; ++round) {
+    send_some(*ours, from_ours);
+    send_some(*theirs, from_theirs);
+    if (round % 100 == 0) {
+      Bytes local(1 + random() % theirs->memory.size());
+      Outcome outcome;
+      ours->lane.transfers().begin_get(++operation, local, outcome);
+      ask_theirs_for(operation, local.size());
+      send_some(*theirs, from_theirs);
+      ASSERT_TRUE(drive_until([&] { return outcome.count == 1; }));
+      EXPECT_TRUE(std::ranges::equal(local, std::span(theirs->memory).first(local.size())));
+    }
+    ours->progress();
+    theirs->progress();
+  }
+  ASSERT_TRUE(drive_until(
+      [&] { return ours->frames.size() == from_theirs.size() && theirs->frames.size() == from_ours.size(); }));
+  EXPECT_EQ(ours->frames, from_theirs);
+  EXPECT_EQ(theirs->frames, from_ours);
 }
 
 TEST(LaneHello, SurvivesARoundTrip_AndNothingElseIsTaken) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which frames of a lane wait for the next ones, to be sent together.
+//
+// A frame that goes alone costs a system call and a segment, at both ends; of sixteen that go together each costs a
+// tenth of that. So a frame waits where more are about to follow:
+//  - frames that came together are mostly answered together: the answer to the last of them takes the others along;
+//  - while the peer has twice as many frames to answer as wait here, it does not run dry.
+// Only as many may wait as came just before. So nothing waits of those who send on their own account, who get one
+// answer at a time, or who begin: they are faster off at once.
+#pragma once
+
+#include <base/clock.hpp>
+
+#include <algorithm>
+
+namespace nnti::stream {
+
+template <class Clock = nessie::Clock> class Coalescing {
+ public:
+  static constexpr std::chrono::microseconds kSoon{20};     ///< after the last one, or none follows
+  static constexpr std::chrono::microseconds kLinger{200};  ///< the first one waits no longer, if there are polls
+  static constexpr std::chrono::microseconds kLate{500};  ///< if it did, nothing waits for so many times of receiving,
+  static constexpr unsigned kFewDoubts = 8, kManyDoubts = 4096;  ///< twice as many each time that it did
+
+  /// Frames came together.
+  void on_received(unsigned frames) {
+    unanswered_ -= std::min(unanswered_, frames);
+    answered_ = answered_ || frames > 0;
+    came_ = frames;
+    if (frames == 0 || (frames == 1 && unanswered_ < 2)) return;
+    if (doubts_ == 0) {
+      touched_ = Clock::now();
+    } else {
+      --doubts_;
+      came_ = 0;
+    }
+  }
+  /// A frame is to be sent: whether it waits, if it may.
+  bool on_frame(bool may_wait) {
+    const unsigned at_peer = this->at_peer();
+    unanswered_ = std::min(unanswered_ + 1, kCounted);
+    if (came_ == 0) return false;
+    if (--came_ == 0 && at_peer < 2 * (waiting_ + 1)) return false;
+    if (!may_wait) return false;
+    const auto now = Clock::now();
+    if (now - touched_ > kSoon) return false;
+    touched_ = now;
+    if (waiting_++ == 0) {
+      since_ = now;
+      answered_ = false;
+    }
+    return true;
+  }
+  bool any_waits() const { return waiting_ > 0; }
+  /// Somebody polls: whether those that wait are to go.
+  bool due() {
+    if (waiting_ >= at_peer()) return true;
+    const auto now = Clock::now();
+    if (now - touched_ <= kSoon && now - since_ <= kLinger) return false;
+    if (!answered_) unanswered_ = waiting_;  // what the peer was sent is not what it answers
+    return true;
+  }
+  /// Those that waited go.
+  void on_sent() {
+    const bool late = Clock::now() - since_ > kLate;
+    if (late) doubts_ = next_doubts_;
+    next_doubts_ = late ? std::min(2 * next_doubts_, kManyDoubts) : std::max(next_doubts_ / 2, kFewDoubts);
+    waiting_ = 0;
+  }
+
+ private:
+  static constexpr unsigned kCounted = 1 << 20;
+
+  unsigned at_peer() const { return unanswered_ - std::min(unanswered_, waiting_); }
+
+  unsigned came_ = 0;        ///< frames that came last, less those that were sent since
+  unsigned unanswered_ = 0;  ///< frames that were sent, or wait, less those that came
+  unsigned waiting_ = 0;
+  unsigned doubts_ = 0;  ///< times of receiving, after which frames may wait again
+  unsigned next_doubts_ = kFewDoubts;
+  bool answered_ = false;  ///< something came since the first one waits
+  typename Clock::time_point touched_,
+      since_;  ///< when frames came, or the last one began to wait; when the first one did
+};
+
+}  // namespace nnti::stream
