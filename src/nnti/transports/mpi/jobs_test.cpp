@@ -6,7 +6,6 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,7 +30,11 @@ template <class T> T valid(nnti::Result<T> result) {
   return std::move(*result);
 }
 
-MPI_Comm meet_other_job(bool accepts, const char *file) {
+struct OtherJob {
+  MPI_Comm between = MPI_COMM_NULL, all = MPI_COMM_NULL;
+};
+
+OtherJob meet_other_job(bool accepts, const char *file) {
   std::array<char, MPI_MAX_PORT_NAME> port{};
   MPI_Comm between = MPI_COMM_NULL, all = MPI_COMM_NULL;
   if (accepts) {
@@ -44,7 +47,16 @@ MPI_Comm meet_other_job(bool accepts, const char *file) {
     MPI_Comm_connect(port.data(), MPI_INFO_NULL, 0, MPI_COMM_SELF, &between);
   }
   MPI_Intercomm_merge(between, accepts ? 0 : 1, &all);
-  return all;
+  return {between, all};
+}
+
+/// Open MPI's MPI_Finalize() says farewell through each communicator that is left between jobs, and closes its TCP
+/// connections without waiting for the other job: the later one would write into a closed connection, and may then hang
+/// for ever. (MPI_Comm_disconnect() asks both jobs' PMIx servers for a fence, which does not end either.)
+void leave_other_job(OtherJob &job) {
+  MPI_Barrier(job.all);
+  MPI_Comm_free(&job.all);
+  MPI_Comm_free(&job.between);
 }
 
 struct Side final : nnti::EventSink, nnti::Completion {
@@ -113,10 +125,9 @@ int main(int argc, char **argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (argc != 3) fail("usage: jobs_test accept|connect FILE");
   const bool accepts = std::string(argv[1]) == "accept";
-  const auto all = meet_other_job(accepts, argv[2]);
-  accepts ? serve(all) : ask(all);
-  MPI_Barrier(all);               // Open MPI's MPI_Finalize() does not wait for the other job, which may still send
-  std::signal(SIGPIPE, SIG_IGN);  // and says farewell over TCP connections that the other job may have closed
+  auto other = meet_other_job(accepts, argv[2]);
+  accepts ? serve(other.all) : ask(other.all);
+  leave_other_job(other);
   MPI_Finalize();
   return 0;
 }
