@@ -8,16 +8,16 @@ namespace bench {
 namespace {
 
 using nessie::Code;
-constexpr auto kLimit = std::chrono::seconds(60);
+constexpr auto kProgramLimit = std::chrono::seconds(60);
 
 TEST(RunProgram, GivesWhatItWrote) {
-  auto result = run_program({"sh", "-c", "echo $GREETING"}, kLimit, {"GREETING=hello"});
+  auto result = run_program({"sh", "-c", "echo $GREETING"}, kProgramLimit, {"GREETING=hello"});
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->output, "hello\n");
 }
 
 TEST(RunProgram, TellsHowAFailedOneEndedAndWhatItSaid) {
-  auto result = run_program({"sh", "-c", "echo sorry >&2; exit 3"}, kLimit);
+  auto result = run_program({"sh", "-c", "echo sorry >&2; exit 3"}, kProgramLimit);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.code(), Code::kIo);
   EXPECT_NE(result.error().message.find("exit code 3"), std::string::npos);
@@ -25,7 +25,7 @@ TEST(RunProgram, TellsHowAFailedOneEndedAndWhatItSaid) {
 }
 
 TEST(RunProgram, DoesNotFindWhatIsNotThere) {
-  EXPECT_EQ(run_program({"/nonexistent/program"}, kLimit).code(), Code::kNotFound);
+  EXPECT_EQ(run_program({"/nonexistent/program"}, kProgramLimit).code(), Code::kNotFound);
 }
 
 TEST(RunProgram, EndsOneThatTakesTooLong) {

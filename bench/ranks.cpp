@@ -28,7 +28,7 @@ using nessie::Result;
 using nessie::Status;
 
 constexpr auto kStart = std::chrono::seconds(60);
-constexpr auto kGlance = std::chrono::milliseconds(10), kEnd = std::chrono::milliseconds(10000);
+constexpr auto kLook = std::chrono::milliseconds(10), kEnd = std::chrono::milliseconds(10000);
 
 /// `$0` is the folder. A name that is there is that of a whole file; then nothing in the folder is needed any more.
 constexpr const char *kShell =
@@ -83,7 +83,7 @@ Status Ranks::await(int count) {
   for (int rank = 0; rank < count; ++rank) {
     const auto path = fmt::format("{}/rank.{}", folder_, rank);
     while (!std::filesystem::exists(path)) {
-      if (mpiexec_->wait(kGlance) != Partner::End::kNotYet) return failed("mpiexec ended");
+      if (mpiexec_->wait(kLook) != Partner::End::kNotYet) return failed("mpiexec ended");
       if (deadline.passed()) return failed("mpiexec does not start its processes");
     }
     environments_.push_back(settings_in(read_file(path)));

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
-# nessie_library(NAME SOURCES... [PUBLIC libs...] [PRIVATE libs...]): one static floor of the house.
+# nessie_joins_files(TARGET): its C++ may be compiled several files at once, if that is wanted. What is local to a file must
+# have a name of its own then.
+function(nessie_joins_files name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${NESSIE_UNITY} UNITY_BUILD_BATCH_SIZE 12)
+endfunction()
+
+# nessie_library(NAME [SEPARATE] SOURCES... [PUBLIC libs...] [PRIVATE libs...]): one static floor of the house. SEPARATE: its
+# files cannot be compiled as one.
 function(nessie_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
+  if(NOT ARG_SEPARATE)
+    nessie_joins_files(${name})
+  endif()
   target_link_libraries(${name} PUBLIC nessie_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
@@ -19,6 +29,8 @@ function(nessie_test name)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
+  nessie_joins_files(${name})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)   # what is tested is optimised; tests compile sooner
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE nessie_flags ${ARG_LIBS} GTest::gtest GTest::gtest_main Threads::Threads)
   if(NOT ARG_SHARDS)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/credential.hpp"
 
+#include "base/config.hpp"
+#include "base/hex.hpp"
 #include "base/log.hpp"
 
 #include <nettle/hmac.h>
@@ -14,13 +16,6 @@
 
 namespace nessie {
 namespace {
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 Error no_credential() {
   return {Code::kInvalidArgument,
@@ -46,6 +41,11 @@ Result<Credential> Credential::from_hex(std::string_view hex) {
     credential.secret_[i] = static_cast<std::byte>(high * 16 + low);
   }
   return credential;
+}
+
+Result<Credential> Credential::of(const Config &config, const std::string &setting) {
+  const auto hex = config.get(setting);
+  return hex ? from_hex(*hex) : Credential();
 }
 
 std::string Credential::to_hex() const {

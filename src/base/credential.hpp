@@ -13,6 +13,8 @@
 
 namespace nessie {
 
+class Config;
+
 using Nonce = std::array<std::byte, 16>;
 using Proof = std::array<std::byte, 32>;
 
@@ -25,6 +27,8 @@ class Credential {
   static Credential generate();
   /// Parses what to_hex() wrote. kInvalidArgument unless it is 64 hexadecimal digits.
   static Result<Credential> from_hex(std::string_view hex);
+  /// What a setting holds; the empty one if it is not set. Errors as from_hex().
+  static Result<Credential> of(const Config &config, const std::string &setting = "credential");
   std::string to_hex() const;
 
   /// HMAC-SHA256 over (`role`, `mine`, `theirs`) under the secret. `role` keeps a proof from being reflected.

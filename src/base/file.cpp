@@ -90,6 +90,11 @@ Result<std::string> read_file(const std::string &path) {
   return text;
 }
 
+std::string first_line_of(const std::string &path) {
+  const auto text = read_file(path);
+  return text.ok() ? text->substr(0, text->find('\n')) : std::string();
+}
+
 Status write_file(const std::string &path, std::string_view text) {
   const auto part = fmt::format("{}.{}.part", path, ::getpid());
   std::FILE *file = std::fopen(part.c_str(), "wbe");

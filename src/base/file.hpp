@@ -12,6 +12,9 @@ namespace nessie {
 /// kNotFound: it cannot be opened or read; the cause is errno.
 Result<std::string> read_file(const std::string &path);
 
+/// Without the line's end; empty if there is none.
+std::string first_line_of(const std::string &path);
+
 /// The file appears whole or not at all, and replaces what was there: whoever waits for it may read it at once. kIo: it
 /// cannot be written; what was there stays. The cause is errno.
 Status write_file(const std::string &path, std::string_view text);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/url.hpp"
 
+#include "base/hex.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,13 +24,6 @@ Error bad_url(std::string_view text, std::string_view why) {
 bool is_transport_name(std::string_view name) {
   auto allowed = [](char c) { return is_lower(c) || is_digit(c) || c == '+' || c == '_' || c == '-'; };
   return !name.empty() && is_lower(name.front()) && std::all_of(name.begin(), name.end(), allowed);
-}
-
-int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 /// Undoes %XX. Decoded text may hold any byte but a control byte.

@@ -82,8 +82,7 @@ void test_this_machine(const ProbeOptions &options, PartnerProcess &partner, Inf
 }
 
 Status test_peer(const InfoOptions &options, ProbeOptions probing, InfoReport &report) {
-  const auto hex = probing.config.get("credential");
-  auto credential = hex ? Credential::from_hex(*hex) : Result<Credential>(Credential());
+  auto credential = Credential::of(probing.config);
   if (!credential.ok()) return credential.error();
   probing.credential = *credential;
   report.peer = options.url;

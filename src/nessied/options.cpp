@@ -99,11 +99,9 @@ Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   options.client_timeout = *timeout;
   options.runtime.endpoint.config = config;
   options.runtime.endpoint.transports = nessie::split(config.get_or("staging.listen", ""), ",");
-  if (auto hex = config.get("credential")) {
-    auto credential = nessie::Credential::from_hex(*hex);
-    if (!credential.ok()) return credential.error();
-    options.runtime.endpoint.credential = *credential;
-  }
+  auto credential = nessie::Credential::of(config);
+  if (!credential.ok()) return credential.error();
+  options.runtime.endpoint.credential = *credential;
   return options;
 }
 

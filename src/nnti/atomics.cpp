@@ -21,18 +21,6 @@ struct Answer {
 
 static_assert(sizeof(Request) <= kMinMessageBytes && sizeof(Answer) <= kMinMessageBytes);
 
-template <class T> std::vector<std::byte> encode(const T &value) {
-  auto bytes = std::as_bytes(std::span(&value, 1));
-  return {bytes.begin(), bytes.end()};
-}
-
-template <class T> std::optional<T> decode(std::span<const std::byte> message) {
-  if (message.size() != sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, message.data(), sizeof value);
-  return value;
-}
-
 std::uint64_t carry_out(std::atomic_ref<std::uint64_t> word, const AtomicOperation &operation) {
   if (operation.kind == AtomicOperation::Kind::kFetchAdd) return word.fetch_add(operation.operand);
   auto previous = operation.compare;
@@ -66,12 +54,12 @@ std::vector<std::byte> PendingAtomics::ask(PeerId peer, const RemoteBuffer &remo
                                            const AtomicOperation &operation, std::uint64_t &previous,
                                            Completion &completion) {
   const auto id = asked_.add({peer, &previous, &completion});
-  return encode(Request{id, remote.key, offset, operation.operand, operation.compare, remote.slot,
-                        static_cast<std::uint32_t>(operation.kind)});
+  return bytes_of(Request{id, remote.key, offset, operation.operand, operation.compare, remote.slot,
+                          static_cast<std::uint32_t>(operation.kind)});
 }
 
 bool PendingAtomics::on_answer(PeerId peer, std::span<const std::byte> message) {
-  auto answer = decode<Answer>(message);
+  auto answer = from_bytes<Answer>(message);
   const auto pending = answer ? asked_.take(peer, answer->id) : std::nullopt;
   if (!pending) return false;
   auto code = static_cast<Code>(answer->code);
@@ -81,17 +69,17 @@ bool PendingAtomics::on_answer(PeerId peer, std::span<const std::byte> message) 
 }
 
 std::vector<std::byte> answer_atomic(const Transport &transport, std::span<const std::byte> message) {
-  auto request = decode<Request>(message);
+  auto request = from_bytes<Request>(message);
   if (!request || request->kind > static_cast<std::uint32_t>(AtomicOperation::Kind::kCompareSwap)) return {};
   RemoteBuffer named;
   named.key = request->key;
   named.slot = request->slot;
   auto region = transport.find_memory(named);
-  if (!region) return encode(Answer{request->id, 0, static_cast<std::uint32_t>(Code::kRefused), 0});
+  if (!region) return bytes_of(Answer{request->id, 0, static_cast<std::uint32_t>(Code::kRefused), 0});
   auto previous =
       execute_atomic(*region, request->offset,
                      {static_cast<AtomicOperation::Kind>(request->kind), request->operand, request->compare});
-  return encode(Answer{request->id, previous.ok() ? *previous : 0, static_cast<std::uint32_t>(previous.code()), 0});
+  return bytes_of(Answer{request->id, previous.ok() ? *previous : 0, static_cast<std::uint32_t>(previous.code()), 0});
 }
 
 }  // namespace nnti

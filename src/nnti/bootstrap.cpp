@@ -24,7 +24,7 @@ using nessie::Scope;
 constexpr std::size_t kMaxNameBytes = 32;
 constexpr std::size_t kMaxRefusalBytes = 1024;
 
-Error bad_page(std::string_view what) {
+Error bad_handshake(std::string_view what) {
   return {Code::kBadMessage, fmt::format("the peer's handshake is wrong: {}", what), Scope::kPeer};
 }
 
@@ -102,7 +102,7 @@ Error refusal_of(const Page &page) {
   BodyReader body(page.body);
   auto code = body.number(4);
   auto text = body.text(std::min(body.rest().size(), kMaxRefusalBytes));
-  if (!body.good()) return bad_page("refusal");
+  if (!body.good()) return bad_handshake("refusal");
   for (char &c : text)
     if (static_cast<unsigned char>(c) < ' ' || static_cast<unsigned char>(c) > '~') c = '?';
   bool known = code == NESSIE_REFUSED || code == NESSIE_UNSUPPORTED || code == NESSIE_BUSY || code == NESSIE_NO_MEMORY;
@@ -147,7 +147,7 @@ std::optional<Result<Established>> Connector::on_page(Page page) {
   }
   if (page.type == PageType::kWelcome && proved_)
     return Established{std::move(socket_), Hello{std::move(page.body), std::move(page.descriptors)}};
-  return bad_page("a page out of turn");
+  return bad_handshake("a page out of turn");
 }
 
 Status Connector::on_challenge(const Page &page) {
@@ -161,7 +161,7 @@ Status Connector::on_challenge(const Page &page) {
             version, kVersion)};
   auto nonce = body.array<sizeof(Nonce)>();
   auto proof = body.array<sizeof(Proof)>();
-  if (!body.good()) return bad_page("challenge");
+  if (!body.good()) return bad_handshake("challenge");
   if (!credential_.check(proof, "accept", nonce, nonce_))
     return Error{Code::kRefused,
                  "the peer does not have this job's credential; give both sides the same NESSIE_CREDENTIAL"};

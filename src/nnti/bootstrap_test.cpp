@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/bootstrap.hpp"
+#include "nnti/watchdog_test.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -14,8 +15,6 @@ namespace {
 
 using nessie::Code;
 using namespace std::chrono_literals;
-
-constexpr auto kWatchdog = 60s;
 
 struct Server {
   explicit Server(const Credential &credential, Listener::Limits limits = {}, const Status &decline = {},

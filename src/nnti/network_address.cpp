@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/network_address.hpp"
 
+#include <base/host.hpp>
+
 #include <arpa/inet.h>
 #include <fmt/core.h>
 #include <ifaddrs.h>
@@ -10,10 +12,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
-#include <cstring>
 
 namespace nnti {
 
@@ -69,16 +68,10 @@ std::string best_host() {
 }
 
 std::string this_network_node() {
-  std::string boot = "?";
-  if (FILE *file = std::fopen("/proc/sys/kernel/random/boot_id", "re")) {
-    std::array<char, 64> text{};
-    if (std::fgets(text.data(), text.size(), file))
-      boot.assign(text.data(), std::min<std::size_t>(8, std::strlen(text.data())));
-    std::fclose(file);
-  }
+  const auto boot = nessie::boot_id();
   struct stat space {};
   ::stat("/proc/self/ns/net", &space);
-  return fmt::format("{}-{:x}", boot, space.st_ino);
+  return fmt::format("{}-{:x}", boot.empty() ? "?" : boot.substr(0, 8), space.st_ino);
 }
 
 std::uint16_t port_of(int socket) {

@@ -30,11 +30,6 @@ std::uint64_t id_of(std::span<const std::byte> message) {
   return id;
 }
 
-template <class T> std::vector<std::byte> encode(const T &value) {
-  auto bytes = std::as_bytes(std::span(&value, 1));
-  return {bytes.begin(), bytes.end()};
-}
-
 Error refused_probe(Code code) {
   switch (code) {
     case Code::kBusy: return {code, "too many others are measuring this peer; try again later"};
@@ -63,7 +58,7 @@ std::vector<std::byte> PendingProbes::ping(PeerId peer, std::size_t size_bytes, 
 std::vector<std::byte> PendingProbes::borrow(PeerId peer, ProbeMemory memory, RemoteBuffer &buffer,
                                              Completion &completion) {
   auto request = remember({peer, 0, &buffer, &completion}, sizeof(Borrow));
-  return encode(Borrow{id_of(request), static_cast<std::uint32_t>(memory), 0});
+  return bytes_of(Borrow{id_of(request), static_cast<std::uint32_t>(memory), 0});
 }
 
 std::optional<PendingProbes::Pending> PendingProbes::take(PeerId peer, std::uint64_t id, bool is_echo) {
@@ -110,14 +105,14 @@ std::vector<std::byte> encode_lent(std::uint64_t id, const Result<RemoteBuffer> 
   Lent answer;
   answer.id = id;
   answer.code = static_cast<std::uint32_t>(lent.code());
-  if (!lent.ok()) return encode(answer);
+  if (!lent.ok()) return bytes_of(answer);
   answer.key = lent->key;
   answer.address = lent->address;
   answer.size_bytes = lent->size_bytes;
   answer.location = lent->location;
   answer.slot = lent->slot;
   answer.rights = static_cast<std::uint32_t>(lent->rights);
-  return encode(answer);
+  return bytes_of(answer);
 }
 
 bool Endpoint::Impl::on_ping(Connection &connection, std::span<const std::byte> message) {

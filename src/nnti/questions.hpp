@@ -5,12 +5,26 @@
 #include "nnti/transport.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace nnti {
+
+/// A question or an answer, as it is sent: its fields in host byte order.
+template <class T> std::vector<std::byte> bytes_of(const T &value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  return {bytes.begin(), bytes.end()};
+}
+template <class T> std::optional<T> from_bytes(std::span<const std::byte> message) {
+  if (message.size() != sizeof(T)) return std::nullopt;
+  T value;
+  std::memcpy(&value, message.data(), sizeof value);
+  return value;
+}
 
 /// `Question`: has the `peer` that was asked, and the `completion` of whoever wants to know.
 template <class Question> class Questions {

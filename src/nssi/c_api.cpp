@@ -35,11 +35,9 @@ Result<RuntimeOptions> options_for(nssi_rpc_transport id) {
   if (!config.ok()) return config.error();
   options.endpoint.transports = *transports;
   options.endpoint.config = *std::move(config);
-  if (auto hex = options.endpoint.config.get("credential")) {
-    auto credential = nessie::Credential::from_hex(*hex);
-    if (!credential.ok()) return credential.error();
-    options.endpoint.credential = *credential;
-  }
+  auto credential = nessie::Credential::of(options.endpoint.config);
+  if (!credential.ok()) return credential.error();
+  options.endpoint.credential = *credential;
   options.fiber_stack_bytes = kStubStackBytes;
   return options;
 }

@@ -49,11 +49,9 @@ Result<nnti::EndpointOptions> endpoint_options(const nssi_rt_options &from) {
     options.transports.emplace_back(name);
     return Status();
   });
-  if (auto hex = options.config.get("credential")) {
-    auto credential = nessie::Credential::from_hex(*hex);
-    if (!credential.ok()) return credential.error();
-    options.credential = *credential;
-  }
+  auto credential = nessie::Credential::of(options.config);
+  if (!credential.ok()) return credential.error();
+  options.credential = *credential;
   options.listen = from.connects_only == 0;
   return options;
 }

@@ -50,8 +50,8 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   engine->prometheus_ = settings->prometheus;
   engine->config_ = options.endpoint.config;
   engine->operators_ = options.operators;
-  if (const auto hex = engine->config_.get("operator_credential"); hex && !engine->operators_) {
-    auto credential = nessie::Credential::from_hex(*hex);
+  if (!engine->operators_ && engine->config_.get("operator_credential")) {
+    auto credential = nessie::Credential::of(engine->config_, "operator_credential");
     if (!credential.ok()) return credential.error();
     engine->operators_ = *credential;
   }

@@ -56,7 +56,7 @@ std::string ask(const std::string &address, std::string_view request) {
   return socket.receive();
 }
 
-constexpr const char *kGet = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
+constexpr const char *kAskForPage = "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n";
 
 RuntimeOptions with_endpoint(const std::string &address) {
   auto options = options_for("shm", true);
@@ -73,9 +73,9 @@ TEST(NssiPrometheus, TellsWhatWasCounted) {
   const auto address = service.runtime->statistics().prometheus;
   constexpr const char *kLabels = R"({program="0x20000001",version="1",provider="0",op="10",name="test10")";
   EXPECT_TRUE(eventually([&] {
-    return ask(address, kGet).find(std::string("nessie_nssi_calls_total") + kLabels + "} 1\n") != std::string::npos;
-  })) << ask(address, kGet);
-  const auto page = ask(address, kGet);
+    return ask(address, kAskForPage).find(std::string("nessie_nssi_calls_total") + kLabels + "} 1\n") != std::string::npos;
+  })) << ask(address, kAskForPage);
+  const auto page = ask(address, kAskForPage);
   EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n"));
   EXPECT_NE(page.find("Content-Type: text/plain; version=0.0.4"), std::string::npos);
   EXPECT_NE(page.find("# TYPE nessie_nssi_calls_total counter\n"), std::string::npos);
@@ -110,14 +110,14 @@ TEST(NssiPrometheus, AnswersOtherPathsAndMethodsWithWhatIsThere) {
   const auto address = service.runtime->statistics().prometheus;
   EXPECT_TRUE(ask(address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
   EXPECT_TRUE(ask(address, "POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-  EXPECT_TRUE(ask(address, kGet).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask(address, kAskForPage).starts_with("HTTP/1.1 200 "));
 }
 
 TEST(NssiPrometheus, ClosesAConnectionThatSaysTooMuch) {
   ServiceThread service(with_endpoint("127.0.0.1:0"));
   const auto address = service.runtime->statistics().prometheus;
   EXPECT_EQ(ask(address, std::string(20000, 'x')).find("200 OK"), std::string::npos);
-  EXPECT_TRUE(ask(address, kGet).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask(address, kAskForPage).starts_with("HTTP/1.1 200 "));
 }
 
 TEST(NssiPrometheus, ServesOthersWhileSomeSayNothing) {
@@ -125,12 +125,12 @@ TEST(NssiPrometheus, ServesOthersWhileSomeSayNothing) {
   const auto address = service.runtime->statistics().prometheus;
   std::vector<std::unique_ptr<Socket>> silent;
   for (int i = 0; i < 8; ++i) silent.push_back(std::make_unique<Socket>(address));
-  EXPECT_TRUE(ask(address, kGet).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask(address, kAskForPage).starts_with("HTTP/1.1 200 "));
 }
 
 TEST(NssiPrometheus, TellsOfARuntimeThatNobodyDrives) {
   auto runtime = open_runtime(with_endpoint("127.0.0.1:0"));
-  EXPECT_TRUE(ask(runtime->statistics().prometheus, kGet).starts_with("HTTP/1.1 200 "));
+  EXPECT_TRUE(ask(runtime->statistics().prometheus, kAskForPage).starts_with("HTTP/1.1 200 "));
 }
 
 TEST(NssiPrometheus, AtAnAddressThatIsTakenIsAnErrorThatSaysSo) {

@@ -2,6 +2,8 @@
 #include <nssi/tracer.hpp>
 
 #include <base/credential.hpp>
+#include <base/file.hpp>
+#include <base/host.hpp>
 #include <base/log.hpp>
 
 #include <fmt/format.h>
@@ -13,7 +15,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 namespace nssi {
 
@@ -41,19 +42,6 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string host_name() {
-  char name[256] = "";
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
-
-/// The first line of a file; empty if there is none.
-std::string line_of(const char *path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 /// What has to be added to the monotonic clock to get the time of day.
 double time_of_day_us() {
   const auto day = std::chrono::system_clock::now().time_since_epoch();
@@ -71,7 +59,7 @@ Error cannot_write(const std::string &path) {
 Result<std::unique_ptr<Tracer>> Tracer::open(const std::string &folder, std::uint64_t every) {
   static std::atomic<std::uint64_t> runtimes{0};
   if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) return cannot_write(folder);
-  const auto path = fmt::format("{}/{}-{}.trace.json", folder, host_name(), ::getpid());
+  const auto path = fmt::format("{}/{}-{}.trace.json", folder, nessie::host_name(), ::getpid());
   int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
   const bool is_new = fd >= 0;
   if (!is_new && errno == EEXIST) fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -90,9 +78,9 @@ Tracer::~Tracer() {
 }
 
 void Tracer::write_head() {
-  const auto host = escaped(host_name());
-  const auto program = escaped(line_of("/proc/self/comm"));
-  const auto boot = escaped(line_of("/proc/sys/kernel/random/boot_id"));
+  const auto host = escaped(nessie::host_name());
+  const auto program = escaped(nessie::first_line_of("/proc/self/comm"));
+  const auto boot = escaped(nessie::boot_id());
   buffer_ = "[\n";
   buffer_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{0},"args":{{"name":"{1} {0} on {2}"}}}},)",
                          ::getpid(), program, host);

@@ -2,6 +2,7 @@
 #include "service/process_id.hpp"
 
 #include <base/file.hpp>
+#include <base/host.hpp>
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -9,24 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace nessie::service {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "unknown";
-}
-
-std::string boot_id() {
-  auto text = read_file("/proc/sys/kernel/random/boot_id");
-  if (!text.ok() || text->size() < 2) return "unknown";
-  return text->substr(0, text->find('\n'));
-}
 
 std::uint64_t pid_space() {
   struct stat status {};
@@ -69,7 +59,9 @@ Finding look_for_here(const ProcessId &process) {
 ProcessId this_process() {
   const auto pid = ::getpid();
   const auto stat = stat_of(pid);
-  return {host_name(), boot_id(), pid_space(), pid, stat ? stat->started : 0};
+  auto boot = boot_id();
+  if (boot.empty()) boot = "unknown";
+  return {host_name(), std::move(boot), pid_space(), pid, stat ? stat->started : 0};
 }
 
 Finding look_for(const ProcessId &process) {

@@ -8,11 +8,9 @@ Result<nssi::RuntimeOptions> runtime_options(const Config &config, const char *l
   options.endpoint.config = config;
   options.endpoint.listen = listen != nullptr;
   if (listen != nullptr) options.endpoint.transports = split(config.get_or(listen, ""), ",");
-  if (const auto hex = config.get("credential")) {
-    auto credential = Credential::from_hex(*hex);
-    if (!credential.ok()) return credential.error();
-    options.endpoint.credential = *credential;
-  }
+  auto credential = Credential::of(config);
+  if (!credential.ok()) return credential.error();
+  options.endpoint.credential = *credential;
   return options;
 }
 

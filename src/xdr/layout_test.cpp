@@ -10,7 +10,7 @@ namespace {
 using xdr::detail::pattern_of;
 using Bytes = std::vector<std::byte>;
 
-enum class Colour : std::uint32_t { kRed = 1 };
+enum class Shade : std::uint32_t { kRed = 1 };
 
 struct Plain {
   std::uint32_t id = 0;
@@ -51,7 +51,7 @@ struct Flagged {
   template <class A> void xdr(A &a) { a(flag); }
 };
 struct Coloured {
-  Colour colour = Colour::kRed;
+  Shade colour = Shade::kRed;
   template <class A> void xdr(A &a) { a(colour); }
 };
 struct Conditional {
@@ -85,7 +85,7 @@ struct Text {
 struct Record {
   std::int32_t number = 0;
   bool flag = false;
-  Colour colour = Colour::kRed;
+  Shade colour = Shade::kRed;
   std::array<std::byte, 5> opaque{};
   std::array<std::int32_t, 2> pair{};
   bool operator==(const Record &) const = default;
@@ -209,7 +209,7 @@ TEST(Arrays, FixedArraysOfPlainStructs_AreTheirElements) {
 }
 
 TEST(Fields, FixedOnes_AreReadAsOneByOne) {
-  Record record{7, true, Colour::kRed, {}, {-1, 1}};
+  Record record{7, true, Shade::kRed, {}, {-1, 1}};
   record.opaque.fill(std::byte{9});
   const auto bytes = xdr::encode(record);
   EXPECT_EQ(bytes.size(), 28U);

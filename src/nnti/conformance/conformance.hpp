@@ -3,6 +3,8 @@
 // joins with one line in conformance.cpp.
 #pragma once
 
+#include "nnti/watchdog_test.hpp"
+
 #include <nnti/nnti.hpp>
 
 #include <gtest/gtest.h>
@@ -44,7 +46,7 @@ inline constexpr bool kSanitized = false;
 #endif
 
 /// How long a state may take to come about before a test fails.
-inline constexpr auto kWatchdog = 60s;
+using nnti::kWatchdog;
 
 Bytes bytes_of(std::string_view text);
 std::string text_of(std::span<const std::byte> bytes);

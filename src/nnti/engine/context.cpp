@@ -7,10 +7,6 @@ namespace nnti {
 using Call = Context::Impl::Call;
 using Kind = Context::Impl::Operation::Kind;
 
-namespace {
-Error closed_error() { return {Code::kCancelled, "the context is closed"}; }
-}  // namespace
-
 Context::Context(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Context::~Context() { close(); }

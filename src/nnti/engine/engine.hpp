@@ -38,6 +38,9 @@ struct CompletionQueue::Impl {
 };
 using QueueImpl = CompletionQueue::Impl;
 
+/// What every function of a closed context gives.
+inline Error closed_error() { return {Code::kCancelled, "the context is closed"}; }
+
 struct Context::Impl final : Crew::Work, EventSink {
   /// A buffer of ours.
   struct Registration {

@@ -7,9 +7,6 @@
 namespace nnti::engine_test {
 namespace {
 
-constexpr Purpose kTarget = Purpose::kRemoteRead | Purpose::kRemoteWrite;
-constexpr Purpose kLocal = Purpose::kLocalRead | Purpose::kLocalWrite;
-
 /// Where a context's variable lies.
 constexpr std::uint64_t at(std::uint64_t variable) { return variable * sizeof(std::uint64_t); }
 

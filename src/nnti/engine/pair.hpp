@@ -21,6 +21,9 @@ using conformance::kWatchdog;
 using conformance::Subject;
 using namespace std::chrono_literals;
 
+inline constexpr Purpose kTarget = Purpose::kRemoteRead | Purpose::kRemoteWrite;
+inline constexpr Purpose kLocal = Purpose::kLocalRead | Purpose::kLocalWrite;
+
 inline Deadline watchdog() { return Deadline::in(kWatchdog); }
 
 /// A context that is open, and memory registered with it.

@@ -144,10 +144,6 @@ void Context::Impl::disarm_descriptors() {
 
 using Call = Context::Impl::Call;
 
-namespace {
-Error closed_error() { return {Code::kCancelled, "the context is closed"}; }
-}  // namespace
-
 CompletionQueue::CompletionQueue(std::shared_ptr<Context::Impl> context, std::shared_ptr<Impl> impl)
     : context_(std::move(context)), impl_(std::move(impl)) {}
 

@@ -11,9 +11,6 @@
 namespace nnti::engine_test {
 namespace {
 
-constexpr Purpose kTarget = Purpose::kRemoteRead | Purpose::kRemoteWrite;
-constexpr Purpose kLocal = Purpose::kLocalRead | Purpose::kLocalWrite;
-
 class Waiting : public Engine {
  protected:
   /// So many messages, numbered, on their way to the server's queue.

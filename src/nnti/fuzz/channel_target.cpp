@@ -15,10 +15,6 @@ using namespace std::chrono_literals;
 
 nessie::Clock::time_point simulated_now{1h};
 
-struct IgnoredCompletion final : Completion {
-  void on_complete(Status) override {}
-};
-
 /// Takes everything and gives nothing; completes transfers as it is told.
 class FuzzLink final : public Connection {
  public:

@@ -3,11 +3,17 @@
 // read outside. Built as libFuzzer programs with -DNESSIE_FUZZ=ON (clang), and run by fuzz_test.cpp in any build.
 #pragma once
 
+#include "nnti/transport.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace nnti::fuzz {
+
+struct IgnoredCompletion final : Completion {
+  void on_complete(Status) override {}
+};
 
 /// A byte stream into the bootstrap's page decoder.
 void decode_pages(std::span<const std::byte> bytes);

@@ -20,10 +20,6 @@ namespace {
 
 using namespace shm;
 
-struct IgnoredCompletion final : Completion {
-  void on_complete(Status) override {}
-};
-
 std::pair<Fd, Fd> socket_pair() {
   int ends[2] = {-1, -1};
   (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);

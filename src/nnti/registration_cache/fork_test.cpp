@@ -16,9 +16,8 @@ namespace nnti {
 namespace {
 
 using test::CountingRegistrar;
+using test::kAccess;
 using test::Pages;
-
-constexpr std::uint64_t kAccess = 1;
 
 /// Runs `check` in a forked child; returns its exit code, or -1 if it ends otherwise or not within a minute.
 template <class Check> int in_child(Check check) {

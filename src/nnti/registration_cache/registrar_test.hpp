@@ -9,10 +9,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 namespace nnti::test {
+
+inline constexpr std::uint64_t kAccess = 1;  ///< what tests want to do with their memory
 
 /// Remembers what it registered; holds `room` registrations at most.
 class CountingRegistrar final : public Registrar {

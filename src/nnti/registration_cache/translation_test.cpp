@@ -19,9 +19,8 @@
 namespace nnti {
 namespace {
 
+using test::kAccess;
 using test::Witness;
-
-constexpr std::uint64_t kAccess = 1;
 
 /// From this size on, malloc maps a block of its own.
 constexpr int kMappedBytes = 1 << 18;

@@ -23,9 +23,9 @@ namespace nnti {
 namespace {
 
 using test::CountingRegistrar;
+using test::kAccess;
 using test::Pages;
 
-constexpr std::uint64_t kAccess = 1;
 constexpr int kRight = 0, kStale = 3, kUnexpected = 4, kNotPossible = 5;
 
 /// Registers, replaces the memory, registers: true if both were registered, and nothing is kept.

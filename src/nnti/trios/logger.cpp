@@ -17,7 +17,7 @@ std::recursive_mutex &lock() {
 FILE *log_file = nullptr;  // null: stderr
 bool owned = false, initialised = false;
 
-void close_file() {
+void close_log() {
   if (owned) std::fclose(log_file);
   log_file = nullptr;
   owned = false;
@@ -37,7 +37,7 @@ int logger_init(const log_level debug_level, const char *file) {
   const bool is_stdout = file != nullptr && std::strcmp(file, "stdout") == 0;
   const bool is_file = file != nullptr && *file != '\0' && !is_stdout && std::strcmp(file, "stderr") != 0;
   if (is_file && (opened = std::fopen(file, "w")) == nullptr) return errno;
-  close_file();
+  close_log();
   log_file = is_stdout ? stdout : opened;
   owned = is_file;
   if (debug_level != LOG_UNDEFINED) default_log_level = debug_level;
@@ -47,7 +47,7 @@ int logger_init(const log_level debug_level, const char *file) {
 
 int logger_fini(void) {
   std::lock_guard guard(lock());
-  close_file();
+  close_log();
   initialised = false;
   return 0;
 }
@@ -59,7 +59,7 @@ int logger_not_initialized(void) {
 
 void logger_set_file(FILE *file) {
   std::lock_guard guard(lock());
-  close_file();
+  close_log();
   log_file = file;
   initialised = true;
 }

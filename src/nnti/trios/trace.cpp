@@ -114,7 +114,7 @@ int end_interval(int gid, const char *kind, int event, int pid, const char *data
   });
 }
 
-void close_file() {
+void close_trace() {
   if (trace().file) std::fclose(trace().file);
   trace().file = nullptr;
 }
@@ -127,7 +127,7 @@ int trace_init(const char *trace_fname, const int) {
   std::lock_guard guard(trace().mutex);
   FILE *file = trace_fname ? std::fopen(trace_fname, "w") : nullptr;
   if (trace_fname && file == nullptr) return errno;
-  close_file();
+  close_trace();
   trace().file = file;
   return 0;
 }
@@ -139,7 +139,7 @@ int trace_reset(const char *trace_fname, const int trace_ftype, const char *csl)
 }
 int trace_fini(void) {
   std::lock_guard guard(trace().mutex);
-  close_file();
+  close_trace();
   return 0;
 }
 

@@ -13,7 +13,7 @@
 namespace nessie::service::mpi {
 namespace {
 
-constexpr std::chrono::microseconds kFirstPause{1}, kLongestPause{1000};
+constexpr std::chrono::microseconds kFirstGlance{1}, kLongestGlance{1000};
 constexpr std::uint64_t kMaxAnswerBytes = std::uint64_t{64} << 20;
 
 struct Attribute {
@@ -74,7 +74,7 @@ Result<std::vector<Found>> from_wire(std::span<const std::byte> bytes) {
 }
 
 Status wait_for(MPI_Request &request, Deadline deadline) {
-  for (Clock::duration pause = kFirstPause;; pause = std::min<Clock::duration>(2 * pause, kLongestPause)) {
+  for (Clock::duration pause = kFirstGlance;; pause = std::min<Clock::duration>(2 * pause, kLongestGlance)) {
     int done = 0;
     if (const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE); code != MPI_SUCCESS)
       return mpi_error("finding a service together failed", code);

@@ -60,11 +60,9 @@ Status set_flag(CommandLine &line, const std::string &flag, const std::string &v
 Status configure(nnti::EndpointOptions &endpoint) {
   auto config = nessie::Config::load();
   if (!config) return config.error();
-  if (auto hex = config->get("credential")) {
-    auto credential = nessie::Credential::from_hex(*hex);
-    if (!credential) return credential.error();
-    endpoint.credential = *credential;
-  }
+  auto credential = nessie::Credential::of(*config);
+  if (!credential) return credential.error();
+  endpoint.credential = *credential;
   endpoint.config = *std::move(config);
   return {};
 }

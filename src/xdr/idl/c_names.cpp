@@ -10,7 +10,7 @@ namespace {
 using Kind = Type::Kind;
 using Shape = Declaration::Shape;
 
-constexpr std::array<std::string_view, 35> kReserved = {
+constexpr std::array<std::string_view, 35> kWordsOfC = {
     "auto",    "break",    "case",     "char",  "const",    "continue", "default",  "do",     "double",
     "else",    "enum",     "extern",   "float", "for",      "goto",     "if",       "inline", "int",
     "long",    "register", "return",   "short", "signed",   "sizeof",   "static",   "struct", "switch",
@@ -41,7 +41,7 @@ constexpr std::array<CNumber, 18> kNumbers = {{
 }  // namespace
 
 std::string c_name(const std::string &name) {
-  return std::ranges::find(kReserved, name) == kReserved.end() ? name : name + "_";
+  return std::ranges::find(kWordsOfC, name) == kWordsOfC.end() ? name : name + "_";
 }
 
 std::string c_macro(std::string text) {

@@ -159,7 +159,7 @@ constexpr const char *kManual = R"(
  * heap, or with a sentence of its own. */
 )";
 
-class HeaderWriter : public Writer {
+class RpcHeaderWriter : public Writer {
  public:
   using Writer::Writer;
 
@@ -267,7 +267,7 @@ class SourceWriter : public Writer {
     out_ += fmt::format("  return service->{}(service->context, request{}{});\n}}\n", p.member, arguments,
                         is_void ? "" : ", result");
   }
-  static const char *rights_of(Bulk bulk) {
+  static const char *c_rights(Bulk bulk) {
     switch (bulk) {
       case Bulk::kNone: return "0";
       case Bulk::kIn: return "NSSI_RT_READ";
@@ -282,7 +282,7 @@ class SourceWriter : public Writer {
         "\nstatic const struct nssi_stub_procedure nessie_procedure_{} = {{\n"
         "  {}u, {}u, {}u, \"{}\", {}, {}u,\n",
         p.name, literal(service.program->number.number), literal(service.version->number.number),
-        literal(it.number.number), it.name, rights_of(it.bulk), it.arguments.size());
+        literal(it.number.number), it.name, c_rights(it.bulk), it.arguments.size());
     out_ += has_arguments ? fmt::format("  nessie_layout_{0}, sizeof(struct nessie_arguments_{0}),\n", p.name)
                           : std::string("  NULL, 0,\n");
     out_ += is_void ? std::string("  NULL, 0,\n")
@@ -343,7 +343,7 @@ class SourceWriter : public Writer {
 }  // namespace
 
 std::string make_c_rpc_header(const Interface &interface, const COptions &options) {
-  return HeaderWriter(interface, options).write();
+  return RpcHeaderWriter(interface, options).write();
 }
 std::string make_c_rpc(const Interface &interface, const COptions &options) {
   return SourceWriter(interface, options).write();

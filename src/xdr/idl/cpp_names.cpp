@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Type::Kind;
 
-constexpr std::array<std::string_view, 98> kReserved = {
+constexpr std::array<std::string_view, 98> kWordsOfCpp = {
     "alignas",     "alignof",   "and",        "and_eq",    "asm",      "auto",         "bitand",
     "bitor",       "bool",      "break",      "case",      "catch",    "char",         "char8_t",
     "char16_t",    "char32_t",  "class",      "compl",     "concept",  "const",        "consteval",
@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 8> kOfStubs = {"Client",   "Server",  "kI
 }  // namespace
 
 std::string cpp_name(const std::string &name) {
-  return std::ranges::find(kReserved, name) == kReserved.end() ? name : name + "_";
+  return std::ranges::find(kWordsOfCpp, name) == kWordsOfCpp.end() ? name : name + "_";
 }
 
 std::string cpp_procedure(const std::string &name) {

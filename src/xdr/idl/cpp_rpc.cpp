@@ -10,7 +10,7 @@ namespace {
 using Kind = Type::Kind;
 
 /// What a bulk parameter's buffer must allow the service.
-const char *rights_of(Bulk bulk) {
+const char *cpp_rights(Bulk bulk) {
   switch (bulk) {
     case Bulk::kIn: return "::nnti::Rights::kRemoteRead";
     case Bulk::kOut: return "::nnti::Rights::kRemoteWrite";
@@ -80,7 +80,7 @@ class RpcWriter {
                      "const ::nssi::CallOptions &options = {}";
     const auto op = fmt::format("{}::{}", cpp_name(version.name), name);
     const auto start =
-        has_bulk ? fmt::format("start_bulk<{}>({}, {}, data, options{})", result, op, rights_of(it.bulk), names(it))
+        has_bulk ? fmt::format("start_bulk<{}>({}, {}, data, options{})", result, op, cpp_rights(it.bulk), names(it))
                  : fmt::format("start<{}>({}, options{})", result, op, names(it));
     out_ += fmt::format("  ::nssi::Future<{}> {}_async({}) {{\n    return {};\n  }}\n", result, name, all, start);
     out_ += fmt::format("  ::nssi::Outcome<{}> {}({}) {{\n    return {}_async({}{}options).wait();\n  }}\n", result,

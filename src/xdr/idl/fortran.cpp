@@ -14,8 +14,6 @@ namespace {
 using Element = FortranForm::Element;
 using Layout = FortranForm::Layout;
 
-std::string line(int indent, std::string_view text) { return fortran_line(indent, text); }
-
 /// What a component is before anything is assigned to it.
 std::string initial(const FortranForm &form) {
   if (form.is_pointer) return " => null()";
@@ -53,11 +51,12 @@ class ModuleWriter {
   }
 
  private:
-  void publish(const std::string &name) { out_ += line(2, fmt::format("public :: {}", name)); }
+  void publish(const std::string &name) { out_ += fortran_line(2, fmt::format("public :: {}", name)); }
 
   void write_constant(const std::string &name, const Number &number, int bytes) {
-    out_ += line(2, fmt::format("integer({}), parameter, public :: {} = {}", bytes == 8 ? "c_int64_t" : "c_int32_t",
-                                names_.claim(name), fortran_literal(number, bytes)));
+    out_ +=
+        fortran_line(2, fmt::format("integer({}), parameter, public :: {} = {}", bytes == 8 ? "c_int64_t" : "c_int32_t",
+                                    names_.claim(name), fortran_literal(number, bytes)));
   }
   void write_constants(const Definition &definition) {
     if (const auto *it = std::get_if<Constant>(&definition))
@@ -79,10 +78,10 @@ class ModuleWriter {
   }
   void write_type(const FortranTypes &types, const FortranType &type) {
     out_ += "\n";
-    out_ += line(2, fmt::format("type{}, public :: {}", type.plain ? ", bind(C)" : "", type.name));
+    out_ += fortran_line(2, fmt::format("type{}, public :: {}", type.plain ? ", bind(C)" : "", type.name));
     for (const auto &[name, form] : type.fields)
-      out_ += line(4, fmt::format("{}{} :: {}{}{}", types.element_type(form), attributes(form), name, shape(form),
-                                  first_value(type, name, form)));
+      out_ += fortran_line(4, fmt::format("{}{} :: {}{}{}", types.element_type(form), attributes(form), name,
+                                          shape(form), first_value(type, name, form)));
     out_ += "  end type\n";
   }
   /// A union begins with its first arm.
@@ -98,7 +97,8 @@ class ModuleWriter {
       if (const auto *it = std::get_if<Enum>(&definition)) publish(statements.check(it->name));
     for (const auto &[generic, procedures] : codec.generics()) {
       out_ += fmt::format("\n  public :: {0}\n  interface {0}\n", generic);
-      for (const auto &procedure : procedures) out_ += line(4, fmt::format("module procedure :: {}", procedure));
+      for (const auto &procedure : procedures)
+        out_ += fortran_line(4, fmt::format("module procedure :: {}", procedure));
       out_ += "  end interface\n";
     }
   }

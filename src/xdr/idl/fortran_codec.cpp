@@ -12,8 +12,6 @@ using Kind = Type::Kind;
 using Element = FortranForm::Element;
 using Layout = FortranForm::Layout;
 
-std::string line(int indent, std::string_view text) { return fortran_line(indent, text); }
-
 const char *cursor_of(const std::string &verb) {
   return verb == "size" ? "sizer" : verb == "put" ? "writer" : "reader";
 }
@@ -50,13 +48,14 @@ std::string FortranCodec::write() {
 
 void FortranCodec::write_check(const Enum &it) {
   const auto name = statements_.check(it.name);
-  out_ += line(2, fmt::format("elemental logical function {}(it)", name)) +
+  out_ += fortran_line(2, fmt::format("elemental logical function {}(it)", name)) +
           "    integer(c_int32_t), intent(in) :: it\n    select case (it)\n";
   std::set<std::string> seen;  // of two names for one value, one will do
   for (const auto &each : it.enumerators)
     if (const auto value = fortran_literal(each.number, 4); seen.insert(value).second)
-      out_ += fmt::format("    case ({})\n", value) + line(6, fmt::format("{} = .true.", name));
-  out_ += "    case default\n" + line(6, fmt::format("{} = .false.", name)) + "    end select\n  end function\n\n";
+      out_ += fmt::format("    case ({})\n", value) + fortran_line(6, fmt::format("{} = .true.", name));
+  out_ +=
+      "    case default\n" + fortran_line(6, fmt::format("{} = .false.", name)) + "    end select\n  end function\n\n";
 }
 
 // --- types -----------------------------------------------------------------------------------------------------------------------
@@ -77,15 +76,16 @@ std::string FortranCodec::begin(const std::string &verb, const FortranUse &use, 
   if (!use.is_pointer) generics_["xdr_" + verb + fortran_suffix(use.layout)].push_back(name);
   const bool is_free = verb == "free";
   const auto cursor = is_free ? "" : fmt::format("{}, ", cursor_of(verb));
-  auto made = line(2, fmt::format("recursive subroutine {}({}it{})", name, cursor, more));
-  if (!is_free) made += line(4, fmt::format("type(xdr_{}), intent(inout) :: {}", cursor_of(verb), cursor_of(verb)));
+  auto made = fortran_line(2, fmt::format("recursive subroutine {}({}it{})", name, cursor, more));
+  if (!is_free)
+    made += fortran_line(4, fmt::format("type(xdr_{}), intent(inout) :: {}", cursor_of(verb), cursor_of(verb)));
   const bool is_scalar = use.layout == Layout::kScalar || use.layout == Layout::kOptional;
   const auto attribute = use.layout == Layout::kScalar   ? ""
                          : use.layout == Layout::kVector ? ", contiguous"
                                                          : ", " + fortran_attribute(use.is_pointer, use.layout);
   const auto intent = verb == "size" || verb == "put" ? "in" : "inout";
-  made += line(4, fmt::format("type({}){}, intent({}) :: it{}", types_.at(use.type).name, attribute, intent,
-                              is_scalar ? "" : "(:)"));
+  made += fortran_line(4, fmt::format("type({}){}, intent({}) :: it{}", types_.at(use.type).name, attribute, intent,
+                                      is_scalar ? "" : "(:)"));
   return made + declarations;
 }
 
@@ -93,7 +93,7 @@ std::string FortranCodec::begin(const std::string &verb, const FortranUse &use, 
 std::string FortranCodec::of_arms(const FortranType &type, const std::vector<std::string> &bodies,
                                   const std::string &otherwise) {
   const auto &on = type.fields.front();
-  auto made = line(4, fmt::format("select case (it%{})", on.name));
+  auto made = fortran_line(4, fmt::format("select case (it%{})", on.name));
   const auto &arms = type.of_union->arms;
   for (std::size_t i = 0; i < arms.size(); ++i) {
     std::string labels;
@@ -102,12 +102,12 @@ std::string FortranCodec::of_arms(const FortranType &type, const std::vector<std
       labels += (labels.empty() ? "" : ", ") +
                 (on.form.element == Element::kLogical ? truth : fortran_literal(each.number, 4));
     }
-    made += line(4, labels.empty() ? "case default" : fmt::format("case ({})", labels)) + deeper(bodies[i]);
+    made += fortran_line(4, labels.empty() ? "case default" : fmt::format("case ({})", labels)) + deeper(bodies[i]);
   }
   const bool names_all = on.form.element == Element::kLogical && arms.size() == 2;
   if (!arms.back().cases.empty() && !otherwise.empty() && !names_all)
-    made += line(4, "case default") + line(6, otherwise);
-  return made + line(4, "end select");
+    made += fortran_line(4, "case default") + fortran_line(6, otherwise);
+  return made + fortran_line(4, "end select");
 }
 
 void FortranCodec::write_size(const std::string &key) {
@@ -126,7 +126,7 @@ void FortranCodec::write_size(const std::string &key) {
       if (arm.declaration.type.kind == Kind::kVoid) continue;
       std::uint64_t bytes = 0;
       bodies.back() = statements_.size(type.fields[field].form, "it%" + type.fields[field].name, bytes);
-      if (bytes != 0) bodies.back() += line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", bytes));
+      if (bytes != 0) bodies.back() += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", bytes));
       ++field;
     }
     statements += of_arms(type, bodies, "call xdr_refuse(sizer, xdr_bad_arm)");
@@ -135,7 +135,7 @@ void FortranCodec::write_size(const std::string &key) {
   if (statements.empty())
     out_ +=
         fmt::format("    associate (unused => it{})\n    end associate\n", fixed_bytes == 0 ? ", alike => sizer" : "");
-  if (fixed_bytes != 0) out_ += line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fixed_bytes));
+  if (fixed_bytes != 0) out_ += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fixed_bytes));
   out_ += statements;
   end();
 }
@@ -167,7 +167,8 @@ void FortranCodec::write_get(const std::string &key) {
   std::vector<std::string> parts;
   for (const auto &field : type.fields) {
     parts.push_back(statements_.get(field.form, "it%" + field.name));
-    if (field.form.is_arm) out_ += line(4, fmt::format("if (allocated(it%{0})) deallocate (it%{0})", field.name));
+    if (field.form.is_arm)
+      out_ += fortran_line(4, fmt::format("if (allocated(it%{0})) deallocate (it%{0})", field.name));
   }
   if (type.of_union == nullptr) {
     for (const auto &part : parts) out_ += part;
@@ -197,17 +198,17 @@ void FortranCodec::write_whole(const std::string &key) {
   generics_["xdr_encode"].push_back(encode);
   generics_["xdr_decode"].push_back(decode);
   const auto type = fmt::format("type({})", types_.at(key).name);
-  out_ += line(2, fmt::format("recursive function {}(it, bytes) result(status)", encode)) +
-          line(4, fmt::format("{}, intent(in) :: it", type)) +
+  out_ += fortran_line(2, fmt::format("recursive function {}(it, bytes) result(status)", encode)) +
+          fortran_line(4, fmt::format("{}, intent(in) :: it", type)) +
           "    integer(c_int8_t), allocatable, intent(inout) :: bytes(:)\n"
           "    integer(c_int8_t), allocatable, target :: made(:)\n"
           "    type(nessie_status) :: status\n    type(xdr_sizer) :: sizer\n    type(xdr_writer) :: writer\n"
           "    call xdr_size(sizer, it)\n    status = xdr_prepare(sizer, made, writer)\n"
           "    if (.not. status%ok()) return\n    call xdr_put(writer, it)\n    call move_alloc(made, bytes)\n  end "
           "function\n" +
-          line(2, fmt::format("recursive function {}(bytes, it) result(status)", decode)) +
+          fortran_line(2, fmt::format("recursive function {}(bytes, it) result(status)", decode)) +
           "    integer(c_int8_t), intent(in), target, contiguous :: bytes(:)\n" +
-          line(4, fmt::format("{}, intent(inout) :: it", type)) +
+          fortran_line(4, fmt::format("{}, intent(inout) :: it", type)) +
           "    type(nessie_status) :: status\n    type(xdr_reader) :: reader\n    reader = xdr_reader_of(bytes)\n"
           "    call xdr_get(reader, it)\n    status = xdr_finish(reader)\n  end function\n";
 }
@@ -231,13 +232,13 @@ void FortranCodec::write_vector(const FortranUse &use) {
   for (const std::string verb : {"size", "put", "get"}) {
     if (plain && verb != "size") {
       const bool is_words = plain->wide == 0;
-      out_ +=
-          begin(verb, use, {}) + line(4, fmt::format("call xdr_{}_{}({}, it, {}size(it, kind=c_int64_t){})", verb,
-                                                     is_words ? "words" : "structs", cursor_of(verb),
-                                                     is_words ? fmt::format("{} * ", plain->size_bytes / 4) : "",
-                                                     is_words ? ""
-                                                              : fmt::format(", {}, {}", plain->size_bytes / 8,
-                                                                            fortran_literal({plain->wide, false}, 4))));
+      out_ += begin(verb, use, {}) +
+              fortran_line(4, fmt::format("call xdr_{}_{}({}, it, {}size(it, kind=c_int64_t){})", verb,
+                                          is_words ? "words" : "structs", cursor_of(verb),
+                                          is_words ? fmt::format("{} * ", plain->size_bytes / 4) : "",
+                                          is_words ? ""
+                                                   : fmt::format(", {}, {}", plain->size_bytes / 8,
+                                                                 fortran_literal({plain->wide, false}, 4))));
     } else {
       out_ += begin(verb, use, index) + "    do i = 1, size(it, kind=c_int64_t)\n" +
               (verb == "get" ? "      if (xdr_failed(reader)) return\n" : "") +
@@ -319,25 +320,26 @@ void FortranCodec::write_list(const FortranUse &use) {
   end();
   const auto before = freeing(use);
   const bool loops = before.find("do i = ") != std::string::npos;
-  out_ += begin("get", use,
-                or_none + (loops ? "    integer(c_int64_t) :: count, i\n" : "    integer(c_int64_t) :: count\n") +
-                    "    integer :: failed\n" + line(4, fmt::format("type({}), {} :: more(:)", type, attribute)),
-                ", or_none") +
-          before +
-          "    count = 0\n    if (or_none) then\n      if (.not. xdr_get_flag(reader)) then\n        allocate (it(0))\n"
-          "        return\n      end if\n    end if\n    allocate (it(1))\n    if (.not. xdr_enter(reader)) return\n   "
-          " do\n"
-          "      if (count == size(it, kind=c_int64_t)) then\n        allocate (more(2 * count), stat=failed)\n"
-          "        if (failed /= 0) then\n          call xdr_refuse(reader, xdr_no_memory)\n          exit\n        "
-          "end if\n"
-          "        more(:count) = it\n" +
-          (use.is_pointer ? "        deallocate (it)\n        it => more\n" : "        call move_alloc(more, it)\n") +
-          "      end if\n      count = count + 1\n      call xdr_get(reader, it(count))\n"
-          "      if (.not. xdr_get_flag(reader)) exit\n    end do\n    call xdr_leave(reader)\n"
-          "    if (count == size(it, kind=c_int64_t)) return\n    allocate (more(count), stat=failed)\n"
-          "    if (failed /= 0) then\n      call xdr_refuse(reader, xdr_no_memory)\n      return\n    end if\n"
-          "    more = it(:count)\n" +
-          (use.is_pointer ? "    deallocate (it)\n    it => more\n" : "    call move_alloc(more, it)\n");
+  out_ +=
+      begin("get", use,
+            or_none + (loops ? "    integer(c_int64_t) :: count, i\n" : "    integer(c_int64_t) :: count\n") +
+                "    integer :: failed\n" + fortran_line(4, fmt::format("type({}), {} :: more(:)", type, attribute)),
+            ", or_none") +
+      before +
+      "    count = 0\n    if (or_none) then\n      if (.not. xdr_get_flag(reader)) then\n        allocate (it(0))\n"
+      "        return\n      end if\n    end if\n    allocate (it(1))\n    if (.not. xdr_enter(reader)) return\n   "
+      " do\n"
+      "      if (count == size(it, kind=c_int64_t)) then\n        allocate (more(2 * count), stat=failed)\n"
+      "        if (failed /= 0) then\n          call xdr_refuse(reader, xdr_no_memory)\n          exit\n        "
+      "end if\n"
+      "        more(:count) = it\n" +
+      (use.is_pointer ? "        deallocate (it)\n        it => more\n" : "        call move_alloc(more, it)\n") +
+      "      end if\n      count = count + 1\n      call xdr_get(reader, it(count))\n"
+      "      if (.not. xdr_get_flag(reader)) exit\n    end do\n    call xdr_leave(reader)\n"
+      "    if (count == size(it, kind=c_int64_t)) return\n    allocate (more(count), stat=failed)\n"
+      "    if (failed /= 0) then\n      call xdr_refuse(reader, xdr_no_memory)\n      return\n    end if\n"
+      "    more = it(:count)\n" +
+      (use.is_pointer ? "    deallocate (it)\n    it => more\n" : "    call move_alloc(more, it)\n");
   end();
 }
 

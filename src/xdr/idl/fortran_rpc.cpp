@@ -9,9 +9,7 @@ namespace {
 using Element = FortranForm::Element;
 using Layout = FortranForm::Layout;
 
-std::string line(int indent, std::string_view text) { return fortran_line(indent, text); }
-
-const char *rights_of(Bulk bulk) {
+const char *fortran_rights(Bulk bulk) {
   switch (bulk) {
     case Bulk::kIn: return "nssi_read";
     case Bulk::kOut: return "nssi_write";
@@ -37,9 +35,9 @@ struct Face {
   std::vector<Operation> operations;
 };
 
-class RpcWriter {
+class FortranRpcWriter {
  public:
-  RpcWriter(const Interface &interface, const FortranOptions &options, const FortranModule &module)
+  FortranRpcWriter(const Interface &interface, const FortranOptions &options, const FortranModule &module)
       : interface_(interface),
         options_(options),
         types_(module.types),
@@ -72,7 +70,7 @@ class RpcWriter {
     }
   }
   void write_number(const std::string &name, const Value &value) {
-    head_ += line(
+    head_ += fortran_line(
         2, fmt::format("integer(c_int32_t), parameter, public :: {} = {}", name, fortran_literal(value.number, 4)));
   }
 
@@ -152,7 +150,7 @@ class RpcWriter {
   std::string declare_arguments(const Operation &it, int indent) const {
     std::string made;
     for (std::size_t i = 0; i < it.arguments.size(); ++i)
-      made += line(indent, declare_argument(it.arguments[i], argument(i)));
+      made += fortran_line(indent, declare_argument(it.arguments[i], argument(i)));
     return made;
   }
   /// In a skeleton: from the heap, handlers' stacks being small.
@@ -161,12 +159,13 @@ class RpcWriter {
     const bool is_scalar = form.layout == Layout::kScalar || form.layout == Layout::kOptional;
     const bool is_number =
         form.layout == Layout::kScalar && form.element != Element::kString && form.element != Element::kDerived;
-    return line(4, fmt::format("{}{} :: {}{}", type, is_number ? "" : ", allocatable", name, is_scalar ? "" : "(:)"));
+    return fortran_line(
+        4, fmt::format("{}{} :: {}{}", type, is_number ? "" : ", allocatable", name, is_scalar ? "" : "(:)"));
   }
   static std::string make_local(const FortranForm &form, const std::string &name) {
-    if (form.layout == Layout::kVector) return line(4, fmt::format("allocate ({}({}))", name, *form.size));
+    if (form.layout == Layout::kVector) return fortran_line(4, fmt::format("allocate ({}({}))", name, *form.size));
     const bool is_one = form.layout == Layout::kScalar && form.element == Element::kDerived;
-    return is_one ? line(4, fmt::format("allocate ({})", name)) : "";
+    return is_one ? fortran_line(4, fmt::format("allocate ({})", name)) : "";
   }
 
   // --- the calling side --------------------------------------------------------------------------------------------------
@@ -174,12 +173,12 @@ class RpcWriter {
     head_ +=
         "\n  ! Calls a provider of the interface. An operation's name waits for its result; NAME_async does not, and\n"
         "  ! NAME_result gives it, and frees the call, unless it is nessie_timed_out and the call goes on.\n";
-    head_ += line(2, fmt::format("type, public :: {}", face.client)) +
+    head_ += fortran_line(2, fmt::format("type, public :: {}", face.client)) +
              "    type(nssi_runtime) :: runtime\n    type(nssi_service) :: service\n  contains\n";
     for (const auto &it : face.operations)
-      head_ += line(4, fmt::format("procedure :: {} => {}", it.bound_call, it.call)) +
-               line(4, fmt::format("procedure :: {} => {}", it.bound_async, it.async)) +
-               line(4, fmt::format("procedure :: {} => {}", it.bound_result, it.result));
+      head_ += fortran_line(4, fmt::format("procedure :: {} => {}", it.bound_call, it.call)) +
+               fortran_line(4, fmt::format("procedure :: {} => {}", it.bound_async, it.async)) +
+               fortran_line(4, fmt::format("procedure :: {} => {}", it.bound_result, it.result));
     head_ += fmt::format("  end type\n  interface {}\n    module procedure :: {}\n  end interface\n", face.client,
                          face.make_client);
     write_make_client(face);
@@ -191,12 +190,13 @@ class RpcWriter {
   }
   void write_make_client(const Face &face) {
     body_ += "\n";
-    body_ += line(2, fmt::format("recursive function {}(runtime, peer, provider) result(made)", face.make_client)) +
-             "    type(nssi_runtime), intent(in) :: runtime\n    integer(c_int64_t), intent(in) :: peer\n"
-             "    integer(c_int32_t), intent(in), optional :: provider\n" +
-             line(4, fmt::format("type({}) :: made", face.client)) + "    made%runtime = runtime\n" +
-             line(4, fmt::format("made%service = nssi_service(peer, {}, {}, 0)", face.program, face.version)) +
-             "    if (present(provider)) made%service%provider = provider\n  end function\n";
+    body_ +=
+        fortran_line(2, fmt::format("recursive function {}(runtime, peer, provider) result(made)", face.make_client)) +
+        "    type(nssi_runtime), intent(in) :: runtime\n    integer(c_int64_t), intent(in) :: peer\n"
+        "    integer(c_int32_t), intent(in), optional :: provider\n" +
+        fortran_line(4, fmt::format("type({}) :: made", face.client)) + "    made%runtime = runtime\n" +
+        fortran_line(4, fmt::format("made%service = nssi_service(peer, {}, {}, 0)", face.program, face.version)) +
+        "    if (present(provider)) made%service%provider = provider\n  end function\n";
   }
   static std::string options() {
     return "    integer(c_int32_t), intent(in), optional :: timeout_ms\n"
@@ -206,9 +206,9 @@ class RpcWriter {
                          const std::string &more) const {
     std::string made = "\n";
     return made +
-           line(2, fmt::format("recursive function {}(self{}{}{}, timeout_ms, idempotent) result(status)", name,
-                               names_of(it), has_bulk(it) ? ", buffer" : "", more)) +
-           line(4, fmt::format("class({}), intent(in) :: self", face.client)) + declare_arguments(it, 4) +
+           fortran_line(2, fmt::format("recursive function {}(self{}{}{}, timeout_ms, idempotent) result(status)", name,
+                                       names_of(it), has_bulk(it) ? ", buffer" : "", more)) +
+           fortran_line(4, fmt::format("class({}), intent(in) :: self", face.client)) + declare_arguments(it, 4) +
            (has_bulk(it) ? "    type(nssi_buffer), intent(in) :: buffer\n" : "");
   }
   void write_async(const Face &face, const Operation &it) {
@@ -217,7 +217,7 @@ class RpcWriter {
              "    integer(c_int8_t), allocatable, target :: bytes(:)\n    type(xdr_sizer) :: sizer\n"
              "    type(xdr_writer) :: writer\n";
     if (has_bulk(it))
-      body_ += line(4, fmt::format("status = nssi_lends(buffer, {})", rights_of(it.procedure->bulk))) +
+      body_ += fortran_line(4, fmt::format("status = nssi_lends(buffer, {})", fortran_rights(it.procedure->bulk))) +
                "    if (.not. status%ok()) return\n";
     std::uint64_t fixed_bytes = 0;
     std::string sizes, puts;
@@ -227,18 +227,18 @@ class RpcWriter {
     }
     if (fixed_bytes != 0) body_ += fmt::format("    sizer%size_bytes = {}\n", fixed_bytes);
     body_ += sizes + "    status = xdr_prepare(sizer, bytes, writer)\n    if (.not. status%ok()) return\n" + puts +
-             line(4, fmt::format("status = self%runtime%start(self%service, {}, bytes, pending, {}"
-                                 "timeout_ms=timeout_ms, idempotent=idempotent)",
-                                 it.number, has_bulk(it) ? "buffer=buffer, " : "")) +
+             fortran_line(4, fmt::format("status = self%runtime%start(self%service, {}, bytes, pending, {}"
+                                         "timeout_ms=timeout_ms, idempotent=idempotent)",
+                                         it.number, has_bulk(it) ? "buffer=buffer, " : "")) +
              "  end function\n";
   }
   void write_result(const Face &face, const Operation &it) {
     body_ += "\n";
-    body_ += line(2, fmt::format("recursive function {}(self, pending{}, timeout_ms) result(status)", it.result,
-                                 outcome_of(it))) +
-             line(4, fmt::format("class({}), intent(in) :: self", face.client)) +
+    body_ += fortran_line(2, fmt::format("recursive function {}(self, pending{}, timeout_ms) result(status)", it.result,
+                                         outcome_of(it))) +
+             fortran_line(4, fmt::format("class({}), intent(in) :: self", face.client)) +
              "    type(nssi_call), intent(inout) :: pending\n" +
-             (it.outcome ? line(4, declare_outcome(*it.outcome)) : "") +
+             (it.outcome ? fortran_line(4, declare_outcome(*it.outcome)) : "") +
              "    integer(c_int32_t), intent(in), optional :: timeout_ms\n    type(nessie_status) :: status\n"
              "    type(xdr_reader) :: reader\n    integer(c_int8_t), pointer, contiguous :: bytes(:)\n"
              "    associate (unused => self)\n    end associate\n"
@@ -248,13 +248,15 @@ class RpcWriter {
              "    status = xdr_finish(reader)\n    call pending%free()\n  end function\n";
   }
   void write_call(const Face &face, const Operation &it) {
-    body_ += begin_call(face, it, it.call, outcome_of(it)) + (it.outcome ? line(4, declare_outcome(*it.outcome)) : "") +
-             options() + "    type(nssi_call) :: pending\n" +
-             line(4, fmt::format("status = self%{}({}{}pending, timeout_ms, idempotent)", it.bound_async,
-                                 it.arguments.empty() ? "" : names_of(it).substr(2) + ", ",
-                                 has_bulk(it) ? "buffer, " : "")) +
-             line(4, fmt::format("if (status%ok()) status = self%{}(pending{})", it.bound_result, outcome_of(it))) +
-             "  end function\n";
+    body_ +=
+        begin_call(face, it, it.call, outcome_of(it)) +
+        (it.outcome ? fortran_line(4, declare_outcome(*it.outcome)) : "") + options() +
+        "    type(nssi_call) :: pending\n" +
+        fortran_line(
+            4, fmt::format("status = self%{}({}{}pending, timeout_ms, idempotent)", it.bound_async,
+                           it.arguments.empty() ? "" : names_of(it).substr(2) + ", ", has_bulk(it) ? "buffer, " : "")) +
+        fortran_line(4, fmt::format("if (status%ok()) status = self%{}(pending{})", it.bound_result, outcome_of(it))) +
+        "  end function\n";
   }
 
   // --- the serving side --------------------------------------------------------------------------------------------------
@@ -264,12 +266,14 @@ class RpcWriter {
         "kind_of()\n"
         "  ! says otherwise, and may be at work several times at once: make it `recursive`. Bulk data:\n"
         "  ! request%get_data() and put_data(). What it returns is the result: the outcome, or an error.\n";
-    head_ += line(2, fmt::format("type, abstract, extends(nssi_handler), public :: {}", face.server)) + "  contains\n";
+    head_ += fortran_line(2, fmt::format("type, abstract, extends(nssi_handler), public :: {}", face.server)) +
+             "  contains\n";
     for (const auto &it : face.operations)
-      head_ += line(4, fmt::format("procedure({}), deferred :: {}", it.interface, it.bound_handler));
-    head_ += line(4, fmt::format("procedure :: kind_of => {}", face.kind_of)) +
-             line(4, fmt::format("procedure :: add_to => {}", face.add_to)) +
-             line(4, fmt::format("procedure :: serve => {}", face.serve)) + "  end type\n  abstract interface\n";
+      head_ += fortran_line(4, fmt::format("procedure({}), deferred :: {}", it.interface, it.bound_handler));
+    head_ += fortran_line(4, fmt::format("procedure :: kind_of => {}", face.kind_of)) +
+             fortran_line(4, fmt::format("procedure :: add_to => {}", face.add_to)) +
+             fortran_line(4, fmt::format("procedure :: serve => {}", face.serve)) +
+             "  end type\n  abstract interface\n";
     for (const auto &it : face.operations) write_interface(face, it);
     head_ += "  end interface\n";
     write_kind_of(face);
@@ -278,17 +282,17 @@ class RpcWriter {
     for (const auto &it : face.operations) write_serve(face, it);
   }
   void write_interface(const Face &face, const Operation &it) {
-    head_ += line(4, fmt::format("function {}(self, request{}{}) result(status)", it.interface, names_of(it),
-                                 outcome_of(it))) +
-             "      import\n" + line(6, fmt::format("class({}), intent(inout) :: self", face.server)) +
+    head_ += fortran_line(4, fmt::format("function {}(self, request{}{}) result(status)", it.interface, names_of(it),
+                                         outcome_of(it))) +
+             "      import\n" + fortran_line(6, fmt::format("class({}), intent(inout) :: self", face.server)) +
              "      type(nssi_request), intent(inout) :: request\n" + declare_arguments(it, 6) +
-             (it.outcome ? line(6, declare_outcome(*it.outcome)) : "") +
+             (it.outcome ? fortran_line(6, declare_outcome(*it.outcome)) : "") +
              "      type(nessie_status) :: status\n    end function\n";
   }
   void write_kind_of(const Face &face) {
     body_ += "\n  ! nssi_fiber, or another one for an operation that the server knows.\n";
-    body_ += line(2, fmt::format("recursive function {}(self, op) result(kind)", face.kind_of)) +
-             line(4, fmt::format("class({}), intent(in) :: self", face.server)) +
+    body_ += fortran_line(2, fmt::format("recursive function {}(self, op) result(kind)", face.kind_of)) +
+             fortran_line(4, fmt::format("class({}), intent(in) :: self", face.server)) +
              "    integer(c_int32_t), intent(in) :: op\n    integer(c_int32_t) :: kind\n"
              "    associate (unused => self, alike => op)\n    end associate\n    kind = nssi_fiber\n  end function\n";
   }
@@ -296,26 +300,27 @@ class RpcWriter {
     body_ +=
         "\n  ! Offers all operations, before runtime%run(). The server must outlive the runtime, and is a `target`.\n"
         "  ! nessie_exists: the provider is taken.\n";
-    body_ += line(2, fmt::format("recursive function {}(self, runtime, provider) result(status)", face.add_to)) +
-             line(4, fmt::format("class({}), intent(in), target :: self", face.server)) +
-             "    type(nssi_runtime), intent(inout) :: runtime\n"
-             "    integer(c_int32_t), intent(in), optional :: provider\n    type(nessie_status) :: status\n"
-             "    integer(c_int32_t) :: number\n    number = 0\n    if (present(provider)) number = provider\n";
+    body_ +=
+        fortran_line(2, fmt::format("recursive function {}(self, runtime, provider) result(status)", face.add_to)) +
+        fortran_line(4, fmt::format("class({}), intent(in), target :: self", face.server)) +
+        "    type(nssi_runtime), intent(inout) :: runtime\n"
+        "    integer(c_int32_t), intent(in), optional :: provider\n    type(nessie_status) :: status\n"
+        "    integer(c_int32_t) :: number\n    number = 0\n    if (present(provider)) number = provider\n";
     for (const auto &it : face.operations)
-      body_ += line(4, fmt::format("if (status%ok()) status = runtime%add_operation({}, {}, number, {}, '{}', "
-                                   "self%kind_of({}), self, .true.)",
-                                   face.program, face.version, it.number, it.procedure->name, it.number));
+      body_ += fortran_line(4, fmt::format("if (status%ok()) status = runtime%add_operation({}, {}, number, {}, '{}', "
+                                           "self%kind_of({}), self, .true.)",
+                                           face.program, face.version, it.number, it.procedure->name, it.number));
     body_ += "  end function\n";
   }
   void write_serve(const Face &face) {
     body_ += "\n";
-    body_ += line(2, fmt::format("recursive subroutine {}(self, request)", face.serve)) +
-             line(4, fmt::format("class({}), intent(inout) :: self", face.server)) +
+    body_ += fortran_line(2, fmt::format("recursive subroutine {}(self, request)", face.serve)) +
+             fortran_line(4, fmt::format("class({}), intent(inout) :: self", face.server)) +
              "    type(nssi_request), intent(inout) :: request\n    type(nessie_status) :: status\n"
              "    select case (request%op())\n";
     for (const auto &it : face.operations)
-      body_ +=
-          line(4, fmt::format("case ({})", it.number)) + line(6, fmt::format("status = {}(self, request)", it.serve));
+      body_ += fortran_line(4, fmt::format("case ({})", it.number)) +
+               fortran_line(6, fmt::format("status = {}(self, request)", it.serve));
     body_ +=
         "    case default\n      status = nessie_error(nessie_not_found, 'the server has no such operation')\n"
         "    end select\n    if (.not. status%ok()) status = request%reply_error(status)\n  end subroutine\n";
@@ -348,14 +353,14 @@ class RpcWriter {
     }
     if ((frees + outcome).find("do i = ") != std::string::npos) locals += "    integer(c_int64_t) :: i\n";
     body_ += "\n";
-    body_ += line(2, fmt::format("recursive function {}(self, request) result(status)", it.serve)) +
-             line(4, fmt::format("class({}), intent(inout) :: self", face.server)) +
+    body_ += fortran_line(2, fmt::format("recursive function {}(self, request) result(status)", it.serve)) +
+             fortran_line(4, fmt::format("class({}), intent(inout) :: self", face.server)) +
              "    type(nssi_request), intent(inout) :: request\n" + locals +
              "    status = request%args(args)\n    if (.not. status%ok()) return\n"
              "    reader = xdr_reader_of(args)\n" +
              gets + "    status = xdr_finish(reader)\n" +
-             line(4, fmt::format("if (status%ok()) status = self%{}(request{}{})", it.bound_handler, names_of(it),
-                                 outcome_of(it))) +
+             fortran_line(4, fmt::format("if (status%ok()) status = self%{}(request{}{})", it.bound_handler,
+                                         names_of(it), outcome_of(it))) +
              frees + "    if (.not. status%ok()) return\n" + outcome +
              "    status = request%reply(bytes)\n    status = nessie_status()\n  end function\n";
   }
@@ -372,7 +377,7 @@ class RpcWriter {
 }  // namespace
 
 std::string make_fortran_rpc(const Interface &interface, const FortranOptions &options, const FortranModule &module) {
-  return RpcWriter(interface, options, module).write();
+  return FortranRpcWriter(interface, options, module).write();
 }
 
 }  // namespace xdr::idl

@@ -15,7 +15,7 @@ using Kind = Type::Kind;
 using Shape = Declaration::Shape;
 
 /// Keywords; names of Python's that annotations use; what structs and unions call their own.
-constexpr std::array<std::string_view, 46> kReserved = {
+constexpr std::array<std::string_view, 46> kWordsOfPython = {
     "False",    "None",   "True",   "and",    "as",     "assert",   "async",   "await", "break", "class",
     "continue", "def",    "del",    "elif",   "else",   "except",   "finally", "for",   "from",  "global",
     "if",       "import", "in",     "is",     "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
@@ -37,7 +37,7 @@ bool is_number(const Type &type) { return type.kind >= Kind::kInt && type.kind <
 
 }  // namespace
 
-std::string python_name(const std::string &name) { return is_one_of(kReserved, name) ? name + "_" : name; }
+std::string python_name(const std::string &name) { return is_one_of(kWordsOfPython, name) ? name + "_" : name; }
 
 std::string python_enumerator(const std::string &name) {
   return is_one_of(kOfEnums, name) ? name + "_" : python_name(name);

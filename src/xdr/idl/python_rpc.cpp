@@ -15,7 +15,7 @@ namespace {
 using Kind = Type::Kind;
 
 /// What a bulk parameter's buffer must allow the service.
-const char *rights_of(Bulk bulk) {
+const char *python_rights(Bulk bulk) {
   switch (bulk) {
     case Bulk::kIn: return "_nssi.Rights.REMOTE_READ";
     case Bulk::kOut: return "_nssi.Rights.REMOTE_WRITE";
@@ -58,7 +58,7 @@ class PythonRpcWriter {
       for (const auto &argument : it.arguments) arguments.push_back(python_codec(argument));
       out_ += fmt::format("    _stub.Procedure({}, \"{}\", {}, {}{}{}),\n", python_number(it.number.number),
                           python_procedure(it.name), tuple_of(arguments), python_codec(it.result),
-                          it.bulk == Bulk::kNone ? "" : ", ", it.bulk == Bulk::kNone ? "" : rights_of(it.bulk));
+                          it.bulk == Bulk::kNone ? "" : ", ", it.bulk == Bulk::kNone ? "" : python_rights(it.bulk));
     }
     out_ += "])\n";
   }

@@ -19,7 +19,7 @@ std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 bool write_all(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto written = write(fd, bytes.data(), bytes.size());
+    const auto written = ::write(fd, bytes.data(), bytes.size());
     if (written <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }

@@ -14,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 10s;   // with MPI, which still touches memory lent to an operation that has ended
-constexpr auto kLingerTime = 5s;  // for a peer to take what was sent before we closed
+constexpr auto kPatienceWithMpi = 10s;  // with MPI, which still touches memory lent to an operation that has ended
+constexpr auto kLingerTime = 5s;        // for a peer to take what was sent before we closed
 constexpr std::size_t kMaxEarly = 2 * kCredits + 16;
 
 }  // namespace
@@ -199,7 +199,7 @@ void MpiConnection::break_with(Error error) {
 void MpiConnection::begin_to_end(Error why) {
   state_ = State::kEnding;
   why_ = std::move(why);
-  patience_ = Deadline::in(kPatience);
+  patience_ = Deadline::in(kPatienceWithMpi);
   begin_to_close();
 }
 
@@ -249,7 +249,7 @@ void MpiConnection::end(const std::function<bool()> &free) {
   const bool was_open = state_ == State::kOpen;
   state_ = State::kClosing;
   if (was_open) begin_to_close();
-  transport_.poll_until(free, Deadline::in(kPatience));
+  transport_.poll_until(free, Deadline::in(kPatienceWithMpi));
   for (auto *completion : completions) completion->on_complete(Error{Code::kCancelled, "the connection was closed"});
 }
 

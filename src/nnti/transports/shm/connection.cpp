@@ -16,7 +16,6 @@
 namespace nnti::shm {
 namespace {
 
-constexpr std::size_t kMessagesPerTurn = 64;
 constexpr std::size_t kMaxUnsentAnnouncements = 64;  ///< each holds a descriptor
 
 /// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.

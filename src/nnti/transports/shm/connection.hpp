@@ -2,9 +2,9 @@
 // One peer: the channels to and from it, its table, its doorbell, and the socket whose end is its death.
 #pragma once
 
+#include "base/fence.hpp"
 #include "nnti/bootstrap.hpp"
 #include "nnti/transports/shm/bulk.hpp"
-#include "base/fence.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"
@@ -17,6 +17,9 @@
 namespace nnti::shm {
 
 class ShmTransport;
+
+/// Before others have their turn.
+inline constexpr std::size_t kMessagesPerTurn = 64;
 
 /// What the bootstrap brought together.
 struct PeerParts {
@@ -63,15 +66,11 @@ class ShmConnection final : public Connection, private RelayLink {
   void deliver(const Message &message, std::span<const std::byte> bytes);
   void reject();
   /// Whether something has come, or something that waits can go on.
-  bool ready() const {
-    return is_open() && ((in_ && in_->ready()) || has_new_credit() || (end_ && is_drained()));
-  }
+  bool ready() const { return is_open() && ((in_ && in_->ready()) || has_new_credit() || (end_ && is_drained())); }
   /// Whether progress() has something to do.
   bool has_work() const { return (in_ && in_->ready()) || relay_.busy() || end_ || !is_open(); }
   /// Whether the transport must look at it at each turn.
-  bool needs_attention() const {
-    return is_open() && (in_.has_value() || relay_.busy() || end_ || writer_starves());
-  }
+  bool needs_attention() const { return is_open() && (in_.has_value() || relay_.busy() || end_ || writer_starves()); }
   bool uses_queue() const { return parts_.channel == ChannelKind::kSharedQueue; }
   bool is_open() const { return state_ == State::kOpen; }
   /// Its process has ended, or it has closed: it writes nothing more.

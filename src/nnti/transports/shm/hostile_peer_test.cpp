@@ -3,6 +3,7 @@
 #include "nnti/bootstrap.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
+#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -16,7 +17,6 @@
 namespace nnti::shm {
 namespace {
 
-constexpr auto kWatchdog = std::chrono::seconds(60);
 constexpr std::uint64_t kSlots = 64;
 
 struct Witness final : EventSink {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs, in bytes of this process: its heap, and shared memory by the share that the kernel counts to it.
+#include "nnti/watchdog_test.hpp"
+
 #include <nnti/nnti.hpp>
 
 #include <gtest/gtest.h>
@@ -20,7 +22,6 @@ namespace nnti {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kWatchdog = 120s;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // the heap is another one

@@ -6,11 +6,7 @@
 #include <array>
 
 namespace nnti::shm {
-namespace {
-
-constexpr std::size_t kMessagesPerTurn = 64;
-
-}  // namespace
+namespace {}  // namespace
 
 Result<Mapping> map_queue(int memfd, std::uint64_t entries) {
   if (!std::has_single_bit(entries) || entries < kMinQueueEntries || entries > kMaxQueueEntries)

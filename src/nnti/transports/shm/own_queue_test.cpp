@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A queue that is shared by senders who want more than their part.
+#include "nnti/watchdog_test.hpp"
+
 #include <nnti/nnti.hpp>
 
 #include <gtest/gtest.h>
@@ -14,7 +16,6 @@ namespace nnti {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kWatchdog = 60s;
 
 /// Counts what came from whom, and checks that it is in order.
 struct Sorter final : EventSink {

@@ -2,6 +2,7 @@
 #include "nnti/transports/shm/shared_queue.hpp"
 
 #include "nnti/allocation.hpp"
+#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,8 +17,6 @@
 
 namespace nnti::shm {
 namespace {
-
-constexpr auto kWatchdog = std::chrono::seconds(60);
 
 /// A queue in memory that children share, and its reader.
 template <std::uint64_t kEntries> struct QueueOf : testing::Test {

@@ -11,13 +11,14 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <base/file.hpp>
+#include <base/host.hpp>
 #include <base/log.hpp>
 
 #include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace nnti::shm {
 namespace {
@@ -28,19 +29,12 @@ constexpr auto kTransferLimit = std::chrono::seconds(1);
 /// What epoll tells apart: seats, and these.
 constexpr std::uint64_t kListener = ~1ull, kConnectingSocket = ~2ull;
 
-std::string first_line_of(const char *path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 /// Names what processes must have in common to share memory here: the running kernel, and the network namespace, in
 /// which the sockets' names are.
 const std::string &host_id() {
   static const std::string id = [] {
     std::string boot;
-    for (char c : first_line_of("/proc/sys/kernel/random/boot_id"))
+    for (char c : nessie::boot_id())
       if (c != '-' && boot.size() < 16) boot += c;
     struct stat network {};
     if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return std::string();
@@ -151,7 +145,7 @@ std::vector<Fact> facts(const nessie::Config &config) {
     list.push_back({"mailbox", slots.error().message});
   }
   list.push_back({"fences", nessie::join_asymmetric_fences() ? "membarrier(2): none for a sender"
-                                                     : "one for each message: the kernel lacks membarrier(2)"});
+                                                             : "one for each message: the kernel lacks membarrier(2)"});
   list.push_back(
       {"relay", fmt::format("{} KiB at a time, where cross-memory attach is forbidden", kBounceBytes >> 10)});
   list.push_back({"registered buffers", fmt::format("at most {} of one endpoint", kTableEntries)});
@@ -162,7 +156,7 @@ std::string explain_cma() {
   std::uint64_t word = nessie::random_u64();
   auto allowed = cma_probe(::getpid(), reinterpret_cast<std::uint64_t>(&word), word);
   if (!allowed.ok()) return "relayed by its owner: " + allowed.error().message;
-  auto scope = first_line_of("/proc/sys/kernel/yama/ptrace_scope");
+  auto scope = nessie::first_line_of("/proc/sys/kernel/yama/ptrace_scope");
   if (scope.empty() || scope == "0" || (::geteuid() == 0 && scope != "3")) return "reached by cross-memory attach";
   return fmt::format("relayed by its owner: kernel.yama.ptrace_scope is {}; 0 allows cross-memory attach", scope);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "nnti/transports/ucx/transport.hpp"
+#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -16,7 +17,6 @@
 
 namespace nnti::ucx {
 
-inline constexpr auto kWatchdog = std::chrono::seconds(60);
 inline constexpr unsigned kFrames = 1, kChunks = 2;  // the active messages' numbers
 inline constexpr std::size_t kMemoryBytes = 1 << 20;
 inline constexpr std::uint64_t kLong = 256 << 10;

@@ -37,12 +37,11 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config
   // The requests of a checkpoint wait in the mailbox, from where they are carried out even if this process is killed:
   // more of them than a small mailbox holds.
   if (!config.get("nnti.mailbox")) options.endpoint.config.set("nnti.mailbox", kMailbox);
-  options.endpoint.config.set("nssi.reconnect", "0");  // a lost server is asked nothing more: its ledger says what it did
-  if (auto hex = config.get("credential")) {
-    auto credential = nessie::Credential::from_hex(*hex);
-    if (!credential.ok()) return credential.error();
-    options.endpoint.credential = *credential;
-  }
+  options.endpoint.config.set("nssi.reconnect",
+                              "0");  // a lost server is asked nothing more: its ledger says what it did
+  auto credential = nessie::Credential::of(config);
+  if (!credential.ok()) return credential.error();
+  options.endpoint.credential = *credential;
   return nssi::Runtime::open(std::move(options));
 }
 

@@ -8,14 +8,14 @@ namespace staging {
 namespace {
 
 /// Below this, in bytes (of a record), a variable is not worth splitting.
-constexpr std::int64_t kSmallBytes = 256 << 10;
+constexpr std::int64_t kSmallExtentBytes = 256 << 10;
 
 }  // namespace
 
 Domains::Domains(const VariableLayout &layout, int servers) : layout_(layout), servers_(std::max(1, servers)) {
   slab_dim_ = layout.is_record ? 1 : 0;
   if (servers_ == 1 || layout.shape.size() <= slab_dim_) return;
-  split_ = layout.extent_elements() * layout.element_bytes >= kSmallBytes;
+  split_ = layout.extent_elements() * layout.element_bytes >= kSmallExtentBytes;
   slab_ = std::max<std::int64_t>(1, (layout.shape[slab_dim_] + servers_ - 1) / servers_);
 }
 

@@ -30,7 +30,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{50};
+constexpr std::chrono::milliseconds kWriteMoment{50};
 constexpr std::chrono::milliseconds kLastWords{1000};  // what a program that is gone has sent is read in less
 
 /// Counts what is being opened, so that a shutdown waits for it.
@@ -145,7 +145,7 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
 bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
   auto progress = nessie::Clock::now();
   while (!file.writes.has(before)) {
-    const auto status = file.wrote.wait(nessie::Deadline::in(kMoment));
+    const auto status = file.wrote.wait(nessie::Deadline::in(kWriteMoment));
     if (status.code() == Code::kCancelled) return false;
     if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
     const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
@@ -164,7 +164,7 @@ void Server::await_last_words(OpenFile &file) {
   runtime_.hasten_bulk();
   auto deadline = nessie::Deadline::in(kLastWords);
   while (file.has_arrived() && !deadline.passed()) {
-    const auto status = file.wrote.wait(nessie::Deadline::in(kMoment));
+    const auto status = file.wrote.wait(nessie::Deadline::in(kWriteMoment));
     if (status.code() == Code::kCancelled) return;
     if (status.ok() || file.in_hand > 0) deadline = nessie::Deadline::in(kLastWords);
   }
