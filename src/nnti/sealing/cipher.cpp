@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/sealing/cipher.hpp"
 
+#include <nettle/curve25519.h>
+#include <nettle/hmac.h>
 #include <nettle/memops.h>
 
 #include <cstring>
@@ -15,11 +17,34 @@ std::uint8_t *octets(std::span<std::byte> bytes) { return reinterpret_cast<std::
 
 }  // namespace
 
-Cipher::Cipher(const nessie::Credential &credential, std::string_view role, const Salt &connecting,
-               const Salt &accepting) {
-  const auto key = credential.prove(role, connecting, accepting);
+KeyAgreement::KeyAgreement() {
+  static_assert(std::tuple_size_v<PublicKey> == CURVE25519_SIZE);
+  nessie::random_bytes(private_);
+  curve25519_mul_g(octets(std::span<std::byte>(public_)), octets(std::span<const std::byte>(private_)));
+}
+
+KeyAgreement::~KeyAgreement() { ::explicit_bzero(private_.data(), private_.size()); }
+
+std::optional<AgreedSecret> KeyAgreement::agree(const PublicKey &theirs) const {
+  AgreedSecret agreed;
+  curve25519_mul(octets(std::span<std::byte>(agreed)), octets(std::span<const std::byte>(private_)),
+                 octets(std::span<const std::byte>(theirs)));
+  const AgreedSecret known{};
+  if (memeql_sec(agreed.data(), known.data(), known.size()) != 0) return std::nullopt;
+  return agreed;
+}
+
+/// HMAC under the credential first, then, under what that gives, over what was agreed: as a key takes both to know.
+Cipher::Cipher(const nessie::Credential &credential, std::string_view role, const KeySource &source) {
+  const auto of_job = credential.prove(role, source.connecting, source.accepting);
+  hmac_sha256_ctx hmac;
+  hmac_sha256_set_key(&hmac, of_job.size(), octets(std::span<const std::byte>(of_job)));
+  hmac_sha256_update(&hmac, source.agreed.size(), octets(std::span<const std::byte>(source.agreed)));
+  nessie::Proof key;
+  hmac_sha256_digest(&hmac, key.size(), octets(std::span<std::byte>(key)));
   static_assert(std::tuple_size_v<nessie::Proof> == AES256_KEY_SIZE);
-  gcm_aes256_set_key(&context_, octets(key));
+  gcm_aes256_set_key(&context_, octets(std::span<const std::byte>(key)));
+  ::explicit_bzero(key.data(), key.size());
 }
 
 void Cipher::begin(std::uint64_t number, std::span<const std::byte> label) {

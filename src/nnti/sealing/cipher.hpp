@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One direction of a sealed connection: AES-256-GCM under a key that the job's secret and both sides' salts give.
+// One direction of a sealed connection: AES-256-GCM under a key that the job's secret, both sides' salts and what the two
+// agree upon (X25519, RFC 7748) give together.
 #pragma once
 
 #include <base/credential.hpp>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,12 +18,37 @@ namespace nnti::sealing {
 
 using Tag = std::array<std::byte, GCM_DIGEST_SIZE>;
 using Salt = nessie::Nonce;
+using PublicKey = std::array<std::byte, 32>;
+using AgreedSecret = std::array<std::byte, 32>;
+
+/// One side's part in agreeing upon a secret that is gone with the two who have agreed: who learns the job's credential
+/// later cannot make it again.
+class KeyAgreement {
+ public:
+  KeyAgreement();
+  ~KeyAgreement();
+  KeyAgreement(const KeyAgreement &) = delete;
+  KeyAgreement &operator=(const KeyAgreement &) = delete;
+  const PublicKey &public_key() const { return public_; }
+  /// Nothing: `theirs` is one of the few keys with which anybody knows the outcome.
+  std::optional<AgreedSecret> agree(const PublicKey &theirs) const;
+
+ private:
+  std::array<std::byte, 32> private_;
+  PublicKey public_;
+};
+
+/// What all keys of a connection come from.
+struct KeySource {
+  Salt connecting, accepting;
+  AgreedSecret agreed;
+};
 
 /// Encrypts what one side sends, or decrypts it at the other. A (key, number) pair must never seal two texts.
 class Cipher {
  public:
   /// `role` names the direction and the use: every role has a key of its own.
-  Cipher(const nessie::Credential &credential, std::string_view role, const Salt &connecting, const Salt &accepting);
+  Cipher(const nessie::Credential &credential, std::string_view role, const KeySource &source);
 
   /// Encrypts `plain` to `sealed` (of the same size; they may be the same memory). `label` is authenticated with it.
   Tag seal(std::uint64_t number, std::span<const std::byte> label, std::span<const std::byte> plain,

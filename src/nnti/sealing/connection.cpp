@@ -17,14 +17,13 @@ Error lost_error(std::string_view why) { return {Code::kPeerLost, std::string(wh
 
 }  // namespace
 
-SealedConnection::Keys::Keys(const nessie::Credential &credential, bool we_connected, const Salt &connecting,
-                             const Salt &accepting)
-    : records_out(credential, kRecords[we_connected], connecting, accepting),
-      records_in(credential, kRecords[!we_connected], connecting, accepting),
-      puts_out(credential, kPuts[we_connected], connecting, accepting),
-      puts_in(credential, kPuts[!we_connected], connecting, accepting),
-      gets_out(credential, kGets[we_connected], connecting, accepting),
-      gets_in(credential, kGets[!we_connected], connecting, accepting) {}
+SealedConnection::Keys::Keys(const nessie::Credential &credential, bool we_connected, const KeySource &source)
+    : records_out(credential, kRecords[we_connected], source),
+      records_in(credential, kRecords[!we_connected], source),
+      puts_out(credential, kPuts[we_connected], source),
+      puts_in(credential, kPuts[!we_connected], source),
+      gets_out(credential, kGets[we_connected], source),
+      gets_in(credential, kGets[!we_connected], source) {}
 
 SealedConnection::SealedConnection(SealedTransport &transport, Connection &inner, bool we_connected)
     : transport_(transport),
@@ -32,6 +31,7 @@ SealedConnection::SealedConnection(SealedTransport &transport, Connection &inner
       we_connected_(we_connected),
       in_order_(inner.transport().reliability() != Reliability::kLossy) {
   nessie::random_bytes(ours_.salt);
+  ours_.key = agreement_->public_key();
   pump();
 }
 
@@ -89,8 +89,12 @@ void SealedConnection::on_opening(std::span<const std::byte> message) {
   if (!theirs || theirs->version != kVersion)
     return give_up(Loss::kGone, {Code::kUnsupported, "the peer does not seal; set nnti.encrypt alike on both sides",
                                  nessie::Scope::kPeer});
-  keys_.emplace(transport_.credential(), we_connected_, we_connected_ ? ours_.salt : theirs->salt,
-                we_connected_ ? theirs->salt : ours_.salt);
+  const auto agreed = agreement_->agree(theirs->key);
+  if (!agreed)
+    return give_up(Loss::kGone, {Code::kBadMessage, "the peer's key is one that anybody knows", nessie::Scope::kPeer});
+  keys_.emplace(transport_.credential(), we_connected_,
+                KeySource{we_connected_ ? ours_.salt : theirs->salt, we_connected_ ? theirs->salt : ours_.salt, *agreed});
+  agreement_.reset();
   state_ = State::kOpen;
   if (!we_connected_) transport_.events().accepted(*this);
 }

@@ -10,7 +10,7 @@ class SealedTransport;
 
 class SealedConnection final : public Connection, private TransferHost {
  public:
-  /// kOpening: the peer's salt has not come yet. kEnded: to be reaped.
+  /// kOpening: the peer's opening has not come yet. kEnded: to be reaped.
   enum class State { kOpening, kOpen, kEnded };
 
   SealedConnection(SealedTransport &transport, Connection &inner, bool we_connected);
@@ -39,7 +39,7 @@ class SealedConnection final : public Connection, private TransferHost {
 
  private:
   struct Keys {
-    Keys(const nessie::Credential &credential, bool we_connected, const Salt &connecting, const Salt &accepting);
+    Keys(const nessie::Credential &credential, bool we_connected, const KeySource &source);
     Cipher records_out, records_in, puts_out, puts_in, gets_out, gets_in;
   };
   struct Waiting {
@@ -68,6 +68,7 @@ class SealedConnection final : public Connection, private TransferHost {
   const bool we_connected_, in_order_;
   State state_ = State::kOpening;
   Opening ours_;
+  std::optional<KeyAgreement> agreement_{std::in_place};  ///< until the keys are there
   bool opening_sent_ = false;
   std::optional<Keys> keys_;
   std::uint64_t next_out_ = 1, next_in_ = 1;  ///< numbers of records

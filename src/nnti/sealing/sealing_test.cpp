@@ -275,6 +275,54 @@ TEST_F(Sealing, WithoutTheJobsSecretNothingIsUnderstood) {
   EXPECT_EQ(server.losses.size(), 1u);
 }
 
+TEST(SealingKeys, AreAgreedUponByBothAndByNobodyElse) {
+  const KeyAgreement ours, theirs, anothers;
+  const auto agreed = ours.agree(theirs.public_key());
+  ASSERT_TRUE(agreed);
+  EXPECT_EQ(agreed, theirs.agree(ours.public_key()));
+  EXPECT_NE(agreed, anothers.agree(ours.public_key()));
+  EXPECT_FALSE(ours.agree(PublicKey{})) << "of order 1: anybody knows what comes out";
+}
+
+/// The credential and all that passed do not open what was recorded.
+TEST_F(Sealing, WhatWasRecordedStaysClosedToWhoLearnsTheSecretLater) {
+  std::vector<Opening> openings;
+  Bytes record;
+  wire.on_message = [&](MessageKind kind, Bytes &bytes) {
+    if (kind == kOpening) openings.push_back(*decode<Opening>(bytes));
+    if (kind == kRecord) record = bytes;
+  };
+  connect();
+  ASSERT_TRUE(client.connection->try_send(MessageKind::kUser, bytes_from("hello")));
+  ASSERT_EQ(openings.size(), 2u);
+  const auto all = std::span<const std::byte>(record);
+  const auto head = all.first(sizeof(std::uint64_t) + 1), body = all.subspan(head.size(), all.size() - kRecordOverhead);
+  Tag tag;
+  std::memcpy(tag.data(), all.data() + head.size() + body.size(), tag.size());
+  Bytes plain(body.size());
+  for (const auto &[connecting, accepting] : {std::pair(openings[0], openings[1]), std::pair(openings[1], openings[0])})
+    for (const auto &guess : {AgreedSecret{}, connecting.key, accepting.key}) {
+      Cipher cipher(job, "seal records of connect", {connecting.salt, accepting.salt, guess});
+      EXPECT_FALSE(cipher.open(1, head, body, tag, plain));
+    }
+}
+
+TEST_F(Sealing, AKeyThatAnybodyKnowsIsRefused) {
+  wire.on_message = [&](MessageKind kind, Bytes &bytes) {
+    if (kind == kOpening) std::fill_n(bytes.end() - sizeof(PublicKey), sizeof(PublicKey), std::byte{0});
+  };
+  client.bare->connect_to(*server.bare);
+  server.bare->connect_to(*client.bare);
+  server.below->accepted(server.bare->connection());
+  auto connecting = client.sealed->connect({"bare", "", {}}, Deadline::never());
+  ASSERT_TRUE(connecting.ok());
+  std::optional<Result<Connection *>> outcome;
+  for (int i = 0; i < 10 && !outcome; ++i, turn()) outcome = (*connecting)->advance();
+  ASSERT_TRUE(outcome);
+  EXPECT_FALSE(outcome->ok());
+  EXPECT_EQ(server.connection, nullptr);
+}
+
 TEST_F(Sealing, APeerThatDoesNotSealIsRefusedWithASentence) {
   client.bare->connect_to(*server.bare);
   server.bare->connect_to(*client.bare);

@@ -17,7 +17,7 @@ inline constexpr auto kRecord = static_cast<MessageKind>(28);
 inline constexpr auto kBulkRequest = static_cast<MessageKind>(27);
 inline constexpr auto kBulkDone = static_cast<MessageKind>(26);
 
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kChunkBytes = 128 << 10;
 inline constexpr std::size_t kMaxChunks = 4;  ///< that one side has under way
 /// The record's number, the kind, the tag.
@@ -26,6 +26,7 @@ inline constexpr std::size_t kRecordOverhead = sizeof(std::uint64_t) + 1 + sizeo
 struct Opening {
   std::uint32_t version = kVersion, zero = 0;
   Salt salt{};
+  PublicKey key{};
 };
 
 /// Wants a chunk of a registered buffer sealed and written to `window`, or, `is_put`, read from there and opened.
