@@ -23,6 +23,7 @@ struct Url {
   /// Parses a list joined by ';'. kInvalidArgument for an empty list or element.
   static Result<std::vector<Url>> parse_list(std::string_view text);
   std::string to_string() const;
+  bool operator==(const Url &) const = default;
 };
 
 }  // namespace nessie

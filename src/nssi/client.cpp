@@ -561,8 +561,9 @@ void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
   const bool is_another = std::exchange(link->incarnation, welcome->incarnation) != welcome->incarnation;
   if (const auto &operators = engine_.operators(); operators)
     (void)engine_.send_message(
-        from,
-        wire::RoleProof{{wire::Kind::kProof, 0}, operators->prove(wire::kOperatorRole, session_, welcome->challenge)});
+        from, wire::RoleProof{{wire::Kind::kProof, 0},
+                              link->url,
+                              operators->prove(wire::role_of_operator(link->url), session_, welcome->challenge)});
   if (!link->is_ready) resume(*link, is_another);
 }
 

@@ -5,6 +5,9 @@
 #include <nssi/testing.hpp>
 #include <nssi/wire.hpp>
 
+#include <atomic>
+#include <thread>
+
 namespace nssi::testing {
 namespace {
 
@@ -114,8 +117,10 @@ class Eavesdropper final : public nnti::EventSink {
     second_ = *endpoint_->connect(url, Deadline::in(seconds(20)));
     for (auto peer : {first_, second_}) (void)endpoint_->send(peer, xdr::encode(wire::Hello{}));
     EXPECT_TRUE(eventually([&] { return endpoint_->progress(), challenges_.size() == 2; }));
-    const wire::RoleProof proof{{wire::Kind::kProof, 0},
-                                operators.prove(wire::kOperatorRole, wire::SessionId{}, challenges_[first_.value])};
+    const wire::RoleProof proof{
+        {wire::Kind::kProof, 0},
+        url,
+        operators.prove(wire::role_of_operator(url), wire::SessionId{}, challenges_[first_.value])};
     for (auto peer : {first_, second_}) (void)endpoint_->send(peer, xdr::encode(proof));
   }
   /// What a request for operators only is answered with.
@@ -157,6 +162,60 @@ TEST(NssiRoleProof, HoldsForTheConnectionThatItWasMadeFor) {
   Eavesdropper eavesdropper(server.runtime->url(), secret);
   EXPECT_EQ(eavesdropper.ask(eavesdropper.first()), Code::kOk);
   EXPECT_EQ(eavesdropper.ask(eavesdropper.second()), Code::kRefused);
+}
+
+/// A service that lies: all that its callers say it passes on to another one, and the answers back.
+class Relay final : public nnti::EventSink {
+ public:
+  explicit Relay(const std::string &service_url) {
+    endpoint_ = *nnti::Endpoint::open(options_for("inproc", true).endpoint, *this);
+    service_ = *endpoint_->connect(service_url, Deadline::in(seconds(20)));
+    thread_ = std::thread([this] {
+      while (!stop_.load()) endpoint_->progress();
+    });
+  }
+  ~Relay() {
+    stop_ = true;
+    thread_.join();
+  }
+  const std::string &url() const { return endpoint_->url(); }
+
+ private:
+  void on_message(PeerId from, std::span<const std::byte> message) override {
+    if (from != service_) caller_ = from;
+    (void)endpoint_->send(from == service_ ? caller_ : service_, message);
+  }
+  void on_peer_lost(PeerId, const Error &) override {}
+
+  std::unique_ptr<nnti::Endpoint> endpoint_;
+  PeerId service_, caller_;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_;
+};
+
+TEST(NssiRoleProof, HoldsForTheServiceThatTheOperatorConnectedTo) {
+  const auto secret = nessie::Credential::generate();
+  auto options = with(secret, true, "inproc");
+  options.endpoint.config.set("nssi.op.test2.role", "operator");
+  ServiceThread server(std::move(options));
+  Relay relay(server.runtime->url());
+  auto op = open_runtime(with(secret, false, "inproc"));
+  const auto real = *op->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  const auto lies = *op->connect(relay.url(), Deadline::in(seconds(20)));
+  EXPECT_TRUE(op->call(at(real), kNoop, {}).wait().ok());
+  EXPECT_TRUE(op->call(at(lies), kEcho, {}).wait().ok()) << "what is for users is passed on";
+  EXPECT_EQ(op->call(at(lies), kNoop, {}).wait().code(), Code::kRefused);
+}
+
+TEST(NssiRoleProof, HoldsOnlyIfAllThatTheOperatorConnectedToIsTheService) {
+  const auto secret = nessie::Credential::generate();
+  auto options = with(secret, true, "inproc");
+  options.endpoint.config.set("nssi.op.test2.role", "operator");
+  ServiceThread server(std::move(options));
+  auto op = open_runtime(with(secret, false, "inproc"));
+  const auto either = op->connect(server.runtime->url() + ";inproc://elsewhere", Deadline::in(seconds(20)));
+  ASSERT_TRUE(either.ok()) << either.error().to_string();
+  EXPECT_EQ(op->call(at(*either), kNoop, {}).wait().code(), Code::kRefused);
 }
 
 }  // namespace

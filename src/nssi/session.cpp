@@ -34,7 +34,8 @@ std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId 
 bool Sessions::prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators) {
   if (of(peer) == nullptr) return false;
   auto &connection = by_peer_[peer.value];
-  if (!operators.check(proof.proof, wire::kOperatorRole, connection.session->id(), connection.challenge)) return false;
+  const auto role = wire::role_of_operator(proof.url);
+  if (!operators.check(proof.proof, role, connection.session->id(), connection.challenge)) return false;
   connection.role = Role::kOperator;
   return true;
 }

@@ -80,13 +80,15 @@ struct Welcome {
   template <class A> void xdr(A &a) { a(prefix, incarnation, challenge); }
 };
 
-/// That the caller is an operator: over its session and the challenge, under the operators' credential.
+/// That the caller is an operator: over its session and the challenge, under the operators' credential; and over the URL
+/// that it connected to: it proves nothing to a service that cannot be reached there.
 struct RoleProof {
   Prefix prefix{Kind::kProof, 0};
+  std::string url;
   nessie::Proof proof{};
-  template <class A> void xdr(A &a) { a(prefix, proof); }
+  template <class A> void xdr(A &a) { a(prefix, url, proof); }
 };
-inline constexpr std::string_view kOperatorRole = "nssi operator";
+inline std::string role_of_operator(std::string_view url) { return "nssi operator of " + std::string(url); }
 
 /// Nothing but a bit of what a message carries.
 struct Flag {
