@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transport "mpi": NNTI over an MPI that the processes run under anyway. In a library of its own (nessie_nnti_mpi,
-// Nessie::nnti_mpi), so that programs without MPI stay without it. main() hands it in, and asks for it by name:
+// The transport "mpi": NNTI over an MPI that the processes run under anyway. Whoever names it among his transports has
+// it loaded. For who says himself which processes take part, and in which call they agree upon it, it is in a library
+// of its own, too (nessie_nnti_mpi), which main() hands in:
 //
 //   options.extra_transports = {&nnti::mpi::transport_kind()};
 //   options.transports = {"mpi"};

@@ -217,7 +217,7 @@ struct TransportKind {
 
 /// All that were built in, in order of preference: inproc, shm, ofi.
 std::span<const TransportKind> transport_list();
-/// Those, and what the application brought along.
+/// Those, what the application brought along, and what can be loaded (transport_module.hpp): by name only.
 std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);
 /// The kind of that name: one of `kinds`, or "faulty+" and the name of one, which then suffers faults at will (see
 /// transports/faulty). `name` is borrowed by the result.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transport.hpp"
+#include "nnti/transport_module.hpp"
 #include "nnti/transports/faulty/transport.hpp"
 #include "nnti/transports/inproc/transport.hpp"
 #include "nnti/transports/shm/transport.hpp"
@@ -31,6 +32,9 @@ std::span<const TransportKind> transport_list() {
 std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra) {
   std::vector<TransportKind> kinds(transport_list().begin(), transport_list().end());
   for (const auto *kind : extra) kinds.push_back(*kind);
+#ifdef NNTI_LOADS_MPI
+  if (std::ranges::count(kinds, loaded_mpi_kind().name, &TransportKind::name) == 0) kinds.push_back(loaded_mpi_kind());
+#endif
   return kinds;
 }
 

@@ -73,7 +73,8 @@ TEST(NssiPrometheus, TellsWhatWasCounted) {
   const auto address = service.runtime->statistics().prometheus;
   constexpr const char *kLabels = R"({program="0x20000001",version="1",provider="0",op="10",name="test10")";
   EXPECT_TRUE(eventually([&] {
-    return ask(address, kAskForPage).find(std::string("nessie_nssi_calls_total") + kLabels + "} 1\n") != std::string::npos;
+    return ask(address, kAskForPage).find(std::string("nessie_nssi_calls_total") + kLabels + "} 1\n") !=
+           std::string::npos;
   })) << ask(address, kAskForPage);
   const auto page = ask(address, kAskForPage);
   EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n"));

@@ -15,9 +15,9 @@ using std::chrono::seconds;
 
 enum RoleOp : OpCode { kForOperators = 200, kWhoAmI };
 
-RuntimeOptions with(std::optional<nessie::Credential> operators, bool listen, const std::string &transport) {
+RuntimeOptions with(const std::optional<nessie::Credential> &operators, bool listen, const std::string &transport) {
   auto options = options_for(transport, listen);
-  options.operators = std::move(operators);
+  options.operators = operators;
   return options;
 }
 
@@ -26,8 +26,8 @@ class NssiRoles : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     if (!available(GetParam())) GTEST_SKIP() << "this machine has no transport " << GetParam();
   }
-  void start(std::optional<nessie::Credential> operators) {
-    server_ = std::make_unique<ServiceThread>(with(std::move(operators), true, GetParam()), [](Runtime &runtime) {
+  void start(const std::optional<nessie::Credential> &operators) {
+    server_ = std::make_unique<ServiceThread>(with(operators, true, GetParam()), [](Runtime &runtime) {
       Operation restricted{kInterface, 0, kForOperators, "restricted", HandlerKind::kShort, answer};
       restricted.role = Role::kOperator;
       (void)runtime.add_operation(std::move(restricted));
@@ -40,8 +40,8 @@ class NssiRoles : public ::testing::TestWithParam<std::string> {
     result.push_back(static_cast<std::byte>(r.role()));
     (void)r.reply(result);
   }
-  std::unique_ptr<Runtime> client(std::optional<nessie::Credential> operators) {
-    return open_runtime(with(std::move(operators), false, GetParam()));
+  std::unique_ptr<Runtime> client(const std::optional<nessie::Credential> &operators) {
+    return open_runtime(with(operators, false, GetParam()));
   }
   Call ask(Runtime &runtime, OpCode op) {
     auto peer = runtime.connect(server_->runtime->url(), Deadline::in(seconds(20)));
@@ -174,7 +174,7 @@ class Relay final : public nnti::EventSink {
       while (!stop_.load()) endpoint_->progress();
     });
   }
-  ~Relay() {
+  ~Relay() override {
     stop_ = true;
     thread_.join();
   }

@@ -26,9 +26,10 @@ Error is_finishing() {
 }
 
 Error is_for_operators(const Operation &operation) {
-  return {Code::kRefused, fmt::format("{} is for operators: the caller has not proved to be one; it takes the service's "
-                                      "operator_credential, and the URL that the service itself gives",
-                                      operation.name)};
+  return {Code::kRefused,
+          fmt::format("{} is for operators: the caller has not proved to be one; it takes the service's "
+                      "operator_credential, and the URL that the service itself gives",
+                      operation.name)};
 }
 
 Error args_are_too_large(const wire::Request &request) {
@@ -42,8 +43,8 @@ std::uint64_t size_of(const wire::Request &request) {
   return request.args_bytes() + (request.data_is_list ? request.data->remote.size_bytes : 0);
 }
 
-/// Whether all of `url`, a list, leads to the one whose URLs are `own`. Somewhere else sits perhaps who passes on what an
-/// operator says there.
+/// Whether all of `url`, a list, leads to the one whose URLs are `own`. Somewhere else sits perhaps who passes on what
+/// an operator says there.
 bool leads_to(std::string_view own, std::string_view url) {
   const auto ours = nessie::Url::parse_list(own), theirs = nessie::Url::parse_list(url);
   if (!ours.ok() || !theirs.ok()) return false;
@@ -64,7 +65,8 @@ void Server::on_proof(PeerId from, std::span<const std::byte> message) {
   const auto proof = xdr::decode<wire::RoleProof>(message);
   if (!proof.ok() || !leads_to(engine_.endpoint().url(), proof->url))
     return nessie::log::warning(
-        "a caller did not prove to be an operator of this service: it has connected to a URL that is not this service's, "
+        "a caller did not prove to be an operator of this service: it has connected to a URL that is not this "
+        "service's, "
         "which is {}",
         engine_.endpoint().url());
   if (engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;

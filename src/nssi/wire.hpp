@@ -80,8 +80,8 @@ struct Welcome {
   template <class A> void xdr(A &a) { a(prefix, incarnation, challenge); }
 };
 
-/// That the caller is an operator: over its session and the challenge, under the operators' credential; and over the URL
-/// that it connected to: it proves nothing to a service that cannot be reached there.
+/// That the caller is an operator: over its session and the challenge, under the operators' credential; and over the
+/// URL that it connected to: it proves nothing to a service that cannot be reached there.
 struct RoleProof {
   Prefix prefix{Kind::kProof, 0};
   std::string url;

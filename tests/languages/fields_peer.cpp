@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // README.md says what peers do.
+#include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "fields_calls.hpp"
 #include "fields_service.hpp"
@@ -26,11 +29,21 @@ int serve(std::unique_ptr<nssi::Runtime> runtime) {
   return 0;
 }
 
-int call(nssi::Runtime &runtime, const char *url) {
+/// `@FILE`: the line in FILE, which somebody writes meanwhile. Empty: nobody did, for 20 s.
+std::string url_of(const std::string &word) {
+  if (word[0] != '@') return word;
+  std::string line;
+  for (int i = 0; i < 200 && !std::getline(std::ifstream(word.substr(1)), line); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  return line;
+}
+
+int call(nssi::Runtime &runtime, const std::string &url) {
   const auto peer = runtime.connect(url, nessie::Deadline::in(std::chrono::seconds(20)));
   if (!peer.ok()) return complain(peer.error());
   const int faults = fields_peer::check_all(runtime, *peer);
   std::printf("%d faults\n", faults);
+  std::fflush(stdout);
   return faults == 0 ? 0 : 1;
 }
 
@@ -44,5 +57,5 @@ int main(int argc, char **argv) {
   options.endpoint.listen = serves;
   auto runtime = nssi::Runtime::open(std::move(options));
   if (!runtime.ok()) return complain(runtime.error());
-  return serves ? serve(*std::move(runtime)) : call(**runtime, argv[3]);
+  return serves ? serve(*std::move(runtime)) : call(**runtime, url_of(argv[3]));
 }

@@ -8,7 +8,7 @@ import os
 import select
 import unittest
 
-from harness import BUILD, DEADLINE_S, NESSIE, ProcessTestCase
+from harness import BUILD, DEADLINE_S, NESSIE, ProcessTestCase, mpiexec, read_file, wait_until
 
 LANGUAGES = ("c", "cxx", "fortran", "python")
 ON_THIS_NODE = {"NESSIE_NNTI_OFI_PROVIDER": "tcp", "NESSIE_NNTI_OFI_ADDRESS": "127.0.0.1",
@@ -36,17 +36,16 @@ class Matrix(ProcessTestCase):
         self.env.update(ON_THIS_NODE)
         self.languages = [language for language in LANGUAGES if os.path.exists(peer(language))]
 
-    def start_server(self, language, transport):
-        """The job, and its URL."""
-        job = self.job([peer(language), "serve", transport])
+    def url_of(self, job, transport):
         ready, _, _ = select.select([job.process.stdout], [], [], DEADLINE_S)
         url = job.process.stdout.readline().strip() if ready else ""
-        self.assertTrue(url.startswith(transport + ":"), f"the server in {language} has no URL, but: {url}")
-        return job, url
+        self.assertTrue(url.startswith(transport + ":"), f"the server has no URL, but: {url}")
+        return url
 
     def call_all(self, server, transport):
         """What the clients say who are at one server at once: nothing, of those who have nothing to say."""
-        job, url = self.start_server(server, transport)
+        job = self.job([peer(server), "serve", transport])
+        url = self.url_of(job, transport)
         clients = {language: self.job([peer(language), "call", transport, url], env=OWN.get(language))
                    for language in self.languages}
         said = {}
@@ -59,10 +58,33 @@ class Matrix(ProcessTestCase):
         self.assertFalse(ended, f"the server in {server} ended:\n{out}{err}")
         return said
 
-    def check(self, transport):
+    def call_all_as_ranks(self, server, transport):
+        """The same, but all are ranks of one job, and have met before the server has a URL."""
+        place = os.path.join(self.folder, f"url-{server}")
+        files = {language: os.path.join(self.folder, f"{language}-at-{server}") for language in self.languages}
+        command = mpiexec(1, peer(server), "serve", transport)
+        for language, file in files.items():
+            own = [f"{name}={value}" for name, value in OWN.get(language, {}).items()]
+            command += [":", "-n", "1", "env", *own, "sh", "-c", 'exec "$0" call "$1" "@$2" >"$3" 2>&1', peer(language),
+                        transport, place, file]
+        job = self.job(command)
+        with open(place + ".new", "w") as file:
+            print(self.url_of(job, transport), file=file)
+        os.rename(place + ".new", place)
+
+        def said():
+            words = {language: read_file(file).decode() if os.path.exists(file) else "" for language, file in files.items()}
+            over = all("faults\n" in each or "error" in each for each in words.values())
+            return words if over or job.process.poll() is not None else None
+        words = wait_until(said, "all clients' last words")
+        job.process.terminate()   # an MPI process ends only with all the others
+        _, out, err = job.finish()
+        return {language: "" if each == "0 faults\n" else each + out + err for language, each in words.items()}
+
+    def check(self, transport, call_all=None):
         said = {}
         for server in self.languages:
-            for client, words in self.call_all(server, transport).items():
+            for client, words in (call_all or self.call_all)(server, transport).items():
                 said[client, server] = words
         print("\n" + table(transport, {pair: not words for pair, words in said.items()}, self.languages), flush=True)
         faults = [f"{client} at {server}: {words}" for (client, server), words in said.items() if words]
@@ -75,10 +97,10 @@ class Matrix(ProcessTestCase):
         self.assertEqual(code, 0, err)
         return [each["name"] for each in json.loads(out)["transports"] if each["available"]]
 
-    def check_if_there(self, transport):
+    def check_if_there(self, transport, call_all=None):
         if transport not in self.transports():
             self.skipTest(f"this machine has no transport {transport}")
-        self.check(transport)
+        self.check(transport, call_all)
 
     def test_the_languages_of_this_build(self):
         self.assertEqual(self.languages[:3], ["c", "cxx", "fortran"])
@@ -91,6 +113,9 @@ class Matrix(ProcessTestCase):
 
     def test_every_pair_over_ucx(self):
         self.check_if_there("ucx")
+
+    def test_every_pair_over_mpi(self):
+        self.check_if_there("mpi", self.call_all_as_ranks)
 
 
 if __name__ == "__main__":

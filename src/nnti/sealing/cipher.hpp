@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One direction of a sealed connection: AES-256-GCM under a key that the job's secret, both sides' salts and what the two
-// agree upon (X25519, RFC 7748) give together.
+// One direction of a sealed connection: AES-256-GCM under a key that the job's secret, both sides' salts and what the
+// two agree upon (X25519, RFC 7748) give together.
 #pragma once
 
 #include <base/credential.hpp>

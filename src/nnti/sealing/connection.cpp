@@ -92,8 +92,9 @@ void SealedConnection::on_opening(std::span<const std::byte> message) {
   const auto agreed = agreement_->agree(theirs->key);
   if (!agreed)
     return give_up(Loss::kGone, {Code::kBadMessage, "the peer's key is one that anybody knows", nessie::Scope::kPeer});
-  keys_.emplace(transport_.credential(), we_connected_,
-                KeySource{we_connected_ ? ours_.salt : theirs->salt, we_connected_ ? theirs->salt : ours_.salt, *agreed});
+  keys_.emplace(
+      transport_.credential(), we_connected_,
+      KeySource{we_connected_ ? ours_.salt : theirs->salt, we_connected_ ? theirs->salt : ours_.salt, *agreed});
   agreement_.reset();
   state_ = State::kOpen;
   if (!we_connected_) transport_.events().accepted(*this);
