@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `cmake --install`: programs (nessied and those of bench install themselves), libraries, headers, the CMake package Nessie
 # (Nessie::nnti, Nessie::nssi, Nessie::trios, …) and the pkg-config files nessie-nnti, nessie-nssi, nessie-nssi-stub,
-# nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c and nessie-pnetcdf.
+# nessie-discovery, nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c and nessie-pnetcdf.
 
 include(CMakePackageConfigHelpers)
 
@@ -15,7 +15,7 @@ target_include_directories(nessie_flags INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/nessie>)
 
 set(nessie_exported nessie_flags)
-foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub fortran trios trios_nssi)
+foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub service directory_protocol directory_client discovery fortran trios trios_nssi)
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()
@@ -50,7 +50,7 @@ install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir
 # --- pkg-config -------------------------------------------------------------------------------------------------------
 
 file(RELATIVE_PATH nessie_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)   # found from wherever it was moved to
-foreach(package nessie-nnti nessie-nssi nessie-nssi-stub nessie-fortran nessie-trios nessie-trios-nssi nessie-xdr-c
+foreach(package nessie-nnti nessie-nssi nessie-nssi-stub nessie-discovery nessie-fortran nessie-trios nessie-trios-nssi nessie-xdr-c
     nessie-pnetcdf)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -109,6 +109,8 @@ module nssi
     procedure :: close => runtime_close
     procedure :: url => runtime_url                         ! where it can be reached
     procedure :: connect => runtime_connect                 ! (url, peer, [timeout_ms])
+    procedure :: connect_to => runtime_connect_to           ! (what, peer, [timeout_ms]): 'file:PATH', 'dir:NAME', ...
+    procedure :: announce => runtime_announce               ! (where, [kind], [timeout_ms]): until close()
     procedure :: disconnect => runtime_disconnect           ! (peer)
     procedure :: sleep => runtime_sleep                     ! (time_ms)
     procedure :: register_memory => runtime_register_memory ! (array, rights, buffer)
@@ -225,6 +227,29 @@ contains
     integer(c_int32_t), intent(in), optional :: timeout_ms
     type(nessie_status) :: status
     status = status_of(nssi_rt_connect(self%handle, trim(url) // c_null_char, or_never(timeout_ms), peer))
+  end function
+
+  recursive function runtime_connect_to(self, what, peer, timeout_ms) result(status)
+    class(nssi_runtime), intent(in) :: self
+    character(len=*), intent(in) :: what
+    integer(c_int64_t), intent(inout) :: peer
+    integer(c_int32_t), intent(in), optional :: timeout_ms
+    type(nessie_status) :: status
+    status = status_of(nssi_rt_connect_to(self%handle, trim(what) // c_null_char, or_never(timeout_ms), peer))
+  end function
+
+  ! kind: what people call it, in a contact file.
+  recursive function runtime_announce(self, where, kind, timeout_ms) result(status)
+    class(nssi_runtime), intent(in) :: self
+    character(len=*), intent(in) :: where
+    character(len=*), intent(in), optional :: kind
+    integer(c_int32_t), intent(in), optional :: timeout_ms
+    type(nessie_status) :: status
+    character(kind=c_char, len=:), allocatable :: called
+    called = 'service'
+    if (present(kind)) called = trim(kind)
+    status = status_of(nssi_rt_announce(self%handle, trim(where) // c_null_char, called // c_null_char, &
+      or_never(timeout_ms)))
   end function
 
   recursive function runtime_disconnect(self, peer) result(status)

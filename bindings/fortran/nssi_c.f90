@@ -79,6 +79,21 @@ module nssi_c
       integer(c_int64_t), intent(inout) :: peer
       integer(c_int) :: code
     end function
+    function nssi_rt_connect_to(runtime, what, timeout_ms, peer) result(code) bind(C)
+      import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime
+      character(kind=c_char), intent(in) :: what(*)
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int64_t), intent(inout) :: peer
+      integer(c_int) :: code
+    end function
+    function nssi_rt_announce(runtime, where, kind, timeout_ms) result(code) bind(C)
+      import :: c_ptr, c_char, c_int, c_int32_t
+      type(c_ptr), value :: runtime
+      character(kind=c_char), intent(in) :: where(*), kind(*)
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int) :: code
+    end function
     function nssi_rt_disconnect(runtime, peer) result(code) bind(C)
       import :: c_ptr, c_int, c_int64_t
       type(c_ptr), value :: runtime

@@ -313,6 +313,11 @@ class Runtime {
   void set_limits(const Limits &limits);
   /// For one service, whatever is said of all, or in the configuration. kNotFound: it has no operations yet.
   Status set_limits(const Interface &interface, std::uint32_t provider, const Limits &limits);
+  /// What this process offers by now: a line for each provider of an interface, in the order in which they were added;
+  /// `peer` is unset. Any thread.
+  std::vector<Service> services() const;
+  /// What the configuration that the runtime was opened with says, as of now. Any thread.
+  std::optional<std::string> setting(const std::string &name) const;
   /// What was counted until now (nssi/statistics.hpp); `nssi.statistics` turns it off. Any thread.
   Statistics statistics();
   /// Called on the progress thread when a peer connected, or died or left and did not come back.

@@ -6,18 +6,16 @@
 #include <nnti/nnti.hpp>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
 namespace {
-const char *mpi_of_this_process = NESSIE_MPI_FLAVOUR " 9.9";
+std::string_view mpi_of_this_process = NESSIE_MPI_FLAVOUR " 9.9";
 }
 
 /// As a program that is linked to some MPI has it.
 extern "C" [[gnu::visibility("default")]] int MPI_Get_library_version(char *text, int *length) {
-  std::strcpy(text, mpi_of_this_process);
-  *length = static_cast<int>(std::strlen(text));
+  *length = static_cast<int>(mpi_of_this_process.copy(text, mpi_of_this_process.size()));
   return 0;
 }
 

@@ -127,7 +127,8 @@ int nssi_rt_open(const nssi_rt_options *options, nssi_rt_runtime **runtime) {
     if (!wanted.ok()) return wanted.error();
     auto opened = nssi::Runtime::open(*std::move(wanted));
     if (!opened.ok()) return opened.error();
-    auto home = std::make_shared<Home>(Home{*std::move(opened)});
+    auto home = std::make_shared<Home>();
+    home->runtime = *std::move(opened);
     auto one = Handles<nssi_rt_runtime>::take();
     one->home = std::move(home);
     *runtime = Handles<nssi_rt_runtime>::open(std::move(one));
@@ -139,7 +140,7 @@ int nssi_rt_close(nssi_rt_runtime *runtime) {
   return with(runtime, [&](nssi::Runtime &it) -> Status {
     if (it.in_fiber() || in_short_handler_of(it)) return invalid("a handler cannot close its own runtime");
     if (!Handles<nssi_rt_runtime>::close(runtime)) return invalid("the runtime is being closed");
-    runtime->home->runtime.reset();
+    runtime->home->end();
     runtime->home.reset();
     Handles<nssi_rt_runtime>::give_back(runtime);
     return {};

@@ -98,6 +98,20 @@ template <class T> class Handles {
 /// Outlives the runtime, for the buffers that do.
 struct Home {
   std::unique_ptr<Runtime> runtime;
+
+  /// Until just before the runtime ends. Any thread.
+  void keep(std::shared_ptr<void> guest) {
+    const std::lock_guard lock(mutex_);
+    guests_.push_back(std::move(guest));
+  }
+  void end() {
+    guests_.clear();
+    runtime.reset();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<void>> guests_;
 };
 
 /// True within a short handler of `runtime`; nssi_rt_close() and run() have no business there.

@@ -104,6 +104,7 @@ class Engine final : public nnti::EventSink {
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   Status reconfigure(const nessie::Config &config);
+  const nessie::Config &config() const { return config_; }
   void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
   Status send(PeerId peer, std::span<const std::byte> message);

@@ -22,6 +22,8 @@ class Inspection final : public FIRST::Server {
 
 }  // namespace
 
+bool is_inspection(const Interface &interface) { return interface.program == FIRST::kInterface.program; }
+
 Result<std::shared_ptr<void>> offer_inspection(Runtime &runtime) {
   auto inspection = std::make_shared<Inspection>(runtime);
   if (auto status = inspection->add_to(runtime); !status.ok()) return status.error();

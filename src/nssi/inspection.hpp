@@ -10,5 +10,6 @@ namespace nssi {
 
 /// Offers it. What is returned must outlive the runtime. kExists: the program offers something by that number itself.
 Result<std::shared_ptr<void>> offer_inspection(Runtime &runtime);
+bool is_inspection(const Interface &interface);
 
 }  // namespace nssi

@@ -57,6 +57,21 @@ Status Runtime::set_limits(const Interface &interface, std::uint32_t provider, c
   return status;
 }
 
+std::vector<Service> Runtime::services() const {
+  std::vector<Service> all;
+  engine_->run_as_driver([&] {
+    for (const auto &admission : engine_->server().operations().admissions())
+      if (!is_inspection(admission->service().interface)) all.push_back(admission->service());
+  });
+  return all;
+}
+
+std::optional<std::string> Runtime::setting(const std::string &name) const {
+  std::optional<std::string> value;
+  engine_->run_as_driver([&] { value = engine_->config().get(name); });
+  return value;
+}
+
 Statistics Runtime::statistics() {
   Statistics result;
   engine_->run_as_driver([&] { result = collect(*engine_); });

@@ -28,27 +28,6 @@ contains
     call get_command_argument(index, text)
   end function
 
-  ! `@FILE`: the line in FILE, which somebody writes meanwhile. Empty: nobody did, for 20 s.
-  function url_of(said) result(url)
-    character(len=*), intent(in) :: said
-    character(len=:), allocatable :: url
-    character(len=1024) :: line
-    integer :: tried, unit, failed
-    url = said
-    if (said(1:1) /= '@') return
-    url = ''
-    do tried = 1, 200
-      open (newunit=unit, file=said(2:), status='old', action='read', iostat=failed)
-      if (failed == 0) then
-        read (unit, '(a)', iostat=failed) line
-        close (unit)
-        if (failed == 0) url = trim(line)
-        return
-      end if
-      call execute_command_line('sleep 0.1')
-    end do
-  end function
-
   subroutine demand(status)
     type(nessie_status), intent(in) :: status
     if (status%ok()) return
@@ -72,6 +51,7 @@ contains
     call demand(second%add_to(runtime, 5))
     status = server%add_to(runtime)
     if (status%code /= nessie_exists) error stop 2
+    if (command_argument_count() > 2) call demand(runtime%announce(word(3), 'fields', 20000))
     print '(a)', runtime%url()
     flush (output_unit)
     call demand(runtime%run())
@@ -83,7 +63,7 @@ contains
     integer :: faults
     call demand(runtime%open(options(.true.)))
     peer = 0
-    call demand(runtime%connect(url_of(word(3)), peer, 20000))
+    call demand(runtime%connect_to(word(3), peer, 20000))
     faults = check_all(runtime, peer)
     call demand(runtime%close())
     print '(i0, a)', faults, ' faults'

@@ -6,9 +6,10 @@ Each transport's table says of each client (a row) and each server (a column) wh
 import json
 import os
 import select
+import signal
 import unittest
 
-from harness import BUILD, DEADLINE_S, NESSIE, ProcessTestCase, mpiexec, read_file, wait_until
+from harness import BUILD, DEADLINE_S, NESSIE, ProcessTestCase, marked_processes, mpiexec, read_file, wait_until
 
 LANGUAGES = ("c", "cxx", "fortran", "python")
 ON_THIS_NODE = {"NESSIE_NNTI_OFI_PROVIDER": "tcp", "NESSIE_NNTI_OFI_ADDRESS": "127.0.0.1",
@@ -36,16 +37,17 @@ class Matrix(ProcessTestCase):
         self.env.update(ON_THIS_NODE)
         self.languages = [language for language in LANGUAGES if os.path.exists(peer(language))]
 
-    def url_of(self, job, transport):
+    def start_server(self, language, transport):
+        """The job, and its URL."""
+        job = self.job([peer(language), "serve", transport])
         ready, _, _ = select.select([job.process.stdout], [], [], DEADLINE_S)
         url = job.process.stdout.readline().strip() if ready else ""
-        self.assertTrue(url.startswith(transport + ":"), f"the server has no URL, but: {url}")
-        return url
+        self.assertTrue(url.startswith(transport + ":"), f"the server in {language} has no URL, but: {url}")
+        return job, url
 
     def call_all(self, server, transport):
         """What the clients say who are at one server at once: nothing, of those who have nothing to say."""
-        job = self.job([peer(server), "serve", transport])
-        url = self.url_of(job, transport)
+        job, url = self.start_server(server, transport)
         clients = {language: self.job([peer(language), "call", transport, url], env=OWN.get(language))
                    for language in self.languages}
         said = {}
@@ -59,25 +61,24 @@ class Matrix(ProcessTestCase):
         return said
 
     def call_all_as_ranks(self, server, transport):
-        """The same, but all are ranks of one job, and have met before the server has a URL."""
-        place = os.path.join(self.folder, f"url-{server}")
+        """The same, but all are ranks of one job, and begin together: clients find the server by its contact file."""
+        place = "file:" + os.path.join(self.folder, f"contact-{server}")
         files = {language: os.path.join(self.folder, f"{language}-at-{server}") for language in self.languages}
-        command = mpiexec(1, peer(server), "serve", transport)
+        command = mpiexec(1, peer(server), "serve", transport, place)
         for language, file in files.items():
             own = [f"{name}={value}" for name, value in OWN.get(language, {}).items()]
-            command += [":", "-n", "1", "env", *own, "sh", "-c", 'exec "$0" call "$1" "@$2" >"$3" 2>&1', peer(language),
-                        transport, place, file]
+            command += [":", "-n", "1", "env", *own, "sh", "-c", f'exec "$0" "$@" >{file} 2>&1',
+                        peer(language), "call", transport, place]
         job = self.job(command)
-        with open(place + ".new", "w") as file:
-            print(self.url_of(job, transport), file=file)
-        os.rename(place + ".new", place)
 
         def said():
-            words = {language: read_file(file).decode() if os.path.exists(file) else "" for language, file in files.items()}
-            over = all("faults\n" in each or "error" in each for each in words.values())
+            words = {language: read_file(file).decode() for language, file in files.items() if os.path.exists(file)}
+            over = len(words) == len(files) and all("faults\n" in each or "error" in each for each in words.values())
             return words if over or job.process.poll() is not None else None
-        words = wait_until(said, "all clients' last words")
-        job.process.terminate()   # an MPI process ends only with all the others
+        words = dict.fromkeys(files, "nothing") | wait_until(said, "all clients' last words")
+        for process in marked_processes(self.mark):   # they end together, or as one that is killed
+            if "serve" in process.words and process.name != "mpiexec":
+                os.kill(process.pid, signal.SIGKILL)
         _, out, err = job.finish()
         return {language: "" if each == "0 faults\n" else each + out + err for language, each in words.items()}
 

@@ -40,6 +40,7 @@ class Installed(ProcessTestCase):
             self.assertIn("hello 42", self.do(self.path("build/" + program)))
         self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))
         self.assertIn("24 bytes", self.do(self.path("build/farewell")))
+        self.assertIn("found shm://", self.do(self.path("build/found"), "file:" + self.path("contact")))
 
     def test_serves_pkg_config(self):
         for package, source in (("nessie-nnti", "transports.c"), ("nessie-trios", "trios.c"),
@@ -48,6 +49,19 @@ class Installed(ProcessTestCase):
             flags = self.do("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=folder).split()
             self.do("cc", os.path.join(CONSUMER, source), "-o", self.path(package), *flags)
             self.assertIn("shm://", self.do(self.path(package)))
+
+    def test_has_discovery_for_c_without_cmake(self):
+        flags = self.do("pkg-config", "--cflags", "--libs", "nessie-discovery",
+                        PKG_CONFIG_PATH=self.folder_of("nessie-discovery.pc")).split()
+        self.do("cc", os.path.join(CONSUMER, "found.c"), "-o", self.path("found"), *flags)
+        self.assertIn("found shm://", self.do(self.path("found"), "file:" + self.path("contact")))
+        self.assertFalse(os.path.exists(self.path("contact")), "closing withdraws")
+
+    def test_loads_the_transport_mpi(self):
+        library = os.path.join(self.folder_of("libnessie_transport_mpi.so"), "libnessie_transport_mpi.so")
+        nessie = os.path.join(self.prefix, "bin", "nessie")
+        self.assertRegex(self.do(nessie, "info", "--no-test", NESSIE_NNTI_MPI_LIBRARY=library), r"\n  mpi +available")
+        self.assertRegex(self.do(nessie, "info", "--no-test", NESSIE_NNTI_MPI_LIBRARY="/none.so"), r"\n  mpi +not .*/none.so")
 
     def test_compiles_interfaces_to_c_without_cmake(self):
         self.do(os.path.join(self.prefix, "bin", "nessie"), "idl", "--language", "c", "--out", self.path("."),

@@ -137,6 +137,29 @@ class Runtime:
         """The peer's id. Raises as nssi::Runtime::connect says: InvalidArgument, Unsupported, Refused, TimedOut, PeerLost."""
         return self._core.connect(url, timeout)
 
+    def connect_to(self, what: str, timeout: float = 30.0) -> int:
+        """Waits for the service that `what` says (a URL, "file:PATH", "dir:NAME", "env:VARIABLE"; docs/finding.md), and
+        connects to the first of its instances that can be reached. The peer's id. Raises as nssi::connect_to says:
+        InvalidArgument, NotFound, TimedOut, PeerLost, Refused, BadMessage, Unsupported."""
+        return self._core.connect_to(what, timeout)
+
+    def find(self, what: str, timeout: float = 30.0) -> list[str]:
+        """The URLs of all instances of the service; waits until there is one. Raises as connect_to()."""
+        return self._core.find(what, timeout)
+
+    def announce(
+        self,
+        where: str,
+        *,
+        kind: str = "service",
+        attributes: Optional[Mapping[str, str]] = None,
+        timeout: float = 30.0,
+    ) -> None:
+        """Says where this runtime can be reached, and what it offers by now, to `where`: "file:PATH" (a contact file, in
+        which people read its `kind`) or "dir:NAME" (the directory, which keeps `attributes`). Until close(). Raises as
+        nssi::announce says: InvalidArgument, Exists, NotFound, TimedOut, PeerLost."""
+        self._core.announce(where, kind, dict(attributes or {}), timeout)
+
     def disconnect(self, peer: int) -> None:
         """Calls in progress end with Cancelled."""
         self._core.disconnect(peer)

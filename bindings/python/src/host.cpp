@@ -38,6 +38,8 @@ namespace {
 /// Python's threads wait on fibers of their own for their commands; these hold no Python, and need little.
 constexpr std::size_t kFiberStackBytes = std::size_t{64} * 1024;
 
+constexpr std::chrono::milliseconds kLongestLook{1000};  ///< at where a service may be, before signals are looked at
+
 nssi::RuntimeOptions options_of(HostOptions options) {
   nssi::RuntimeOptions made;
   made.fiber_stack_bytes = kFiberStackBytes;
@@ -70,6 +72,46 @@ std::uint64_t Host::connect(const std::string &url, double timeout) {
   const Released released;
   Visit visit(*this);
   return take(runtime_->connect(url, deadline)).value;
+}
+
+/// Whoever waits for a service that is not there yet wants to be able to interrupt that.
+std::vector<nssi::Place> Host::wait_for(const std::string &what, Deadline deadline) {
+  for (auto slice = kSlice;; slice = std::min(2 * slice, kLongestLook)) {
+    {
+      const Released released;
+      Visit visit(*this);
+      auto places = nssi::find(*runtime_, what, deadline.earlier(Deadline::in(slice)));
+      const bool may_come = places.code() == Code::kTimedOut || places.code() == Code::kPeerLost;
+      if (!may_come || deadline.passed()) return take(std::move(places));
+    }
+    check_signals();
+  }
+}
+
+std::uint64_t Host::connect_to(const std::string &what, double timeout) {
+  const auto deadline = deadline_in(timeout);
+  (void)wait_for(what, deadline);
+  const Released released;
+  Visit visit(*this);
+  return take(nssi::connect_to(*runtime_, what, deadline)).value;
+}
+
+std::vector<std::string> Host::find(const std::string &what, double timeout) {
+  std::vector<std::string> urls;
+  for (auto &place : wait_for(what, deadline_in(timeout))) urls.push_back(std::move(place.url));
+  return urls;
+}
+
+void Host::announce(const std::string &where, const std::string &kind,
+                    const std::map<std::string, std::string> &attributes, double timeout) {
+  const auto deadline = deadline_in(timeout);
+  nssi::AnnounceOptions options{kind};
+  options.attributes.assign(attributes.begin(), attributes.end());
+  const Released released;
+  Visit visit(*this);
+  auto announcement = take(nssi::announce(*runtime_, where, options, deadline));
+  const std::lock_guard lock(announcing_);
+  announcements_.push_back(std::move(announcement));
 }
 
 void Host::disconnect(std::uint64_t peer) {
@@ -170,6 +212,7 @@ void Host::close() {
     workers_->close();
     runtime_->stop();
     for (int inside; (inside = visitors_.load()) != 0;) visitors_.wait(inside);
+    announcements_.clear();
     runtime_.reset();
   }
   kept_.clear();

@@ -10,6 +10,7 @@
 #include "errors.hpp"
 #include "workers.hpp"
 
+#include <nssi/discovery.hpp>
 #include <nssi/nssi.hpp>
 
 #include <atomic>
@@ -45,6 +46,11 @@ class Host {
 
   // --- with the GIL ---------------------------------------------------------------------------------------------------
   std::uint64_t connect(const std::string &url, double timeout);
+  std::uint64_t connect_to(const std::string &what, double timeout);
+  std::vector<std::string> find(const std::string &what, double timeout);
+  /// Until close().
+  void announce(const std::string &where, const std::string &kind,
+                const std::map<std::string, std::string> &attributes, double timeout);
   void disconnect(std::uint64_t peer);
   /// `serve(request, handler)` carries one request out.
   void add_operation(nssi::Operation operation, py::object handler, py::object serve);
@@ -64,6 +70,7 @@ class Host {
  private:
   friend class Visit;
   explicit Host(std::unique_ptr<nssi::Runtime> runtime);
+  std::vector<nssi::Place> wait_for(const std::string &what, Deadline deadline);
   void serve(nssi::Request &request, py::object *handler, py::object *serve);
   void serve_here(nssi::Request &request, py::object *handler, py::object *serve);
   void drive_for_a_slice(bool is_user);
@@ -71,6 +78,8 @@ class Host {
   void throw_interruption();
 
   std::unique_ptr<nssi::Runtime> runtime_;
+  std::mutex announcing_;
+  std::vector<nssi::Announcement> announcements_;
   std::string url_;
   std::chrono::milliseconds timeout_{30000};
   std::shared_ptr<Workers> workers_ = std::make_shared<Workers>();

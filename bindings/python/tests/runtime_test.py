@@ -3,7 +3,11 @@
 import array
 import contextvars
 import gc
+import os
+import shutil
+import signal
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -44,6 +48,39 @@ class RuntimeCase(unittest.TestCase):
         serving = Serving(*servers, **options)
         self.addCleanup(serving.__exit__)
         return self.client.connect(serving.runtime.url)
+
+
+class Discovery(RuntimeCase):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.place = "file:" + os.path.join(self.folder, "a.contact")
+
+    def test_a_service_is_found_where_it_announced_itself(self):
+        serving = Serving(Atlas())
+        serving.runtime.announce(self.place, kind="atlas")
+        self.assertEqual(self.client.find(self.place, timeout=20), [serving.runtime.url])
+        self.assertEqual(FIRST.Client(self.client, self.client.connect_to(self.place)).ADD(1, 2), 3)
+        serving.__exit__()
+        self.assertEqual(os.listdir(self.folder), [], "closing withdraws")
+
+    def test_a_service_that_is_not_there_is_waited_for(self):
+        with self.assertRaises(nessie.TimedOut):
+            self.client.connect_to(self.place, timeout=0.3)
+        with self.assertRaises(nessie.InvalidArgument):
+            self.client.connect_to("a.contact", timeout=20)
+        with self.assertRaises(nessie.InvalidArgument):
+            self.client.announce(self.place)
+
+    def test_waiting_for_a_service_can_be_interrupted(self):
+        before = signal.signal(signal.SIGALRM, lambda *_: 1 // 0)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        began = time.monotonic()
+        with self.assertRaises(ZeroDivisionError):
+            self.client.find(self.place, timeout=60)
+        self.assertLess(time.monotonic() - began, 30)
 
 
 class Errors(unittest.TestCase):

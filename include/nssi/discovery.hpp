@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How services let themselves be found, and clients find them: contact files, the directory, environment variables.
+// docs/finding.md is about it. Library: nessie_discovery (Nessie::discovery, pkg-config nessie-discovery).
+//
+//   auto announced = nssi::announce(*runtime, "file:/scratch/job17/fields.contact", {}, Deadline::in(10s));   //
+//   service auto peer = nssi::connect_to(*runtime, "file:/scratch/job17/fields.contact", Deadline::in(60s)); // client
+#pragma once
+
+#include <nssi/nssi.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nssi {
+
+/// A process that was found.
+struct Place {
+  std::string url;                                              ///< as connect() takes it
+  std::vector<Service> services;                                ///< what it offers, `peer` unset; empty: nobody said
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< what was said of it besides, in a directory
+  std::string source;                                           ///< for people: "the contact file /run/a.contact"
+};
+
+/// `what` is a URL (or a list joined by ';'), `file:PATH` (a contact file), `dir:NAME` (in the directory that the
+/// setting `directory` names), or `env:VARIABLE`, which holds one or several of these, separated by white space. Waits
+/// until the service is there, or the deadline has passed; drives the runtime, or suspends the fiber, meanwhile. Of a
+/// name in a directory, all instances; never empty. kInvalidArgument: it is none of these. kNotFound: the variable is
+/// not set, or no directory is named. kTimedOut: there is no such file, or no such name. kPeerLost: the file is stale,
+/// or the directory is gone. kRefused: the file could be somebody else's, or the directory has another credential.
+/// kBadMessage, kUnsupported: it is no contact file, or one of another version.
+Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadline deadline);
+
+/// Finds, and connects to the first instance that can be reached. Errors as find() and Runtime::connect(); of several
+/// instances, the last one's.
+Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline deadline);
+
+struct AnnounceOptions {
+  std::string kind = "service";                                      ///< in the contact file: what people call it
+  std::vector<std::pair<std::string, std::string>> attributes = {};  ///< in the directory: at most 16
+  std::chrono::milliseconds lease{10'000};  ///< in the directory: after which one that says nothing more is gone
+};
+
+/// What is announced for as long as this lives. Moves; not to outlive the runtime. Dropped, it withdraws without
+/// waiting: a contact file is removed, unless another service has put its own there; a lease that nobody withdrew runs
+/// out.
+class Announcement {
+ public:
+  Announcement(Announcement &&) noexcept;
+  Announcement &operator=(Announcement &&) = delete;
+  ~Announcement();
+  /// How the last renewal in the directory ended; the next one is tried soon. Of a contact file always ok. Any thread.
+  Status status() const;
+
+ private:
+  friend Result<Announcement> announce(Runtime &, std::string_view, const AnnounceOptions &, Deadline);
+  struct State;
+  explicit Announcement(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Says where the runtime can be reached, and what it offers by now (Runtime::services()): to `file:PATH`, a contact
+/// file, or to `dir:NAME`, the directory that the setting `directory` names, which is renewed whenever the runtime is
+/// driven. Returns when it is there. kInvalidArgument: `where` is neither; the runtime does not listen, or offers
+/// nothing; a name or attribute cannot be written. kExists: a service that runs keeps this file, or it is something
+/// else than a contact file. kIo. kNotFound: no directory is named. kTimedOut, kPeerLost: it is not to be reached.
+/// kNoMemory: a limit of the directory.
+Result<Announcement> announce(Runtime &runtime, std::string_view where, const AnnounceOptions &options,
+                              Deadline deadline);
+
+}  // namespace nssi

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/discovery.hpp>
+
+#include <base/config.hpp>
+#include <service/contact_file.hpp>
+#include <services/directory/client/client.hpp>
+#include <services/directory/client/find.hpp>
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace nssi {
+
+using nessie::service::ContactFile;
+
+namespace {
+
+constexpr std::string_view kFile = "file:", kDirectory = "dir:";
+
+/// What the client of the directory asks the configuration for.
+nessie::Config config_of(Runtime &runtime) {
+  nessie::Config config;
+  if (const auto directory = runtime.setting("directory")) config.set("directory", *directory);
+  return config;
+}
+
+Place to_place(const nessie::service::Found &found) {
+  Place place{found.url, {}, found.attributes, found.source};
+  for (const auto &offer : found.offers) place.services.push_back({{}, offer.interface, offer.provider});
+  return place;
+}
+
+Result<std::vector<directory::Registration>> register_all(Runtime &runtime, std::string_view name,
+                                                          const AnnounceOptions &options, Deadline deadline) {
+  const auto config = config_of(runtime);
+  const auto where = directory::directory_of(config);
+  if (!where.ok()) return where.error();
+  directory::Directory directory(runtime, *where);
+  std::vector<directory::Registration> all;
+  for (const auto &service : runtime.services()) {
+    directory::instance what;
+    what.name = std::string(name);
+    what.url = runtime.url();
+    what.program_number = service.interface.program;
+    what.version_number = service.interface.version;
+    what.provider = service.provider;
+    for (const auto &[key, value] : options.attributes)
+      what.attributes.push_back({std::string(key), std::string(value)});
+    auto registration = directory.announce(what, options.lease, deadline);
+    if (!registration.ok()) return registration.error();
+    all.push_back(*std::move(registration));
+  }
+  return all;
+}
+
+Result<ContactFile> write_file(Runtime &runtime, std::string_view path, const AnnounceOptions &options) {
+  if (!options.attributes.empty())
+    return Error{Code::kInvalidArgument, "a contact file has no attributes; announce them to a directory"};
+  nessie::service::Contact contact;
+  contact.service = options.kind;
+  contact.url = runtime.url();
+  for (const auto &service : runtime.services()) contact.offers.push_back({service.interface, service.provider});
+  return ContactFile::write(std::string(path), std::move(contact));
+}
+
+}  // namespace
+
+Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadline deadline) {
+  const auto found = directory::find(runtime, config_of(runtime), what, deadline);
+  if (!found.ok()) return found.error();
+  std::vector<Place> places;
+  for (const auto &each : *found) places.push_back(to_place(each));
+  return places;
+}
+
+/// Each attempt leaves half of the time to those after it.
+Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline deadline) {
+  const auto places = find(runtime, what, deadline);
+  if (!places.ok()) return places.error();
+  Result<PeerId> peer = Error{Code::kNotFound, "nothing was found"};
+  for (const auto &place : *places) {
+    const bool is_last = &place == &places->back();
+    const auto left = deadline.is_never() ? nessie::Clock::duration(0) : deadline.when() - nessie::Clock::now();
+    peer = runtime.connect(place.url, is_last || deadline.is_never() ? deadline : Deadline::in(left / 2));
+    if (peer.ok()) return peer;
+  }
+  return Error{peer.code(), fmt::format("{} (from {})", peer.error().message, places->back().source),
+               peer.error().scope, peer.error().cause};
+}
+
+struct Announcement::State {
+  std::optional<ContactFile> file;
+  std::vector<directory::Registration> registrations;
+};
+
+Announcement::Announcement(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Announcement::Announcement(Announcement &&) noexcept = default;
+Announcement::~Announcement() = default;
+
+Status Announcement::status() const {
+  for (const auto &registration : state_->registrations)
+    if (auto status = registration.status(); !status.ok()) return status;
+  return {};
+}
+
+Result<Announcement> announce(Runtime &runtime, std::string_view where, const AnnounceOptions &options,
+                              Deadline deadline) {
+  if (runtime.url().empty())
+    return Error{Code::kInvalidArgument, "nobody can connect to this runtime: it was opened without listening"};
+  if (runtime.services().empty())
+    return Error{Code::kInvalidArgument, "this runtime offers nothing; add operations before it is announced"};
+  auto state = std::make_unique<Announcement::State>();
+  if (where.starts_with(kFile)) {
+    auto file = write_file(runtime, where.substr(kFile.size()), options);
+    if (!file.ok()) return file.error();
+    state->file.emplace(*std::move(file));
+  } else if (where.starts_with(kDirectory)) {
+    auto registrations = register_all(runtime, where.substr(kDirectory.size()), options, deadline);
+    if (!registrations.ok()) return registrations.error();
+    state->registrations = *std::move(registrations);
+  } else {
+    return Error{Code::kInvalidArgument,
+                 fmt::format("a service is announced to file:PATH or dir:NAME, not to '{}'", where)};
+  }
+  return Announcement(std::move(state));
+}
+
+}  // namespace nssi
