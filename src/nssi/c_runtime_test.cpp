@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <nssi/testing.hpp>
 
 namespace nssi::testing {
@@ -18,7 +20,7 @@ enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kC
 struct Seen {
   nssi_rt_runtime *runtime = nullptr;
   nssi_rt_request *last_request = nullptr;
-  int code = -1;
+  std::atomic<int> code = -1;
   std::int64_t time_left_ms = -2;
   std::atomic<bool> sleeps{false};
 };

@@ -109,8 +109,12 @@ TEST(NssiWire, HelloAndWelcomeAreAsWritten) {
   welcome.incarnation = 0x0123456789abcdef;
   EXPECT_EQ(hex(xdr::encode(welcome)), "4e53020700000000000000000123456789abcdef00000000000000000000000000000000");
   RoleProof proof;
+  proof.url = "shm:a";
   proof.proof[31] = std::byte{0xcd};
-  EXPECT_EQ(hex(xdr::encode(proof)), "4e53020a0000000000000000" + std::string(62, '0') + "cd");
+  EXPECT_EQ(hex(xdr::encode(proof)),
+            "4e53020a0000000000000000"
+            "0000000573686d3a61000000" +
+                std::string(62, '0') + "cd");
 }
 
 TEST(NssiWire, BusyAndInvitedAreAsWritten) {

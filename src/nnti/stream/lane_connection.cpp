@@ -32,6 +32,7 @@ void LaneConnection::send_frame(std::span<const std::byte> header, std::span<con
 
 void LaneConnection::close() {
   transfers_.stop_theirs();
+  set_.unwatch(*this);
   lane_.close();
 }
 
@@ -73,6 +74,7 @@ void LaneSet::add(LaneConnection &lane) {
 }
 
 void LaneSet::remove(LaneConnection &lane) {
+  unwatch(lane);
   std::erase(lanes_, &lane);
   std::erase(to_flush_, &lane);
   std::erase(to_finish_, &lane);
@@ -88,6 +90,14 @@ void LaneSet::watch(LaneConnection &lane) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
   else if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) != 0)
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+}
+
+/// Before it is closed: one that a forked process has, too, would stay in the sets.
+void LaneSet::unwatch(const LaneConnection &lane) {
+  const int fd = lane.lane_.fd();
+  if (fd < 0) return;  // it is closed
+  poller_.unwatch(fd);
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
 }
 
 /// A descriptor that somebody watches costs time with each segment that arrives: so only while somebody sleeps.

@@ -92,6 +92,7 @@ class LaneSet {
   void add(LaneConnection &lane);
   void remove(LaneConnection &lane);
   void watch(LaneConnection &lane);
+  void unwatch(const LaneConnection &lane);
   void set_watched(bool watched);
   std::size_t flush();
 

@@ -231,6 +231,7 @@ template <class T, class C> class Peers {
       begin(std::move(socket), peers.transport_.hello_for(connection));
     }
     ~Connecting() override {
+      if (connector_) peers_.unwatch(connector_->fd());
       if (connection_) peers_.connections_.erase(connection_->token());
     }
 

@@ -297,6 +297,21 @@ TEST(StreamLanes, ManyLanes_AreAllRead) {
   EXPECT_EQ(host.frames, 20);
 }
 
+/// As a process that was forked, and has not called exec() yet, keeps it open.
+TEST(StreamLanes, ALaneWhoseSocketSomebodyElseHasToo_IsNotHeardOfWhenItIsGone) {
+  for (const bool is_closed_first : {false, true}) {
+    Poller poller;
+    auto [a, b] = sockets();
+    const Fd kept(::dup(a.get()));
+    auto side = std::make_unique<Side>(poller, std::move(a));
+    ASSERT_EQ(::send(b.get(), "x", 1, MSG_NOSIGNAL), 1);
+    ASSERT_EQ(poller.dispatch(Deadline::in(kWatchdog)), 1);
+    if (is_closed_first) side->lane.close();
+    side.reset();
+    EXPECT_EQ(poller.dispatch(Deadline::now()), 0);
+  }
+}
+
 TEST(StreamLanes, AnyBytes_AreTakenOrEndTheLane) {
   Poller poller;
   std::mt19937 random(1);
