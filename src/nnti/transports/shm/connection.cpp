@@ -195,6 +195,13 @@ std::size_t ShmConnection::progress() {
   return events;
 }
 
+/// It waits perhaps before we have seen where it says that it does: it told us so in the socket before it sent anything.
+bool ShmConnection::peer_starves() {
+  if (!uses_queue() || !is_open()) return false;
+  if (!knows_seat()) on_socket();
+  return knows_seat() && their_line().starves.load(std::memory_order_seq_cst) != 0;
+}
+
 /// The message is copied first: the peer cannot change it any more, and a nested progress() may go on with the ring.
 bool ShmConnection::deliver_one() {
   std::array<std::byte, kMaxInPlaceBytes> buffer;

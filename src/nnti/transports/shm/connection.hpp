@@ -94,9 +94,7 @@ class ShmConnection final : public Connection, private RelayLink {
   /// True while the peer reads or writes our buffer at `slot`.
   bool peer_transfers(std::uint32_t slot) const;
   /// True while the peer waits for room in our queue.
-  bool peer_starves() const {
-    return uses_queue() && is_open() && knows_seat() && their_line().starves.load(std::memory_order_seq_cst) != 0;
-  }
+  bool peer_starves();
   bool peer_is_gone() const;
 
   std::uint64_t last_spell = 0;  ///< OwnQueue's, to count senders

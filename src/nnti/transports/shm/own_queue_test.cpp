@@ -111,5 +111,26 @@ TEST_F(CrowdedQueue, WhoSleepsForWantOfRoomIsWoken) {
   EXPECT_EQ(sorter.came[1], kMessages);
 }
 
+/// It may want room before the reader has had a look at what it said of itself.
+TEST_F(CrowdedQueue, WhoHasJustComeAndSleepsForWantOfRoomIsWoken) {
+  constexpr std::uint32_t kMessages = 40;
+  for (std::uint64_t peer = 1; peer <= 50; ++peer) {
+    Sender sender;
+    connect(sender);
+    auto watchdog = nessie::Deadline::in(kWatchdog);
+    std::thread sending([&] {
+      while (sender.sent < kMessages && !watchdog.passed())
+        if (!sender.send() && sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
+      while (sender.endpoint->has_unsent(sender.to_server) && !watchdog.passed())
+        if (sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
+    });
+    while (sorter.came[peer] < kMessages && !watchdog.passed())
+      if (server->progress() == 0) server->wait(watchdog);
+    sending.join();
+    ASSERT_EQ(sorter.came[peer], kMessages);
+    server->disconnect(PeerId{peer});
+  }
+}
+
 }  // namespace
 }  // namespace nnti
