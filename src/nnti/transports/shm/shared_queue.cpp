@@ -28,7 +28,10 @@ void QueueWriter::say_starving() {
 }
 
 Outcome QueueWriter::try_claim(std::uint64_t &number) {
-  if (!within_bound()) return refresh() ? Outcome::kNoCredit : Outcome::kBroken;
+  if (bound_ == 0 || !has_share()) {
+    if (!refresh()) return Outcome::kBroken;
+    if (!has_share()) return Outcome::kNoCredit;
+  }
   bool asked = false;
   auto candidate = next_;
   // Each turn leaves an entry behind that somebody else has claimed; who would claim on for ever stops us nevertheless.
@@ -66,12 +69,6 @@ void QueueWriter::note_claim(std::uint64_t number) {
   ++newer_;
 }
 
-bool QueueWriter::within_bound() {
-  if (bound_ != 0 && has_share()) [[likely]]
-    return true;
-  return refresh() && has_share();
-}
-
 /// What is under way is counted in two halves: when all of the older one has been consumed, the newer becomes the
 /// older.
 bool QueueWriter::has_share() {
@@ -83,7 +80,8 @@ bool QueueWriter::has_share() {
   return true;
 }
 
-/// False: the reader takes back what it had consumed.
+/// False: the reader takes back what it had consumed. What it says now is to be acted upon: who sleeps waits for it to say
+/// something else.
 bool QueueWriter::refresh() {
   auto consumed = queue_.consumed->load(std::memory_order_seq_cst);
   if (consumed < consumed_) return false;

@@ -85,7 +85,6 @@ class QueueWriter {
  private:
   static constexpr std::uint64_t kHintInterval = 8;  ///< the hint's cache line shall not move with every message
   Outcome try_claim(std::uint64_t &number);
-  bool within_bound();
   bool has_share();
   bool refresh();
   std::uint64_t find_start() const;
