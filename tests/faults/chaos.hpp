@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <nssi/nssi.hpp>
 #include <stdexcept>
 #include <string>
@@ -112,12 +114,16 @@ class Watchdog {
   ~Watchdog();
   /// By when a thread must be back; in microseconds, 0: it is.
   using Due = std::atomic<std::int64_t>;
-  /// To be called before threads begin.
-  Due &watch() { return *dues_.emplace_back(std::make_unique<Due>(0)); }
+  /// Of another thread.
+  Due &watch() {
+    const std::lock_guard lock(mutex_);
+    return *dues_.emplace_back(std::make_unique<Due>(0));
+  }
 
  private:
   void run();
   std::function<void()> on_hang_;
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Due>> dues_;
   std::atomic<bool> ends_{false};
   std::thread thread_;

@@ -67,6 +67,7 @@ void Watchdog::run() {
     const auto now = now_us();
     if (now - last > kStopped.count() * 1000) not_before = now + kGrace.count() * 1000;
     last = now;
+    const std::lock_guard lock(mutex_);
     for (auto &each : dues_) {
       const auto due = each->load();
       if (due == 0 || now < due || now < not_before) continue;

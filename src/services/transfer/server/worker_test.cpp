@@ -50,7 +50,7 @@ TEST_P(TransferWorkers, DroppedTask_HasBeenCarriedOut) {
 }
 
 TEST_P(TransferWorkers, TaskThatIsReplaced_HasBeenCarriedOut) {
-  int done = 0;
+  std::atomic<int> done = 0;
   in_fiber([&] {
     Workers::Task task;
     for (int i = 1; i <= 3; ++i) {
