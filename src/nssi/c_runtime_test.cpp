@@ -19,9 +19,9 @@ enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kC
 /// What the handlers see.
 struct Seen {
   nssi_rt_runtime *runtime = nullptr;
-  nssi_rt_request *last_request = nullptr;
+  std::atomic<nssi_rt_request *> last_request = nullptr;
   std::atomic<int> code = -1;
-  std::int64_t time_left_ms = -2;
+  std::atomic<std::int64_t> time_left_ms = -2;
   std::atomic<bool> sleeps{false};
 };
 
