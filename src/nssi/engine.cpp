@@ -90,6 +90,7 @@ Engine::~Engine() {
   server_.forget_all();
   blocks_.close();
   while (in_use_.load() != 0) std::this_thread::yield();
+  client_.links().stop_connecting();
   endpoint_.reset();
 }
 

@@ -62,6 +62,10 @@ void Links::advance() {
     if (std::ranges::find(broken_, link) != broken_.end()) advance(*link);
 }
 
+void Links::stop_connecting() {
+  for (auto *link : broken_) link->attempt.reset();
+}
+
 void Links::advance(Link &link) {
   if (link.give_up_at.passed()) return give_up(link, link.why);
   if (link.connection.value != 0) return;  // the other side has not said yet who it is

@@ -60,6 +60,8 @@ class Links {
   void set_ready(Link &link);
   bool all_ready() const { return broken_.empty(); }
   void advance();
+  /// Connects no more: the endpoint is about to end.
+  void stop_connecting();
   Deadline next() const;
 
  private:

@@ -122,6 +122,17 @@ TEST_P(NssiLinks, DisconnectWhileThereIsNoConnection_CancelsWhatWaits) {
   EXPECT_EQ(waiting.wait().code(), Code::kCancelled);
 }
 
+/// The service listens, but is at something else: whoever connects waits for its answer.
+TEST_P(NssiLinks, ARuntimeMayEndWhileItConnectsAgain) {
+  ASSERT_TRUE(call(kNoop).wait().ok());
+  server_->runtime->stop();
+  server_->runtime->disconnect({1});
+  CallOptions options;
+  options.deadline = Deadline::in(milliseconds(200));
+  EXPECT_FALSE(client_->call(at(peer_), kNoop, {}, options).wait().ok());
+  client_.reset();
+}
+
 TEST_P(NssiLinks, ACallsOwnDeadlineHoldsWithoutAConnection) {
   ASSERT_TRUE(call(kNoop).wait().ok());
   server_.reset();
