@@ -53,6 +53,8 @@ TIME_TO_END_S = 40
 
 
 def read_journal(path):
+    if not os.path.exists(path):   # its process has only just begun, or did not come so far
+        return []
     with open(path, "rb") as file:
         data = file.read()
     return [Record(*fields) for fields in RECORD.iter_unpack(data)]
