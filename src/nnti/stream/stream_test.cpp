@@ -482,7 +482,7 @@ TEST_F(StreamRecords, AnswersToWhatCameTogether_AreOneRecord) {
   EXPECT_TRUE(in_some_try([&] {
     receive_together(5);
     for (int i = 0; i < 5; ++i) ours->lane.send_frame(frame, {});
-    return records() == std::vector<ssize_t>{5 * 48};
+    return records() == std::vector<ssize_t>{ssize_t{5} * 48};
   }));
 }
 
