@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,10 @@ Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadlin
 /// Finds, and connects to the first instance that can be reached. Errors as find() and Runtime::connect(); of several
 /// instances, the last one's.
 Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline deadline);
+
+/// Connects to the first of `places` that can be reached; they are not empty. Errors as Runtime::connect(): the last
+/// one's.
+Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadline deadline);
 
 struct AnnounceOptions {
   std::string kind = "service";                                      ///< in the contact file: what people call it

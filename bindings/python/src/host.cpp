@@ -90,10 +90,10 @@ std::vector<nssi::Place> Host::wait_for(const std::string &what, Deadline deadli
 
 std::uint64_t Host::connect_to(const std::string &what, double timeout) {
   const auto deadline = deadline_in(timeout);
-  (void)wait_for(what, deadline);
+  const auto places = wait_for(what, deadline);
   const Released released;
   Visit visit(*this);
-  return take(nssi::connect_to(*runtime_, what, deadline)).value;
+  return take(nssi::connect_to(*runtime_, places, deadline)).value;
 }
 
 std::vector<std::string> Host::find(const std::string &what, double timeout) {

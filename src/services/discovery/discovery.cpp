@@ -74,19 +74,22 @@ Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadlin
   return places;
 }
 
-/// Each attempt leaves half of the time to those after it.
 Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline deadline) {
   const auto places = find(runtime, what, deadline);
-  if (!places.ok()) return places.error();
+  return places.ok() ? connect_to(runtime, *places, deadline) : places.error();
+}
+
+/// Each attempt leaves half of the time to those after it.
+Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadline deadline) {
   Result<PeerId> peer = Error{Code::kNotFound, "nothing was found"};
-  for (const auto &place : *places) {
-    const bool is_last = &place == &places->back();
+  for (const auto &place : places) {
+    const bool is_last = &place == &places.back();
     const auto left = deadline.is_never() ? nessie::Clock::duration(0) : deadline.when() - nessie::Clock::now();
     peer = runtime.connect(place.url, is_last || deadline.is_never() ? deadline : Deadline::in(left / 2));
     if (peer.ok()) return peer;
   }
-  return Error{peer.code(), fmt::format("{} (from {})", peer.error().message, places->back().source),
-               peer.error().scope, peer.error().cause};
+  return Error{peer.code(), fmt::format("{} (from {})", peer.error().message, places.back().source), peer.error().scope,
+               peer.error().cause};
 }
 
 struct Announcement::State {

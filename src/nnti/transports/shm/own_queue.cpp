@@ -6,7 +6,6 @@
 #include <array>
 
 namespace nnti::shm {
-namespace {}  // namespace
 
 Result<Mapping> map_queue(int memfd, std::uint64_t entries) {
   if (!std::has_single_bit(entries) || entries < kMinQueueEntries || entries > kMaxQueueEntries)

@@ -70,6 +70,20 @@ struct CrowdedQueue : testing::Test {
       if (server->progress() == 0) server->wait(nessie::Deadline::in(kWatchdog));
     connecting.join();
   }
+  /// Both sides sleep whenever they have nothing to do. Returns when all has come from `peer`, who that is here, or the
+  /// watchdog barks.
+  void send_all(Sender &sender, std::uint32_t messages, std::uint64_t peer) {
+    const auto watchdog = nessie::Deadline::in(kWatchdog);
+    std::thread sending([&] {
+      while (sender.sent < messages && !watchdog.passed())
+        if (!sender.send() && sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
+      while (sender.endpoint->has_unsent(sender.to_server) && !watchdog.passed())
+        if (sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
+    });
+    while (sorter.came[peer] < messages && !watchdog.passed())
+      if (server->progress() == 0) server->wait(watchdog);
+    sending.join();
+  }
 };
 
 TEST_F(CrowdedQueue, ASenderWhoseTurnComesLastIsNotLockedOut) {
@@ -97,17 +111,7 @@ TEST_F(CrowdedQueue, WhoSleepsForWantOfRoomIsWoken) {
   Sender sender;
   connect(sender);
   constexpr std::uint32_t kMessages = 2000;
-  std::thread sending([&] {
-    auto watchdog = nessie::Deadline::in(kWatchdog);
-    while (sender.sent < kMessages && !watchdog.passed())
-      if (!sender.send() && sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
-    while (sender.endpoint->has_unsent(sender.to_server) && !watchdog.passed())
-      if (sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
-  });
-  auto watchdog = nessie::Deadline::in(kWatchdog);
-  while (sorter.came[1] < kMessages && !watchdog.passed())
-    if (server->progress() == 0) server->wait(watchdog);
-  sending.join();
+  send_all(sender, kMessages, 1);
   EXPECT_EQ(sorter.came[1], kMessages);
 }
 
@@ -117,16 +121,7 @@ TEST_F(CrowdedQueue, WhoHasJustComeAndSleepsForWantOfRoomIsWoken) {
   for (std::uint64_t peer = 1; peer <= 50; ++peer) {
     Sender sender;
     connect(sender);
-    auto watchdog = nessie::Deadline::in(kWatchdog);
-    std::thread sending([&] {
-      while (sender.sent < kMessages && !watchdog.passed())
-        if (!sender.send() && sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
-      while (sender.endpoint->has_unsent(sender.to_server) && !watchdog.passed())
-        if (sender.endpoint->progress() == 0) sender.endpoint->wait(watchdog);
-    });
-    while (sorter.came[peer] < kMessages && !watchdog.passed())
-      if (server->progress() == 0) server->wait(watchdog);
-    sending.join();
+    send_all(sender, kMessages, peer);
     ASSERT_EQ(sorter.came[peer], kMessages);
     server->disconnect(PeerId{peer});
   }
