@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -43,6 +44,7 @@ long departures() {
   return usage.ru_nivcsw;
 }
 
+/// Of the calling thread; others of this machine may have others.
 int usable_cores() {
   cpu_set_t cores;
   return ::sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 2;
@@ -57,7 +59,8 @@ Waiter::Waiter(Poller &poller)
 
 void Waiter::configure(std::chrono::microseconds spin) {
   // On one core nobody else can make progress while we spin.
-  spin_ = usable_cores() > 1 ? spin : std::chrono::microseconds(0);
+  spin_ = ::sysconf(_SC_NPROCESSORS_ONLN) > 1 ? spin : std::chrono::microseconds(0);
+  is_bound_ = usable_cores() == 1;
 }
 
 bool Waiter::something_is_ready(Transports transports) {
@@ -150,13 +153,25 @@ void Waiter::block(Transports transports, Deadline deadline) {
   disarm_all(transports);
 }
 
+/// Whether somebody else wanted this thread's core, which he has had now.
+bool Waiter::shares_core() {
+  const long departures_before = departures();
+  ::sched_yield();
+  return departures() > departures_before;
+}
+
+/// False: there is nothing yet.
+bool Waiter::poll(Transports transports, Deadline deadline) {
+  if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
+  if (crowded_until_) return false;
+  // The one whom a bound thread waits for may be bound to the same core.
+  const bool may_spin = spin_.count() > 0 && !(is_bound_ && shares_core());
+  if (may_spin && spin(transports, deadline)) return true;
+  return something_is_ready(transports) || deadline.passed() || yield(transports);
+}
+
 void Waiter::wait(Transports transports, Deadline deadline) {
-  if (!something_is_ready(transports) && !deadline.passed()) {
-    if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
-    const bool found = !crowded_until_ &&
-                       ((spin_.count() > 0 && spin(transports, deadline)) || deadline.passed() || yield(transports));
-    if (!found) block(transports, deadline);
-  }
+  if (!something_is_ready(transports) && !deadline.passed() && !poll(transports, deadline)) block(transports, deadline);
   woken_.exchange(false, std::memory_order_acq_rel);
 }
 

@@ -20,7 +20,8 @@ namespace nnti {
 /// for; and one that yields gets its turn again only after everybody else's, while one that was blocked is run at once
 /// when woken. Nobody tells us how full the node is, but sched_yield() does: where others are runnable it comes back
 /// late, and the kernel has counted that we left the core. Then waits block at once, for many times as long as it was
-/// late; then one tries again, more and more rarely as it keeps coming back late.
+/// late; then one tries again, more and more rarely as it keeps coming back late. A thread that is bound to one core,
+/// as launchers bind ranks, yields once before it spins: it does not spin where others are bound to that core, too.
 /// A transport without a descriptor is asked now and then while the others block: what comes is noticed late by a
 /// sixteenth of the time slept, 20 ms at most, which costs an idle process some thousandths of a core.
 class Waiter {
@@ -51,6 +52,8 @@ class Waiter {
   bool something_is_ready(Transports transports);
   bool spin(Transports transports, Deadline deadline);
   bool yield(Transports transports);
+  static bool shares_core();
+  bool poll(Transports transports, Deadline deadline);
   void block(Transports transports, Deadline deadline);
   bool take_ready(const Transport &transport);
   bool arm_all(Transports transports, Deadline &deadline);
@@ -61,7 +64,8 @@ class Waiter {
   Watched woken_up_;
   std::vector<std::unique_ptr<Watched>> watched_;
   std::chrono::nanoseconds spin_{0};
-  int caution_;  ///< how many times as long as the next late return waits shall block at once
+  bool is_bound_ = false;  ///< to one core
+  int caution_;            ///< how many times as long as the next late return waits shall block at once
   std::optional<nessie::Clock::time_point> crowded_until_;
   Fd wake_fd_;
   Fd timer_fd_;            ///< once somebody asked for descriptor()
