@@ -23,6 +23,7 @@ constexpr auto kLateYield = std::chrono::microseconds(20);
 constexpr int kFirstCaution = 16, kMostCaution = 512;
 constexpr auto kLongestCaution = std::chrono::seconds(1);
 constexpr int kPollsPerClockReading = 32;
+constexpr auto kSpinBetweenLooks = std::chrono::microseconds(50);
 // How often transports without a descriptor are asked.
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
 constexpr int kIntervalsPerSleep = 16;
@@ -71,17 +72,29 @@ bool Waiter::something_is_ready(Transports transports) {
 }
 
 bool Waiter::spin(Transports transports, Deadline deadline) {
-  auto end = deadline.earlier(Deadline::in(spin_)).when();
+  const auto begin = Clock::now(), end = std::min(deadline.when(), begin + spin_);
   // What has no descriptor may take long to ask: MPI yields to others on a full node.
   const bool slow = std::ranges::any_of(transports, has_no_descriptor);
   const int polls = slow ? 1 : kPollsPerClockReading;
-  do {
+  for (auto look_at = begin + kSpinBetweenLooks;;) {
     for (int i = 0; i < polls; ++i) {
       if (something_is_ready(transports)) return true;
       relax();
     }
-  } while (Clock::now() < end);
-  return false;
+    const auto now = Clock::now();
+    if (now >= end) return false;
+    if (now < look_at) continue;
+    if (look_at_descriptors(transports)) return true;
+    look_at = now + kSpinBetweenLooks;
+  }
+}
+
+/// Of which ready() says nothing: sockets of peers that come and go, and wake().
+bool Waiter::look_at_descriptors(Transports transports) {
+  if (poller_.dispatch(Deadline::now()) == 0) return false;
+  for (const auto &transport : transports)
+    if (take_ready(*transport)) transport->disarm(true);
+  return true;
 }
 
 bool Waiter::yield(Transports transports) {
