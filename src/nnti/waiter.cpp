@@ -23,7 +23,7 @@ constexpr auto kLateYield = std::chrono::microseconds(20);
 constexpr int kFirstCaution = 16, kMostCaution = 512;
 constexpr auto kLongestCaution = std::chrono::seconds(1);
 constexpr int kPollsPerClockReading = 32;
-constexpr auto kSpinBetweenLooks = std::chrono::microseconds(50);
+constexpr auto kSpinBetweenLooks = std::chrono::milliseconds(1);
 // How often transports without a descriptor are asked.
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
 constexpr int kIntervalsPerSleep = 16;
@@ -84,17 +84,9 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
     const auto now = Clock::now();
     if (now >= end) return false;
     if (now < look_at) continue;
-    if (look_at_descriptors(transports)) return true;
+    block(transports, Deadline::now());  // ready() says nothing of what comes by descriptors
     look_at = now + kSpinBetweenLooks;
   }
-}
-
-/// Of which ready() says nothing: sockets of peers that come and go, and wake().
-bool Waiter::look_at_descriptors(Transports transports) {
-  if (poller_.dispatch(Deadline::now()) == 0) return false;
-  for (const auto &transport : transports)
-    if (take_ready(*transport)) transport->disarm(true);
-  return true;
 }
 
 bool Waiter::yield(Transports transports) {

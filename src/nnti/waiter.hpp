@@ -51,7 +51,6 @@ class Waiter {
   using Transports = std::span<const std::unique_ptr<Transport>>;
   bool something_is_ready(Transports transports);
   bool spin(Transports transports, Deadline deadline);
-  bool look_at_descriptors(Transports transports);
   bool yield(Transports transports);
   static bool shares_core();
   bool poll(Transports transports, Deadline deadline);

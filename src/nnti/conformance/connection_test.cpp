@@ -197,6 +197,22 @@ TEST_P(Waiting, EndsWhenAMessageArrivesHoweverLongItSlept) {
   }
 }
 
+/// Polling sees memory, but peers come by sockets.
+TEST_P(Waiting, WhoPollsForLong_NoticesPeersThatCome_AndIsWokenWhenHeSleepsAfterAll) {
+  { Pair pair(subject(), {{"nnti.spin_us", "600000000"}}); }  // connects
+  Pair pair(subject(), {{"nnti.spin_us", "4000"}});
+  std::atomic<int> received{0};
+  pair.server.seen.message_hook = [&](PeerId, std::span<const std::byte>) { ++received; };
+  Driver driver(pair.server);
+  for (int i = 1; i <= 20; ++i) {
+    std::this_thread::sleep_for(8ms);
+    ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, bytes_of("x")).ok());
+    for (const auto end = Deadline::in(kWatchdog); received != i && !end.passed(); std::this_thread::yield())
+      pair.client.endpoint->progress();
+    ASSERT_EQ(received, i) << "a wake-up was lost";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Over, Connections, testing::ValuesIn(subjects()), testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Over, Waiting, testing::ValuesIn(subjects()), testing::PrintToStringParamName());
 
