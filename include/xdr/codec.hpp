@@ -6,8 +6,9 @@
 //     };
 // Types: 32- and 64-bit integers, float, double, bool, enums (of at most 32 bits), std::string and vectors of std::byte
 // (opaque<>), std::string_view and std::span<const std::byte> (likewise, borrowed from the message), std::vector and
-// boost::container::small_vector (T<>), std::array (T[n]; of std::byte: opaque[n]), std::optional (T *), structs. An
-// element of an array takes at least four bytes on the wire.
+// boost::container::small_vector (T<>), std::span (T<>: elements that lie somewhere else; decoded to there, the array
+// is to have as many), std::array (T[n]; of std::byte: opaque[n]), std::optional (T *), structs. An element of an array
+// takes at least four bytes on the wire.
 //
 // Decoding trusts nothing: a count is checked against the bytes that are left before memory is spent on it; padding
 // must be zero; bool and optional are 0 or 1; nothing may follow the value; structs nest at most kMaxDepth deep.
@@ -58,7 +59,7 @@ class Sizer {
       size_ += 4 + v.size() + padding(v.size());
     else if constexpr (kIsArray<T>)
       add_array(v);
-    else if constexpr (Sequence<T>) {
+    else if constexpr (Sequence<T> || Elements<T>) {
       size_ += 4;
       add_elements(v);
     } else if constexpr (kIsOptional<T>) {
@@ -81,7 +82,7 @@ class Sizer {
         return;
       }
     }
-    for (auto &element : v) add(element);
+    for (auto &element : v) add(const_cast<T &>(element));
   }
 
   std::size_t size_ = 0;
@@ -107,7 +108,7 @@ class Writer {
       put_bytes(v.data(), v.size());
     } else if constexpr (kIsArray<T>)
       put_array(v);
-    else if constexpr (Sequence<T>) {
+    else if constexpr (Sequence<T> || Elements<T>) {
       put_number(count_of(v));
       put_elements(v);
     } else if constexpr (kIsOptional<T>) {
@@ -144,7 +145,7 @@ class Writer {
     if constexpr (detail::Number<T>)
       for (const T element : v) put_number(element);
     else
-      for (auto &element : v) put(element);
+      for (auto &element : v) put(const_cast<T &>(element));
   }
   /// Returns where they end; null: they are to be put one by one. Static, so that at_ can be kept in a register.
   template <class T>
@@ -259,6 +260,8 @@ class Reader {
       get_array(v);
     else if constexpr (Sequence<T>)
       get_sequence(v);
+    else if constexpr (Elements<T>)
+      get_elements(v);
     else if constexpr (kIsOptional<T>)
       get_optional(v);
     else
@@ -320,6 +323,15 @@ class Reader {
     if constexpr (detail::Number<T>) return get_numbers(v, count);
     v.clear();
     for (; count != 0 && ok(); --count) get(v.emplace_back());  // memory grows with the bytes actually read
+  }
+  template <class T> void get_elements(std::span<T> v) {
+    if (get_count(detail::DoubleWord<T> ? 8 : 4) != v.size() && ok())
+      fail("an array has another length than the memory for it");
+    if (!ok()) return;
+    if constexpr (detail::Swappable<T>)
+      if (const auto *pattern = pattern_for<T>(); pattern != nullptr && left() >= v.size_bytes())
+        return swap_in(v.data(), v.size_bytes(), *pattern);
+    for (auto &element : v) get(element);
   }
   template <class S> void get_numbers(S &v, std::size_t count) {
     v.resize(count);

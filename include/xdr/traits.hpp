@@ -56,6 +56,12 @@ concept Sequence = !OwnedBytes<T> && !BorrowedBytes<T> && requires(T t) {
   t.data();
 };
 
+/// A variable-length array whose elements lie somewhere else. Decoded to there, it is to have as many.
+template <class T> inline constexpr bool kIsElements = false;
+template <class T> inline constexpr bool kIsElements<std::span<T>> = !std::same_as<T, const std::byte>;
+template <class T>
+concept Elements = kIsElements<T>;
+
 /// What has a largest size.
 template <class T>
 concept HasBound = requires {

@@ -221,6 +221,42 @@ TEST(XdrRoundTrip, ViewsPointIntoTheMessage) {
   EXPECT_EQ(static_cast<const void *>(view->data()), bytes.data() + 4);
 }
 
+/// Of so many random elements: as span and as vector they are the same bytes, and come back to where a span points.
+template <class T, class Make> void expect_spans_are_arrays(std::size_t count, Make make) {
+  std::vector<T> elements, decoded(count);
+  while (elements.size() < count) elements.push_back(make());
+  const auto bytes = xdr::encode(elements);
+  EXPECT_EQ(xdr::encode(std::span<const T>(elements)), bytes);
+  EXPECT_EQ(xdr::encode(std::span<T>(elements)), bytes);
+  std::span<T> there(decoded);
+  ASSERT_TRUE(xdr::decode_into(bytes, there).ok());
+  EXPECT_EQ(xdr::encode(decoded), bytes);
+  for (const auto other : {count + 1, count - 1}) {
+    decoded.resize(other);
+    there = decoded;
+    EXPECT_EQ(xdr::decode_into(bytes, there).code(), nessie::Code::kBadMessage) << other << " instead of " << count;
+  }
+  decoded.resize(count);
+  there = decoded;
+  EXPECT_EQ(xdr::decode_into(std::span(bytes).first(bytes.size() - 4), there).code(), nessie::Code::kBadMessage);
+}
+
+TEST(XdrRoundTrip, SpansAreArraysThatLieSomewhereElse) {
+  std::mt19937 random(4);
+  for (const std::size_t count : {1U, 3U, 15U, 16U, 17U, 64U, 1000U}) {
+    expect_spans_are_arrays<double>(count, [&] { return static_cast<double>(random()) / 3; });
+    expect_spans_are_arrays<std::int32_t>(count, [&] { return static_cast<std::int32_t>(random()); });
+    expect_spans_are_arrays<Inner>(count, [&] {
+      return Inner{static_cast<std::int32_t>(random()), random_text(random)};
+    });
+    expect_spans_are_arrays<Sample>(count, [&] {
+      return Sample{static_cast<std::uint32_t>(random()), static_cast<float>(random()), static_cast<double>(random())};
+    });
+  }
+  std::span<double> none;
+  EXPECT_TRUE(xdr::decode_into(xdr::encode(none), none).ok());
+}
+
 TEST(XdrRoundTrip, SpecialFloatsSurvive) {
   auto nan = xdr::decode<double>(xdr::encode(std::nan("")));
   ASSERT_TRUE(nan.ok());

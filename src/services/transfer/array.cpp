@@ -32,24 +32,6 @@ nessie::Error name_the_wrong_one(std::span<const data_t> block, std::int32_t see
                       is.float_val, is.double_val, element(seed, first + i).int_val, seed)};
 }
 
-/// Stays in the first cache.
-using Block = std::array<data_t, 256>;
-
-/// Writes the count, and the elements, which `make(block, begin)` puts into a block.
-template <class Make> void write_blocks(xdr::Writer &writer, std::size_t len, Make make) {
-  auto count = static_cast<std::uint32_t>(len);
-  writer(count);
-  Block block{};
-  std::size_t begin = 0;
-  for (; len - begin >= block.size(); begin += block.size()) {
-    make(std::span(block), begin);
-    writer(block);
-  }
-  const auto rest = std::span(block).first(len - begin);
-  make(rest, begin);
-  for (auto &element : rest) writer(element);
-}
-
 }  // namespace
 
 void fill(std::span<data_t> part, std::int32_t seed, std::uint64_t first) {
@@ -67,30 +49,29 @@ nessie::Status check(std::span<const data_t> part, std::int32_t seed, std::uint6
 
 void encode(std::span<std::byte> at, std::span<const data_t> part) {
   xdr::Writer writer(at.data());
-  write_blocks(writer, part.size(), [&](std::span<data_t> block, std::uint64_t begin) {
-    std::ranges::copy(part.subspan(begin, block.size()), block.begin());
-  });
+  writer(part);
 }
 
 void encode(std::span<std::byte> at, std::uint32_t len, std::optional<std::int32_t> seed, std::uint64_t first) {
   xdr::Writer writer(at.data());
-  write_blocks(writer, len, [&](std::span<data_t> block, std::uint64_t begin) {
-    if (seed) fill(block, *seed, first + begin);
-  });
+  writer(len);
+  std::array<data_t, 256> block{};  // stays in the first cache
+  std::size_t begin = 0;
+  const auto make = [&](std::span<data_t> elements) {
+    if (seed) fill(elements, *seed, first + begin);
+  };
+  for (; len - begin >= block.size(); begin += block.size()) {
+    make(block);
+    writer(block);
+  }
+  const auto rest = std::span(block).first(len - begin);
+  make(rest);
+  for (auto &element : rest) writer(element);
 }
 
 nessie::Status decode(std::span<const std::byte> bytes, std::span<data_t> part) {
   xdr::Reader reader(bytes);
-  std::uint32_t len = 0;
-  reader(len);
-  if (reader.ok() && len != part.size())
-    return nessie::Error{nessie::Code::kBadMessage, fmt::format("the array has {} elements, not {}", len, part.size())};
-  Block block{};
-  for (; part.size() >= block.size() && reader.ok(); part = part.subspan(block.size())) {
-    reader(block);
-    std::ranges::copy(block, part.begin());
-  }
-  for (auto &element : part) reader(element);
+  reader(part);
   return reader.finish();
 }
 
