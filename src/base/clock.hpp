@@ -34,6 +34,8 @@ class Deadline {
   bool passed() const { return when_ == Clock::time_point::min() || (!is_never() && Clock::now() >= when_); }
   Clock::time_point when() const { return when_; }
   Deadline earlier(Deadline other) const { return when_ < other.when_ ? *this : other; }
+  /// When half of the time that is left has passed: for an attempt that leaves the other half to those after it.
+  Deadline halfway() const { return is_never() || passed() ? *this : in((when_ - Clock::now()) / 2); }
   /// Milliseconds left for poll(2): -1 for ever; otherwise 0 to INT_MAX, rounded up.
   int poll_timeout_ms() const;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "directories.hpp"
 
+#include "failure.hpp"
+
 #include <service/runtime_options.hpp>
 #include <services/directory/client/client.hpp>
 
@@ -15,10 +17,7 @@ namespace {
 
 using Action = DirectoryOptions::Action;
 
-int fail(const Error &error) {
-  fmt::print(stderr, "nessie directory: {}\n", error.message);
-  return 1;
-}
+int fail(const Error &error) { return say_failure("directory", error.message); }
 
 nlohmann::ordered_json to_json(const ::directory::instance &it) {
   auto attributes = nlohmann::ordered_json::object();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "info.hpp"
 
+#include "failure.hpp"
 #include "limits.hpp"
 #include "partner.hpp"
 
@@ -95,10 +96,7 @@ Status test_peer(const InfoOptions &options, ProbeOptions probing, InfoReport &r
   return {};
 }
 
-int fail(const Error &error) {
-  fmt::print(stderr, "nessie info: {}\n", error.message);
-  return 1;
-}
+int fail(const Error &error) { return say_failure("info", error.message); }
 
 bool every_test_passed(const InfoReport &report) {
   const auto failed = [](const Probe &probe) { return probe.test && !probe.test->ok(); };

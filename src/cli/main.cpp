@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -211,7 +212,8 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
   if (*app.get_subcommand("directory")) return directory(directory_options);
   if (*app.get_subcommand("idl")) return xdr::idl::compile(interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
-  return version();
+  std::puts(version().c_str());
+  return 0;
 }
 
 }  // namespace
@@ -219,6 +221,7 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
 int main(int argc, char **argv) {
   CLI::App app(kIntroduction, "nessie");
   app.require_subcommand(1);
+  app.set_version_flag("--version", version, "Print the version");
   RunOptions run_options;
   InfoOptions info_options;
   StatusOptions status_options;

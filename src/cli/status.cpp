@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "status.hpp"
 
+#include "failure.hpp"
 #include "inspector.hpp"
 #include "summary.hpp"
 
@@ -34,10 +35,7 @@ std::string describe_staging(int index, const std::string &url, const staging::R
   return text;
 }
 
-int fail(const Error &error) {
-  fmt::print(stderr, "nessie status: {}\n", error.message);
-  return 1;
-}
+int fail(const Error &error) { return say_failure("status", error.message); }
 
 /// One process that is asked.
 struct Asked {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "trace.hpp"
 
+#include "failure.hpp"
+
 #include <base/file.hpp>
 
 #include <fmt/format.h>
@@ -99,10 +101,7 @@ Result<std::vector<std::string>> read_folder(const std::string &folder) {
   return texts;
 }
 
-int fail(const std::string &why) {
-  fmt::print(stderr, "nessie trace: {}\n", why);
-  return 1;
-}
+int fail(const std::string &why) { return say_failure("trace", why); }
 
 }  // namespace
 

@@ -17,9 +17,8 @@ std::string mpi_version() {
   return all.substr(0, all.find('\n'));
 }
 
-int version() {
-  fmt::print("nessie {}\nPnetCDF: {}\nMPI: {}\n", NESSIE_VERSION, pnetcdf_version(), mpi_version());
-  return 0;
+std::string version() {
+  return fmt::format("nessie {}\nPnetCDF: {}\nMPI: {}", NESSIE_VERSION, pnetcdf_version(), mpi_version());
 }
 
 }  // namespace nessie::cli

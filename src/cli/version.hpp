@@ -9,7 +9,7 @@ namespace nessie::cli {
 std::string pnetcdf_version();
 std::string mpi_version();
 
-/// Prints Nessie's version, and theirs.
-int version();
+/// Nessie's version, and theirs; a line each.
+std::string version();
 
 }  // namespace nessie::cli

@@ -21,12 +21,6 @@ std::vector<const Url *> in_order(const std::vector<std::string> &preferences, c
   return ordered;
 }
 
-/// An attempt leaves half of the time to the next one.
-Deadline share_of(Deadline deadline, bool is_last) {
-  if (is_last || deadline.is_never() || deadline.passed()) return deadline;
-  return Deadline::in((deadline.when() - nessie::Clock::now()) / 2);
-}
-
 }  // namespace
 
 /// "inproc, shm, ofi (cannot be opened here: libfabric is not installed)".
@@ -84,7 +78,8 @@ struct ConnectAttempt::Impl {
     auto transport = endpoint.transport_reaching(target);
     if (transport.code() == Code::kInvalidArgument) return transport.error();  // a setting has a wrong value
     if (!transport.ok()) return pass_over(target, transport.error());
-    limit = share_of(deadline, index + 1 == candidates.size());
+    const bool is_last = index + 1 == candidates.size();
+    limit = is_last ? deadline : deadline.halfway();
     auto begun = (*transport)->connect(target, limit);
     if (!begun.ok()) return fail(begun.error());
     connecting = std::move(*begun);

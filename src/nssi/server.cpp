@@ -63,11 +63,11 @@ void Server::on_hello(PeerId from, std::span<const std::byte> message) {
 
 void Server::on_proof(PeerId from, std::span<const std::byte> message) {
   const auto proof = xdr::decode<wire::RoleProof>(message);
-  if (!proof.ok() || !leads_to(engine_.endpoint().url(), proof->url))
+  if (!proof.ok()) return nessie::log::debug("a peer's proof was dropped: it cannot be decoded");
+  if (!leads_to(engine_.endpoint().url(), proof->url))
     return nessie::log::warning(
         "a caller did not prove to be an operator of this service: it has connected to a URL that is not this "
-        "service's, "
-        "which is {}",
+        "service's, which is {}",
         engine_.endpoint().url());
   if (engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
   nessie::log::warning("a caller did not prove to be an operator: its operator_credential is not this service's");

@@ -28,6 +28,7 @@ class Installed(ProcessTestCase):
     def test_runs_a_program(self):
         nessie = os.path.join(self.prefix, "bin", "nessie")
         self.assertIn("nessie", self.do(nessie, "version"))
+        self.assertEqual(self.do(nessie, "--version"), self.do(nessie, "version"))
         self.assertIn(self.prefix, self.do(nessie, "run", "--", "printenv", "LD_PRELOAD"))
         self.assert_nothing_left()
 

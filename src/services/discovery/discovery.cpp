@@ -31,14 +31,15 @@ Place to_place(const nessie::service::Found &found) {
   return place;
 }
 
-Result<std::vector<directory::Registration>> register_all(Runtime &runtime, std::string_view name,
-                                                          const AnnounceOptions &options, Deadline deadline) {
+Result<std::vector<directory::Registration>> register_all(Runtime &runtime, const std::vector<Service> &services,
+                                                          std::string_view name, const AnnounceOptions &options,
+                                                          Deadline deadline) {
   const auto config = config_of(runtime);
   const auto where = directory::directory_of(config);
   if (!where.ok()) return where.error();
   directory::Directory directory(runtime, *where);
   std::vector<directory::Registration> all;
-  for (const auto &service : runtime.services()) {
+  for (const auto &service : services) {
     directory::instance what;
     what.name = std::string(name);
     what.url = runtime.url();
@@ -54,13 +55,14 @@ Result<std::vector<directory::Registration>> register_all(Runtime &runtime, std:
   return all;
 }
 
-Result<ContactFile> write_file(Runtime &runtime, std::string_view path, const AnnounceOptions &options) {
+Result<ContactFile> write_file(Runtime &runtime, const std::vector<Service> &services, std::string_view path,
+                               const AnnounceOptions &options) {
   if (!options.attributes.empty())
     return Error{Code::kInvalidArgument, "a contact file has no attributes; announce them to a directory"};
   nessie::service::Contact contact;
   contact.service = options.kind;
   contact.url = runtime.url();
-  for (const auto &service : runtime.services()) contact.offers.push_back({service.interface, service.provider});
+  for (const auto &service : services) contact.offers.push_back({service.interface, service.provider});
   return ContactFile::write(std::string(path), std::move(contact));
 }
 
@@ -79,15 +81,14 @@ Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline dead
   return places.ok() ? connect_to(runtime, *places, deadline) : places.error();
 }
 
-/// Each attempt leaves half of the time to those after it.
 Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadline deadline) {
-  Result<PeerId> peer = Error{Code::kNotFound, "nothing was found"};
+  Result<PeerId> peer = Error{Code::kNotFound, "there is no place to connect to"};
   for (const auto &place : places) {
     const bool is_last = &place == &places.back();
-    const auto left = deadline.is_never() ? nessie::Clock::duration(0) : deadline.when() - nessie::Clock::now();
-    peer = runtime.connect(place.url, is_last || deadline.is_never() ? deadline : Deadline::in(left / 2));
+    peer = runtime.connect(place.url, is_last ? deadline : deadline.halfway());
     if (peer.ok()) return peer;
   }
+  if (places.empty()) return peer;
   return Error{peer.code(), fmt::format("{} (from {})", peer.error().message, places.back().source), peer.error().scope,
                peer.error().cause};
 }
@@ -111,15 +112,16 @@ Result<Announcement> announce(Runtime &runtime, std::string_view where, const An
                               Deadline deadline) {
   if (runtime.url().empty())
     return Error{Code::kInvalidArgument, "nobody can connect to this runtime: it was opened without listening"};
-  if (runtime.services().empty())
+  const auto services = runtime.services();
+  if (services.empty())
     return Error{Code::kInvalidArgument, "this runtime offers nothing; add operations before it is announced"};
   auto state = std::make_unique<Announcement::State>();
   if (where.starts_with(kFile)) {
-    auto file = write_file(runtime, where.substr(kFile.size()), options);
+    auto file = write_file(runtime, services, where.substr(kFile.size()), options);
     if (!file.ok()) return file.error();
     state->file.emplace(*std::move(file));
   } else if (where.starts_with(kDirectory)) {
-    auto registrations = register_all(runtime, where.substr(kDirectory.size()), options, deadline);
+    auto registrations = register_all(runtime, services, where.substr(kDirectory.size()), options, deadline);
     if (!registrations.ok()) return registrations.error();
     state->registrations = *std::move(registrations);
   } else {

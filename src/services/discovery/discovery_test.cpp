@@ -105,6 +105,10 @@ TEST_F(Discovery, TheErrorOfConnectingSaysWhereTheUrlCameFrom) {
   EXPECT_NE(peer.error().message.find("a.contact"), std::string::npos) << peer.error().message;
 }
 
+TEST_F(Discovery, NoPlaceAtAll_IsAnErrorToo) {
+  EXPECT_EQ(connect_to(*client(), std::span<const Place>(), soon()).code(), Code::kNotFound);
+}
+
 // --- in C ---------------------------------------------------------------------------------------------------------------
 
 void nothing(void *, nssi_rt_request *request) { (void)nssi_rt_reply(request, nullptr, 0); }
