@@ -41,8 +41,14 @@ constexpr Entry kWorkloads[] = {
      "a call with 8 B to 1 MiB as its argument, and with the same bytes as bulk data; beside gRPC and libtirpc",
      "Nessie (CUG 2012), section 3: small requests, and bulk data that the server moves"},
     {"rpc-memory", bench::rpc_memory,
-     "memory of a client, in the service's process, of 1 to 1000 idle ones: connected, and after 1 and 16 calls at once",
+     "memory of a client, in the service's process, of 1 to 1000 idle ones: connected, and after 1 and 16 calls at "
+     "once",
      "uGNI network module for MPICH2 (CUG 2011), section 3, table 1: memory of mailboxes; of a client that calls"},
+#ifdef NESSIE_BENCH_PYTHON
+    {"rpc-python", bench::rpc_python,
+     "a no-op, and bulk data of 64 KiB to 16 MiB from and to a numpy array, called from Python; beside the same in C++",
+     "composable services (ANL/LANL 2016), figure 5: the no-op; from another language"},
+#endif
     {"access-latency", bench::access_latency,
      "a no-op, and reads and writes of 1 B to 16 MiB of a service's memory; beside MPI's and UCX's put and get",
      "composable services (ANL/LANL 2016), figure 5: access latency"},

@@ -2,14 +2,11 @@
 // The service of stub_test.x in C++, and a client of one in Python.
 //   nessie_python_atlas_peer serve      prints its URL and serves until it is killed
 //   nessie_python_atlas_peer call URL   calls every operation there; says what is not as it should be, and "done"
-//   nessie_python_atlas_peer measure URL   prints the microseconds of an empty call, and of one that fills 16 MiB
 #include <nssi/stub_test_atlas.hpp>
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <string>
 
 namespace {
@@ -22,19 +19,10 @@ using nssi::Request;
 namespace FIRST = stub_test::ATLAS::FIRST;
 using stub_test::point;
 
-/// BURN burns for ever; what FILL puts is kept for the next time, which is measured.
+/// BURN burns for ever.
 class Atlas final : public nssi::testing::Atlas {
  public:
   explicit Atlas(nssi::Runtime &runtime) : runtime_(runtime) {}
-  nssi::HandlerKind kind_of(nssi::OpCode op) const override {
-    return op == FIRST::NOTHING ? nssi::HandlerKind::kShort : nssi::testing::Atlas::kind_of(op);
-  }
-  Outcome<void> FILL(Request &request, std::int32_t value) override {
-    const auto size_bytes = request.data_bytes();
-    auto &bytes = filled_[{value, size_bytes}];
-    if (bytes.empty()) bytes.assign(size_bytes, static_cast<std::byte>(value));
-    return request.put_data(bytes);
-  }
   Outcome<void> BURN(Request &) override {
     runtime_.sleep_until(Deadline::never());
     return {};
@@ -42,7 +30,6 @@ class Atlas final : public nssi::testing::Atlas {
 
  private:
   nssi::Runtime &runtime_;
-  std::map<std::pair<std::int32_t, std::uint64_t>, Bytes> filled_;
 };
 
 std::unique_ptr<nssi::Runtime> open(bool listen) {
@@ -100,33 +87,12 @@ void call_all(FIRST::Client &atlas) {
   EXPECT(burnt.error().message.find("RuntimeError: the roof is on fire") != std::string::npos);
 }
 
-/// Of the fastest of some rounds.
-template <class Call> double microseconds(int rounds, int calls, Call call) {
-  double least = 1e12;
-  for (int round = 0; round < rounds; ++round) {
-    const auto begin = nessie::Clock::now();
-    for (int i = 0; i < calls; ++i) call();
-    least = std::min(least, std::chrono::duration<double, std::micro>(nessie::Clock::now() - begin).count() / calls);
-  }
-  return least;
-}
-
-void measure(FIRST::Client &atlas, nssi::Runtime &runtime) {
-  Bytes memory(16 << 20);
-  auto buffer = runtime.register_memory(memory, nnti::Rights::kReadWrite);
-  if (!buffer.ok()) return expect(false, "memory can be registered");
-  const auto empty = microseconds(20, 2000, [&] { EXPECT(atlas.NOTHING().ok()); });
-  const auto fill = microseconds(20, 5, [&] { EXPECT(atlas.FILL(3, *buffer).ok()); });
-  std::printf("%f %f\n", empty, fill);
-}
-
-int call(const char *url, bool is_measured) {
+int call(const char *url) {
   auto runtime = open(false);
   if (!runtime) return 1;
   auto peer = runtime->connect(url, Deadline::in(std::chrono::seconds(20)));
   if (!peer.ok()) return 1;
   FIRST::Client atlas(*runtime, *peer);
-  if (is_measured) return measure(atlas, *runtime), faults;
   call_all(atlas);
   call_with_data(atlas, *runtime);
   EXPECT(runtime->call(atlas.service(), FIRST::ADD, Bytes(5)).wait().code() == Code::kBadMessage);
@@ -139,6 +105,6 @@ int call(const char *url, bool is_measured) {
 int main(int argc, char **argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "serve" && argc == 2) return serve();
-  if ((what == "call" || what == "measure") && argc == 3) return call(argv[2], what == "measure");
+  if (what == "call" && argc == 3) return call(argv[2]);
   return 2;
 }
