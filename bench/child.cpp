@@ -83,8 +83,8 @@ std::string tail_of(FILE *file) {
 
 }  // namespace
 
-void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment,
-                  int out, int err) {
+void exec_program(const std::vector<std::string> &command, const std::vector<std::string> &environment, int out,
+                  int err) {
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   for (const auto &setting : environment) putenv(const_cast<char *>(setting.c_str()));

@@ -32,7 +32,8 @@ int core_of_client(int client);
 
 /// This process's memory in user space: its own pages, and of pages that n processes map, 1/n.
 double proportional_bytes();
-/// Gives this process, and those that it starts, as many descriptors as it may have: a thousand peers need some thousand.
+/// Gives this process, and those that it starts, as many descriptors as it may have: a thousand peers need some
+/// thousand.
 void allow_many_descriptors();
 
 /// One way of a cache line from core to core, in microseconds; 0 where there is only one core.

@@ -241,14 +241,15 @@ void Leader::put_both_ways(const nnti::RemoteBuffer &remote, std::span<const std
 std::unique_ptr<Board> board_for(const Team &team) { return std::make_unique<Board>(team.leaders + team.followers); }
 
 Status run_team(const Options &options, const Team &team, Board &board, const Lead &lead) {
-  return run_crew(board, team.leaders + team.followers, housing_for(options.transport), kTeamLimit, [&](Board &all, int member) -> Status {
-    Pin pin(core_of(team, member));
-    if (member < team.leaders) return lead_once(options, team, all, member, lead);
-    Follower follower(team);
-    auto status = follower.open(options, team, all, true);
-    if (status.ok()) status = follower.serve(all, member);
-    return status;
-  });
+  return run_crew(board, team.leaders + team.followers, housing_for(options.transport), kTeamLimit,
+                  [&](Board &all, int member) -> Status {
+                    Pin pin(core_of(team, member));
+                    if (member < team.leaders) return lead_once(options, team, all, member, lead);
+                    Follower follower(team);
+                    auto status = follower.open(options, team, all, true);
+                    if (status.ok()) status = follower.serve(all, member);
+                    return status;
+                  });
 }
 
 }  // namespace bench

@@ -55,13 +55,14 @@ Status serve(const Options &options, const ServiceTeam &team, Board &board, cons
 
 Status run_service_team(const Options &options, const ServiceTeam &team, Board &board, const Host &host,
                         const Visit &visit) {
-  return run_crew(board, team.clients + 1, housing_for(options.transport), kTeamLimit, [&](Board &all, int member) -> Status {
-    Pin pin(member == team.clients ? kCoreOfService : core_of_client(member));
-    if (member == team.clients) return host(all);
-    auto status = visit_once(options, team, all, member, visit);
-    all.arrive();
-    return status;
-  });
+  return run_crew(board, team.clients + 1, housing_for(options.transport), kTeamLimit,
+                  [&](Board &all, int member) -> Status {
+                    Pin pin(member == team.clients ? kCoreOfService : core_of_client(member));
+                    if (member == team.clients) return host(all);
+                    auto status = visit_once(options, team, all, member, visit);
+                    all.arrive();
+                    return status;
+                  });
 }
 
 }  // namespace bench

@@ -21,13 +21,13 @@ extern "C" {
  *   NESSIE_BAD_MESSAGE, NESSIE_UNSUPPORTED  it is no contact file, or one of another version */
 int nssi_rt_connect_to(nssi_rt_runtime *runtime, const char *what, int32_t timeout_ms, uint64_t *peer);
 
-/* Finds the same without connecting, and calls `use` for each instance with its URL, which it may read until it returns,
- * in the caller's thread. Null: counts only. `count` may be null. */
+/* Finds the same without connecting, and calls `use` for each instance with its URL, which it may read until it
+ * returns, in the caller's thread. Null: counts only. `count` may be null. */
 int nssi_rt_find(nssi_rt_runtime *runtime, const char *what, int32_t timeout_ms,
                  void (*use)(const char *url, void *context), void *context, uint64_t *count);
 
-/* Says where the runtime can be reached, and what it offers by now: to `where`, which is "file:PATH" or "dir:NAME". Stays
- * until nssi_rt_close(), which withdraws it. `kind`: what people call it, in a contact file; null: "service".
+/* Says where the runtime can be reached, and what it offers by now: to `where`, which is "file:PATH" or "dir:NAME".
+ * Stays until nssi_rt_close(), which withdraws it. `kind`: what people call it, in a contact file; null: "service".
  *   NESSIE_INVALID_ARGUMENT  also: `where` is neither; the runtime does not listen, or offers nothing
  *   NESSIE_EXISTS            a service that runs keeps this file, or it is something else than a contact file
  *   NESSIE_IO                the file cannot be written

@@ -4,8 +4,8 @@
 
 #include <nnti/paper_types.hpp>
 
-#include <nnti/context.hpp>
 #include <nnti/nnti.h>
+#include <nnti/context.hpp>
 
 #include <optional>
 #include <string>

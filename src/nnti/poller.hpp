@@ -24,8 +24,8 @@ class Poller {
   enum class Trigger { kLevel, kEdge };
 
   Poller();
-  /// `fd` and `handler` are borrowed until unwatch(). To close the descriptor alone does not end that, if a process that
-  /// was forked meanwhile still has it. Replaces an earlier watch.
+  /// `fd` and `handler` are borrowed until unwatch(). To close the descriptor alone does not end that, if a process
+  /// that was forked meanwhile still has it. Replaces an earlier watch.
   void watch(int fd, Handler &handler, Trigger trigger = Trigger::kLevel);
   void unwatch(int fd);
   /// Readable when dispatch() has something to tell; for an event loop that goes on outside.

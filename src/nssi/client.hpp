@@ -158,7 +158,7 @@ class Client final : public LinkEvents {
   std::uint64_t turns_ = 0;
   std::vector<Hold> holds_;
   std::multimap<nessie::Clock::time_point, std::uint64_t> expiries_;  ///< ids of calls with an `on_over`
-  std::vector<bool> greeted_;                                 ///< by PeerId
+  std::vector<bool> greeted_;                                         ///< by PeerId
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;
 };

@@ -95,7 +95,8 @@ class NssiPipeline : public ::testing::TestWithParam<std::string> {
     const std::lock_guard lock(mutex_);
     return handler_;
   }
-  /// What a handler did comes before what its caller does afterwards, also for ThreadSanitizer, which sees no transport.
+  /// What a handler did comes before what its caller does afterwards, also for ThreadSanitizer, which sees no
+  /// transport.
   void meet() { const std::lock_guard lock(mutex_); }
 
   std::mutex mutex_;

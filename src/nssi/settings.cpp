@@ -33,7 +33,8 @@ class Reader {
   Status status_;
 };
 
-/// The pools that the configuration names, "fast slow" or "fast, slow"; one of the program's by the same name takes what it says.
+/// The pools that the configuration names, "fast slow" or "fast, slow"; one of the program's by the same name takes
+/// what it says.
 void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &pools) {
   for (const auto &name : nessie::split(config.get_or("nssi.pools", ""), ", \t\n"))
     if (std::ranges::find(pools, name, &PoolOptions::name) == pools.end())

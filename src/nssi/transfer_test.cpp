@@ -74,7 +74,8 @@ class NssiTransfers : public ::testing::TestWithParam<std::string> {
     const std::lock_guard lock(mutex_);
     return handler_;
   }
-  /// What a handler did comes before what its caller does afterwards, also for ThreadSanitizer, which sees no transport.
+  /// What a handler did comes before what its caller does afterwards, also for ThreadSanitizer, which sees no
+  /// transport.
   void meet() { const std::lock_guard lock(mutex_); }
   void offer(Runtime &runtime) {
     const auto handle = [this](Request &r) {

@@ -49,8 +49,8 @@ class Host {
   std::uint64_t connect_to(const std::string &what, double timeout);
   std::vector<std::string> find(const std::string &what, double timeout);
   /// Until close().
-  void announce(const std::string &where, const std::string &kind,
-                const std::map<std::string, std::string> &attributes, double timeout);
+  void announce(const std::string &where, const std::string &kind, const std::map<std::string, std::string> &attributes,
+                double timeout);
   void disconnect(std::uint64_t peer);
   /// `serve(request, handler)` carries one request out.
   void add_operation(nssi::Operation operation, py::object handler, py::object serve);

@@ -195,7 +195,8 @@ std::size_t ShmConnection::progress() {
   return events;
 }
 
-/// It waits perhaps before we have seen where it says that it does: it told us so in the socket before it sent anything.
+/// It waits perhaps before we have seen where it says that it does: it told us so in the socket before it sent
+/// anything.
 bool ShmConnection::peer_starves() {
   if (!uses_queue() || !is_open()) return false;
   if (!knows_seat()) on_socket();

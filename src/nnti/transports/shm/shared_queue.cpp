@@ -80,8 +80,8 @@ bool QueueWriter::has_share() {
   return true;
 }
 
-/// False: the reader takes back what it had consumed. What it says now is to be acted upon: who sleeps waits for it to say
-/// something else.
+/// False: the reader takes back what it had consumed. What it says now is to be acted upon: who sleeps waits for it to
+/// say something else.
 bool QueueWriter::refresh() {
   auto consumed = queue_.consumed->load(std::memory_order_seq_cst);
   if (consumed < consumed_) return false;

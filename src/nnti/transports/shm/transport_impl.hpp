@@ -105,7 +105,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   bool asymmetric_fence_;
   std::uint64_t probe_;
   std::string socket_name_;
-  Fd epoll_;     ///< sockets
+  Fd epoll_;  ///< sockets
   Poller &poller_;
   Rung rung_{*this};
   Fd doorbell_;  ///< in the poller, by its edges: never read

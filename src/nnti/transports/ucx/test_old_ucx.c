@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A UCX that is too old: it has every function that is used, and says that it is 1.11.2. */
-#define STUB(name) void name(void) {}
+#define STUB(name) \
+  void name(void) {}
 STUB(ucp_config_read)
 STUB(ucp_config_modify)
 STUB(ucp_config_release)

@@ -31,8 +31,8 @@ struct Work {
   enum class Kind { kFrame, kChunkSent, kChunkReceived };
   Kind kind = Kind::kFrame;
   WorkerEvents *events = nullptr;  ///< set by the worker
-  std::uint64_t token = 0;      ///< ours of the connection
-  std::uint64_t operation = 0;  ///< a chunk's
+  std::uint64_t token = 0;         ///< ours of the connection
+  std::uint64_t operation = 0;     ///< a chunk's
   ChunkType type = ChunkType::kPut;
   std::size_t size_bytes = 0;
 };
