@@ -44,13 +44,17 @@ TEST(FindTogether, AllGetTheSameError) {
   EXPECT_EQ(found.error().cause, 3);
 }
 
-TEST(FindTogether, WithoutTheOthers_EndsAtTheDeadline) {
+/// What it leaves unfinished is kept for ever, with its communicator: see lsan.supp.
+Code outcome_of_finding_without_the_others() {
   MPI_Comm comm = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);  // not to be used again
+  if (rank() != 1) return Code::kTimedOut;
   const auto nothing = []() -> Result<std::vector<Found>> { return std::vector<Found>(); };
-  if (rank() == 1) {
-    EXPECT_EQ(find_together(comm, 0, nothing, Deadline::in(milliseconds(50))).code(), Code::kTimedOut);
-  }
+  return find_together(comm, 0, nothing, Deadline::in(milliseconds(50))).code();
+}
+
+TEST(FindTogether, WithoutTheOthers_EndsAtTheDeadline) {
+  EXPECT_EQ(outcome_of_finding_without_the_others(), Code::kTimedOut);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
