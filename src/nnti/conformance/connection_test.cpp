@@ -197,6 +197,26 @@ TEST_P(Waiting, EndsWhenAMessageArrivesHoweverLongItSlept) {
   }
 }
 
+TEST_P(Connections, WhatIsSentBeforeTheConnectorHasLooked_Arrives) {
+  const auto credential = nessie::Credential::generate();
+  Node server(subject(), credential, true), client(subject(), credential, false);
+  auto attempt = client.endpoint->start_connecting(server.endpoint->url(), Deadline::in(kWatchdog));
+  ASSERT_TRUE(attempt.ok()) << attempt.error().to_string();
+  std::optional<Result<PeerId>> outcome;
+  bool is_sent = false;
+  const auto is_over = [&] { return outcome && !client.seen.messages.empty(); };
+  for (const auto end = Deadline::in(kWatchdog); !is_over() && !end.passed();) {
+    if (!outcome) outcome = attempt->advance();
+    server.endpoint->progress();
+    if (!is_sent && !server.seen.connected.empty())
+      is_sent = server.endpoint->send(server.seen.connected[0], bytes_of("first")).ok();
+    client.endpoint->progress();
+  }
+  ASSERT_EQ(client.seen.messages.size(), 1u);
+  EXPECT_EQ(text_of(client.seen.messages[0]), "first");
+  EXPECT_TRUE(outcome && outcome->ok());
+}
+
 /// Polling sees memory, but peers come by sockets.
 TEST_P(Waiting, WhoPollsForLong_NoticesPeersThatCome_AndIsWokenWhenHeSleepsAfterAll) {
   { Pair pair(subject(), {{"nnti.spin_us", "600000000"}}); }  // connects

@@ -38,7 +38,7 @@ bool InprocConnection::try_send(MessageKind kind, std::span<const std::byte> mes
   }
   link_->in_flight[mine].fetch_add(1, std::memory_order_seq_cst);
   link_->ports[static_cast<std::size_t>(other())]->post(
-      {Port::Kind::kMessage, link_, other(), {message.begin(), message.end()}, kind});
+      {Item::Kind::kMessage, link_, other(), {message.begin(), message.end()}, kind});
   return true;
 }
 
@@ -46,7 +46,7 @@ void InprocConnection::return_credit() {
   auto theirs = static_cast<std::size_t>(other());
   link_->in_flight[theirs].fetch_sub(1, std::memory_order_seq_cst);
   if (link_->starves[theirs].load(std::memory_order_seq_cst) && link_->starves[theirs].exchange(false))
-    link_->ports[theirs]->post({Port::Kind::kCredits, link_, other(), {}});
+    link_->ports[theirs]->post({Item::Kind::kCredits, link_, other(), {}});
 }
 
 template <class Copy>
@@ -91,7 +91,7 @@ void InprocConnection::close() {
   auto mine = static_cast<std::size_t>(side_);
   if (link_->ends[mine] != this) return;
   link_->ends[mine] = nullptr;
-  if (open_) link_->ports[static_cast<std::size_t>(other())]->post({Port::Kind::kEnd, link_, other(), {}});
+  if (open_) link_->ports[static_cast<std::size_t>(other())]->post({Item::Kind::kEnd, link_, other(), {}});
   open_ = false;
 }
 

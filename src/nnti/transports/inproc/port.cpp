@@ -61,9 +61,9 @@ void Port::close() {
     pending_.store(0, std::memory_order_seq_cst);
   }
   for (auto &item : dropped) {
-    if (item.kind != Kind::kConnect) continue;
+    if (item.kind != Item::Kind::kConnect) continue;
     item.link->state.store(LinkState::kGone, std::memory_order_release);
-    item.link->ports[0]->post({Kind::kAnswer, item.link, 0, {}});
+    item.link->ports[0]->post({Item::Kind::kAnswer, item.link, 0, {}});
   }
 }
 

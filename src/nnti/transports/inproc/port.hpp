@@ -25,6 +25,8 @@ class Port;
 
 enum class LinkState { kAsked, kAccepted, kRefused, kGone };
 
+struct Item;
+
 /// One connection. Side 0 connected, side 1 accepted.
 struct Link {
   std::array<std::shared_ptr<Port>, 2> ports;
@@ -34,6 +36,19 @@ struct Link {
   std::atomic<LinkState> state{LinkState::kAsked};
   nessie::Nonce nonce{};
   nessie::Proof proof{};  ///< of the side that connects
+  // The thread of that side only:
+  bool is_awaited = true;  ///< it has not learnt yet that it is connected
+  std::deque<Item> early;  ///< what has come nevertheless
+};
+
+/// What comes to a port.
+struct Item {
+  enum class Kind { kConnect, kAnswer, kMessage, kCredits, kEnd };
+  Kind kind;
+  std::shared_ptr<Link> link;
+  int to_side;
+  std::vector<std::byte> bytes;
+  MessageKind message_kind = MessageKind::kUser;
 };
 
 /// A registration as others see it.
@@ -48,15 +63,6 @@ struct Registration {
 /// What waits for one endpoint.
 class Port {
  public:
-  enum class Kind { kConnect, kAnswer, kMessage, kCredits, kEnd };
-  struct Item {
-    Kind kind;
-    std::shared_ptr<Link> link;
-    int to_side;
-    std::vector<std::byte> bytes;
-    MessageKind message_kind = MessageKind::kUser;
-  };
-
   Port();
   /// False if the port is closed; `item` is dropped then.
   bool post(Item item);

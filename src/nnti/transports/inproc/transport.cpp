@@ -12,21 +12,23 @@
 namespace nnti::inproc {
 namespace {
 
-constexpr int kEventsPerTurn = 256;
+constexpr std::size_t kEventsPerTurn = 256;
 
 class InprocConnecting final : public Connecting {
  public:
   InprocConnecting(InprocTransport &transport, std::shared_ptr<Link> link)
       : transport_(transport), link_(std::move(link)) {}
   ~InprocConnecting() override {
+    link_->is_awaited = false;
+    link_->early.clear();  // they hold the link
     if (!taken_ && link_->state.exchange(LinkState::kGone) == LinkState::kAccepted)
-      link_->ports[1]->post({Port::Kind::kEnd, link_, 1, {}});
+      link_->ports[1]->post({Item::Kind::kEnd, link_, 1, {}});
   }
 
   std::optional<Result<Connection *>> advance() override {
     switch (link_->state.load(std::memory_order_acquire)) {
       case LinkState::kAsked: return std::nullopt;
-      case LinkState::kAccepted: taken_ = true; return transport_.add_connection(link_, 0);
+      case LinkState::kAccepted: taken_ = true; return transport_.connected(link_);
       case LinkState::kRefused:
         return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
       case LinkState::kGone: break;
@@ -86,7 +88,7 @@ Result<std::unique_ptr<Connecting>> InprocTransport::connect(const nessie::Url &
   link->ports = {port_, find_port(url.address)};
   nessie::random_bytes(link->nonce);
   link->proof = credential_.prove("connect", link->nonce, nessie::Nonce{});
-  if (!link->ports[1] || !link->ports[1]->post({Port::Kind::kConnect, link, 1, {}}))
+  if (!link->ports[1] || !link->ports[1]->post({Item::Kind::kConnect, link, 1, {}}))
     return Error{Code::kPeerLost, fmt::format("inproc://{} has closed", url.address), nessie::Scope::kPeer,
                  ECONNREFUSED};
   return std::unique_ptr<Connecting>(std::make_unique<InprocConnecting>(*this, std::move(link)));
@@ -110,24 +112,41 @@ Connection *InprocTransport::add_connection(std::shared_ptr<Link> link, int side
 std::size_t InprocTransport::progress() {
   std::size_t events = 0;
   ++depth_;
-  Port::Item item;
-  for (int i = 0; i < kEventsPerTurn && port_->take(item); ++i) events += deliver(item);
+  Item item;
+  for (; events < kEventsPerTurn && take(item); ++events) deliver(item);
   if (--depth_ == 0 && events != 0) reap();
   return events;
 }
 
-bool InprocTransport::deliver(Port::Item &item) {
-  if (item.kind == Port::Kind::kConnect) on_connect(item.link);
+Connection *InprocTransport::connected(const std::shared_ptr<Link> &link) {
+  link->is_awaited = false;
+  for (auto &item : std::exchange(link->early, {})) early_.push_back(std::move(item));
+  return add_connection(link, 0);
+}
+
+bool InprocTransport::take(Item &item) {
+  if (early_.empty()) return port_->take(item);
+  item = std::move(early_.front());
+  early_.pop_front();
+  return true;
+}
+
+void InprocTransport::deliver(Item &item) {
+  if (item.kind == Item::Kind::kConnect) on_connect(item.link);
   auto *connection = item.link->ends[static_cast<std::size_t>(item.to_side)];
-  if (connection == nullptr) return true;  // closed meanwhile
-  if (item.kind == Port::Kind::kMessage) {
+  if (connection == nullptr) {
+    const bool is_early = item.to_side == 0 && item.link->is_awaited && item.kind != Item::Kind::kAnswer;
+    auto &link = *item.link;
+    if (is_early) link.early.push_back(std::move(item));
+    return;  // otherwise it was closed meanwhile
+  }
+  if (item.kind == Item::Kind::kMessage) {
     connection->return_credit();
     events_.message(*connection, item.message_kind, item.bytes);
-  } else if (item.kind == Port::Kind::kEnd) {
+  } else if (item.kind == Item::Kind::kEnd) {
     connection->end();
     events_.lost(*connection, Loss::kGone, {Code::kPeerLost, "the peer closed the connection", nessie::Scope::kPeer});
   }
-  return true;
 }
 
 void InprocTransport::on_connect(const std::shared_ptr<Link> &link) {
@@ -135,7 +154,7 @@ void InprocTransport::on_connect(const std::shared_ptr<Link> &link) {
   auto *connection = proved ? add_connection(link, 1) : nullptr;
   auto asked = LinkState::kAsked;
   bool wanted = link->state.compare_exchange_strong(asked, proved ? LinkState::kAccepted : LinkState::kRefused);
-  link->ports[0]->post({Port::Kind::kAnswer, link, 0, {}});
+  link->ports[0]->post({Item::Kind::kAnswer, link, 0, {}});
   if (connection == nullptr) return;
   if (wanted) return events_.accepted(*connection);
   connection->close();  // the caller gave up meanwhile
