@@ -24,6 +24,7 @@ constexpr int kFirstCaution = 16, kMostCaution = 512;
 constexpr auto kLongestCaution = std::chrono::seconds(1);
 constexpr int kPollsPerClockReading = 32;
 constexpr auto kSpinBetweenLooks = std::chrono::milliseconds(1);
+constexpr auto kSpinBeforeYield = std::chrono::microseconds(2);
 // How often transports without a descriptor are asked.
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
 constexpr int kIntervalsPerSleep = 16;
@@ -169,8 +170,11 @@ bool Waiter::shares_core() {
 bool Waiter::poll(Transports transports, Deadline deadline) {
   if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
   if (crowded_until_) return false;
-  // The one whom a bound thread waits for may be bound to the same core.
-  const bool may_spin = spin_.count() > 0 && !(is_bound_ && shares_core());
+  bool may_spin = spin_.count() > 0;
+  if (may_spin && is_bound_) {  // perhaps to the core of the one whom it waits for
+    if (spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;
+    may_spin = !shares_core();
+  }
   if (may_spin && spin(transports, deadline)) return true;
   return something_is_ready(transports) || deadline.passed() || yield(transports);
 }

@@ -21,7 +21,7 @@ namespace nnti {
 /// when woken. Nobody tells us how full the node is, but sched_yield() does: where others are runnable it comes back
 /// late, and the kernel has counted that we left the core. Then waits block at once, for many times as long as it was
 /// late; then one tries again, more and more rarely as it keeps coming back late. A thread that is bound to one core,
-/// as launchers bind ranks, yields once before it spins: it does not spin where others are bound to that core, too.
+/// as launchers bind ranks, yields after two microseconds already, and spins on if nobody else wanted that core.
 /// A transport without a descriptor is asked now and then while the others block: what comes is noticed late by a
 /// sixteenth of the time slept, 20 ms at most, which costs an idle process some thousandths of a core.
 class Waiter {
