@@ -90,20 +90,27 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
   }
 }
 
-bool Waiter::yield(Transports transports) {
+/// Leaves the core to others for once.
+Waiter::Absence Waiter::leave_core() {
   const long departures_before = departures();
+  const auto before = Clock::now();
+  ::sched_yield();
+  const auto now = Clock::now();
+  // Interrupts take their time, too: what counts is that somebody else had the core.
+  const bool was_wanted = departures() > departures_before;
+  const bool was_long = was_wanted && now - before > kLateYield;
+  if (was_long) {
+    crowded_until_ = now + std::min<Clock::duration>((now - before) * caution_, kLongestCaution);
+    caution_ = std::min(2 * caution_, kMostCaution);
+  }
+  return {was_wanted, was_long};
+}
+
+bool Waiter::yield(Transports transports) {
   for (int i = 0; i < kYields; ++i) {
-    auto before = Clock::now();
-    ::sched_yield();
-    const auto now = Clock::now();
-    // Interrupts take such a time, too: what counts is that somebody else had the core.
-    const bool late = now - before > kLateYield && departures() > departures_before;
-    if (late) {
-      crowded_until_ = now + std::min<Clock::duration>((now - before) * caution_, kLongestCaution);
-      caution_ = std::min(2 * caution_, kMostCaution);
-    }
+    const auto absence = leave_core();
     if (something_is_ready(transports)) return true;
-    if (late) return false;
+    if (absence.was_long) return false;
   }
   caution_ = kFirstCaution;
   return false;
@@ -159,21 +166,17 @@ void Waiter::block(Transports transports, Deadline deadline) {
   disarm_all(transports);
 }
 
-/// Whether somebody else wanted this thread's core, which he has had now.
-bool Waiter::shares_core() {
-  const long departures_before = departures();
-  ::sched_yield();
-  return departures() > departures_before;
-}
-
 /// False: there is nothing yet.
 bool Waiter::poll(Transports transports, Deadline deadline) {
   if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
   if (crowded_until_) return false;
   bool may_spin = spin_.count() > 0;
   if (may_spin && is_bound_) {  // perhaps to the core of the one whom it waits for
-    if (spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;
-    may_spin = !shares_core();
+    if (!is_shared_ && spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;
+    const auto absence = leave_core();
+    if (absence.was_long) return something_is_ready(transports);
+    is_shared_ = absence.was_wanted;
+    may_spin = !is_shared_;
   }
   if (may_spin && spin(transports, deadline)) return true;
   return something_is_ready(transports) || deadline.passed() || yield(transports);

@@ -51,8 +51,12 @@ class Waiter {
   using Transports = std::span<const std::unique_ptr<Transport>>;
   bool something_is_ready(Transports transports);
   bool spin(Transports transports, Deadline deadline);
+  struct Absence {
+    bool was_wanted;  ///< somebody else had the core
+    bool was_long;
+  };
+  Absence leave_core();
   bool yield(Transports transports);
-  static bool shares_core();
   bool poll(Transports transports, Deadline deadline);
   void block(Transports transports, Deadline deadline);
   bool take_ready(const Transport &transport);
@@ -64,8 +68,9 @@ class Waiter {
   Watched woken_up_;
   std::vector<std::unique_ptr<Watched>> watched_;
   std::chrono::nanoseconds spin_{0};
-  bool is_bound_ = false;  ///< to one core
-  int caution_;            ///< how many times as long as the next late return waits shall block at once
+  bool is_bound_ = false;   ///< to one core
+  bool is_shared_ = false;  ///< others wanted that core when it was last left to them
+  int caution_;             ///< how many times as long as the next late return waits shall block at once
   std::optional<nessie::Clock::time_point> crowded_until_;
   Fd wake_fd_;
   Fd timer_fd_;            ///< once somebody asked for descriptor()
