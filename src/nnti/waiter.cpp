@@ -177,6 +177,7 @@ bool Waiter::poll(Transports transports, Deadline deadline) {
     if (absence.was_long) return something_is_ready(transports);
     is_shared_ = absence.was_wanted;
     may_spin = !is_shared_;
+    if (may_spin) caution_ = kFirstCaution;
   }
   if (may_spin && spin(transports, deadline)) return true;
   return something_is_ready(transports) || deadline.passed() || yield(transports);
