@@ -37,8 +37,8 @@ struct Link {
   nessie::Nonce nonce{};
   nessie::Proof proof{};  ///< of the side that connects
   // The thread of that side only:
-  bool is_awaited = true;  ///< it has not learnt yet that it is connected
-  std::deque<Item> early;  ///< what has come nevertheless
+  bool is_awaited = true;   ///< it has not learnt yet that it is connected
+  std::vector<Item> early;  ///< what has come nevertheless
 };
 
 /// What comes to a port.
