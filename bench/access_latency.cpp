@@ -141,10 +141,7 @@ void AccessLatency::add_ratios() {
 
 Status access_latency(const Options &options, Report &report) {
   AccessLatency accesses(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(9, 3), report, "accesses",
-                                    [&](int repetition) { return accesses.measure(repetition); });
-  if (status.ok()) accesses.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(9, 3), report, "accesses", accesses);
 }
 
 }  // namespace bench

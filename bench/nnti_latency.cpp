@@ -167,10 +167,7 @@ void Latency::add_ratios() {
 
 Status nnti_latency(const Options &options, Report &report) {
   Latency latency(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(15, 5), report, "half round trips",
-                                    [&](int repetition) { return latency.measure(repetition); });
-  if (status.ok()) latency.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(15, 5), report, "half round trips", latency);
 }
 
 }  // namespace bench

@@ -16,4 +16,14 @@ namespace bench {
 nessie::Status repeat_on_fit_cores(int repetitions, Report &report, const std::string &what,
                                    const std::function<nessie::Status(int repetition)> &measure);
 
+/// The same for what has a `measure(repetition)`; its ratios are added when nothing failed.
+template <class Measurement>
+nessie::Status compare_on_fit_cores(int repetitions, Report &report, const std::string &what,
+                                    Measurement &measurement) {
+  auto status =
+      repeat_on_fit_cores(repetitions, report, what, [&](int repetition) { return measurement.measure(repetition); });
+  if (status.ok()) measurement.add_ratios();
+  return status;
+}
+
 }  // namespace bench

@@ -129,10 +129,7 @@ void Languages::add_ratios() {
 Status rpc_python(const Options &options, Report &report) {
   if (auto status = check_forked(options.transport); !status.ok()) return status;
   Languages languages(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(9, 3), report, "calls from Python",
-                                    [&](int repetition) { return languages.measure(repetition); });
-  if (status.ok()) languages.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(9, 3), report, "calls from Python", languages);
 }
 
 }  // namespace bench

@@ -177,10 +177,7 @@ void Rate::add_ratios() {
 
 Status rpc_rate(const Options &options, Report &report) {
   Rate rate(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(9, 2), report, "calls in flight",
-                                    [&](int repetition) { return rate.measure(repetition); });
-  if (status.ok()) rate.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(9, 2), report, "calls in flight", rate);
 }
 
 }  // namespace bench

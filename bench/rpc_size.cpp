@@ -110,10 +110,7 @@ void Sizes::add_ratios() {
 
 Status rpc_size(const Options &options, Report &report) {
   Sizes sizes(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(9, 3), report, "arguments and bulk",
-                                    [&](int repetition) { return sizes.measure(repetition); });
-  if (status.ok()) sizes.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(9, 3), report, "arguments and bulk", sizes);
 }
 
 }  // namespace bench

@@ -260,10 +260,7 @@ void Xfer::add_ratios() {
 
 Status xfer(const Options &options, Report &report) {
   Xfer xfer(options, report);
-  auto status = repeat_on_fit_cores(options.repetitions(5, 2), report, "arrays",
-                                    [&](int repetition) { return xfer.measure(repetition); });
-  if (status.ok()) xfer.add_ratios();
-  return status;
+  return compare_on_fit_cores(options.repetitions(5, 2), report, "arrays", xfer);
 }
 
 }  // namespace bench

@@ -39,8 +39,8 @@ Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadlin
 /// instances, the last one's.
 Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline deadline);
 
-/// Connects to the first of `places` that can be reached; they are not empty. Errors as Runtime::connect(): the last
-/// one's.
+/// Connects to the first of `places` that can be reached. Errors as Runtime::connect(): the last one's; kNotFound:
+/// there are none.
 Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadline deadline);
 
 struct AnnounceOptions {

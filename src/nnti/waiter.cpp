@@ -90,27 +90,26 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
   }
 }
 
-/// Leaves the core to others for once.
-Waiter::Absence Waiter::leave_core() {
-  const long departures_before = departures();
+/// Leaves the core to others for once. True: for long.
+bool Waiter::leave_core(long departures_before) {
   const auto before = Clock::now();
   ::sched_yield();
   const auto now = Clock::now();
   // Interrupts take their time, too: what counts is that somebody else had the core.
-  const bool was_wanted = departures() > departures_before;
-  const bool was_long = was_wanted && now - before > kLateYield;
+  const bool was_long = now - before > kLateYield && departures() > departures_before;
   if (was_long) {
     crowded_until_ = now + std::min<Clock::duration>((now - before) * caution_, kLongestCaution);
     caution_ = std::min(2 * caution_, kMostCaution);
   }
-  return {was_wanted, was_long};
+  return was_long;
 }
 
 bool Waiter::yield(Transports transports) {
+  const long departures_before = departures();
   for (int i = 0; i < kYields; ++i) {
-    const auto absence = leave_core();
+    const bool was_long = leave_core(departures_before);
     if (something_is_ready(transports)) return true;
-    if (absence.was_long) return false;
+    if (was_long) return false;
   }
   caution_ = kFirstCaution;
   return false;
@@ -173,9 +172,9 @@ bool Waiter::poll(Transports transports, Deadline deadline) {
   bool may_spin = spin_.count() > 0;
   if (may_spin && is_bound_) {  // perhaps to the core of the one whom it waits for
     if (!is_shared_ && spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;
-    const auto absence = leave_core();
-    if (absence.was_long) return something_is_ready(transports);
-    is_shared_ = absence.was_wanted;
+    const long departures_before = departures();
+    if (leave_core(departures_before)) return something_is_ready(transports);
+    is_shared_ = departures() > departures_before;
     may_spin = !is_shared_;
     if (may_spin) caution_ = kFirstCaution;
   }

@@ -51,11 +51,7 @@ class Waiter {
   using Transports = std::span<const std::unique_ptr<Transport>>;
   bool something_is_ready(Transports transports);
   bool spin(Transports transports, Deadline deadline);
-  struct Absence {
-    bool was_wanted;  ///< somebody else had the core
-    bool was_long;
-  };
-  Absence leave_core();
+  bool leave_core(long departures_before);
   bool yield(Transports transports);
   bool poll(Transports transports, Deadline deadline);
   void block(Transports transports, Deadline deadline);

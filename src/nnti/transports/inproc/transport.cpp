@@ -19,16 +19,15 @@ class InprocConnecting final : public Connecting {
   InprocConnecting(InprocTransport &transport, std::shared_ptr<Link> link)
       : transport_(transport), link_(std::move(link)) {}
   ~InprocConnecting() override {
-    link_->is_awaited = false;
     link_->early.clear();  // they hold the link
-    if (!taken_ && link_->state.exchange(LinkState::kGone) == LinkState::kAccepted)
+    if (std::exchange(link_->is_awaited, false) && link_->state.exchange(LinkState::kGone) == LinkState::kAccepted)
       link_->ports[1]->post({Item::Kind::kEnd, link_, 1, {}});
   }
 
   std::optional<Result<Connection *>> advance() override {
     switch (link_->state.load(std::memory_order_acquire)) {
       case LinkState::kAsked: return std::nullopt;
-      case LinkState::kAccepted: taken_ = true; return transport_.connected(link_);
+      case LinkState::kAccepted: return transport_.connected(link_);
       case LinkState::kRefused:
         return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
       case LinkState::kGone: break;
@@ -39,7 +38,6 @@ class InprocConnecting final : public Connecting {
  private:
   InprocTransport &transport_;
   std::shared_ptr<Link> link_;
-  bool taken_ = false;
 };
 
 std::string fresh_name() { return fmt::format("{}-{:016x}", ::getpid(), nessie::random_u64()); }
