@@ -444,6 +444,9 @@ Result<RegisteredBuffer> Endpoint::allocate(std::size_t size_bytes, Rights right
 Status Endpoint::send(PeerId peer, std::span<const std::byte> message) {
   auto *known = impl_->find(peer);
   if (known == nullptr) return no_peer(peer);
+  const bool is_small = message.size() <= kMinMessageBytes && known->queue.empty();
+  if (is_small && known->connection->try_send(MessageKind::kUser, message)) [[likely]]
+    return {};
   if (message.size() > kMaxEagerBytes && message.size() > known->connection->max_message_bytes())
     return Error{Code::kInvalidArgument, fmt::format("a message of {} bytes; this peer takes at most {}",
                                                      message.size(), max_message_bytes(peer))};

@@ -135,6 +135,10 @@ bool ShmConnection::take_seat(const Announcement &announcement, const std::vecto
 
 bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!is_open()) return true;
+  if (auto *ring = std::get_if<RingWriter>(&out_); ring != nullptr && ring->try_write(message, kind)) [[likely]] {
+    wake_peer();
+    return true;
+  }
   switch (write(Kind::kMessage, message, kind)) {
     case Outcome::kSent: wake_peer(); return true;
     case Outcome::kNoCredit: return false;

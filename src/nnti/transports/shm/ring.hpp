@@ -37,6 +37,22 @@ inline std::uint64_t slots_for(std::size_t payload_bytes) {
   return payload_bytes <= kSlotPayload ? 1 : (payload_bytes + kSlotPayload - 1) / kSlotPayload;
 }
 
+/// Copies a small message whose words its sender has just written, one by one: a load that spans several of them would
+/// wait until they have left the processor.
+inline void copy_fresh(std::byte *to, std::span<const std::byte> from) {
+  using Word = std::uint32_t;  // XDR's
+  __asm__("" : "+r"(to));      // the compiler warns of writes behind a slot that it cannot prove not to happen
+  const auto *at = from.data();
+  auto left = from.size();
+  for (; left >= sizeof(Word); left -= sizeof(Word), at += sizeof(Word), to += sizeof(Word)) {
+    Word word = 0;
+    std::memcpy(&word, at, sizeof word);
+    __asm__("" : "+r"(word));  // not several at once
+    std::memcpy(to, &word, sizeof word);
+  }
+  for (; left != 0; --left) *to++ = *at++;
+}
+
 /// Where slot number `number` is, and what its header says in this round.
 struct SlotPlace {
   static Slot &of(const Mailbox &mailbox, std::uint64_t number) { return mailbox.ring[number & (mailbox.slots - 1)]; }
@@ -61,12 +77,15 @@ class RingWriter {
     auto slots = slots_for(payload.size());
     if (auto room = make_room(slots); room != Outcome::kSent) return room;
     copy_in(payload);
-    auto word = payload.size() | static_cast<std::uint64_t>(kind) << 16 |
-                static_cast<std::uint64_t>(message_kind) << 24 |
-                static_cast<std::uint64_t>(SlotPlace::mark(next_)) << 32;
-    SlotPlace::of(mailbox_, next_).header.store(word, std::memory_order_release);
-    next_ += slots;
+    publish(kind, message_kind, payload.size(), slots);
     return Outcome::kSent;
+  }
+  /// The same for a message that fits one slot, if there plainly is one. False: that is for write() to say.
+  bool try_write(std::span<const std::byte> payload, MessageKind message_kind) {
+    if (payload.size() > kSlotPayload || next_ - consumed_ >= mailbox_.slots) return false;
+    copy_fresh(SlotPlace::of(mailbox_, next_).payload, payload);
+    publish(Kind::kMessage, message_kind, payload.size(), 1);
+    return true;
   }
   /// True if a write was refused, and none has succeeded since.
   bool starves() const { return starves_; }
@@ -74,6 +93,14 @@ class RingWriter {
   bool has_new_credit() const { return starves_ && mailbox_.consumed->load(std::memory_order_seq_cst) != consumed_; }
 
  private:
+  void publish(Kind kind, MessageKind message_kind, std::size_t size_bytes, std::uint64_t slots) {
+    const auto word = size_bytes | static_cast<std::uint64_t>(kind) << 16 |
+                      static_cast<std::uint64_t>(message_kind) << 24 |
+                      static_cast<std::uint64_t>(SlotPlace::mark(next_)) << 32;
+    SlotPlace::of(mailbox_, next_).header.store(word, std::memory_order_release);
+    next_ += slots;
+  }
+
   Outcome make_room(std::uint64_t slots) {
     if (next_ - consumed_ + slots <= mailbox_.slots) [[likely]]
       return Outcome::kSent;
@@ -115,7 +142,8 @@ class RingReader {
     return SlotPlace::of(mailbox_, next_).header.load(std::memory_order_acquire) >> 32 == SlotPlace::mark(next_);
   }
 
-  /// Copies the next message to `buffer`; ready() must be true. Empty: what is there is no message.
+  /// Copies the next message to the beginning of `buffer`, and perhaps some bytes behind it; ready() must be true.
+  /// Empty: what is there is no message.
   std::optional<Message> read(std::span<std::byte, kMaxInPlaceBytes> buffer) {
     auto word = SlotPlace::of(mailbox_, next_).header.load(std::memory_order_acquire);
     auto size = static_cast<std::size_t>(word & 0xffff);
@@ -137,6 +165,8 @@ class RingReader {
 
  private:
   void copy_out(std::span<std::byte> target) const {
+    if (target.size() <= kSlotPayload)  // all of the slot: its size is known when this is compiled
+      return void(std::memcpy(target.data(), SlotPlace::of(mailbox_, next_).payload, kSlotPayload));
     for (auto number = next_; !target.empty(); ++number) {
       auto size = std::min(target.size(), kSlotPayload);
       std::memcpy(target.data(), SlotPlace::of(mailbox_, number).payload, size);

@@ -64,7 +64,7 @@ class QueueWriter {
     auto &entry = EntryPlace::of(queue_, number);
     entry.header =
         payload.size() | static_cast<std::uint64_t>(kind) << 16 | static_cast<std::uint64_t>(message_kind) << 24;
-    if (!payload.empty()) std::memcpy(entry.payload, payload.data(), payload.size());
+    copy_fresh(entry.payload, payload);
     publish(number);
     return Outcome::kSent;
   }
