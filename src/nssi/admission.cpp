@@ -51,17 +51,18 @@ void Admission::set_limits(const Limits &limits) {
   for (auto *waiting : waiting_) enqueue(*waiting);
 }
 
-std::optional<Charge> Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes) {
+bool Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge) {
   auto &share = share_of(session);
   if (share.waiting) {
     const auto noted = take_invitation(session, id);
-    if (!noted) return std::nullopt;
+    if (!noted) return false;
     add(share, 0, bytes - *noted);  // what comes may be of another size than what was turned away
   } else {
-    if (!queue_.empty() || !fits(share, bytes)) return std::nullopt;
+    if (!queue_.empty() || !fits(share, bytes)) return false;
     add(share, 1, bytes);
   }
-  return Charge(*this, session, 1, bytes);
+  charge = Charge(*this, session, 1, bytes);
+  return true;
 }
 
 /// For how many bytes there is room.

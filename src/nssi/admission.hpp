@@ -110,8 +110,8 @@ class Admission {
   }
   bool has_own_limits() const { return has_own_limits_; }
 
-  /// Nothing: there is no room, or others were there before.
-  std::optional<Charge> admit(Session &session, std::uint64_t id, std::uint64_t bytes);
+  /// False: there is no room, or others were there before.
+  bool admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge);
   /// What there must be room for, because it exists already.
   Charge charge(Session &session, std::uint64_t bytes);
   /// Notes a request that was not admitted, which its caller will send again when it is invited.

@@ -28,6 +28,14 @@ std::uint32_t milliseconds_left(Deadline deadline) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, wire::kNoTimeout - 1));
 }
 
+void begin_request(const CallState &call, wire::RequestHead &request) {
+  request.prefix.id = call.id;
+  request.interface = call.service.interface;
+  request.provider = call.service.provider;
+  request.op = call.op;
+  request.timeout_ms = call.timeout_ms;
+}
+
 std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
 
 Error timed_out(const CallState &call) {
@@ -52,7 +60,7 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
   call.is_idempotent = options.idempotent;
   call.fails_when_busy = options.when_busy == CallOptions::WhenBusy::kFail;
   call.is_one_way = options.one_way;
-  call.on_over = options.on_over;
+  if (options.on_over) call.on_over = options.on_over;
   call.op = op;
   if (engine_.traces()) call.trace.parent = engine_.trace_context();
   call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
@@ -62,12 +70,12 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
     send(call, args);
     return state;
   }
-  call.args.resize(args.size_bytes);
+  call.args.resize(args.size_bytes());
   args.write(call.args);
   engine_.driver().hand_over([this, state] {
     claim(state);
     const Bytes copy = std::move(state->args);
-    if (!state->done.load()) send(*state, {copy});
+    if (!state->done.load()) send(*state, Payload(copy));
   });
   engine_.wake();
   return state;
@@ -102,15 +110,15 @@ void Client::send(CallState &call, const Payload &args) {
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
   if (engine_.traces()) begin_trace(call);
-  if (engine_.counts()) measure(call, link, args.size_bytes);
+  if (engine_.counts()) measure(call, link, args.size_bytes());
   if (call.is_one_way && (call.data != nullptr || call.parts))
     return finish(call,
                   Error{Code::kInvalidArgument,
                         "a one-way call cannot have a data buffer: nobody learns when the service is done with it"});
-  if (!engine_.fits(call.connection, args.size_bytes + wire::kMaxRequestOverhead)) {
+  if (!engine_.fits(call.connection, args.size_bytes() + wire::kMaxRequestOverhead)) {
     if (auto status = lend(call, args); !status.ok()) return finish(call, std::move(status));
   } else {
-    call.args.resize(args.size_bytes);
+    if (call.args.size() != args.size_bytes()) call.args.resize(args.size_bytes());
     args.write(call.args);
   }
   if (call.parts)
@@ -160,7 +168,7 @@ void Client::measure(CallState &call, const Link *link, std::uint64_t args_bytes
 }
 
 Status Client::lend(CallState &call, const Payload &args) {
-  auto block = engine_.blocks().take(call.service.peer, args.size_bytes);
+  auto block = engine_.blocks().take(call.service.peer, args.size_bytes());
   if (!block.ok()) return block.error();
   args.write(block->bytes());
   call.long_args = *std::move(block);
@@ -179,7 +187,30 @@ Status Client::place_segments(CallState &call) {
   return {};
 }
 
-/// Puts into the request where its parts are; `list` is to live until it is sent.
+/// Puts into the request what it carries beside its arguments; `list` is to live until it is sent.
+Status Client::describe(CallState &call, wire::Request &request, Bytes &list) {
+  if (call.parts) {
+    if (auto status = describe_parts(call, request, list); !status.ok()) return status;
+  } else if (call.data != nullptr) {
+    auto remote = call.data->describe_for(call.connection);
+    if (!remote.ok()) return remote.error();
+    request.data = wire::Buffer{*remote};
+  }
+  if (call.long_args) {
+    auto remote = call.long_args->describe_for(call.connection);
+    if (!remote.ok()) return remote.error();
+    request.long_args = wire::Buffer{*remote};
+  } else {
+    request.args = call.args;
+  }
+  if (call.fails_when_busy) request.does_not_wait.emplace();
+  if (call.is_one_way) request.is_one_way.emplace();
+  if (call.trace) request.trace = call.trace.for_wire();
+  call.lends = request.data || request.long_args || request.segments;
+  return {};
+}
+
+/// Where its parts are.
 Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &list) {
   if (call.long_segments) {
     if (auto status = call.parts->describe_for(call.connection, request, call.long_segments->bytes()); !status.ok())
@@ -197,48 +228,38 @@ Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &li
 }
 
 void Client::transmit(CallState &call) {
-  wire::Request request;
-  request.prefix.id = call.id;
-  request.interface = call.service.interface;
-  request.provider = call.service.provider;
-  request.op = call.op;
-  request.timeout_ms = call.timeout_ms;
-  if (request.timeout_ms == 0)
+  if (call.timeout_ms == 0)
     return finish(call, call.was_sent ? timed_out(call)
                                       : Error{Code::kTimedOut, "the call's deadline had passed before it was sent"});
-  Bytes list;
-  if (call.parts) {
-    if (auto status = describe_parts(call, request, list); !status.ok()) return finish(call, std::move(status));
-  } else if (call.data != nullptr) {
-    auto remote = call.data->describe_for(call.connection);
-    if (!remote.ok()) return finish(call, remote.error());
-    request.data = wire::Buffer{*remote};
-  }
-  if (call.long_args) {
-    auto remote = call.long_args->describe_for(call.connection);
-    if (!remote.ok()) return finish(call, remote.error());
-    request.long_args = wire::Buffer{*remote};
-  } else {
-    request.args = call.args;
-  }
-  if (call.fails_when_busy) request.does_not_wait.emplace();
-  if (call.is_one_way) request.is_one_way.emplace();
-  if (call.trace) request.trace = call.trace.for_wire();
-  call.lends = request.data || request.long_args || request.segments;
   call.is_answered = false;  // an answer that came over a lost connection may be another process's
+  auto status = has_greeted(call.connection) ? Status() : greet(call.connection);
   call.phase = CallState::Phase::kSent;
-  auto status = greet(call.connection);
-  if (status.ok()) status = engine_.send_message(call.connection, request);
+  if (status.ok()) status = call.carries_more() ? send_request(call) : send_plain_request(call);
   if (!status.ok()) finish(call, std::move(status));
+}
+
+Status Client::send_plain_request(CallState &call) {
+  wire::PlainRequest request;
+  begin_request(call, request);
+  request.args = call.args;
+  call.lends = false;
+  return engine_.send_message(call.connection, request);
+}
+
+Status Client::send_request(CallState &call) {
+  wire::Request request;
+  begin_request(call, request);
+  Bytes list;
+  if (auto status = describe(call, request, list); !status.ok()) return status;
+  return engine_.send_message(call.connection, request);
 }
 
 /// A service knows callers by their session, not by their connections.
 Status Client::greet(PeerId peer) {
-  if (peer.value < greeted_.size() && greeted_[peer.value]) return {};
   auto status = engine_.send_message(peer, wire::Hello{{wire::Kind::kHello, 0}, session_});
   if (!status.ok()) return status;
   if (peer.value >= greeted_.size()) greeted_.resize(peer.value + 1);
-  greeted_[peer.value] = true;
+  greeted_[peer.value] = 1;
   return {};
 }
 
@@ -387,11 +408,8 @@ void Client::finish(CallState &call, Status status) {
   if (call.trace) end_trace(call);
   if (call.meter.counters != nullptr)
     call.meter.finish(call.status.code(), call.long_result ? call.long_result->bytes().size() : call.result.size());
-  for (auto *lent : {&call.long_args, &call.long_segments}) {
-    if (*lent && !call.is_answered) (*lent)->taint();
-    lent->reset();
-  }
-  end_expiry(call);
+  if (call.long_args || call.long_segments) take_back_lent(call);
+  if (call.expiry) end_expiry(call);
   if (call.callback) call_back(call);
   std::function<void()> on_over;
   if (call.on_over) on_over.swap(call.on_over);
@@ -399,6 +417,13 @@ void Client::finish(CallState &call, Status status) {
   engine_.set_done(call.done, call.waiter);
   if (call.is_one_way && call.dropped) recycle(call);
   if (on_over) on_over();
+}
+
+void Client::take_back_lent(CallState &call) {
+  for (auto *lent : {&call.long_args, &call.long_segments}) {
+    if (*lent && !call.is_answered) (*lent)->taint();
+    lent->reset();
+  }
 }
 
 // --- calls for which nobody waits -------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ struct CallState final : nnti::Completion {
 
   /// kWaiting: for its link. kHeld: for its service's invitation.
   enum class Phase { kNew, kWaiting, kHeld, kSent, kCancelling, kFetching, kDone };
+  /// Whether its request has more than arguments that fit a message.
+  bool carries_more() const { return data != nullptr || parts || long_args || fails_when_busy || is_one_way || trace; }
   Engine *engine = nullptr;  ///< nullptr after the runtime is gone
   std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
   Service service;
@@ -135,15 +137,20 @@ class Client final : public LinkEvents {
   template <class Use> void for_each_in_progress(Use use);
   std::shared_ptr<CallState> make_state();
   std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
+  bool has_greeted(PeerId peer) const { return peer.value < greeted_.size() && greeted_[peer.value] != 0; }
   Status greet(PeerId peer);
   void send(CallState &call, const Payload &args);
   void transmit(CallState &call);
+  Status send_plain_request(CallState &call);
+  Status send_request(CallState &call);
+  Status describe(CallState &call, wire::Request &request, Bytes &list);
   Status lend(CallState &call, const Payload &args);
   Status place_segments(CallState &call);
   Status describe_parts(CallState &call, wire::Request &request, Bytes &list);
   void begin_cancel(CallState &call, const Error &why);
   void fetch(CallState &call, const nnti::RemoteBuffer &remote);
   void finish(CallState &call, Status status);
+  void take_back_lent(CallState &call);
   void drop(CallState &call);
   void recycle(CallState &call);
   CallState *find(PeerId from, std::uint64_t id);
@@ -158,7 +165,7 @@ class Client final : public LinkEvents {
   std::uint64_t turns_ = 0;
   std::vector<Hold> holds_;
   std::multimap<nessie::Clock::time_point, std::uint64_t> expiries_;  ///< ids of calls with an `on_over`
-  std::vector<bool> greeted_;                                         ///< by PeerId
+  std::vector<char> greeted_;                                         ///< by PeerId: 1 or 0
   std::vector<std::shared_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;
 };

@@ -5,37 +5,25 @@
 
 namespace nssi {
 
-/// Not inlined: a fiber may go on in another thread, where a remembered address would be the wrong thread's.
-__attribute__((noinline)) std::uintptr_t Driver::self() {
+/// Not inlined: a remembered address would be another thread's.
+__attribute__((noinline)) std::uintptr_t Driver::address_in_this_thread() {
   static thread_local char tag;
   auto *address = &tag;
   __asm__ volatile("" : "+r"(address));
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-bool Driver::try_take() {
-  const auto me = self();
+bool Driver::try_to_take_from_all() {
+  const auto me = this_thread();
   std::uintptr_t nobody = 0;
-  if (!contested_.load(std::memory_order_relaxed)) {
-    const bool favoured =
-        favoured_.load(std::memory_order_relaxed) == me || favoured_.compare_exchange_strong(nobody, me);
-    if (favoured && enter_favoured()) return true;
-  }
+  if (!contested_.load(std::memory_order_relaxed) && favoured_.compare_exchange_strong(nobody, me) && enter_favoured())
+    return true;
   contest();
   nobody = 0;
   if (!owner_.compare_exchange_strong(nobody, me)) return false;
   if (!favoured_inside_.load()) return true;
   owner_.store(0);
   notify();
-  return false;
-}
-
-/// Only the favoured thread's. False: somebody else wants the role, too.
-bool Driver::enter_favoured() {
-  favoured_inside_.store(true, std::memory_order_relaxed);
-  nessie::light_fence(true);
-  if (!contested_.load(std::memory_order_acquire)) return true;
-  favoured_inside_.store(false);
   return false;
 }
 
@@ -47,16 +35,8 @@ void Driver::contest() {
   everybody_knows_.store(true, std::memory_order_release);
 }
 
-void Driver::leave() {
-  if (owner_.load(std::memory_order_relaxed) == self()) return owner_.store(0);
-  favoured_inside_.store(false, std::memory_order_release);
-  nessie::light_fence(true);
-}
-
-void Driver::give_up() {
-  if (pending_.load(std::memory_order_relaxed)) do_urgent();
-  leave();
-  if (!contested_.load(std::memory_order_acquire)) return;
+/// What was handed over as the role was given up.
+void Driver::do_what_comes_late() {
   for (notify(); urgent_.load() && try_take(); notify()) {
     do_urgent();
     leave();
@@ -125,7 +105,8 @@ void Driver::wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadl
   waiters_.fetch_sub(1);
 }
 
-void Driver::notify() {
+void Driver::notify_all() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   if (waiters_.load() == 0) return;
   { std::lock_guard lock(mutex_); }
   changed_.notify_all();

@@ -25,11 +25,19 @@ class Driver {
   using Work = std::function<void()>;
 
   /// Takes the role if nobody has it. Not for a thread that has it already.
-  bool try_take();
+  bool try_take() {
+    const bool favoured =
+        !contested_.load(std::memory_order_relaxed) && favoured_.load(std::memory_order_relaxed) == this_thread();
+    return (favoured && enter_favoured()) || try_to_take_from_all();
+  }
   /// Gives the role up, after doing what was handed over meanwhile.
-  void give_up();
+  void give_up() {
+    if (pending_.load(std::memory_order_relaxed)) do_urgent();
+    leave();
+    if (contested_.load(std::memory_order_acquire)) do_what_comes_late();
+  }
   bool is_mine() const {
-    const auto me = self();
+    const auto me = this_thread();
     return owner_.load(std::memory_order_relaxed) == me ||
            (favoured_inside_.load(std::memory_order_relaxed) && favoured_.load(std::memory_order_relaxed) == me);
   }
@@ -48,15 +56,43 @@ class Driver {
 
   /// Blocks until `done`, or the role is free, or the deadline has passed.
   void wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadline);
-  /// To be called after a `done` that another thread may wait for was set.
-  void notify();
+  /// To be called after a `done` that another thread may wait for was set: by then it has contested the role.
+  void notify() {
+    nessie::light_fence(true);
+    if (contested_.load(std::memory_order_acquire)) notify_all();
+  }
 
  private:
-  static std::uintptr_t self();
-  bool enter_favoured();
+  /// Read anew each time: a fiber may go on in another thread.
+  static std::uintptr_t this_thread() {
+#if defined(__x86_64__)
+    std::uintptr_t me = 0;
+    __asm__ volatile("mov %%fs:0, %0" : "=r"(me));
+    return me;
+#else
+    return address_in_this_thread();
+#endif
+  }
+  static std::uintptr_t address_in_this_thread();
+  /// Only the favoured thread's. False: somebody else wants the role, too.
+  bool enter_favoured() {
+    favoured_inside_.store(true, std::memory_order_relaxed);
+    nessie::light_fence(true);
+    if (!contested_.load(std::memory_order_acquire)) [[likely]]
+      return true;
+    favoured_inside_.store(false);
+    return false;
+  }
+  bool try_to_take_from_all();
   void contest();
   bool is_free() const { return owner_.load() == 0 && !favoured_inside_.load(); }
-  void leave();
+  void leave() {
+    if (owner_.load(std::memory_order_relaxed) == this_thread()) return owner_.store(0);
+    favoured_inside_.store(false, std::memory_order_release);
+    nessie::light_fence(true);
+  }
+  void do_what_comes_late();
+  void notify_all();
   bool do_pending();
   void do_urgent();
 
@@ -77,7 +113,8 @@ class Driver {
 /// Holds the role for a scope, if it can be had; nests.
 class Turn {
  public:
-  explicit Turn(Driver &driver) : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {}
+  [[gnu::always_inline]] explicit Turn(Driver &driver)
+      : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {}
   ~Turn() {
     if (taken_) driver_.give_up();
   }

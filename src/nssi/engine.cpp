@@ -301,7 +301,7 @@ Result<Pool *> Engine::settle(Operation &operation) const {
 }
 
 void Engine::set_done(std::atomic<bool> &done, Strand *waiter) {
-  done.store(true);
+  done.store(true, std::memory_order_release);
   if (waiter != nullptr)
     wake(waiter);
   else
@@ -324,7 +324,7 @@ void Engine::hand_over_and_wait(const std::function<void()> &work) {
 
 void Engine::spawn(std::function<void()> work) {
   if (driver_.is_mine()) return scheduler_.spawn(guarded(std::move(work)));
-  hand_over([this, work = guarded(std::move(work))] { scheduler_.spawn(work); });
+  hand_over([this, work = guarded(std::move(work))]() mutable { scheduler_.spawn(std::move(work)); });
 }
 
 void Engine::post(std::function<void()> work) { hand_over(guarded(std::move(work))); }
@@ -377,11 +377,7 @@ bool Engine::forget(PeerId peer, const Error &error, std::chrono::milliseconds p
   return is_retried;
 }
 
-Status Engine::send(PeerId peer, std::span<const std::byte> message) {
-  if (unsent_.empty()) {
-    auto status = endpoint_->send(peer, message);
-    if (status.code() != Code::kBusy) return status;
-  }
+Status Engine::send_later(PeerId peer, std::span<const std::byte> message) {
   unsent_.push_back({peer, Bytes(message.begin(), message.end())});
   return {};
 }

@@ -85,7 +85,7 @@ class Engine final : public nnti::EventSink {
   /// Runs `work` as the driver, and waits for it.
   template <class Work> void run_as_driver(Work &&work) {
     if (Turn turn(driver_); turn) return work();
-    hand_over_and_wait(std::ref(work));
+    have_done(work);
   }
   /// Suspends the calling fiber, a pool's or the driver's. Callers loop.
   void suspend(Deadline deadline);
@@ -107,7 +107,12 @@ class Engine final : public nnti::EventSink {
   const nessie::Config &config() const { return config_; }
   void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
-  Status send(PeerId peer, std::span<const std::byte> message);
+  Status send(PeerId peer, std::span<const std::byte> message) {
+    if (!unsent_.empty()) [[unlikely]]
+      return send_later(peer, message);
+    auto status = endpoint_->send(peer, message);
+    return status.ok() || status.code() != Code::kBusy ? std::move(status) : send_later(peer, message);
+  }
   template <class Message> Status send_message(PeerId peer, const Message &message) {
     std::array<std::byte, kSmallMessage> small;
     if (const auto size = xdr::encode_to(message, std::span(small)); size != 0)
@@ -142,11 +147,14 @@ class Engine final : public nnti::EventSink {
     Bytes message;
   };
   explicit Engine(const RuntimeOptions &options);
+  Status send_later(PeerId peer, std::span<const std::byte> message);
   void on_message(PeerId from, std::span<const std::byte> message) override;
   void on_peer_connected(PeerId peer) override;
   void on_peer_lost(PeerId peer, const Error &error) override;
 
   bool in_drivers_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
+  /// By another thread.
+  template <class Work> [[gnu::noinline]] void have_done(Work &work) { hand_over_and_wait(std::ref(work)); }
   void hand_over_and_wait(const std::function<void()> &work);
   bool turn();
   bool has_finished();

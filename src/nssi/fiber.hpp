@@ -36,7 +36,7 @@ class Fiber {
   ~Fiber();
   Fiber(const Fiber &) = delete;
 
-  void start(std::function<void()> work) { work_ = std::move(work); }
+  void start(std::function<void()> &&work) { work_ = std::move(work); }
   bool has_work() const { return work_ != nullptr; }
   /// From outside the fiber.
   void resume();

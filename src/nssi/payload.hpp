@@ -9,17 +9,28 @@
 namespace nssi {
 
 /// Bytes, or who writes them.
-struct Payload {
-  std::span<const std::byte> bytes;
-  std::size_t size_bytes = bytes.size();
-  const Encoder *encode = nullptr;
+class Payload {
+ public:
+  Payload() = default;
+  Payload(std::span<const std::byte> bytes) : data_(bytes.data()), size_bytes_(bytes.size()) {}
+  Payload(std::size_t size_bytes, const Encoder &encode) : size_bytes_(size_bytes), encode_(&encode) {}
 
+  std::size_t size_bytes() const { return size_bytes_; }
+  /// They are to be written.
+  bool is_encoded() const { return encode_ != nullptr; }
+  /// If they need not be.
+  std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
   void write(std::span<std::byte> at) const {
-    if (encode != nullptr)
-      (*encode)(at);
+    if (is_encoded())
+      (*encode_)(at);
     else
-      std::ranges::copy(bytes, at.begin());
+      std::ranges::copy(bytes(), at.begin());
   }
+
+ private:
+  const std::byte *data_ = nullptr;
+  std::size_t size_bytes_ = 0;
+  const Encoder *encode_ = nullptr;
 };
 
 }  // namespace nssi

@@ -36,14 +36,13 @@ class TraceScope {
 
 }  // namespace
 
-void IncomingRequest::accept(PeerId caller, Role role, Session &session, const wire::Request &request,
-                             const Offered &offered, Charge charge, Clock::time_point now) {
-  caller_ = caller;
+void IncomingRequest::accept(PeerId caller, Role role, Session &session, const Offered &offered,
+                             Clock::time_point now) {
+  const auto &request = wire_;
+  caller_.store(caller, std::memory_order_relaxed);
   role_ = role;
   session_ = &session;
-  wire_ = request;
   offered_ = &offered;
-  charge_ = std::move(charge);
   deadline_ = request.timeout_ms == wire::kNoTimeout
                   ? Deadline::never()
                   : Deadline::at(now + std::chrono::milliseconds(request.timeout_ms));
@@ -131,7 +130,7 @@ void IncomingRequest::lose_caller() { lost_ = true; }
 
 void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   lost_ = false;
-  caller_ = caller;
+  caller_.store(caller, std::memory_order_relaxed);
   if (request.data && wire_.data) {
     wire_.data = request.data;
     segments_are_missing_ = wire_.data_is_list.has_value();
@@ -393,7 +392,7 @@ void IncomingRequest::finish_transfers() {
 
 /// Answers as the driver, unless the request has been answered, when no transfer is under way. A one-way call's caller
 /// does not wait for it.
-template <class Answer> Status IncomingRequest::answer(Answer answer) {
+template <class Answer> Status IncomingRequest::answer(const Answer &answer) {
   Status status;
   const auto try_to_answer = [&]() -> TransferState * {
     if (replied_)
@@ -415,14 +414,14 @@ template <class Answer> Status IncomingRequest::answer(Answer answer) {
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
   meter_.result_bytes = result.size();
-  return answer([&] { return engine_.server().answer(*session_, id(), {result}, *offered_->admission); });
+  const Payload payload(result);
+  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_->admission); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
   meter_.result_bytes = size_bytes;
-  return answer([&] {
-    return engine_.server().answer(*session_, id(), {{}, size_bytes, &encode}, *offered_->admission);
-  });
+  const Payload payload(size_bytes, encode);
+  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_->admission); });
 }
 
 Status IncomingRequest::reply_error(const Error &error) {

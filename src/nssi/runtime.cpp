@@ -149,12 +149,12 @@ void Runtime::unregister_memory(nnti::RegisteredBuffer buffer) {
 }
 
 Call Runtime::call(const Service &service, OpCode op, std::span<const std::byte> args, const CallOptions &options) {
-  return Call(engine_->client().start(service, op, {args}, options));
+  return Call(engine_->client().start(service, op, Payload(args), options));
 }
 
 Call Runtime::call(const Service &service, OpCode op, std::size_t size_bytes, const Encoder &encode,
                    const CallOptions &options) {
-  return Call(engine_->client().start(service, op, {{}, size_bytes, &encode}, options));
+  return Call(engine_->client().start(service, op, Payload(size_bytes, encode), options));
 }
 
 std::vector<Call> Runtime::multicast(std::span<const Service> services, OpCode op, std::span<const std::byte> args,

@@ -7,13 +7,13 @@
 
 namespace nssi {
 
-void Scheduler::spawn(std::function<void()> work, Priority priority) {
+void Scheduler::spawn(std::function<void()> &&work, Priority priority) {
   if (waiting_.empty() && !idle_.empty()) return start(std::move(work), priority);
   waiting_.push(std::move(work), priority);
   start_waiting();
 }
 
-void Scheduler::start(std::function<void()> work, Priority priority) {
+void Scheduler::start(std::function<void()> &&work, Priority priority) {
   auto *strand = idle_.back();
   idle_.pop_back();
   strand->priority = priority;

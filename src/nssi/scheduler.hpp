@@ -41,7 +41,7 @@ class Scheduler {
       : stack_bytes_(stack_bytes), max_fibers_(max_fibers), home_(home), quiet_(quiet), longest_hold_(longest_hold) {}
 
   /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in order of arrival.
-  void spawn(std::function<void()> work, Priority priority = Priority::kNormal);
+  void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal);
   /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
   void spawn_last(std::function<void()> work);
   /// It is not quiet.
@@ -67,7 +67,7 @@ class Scheduler {
 
  private:
   bool run_some();
-  void start(std::function<void()> work, Priority priority);
+  void start(std::function<void()> &&work, Priority priority);
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();

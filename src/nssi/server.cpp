@@ -79,19 +79,18 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   if (slot == nullptr)
     return refuse(from, id,
                   {Code::kBadMessage, "the caller has not said who it is, or has too many calls in progress"});
-  wire::Request request;
+  auto &incoming = next_free();
+  auto &request = incoming.next();
   if (auto status = wire::decode_request(message, request); !status.ok()) return refuse(from, id, status.error());
   if (id < slot->id) return;  // its caller has gone on
   if (id == slot->id) return repeat(*slot, from, request);
   const Address address{request.interface, request.provider, request.op};
   const auto *offered = operations_.find(address);
-  std::optional<Charge> charge;
   const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
   const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
-  if (may_call && !finishing_ && !is_too_large) {
-    charge = offered->admission->admit(*session, id, size_of(request));
-    if (!charge) return turn_away(from, *session, request, *offered);
-  }
+  const bool is_taken = may_call && !finishing_ && !is_too_large;
+  if (is_taken && !offered->admission->admit(*session, id, size_of(request), incoming.charge()))
+    return turn_away(from, *session, request, *offered);
   const auto now = coarse_now();
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
   slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits + kKeptLonger, kLongestKept)));
@@ -99,14 +98,14 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
     ++refused_;
     return (void)answer(*session, id, operations_.why_not(address));
   }
-  if (!charge) offered->admission->withdraw(*session, id);
+  if (!is_taken) offered->admission->withdraw(*session, id);
   if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
   if (is_too_large) return (void)answer(*session, id, args_are_too_large(request));
-  if (!charge) return (void)answer(*session, id, is_finishing());
+  if (!is_taken) return (void)answer(*session, id, is_finishing());
   engine_.scheduler().disturb();
-  auto &incoming = take();
+  take(incoming);
   slot->request = &incoming;
-  incoming.accept(from, sessions_.role_of(from), *session, request, *offered, *std::move(charge), now);
+  incoming.accept(from, sessions_.role_of(from), *session, *offered, now);
   begin(incoming, *offered);
 }
 
@@ -200,16 +199,18 @@ void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
 }
 
-IncomingRequest &Server::take() {
+IncomingRequest &Server::next_free() {
   if (free_.empty()) {
     requests_.push_back(std::make_unique<IncomingRequest>(engine_, requests_.size()));
     free_.push_back(requests_.back().get());
   }
-  auto *request = free_.back();
+  return *free_.back();
+}
+
+void Server::take(IncomingRequest &next) {
   free_.pop_back();
-  request->place = active_.size();
-  active_.push_back(request);
-  return *request;
+  next.place = active_.size();
+  active_.push_back(&next);
 }
 
 void Server::put_back(IncomingRequest &request) {
@@ -269,19 +270,15 @@ Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
 Status Server::answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
-  if (!engine_.fits(slot->peer, result.size_bytes + wire::kMaxResultOverhead))
+  if (!engine_.fits(slot->peer, result.size_bytes() + wire::kMaxResultOverhead))
     return answer_long(session, *slot, result, admission);
-  wire::Result message;
-  message.result = result.bytes;
-  if (result.encode != nullptr) {
-    scratch_.resize(result.size_bytes);
-    result.write(scratch_);
-    message.result = scratch_;
-  }
-  return answer(session, *slot, message);
+  if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
+  scratch_.resize(result.size_bytes());
+  result.write(scratch_);
+  return answer(session, *slot, wire::PlainResult{.result = scratch_});
 }
 
-Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
+template <class Result> Status Server::answer(Session &session, Slot &slot, Result message) {
   message.prefix.id = slot.id;
   xdr::encode_into(message, slot.answer);
   sessions_.keep(session, slot);
@@ -292,7 +289,7 @@ Status Server::answer(Session &session, Slot &slot, wire::Result &message) {
 /// another connection, it lies in a block that serves nobody afterwards.
 Status Server::answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission) {
   const bool is_here = engine_.has_peer(slot.peer);
-  auto block = engine_.blocks().take(is_here ? slot.peer : PeerId{}, result.size_bytes);
+  auto block = engine_.blocks().take(is_here ? slot.peer : PeerId{}, result.size_bytes());
   if (block.ok() && !is_here) block->taint();
   if (!block.ok()) {
     (void)answer(session, slot.id, block.error());
@@ -300,7 +297,7 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result, 
   }
   result.write(block->bytes());
   slot.long_result = *std::move(block);
-  slot.charge = admission.charge(session, result.size_bytes);
+  slot.charge = admission.charge(session, result.size_bytes());
   sessions_.keep(session, slot);
   return offer_long_result(slot);
 }

@@ -24,9 +24,12 @@ class IncomingRequest final : public Request {
  public:
   /// `number`: which of the server's it is.
   IncomingRequest(Engine &engine, std::size_t number) : engine_(engine), number_(number) {}
-  /// Takes a new request, whose args stay where they are in the message.
-  void accept(PeerId caller, Role role, Session &session, const wire::Request &request, const Offered &offered,
-              Charge charge, Clock::time_point now);
+  /// Where the next request is decoded; until accept(), it is none.
+  wire::Request &next() { return wire_; }
+  /// What it is charged for, from before accept() to forget().
+  Charge &charge() { return charge_; }
+  /// Takes that request, whose args stay where they are in the message.
+  void accept(PeerId caller, Role role, Session &session, const Offered &offered, Clock::time_point now);
   /// Copies the args, so that the message may go.
   void keep_args();
   /// Frees what is of no use to the next request.
@@ -115,7 +118,7 @@ class IncomingRequest final : public Request {
   void run_handler();
   void run_traced();
   void acknowledge();
-  template <class Answer> Status answer(Answer answer);
+  template <class Answer> Status answer(const Answer &answer);
   void note_transfer(const Move &move, const TransferStart &start, Code outcome);
   void begin_trace();
   void end_trace();
@@ -182,13 +185,14 @@ class Server {
   void refuse(PeerId caller, std::uint64_t id, const Error &error);
   void turn_away(PeerId caller, Session &session, const wire::Request &request, const Offered &offered);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
-  Status answer(Session &session, Slot &slot, wire::Result &message);
+  template <class Result> Status answer(Session &session, Slot &slot, Result message);
   Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
   Status offer_long_result(Slot &slot);
   void begin(IncomingRequest &request, const Offered &offered);
   void begin_in_pool(IncomingRequest &request, const Offered &offered);
   void submit(IncomingRequest &request, const Offered &offered);
-  IncomingRequest &take();
+  IncomingRequest &next_free();
+  void take(IncomingRequest &next);
   void put_back(IncomingRequest &request);
 
   Engine &engine_;

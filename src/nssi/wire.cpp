@@ -27,6 +27,7 @@ nessie::Status decode_request(std::span<const std::byte> message, Request &reque
   auto status = xdr::decode_into(message, request);
   if (!status.ok()) return status;
   if (request.prefix.kind != Kind::kRequest) return bad("the message is not a request");
+  if (request.carries == 0) return status;
   if (!sound(request.data) || !sound(request.long_args)) return bad("a buffer's rights are not known ones");
   if (request.data_is_list && !request.data) return bad("a request's list of segments is nowhere");
   if (request.segments) {

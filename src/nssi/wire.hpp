@@ -95,19 +95,18 @@ struct Flag {
   template <class A> void xdr(A &) {}
 };
 
-/// Which of its last fields a message has: a word of bits, then those fields in their order.
-template <class A, class... Fields> void carried(A &a, std::optional<Fields> &...fields) {
+/// A message ends with a word of bits, `carries`, that says which of some more fields it has, and those fields.
+template <class... Fields> std::uint32_t carried(const std::optional<Fields> &...fields) {
   std::uint32_t bits = 0, bit = 1;
   ((bits |= (fields.has_value() ? 1U : 0U) * bit, bit <<= 1), ...);
-  a(bits);
-  if (bits == 0) {  // as in most messages
-    if constexpr (A::kReads) (fields.reset(), ...);
-    return;
-  }
-  if (bits >= bit) a.fail("a message carries what this version does not know");
+  return bits;
+}
+/// Those fields, in their order, after the word. Read, they are there afterwards if it says so.
+template <class A, class... Fields> void carry(A &a, std::uint32_t carries, std::optional<Fields> &...fields) {
+  if (carries >= 1U << sizeof...(Fields)) a.fail("a message carries what this version does not know");
   if constexpr (A::kReads) {
-    bit = 1;
-    (((bits & bit) != 0 ? void(fields.emplace()) : fields.reset(), bit <<= 1), ...);
+    std::uint32_t bit = 1;
+    (((carries & bit) != 0 ? void(fields.emplace()) : fields.reset(), bit <<= 1), ...);
   }
   ((fields ? a(*fields) : void()), ...);
 }
@@ -118,24 +117,46 @@ struct Trace {
   template <class A> void xdr(A &a) { a(id, span); }
 };
 
-struct Request {
+/// How every request starts.
+struct RequestHead {
   Prefix prefix{Kind::kRequest, 0};
   Interface interface;
   std::uint32_t provider = 0, op = 0;
   std::uint32_t timeout_ms = kNoTimeout;  ///< how long the caller still waits
-  std::optional<Buffer> data;             ///< the caller's bulk buffer
-  std::optional<Buffer> long_args;        ///< arguments that did not fit, left at the caller; `args` is empty then
-  std::optional<Flag> does_not_wait;      ///< if the service is busy: its caller does not want it to be invited
-  std::optional<Flag> is_one_way;         ///< answered when its handler begins
-  std::optional<Flag> data_is_list;       ///< `data` holds a list of segments, left at the caller
+  template <class A> void xdr(A &a, std::uint32_t &carries) {
+    a(prefix.kind, prefix.id, interface.program, interface.version, provider, op, timeout_ms, carries);
+  }
+};
+
+/// A Request that carries nothing but arguments, as most do: the same bytes.
+struct PlainRequest : RequestHead {
+  std::span<const std::byte> args;
+  template <class A> void xdr(A &a) {
+    static_assert(!A::kReads);
+    std::uint32_t carries = 0;
+    RequestHead::xdr(a, carries);
+    a(args);
+  }
+};
+
+struct Request : RequestHead {
+  std::uint32_t carries = 0;          ///< of one that was decoded: whether it has any of these
+  std::optional<Buffer> data;         ///< the caller's bulk buffer
+  std::optional<Buffer> long_args;    ///< arguments that did not fit, left at the caller; `args` is empty then
+  std::optional<Flag> does_not_wait;  ///< if the service is busy: its caller does not want it to be invited
+  std::optional<Flag> is_one_way;     ///< answered when its handler begins
+  std::optional<Flag> data_is_list;   ///< `data` holds a list of segments, left at the caller
   std::optional<std::span<const std::byte>> segments;  ///< instead of `data`: the list; borrowed from the message
   std::optional<Trace> trace;                          ///< somebody watches it
   std::span<const std::byte> args;                     ///< borrowed from the message
   /// Of all arguments, wherever they lie.
   std::uint64_t args_bytes() const { return args.size() + (long_args ? long_args->remote.size_bytes : 0); }
   template <class A> void xdr(A &a) {
-    a(prefix, interface.program, interface.version, provider, op, timeout_ms);
-    carried(a, data, long_args, does_not_wait, is_one_way, data_is_list, segments, trace);
+    const auto before = carries;
+    auto now = A::kReads ? 0 : carried(data, long_args, does_not_wait, is_one_way, data_is_list, segments, trace);
+    RequestHead::xdr(a, now);
+    if constexpr (A::kReads) carries = now;
+    if ((before | now) != 0) carry(a, now, data, long_args, does_not_wait, is_one_way, data_is_list, segments, trace);
     a(args);
   }
 };
@@ -147,14 +168,26 @@ struct Failure {
   template <class A> void xdr(A &a) { a(code, scope, cause, message); }
 };
 
+/// A Result that is nothing but bytes, as most are: the same bytes.
+struct PlainResult {
+  Prefix prefix{Kind::kResult, 0};
+  std::span<const std::byte> result;
+  template <class A> void xdr(A &a) {
+    static_assert(!A::kReads);
+    std::uint32_t carries = 0;
+    a(prefix.kind, prefix.id, carries, result);
+  }
+};
+
 struct Result {
   Prefix prefix{Kind::kResult, 0};
   std::optional<Failure> failure;
   std::optional<Buffer> long_result;  ///< left at the server until it hears ResultFetched
   std::span<const std::byte> result;  ///< borrowed from the message
   template <class A> void xdr(A &a) {
-    a(prefix);
-    carried(a, failure, long_result);
+    auto carries = A::kReads ? 0 : carried(failure, long_result);
+    a(prefix.kind, prefix.id, carries);
+    carry(a, carries, failure, long_result);
     a(result);
   }
 };

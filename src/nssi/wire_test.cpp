@@ -65,6 +65,39 @@ TEST(NssiWire, RequestIsAsWritten) {
   EXPECT_LE(xdr::encode(request).size(), kMaxRequestOverhead + 2);
 }
 
+TEST(NssiWire, WhatCarriesNothingMoreHasTheSameBytes) {
+  Request request;
+  PlainRequest plain_request;
+  for (RequestHead *head : {static_cast<RequestHead *>(&request), static_cast<RequestHead *>(&plain_request)})
+    *head = {{Kind::kRequest, 9}, {0x20000101, 3}, 2, 105, 30000};
+  request.args = plain_request.args = kTwo;
+  EXPECT_EQ(hex(xdr::encode(plain_request)), hex(xdr::encode(request)));
+  Result result;
+  PlainResult plain_result;
+  result.prefix.id = plain_result.prefix.id = 9;
+  result.result = plain_result.result = kTwo;
+  EXPECT_EQ(hex(xdr::encode(plain_result)), hex(xdr::encode(result)));
+}
+
+TEST(NssiWire, WhatTheRequestBeforeCarriedIsForgotten) {
+  Request full;
+  full.data = kBuffer;
+  full.is_one_way.emplace();
+  full.trace.emplace();
+  Request decoded;
+  const auto forgotten = [&](std::vector<std::byte> next) {
+    EXPECT_TRUE(decode_request(xdr::encode(full), decoded).ok());
+    EXPECT_TRUE(decoded.data && decoded.is_one_way && decoded.trace && !decoded.long_args);
+    (void)decode_request(next, decoded);
+    return !decoded.data && !decoded.is_one_way && !decoded.trace;
+  };
+  EXPECT_TRUE(forgotten(xdr::encode(Request())));
+  EXPECT_TRUE(forgotten({}));
+  EXPECT_TRUE(forgotten(std::vector<std::byte>(36)));
+  EXPECT_TRUE(decode_request(xdr::encode(Request()), decoded).ok());
+  EXPECT_TRUE(forgotten(xdr::encode(Request())));
+}
+
 TEST(NssiWire, ResultIsAsWritten) {
   Result result;
   result.prefix.id = 9;
