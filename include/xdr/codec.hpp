@@ -120,7 +120,7 @@ class Writer {
   template <class S> static std::uint32_t count_of(const S &v) { return static_cast<std::uint32_t>(v.size()); }
   template <class T> void put_number(T v) {
     auto word = detail::to_wire(v);
-    std::memcpy(at_, &word, sizeof word);
+    std::memcpy(at_, &word, sizeof word);  // NOLINT(clang-analyzer-core.NonNullParamChecker): Sizer has found room
     at_ += sizeof word;
   }
   void put_bytes(const void *bytes, std::size_t size) {

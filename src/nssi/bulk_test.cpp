@@ -126,7 +126,7 @@ class NssiBulk : public ::testing::TestWithParam<std::string> {
     peer = *connected;
     return *std::move(client);
   }
-  Call call(OpCode op, int number = 0, CallOptions options = {}) {
+  Call call(OpCode op, int number = 0, const CallOptions &options = {}) {
     return client_->call(at(peer_), op, xdr::encode(Pattern{static_cast<std::uint64_t>(number)}), options);
   }
   std::vector<Call> call_later(int count) {

@@ -77,7 +77,7 @@ Status DirectorState::sleep(Runtime &runtime, Waiter &self, Deadline deadline, s
   if (keeper_ == &self) until = deadline.earlier(alarm_ = queue_.next_time());
   self.event.emplace(runtime);
   lock.unlock();
-  const auto status = self.event->wait(until);
+  auto status = self.event->wait(until);
   lock.lock();
   self.event.reset();
   if (status.ok() || (status.code() == Code::kTimedOut && !deadline.passed())) return {};

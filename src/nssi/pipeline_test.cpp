@@ -210,7 +210,7 @@ TEST_P(NssiPipeline, ACancelledCallEndsIt) {
         has_begun = true;
         return go_on.wait();
       };
-      const auto status = pull_in_pieces(server(), r, consume, {.piece_bytes = kPieceBytes});
+      auto status = pull_in_pieces(server(), r, consume, {.piece_bytes = kPieceBytes});
       ended = status.code();
       return status;
     });

@@ -283,7 +283,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, NssiPools, ::testing::Values("inproc", "shm
 
 class NssiPoolSettings : public ::testing::Test {
  protected:
-  Result<std::unique_ptr<Runtime>> open(std::map<std::string, std::string> settings) {
+  Result<std::unique_ptr<Runtime>> open(const std::map<std::string, std::string> &settings) {
     auto options = options_for("inproc", true);
     for (auto &[key, value] : settings) options.endpoint.config.set(key, value);
     return Runtime::open(std::move(options));

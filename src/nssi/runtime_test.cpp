@@ -34,7 +34,7 @@ class NssiRuntime : public ::testing::TestWithParam<std::string> {
     client_.reset();
     server_.reset();
   }
-  Call call(OpCode op, const Bytes &args = {}, CallOptions options = {}) {
+  Call call(OpCode op, const Bytes &args = {}, const CallOptions &options = {}) {
     return client_->call(at(peer_), op, args, options);
   }
   Call call_with(OpCode op, const nnti::RegisteredBuffer &data) {

@@ -20,6 +20,11 @@ Slot *Session::add_slot(std::size_t index) {
   return &slots_[index];
 }
 
+Share &Session::add_share(std::size_t service) {
+  shares_.resize(service + 1);
+  return shares_[service];
+}
+
 std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId &id) {
   if (of(peer) != nullptr) return std::nullopt;
   auto &session = by_id_[id];

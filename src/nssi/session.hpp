@@ -75,10 +75,7 @@ class Session {
   }
   std::vector<Slot> &slots() { return slots_; }
   /// What it has in progress at a service.
-  Share &share(std::size_t service) {
-    if (service >= shares_.size()) shares_.resize(service + 1);
-    return shares_[service];
-  }
+  Share &share(std::size_t service) { return service < shares_.size() ? shares_[service] : add_share(service); }
   bool has_requests() const {
     return std::ranges::any_of(shares_, [](const Share &share) { return share.requests != 0; });
   }
@@ -96,6 +93,7 @@ class Session {
  private:
   static std::size_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
   Slot *add_slot(std::size_t index);
+  Share &add_share(std::size_t service);
 
   wire::SessionId id_;
   std::vector<Share> shares_;

@@ -128,7 +128,7 @@ TEST_P(NssiTransfers, OneThatIsWaitedForBriefly_GoesOn) {
     expect_ok(place, [](Request &r) -> Status {
       Bytes bytes(kDataBytes);
       auto transfer = r.start_get(bytes);
-      const auto brief = transfer.wait(Deadline::now());
+      auto brief = transfer.wait(Deadline::now());
       if (!brief.ok() && brief.code() != Code::kTimedOut) return brief;
       if (auto status = transfer.wait(); !status.ok()) return status;
       return expect(bytes == pattern(kDataBytes), "the bytes are others");

@@ -124,7 +124,7 @@ TEST_F(ContactFiles, DoNotReplaceWhatIsNone) {
   std::ofstream(path()) << "my thesis";
   EXPECT_EQ(ContactFile::write(path(), contact()).code(), Code::kExists);
   EXPECT_EQ(*read_file(path()), "my thesis");
-  std::ofstream(path("empty"));
+  std::ofstream(path("empty")).close();
   EXPECT_TRUE(ContactFile::write(path("empty"), contact()).ok());
   EXPECT_EQ(ContactFile::write(folder_, contact()).code(), Code::kExists);
   EXPECT_EQ(ContactFile::write(path("none/a"), contact()).code(), Code::kIo);

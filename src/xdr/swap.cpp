@@ -109,7 +109,10 @@ void swap_vectors(std::byte *to, const std::byte *from, std::size_t size, const 
     kFirst(swap);
     swap.advance(skip);
   }
-  pattern.period() == kVector ? kSame(swap) : kAny(swap);
+  if (pattern.period() == kVector)
+    kSame(swap);
+  else
+    kAny(swap);
   swap_slots(swap);
 }
 

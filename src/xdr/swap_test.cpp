@@ -76,7 +76,7 @@ TEST(SwapCopy, AlignedDestinations_AreSwappedTheSame) {
     for (std::size_t to = 0; to < 64; to += 4)
       for (std::size_t slots = 1; slots <= 9; ++slots) {
         const auto wide = static_cast<std::uint32_t>(random());
-        ASSERT_NO_FATAL_FAILURE(expect_swapped(kernel, {slots, 500 * 8 + random() % 80 * 8, to, 4, wide}, random));
+        ASSERT_NO_FATAL_FAILURE(expect_swapped(kernel, {slots, (500 + random() % 80) * 8, to, 4, wide}, random));
       }
 }
 

@@ -19,7 +19,6 @@ namespace nnti {
 using nessie::Code;
 using nessie::Error;
 using nessie::Result;
-using nessie::Status;
 
 Result<CacheLimits> CacheLimits::from(const nessie::Config &config) {
   CacheLimits limits;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // No stale translation is ever used: memory is mapped, moved, emptied, freed and registered at random, in several
 // threads, and whatever the cache hands out must reach the memory that is there.
+#include "nnti/registration_cache/registrar_test.hpp"
 #include "nnti/registration_cache/witness_test.hpp"
 
 #include <gtest/gtest.h>

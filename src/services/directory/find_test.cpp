@@ -12,7 +12,6 @@
 namespace directory::testing {
 namespace {
 
-using nessie::service::Contact;
 using nessie::service::ContactFile;
 using nessie::service::Offer;
 

@@ -21,7 +21,7 @@ using testing::server_options;
 
 /// None, one, and around one piece and two; more.
 constexpr std::uint32_t kLengths[] = {0, 1, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 2 * kPiece + 1, 100'000};
-constexpr Options kValidated{.seed = -1030, .validate = true};
+const Options kValidated{.seed = -1030, .validate = true};
 
 /// A client with a runtime of its own.
 class Visitor {

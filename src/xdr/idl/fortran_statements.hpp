@@ -17,7 +17,7 @@ struct FortranUse {
   FortranForm::Layout layout;  ///< kListOrNone never: that is a kList
   bool is_pointer;
 
-  auto operator<=>(const FortranUse &) const = default;
+  auto operator<=>(const FortranUse &) const = default;  // NOLINT(modernize-use-nullptr): of what the compiler makes
 };
 
 class FortranStatements {

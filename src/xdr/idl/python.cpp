@@ -46,7 +46,7 @@ class PythonWriter {
     return is_below ? fmt::format("_xdr.Ref(lambda: {})", codec) : codec;
   }
   std::string codec_of(const Declaration &declaration) const {
-    const auto element = codec_of(declaration.type);
+    auto element = codec_of(declaration.type);
     const auto size = declaration.size ? python_number(declaration.size->number) : std::string();
     const auto kind = declaration.type.kind;
     switch (declaration.shape) {

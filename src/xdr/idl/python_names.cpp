@@ -67,7 +67,7 @@ std::string python_annotation(const TypeGraph &graph, const Type &type) {
 }
 
 std::string python_annotation(const TypeGraph &graph, const Declaration &declaration) {
-  const auto element = python_annotation(graph, declaration.type);
+  auto element = python_annotation(graph, declaration.type);
   const auto kind = declaration.type.kind;
   if (declaration.shape == Shape::kOptional) return element + " | None";
   if (declaration.shape == Shape::kPlain || kind == Kind::kString || kind == Kind::kOpaque) return element;

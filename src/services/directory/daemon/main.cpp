@@ -17,7 +17,6 @@ namespace log = nessie::log;
 namespace service = nessie::service;
 using nessie::Config;
 using nessie::Error;
-using nessie::Result;
 using nessie::Status;
 
 constexpr const char *kIntroduction =

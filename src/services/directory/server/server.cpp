@@ -130,7 +130,7 @@ Status Server::check_room_for_watch(PeerId caller) const {
 Status Server::wait_for_change(Watch &watch, const mark &seen, Deadline deadline) {
   const bool was_quiet = !has_changed(watch.what, seen);
   while (!watch.is_over && !has_changed(watch.what, seen) && !deadline.passed()) {
-    const auto status = watch.event->wait(deadline);
+    auto status = watch.event->wait(deadline);
     if (status.code() == Code::kCancelled) return status;
     if (status.ok()) watch.event = std::make_unique<nssi::Event>(runtime_);
   }
