@@ -181,13 +181,14 @@ struct Limits {
 class Call {
  public:
   Call() = default;
-  Call(Call &&) noexcept = default;
+  Call(Call &&other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Call &operator=(Call &&other) noexcept {
-    Call(std::move(other)).state_.swap(state_);
+    Call taken(std::move(other));
+    std::swap(taken.state_, state_);
     return *this;
   }
   ~Call() {
-    if (state_) drop();
+    if (state_ != nullptr) drop();
   }
   /// True once the result, or an error, is here. Drives progress.
   bool test();
@@ -213,11 +214,11 @@ class Call {
   friend class Runtime;
   friend Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline);
   struct Watcher;
-  explicit Call(std::shared_ptr<CallState> state);
+  explicit Call(CallState *state) : state_(state) {}
   void drop();
   static std::optional<std::size_t> first_over(std::span<Call *const> calls);
   static void set_watch(std::span<Call *const> calls, Engine &engine, struct Watch *watch);
-  std::shared_ptr<CallState> state_;
+  CallState *state_ = nullptr;  ///< the runtime's until the Call is dropped; the Call's if the runtime goes before
 };
 
 /// A part of a registered buffer.

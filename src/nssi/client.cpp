@@ -49,11 +49,10 @@ Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_
 
 void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
 
-std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, const Payload &args,
-                                         const CallOptions &options) {
+CallState *Client::start(const Service &service, OpCode op, const Payload &args, const CallOptions &options) {
   const Turn turn(engine_.driver());
-  auto state = turn ? claim(nullptr) : make_state();
-  auto &call = *state;
+  auto &call = turn ? claim(nullptr) : *make_state().release();
+  call.is_held = true;
   call.service = service;
   call.data = options.data;
   if (!options.parts.empty()) call.parts = PartList::of(options);
@@ -68,26 +67,26 @@ std::shared_ptr<CallState> Client::start(const Service &service, OpCode op, cons
       options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
   if (turn) {
     send(call, args);
-    return state;
+    return &call;
   }
   call.args.resize(args.size_bytes());
   args.write(call.args);
-  engine_.driver().hand_over([this, state] {
-    claim(state);
-    const Bytes copy = std::move(state->args);
-    if (!state->done.load()) send(*state, Payload(copy));
+  engine_.driver().hand_over([this, &call] {
+    claim(std::unique_ptr<CallState>(&call));
+    const Bytes copy = std::move(call.args);
+    if (!call.done.load()) send(call, Payload(copy));
   });
   engine_.wake();
-  return state;
+  return &call;
 }
 
-std::shared_ptr<CallState> Client::make_state() {
-  auto state = std::make_shared<CallState>();
+std::unique_ptr<CallState> Client::make_state() {
+  auto state = std::make_unique<CallState>();
   state->engine = &engine_;
   return state;
 }
 
-std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
+CallState &Client::claim(std::unique_ptr<CallState> state) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.push_back(nullptr);
@@ -101,7 +100,7 @@ std::shared_ptr<CallState> Client::claim(std::shared_ptr<CallState> state) {
   else if (!place)
     place = make_state();
   place->id = uses << 32 | slot;
-  return place;
+  return *place;
 }
 
 /// Arguments that do not fit a message go straight into a block; others are kept: they may be needed once more.
@@ -315,7 +314,7 @@ void Client::on_fetched(CallState &call, Status status) {
   (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
   if (!call.done.load())  // past the deadline the service has freed it
     finish(call, status.code() == Code::kRefused && call.deadline.passed() ? timed_out(call) : std::move(status));
-  else if (call.dropped)
+  else if (!call.is_held)
     recycle(call);
 }
 
@@ -415,7 +414,7 @@ void Client::finish(CallState &call, Status status) {
   if (call.on_over) on_over.swap(call.on_over);
   if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
-  if (call.is_one_way && call.dropped) recycle(call);
+  if (call.is_one_way && !call.is_held) recycle(call);
   if (on_over) on_over();
 }
 
@@ -504,13 +503,13 @@ void Client::begin_cancel(CallState &call, const Error &why) {
   call.phase = Phase::kCancelling;
 }
 
-void Client::release(std::shared_ptr<CallState> call) {
-  if (Turn turn(engine_.driver()); turn) return drop(*call);
-  engine_.driver().hand_over([this, call = std::move(call)] { drop(*call); });
+void Client::release(CallState &call) {
+  if (Turn turn(engine_.driver()); turn) return drop(call);
+  engine_.driver().hand_over([this, &call] { drop(call); });
 }
 
 void Client::drop(CallState &call) {
-  call.dropped = true;
+  call.is_held = false;
   const bool is_under_way = call.is_one_way && !call.done.load(std::memory_order_relaxed);
   if (is_under_way) expire_at(call, call.deadline);
   if (!is_under_way && !call.fetching) recycle(call);
@@ -525,7 +524,7 @@ void Client::recycle(CallState &call) {
   call.parts.reset();
   call.done.store(false, std::memory_order_relaxed);
   call.phase = CallState::Phase::kNew;
-  call.dropped = call.lends = call.was_sent = call.is_answered = call.was_turned_away = false;
+  call.lends = call.was_sent = call.is_answered = call.was_turned_away = false;
   call.waiter = nullptr;
   call.watch = nullptr;
   call.on_over = nullptr;
@@ -645,21 +644,20 @@ void Client::detach_all() {
     if (call->long_result) call->result.assign(call->long_result->bytes().begin(), call->long_result->bytes().end());
     call->long_result.reset();
     call->engine = nullptr;
+    if (call->is_held) (void)call.release();
   }
 }
 
 // --- Call -------------------------------------------------------------------------------------------------------------
 
-Call::Call(std::shared_ptr<CallState> state) : state_(std::move(state)) {}
-
 void Call::drop() {
-  if (state_->engine == nullptr) return state_.reset();
-  auto &client = state_->engine->client();
-  if (state_->callback) client.forget_callback(*state_);
-  if (state_->is_one_way) return client.release(std::move(state_));
-  if (!state_->done.load(std::memory_order_acquire))
-    client.cancel(*state_, Error{Code::kCancelled, "the call was dropped"}, state_->deadline);
-  client.release(std::move(state_));
+  auto &call = *std::exchange(state_, nullptr);
+  if (call.engine == nullptr) return delete &call;
+  auto &client = call.engine->client();
+  if (call.callback) client.forget_callback(call);
+  if (!call.is_one_way && !call.done.load(std::memory_order_acquire))
+    client.cancel(call, Error{Code::kCancelled, "the call was dropped"}, call.deadline);
+  client.release(call);
 }
 
 bool Call::test() {

@@ -25,7 +25,8 @@ struct Watch {
   Strand *waiter = nullptr;
 };
 
-/// A call. Its table keeps it, for the next call when this one is over; a Call borrows it by a second pointer.
+/// A call. Its table keeps it, for the next call when this one is over; a Call borrows it, and gets it if the runtime
+/// ends first.
 struct CallState final : nnti::Completion {
   void on_complete(Status status) override;  ///< of fetching a long result
 
@@ -45,7 +46,7 @@ struct CallState final : nnti::Completion {
   Strand *waiter = nullptr;
   Phase phase = Phase::kNew;
   bool fetching = false;  ///< `long_result` is lent to the transport
-  bool dropped = false;   ///< nobody holds the Call any more
+  bool is_held = false;   ///< by a Call
   bool lends = false;     ///< the server may reach the data buffer or the arguments
   bool was_sent = false;  ///< over a connection that is gone
   bool is_idempotent = false;
@@ -73,7 +74,7 @@ class Client final : public LinkEvents {
   explicit Client(Engine &engine);
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  std::shared_ptr<CallState> start(const Service &service, OpCode op, const Payload &args, const CallOptions &options);
+  CallState *start(const Service &service, OpCode op, const Payload &args, const CallOptions &options);
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);
@@ -82,7 +83,7 @@ class Client final : public LinkEvents {
   /// It is not called any more, unless it has begun.
   void forget_callback(CallState &call);
   /// Takes back the state of a call that is over.
-  void release(std::shared_ptr<CallState> call);
+  void release(CallState &call);
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   void on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message);
@@ -135,8 +136,8 @@ class Client final : public LinkEvents {
   void finish_waiting(PeerId name, const Error &why);
   void resume(Link &link, bool is_another_process);
   template <class Use> void for_each_in_progress(Use use);
-  std::shared_ptr<CallState> make_state();
-  std::shared_ptr<CallState> claim(std::shared_ptr<CallState> state);
+  std::unique_ptr<CallState> make_state();
+  CallState &claim(std::unique_ptr<CallState> state);
   bool has_greeted(PeerId peer) const { return peer.value < greeted_.size() && greeted_[peer.value] != 0; }
   Status greet(PeerId peer);
   void send(CallState &call, const Payload &args);
@@ -166,7 +167,7 @@ class Client final : public LinkEvents {
   std::vector<Hold> holds_;
   std::multimap<nessie::Clock::time_point, std::uint64_t> expiries_;  ///< ids of calls with an `on_over`
   std::vector<char> greeted_;                                         ///< by PeerId: 1 or 0
-  std::vector<std::shared_ptr<CallState>> slots_;
+  std::vector<std::unique_ptr<CallState>> slots_;
   std::vector<std::uint32_t> free_;
 };
 
