@@ -184,8 +184,31 @@ class Reader {
 
  private:
   nessie::Status finish_badly();
-  std::uint32_t get_count(std::size_t element_bytes);
-  const std::byte *get_bytes(std::size_t size);
+  std::uint32_t get_count(std::size_t element_bytes) {
+    const auto count = get_number<std::uint32_t>();
+    if (count <= left() / element_bytes) [[likely]]
+      return count;
+    fail("a count is larger than the rest of the message");
+    return 0;
+  }
+  /// Null after a fault.
+  const std::byte *get_bytes(std::size_t size) {
+    const auto pad = detail::padding(size);
+    if (left() < size + pad) {
+      fail("the message ends within bytes");
+      return nullptr;
+    }
+    const auto *bytes = at_;
+    if (pad != 0 && !is_zero(bytes + size, pad)) {
+      fail("padding is not zero");
+      return nullptr;
+    }
+    at_ += size + pad;
+    return bytes;
+  }
+  static bool is_zero(const std::byte *bytes, std::size_t count) {
+    return std::all_of(bytes, bytes + count, [](std::byte b) { return b == std::byte{0}; });
+  }
 
   // --- fields of a fixed size, whose bytes are known to be there: false, and nothing is read, if a value is not allowed
 
@@ -223,7 +246,7 @@ class Reader {
       std::memcpy(v.data(), at, N);
       at += N;
       const auto *padding = std::exchange(at, at + detail::padding(N));
-      return std::all_of(padding, at, [](std::byte b) { return b == std::byte{0}; });
+      return is_zero(padding, detail::padding(N));
     } else if constexpr (detail::Number<T> && N * sizeof(T) >= kLeastSwapBytes) {
       swap_copy(v.data(), at, N * sizeof(T), *detail::pattern_of<T>());
       at += N * sizeof(T);

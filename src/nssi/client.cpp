@@ -272,6 +272,11 @@ CallState *Client::find(PeerId from, std::uint64_t id) {
 
 void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
   auto *call = find(from, id);
+  if (wire::PlainResult plain; call != nullptr && plain.read(message)) [[likely]] {
+    call->is_answered = true;
+    call->result.assign(plain.result.begin(), plain.result.end());
+    return finish(*call, {});
+  }
   wire::Result result;
   auto status = wire::decode_result(message, result);
   if (call == nullptr) {  // cancelled meanwhile
@@ -282,9 +287,7 @@ void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte>
   call->is_answered = true;
   if (!status.ok()) return finish(*call, std::move(status));
   if (result.failure) return finish(*call, wire::to_error(*result.failure));
-  if (result.long_result) return fetch(*call, result.long_result->remote);
-  call->result.assign(result.result.begin(), result.result.end());
-  finish(*call, {});
+  fetch(*call, result.long_result->remote);
 }
 
 void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {

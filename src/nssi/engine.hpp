@@ -120,6 +120,17 @@ class Engine final : public nnti::EventSink {
     xdr::encode_into(message, scratch_);
     return send(peer, scratch_);
   }
+  /// And keeps a copy of its bytes.
+  template <class Message> Status send_message(PeerId peer, const Message &message, Bytes &copy) {
+    std::array<std::byte, kSmallMessage> small;
+    if (const auto size = xdr::encode_to(message, std::span(small)); size != 0) {
+      auto status = send(peer, std::span(small).first(size));
+      copy.assign(small.begin(), small.begin() + static_cast<std::ptrdiff_t>(size));
+      return status;
+    }
+    xdr::encode_into(message, copy);
+    return send(peer, copy);
+  }
   /// Whether a message of that size can be sent to `peer`.
   bool fits(PeerId peer, std::size_t message_bytes) const {
     return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);

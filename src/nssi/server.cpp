@@ -155,14 +155,16 @@ Deadline Server::next_expiry() const {
   return next;
 }
 
+void Server::carry_out(IncomingRequest &incoming) {
+  if (incoming.prepare()) incoming.serve();
+  put_back(incoming);
+}
+
 void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   const auto &operation = offered.operation;
-  auto work = [this, &incoming] {
-    if (incoming.prepare()) incoming.serve();
-    put_back(incoming);
-  };
-  if (incoming.runs_in_place()) return work();
+  if (incoming.runs_in_place()) return carry_out(incoming);
   incoming.keep_args();
+  const auto work = [this, &incoming] { carry_out(incoming); };
   if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
   auto &scheduler = engine_.scheduler();
   switch (operation.kind) {
@@ -280,9 +282,9 @@ Status Server::answer(Session &session, std::uint64_t id, const Payload &result,
 
 template <class Result> Status Server::answer(Session &session, Slot &slot, Result message) {
   message.prefix.id = slot.id;
-  xdr::encode_into(message, slot.answer);
+  auto status = engine_.send_message(slot.peer, message, slot.answer);
   sessions_.keep(session, slot);
-  return engine_.send(slot.peer, slot.answer);
+  return status;
 }
 
 /// Leaves the result registered here until the caller has fetched it. For one that is gone, and may come back over

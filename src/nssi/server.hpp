@@ -188,6 +188,7 @@ class Server {
   template <class Result> Status answer(Session &session, Slot &slot, Result message);
   Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
   Status offer_long_result(Slot &slot);
+  void carry_out(IncomingRequest &request);
   void begin(IncomingRequest &request, const Offered &offered);
   void begin_in_pool(IncomingRequest &request, const Offered &offered);
   void submit(IncomingRequest &request, const Offered &offered);

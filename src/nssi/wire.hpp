@@ -171,11 +171,18 @@ struct Failure {
 /// A Result that is nothing but bytes, as most are: the same bytes.
 struct PlainResult {
   Prefix prefix{Kind::kResult, 0};
-  std::span<const std::byte> result;
+  std::span<const std::byte> result;  ///< borrowed from the message
   template <class A> void xdr(A &a) {
-    static_assert(!A::kReads);
     std::uint32_t carries = 0;
-    a(prefix.kind, prefix.id, carries, result);
+    a(prefix.kind, prefix.id, carries);
+    if (carries != 0) a.fail("the result is more than bytes");
+    a(result);
+  }
+  /// False: the message is not one, but perhaps another Result; this is then unspecified.
+  bool read(std::span<const std::byte> message) {
+    xdr::Reader reader(message);
+    xdr(reader);
+    return reader.ok() && reader.left() == 0 && prefix.kind == Kind::kResult;
   }
 };
 

@@ -449,7 +449,8 @@ void ShmTransport::attend(ShmConnection &connection) {
   attended_.push_back(&connection);
 }
 
-/// Callbacks may connect, disconnect and make progress themselves: vectors may grow, but shrink only in clean_up().
+/// Callbacks may connect, disconnect and make progress themselves: vectors may grow, but shrink only in clean_up(). A
+/// connection that needs no attention any more may have some for a while.
 std::size_t ShmTransport::progress() {
   std::size_t events = 0;
   ++depth_;
@@ -466,7 +467,8 @@ std::size_t ShmTransport::attend_connections() {
   std::size_t events = 0;
   for (std::size_t i = 0; i < attended_.size(); ++i) {
     auto &connection = *attended_[i];
-    if (connection.has_work()) events += connection.progress();
+    if (!connection.has_work()) continue;
+    events += connection.progress();
     must_clean_up_ |= !connection.needs_attention();
   }
   return events;
@@ -521,6 +523,7 @@ void ShmTransport::disarm(bool fd_ready) {
 
 std::size_t ShmTransport::look_at_sockets() {
   look_at_sockets_now_ = false;
+  must_clean_up_ = true;
   std::array<epoll_event, 64> events;
   int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
   bool listen = listener_ && listener_->timer().passed();
