@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kInvitation{200};
 constexpr std::chrono::milliseconds kFirstHint{10}, kShortestHint{1}, kLongestHint{10000};
 
-bool within(std::uint64_t used, std::uint64_t more, std::uint64_t limit) {
+inline bool within(std::uint64_t used, std::uint64_t more, std::uint64_t limit) {
   return limit == 0 || used == 0 || (more <= limit && used <= limit - more);
 }
 
@@ -22,12 +22,12 @@ bool within(std::uint64_t used, std::uint64_t more, std::uint64_t limit) {
 
 Share &Admission::share_of(Session &session) const { return session.share(index_); }
 
-bool Admission::fits_caller(const Share &share, std::uint64_t bytes) const {
+inline bool Admission::fits_caller(const Share &share, std::uint64_t bytes) const {
   return within(share.requests, 1, limits_.requests_of_caller) && within(share.bytes, bytes, limits_.bytes_of_caller);
 }
 
 /// What alone is larger than a limit is let in where there is nothing else.
-bool Admission::fits(const Share &share, std::uint64_t bytes) const {
+inline bool Admission::fits(const Share &share, std::uint64_t bytes) const {
   return within(all_.requests, 1, limits_.requests) && within(all_.bytes, bytes, limits_.bytes) &&
          fits_caller(share, bytes);
 }
@@ -53,7 +53,7 @@ void Admission::set_limits(const Limits &limits) {
 
 bool Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge) {
   auto &share = share_of(session);
-  if (share.waiting) {
+  if (share.waiting) [[unlikely]] {
     const auto noted = take_invitation(session, id);
     if (!noted) return false;
     add(share, 0, bytes - *noted);  // what comes may be of another size than what was turned away

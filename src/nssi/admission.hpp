@@ -59,8 +59,8 @@ struct Waiting {
   bool is_silent = false;                                    ///< was invited, and did not come
 };
 
-/// What a caller has in progress at one service.
-struct Share {
+/// What a caller has in progress at one service. Aligned, so that the place of one is found by shifting.
+struct alignas(32) Share {
   std::uint64_t requests = 0, bytes = 0;
   std::unique_ptr<Waiting> waiting;
 };

@@ -226,6 +226,14 @@ Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &li
   return {};
 }
 
+[[gnu::always_inline]] inline Status Client::send_plain_request(CallState &call) {
+  wire::PlainRequest request;
+  begin_request(call, request);
+  request.args = call.args;
+  call.lends = false;
+  return engine_.send_message(call.connection, request);
+}
+
 void Client::transmit(CallState &call) {
   if (call.timeout_ms == 0)
     return finish(call, call.was_sent ? timed_out(call)
@@ -235,14 +243,6 @@ void Client::transmit(CallState &call) {
   call.phase = CallState::Phase::kSent;
   if (status.ok()) status = call.carries_more() ? send_request(call) : send_plain_request(call);
   if (!status.ok()) finish(call, std::move(status));
-}
-
-Status Client::send_plain_request(CallState &call) {
-  wire::PlainRequest request;
-  begin_request(call, request);
-  request.args = call.args;
-  call.lends = false;
-  return engine_.send_message(call.connection, request);
 }
 
 Status Client::send_request(CallState &call) {

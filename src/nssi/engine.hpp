@@ -107,7 +107,7 @@ class Engine final : public nnti::EventSink {
   const nessie::Config &config() const { return config_; }
   void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
-  Status send(PeerId peer, std::span<const std::byte> message) {
+  [[gnu::always_inline]] Status send(PeerId peer, std::span<const std::byte> message) {
     if (!unsent_.empty()) [[unlikely]]
       return send_later(peer, message);
     auto status = endpoint_->send(peer, message);

@@ -49,17 +49,22 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const O
   transfer_limit_ = Deadline::never();
   begun_ = replied_ = lost_ = acknowledged_ = false;
   cancelled_.store(false, std::memory_order_relaxed);
-  data_bytes_ = request.data ? request.data->remote.size_bytes : 0;
-  segments_are_missing_ = request.data_is_list.has_value();
-  if (segments_are_missing_) {
-    data_bytes_ = 0;
-  } else if (request.segments) {
-    (void)segments_.read(*request.segments);  // decode_request() has found it sound
-    data_bytes_ = segments_.size_bytes();
-  }
+  data_bytes_ = 0;
+  segments_are_missing_ = false;
+  if (request.carries != 0) accept_data();
   if (offered.counters) meter_.arrive(offered.counters->sampler, request.args_bytes());
   if (request.trace || engine_.tracer() != nullptr) [[unlikely]]
     begin_trace();
+}
+
+void IncomingRequest::accept_data() {
+  segments_are_missing_ = wire_.data_is_list.has_value();
+  if (wire_.segments) {
+    (void)segments_.read(*wire_.segments);  // decode_request() has found it sound
+    data_bytes_ = segments_.size_bytes();
+  } else if (wire_.data && !segments_are_missing_) {
+    data_bytes_ = wire_.data->remote.size_bytes;
+  }
   look_at_data();
 }
 
@@ -393,6 +398,15 @@ void IncomingRequest::finish_transfers() {
 /// Answers as the driver, unless the request has been answered, when no transfer is under way. A one-way call's caller
 /// does not wait for it.
 template <class Answer> Status IncomingRequest::answer(const Answer &answer) {
+  const bool is_plain = engine_.driver().is_mine() && transfers_.empty() && !replied_ && !acknowledged_;
+  if (is_plain && !cancelled_.load(std::memory_order_relaxed)) [[likely]] {
+    replied_ = true;
+    return answer();
+  }
+  return answer_in_turn(answer);
+}
+
+template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn(const Answer &answer) {
   Status status;
   const auto try_to_answer = [&]() -> TransferState * {
     if (replied_)

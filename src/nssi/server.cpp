@@ -261,6 +261,14 @@ void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
   (void)engine_.send_message(caller, message);
 }
 
+template <class Result>
+[[gnu::always_inline]] inline Status Server::answer(Session &session, Slot &slot, Result message) {
+  message.prefix.id = slot.id;
+  auto status = engine_.send_message(slot.peer, message, slot.answer);
+  sessions_.keep(session, slot);
+  return status;
+}
+
 Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
@@ -278,13 +286,6 @@ Status Server::answer(Session &session, std::uint64_t id, const Payload &result,
   scratch_.resize(result.size_bytes());
   result.write(scratch_);
   return answer(session, *slot, wire::PlainResult{.result = scratch_});
-}
-
-template <class Result> Status Server::answer(Session &session, Slot &slot, Result message) {
-  message.prefix.id = slot.id;
-  auto status = engine_.send_message(slot.peer, message, slot.answer);
-  sessions_.keep(session, slot);
-  return status;
 }
 
 /// Leaves the result registered here until the caller has fetched it. For one that is gone, and may come back over

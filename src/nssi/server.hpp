@@ -103,6 +103,7 @@ class IncomingRequest final : public Request {
   Deadline transfer_limit() const { return deadline_.earlier(transfer_limit_); }
 
  private:
+  void accept_data();
   void look_at_data();
   bool give_up();
   std::string name() const;
@@ -119,6 +120,7 @@ class IncomingRequest final : public Request {
   void run_traced();
   void acknowledge();
   template <class Answer> Status answer(const Answer &answer);
+  template <class Answer> Status answer_in_turn(const Answer &answer);
   void note_transfer(const Move &move, const TransferStart &start, Code outcome);
   void begin_trace();
   void end_trace();
