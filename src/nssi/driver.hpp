@@ -32,7 +32,7 @@ class Driver {
   }
   /// Gives the role up, after doing what was handed over meanwhile.
   void give_up() {
-    if (pending_.load(std::memory_order_relaxed)) do_urgent();
+    do_what_is_urgent();
     leave();
     if (contested_.load(std::memory_order_acquire)) do_what_comes_late();
   }
@@ -51,6 +51,11 @@ class Driver {
   void hand_over(Work work);
   /// Work for the driver's next turn.
   void post(Work work);
+  /// Does what was handed over.
+  void do_what_is_urgent() {
+    if (pending_.load(std::memory_order_relaxed)) [[unlikely]]
+      do_urgent();
+  }
   /// Does what was handed over and posted. True if there was anything.
   bool do_work() { return pending_.load(std::memory_order_acquire) && do_pending(); }
 
@@ -110,11 +115,14 @@ class Driver {
   std::vector<Work> handed_over_, posted_;
 };
 
-/// Holds the role for a scope, if it can be had; nests.
+/// Holds the role for a scope, if it can be had; nests. What was handed over before, perhaps by this very thread, is
+/// done first.
 class Turn {
  public:
   [[gnu::always_inline]] explicit Turn(Driver &driver)
-      : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {}
+      : driver_(driver), nested_(driver.is_mine()), taken_(!nested_ && driver.try_take()) {
+    if (taken_) driver_.do_what_is_urgent();
+  }
   ~Turn() {
     if (taken_) driver_.give_up();
   }

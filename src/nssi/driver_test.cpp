@@ -49,6 +49,16 @@ void touch_from_threads(Driver &driver, Guarded &guarded, int threads) {
   for (auto &thread : all) thread.join();
 }
 
+TEST(Driver, WhatWasHandedOverIsDoneBeforeWhatComesLater) {
+  Driver driver;
+  for (int i = 0; i < 2; ++i) {
+    bool is_done = false;
+    driver.hand_over([&] { is_done = true; });
+    const Turn turn(driver);
+    EXPECT_TRUE(turn && is_done);
+  }
+}
+
 TEST(Driver, OneThreadComesAndGoes) {
   Driver driver;
   for (int i = 0; i < 3; ++i) {
