@@ -8,6 +8,7 @@
 #include <base/log.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <thread>
 
@@ -18,9 +19,27 @@ namespace log = nessie::log;
 namespace {
 
 constexpr int kTurnsBetweenChecks = 64;
-/// Turns without an event before the transport's own wait begins, which reads clocks: about two microseconds.
-constexpr int kIdleTurns = 256;
 constexpr int kMaxClosingTurns = 10000;
+
+/// Tells when to leave the waiting to the endpoint, which knows when cores are short, but begins by reading clocks:
+/// once turns without an event have taken some microseconds. One takes ten nanoseconds, or a system call for each peer.
+class Idleness {
+ public:
+  /// After each turn. True: nothing has happened for long.
+  bool is_long_after(bool busy) {
+    if (busy) turns_ = 0;
+    if (busy || turns_ == kLong) return !busy;
+    if (++turns_ == kFirst) began_ = Clock::now();
+    if (turns_ > kFirst && std::has_single_bit(turns_) && Clock::now() - began_ > kMost) turns_ = kLong;
+    return turns_ == kLong;
+  }
+
+ private:
+  static constexpr unsigned kFirst = 8, kLong = 256;
+  static constexpr auto kMost = std::chrono::microseconds(5);
+  unsigned turns_ = 0;
+  Clock::time_point began_;  ///< of those after the first
+};
 
 /// Exceptions stop where a thread or fiber starts.
 std::function<void()> guarded(std::function<void()> work) {
@@ -135,15 +154,16 @@ bool Engine::turn() {
 
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
-  for (int idle = 0, turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
-    idle = turn() ? 0 : idle + 1;
-    if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+  Idleness idleness;
+  for (int turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
+    const bool idle = idleness.is_long_after(turn());
+    if (!idle && turns % kTurnsBetweenChecks != 0) continue;
     if (reload_.load(std::memory_order_relaxed)) {
       reload_now();
       continue;
     }
     if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing && has_finished()) break;
-    if (idle >= kIdleTurns) endpoint_->wait(next_expiry());
+    if (idle) endpoint_->wait(next_expiry());
     expire();
   }
   stop_.store(false);
@@ -218,11 +238,12 @@ Deadline Engine::next_expiry() const {
 }
 
 void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
-  for (int idle = 0, turns = 1; !done.load(std::memory_order_acquire); ++turns) {
-    idle = turn() ? 0 : idle + 1;
-    if (idle < kIdleTurns && turns % kTurnsBetweenChecks != 0) continue;
+  Idleness idleness;
+  for (int turns = 1; !done.load(std::memory_order_acquire); ++turns) {
+    const bool idle = idleness.is_long_after(turn());
+    if (!idle && turns % kTurnsBetweenChecks != 0) continue;
     if (has_passed(deadline) || (may_give_up && driver_.wanted())) return;
-    if (idle >= kIdleTurns && !done.load(std::memory_order_acquire)) endpoint_->wait(deadline.earlier(next_expiry()));
+    if (idle && !done.load(std::memory_order_acquire)) endpoint_->wait(deadline.earlier(next_expiry()));
     expire();
   }
 }
