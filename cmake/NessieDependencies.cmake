@@ -15,6 +15,7 @@ find_package(GTest REQUIRED)                        # libgtest-dev
 pkg_check_modules(NETTLE REQUIRED IMPORTED_TARGET nettle)      # nettle-dev: HMAC, from a library that loads quickly
 pkg_check_modules(HOGWEED REQUIRED IMPORTED_TARGET hogweed)    # nettle-dev: X25519
 pkg_check_modules(FABRIC REQUIRED libfabric)        # libfabric-dev: headers; loaded when a network is asked for
+pkg_check_modules(PMIX REQUIRED pmix)               # libpmix-dev: headers; loaded when a launcher is asked for a name
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)       # liburing-dev
 pkg_check_modules(TIRPC REQUIRED IMPORTED_TARGET libtirpc)     # libtirpc-dev
 

@@ -109,7 +109,7 @@ module nssi
     procedure :: close => runtime_close
     procedure :: url => runtime_url                         ! where it can be reached
     procedure :: connect => runtime_connect                 ! (url, peer, [timeout_ms])
-    procedure :: connect_to => runtime_connect_to           ! (what, peer, [timeout_ms]): 'file:PATH', 'dir:NAME', ...
+    procedure :: connect_to => runtime_connect_to           ! (what, peer, [timeout_ms]): 'file:PATH', 'pmix:NAME', ...
     procedure :: announce => runtime_announce               ! (where, [kind], [timeout_ms]): until close()
     procedure :: disconnect => runtime_disconnect           ! (peer)
     procedure :: sleep => runtime_sleep                     ! (time_ms)

@@ -26,13 +26,15 @@ struct Place {
   std::string source;                                           ///< for people: "the contact file /run/a.contact"
 };
 
-/// `what` is a URL (or a list joined by ';'), `file:PATH` (a contact file), `dir:NAME` (in the directory that the
-/// setting `directory` names), or `env:VARIABLE`, which holds one or several of these, separated by white space. Waits
-/// until the service is there, or the deadline has passed; drives the runtime, or suspends the fiber, meanwhile. Of a
-/// name in a directory, all instances; never empty. kInvalidArgument: it is none of these. kNotFound: the variable is
-/// not set, or no directory is named. kTimedOut: there is no such file, or no such name. kPeerLost: the file is stale,
-/// or the directory is gone. kRefused: the file could be somebody else's, or the directory has another credential.
-/// kBadMessage, kUnsupported: it is no contact file, or one of another version.
+/// `what` is a URL (or a list joined by ';'), `file:PATH` (a contact file), `pmix:NAME` (which the job's launcher
+/// keeps), `dir:NAME` (in the directory that the setting `directory` names), or `env:VARIABLE`, which holds one or
+/// several of these, separated by white space. Waits until the service is there, or the deadline has passed; drives the
+/// runtime, or suspends the fiber, meanwhile. Of a name in a directory, all instances; never empty. kInvalidArgument:
+/// it is none of these. kNotFound: the variable is not set, or no directory is named. kTimedOut: there is no such file,
+/// or no such name. kPeerLost: the file or the launcher's name is stale, or directory or launcher are gone. kRefused:
+/// the file could be somebody else's, or the directory has another credential. kBadMessage, kUnsupported: it is no
+/// contact, or one of another version; kUnsupported: no launcher with PMIx started this process, or it keeps no names.
+/// kIo.
 Result<std::vector<Place>> find(Runtime &runtime, std::string_view what, Deadline deadline);
 
 /// Finds, and connects to the first instance that can be reached. Errors as find() and Runtime::connect(); of several
@@ -50,14 +52,14 @@ struct AnnounceOptions {
 };
 
 /// What is announced for as long as this lives. Moves; not to outlive the runtime. Dropped, it withdraws without
-/// waiting: a contact file is removed, unless another service has put its own there; a lease that nobody withdrew runs
-/// out.
+/// waiting (two seconds at most for a launcher that does not answer): a contact file is removed, unless another service
+/// has put its own there; a lease that nobody withdrew runs out.
 class Announcement {
  public:
   Announcement(Announcement &&) noexcept;
   Announcement &operator=(Announcement &&) = delete;
   ~Announcement();
-  /// How the last renewal in the directory ended; the next one is tried soon. Of a contact file always ok. Any thread.
+  /// How the last renewal in the directory ended; the next one is tried soon. Otherwise always ok. Any thread.
   Status status() const;
 
  private:
@@ -68,11 +70,13 @@ class Announcement {
 };
 
 /// Says where the runtime can be reached, and what it offers by now (Runtime::services()): to `file:PATH`, a contact
-/// file, or to `dir:NAME`, the directory that the setting `directory` names, which is renewed whenever the runtime is
-/// driven. Returns when it is there. kInvalidArgument: `where` is neither; the runtime does not listen, or offers
-/// nothing; a name or attribute cannot be written. kExists: a service that runs keeps this file, or it is something
-/// else than a contact file. kIo. kNotFound: no directory is named. kTimedOut, kPeerLost: it is not to be reached.
-/// kNoMemory: a limit of the directory.
+/// file, to `pmix:NAME`, a name that the job's launcher keeps, or to `dir:NAME`, the directory that the setting
+/// `directory` names, which is renewed whenever the runtime is driven. Returns when it is there. kInvalidArgument:
+/// `where` is none of these; the runtime does not listen, or offers nothing; a name or attribute cannot be written.
+/// kExists: a service that runs keeps this file, or it is something else than a contact file; another process has the
+/// launcher's name. kIo. kNotFound: no directory is named. kTimedOut, kPeerLost: directory or launcher are not to be
+/// reached. kUnsupported: no launcher with PMIx started this process, or it keeps no names. kNoMemory: a limit of the
+/// directory.
 Result<Announcement> announce(Runtime &runtime, std::string_view where, const AnnounceOptions &options,
                               Deadline deadline);
 

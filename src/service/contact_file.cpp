@@ -9,14 +9,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 
 namespace nessie::service {
 namespace {
-
-constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{100};
 
 Result<Contact> read_even_if_stale(const std::string &path) {
   auto text = read_trusted_file(path, kMaxContactBytes);
@@ -100,20 +97,11 @@ Status sleep(Clock::duration time) {
 }
 
 Result<Contact> wait_for_contact(const std::string &path, Deadline deadline, const Pause &pause) {
-  for (Clock::duration wait = kFirstPause;; wait = std::min<Clock::duration>(2 * wait, kLongestPause)) {
-    auto contact = read_contact(path);
-    const bool may_change = contact.code() == Code::kNotFound || contact.code() == Code::kPeerLost;
-    if (!may_change) return contact;
-    if (!deadline.passed()) {
-      const auto left = std::max(deadline.when() - Clock::now(), Clock::duration(0));
-      if (auto status = pause(deadline.is_never() ? wait : std::min(wait, left)); !status.ok()) return status.error();
-      continue;
-    }
-    if (contact.code() == Code::kPeerLost) return contact;
-    return Error{Code::kTimedOut,
-                 fmt::format("no service has written the contact file {}: start it, or wait longer", path),
-                 Scope::kService, contact.error().cause};
-  }
+  auto contact = keep_looking([&] { return read_contact(path); }, deadline, pause);
+  if (contact.code() != Code::kNotFound) return contact;
+  return Error{Code::kTimedOut,
+               fmt::format("no service has written the contact file {}: start it, or wait longer", path),
+               Scope::kService, contact.error().cause};
 }
 
 }  // namespace nessie::service

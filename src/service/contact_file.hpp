@@ -2,10 +2,9 @@
 // Files in which services say where they are.
 #pragma once
 
-#include <base/clock.hpp>
 #include <service/contact.hpp>
+#include <service/waiting.hpp>
 
-#include <functional>
 #include <string>
 
 namespace nessie::service {
@@ -37,14 +36,9 @@ class ContactFile {
 /// parse_contact().
 Result<Contact> read_contact(const std::string &path);
 
-/// Lets time pass. An error ends what waits, and is its error.
-using Pause = std::function<Status(Clock::duration)>;
-/// Puts the thread to sleep.
-Status sleep(Clock::duration time);
-
 /// The same, waiting until a service that is there has written the file. At the deadline kTimedOut, if there is no
-/// file, or kPeerLost; other errors are told at once. Looks at growing intervals, of 100 ms at most: files on shared
-/// file systems tell nobody that they appear.
+/// file, or kPeerLost; other errors are told at once. It looks again and again: files on shared file systems tell
+/// nobody that they appear.
 Result<Contact> wait_for_contact(const std::string &path, Deadline deadline, const Pause &pause);
 
 }  // namespace nessie::service

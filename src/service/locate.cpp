@@ -2,6 +2,8 @@
 #include "service/locate.hpp"
 
 #include <base/url.hpp>
+#include <service/contact_file.hpp>
+#include <service/launcher_name.hpp>
 
 #include <fmt/format.h>
 
@@ -11,13 +13,13 @@
 namespace nessie::service {
 namespace {
 
-constexpr std::string_view kFile = "file:", kEnvironment = "env:", kDirectory = "dir:";
+constexpr std::string_view kFile = "file:", kEnvironment = "env:", kLauncher = "pmix:", kDirectory = "dir:";
 
 Result<std::vector<Found>> locate_url(std::string_view what) {
   if (what.find("://") == std::string_view::npos)
     return Error{Code::kInvalidArgument,
-                 fmt::format("'{}' names no service: say a URL (transport://address), file:PATH, env:VARIABLE or "
-                             "dir:NAME",
+                 fmt::format("'{}' names no service: say a URL (transport://address), file:PATH, pmix:NAME, "
+                             "env:VARIABLE or dir:NAME",
                              what.substr(0, 80))};
   if (auto urls = Url::parse_list(what); !urls.ok()) return urls.error();
   return std::vector<Found>{{std::string(what), {}, {}, "its URL"}};
@@ -30,12 +32,19 @@ Result<std::vector<Found>> locate_file(std::string_view path, Deadline deadline,
   return std::vector<Found>{{contact->url, contact->offers, {}, fmt::format("the contact file {}", path)}};
 }
 
+Result<std::vector<Found>> locate_name(std::string_view name, Deadline deadline, const Pause &pause) {
+  auto contact = wait_for_launcher_name(std::string(name), deadline, pause);
+  if (!contact.ok()) return contact.error();
+  return std::vector<Found>{{contact->url, contact->offers, {}, fmt::format("the launcher, as {}", name)}};
+}
+
 Result<std::vector<Found>> locate_one(std::string_view what, Deadline deadline, const Pause &pause) {
   if (what.starts_with(kDirectory))
     return Error{Code::kInvalidArgument,
-                 fmt::format("'{}' is a name in a directory, which cannot be used here: say a URL, file:PATH or "
-                             "env:VARIABLE",
+                 fmt::format("'{}' is a name in a directory, which cannot be used here: say a URL, file:PATH, "
+                             "pmix:NAME or env:VARIABLE",
                              what.substr(0, 80))};
+  if (what.starts_with(kLauncher)) return locate_name(what.substr(kLauncher.size()), deadline, pause);
   if (what.starts_with(kFile)) return locate_file(what.substr(kFile.size()), deadline, pause);
   return locate_url(what);
 }
@@ -54,8 +63,9 @@ Result<std::vector<std::string>> expand(std::string_view what) {
     words.push_back(word);
   }
   if (!words.empty()) return words;
-  return Error{Code::kNotFound, fmt::format("the variable '{}' is {}: set it to a URL, file:PATH or dir:NAME", name,
-                                            value == nullptr ? "not set" : "empty")};
+  return Error{Code::kNotFound,
+               fmt::format("the variable '{}' is {}: set it to a URL, file:PATH, pmix:NAME or dir:NAME", name,
+                           value == nullptr ? "not set" : "empty")};
 }
 
 Result<std::vector<Found>> locate(std::string_view what, Deadline deadline, const Pause &pause) {

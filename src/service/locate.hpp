@@ -2,7 +2,8 @@
 // From what a user says to where a service is. docs/finding.md is about it.
 #pragma once
 
-#include <service/contact_file.hpp>
+#include <service/contact.hpp>
+#include <service/waiting.hpp>
 
 #include <string>
 #include <string_view>
@@ -19,9 +20,10 @@ struct Found {
   bool operator==(const Found &) const = default;
 };
 
-/// `what` is a URL (or a list joined by ';'), `file:PATH`, or `env:NAME`: a variable that holds one or several of the
-/// others, separated by white space. Waits for contact files, until the deadline. Never empty. kInvalidArgument: it is
-/// none of these. kNotFound: the variable is not set, or empty. Otherwise as wait_for_contact().
+/// `what` is a URL (or a list joined by ';'), `file:PATH`, `pmix:NAME`, or `env:VARIABLE`, which holds one or several
+/// of the others, separated by white space. Waits for contact files and names, until the deadline. Never empty.
+/// kInvalidArgument: it is none of these. kNotFound: the variable is not set, or empty. Otherwise as wait_for_contact()
+/// and wait_for_launcher_name().
 Result<std::vector<Found>> locate(std::string_view what, Deadline deadline, const Pause &pause);
 
 /// The words of the variable that `what` (`env:NAME`) names; otherwise `what` alone. kNotFound, kInvalidArgument.

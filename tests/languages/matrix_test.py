@@ -37,18 +37,20 @@ class Matrix(ProcessTestCase):
         self.env.update(ON_THIS_NODE)
         self.languages = [language for language in LANGUAGES if os.path.exists(peer(language))]
 
-    def start_server(self, language, transport):
+    def start_server(self, language, transport, *place):
         """The job, and its URL."""
-        job = self.job([peer(language), "serve", transport])
+        job = self.job([peer(language), "serve", transport, *place])
         ready, _, _ = select.select([job.process.stdout], [], [], DEADLINE_S)
         url = job.process.stdout.readline().strip() if ready else ""
         self.assertTrue(url.startswith(transport + ":"), f"the server in {language} has no URL, but: {url}")
         return job, url
 
     def call_all(self, server, transport):
-        """What the clients say who are at one server at once: nothing, of those who have nothing to say."""
-        job, url = self.start_server(server, transport)
-        clients = {language: self.job([peer(language), "call", transport, url], env=OWN.get(language))
+        """What the clients say who are at one server at once: nothing, of those who have nothing to say. Over shm they
+        find it by its contact file, otherwise by its URL."""
+        place = ["file:" + os.path.join(self.folder, f"contact-{server}")] if transport == "shm" else []
+        job, url = self.start_server(server, transport, *place)
+        clients = {language: self.job([peer(language), "call", transport, *(place or [url])], env=OWN.get(language))
                    for language in self.languages}
         said = {}
         for language, client in clients.items():
@@ -61,8 +63,8 @@ class Matrix(ProcessTestCase):
         return said
 
     def call_all_as_ranks(self, server, transport):
-        """The same, but all are ranks of one job, and begin together: clients find the server by its contact file."""
-        place = "file:" + os.path.join(self.folder, f"contact-{server}")
+        """The same, but all are ranks of one job, and begin together: clients find the server by the launcher."""
+        place = "pmix:languages/fields"
         files = {language: os.path.join(self.folder, f"{language}-at-{server}") for language in self.languages}
         command = mpiexec(1, peer(server), "serve", transport, place)
         for language, file in files.items():

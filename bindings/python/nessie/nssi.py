@@ -138,9 +138,9 @@ class Runtime:
         return self._core.connect(url, timeout)
 
     def connect_to(self, what: str, timeout: float = 30.0) -> int:
-        """Waits for the service that `what` says (a URL, "file:PATH", "dir:NAME", "env:VARIABLE"; docs/finding.md), and
-        connects to the first of its instances that can be reached. The peer's id. Raises as nssi::connect_to says:
-        InvalidArgument, NotFound, TimedOut, PeerLost, Refused, BadMessage, Unsupported."""
+        """Waits for the service that `what` says (a URL, "file:PATH", "pmix:NAME", "dir:NAME", "env:VARIABLE";
+        docs/finding.md), and connects to the first of its instances that can be reached. The peer's id. Raises as
+        nssi::connect_to says: InvalidArgument, NotFound, TimedOut, PeerLost, Refused, BadMessage, Unsupported."""
         return self._core.connect_to(what, timeout)
 
     def find(self, what: str, timeout: float = 30.0) -> list[str]:
@@ -156,8 +156,9 @@ class Runtime:
         timeout: float = 30.0,
     ) -> None:
         """Says where this runtime can be reached, and what it offers by now, to `where`: "file:PATH" (a contact file, in
-        which people read its `kind`) or "dir:NAME" (the directory, which keeps `attributes`). Until close(). Raises as
-        nssi::announce says: InvalidArgument, Exists, NotFound, TimedOut, PeerLost."""
+        which people read its `kind`), "pmix:NAME" (the job's launcher) or "dir:NAME" (the directory, which keeps
+        `attributes`). Until close(). Raises as nssi::announce says: InvalidArgument, Exists, NotFound, TimedOut,
+        PeerLost, Unsupported."""
         self._core.announce(where, kind, dict(attributes or {}), timeout)
 
     def disconnect(self, peer: int) -> None:

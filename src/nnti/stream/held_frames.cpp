@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/held_frames.hpp"
 
+#include <base/thread.hpp>
+
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 namespace nnti::stream {
@@ -108,18 +108,9 @@ bool Pusher::watch(std::shared_ptr<HeldFrames> held) {
   return true;
 }
 
-/// The process's signals are for its own threads.
 bool Pusher::start() {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-    process_ = ::getpid();
-  } catch (const std::system_error &) {
-    // there may be no more threads
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = nessie::start_thread([this] { run(); });
+  process_ = ::getpid();
   return thread_.joinable();
 }
 

@@ -5,14 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace nessie::service::mpi {
 namespace {
-
-constexpr std::chrono::milliseconds kFirstPause{5}, kLongestPause{200};
 
 /// MPI raises errors of the name server on MPI_COMM_WORLD up to version 3, on MPI_COMM_SELF from version 4 on.
 struct NameErrorsReturn {
@@ -70,14 +67,10 @@ PublishedName::~PublishedName() {
 
 Result<Found> find_published(const std::string &name, Deadline deadline, const Pause &pause) {
   if (auto status = check_usable(); !status.ok()) return status.error();
-  for (Clock::duration wait = kFirstPause;; wait = std::min<Clock::duration>(2 * wait, kLongestPause)) {
-    auto found = look_up(name);
-    if (found.code() != Code::kNotFound) return found;
-    if (deadline.passed())
-      return Error{Code::kTimedOut,
-                   fmt::format("{}: start the service under the same mpiexec, or wait longer", found.error().message)};
-    if (auto status = pause(wait); !status.ok()) return status.error();
-  }
+  auto found = keep_looking([&] { return look_up(name); }, deadline, pause);
+  if (found.code() != Code::kNotFound) return found;
+  return Error{Code::kTimedOut,
+               fmt::format("{}: start the service under the same mpiexec, or wait longer", found.error().message)};
 }
 
 }  // namespace nessie::service::mpi

@@ -2,6 +2,8 @@
 // find(): whatever a user may say.
 #include <services/directory/client/find.hpp>
 
+#include <service/contact_file.hpp>
+
 #include <gtest/gtest.h>
 
 #include <services/directory/testing.hpp>

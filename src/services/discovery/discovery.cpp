@@ -3,7 +3,9 @@
 
 #include <base/config.hpp>
 #include <service/contact_file.hpp>
+#include <service/launcher_name.hpp>
 #include <services/directory/client/client.hpp>
+#include <services/directory/client/connection.hpp>
 #include <services/directory/client/find.hpp>
 
 #include <fmt/format.h>
@@ -12,11 +14,13 @@
 
 namespace nssi {
 
+using nessie::service::Contact;
 using nessie::service::ContactFile;
+using nessie::service::LauncherName;
 
 namespace {
 
-constexpr std::string_view kFile = "file:", kDirectory = "dir:";
+constexpr std::string_view kFile = "file:", kLauncher = "pmix:", kDirectory = "dir:";
 
 /// What the client of the directory asks the configuration for.
 nessie::Config config_of(Runtime &runtime) {
@@ -55,15 +59,14 @@ Result<std::vector<directory::Registration>> register_all(Runtime &runtime, cons
   return all;
 }
 
-Result<ContactFile> write_file(Runtime &runtime, const std::vector<Service> &services, std::string_view path,
-                               const AnnounceOptions &options) {
+Result<Contact> contact_of(Runtime &runtime, const std::vector<Service> &services, const AnnounceOptions &options) {
   if (!options.attributes.empty())
-    return Error{Code::kInvalidArgument, "a contact file has no attributes; announce them to a directory"};
-  nessie::service::Contact contact;
+    return Error{Code::kInvalidArgument, "only a directory keeps attributes: leave them out, or announce to dir:NAME"};
+  Contact contact;
   contact.service = options.kind;
   contact.url = runtime.url();
   for (const auto &service : services) contact.offers.push_back({service.interface, service.provider});
-  return ContactFile::write(std::string(path), std::move(contact));
+  return contact;
 }
 
 }  // namespace
@@ -95,6 +98,7 @@ Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadl
 
 struct Announcement::State {
   std::optional<ContactFile> file;
+  std::optional<LauncherName> name;
   std::vector<directory::Registration> registrations;
 };
 
@@ -116,17 +120,27 @@ Result<Announcement> announce(Runtime &runtime, std::string_view where, const An
   if (services.empty())
     return Error{Code::kInvalidArgument, "this runtime offers nothing; add operations before it is announced"};
   auto state = std::make_unique<Announcement::State>();
-  if (where.starts_with(kFile)) {
-    auto file = write_file(runtime, services, where.substr(kFile.size()), options);
-    if (!file.ok()) return file.error();
-    state->file.emplace(*std::move(file));
-  } else if (where.starts_with(kDirectory)) {
+  if (where.starts_with(kDirectory)) {
     auto registrations = register_all(runtime, services, where.substr(kDirectory.size()), options, deadline);
     if (!registrations.ok()) return registrations.error();
     state->registrations = *std::move(registrations);
+    return Announcement(std::move(state));
+  }
+  auto contact = contact_of(runtime, services, options);
+  if (!contact.ok()) return contact.error();
+  if (where.starts_with(kFile)) {
+    auto file = ContactFile::write(std::string(where.substr(kFile.size())), *std::move(contact));
+    if (!file.ok()) return file.error();
+    state->file.emplace(*std::move(file));
+  } else if (where.starts_with(kLauncher)) {
+    const nessie::service::Pause drive = [&](auto time) { return directory::pause(runtime, Deadline::in(time)); };
+    auto name =
+        LauncherName::publish(std::string(where.substr(kLauncher.size())), *std::move(contact), deadline, drive);
+    if (!name.ok()) return name.error();
+    state->name.emplace(*std::move(name));
   } else {
     return Error{Code::kInvalidArgument,
-                 fmt::format("a service is announced to file:PATH or dir:NAME, not to '{}'", where)};
+                 fmt::format("a service is announced to file:PATH, pmix:NAME or dir:NAME, not to '{}'", where)};
   }
   return Announcement(std::move(state));
 }
