@@ -3,6 +3,7 @@
 
 #include <nssi/nssi.hpp>
 #include <service/runtime_options.hpp>
+#include <services/directory/client/find.hpp>
 
 #include <inspect_rpc.hpp>
 
@@ -13,11 +14,12 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kPatience{10}, kToFind{1};
 
 }  // namespace
 
-Inspector::Inspector(std::unique_ptr<nssi::Runtime> runtime) : runtime_(std::move(runtime)) {}
+Inspector::Inspector(const Config &config, std::unique_ptr<nssi::Runtime> runtime)
+    : config_(config), runtime_(std::move(runtime)) {}
 Inspector::~Inspector() = default;
 
 Result<std::unique_ptr<Inspector>> Inspector::open(const Config &config) {
@@ -26,7 +28,15 @@ Result<std::unique_ptr<Inspector>> Inspector::open(const Config &config) {
   options->endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
   auto runtime = nssi::Runtime::open(*std::move(options));
   if (!runtime) return runtime.error();
-  return std::unique_ptr<Inspector>(new Inspector(*std::move(runtime)));
+  return std::unique_ptr<Inspector>(new Inspector(config, *std::move(runtime)));
+}
+
+Result<std::vector<std::string>> Inspector::find(const std::string &what) {
+  const auto found = ::directory::find(*runtime_, config_, what, Deadline::in(kToFind));
+  if (!found) return found.error();
+  std::vector<std::string> urls;
+  for (const auto &each : *found) urls.push_back(each.url);
+  return urls;
 }
 
 Result<nlohmann::json> Inspector::ask(const std::string &url) {

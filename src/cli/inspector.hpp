@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace nssi {
 class Runtime;
@@ -21,15 +22,18 @@ namespace nessie::cli {
 
 class Inspector {
  public:
-  /// With the job's credential. kInvalidArgument: it is none.
+  /// With the job's credential. `config` is borrowed. kInvalidArgument: it is none.
   static Result<std::unique_ptr<Inspector>> open(const Config &config);
   ~Inspector();
+  /// The URLs of the processes that `what` says, as nssi::find() takes it; waits for a second at most. Errors as there.
+  Result<std::vector<std::string>> find(const std::string &what);
   /// What to_json() of <nssi/statistics.hpp> makes, of the process at `url`. Errors as nssi::Runtime::connect and
   /// nssi::Call::wait; kUnsupported: what it answers is not that.
   Result<nlohmann::json> ask(const std::string &url);
 
  private:
-  explicit Inspector(std::unique_ptr<nssi::Runtime> runtime);
+  Inspector(const Config &config, std::unique_ptr<nssi::Runtime> runtime);
+  const Config &config_;
   std::unique_ptr<nssi::Runtime> runtime_;
 };
 

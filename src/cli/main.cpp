@@ -80,8 +80,9 @@ constexpr const char *kStatusFooter =
     "for room. docs/observing.md explains the rest. NESSIE_CREDENTIAL is the job's secret.\n\n"
     "Examples:\n"
     "  nessie status                     under `nessie run`: the staging servers\n"
-    "  nessie status --watch \"$URL\"     a process, every two seconds: what happened since\n"
-    "  nessie status --json \"$URL\" | jq .nssi.operations\n";
+    "  nessie status --watch \"$URL\"      a process, every two seconds: what happened since\n"
+    "  nessie status dir:job17/storage   all that are announced under that name\n"
+    "  nessie status --json file:a.contact | jq .nssi.operations\n";
 
 constexpr const char *kTraceFooter =
     "Processes that run with NESSIE_NSSI_TRACE=FOLDER write files there, one each, of which each can be loaded alone.\n"
@@ -167,8 +168,9 @@ void add_idl(CLI::App &app, xdr::idl::Command &command) {
 void add_status(CLI::App &app, StatusOptions &options) {
   auto *status = app.add_subcommand("status", "Ask processes that serve, or the staging servers, how they are");
   status->footer(kStatusFooter);
-  status->add_option("URL", options.urls,
-                     "Processes that serve by NSSI (the staging servers that NESSIE_SERVERS names)");
+  status->add_option("PLACE", options.places,
+                     "Processes that serve by NSSI: URL, file:PATH, pmix:NAME, dir:NAME or env:VARIABLE\n"
+                     "(the staging servers that NESSIE_SERVERS names)");
   status->add_flag("--json", options.json, "Print JSON, a line for each");
   status
       ->add_option_function<double>(

@@ -47,9 +47,17 @@ class Status {
  public:
   Status(const StatusOptions &options, std::unique_ptr<Inspector> inspector, std::unique_ptr<staging::Client> client)
       : options_(options), inspector_(std::move(inspector)), client_(std::move(client)) {
-    for (const auto &url : options.urls) asked_.push_back({url, {}});
     for (int index = 0; client_ && index < client_->servers(); ++index)
       asked_.push_back({client_->server_url(index), {}});
+  }
+  /// Has those asked that the user said.
+  nessie::Status find() {
+    for (const auto &what : options_.places) {
+      const auto urls = inspector_->find(what);
+      if (!urls) return urls.error();
+      for (const auto &url : *urls) asked_.push_back({url, {}});
+    }
+    return {};
   }
   /// Each of them once.
   int print() {
@@ -95,9 +103,11 @@ int status(const StatusOptions &options) {
   const auto config = Config::load();
   if (!config) return fail(config.error());
   std::unique_ptr<staging::Client> client;
-  if (options.urls.empty()) {
+  if (options.places.empty()) {
     if (!config->get("servers")) {
-      fmt::print(stderr, "nessie status: NESSIE_SERVERS names no servers; run this under `nessie run`, or say a URL\n");
+      fmt::print(
+          stderr,
+          "nessie status: NESSIE_SERVERS names no servers; run this under `nessie run`, or say where a process is\n");
       return 1;
     }
     auto connected = staging::Client::connect(*config, "nessie status");
@@ -107,6 +117,7 @@ int status(const StatusOptions &options) {
   auto inspector = Inspector::open(*config);
   if (!inspector) return fail(inspector.error());
   Status status(options, *std::move(inspector), std::move(client));
+  if (const auto found = status.find(); !found.ok()) return fail(found.error());
   if (!options.watch_s) return status.print();
   for (;; std::this_thread::sleep_for(std::chrono::duration<double>(*options.watch_s)))
     if (const int exit_code = status.print(); exit_code != 0) return exit_code;

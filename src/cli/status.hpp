@@ -8,7 +8,8 @@
 namespace nessie::cli {
 
 struct StatusOptions {
-  std::vector<std::string> urls;  ///< of processes that serve; none: the staging servers that NESSIE_SERVERS names
+  /// Of processes that serve, as nssi::find() takes them; none: the staging servers that NESSIE_SERVERS names.
+  std::vector<std::string> places;
   bool json = false;
   std::optional<double> watch_s;  ///< again and again, after so long each time
 };

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """nessie-transfer: a service that is started, found, and ended."""
+import json
 import os
 import signal
 import unittest
 
-from harness import BUILD, ProcessTestCase, read_file, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, mpiexec, read_file, wait_until
 
 TRANSFER = os.path.join(BUILD, "bin", "nessie-transfer")
 
@@ -12,39 +13,64 @@ TRANSFER = os.path.join(BUILD, "bin", "nessie-transfer")
 class Transfer(ProcessTestCase):
     def start(self, *options):
         """The job, and its URL."""
-        file = self.path("url")
-        job = self.job([TRANSFER, "--listen", "shm", "--url-file", file, *options])
-        wait_until(lambda: os.path.exists(file) or job.process.poll() is not None, "the service's URL")
+        file = self.path("contact")
+        job = self.job([TRANSFER, "--listen", "shm", "--announce", "file:" + file, *options])
+        wait_until(lambda: os.path.exists(file) or job.process.poll() is not None, "the service's contact file")
         self.assertIsNone(job.process.poll(), "the service ended")
-        return job, read_file(file).decode()
+        url = next(line for line in read_file(file).decode().splitlines() if line.startswith("url = "))
+        return job, url.removeprefix("url = ")
 
     def test_prints_its_url_and_ends_when_told(self):
         for ending in (signal.SIGTERM, signal.SIGINT):
             job, url = self.start()
             job.process.send_signal(ending)
             code, out, err = job.finish()
-            self.assertEqual((code, out, err), (0, url, ""))
+            self.assertEqual((code, out, err), (0, url + "\n", ""))
             self.assertTrue(url.startswith("shm://"), url)
-            self.assertFalse(os.path.exists(self.path("url")))
+            self.assertFalse(os.path.exists(self.path("contact")))
         self.assert_nothing_left()
 
     def test_can_be_reached(self):
         job, url = self.start()
-        code, out, err = self.run_command([os.path.join(BUILD, "bin", "nessie"), "info", "--to", url.strip()])
+        code, out, err = self.run_command([NESSIE, "info", "--to", url])
         self.assertEqual(code, 0, out + err)
+        code, out, err = self.run_command([NESSIE, "status", "--json", "file:" + self.path("contact")])
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(json.loads(out)["url"], url)
         job.process.terminate()
         self.assertEqual(job.finish()[0], 0)
+
+    def test_that_was_killed_is_told_from_one_that_runs(self):
+        job, _ = self.start()
+        job.process.kill()
+        job.finish()
+        ask = [NESSIE, "status", "file:" + self.path("contact")]
+        code, _, err = self.run_command(ask)
+        self.assertEqual(code, 1)
+        self.assertIn("is stale", err)
+        job, _ = self.start()   # takes its place
+        wait_until(lambda: self.run_command(ask)[0] == 0, "the new service's answer")
+        job.process.terminate()
+        self.assertEqual(job.finish()[0], 0)
+
+    def test_is_found_by_the_launcher_of_its_job(self):
+        asked = f'{NESSIE} status --json pmix:transfer; kill $(cat {self.path("pid")})'
+        job = self.job(mpiexec(1, "sh", "-c", f'echo $$ > {self.path("pid")}; exec {TRANSFER} --listen shm '
+                               '--announce pmix:transfer') + [":", "-n", "1", "sh", "-c", asked])
+        code, out, err = job.finish()
+        self.assertEqual(code, 0, out + err)
+        self.assertIn('"operations"', out)
 
     def test_says_how_it_is_used(self):
         code, out, err = self.run_command([TRANSFER, "--help"])
         self.assertEqual((code, err), (0, ""))
-        for option in ("--listen", "--provider", "--threads", "--piece", "--most-encoded", "--url-file"):
+        for option in ("--listen", "--provider", "--threads", "--piece", "--most-encoded", "--announce"):
             self.assertIn(option, out)
 
     def test_refuses_what_it_cannot_use(self):
         for options, word in ((["--threads", "many"], "--threads"), (["--piece", "0"], "--piece"), (["--piece"], "value"),
                               (["--colour", "red"], "--colour"), (["--listen", "pigeon"], "pigeon"),
-                              (["--url-file", "/nowhere/url"], "/nowhere/url")):
+                              (["--announce", "file:/nowhere/contact"], "/nowhere/contact")):
             code, _, err = self.run_command([TRANSFER, *options])
             self.assertEqual(code, 2, err)
             self.assertIn(word, err)

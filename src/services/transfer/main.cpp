@@ -2,19 +2,20 @@
 // nessie-transfer: the transfer service in a process of its own.
 #include "options.hpp"
 
-#include <base/file.hpp>
 #include <base/log.hpp>
+#include <nssi/discovery.hpp>
 
 #include <csignal>
 #include <cstdio>
-
-#include <unistd.h>
+#include <span>
+#include <vector>
 
 namespace {
 
 namespace log = nessie::log;
 /// How long the requests that were accepted may take when the service is to end.
 constexpr std::chrono::seconds kFinish{10};
+constexpr std::chrono::seconds kAnnounce{10};
 nssi::Runtime *serving = nullptr;
 volatile std::sig_atomic_t asked_before = 0;
 
@@ -36,26 +37,32 @@ void ignore_signals() {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_IGN);
 }
 
-bool announce(const std::string &url, const std::string &file) {
-  std::printf("%s\n", url.c_str());
-  if (std::fflush(stdout) != 0) return log::error("cannot write the URL to the standard output"), false;
-  if (file.empty() || nessie::write_file(file, url + "\n")) return true;
-  return log::error("cannot write {}", file), false;
+/// Says where the service is, for as long as what it returns lives.
+nessie::Result<std::vector<nssi::Announcement>> announce(nssi::Runtime &runtime, std::span<const std::string> places) {
+  std::vector<nssi::Announcement> announced;
+  for (const auto &place : places) {
+    auto each = nssi::announce(runtime, place, {.kind = "transfer"}, nessie::Deadline::in(kAnnounce));
+    if (!each.ok()) return each.error();
+    announced.push_back(*std::move(each));
+  }
+  std::printf("%s\n", runtime.url().c_str());
+  if (std::fflush(stdout) == 0) return announced;
+  return nessie::Error{nessie::Code::kIo, "cannot write the URL to the standard output"};
 }
+
+int fail(const nessie::Error &error) { return log::error("{}", error.message), 2; }
 
 int serve(transfer::CommandLine line) {
   transfer::Server server(line.server);
   line.runtime.reload_on_hangup = true;
   auto runtime = nssi::Runtime::open(std::move(line.runtime));
-  if (!runtime) return log::error("{}", runtime.error().message), 2;
-  if (auto status = server.add_to(**runtime, line.provider); !status.ok())
-    return log::error("{}", status.error().message), 2;
+  if (!runtime.ok()) return fail(runtime.error());
+  if (auto status = server.add_to(**runtime, line.provider); !status.ok()) return fail(status.error());
   listen_to_signals(**runtime);
-  const bool announced = announce((*runtime)->url(), line.url_file);
-  if (announced) (*runtime)->run();
+  const auto announced = announce(**runtime, line.places);
+  if (announced.ok()) (*runtime)->run();
   ignore_signals();
-  if (!line.url_file.empty()) unlink(line.url_file.c_str());
-  return announced ? 0 : 2;
+  return announced.ok() ? 0 : fail(announced.error());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ const char *const kUsage =
     "  --threads N        that make and check arrays of more than a piece (default: 1; 0: the progress thread does)\n"
     "  --piece SIZE       how much of an array moves at once (default: 512K)\n"
     "  --most-encoded SIZE  the most that a read is given encoded (default: 256M)\n"
-    "  --url-file FILE    the URL, also into this file, when the service can be reached; removed at the end\n"
+    "  --announce PLACE   where clients find it: file:PATH, pmix:NAME or dir:NAME; may be said again and again\n"
     "\n"
     "NESSIE_CREDENTIAL holds the job's credential, if there is one.\n";
 
@@ -49,7 +49,7 @@ template <class T> Status set_size(T &size_bytes, const std::string &flag, const
 
 Status set_flag(CommandLine &line, const std::string &flag, const std::string &value) {
   if (flag == "--listen") return line.runtime.endpoint.transports = nessie::split(value, ","), Status();
-  if (flag == "--url-file") return line.url_file = value, Status();
+  if (flag == "--announce") return line.places.push_back(value), Status();
   if (flag == "--provider") return set_number(line.provider, flag, value);
   if (flag == "--threads") return set_number(line.server.threads, flag, value);
   if (flag == "--piece") return set_size(line.server.piece_bytes, flag, value);

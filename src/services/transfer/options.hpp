@@ -8,6 +8,7 @@
 #include <nssi/nssi.hpp>
 
 #include <string>
+#include <vector>
 
 namespace transfer {
 
@@ -15,7 +16,7 @@ struct CommandLine {
   ServerOptions server;
   nssi::RuntimeOptions runtime;
   std::uint32_t provider = 0;
-  std::string url_file;  ///< empty: none
+  std::vector<std::string> places;  ///< where the service is announced
   bool help = false;
 };
 
