@@ -102,10 +102,12 @@ class Membership {
   Status join() {
     const std::lock_guard lock(mutex_);
     if (member_ == ::getpid()) return {};
+    if (member_ != 0)
+      return Error{Code::kUnsupported, "this process was forked by a member of the job, and is none: let that one ask"};
     pmix_proc_t self{};
     const int code = library().init(&self, nullptr, 0);
     if (code != PMIX_SUCCESS) return error_of(code);
-    if (member_ == 0) std::atexit([] { of_this_process().leave(); });
+    std::atexit([] { of_this_process().leave(); });
     member_ = ::getpid();
     return {};
   }
@@ -124,7 +126,7 @@ class Membership {
   std::atomic<pid_t> member_{0};
 };
 
-/// `what` gets to know what PMIx answers.
+/// `call` returns PMIx's code.
 template <class Call> Status call_as_member(Deadline deadline, const Pause &pause, Call call) {
   if (std::getenv("PMIX_NAMESPACE") == nullptr)
     return Error{Code::kUnsupported,
@@ -136,7 +138,7 @@ template <class Call> Status call_as_member(Deadline deadline, const Pause &paus
   });
 }
 
-/// Cuts it to what fits: keys are shorter, by names' length.
+/// Keys fit: names are short.
 template <std::size_t n> void set_key(char (&field)[n], const std::string &key) {
   field[key.copy(field, n - 1)] = '\0';
 }

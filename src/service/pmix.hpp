@@ -13,7 +13,8 @@
 
 namespace nessie::service::pmix {
 
-// Any thread. kUnsupported: no launcher with PMIx started this process, it keeps nothing, or the library is not there.
+// Any thread. kUnsupported: no launcher with PMIx started this process, or it was forked by a member of the job; the
+// launcher keeps nothing, or the library is not there.
 // kTimedOut: the launcher has not answered; what was begun goes on. kPeerLost: it is gone. kNoMemory: there are no more
 // threads. kIo, with PMIx's code.
 
