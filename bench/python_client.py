@@ -2,6 +2,7 @@
 """The client in Python of `nessie bench rpc-python`, which says as JSON where the service is and what to call. Prints, as a
 JSON array, how many microseconds each of the calls takes: the median of the means of ten batches."""
 import json
+import mmap
 import statistics
 import sys
 import time
@@ -36,11 +37,18 @@ def call_of(service, buffer, procedure, size_bytes):
     return (lambda: method(size_bytes, buffer)) if size_bytes else method
 
 
+def page_aligned(size_bytes):
+    """What is transferred begins where a page begins, as page_aligned.hpp has it."""
+    memory = numpy.ones(size_bytes + mmap.PAGESIZE, "uint8")
+    begin = -memory.ctypes.data % mmap.PAGESIZE
+    return memory[begin:begin + size_bytes]
+
+
 def main():
     question = json.loads(sys.argv[1])
     with nssi.Runtime.open(transports=[question["transport"]], listen=False, settings=question["settings"]) as runtime:
         service = BENCH.ONE.Client(runtime, runtime.connect(question["url"]))
-        memory = numpy.ones(max(1, *(each["size_bytes"] for each in question["calls"])), "uint8")
+        memory = page_aligned(max(1, *(each["size_bytes"] for each in question["calls"])))
         buffer = runtime.register(memory, nssi.Rights.READ_WRITE)
         print(json.dumps([typical_us(each["calls"], call_of(service, buffer, each["procedure"], each["size_bytes"]))
                           for each in question["calls"]]))

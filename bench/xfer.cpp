@@ -50,6 +50,9 @@ Series series(const std::string &system, const std::string &transport, const std
 
 /// The mode of what is counted while many clients are at it. One of them alone is counted as they are.
 std::string of_many(const std::string &mode) { return mode + "-counted"; }
+/// The mode of one client that uses as many arrays in turn as the most clients have together: as little of them is in
+/// the caches.
+std::string of_spread(const std::string &mode) { return mode + "-spread"; }
 
 class Xfer {
  public:
@@ -59,7 +62,7 @@ class Xfer {
 
  private:
   Status one_client();
-  Status many_clients(const Way &way, int clients);
+  Status many_clients(const Way &way, const std::string &mode, int clients, int arrays);
   Status one_sided();
   Status openmpi();
   Status openmpi_of_many(int clients);
@@ -117,14 +120,15 @@ Status Xfer::one_client() {
     }
     return {};
   };
-  if (auto status = run_xfer_team(options_, team, sizes_.back(), *board, lead); !status.ok()) return status;
+  if (auto status = run_xfer_team(options_, team, {sizes_.back()}, *board, lead); !status.ok()) return status;
   const auto *value = board->lane(0).values.data();
   for (const auto &way : kWays)
     for (auto size : sizes_) add("nessie", options_.transport, way.mode, {{size, *value++}});
   return {};
 }
 
-Status Xfer::many_clients(const Way &way, int clients) {
+/// `arrays`: of each client's, in turn.
+Status Xfer::many_clients(const Way &way, const std::string &mode, int clients, int arrays) {
   ServiceTeam team{clients, kRpcDefault};
   auto board = board_for(team);
   const auto lead = [&](XferClient &client, Lane &lane) -> Status {
@@ -134,8 +138,8 @@ Status Xfer::many_clients(const Way &way, int clients) {
     lane.tally = tally_for(kTally_s, once);
     return {};
   };
-  if (auto status = run_xfer_team(options_, team, kSizeOfMany, *board, lead); !status.ok()) return status;
-  report_.add(ours(of_many(way.mode), kSizeOfMany, clients), repetition_,
+  if (auto status = run_xfer_team(options_, team, {kSizeOfMany, arrays}, *board, lead); !status.ok()) return status;
+  report_.add(ours(mode, kSizeOfMany, clients), repetition_,
               calls_per_s(*board, clients) * static_cast<double>(kSizeOfMany) / 1e6);
   return {};
 }
@@ -207,9 +211,11 @@ Status Xfer::measure(int repetition) {
   for (auto size : sizes_) codec(size);
   for (int clients : clients_) {
     for (const auto &way : kWaysOfMany)
-      if (status.ok()) status = many_clients(way, clients);
+      if (status.ok()) status = many_clients(way, of_many(way.mode), clients, 1);
     if (status.ok()) status = openmpi_of_many(clients);
   }
+  for (const auto &way : kWaysOfMany)
+    if (way.mapped && status.ok()) status = many_clients(way, of_spread(way.mode), 1, clients_.back());
   return status;
 }
 
@@ -242,6 +248,7 @@ void Xfer::add_ratios_of_many() {
     for (const auto &way : kWaysOfMany) {
       const auto counted = ours(of_many(way.mode), kSizeOfMany, clients);
       if (clients != alone) report_.add_ratio(counted, ours(of_many(way.mode), kSizeOfMany, alone));
+      if (clients == clients_.back()) report_.add_ratio(counted, ours(of_spread(way.mode), kSizeOfMany));
       const bool writes = way.kind == Way::Kind::kWriteEncode || way.kind == Way::Kind::kWriteRdma;
       report_.add_ratio(counted, mpi(of_many(writes ? "put" : "get"), kSizeOfMany, clients));
     }

@@ -30,10 +30,14 @@ constexpr std::int32_t kSeed = 1;
 const std::span<const Way> kWays(kAllWays);
 const std::span<const Way> kWaysOfMany = kWays.first(kPlain);
 
-XferClient::XferClient(nssi::Runtime &runtime, nssi::PeerId service, std::uint64_t most_bytes)
-    : client_(runtime, service), own_(most_bytes / sizeof(data_t)) {
-  keep(client_.allocate(static_cast<std::uint32_t>(own_.size())));
+XferClient::XferClient(nssi::Runtime &runtime, nssi::PeerId service, const XferArrays &arrays)
+    : client_(runtime, service), own_(arrays.most_bytes / sizeof(data_t)) {
   keep(client_.lend(own_));
+  for (int i = 0; i < arrays.mapped; ++i) keep(client_.allocate(static_cast<std::uint32_t>(own_.size())));
+}
+
+const transfer::Array &XferClient::array_for(const Way &way) {
+  return way.mapped ? arrays_[1 + next_++ % (arrays_.size() - 1)] : arrays_.front();
 }
 
 void XferClient::keep(nessie::Result<transfer::Array> array) {
@@ -69,14 +73,14 @@ void XferClient::read_rdma(const Way &way, const transfer::xfer_args &args) {
   if (status_.ok() && args.validate) status_ = transfer::check(array.elements().first(args.len), kSeed);
 }
 
-Status run_xfer_team(const Options &options, const ServiceTeam &team, std::uint64_t most_bytes, Board &board,
+Status run_xfer_team(const Options &options, const ServiceTeam &team, const XferArrays &arrays, Board &board,
                      const XferLead &lead) {
   const auto host = [&](Board &all) {
     transfer::Server server;
     return serve(options, team, all, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });
   };
   return run_service_team(options, team, board, host, [&](nssi::Runtime &runtime, nssi::PeerId service, Lane &lane) {
-    XferClient client(runtime, service, most_bytes);
+    XferClient client(runtime, service, arrays);
     auto status = lead(client, lane);
     return client.status().ok() ? status : client.status();
   });

@@ -24,10 +24,16 @@ extern const std::span<const Way> kWays;
 /// Those that many clients use at once.
 extern const std::span<const Way> kWaysOfMany;
 
-/// A client of the service, with arrays of up to `most_bytes`. After a call has failed, every call returns at once.
+/// What a client has: arrays of up to so many bytes, and so many of them mapped, which it uses in turn.
+struct XferArrays {
+  std::uint64_t most_bytes;
+  int mapped = 1;
+};
+
+/// A client of the service. After a call has failed, every call returns at once.
 class XferClient {
  public:
-  XferClient(nssi::Runtime &runtime, nssi::PeerId service, std::uint64_t most_bytes);
+  XferClient(nssi::Runtime &runtime, nssi::PeerId service, const XferArrays &arrays);
   /// Before calls of another way: the arrays are what they should be, which not every read leaves them.
   void prepare();
   void call(const Way &way, std::uint64_t size_bytes);
@@ -35,20 +41,21 @@ class XferClient {
 
  private:
   void keep(nessie::Result<transfer::Array> array);
-  const transfer::Array &array_for(const Way &way) const { return arrays_[way.mapped ? 0 : 1]; }
+  const transfer::Array &array_for(const Way &way);
   void write_rdma(const Way &way, const transfer::xfer_args &args);
   void read_rdma(const Way &way, const transfer::xfer_args &args);
 
   transfer::Client client_;
   PageAligned<transfer::data_t> own_;
-  std::vector<transfer::Array> arrays_;  ///< mapped, application
+  std::vector<transfer::Array> arrays_;  ///< the application's, then the mapped ones
+  std::size_t next_ = 0;                 ///< of the mapped ones
   transfer::data_array_t encoded_;       ///< the argument, or the result
   nessie::Status status_;
 };
 
 using XferLead = std::function<nessie::Status(XferClient &client, Lane &lane)>;
 /// Runs the service and its clients once.
-nessie::Status run_xfer_team(const Options &options, const ServiceTeam &team, std::uint64_t most_bytes, Board &board,
+nessie::Status run_xfer_team(const Options &options, const ServiceTeam &team, const XferArrays &arrays, Board &board,
                              const XferLead &lead);
 
 }  // namespace bench
