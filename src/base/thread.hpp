@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <system_error>
 #include <thread>
@@ -24,6 +25,13 @@ template <class Run> std::thread start_thread(Run &&run) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
+}
+
+/// How often the calling thread had to leave its core to others: by sched_yield(), or because its time was up.
+inline long departures() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
 }
 
 }  // namespace nessie

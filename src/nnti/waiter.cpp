@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/waiter.hpp"
 
+#include <base/thread.hpp>
+
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -38,13 +39,6 @@ void relax() {
 }
 
 bool has_no_descriptor(const std::unique_ptr<Transport> &transport) { return transport->wait_fd() == -1; }
-
-/// How often this thread had to leave its core to others, by sched_yield() or because its time was up.
-long departures() {
-  rusage usage{};
-  ::getrusage(RUSAGE_THREAD, &usage);
-  return usage.ru_nivcsw;
-}
 
 /// Of the calling thread; others of this machine may have others.
 int usable_cores() {
@@ -96,7 +90,7 @@ bool Waiter::leave_core(long departures_before) {
   ::sched_yield();
   const auto now = Clock::now();
   // Interrupts take their time, too: what counts is that somebody else had the core.
-  const bool was_long = now - before > kLateYield && departures() > departures_before;
+  const bool was_long = now - before > kLateYield && nessie::departures() > departures_before;
   if (was_long) {
     crowded_until_ = now + std::min<Clock::duration>((now - before) * caution_, kLongestCaution);
     caution_ = std::min(2 * caution_, kMostCaution);
@@ -105,7 +99,7 @@ bool Waiter::leave_core(long departures_before) {
 }
 
 bool Waiter::yield(Transports transports) {
-  const long departures_before = departures();
+  const long departures_before = nessie::departures();
   for (int i = 0; i < kYields; ++i) {
     const bool was_long = leave_core(departures_before);
     if (something_is_ready(transports)) return true;
@@ -172,9 +166,9 @@ bool Waiter::poll(Transports transports, Deadline deadline) {
   bool may_spin = spin_.count() > 0;
   if (may_spin && is_bound_) {  // perhaps to the core of the one whom it waits for
     if (!is_shared_ && spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;
-    const long departures_before = departures();
+    const long departures_before = nessie::departures();
     if (leave_core(departures_before)) return something_is_ready(transports);
-    is_shared_ = departures() > departures_before;
+    is_shared_ = nessie::departures() > departures_before;
     may_spin = !is_shared_;
     if (may_spin) caution_ = kFirstCaution;
   }

@@ -36,7 +36,7 @@ class Idleness {
 
  private:
   static constexpr unsigned kFirst = 8, kLong = 256;
-  static constexpr auto kMost = std::chrono::microseconds(5);
+  static constexpr auto kMost = std::chrono::microseconds(20);
   unsigned turns_ = 0;
   Clock::time_point began_;  ///< of those after the first
 };

@@ -12,15 +12,21 @@
 #include <base/clock.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace nnti::stream {
 
 template <class Clock = nessie::Clock> class Coalescing {
  public:
+  using Time = typename Clock::time_point;
   static constexpr std::chrono::microseconds kSoon{20};     ///< after the last one, or none follows
   static constexpr std::chrono::microseconds kLinger{200};  ///< the first one waits no longer, if there are polls
   static constexpr std::chrono::microseconds kLate{500};  ///< if it did, nothing waits for so many times of receiving,
   static constexpr unsigned kFewDoubts = 8, kManyDoubts = 4096;  ///< twice as many each time that it did
+
+  /// `busy_at`: when frames came, or were sent, over any of the lanes that one thread serves. Frames that came over all
+  /// of them at once are answered one lane after the other: each lane's share comes soon after the last one's.
+  explicit Coalescing(Time &busy_at) : busy_at_(busy_at) {}
 
   /// Frames came together.
   void on_received(unsigned frames) {
@@ -29,7 +35,7 @@ template <class Clock = nessie::Clock> class Coalescing {
     came_ = frames;
     if (frames == 0 || (frames == 1 && unanswered_ < 2)) return;
     if (doubts_ == 0) {
-      touched_ = Clock::now();
+      busy_at_ = touched_ = Clock::now();
     } else {
       --doubts_;
       came_ = 0;
@@ -43,7 +49,8 @@ template <class Clock = nessie::Clock> class Coalescing {
     if (--came_ == 0 && at_peer < 2 * (waiting_ + 1)) return false;
     if (!may_wait) return false;
     const auto now = Clock::now();
-    if (now - touched_ > kSoon) return false;
+    const bool soon = now - std::exchange(busy_at_, now) <= kSoon;
+    if (!soon || (waiting_ > 0 && now - since_ > kLinger)) return false;
     touched_ = now;
     if (waiting_++ == 0) {
       since_ = now;
@@ -60,9 +67,11 @@ template <class Clock = nessie::Clock> class Coalescing {
     if (!answered_) unanswered_ = waiting_;  // what the peer was sent is not what it answers
     return true;
   }
-  /// Those that waited go.
-  void on_sent() {
-    const bool late = Clock::now() - since_ > kLate;
+  /// When the first of those that wait began to.
+  Time since() const { return since_; }
+  bool is_late() const { return Clock::now() - since_ > kLate; }
+  /// Those that waited go. `late`: because nobody polled.
+  void on_sent(bool late) {
     if (late) doubts_ = next_doubts_;
     next_doubts_ = late ? std::min(2 * next_doubts_, kManyDoubts) : std::max(next_doubts_ / 2, kFewDoubts);
     waiting_ = 0;
@@ -79,8 +88,8 @@ template <class Clock = nessie::Clock> class Coalescing {
   unsigned doubts_ = 0;  ///< times of receiving, after which frames may wait again
   unsigned next_doubts_ = kFewDoubts;
   bool answered_ = false;  ///< something came since the first one waits
-  typename Clock::time_point touched_,
-      since_;  ///< when frames came, or the last one began to wait; when the first one did
+  Time &busy_at_;
+  Time touched_, since_;  ///< when frames came, or the last one began to wait; when the first one did
 };
 
 }  // namespace nnti::stream

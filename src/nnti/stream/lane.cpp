@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/lane.hpp"
 
+#include <base/thread.hpp>
+
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -80,10 +82,17 @@ template <std::size_t kBytes> class Head {
 
 }  // namespace
 
-Lane::Lane(Fd socket, LaneEvents &events, Pusher &pusher)
+bool LaneCommons::was_preempted_since(Time begin) {
+  const long before = std::exchange(departures, nessie::departures());
+  if (departures > before) preempted_at = nessie::Clock::now();
+  return preempted_at >= begin;
+}
+
+Lane::Lane(Fd socket, LaneEvents &events, LaneCommons &commons)
     : socket_(std::move(socket)),
       events_(events),
-      pusher_(pusher),
+      commons_(commons),
+      coalescing_(commons.busy_at),
       held_(std::make_shared<HeldFrames>(socket_.get())),
       buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
   const int on = 1;
@@ -120,7 +129,7 @@ void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> sec
 
 void Lane::push() {
   if (!coalescing_.any_waits()) return;
-  coalescing_.on_sent();
+  coalescing_.on_sent(coalescing_.is_late() && !commons_.was_preempted_since(coalescing_.since()));
   const auto left = held_->send();
   if (!left.empty() && !end_) keep(left, {});
 }
@@ -138,7 +147,7 @@ void Lane::send_frame(std::span<const std::byte> header, std::span<const std::by
   const bool others_wait = coalescing_.any_waits();
   const bool waits = coalescing_.on_frame(may_wait && may_hold_ && small && unsent_.empty());
   if (waits || others_wait) {
-    if (held_->add(first, body) && !pusher_.watch(held_)) may_hold_ = false;
+    if (held_->add(first, body) && !commons_.pusher.watch(held_)) may_hold_ = false;
     if (!waits || !may_hold_) push();
     return;
   }

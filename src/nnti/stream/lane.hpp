@@ -53,10 +53,22 @@ class LaneEvents {
   ~LaneEvents() = default;
 };
 
+/// What the lanes that one thread serves share, to send frames together.
+struct LaneCommons {
+  using Time = nessie::Clock::time_point;
+  /// Whether the thread had to leave its core to others: it would have polled otherwise.
+  bool was_preempted_since(Time begin);
+
+  Pusher pusher;
+  Time busy_at;         ///< as Coalescing says
+  Time preempted_at;    ///< when that was found out
+  long departures = 0;  ///< of the thread, as found then
+};
+
 class Lane {
  public:
-  /// `socket` is connected and does not block. `pusher` outlives the lane.
-  Lane(Fd socket, LaneEvents &events, Pusher &pusher);
+  /// `socket` is connected and does not block. `commons` outlives the lane.
+  Lane(Fd socket, LaneEvents &events, LaneCommons &commons);
   ~Lane();
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
@@ -116,7 +128,7 @@ class Lane {
 
   Fd socket_;
   LaneEvents &events_;
-  Pusher &pusher_;
+  LaneCommons &commons_;
   bool may_hold_ = true;
   Coalescing<> coalescing_;
   std::shared_ptr<HeldFrames> held_;  ///< while they are any, unsent_ is empty

@@ -16,7 +16,7 @@ constexpr unsigned kSleepless = 4096;    // polls, after which nobody is expecte
 }  // namespace
 
 LaneConnection::LaneConnection(Fd socket, LaneSet &set, LaneHost &host)
-    : lane_(std::move(socket), static_cast<LaneEvents &>(*this), set.pusher_),
+    : lane_(std::move(socket), static_cast<LaneEvents &>(*this), set.commons_),
       set_(set),
       host_(host),
       transfers_(lane_, static_cast<TransfersHost &>(*this)) {

@@ -102,7 +102,7 @@ class LaneSet {
   bool slept_on_ = false;  ///< nobody polls: no frame waits for others
   bool many_ = false;      ///< the kernel is asked which lanes have something
   Fd epoll_;               ///< for that; and of lanes that are to take more
-  Pusher pusher_;
+  LaneCommons commons_;
   std::vector<LaneConnection *> lanes_;
   std::deque<LaneConnection *> to_flush_, to_finish_;
 };

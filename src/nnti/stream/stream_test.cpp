@@ -351,14 +351,19 @@ struct FakeClock {
   static time_point now() { return current; }
   static inline time_point current{};
 };
-using FakeCoalescing = Coalescing<FakeClock>;
+/// With a busy_at of its own.
+struct FakeCoalescing : Coalescing<FakeClock> {
+  FakeCoalescing() : Coalescing(own_busy_at) {}
+  explicit FakeCoalescing(FakeClock::time_point &busy_at) : Coalescing(busy_at) {}
+  FakeClock::time_point own_busy_at{};
+};
 
 /// Of so many frames that are sent now, those that wait: 'w', and those that go: 'g'.
 std::string send_frames(FakeCoalescing &coalescing, int count) {
   std::string what;
   for (int i = 0; i < count; ++i) {
     what += coalescing.on_frame(true) ? 'w' : 'g';
-    if (what.back() == 'g' && coalescing.any_waits()) coalescing.on_sent();
+    if (what.back() == 'g' && coalescing.any_waits()) coalescing.on_sent(coalescing.is_late());
   }
   return what;
 }
@@ -391,11 +396,48 @@ TEST(StreamCoalescing, WhoeverHasManyUnderWay_SendsSomeTogether) {
   EXPECT_EQ(what, "wwwwwgwwwwwgwwwwwgwwwwwg");
 }
 
-TEST(StreamCoalescing, NothingWaitsForAnAnswerThatTakesLong) {
+TEST(StreamCoalescing, NothingWaitsForAnswersThatTakeLong) {
   FakeCoalescing coalescing;
   coalescing.on_received(4);
+  std::string what;
+  for (int i = 0; i < 4; ++i) {
+    FakeClock::current += FakeCoalescing::kSoon * 2;
+    what += send_frames(coalescing, 1);
+  }
+  EXPECT_EQ(what, "gggg");
+}
+
+TEST(StreamCoalescing, AnswersWaitForTheNextOnes_WhileThoseToOtherLanesAreSent) {
+  FakeClock::time_point busy_at{};
+  FakeCoalescing first(busy_at), second(busy_at);
+  first.on_received(16);
+  second.on_received(4);
+  for (int i = 0; i < 16; ++i) {
+    FakeClock::current += FakeCoalescing::kSoon / 2;
+    send_frames(first, 1);
+  }
+  EXPECT_EQ(send_frames(second, 4), "wwwg");
+}
+
+TEST(StreamCoalescing, AfterADelay_OneFrameGoesAndTheNextOnesWait) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(6);
+  EXPECT_EQ(send_frames(coalescing, 2), "ww");
   FakeClock::current += FakeCoalescing::kSoon * 2;
-  EXPECT_EQ(send_frames(coalescing, 4), "gggg");
+  EXPECT_EQ(send_frames(coalescing, 4), "gwwg");
+}
+
+TEST(StreamCoalescing, NoFrameWaitsForMoreThanItsTime_HoweverManyFollow) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(1000);
+  int in_a_row = 0, most = 0;
+  for (int i = 0; i < 999; ++i) {
+    FakeClock::current += FakeCoalescing::kSoon / 2;
+    in_a_row = send_frames(coalescing, 1) == "w" ? in_a_row + 1 : 0;
+    most = std::max(most, in_a_row);
+  }
+  EXPECT_LE(most * FakeCoalescing::kSoon / 2, FakeCoalescing::kLinger + FakeCoalescing::kSoon);
+  EXPECT_GT(most, 10);
 }
 
 TEST(StreamCoalescing, WhatWaits_IsDueWhenThePeerHasNoMoreThanThat_OrDoesNotAnswer) {
@@ -411,7 +453,7 @@ TEST(StreamCoalescing, WhatWaits_IsDueWhenThePeerHasNoMoreThanThat_OrDoesNotAnsw
   EXPECT_FALSE(client.due());
   FakeClock::current += FakeCoalescing::kSoon * 2;
   EXPECT_TRUE(client.due());
-  client.on_sent();
+  client.on_sent(false);
   client.on_received(1);
   EXPECT_EQ(send_frames(client, 1), "g");  // what it was sent is nothing that it answers
 }
@@ -423,7 +465,8 @@ TEST(StreamCoalescing, WhoeverLetsFramesWaitForLong_LetsNoneWaitForATime) {
     if (send_frames(coalescing, 1) == "g") return false;
     FakeClock::current += FakeCoalescing::kLate * 2;
     EXPECT_TRUE(coalescing.due());
-    coalescing.on_sent();
+    EXPECT_TRUE(coalescing.is_late());
+    coalescing.on_sent(true);
     return true;
   };
   int waited = 0;
