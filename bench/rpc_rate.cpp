@@ -31,17 +31,21 @@ std::vector<Load> loads_for(const Options &options) {
   return loads;
 }
 
-/// How ours are called, and who runs the handler.
+/// How ours are called, who runs the handler, and whether each process has a core to keep to.
 struct Manner {
   RpcWaiting waiting;
   Procedure procedure;
   std::string mode;
+  bool bound = true;
+  bool takes(const Load &load) const { return bound || load.in_flight == kInFlight; }
 };
 const std::vector<Manner> &manners() {
   static const std::vector<Manner> all{{kRpcPolling, Bench::NOTHING_SHORT, "polling-short"},
                                        {kRpcPolling, Bench::NOTHING, "polling"},
                                        {kRpcDefault, Bench::NOTHING_SHORT, "default-short"},
-                                       {kRpcDefault, Bench::NOTHING, "default"}};
+                                       {kRpcDefault, Bench::NOTHING, "default"},
+                                       {kRpcDefault, Bench::NOTHING_SHORT, "default-short-unbound", false},
+                                       {kRpcDefault, Bench::NOTHING, "default-unbound", false}};
   return all;
 }
 
@@ -111,6 +115,7 @@ Status Rate::ours(const Manner &manner, const Load &load) {
   RpcTeam team;
   team.clients = load.clients;
   team.waiting = manner.waiting;
+  team.bound = manner.bound;
   auto board = board_for(team);
   auto lead_one = [&](RpcClient &client, Lane &lane) { return lead(client, lane, manner.procedure, load.in_flight); };
   if (auto status = run_rpc_team(options_, team, *board, lead_one); !status.ok()) return status;
@@ -139,7 +144,8 @@ Status Rate::measure(int repetition) {
   int clients = 0;
   for (const auto &load : loads_) {
     for (const auto &manner : manners())
-      if (auto status = ours(manner, load); !status.ok()) return status;
+      if (manner.takes(load))
+        if (auto status = ours(manner, load); !status.ok()) return status;
     if (load.clients == clients) continue;
     clients = load.clients;
     for (const auto &waiting : {kRpcPolling, kRpcDefault})
@@ -165,7 +171,7 @@ void Rate::add_ratios() {
     for (const auto &load : loads_) {
       for (const auto &it : rivals_)
         for (const auto &way : kWays)
-          report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
+          if (manner.bound) report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
       if (load.in_flight == kInFlight) report_.add_ratio(our_series(manner, load), our_series(manner, most));
     }
     report_.note(fmt::format("{}: nessie/nessie is against {} clients, which made the most calls together.",

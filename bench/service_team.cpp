@@ -3,6 +3,7 @@
 
 #include "machine.hpp"
 
+#include <optional>
 #include <thread>
 
 namespace bench {
@@ -57,7 +58,8 @@ Status run_service_team(const Options &options, const ServiceTeam &team, Board &
                         const Visit &visit) {
   return run_crew(board, team.clients + 1, housing_for(options.transport), kTeamLimit,
                   [&](Board &all, int member) -> Status {
-                    Pin pin(member == team.clients ? kCoreOfService : core_of_client(member));
+                    std::optional<Pin> pin;
+                    if (team.bound) pin.emplace(member == team.clients ? kCoreOfService : core_of_client(member));
                     if (member == team.clients) return host(all);
                     auto status = visit_once(options, team, all, member, visit);
                     all.arrive();

@@ -27,6 +27,7 @@ inline constexpr RpcWaiting kRpcDefault{"default", "", false};
 struct ServiceTeam {
   int clients = 1;
   RpcWaiting waiting = kRpcPolling;
+  bool bound = true;  ///< to a core each; false: where the kernel has them
 };
 
 /// Of either side.

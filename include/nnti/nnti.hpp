@@ -268,6 +268,9 @@ class Endpoint {
   /// Waits until progress() may have something to do, wake() was called, or the deadline passes; spins, then yields,
   /// then blocks. May return early; delivers nothing itself.
   void wait(Deadline deadline);
+  /// The last waits found that others want the cores: whoever polls on, keeps from its core perhaps the very one that
+  /// it waits for, and better waits at once. From the thread that waits.
+  bool is_crowded() const;
   /// Makes the current or the next wait() return at once. Any thread; async-signal-safe.
   void wake();
 

@@ -489,6 +489,8 @@ void Endpoint::compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64
 
 std::size_t Endpoint::progress() { return impl_->progress(); }
 void Endpoint::wait(Deadline deadline) { impl_->waiter.wait(impl_->transports, deadline); }
+
+bool Endpoint::is_crowded() const { return impl_->waiter.is_crowded(); }
 void Endpoint::wake() { impl_->waiter.wake(); }
 Result<int> Endpoint::wait_fd() { return impl_->waiter.descriptor(); }
 bool Endpoint::arm() { return impl_->waiter.arm(impl_->transports); }

@@ -35,6 +35,9 @@ class Waiter {
   void wait(std::span<const std::unique_ptr<Transport>> transports, Deadline deadline);
   /// Any thread; async-signal-safe.
   void wake();
+  /// The last waits found others who wanted the cores. Of a thread that may run on several: one that is bound to a core
+  /// keeps it only from those who share it, and leaves it to them soon.
+  bool is_crowded() const { return crowded_until_ && !is_bound_; }
 
   /// As Endpoint::wait_fd(), arm() and disarm().
   Result<int> descriptor();

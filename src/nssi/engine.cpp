@@ -22,14 +22,16 @@ constexpr int kTurnsBetweenChecks = 64;
 constexpr int kMaxClosingTurns = 10000;
 
 /// Tells when to leave the waiting to the endpoint, which knows when cores are short, but begins by reading clocks:
-/// once turns without an event have taken some microseconds. One takes ten nanoseconds, or a system call for each peer.
+/// once turns without an event have taken some microseconds; on a full node after a few of them. One takes ten
+/// nanoseconds, or a system call for each peer.
 class Idleness {
  public:
+  explicit Idleness(const nnti::Endpoint &endpoint) : endpoint_(endpoint) {}
   /// After each turn. True: nothing has happened for long.
   bool is_long_after(bool busy) {
     if (busy) turns_ = 0;
     if (busy || turns_ == kLong) return !busy;
-    if (++turns_ == kFirst) began_ = Clock::now();
+    if (++turns_ == kFirst) begin();
     if (turns_ > kFirst && std::has_single_bit(turns_) && Clock::now() - began_ > kMost) turns_ = kLong;
     return turns_ == kLong;
   }
@@ -37,6 +39,12 @@ class Idleness {
  private:
   static constexpr unsigned kFirst = 8, kLong = 256;
   static constexpr auto kMost = std::chrono::microseconds(20);
+  void begin() {
+    began_ = Clock::now();
+    if (endpoint_.is_crowded()) turns_ = kLong;
+  }
+
+  const nnti::Endpoint &endpoint_;
   unsigned turns_ = 0;
   Clock::time_point began_;  ///< of those after the first
 };
@@ -154,7 +162,7 @@ bool Engine::turn() {
 
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
-  Idleness idleness;
+  Idleness idleness(*endpoint_);
   for (int turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
     const bool idle = idleness.is_long_after(turn());
     if (!idle && turns % kTurnsBetweenChecks != 0) continue;
@@ -238,7 +246,7 @@ Deadline Engine::next_expiry() const {
 }
 
 void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up) {
-  Idleness idleness;
+  Idleness idleness(*endpoint_);
   for (int turns = 1; !done.load(std::memory_order_acquire); ++turns) {
     const bool idle = idleness.is_long_after(turn());
     if (!idle && turns % kTurnsBetweenChecks != 0) continue;

@@ -9,6 +9,8 @@
 // answer at a time, or who begin: they are faster off at once.
 #pragma once
 
+#include "nnti/pusher.hpp"
+
 #include <base/clock.hpp>
 
 #include <algorithm>
@@ -21,8 +23,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   using Time = typename Clock::time_point;
   static constexpr std::chrono::microseconds kSoon{20};     ///< after the last one, or none follows
   static constexpr std::chrono::microseconds kLinger{200};  ///< the first one waits no longer, if there are polls
-  static constexpr std::chrono::microseconds kLate{500};  ///< if it did, nothing waits for so many times of receiving,
-  static constexpr unsigned kFewDoubts = 8, kManyDoubts = 4096;  ///< twice as many each time that it did
+  static constexpr std::chrono::microseconds kLate{500};    ///< if it did nevertheless, there were none
 
   /// `busy_at`: when frames came, or were sent, over any of the lanes that one thread serves. Frames that came over all
   /// of them at once are answered one lane after the other: each lane's share comes soon after the last one's.
@@ -34,12 +35,10 @@ template <class Clock = nessie::Clock> class Coalescing {
     answered_ = answered_ || frames > 0;
     came_ = frames;
     if (frames == 0 || (frames == 1 && unanswered_ < 2)) return;
-    if (doubts_ == 0) {
-      busy_at_ = touched_ = Clock::now();
-    } else {
-      --doubts_;
+    if (doubts_.any())
       came_ = 0;
-    }
+    else
+      busy_at_ = touched_ = Clock::now();
   }
   /// A frame is to be sent: whether it waits, if it may.
   bool on_frame(bool may_wait) {
@@ -72,8 +71,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   bool is_late() const { return Clock::now() - since_ > kLate; }
   /// Those that waited go. `late`: because nobody polled.
   void on_sent(bool late) {
-    if (late) doubts_ = next_doubts_;
-    next_doubts_ = late ? std::min(2 * next_doubts_, kManyDoubts) : std::max(next_doubts_ / 2, kFewDoubts);
+    doubts_.on_sent(late);
     waiting_ = 0;
   }
 
@@ -85,8 +83,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   unsigned came_ = 0;        ///< frames that came last, less those that were sent since
   unsigned unanswered_ = 0;  ///< frames that were sent, or wait, less those that came
   unsigned waiting_ = 0;
-  unsigned doubts_ = 0;  ///< times of receiving, after which frames may wait again
-  unsigned next_doubts_ = kFewDoubts;
+  Doubts doubts_;          ///< in times of receiving
   bool answered_ = false;  ///< something came since the first one waits
   Time &busy_at_;
   Time touched_, since_;  ///< when frames came, or the last one began to wait; when the first one did

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/lane.hpp"
 
-#include <base/thread.hpp>
-
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -82,12 +80,6 @@ template <std::size_t kBytes> class Head {
 
 }  // namespace
 
-bool LaneCommons::was_preempted_since(Time begin) {
-  const long before = std::exchange(departures, nessie::departures());
-  if (departures > before) preempted_at = nessie::Clock::now();
-  return preempted_at >= begin;
-}
-
 Lane::Lane(Fd socket, LaneEvents &events, LaneCommons &commons)
     : socket_(std::move(socket)),
       events_(events),
@@ -129,7 +121,7 @@ void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> sec
 
 void Lane::push() {
   if (!coalescing_.any_waits()) return;
-  coalescing_.on_sent(coalescing_.is_late() && !commons_.was_preempted_since(coalescing_.since()));
+  coalescing_.on_sent(coalescing_.is_late() && !commons_.preemption.happened_since(coalescing_.since()));
   const auto left = held_->send();
   if (!left.empty() && !end_) keep(left, {});
 }

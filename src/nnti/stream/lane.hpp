@@ -55,14 +55,9 @@ class LaneEvents {
 
 /// What the lanes that one thread serves share, to send frames together.
 struct LaneCommons {
-  using Time = nessie::Clock::time_point;
-  /// Whether the thread had to leave its core to others: it would have polled otherwise.
-  bool was_preempted_since(Time begin);
-
   Pusher pusher;
-  Time busy_at;         ///< as Coalescing says
-  Time preempted_at;    ///< when that was found out
-  long departures = 0;  ///< of the thread, as found then
+  nessie::Clock::time_point busy_at;  ///< as Coalescing says
+  Preemption preemption;
 };
 
 class Lane {

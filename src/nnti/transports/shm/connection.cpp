@@ -42,6 +42,8 @@ Error garbage(std::string_view what) {
 ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
     : transport_(transport), parts_(std::move(parts)), relay_(*this, transport.table()), socket_(std::move(socket)) {}
 
+ShmConnection::~ShmConnection() { transport_.forget_ring(parts_.doorbell.get()); }
+
 void ShmConnection::begin() {
   if (!parts_.accepted) {
     auto entries = uses_queue() ? transport_.queue().entries() : 0;
@@ -135,6 +137,7 @@ bool ShmConnection::take_seat(const Announcement &announcement, const std::vecto
 
 bool ShmConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (!is_open()) return true;
+  unanswered_ -= unanswered_ != 0 ? 1 : 0;
   if (auto *ring = std::get_if<RingWriter>(&out_); ring != nullptr && ring->try_write(message, kind)) [[likely]] {
     wake_peer();
     return true;
@@ -182,10 +185,14 @@ void ShmConnection::wake_peer() {
 
 void ShmConnection::ring_doorbell() {
   auto epoch = table().sleep_epoch.load(std::memory_order_relaxed);
+  if ((epoch & kSleepsOften) != 0) [[unlikely]] {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    epoch = table().sleep_epoch.load(std::memory_order_relaxed);
+  }
   if ((epoch & 1) == 0 || epoch == rung_epoch_) return;
   rung_epoch_ = epoch;
-  std::uint64_t one = 1;
-  [[maybe_unused]] auto written = ::write(parts_.doorbell.get(), &one, sizeof one);
+  const bool more_follows = unanswered_ > 0 || (in_ && in_->ready() && transport_.is_delivering());
+  if (!more_follows || !transport_.hold_ring(parts_.doorbell.get())) ring(parts_.doorbell.get());
 }
 
 std::size_t ShmConnection::progress() {
@@ -221,6 +228,8 @@ bool ShmConnection::deliver_one() {
 }
 
 void ShmConnection::deliver(const Message &message, std::span<const std::byte> bytes) {
+  if (std::exchange(came_at_, transport_.turn()) != transport_.turn()) unanswered_ = 0;
+  ++unanswered_;
   if (message.kind == Kind::kMessage) return transport_.events().message(*this, message.message_kind, bytes);
   if (!relay_.on_message(message.kind, bytes) && is_open()) return lose(garbage("a request that makes no sense"));
   if (is_open() && relay_.busy()) transport_.attend(*this);

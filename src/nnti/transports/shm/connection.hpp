@@ -40,6 +40,7 @@ struct PeerParts {
 class ShmConnection final : public Connection, private RelayLink {
  public:
   ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts);
+  ~ShmConnection() override;
 
   Transport &transport() override;
   std::string explain() const override;
@@ -145,6 +146,8 @@ class ShmConnection final : public Connection, private RelayLink {
   State state_ = State::kOpen;
   bool peer_ended_ = false;
   std::uint64_t rung_epoch_ = 0;
+  unsigned came_at_ = 0;        ///< the transport's turn in which messages came last
+  unsigned unanswered_ = 0;     ///< messages that came then, less those that were sent since
   std::uint64_t drain_to_ = 0;  ///< with end_: the queue's entries before this number may be the peer's
   std::unique_ptr<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;

@@ -6,12 +6,14 @@
 #include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <base/url.hpp>
 
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace nnti::shm {
@@ -20,12 +22,16 @@ namespace {
 constexpr std::uint64_t kSlots = 64;
 
 struct Witness final : EventSink {
-  void on_message(PeerId, std::span<const std::byte>) override { ++messages; }
+  void on_message(PeerId, std::span<const std::byte>) override {
+    ++messages;
+    if (answer) answer();
+  }
   void on_peer_connected(PeerId peer) override { connected = peer; }
   void on_peer_lost(PeerId, const Error &error) override { lost.push_back(error); }
   int messages = 0;
   PeerId connected;
   std::vector<Error> lost;
+  std::function<void()> answer;  ///< to a message
 };
 
 struct IgnoredCompletion final : Completion {
@@ -125,6 +131,59 @@ TEST_F(HostilePeer, ThatBehavesIsServed) {
   RingWriter writer(mailbox());
   ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
   EXPECT_TRUE(until([&] { return witness.messages == 1; }));
+}
+
+/// A peer that sleeps, and was sent answers to all its messages.
+struct Sleeper : HostilePeer {
+  std::uint64_t rings() {
+    std::uint64_t count = 0;
+    return ::read(doorbell.get(), &count, sizeof count) == sizeof count ? count : 0;
+  }
+  /// Sends so many messages, and falls asleep. Returns how often it was rung after each answer, and at the next poll.
+  std::vector<std::uint64_t> ask(int messages) {
+    std::vector<std::uint64_t> rung;
+    witness.answer = [&] {
+      EXPECT_TRUE(server->send(witness.connected, std::as_bytes(std::span("answer"))).ok());
+      rung.push_back(rings());
+    };
+    const int before = witness.messages;
+    table.sleep(false);
+    for (int i = 0; i < messages; ++i)
+      EXPECT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+    EXPECT_TRUE(until([&] { return witness.messages == before + messages; }));
+    server->progress();
+    rung.push_back(rings());
+    table.awake();
+    return rung;
+  }
+  void SetUp() override {
+    established = connect(hello());
+    ASSERT_TRUE(established->ok() && until([&] { return witness.connected.value != 0; }));
+    writer.emplace(mailbox());
+    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("the server has our mailbox"))), Outcome::kSent);
+    ASSERT_TRUE(until([&] { return witness.messages == 1; }));
+  }
+  std::optional<Result<bootstrap::Established>> established;
+  std::optional<RingWriter> writer;
+};
+
+TEST_F(Sleeper, WhoAskedOnce_IsRungWithTheAnswer) { EXPECT_EQ(ask(1), (std::vector<std::uint64_t>{1, 0})); }
+
+TEST_F(Sleeper, WhoAskedSeveralTimesAtOnce_IsRungWhenAllIsAnswered) {
+  for (int i = 0; i < 100; ++i)
+    if (ask(4) == std::vector<std::uint64_t>{0, 0, 0, 0, 1}) return;  // nothing kept the server meanwhile
+  ADD_FAILURE() << "it was rung earlier each time";
+}
+
+TEST_F(Sleeper, IsRungEvenIfTheServerDoesNotPollAnyMore) {
+  witness.answer = [&] { (void)server->send(witness.connected, std::as_bytes(std::span("answer"))).ok(); };
+  table.sleep(false);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+  server->progress();
+  ASSERT_EQ(witness.messages, 3);
+  pollfd rung{doorbell.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&rung, 1, std::chrono::milliseconds(kWatchdog).count()), 1);
 }
 
 TEST_F(HostilePeer, ThatWritesGarbageIsGivenUp) {

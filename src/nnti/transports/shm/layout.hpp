@@ -11,7 +11,7 @@
 
 namespace nnti::shm {
 
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 inline constexpr std::size_t kSlotBytes = 64;  ///< a cache line
 inline constexpr std::size_t kBounceBytes = 64 << 10;
 inline constexpr std::uint32_t kTableEntries = 65536;
@@ -36,9 +36,13 @@ struct alignas(kSlotBytes) ConnectionLine {
   std::atomic<std::uint32_t> starves;   ///< 1: the owner waits for room; ring its doorbell when there is more
 };
 
+/// In a sleep epoch: its owner sleeps often. Who has published a message passes a full fence before he reads the epoch
+/// anew, so that the owner needs no heavy_fence() each time.
+inline constexpr std::uint64_t kSleepsOften = std::uint64_t{1} << 63;
+
 /// One for each endpoint; written by its owner, mapped by peers for reading.
 struct EndpointTable {
-  /// Odd while the owner sleeps, or is about to; its doorbell must then be rung.
+  /// Odd while the owner sleeps, or is about to; its doorbell must then be rung. Perhaps with kSleepsOften.
   alignas(64) std::atomic<std::uint64_t> sleep_epoch;
   /// transfer_mark() of the buffer that the owner reads or writes now; 0: none.
   alignas(64) std::atomic<std::uint64_t> transfer;

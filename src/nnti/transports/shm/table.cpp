@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/table.hpp"
 
+#include "base/fence.hpp"
+
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace nnti::shm {
+namespace {
+
+/// Whoever sleeps again within this time does so often.
+constexpr std::chrono::milliseconds kOften{1};
+
+}  // namespace
 
 std::optional<Registered> look_up(const EndpointTable &table, std::uint32_t slot, std::uint64_t key) {
   if (slot >= kTableEntries || key == 0) return std::nullopt;
@@ -24,6 +34,16 @@ Result<OwnTable> OwnTable::make() {
   if (!memory.ok()) return memory.error();
   table.memory_ = std::move(*memory);
   return table;
+}
+
+void OwnTable::sleep(bool has_peers) {
+  const auto now = nessie::Clock::now();
+  const bool often = now - std::exchange(slept_at_, now) < kOften;
+  auto &epoch = table().sleep_epoch;
+  const auto before = epoch.load(std::memory_order_relaxed);
+  epoch.store(((before + 1) & ~kSleepsOften) | (often ? kSleepsOften : 0), std::memory_order_seq_cst);
+  // Once senders have seen that they are to fence, they do.
+  if (has_peers && !(often && (before & kSleepsOften) != 0)) nessie::heavy_fence();
 }
 
 Result<RemoteBuffer> OwnTable::add(const MemoryRegion &region) {

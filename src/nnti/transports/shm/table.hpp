@@ -7,6 +7,8 @@
 #include "nnti/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
+#include <base/clock.hpp>
+
 #include <array>
 #include <vector>
 
@@ -33,16 +35,17 @@ class OwnTable {
   /// Refuses the key from now on. The slot is kept until release().
   void revoke(std::uint32_t slot);
   void release(std::uint32_t slot) { free_.push_back(slot); }
-  /// Tells peers to ring, or not to.
-  /// Who sleeps then makes a heavy_fence(), and looks once more.
-  void sleep() { table().sleep_epoch.fetch_add(1, std::memory_order_seq_cst); }
+  /// Tells peers to ring, or not to. Who sleeps then looks once more: either he sees what was published before, or its
+  /// sender that he sleeps.
+  void sleep(bool has_peers);
   void awake() { table().sleep_epoch.fetch_add(1, std::memory_order_seq_cst); }
 
  private:
   std::uint64_t fresh_key();
 
   SharedMemory memory_;
-  std::vector<std::uint32_t> free_;  ///< used again last in, first out: few pages of the table are ever touched
+  std::vector<std::uint32_t> free_;     ///< used again last in, first out: few pages of the table are ever touched
+  nessie::Clock::time_point slept_at_;  ///< last
   std::uint32_t used_ = 0;
   std::array<std::uint64_t, 64> keys_{};
   std::size_t keys_left_ = 0;

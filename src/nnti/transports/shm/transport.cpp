@@ -454,7 +454,8 @@ void ShmTransport::attend(ShmConnection &connection) {
 std::size_t ShmTransport::progress() {
   std::size_t events = 0;
   ++depth_;
-  if (look_at_sockets_now_ || ++turns_ % kTurnsPerLook == 0) events += look_at_sockets();
+  if (held_rings_->any()) held_rings_->release();
+  if (++turns_ % kTurnsPerLook == 0 || look_at_sockets_now_) events += look_at_sockets();
   if (sweep_now_) sweep_mappings();
   if (!accepted_.empty()) events += report_accepted();
   if (queue_) events += read_queue();
@@ -502,6 +503,7 @@ void ShmTransport::give_queue_up() {
 }
 
 bool ShmTransport::ready() {
+  if (held_rings_->any()) held_rings_->release();
   if (look_at_sockets_now_ || (queue_ && queue_->ready(seats_))) return true;
   for (const auto *connection : attended_)
     if (connection->ready()) return true;
@@ -509,8 +511,8 @@ bool ShmTransport::ready() {
 }
 
 bool ShmTransport::arm() {
-  table_->sleep();
-  if (!connections_.empty()) nessie::heavy_fence();
+  if (held_rings_->any()) held_rings_->release();
+  table_->sleep(!connections_.empty());
   if (!ready()) return true;
   table_->awake();
   return false;

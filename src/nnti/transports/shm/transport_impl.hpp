@@ -3,6 +3,7 @@
 
 #include "nnti/bootstrap.hpp"
 #include "nnti/transports/shm/connection.hpp"
+#include "nnti/transports/shm/held_rings.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/seats.hpp"
 #include "nnti/transports/shm/table.hpp"
@@ -60,6 +61,12 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   Status seat(PeerParts &parts);
   ShmConnection *add_connection(bootstrap::PageSocket socket, PeerParts parts);
 
+  /// Counts progress().
+  unsigned turn() const { return turns_; }
+  bool is_delivering() const { return depth_ > 0; }
+  /// The ring waits until the next progress(). False: ring at once.
+  bool hold_ring(int doorbell) { return HeldRings::hold(held_rings_, pusher_, doorbell); }
+  void forget_ring(int doorbell) { held_rings_->forget(doorbell); }
   /// Looks at the connection at each turn, as long as it needs that.
   void attend(ShmConnection &connection);
   /// `seat` is the connection's; `to_write`: also when the socket takes more.
@@ -111,6 +118,8 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   Fd doorbell_;  ///< in the poller, by its edges: never read
   std::unique_ptr<bootstrap::Listener> listener_;
   std::optional<PeerParts> answered_;  ///< between the listener's Answer and Accept
+  Pusher pusher_;
+  std::shared_ptr<HeldRings> held_rings_ = std::make_shared<HeldRings>();
   std::vector<std::unique_ptr<ShmConnection>> connections_;
   std::vector<ShmConnection *> attended_;
   std::deque<ShmConnection *> accepted_;  ///< not reported yet

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/shm/held_rings.hpp"
+
+#include "nnti/fd.hpp"
+#include "nnti/transports/shm/table.hpp"
+#include "nnti/watchdog_test.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <thread>
+
+namespace nnti::shm {
+namespace {
+
+struct ShmHeldRings : testing::Test {
+  ShmHeldRings() : doorbell(::eventfd(0, EFD_NONBLOCK)) {}
+  bool hold() { return HeldRings::hold(held, pusher, doorbell.get()); }
+  bool is_rung(std::chrono::milliseconds within = {}) {
+    pollfd readable{doorbell.get(), POLLIN, 0};
+    std::uint64_t count = 0;
+    return ::poll(&readable, 1, static_cast<int>(within.count())) == 1 &&
+           ::read(doorbell.get(), &count, sizeof count) == sizeof count;
+  }
+  Fd doorbell;
+  Pusher pusher;
+  std::shared_ptr<HeldRings> held = std::make_shared<HeldRings>();
+};
+
+TEST_F(ShmHeldRings, AreRungByWhoHoldsThem) {
+  ASSERT_TRUE(hold());
+  EXPECT_TRUE(held->any());
+  held->release();
+  EXPECT_TRUE(is_rung());
+  EXPECT_FALSE(held->any());
+}
+
+TEST_F(ShmHeldRings, AreRungByThePusherIfTheirHolderDoesNotComeBack) {
+  ASSERT_TRUE(hold());
+  EXPECT_TRUE(is_rung(kWatchdog));
+}
+
+TEST_F(ShmHeldRings, AreRungBeforeTheirDoorbellIsClosed) {
+  ASSERT_TRUE(hold());
+  held->forget(doorbell.get());
+  EXPECT_TRUE(is_rung());
+  held->release();
+  EXPECT_FALSE(is_rung());
+}
+
+TEST_F(ShmHeldRings, AreNotHeldForATimeByWhoCameBackLate) {
+  for (int i = 0; i < 100; ++i) {  // a late return does not count if the kernel had the core
+    ASSERT_TRUE(hold());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    held->release();
+    if (!hold()) break;
+    held->release();
+    ASSERT_LT(i, 99);
+  }
+  int refused = 1;
+  while (!hold()) ++refused;
+  EXPECT_GE(refused, static_cast<int>(Doubts::kFew));
+}
+
+TEST(ShmTable, WhoSleepsOften_AsksItsSendersToFence) {
+  auto table = OwnTable::make();
+  ASSERT_TRUE(table.ok());
+  const auto sleeps = [&] {
+    table->sleep(true);
+    const auto epoch = table->table().sleep_epoch.load();
+    EXPECT_EQ(epoch & 1, 1u);
+    table->awake();
+    EXPECT_EQ(table->table().sleep_epoch.load() & 1, 0u);
+    return (epoch & kSleepsOften) != 0;
+  };
+  EXPECT_FALSE(sleeps());
+  bool asked = false;
+  for (int i = 0; i < 1000 && !asked; ++i) asked = sleeps();
+  EXPECT_TRUE(asked);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(sleeps());
+}
+
+}  // namespace
+}  // namespace nnti::shm
