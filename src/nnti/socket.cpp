@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sockets for the bootstrap: UNIX sockets in the abstract namespace (nothing is left over in a file system), and TCP.
 #include "nnti/bootstrap.hpp"
+#include "nnti/congestion.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
@@ -101,7 +102,9 @@ Result<Fd> connect_unix(std::string_view abstract_name) {
 Result<Fd> listen_tcp(const std::string &host, std::uint16_t port) {
   auto address = tcp_address(host, port);
   if (!address.ok()) return address.error();
-  return listen_at(*address, fmt::format("{}:{}", host, port));
+  auto socket = listen_at(*address, fmt::format("{}:{}", host, port));
+  if (socket.ok()) congestion::begin_without_pace(socket->get());  // and with it whatever it accepts
+  return socket;
 }
 
 Result<Fd> connect_tcp(const std::string &host, std::uint16_t port) {
@@ -110,6 +113,7 @@ Result<Fd> connect_tcp(const std::string &host, std::uint16_t port) {
   auto socket = open_socket(address->storage.ss_family);
   if (!socket.ok()) return socket;
   send_at_once(*socket);
+  congestion::begin_without_pace(socket->get());
   if (::connect(socket->get(), address->get(), address->size) == 0 || errno == EINPROGRESS || errno == EINTR)
     return socket;
   return failed(nessie::Code::kPeerLost, fmt::format("cannot reach {}:{}", host, port), errno);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/lane.hpp"
 
+#include "nnti/congestion.hpp"
+
 #include <fmt/core.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -43,21 +45,6 @@ std::size_t early_bytes(std::size_t chunk_bytes) {
   return chunk_bytes >= kSegment - kALittle && chunk_bytes <= kSegment + kSome ? chunk_bytes / 2 : chunk_bytes;
 }
 
-/// Between two processes of one host there is nothing to be congested, and a pace only takes time.
-bool on_one_host(int socket) {
-  sockaddr_storage own{}, peer{};
-  socklen_t own_size = sizeof own, peer_size = sizeof peer;
-  if (::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &own_size) != 0) return false;
-  if (::getpeername(socket, reinterpret_cast<sockaddr *>(&peer), &peer_size) != 0) return false;
-  if (own.ss_family != peer.ss_family) return false;
-  if (own.ss_family == AF_INET)
-    return reinterpret_cast<const sockaddr_in &>(own).sin_addr.s_addr ==
-           reinterpret_cast<const sockaddr_in &>(peer).sin_addr.s_addr;
-  return own.ss_family == AF_INET6 &&
-         std::memcmp(&reinterpret_cast<const sockaddr_in6 &>(own).sin6_addr,
-                     &reinterpret_cast<const sockaddr_in6 &>(peer).sin6_addr, sizeof(in6_addr)) == 0;
-}
-
 /// A prefix and what follows it, in one piece.
 template <std::size_t kBytes> class Head {
  public:
@@ -89,9 +76,7 @@ Lane::Lane(Fd socket, LaneEvents &events, LaneCommons &commons)
       buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  constexpr char kUnpaced[] = "reno";  // every kernel has it, and lets everybody choose it
-  if (on_one_host(socket_.get()))
-    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
+  congestion::choose(socket_.get());
 }
 
 Lane::~Lane() { held_->forget_socket(); }
