@@ -188,6 +188,7 @@ class Endpoint {
   /// has a value that cannot be read.
   static Result<std::vector<Fact>> thresholds(const nessie::Config &config);
 
+  /// In a child of fork() it leaves everything, which is its parent's, as it is; so do registered buffers.
   ~Endpoint();
 
   /// The URLs at which this endpoint can be reached, joined by ';'. Empty if it does not listen.

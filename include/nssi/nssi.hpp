@@ -300,7 +300,8 @@ class Runtime {
  public:
   static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options);
   /// Stops, cancels outstanding calls (kCancelled), makes whatever suspends a fiber return kCancelled until all fibers
-  /// have ended, closes the endpoint. No other thread may be inside a function of the runtime.
+  /// have ended, closes the endpoint. No other thread may be inside a function of the runtime. In a child of fork() it
+  /// leaves everything, which is its parent's, as it is; so do registered buffers, and calls that are not over.
   ~Runtime();
 
   const std::string &url() const;

@@ -377,7 +377,9 @@ Result<std::unique_ptr<RegisteredBuffer::Impl>> Endpoint::Impl::allocate(std::si
 // --- outside ----------------------------------------------------------------------------------------------------------
 
 Endpoint::Endpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Endpoint::~Endpoint() = default;
+Endpoint::~Endpoint() {
+  if (impl_ && !impl_->birth.was_here()) (void)impl_.release();
+}
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventSink &sink) {
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::make_unique<Impl>(std::move(options), sink)));

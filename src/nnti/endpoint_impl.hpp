@@ -9,6 +9,8 @@
 #include "nnti/transport.hpp"
 #include "nnti/waiter.hpp"
 
+#include <base/birth.hpp>
+
 #include <array>
 #include <list>
 #include <map>
@@ -51,6 +53,7 @@ struct Endpoint::Impl final : TransportEvents {
 
   Impl(EndpointOptions options, EventSink &event_sink);
   ~Impl();
+  const nessie::Birth birth;
   Status open_transports();
   Status choose_transports();
   Status open_transport(TransportKind kind);

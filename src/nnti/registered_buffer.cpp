@@ -8,6 +8,10 @@
 namespace nnti {
 
 RegisteredBuffer::Impl::~Impl() {
+  if (endpoint != nullptr && !endpoint->birth.was_here()) {  // the registrations are those of the process that forked
+    for (auto &registration : registrations) (void)registration.second.release();
+    return;
+  }
   registrations.clear();  // before the memory goes
   if (endpoint != nullptr) endpoint->buffers.erase(position);
 }

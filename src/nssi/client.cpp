@@ -658,7 +658,9 @@ void Call::drop() {
   if (call.engine == nullptr) return delete &call;
   auto &client = call.engine->client();
   if (call.callback) client.forget_callback(call);
-  if (!call.is_one_way && !call.done.load(std::memory_order_acquire))
+  const bool is_pending = !call.is_one_way && !call.done.load(std::memory_order_acquire);
+  if (is_pending && !call.engine->birth().was_here()) return;
+  if (is_pending)
     client.cancel(call, Error{Code::kCancelled, "the call was dropped"}, call.deadline);
   client.release(call);
 }

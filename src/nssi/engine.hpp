@@ -8,6 +8,7 @@
 // until the driver has done it, whichever fits the place it is called from.
 #pragma once
 
+#include <base/birth.hpp>
 #include <nssi/client.hpp>
 #include <nssi/driver.hpp>
 #include <nssi/hangup.hpp>
@@ -36,6 +37,7 @@ class Engine final : public nnti::EventSink {
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
   ~Engine() override;
 
+  const nessie::Birth &birth() const { return birth_; }
   nnti::Endpoint &endpoint() { return *endpoint_; }
   Scheduler &scheduler() { return scheduler_; }
   Driver &driver() { return driver_; }
@@ -183,6 +185,7 @@ class Engine final : public nnti::EventSink {
   void finish_fibers();
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
+  const nessie::Birth birth_;
   Driver driver_;
   std::atomic<int> in_use_{0};
   Scheduler scheduler_;

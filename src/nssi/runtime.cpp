@@ -9,7 +9,12 @@
 namespace nssi {
 
 Runtime::Runtime(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  if (engine_->birth().was_here()) return;
+  (void)page_.release();
+  (void)engine_.release();
+  (void)new auto(std::move(inspection_));
+}
 
 Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
   const bool serves = options.endpoint.listen;

@@ -9,7 +9,10 @@ using Kind = Context::Impl::Operation::Kind;
 
 Context::Context(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Context::~Context() { close(); }
+Context::~Context() {
+  close();
+  if (!impl_->birth.was_here()) (void)new auto(std::move(impl_));
+}
 
 Result<std::shared_ptr<Context>> Context::open(ContextOptions options) {
   auto impl = std::make_shared<Impl>();
@@ -17,7 +20,9 @@ Result<std::shared_ptr<Context>> Context::open(ContextOptions options) {
   return std::shared_ptr<Context>(new Context(std::move(impl)));
 }
 
-void Context::close() { impl_->close(); }
+void Context::close() {
+  if (impl_->birth.was_here()) impl_->close();
+}
 ProcessId Context::id() const { return impl_->me; }
 const std::string &Context::url() const { return impl_->url; }
 void Context::interrupt() { impl_->crew.interrupt(); }

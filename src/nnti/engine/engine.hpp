@@ -15,6 +15,7 @@
 #include "nnti/engine/wire.hpp"
 #include "nnti/transport.hpp"
 
+#include <base/birth.hpp>
 #include <nnti/context.hpp>
 
 #include <algorithm>
@@ -42,6 +43,7 @@ using QueueImpl = CompletionQueue::Impl;
 inline Error closed_error() { return {Code::kCancelled, "the context is closed"}; }
 
 struct Context::Impl final : Crew::Work, EventSink {
+  const nessie::Birth birth;
   /// A buffer of ours.
   struct Registration {
     BufferHandle handle;
