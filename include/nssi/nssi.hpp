@@ -116,6 +116,7 @@ class Request {
   /// Sends the result; at most once, kExists after that. kPeerLost: the caller is gone, which is no fault of a handler.
   virtual Status reply(std::span<const std::byte> result = {}) = 0;
   /// The same, of `size_bytes` that `encode` writes, where possible to where the caller fetches them.
+  /// kInternal, and the call ends with it: `encode` threw.
   virtual Status reply(std::size_t size_bytes, const Encoder &encode) = 0;
   virtual Status reply_error(const Error &error) = 0;
   /// When the caller stops waiting.

@@ -78,8 +78,7 @@ TEST_P(NssiForks, AChildMayOpenItsOwn) {
   EXPECT_TRUE(pull().wait().ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, NssiForks, ::testing::Values("shm", "ofi"),
-                         [](const auto &info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Over, NssiForks, ::testing::Values("shm", "ofi"), [](const auto &info) { return info.param; });
 
 }  // namespace
 }  // namespace nssi::testing

@@ -13,7 +13,19 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-enum PoolOp : OpCode { kSleep = 100, kPullInPool, kPushInPool, kEchoInPool, kCallOn, kWait, kNote, kNap, kPullOn };
+enum PoolOp : OpCode {
+  kSleep = 100,
+  kPullInPool,
+  kPushInPool,
+  kEchoInPool,
+  kCallOn,
+  kWait,
+  kNote,
+  kNap,
+  kPullOn,
+  kEncodeBadly,
+  kEncodeBadlyHere
+};
 
 /// A service whose operations run in a pool, "heavy"; and the tests' own beside it, on the driver's thread.
 class PooledService {
@@ -75,6 +87,14 @@ class PooledService {
       runtime.sleep_until(Deadline::in(milliseconds(5)));
       (void)r.reply(xdr::encode(runtime.in_fiber()));
     });
+    auto encode_badly = [](Request &r) {
+      const auto size_bytes = xdr::decode<Pattern>(r.args())->size_bytes;
+      const auto status = r.reply(size_bytes, [](std::span<std::byte>) { throw std::runtime_error("out of ink"); });
+      EXPECT_EQ(status.code(), Code::kInternal);
+    };
+    add(runtime, kEncodeBadly, encode_badly);
+    (void)runtime.add_operation(
+        {kInterface, 0, kEncodeBadlyHere, "encode_badly", HandlerKind::kShort, std::move(encode_badly)});
     add(runtime, kPullOn, [this](Request &r) {
       Bytes bytes(r.data_bytes());
       for (++waiting;;)
@@ -122,6 +142,17 @@ class NssiPools : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Runtime> client_;
   PeerId peer_;
 };
+
+TEST_P(NssiPools, AResultWhoseEncoderThrows_IsTheCallersError) {
+  start();
+  for (auto op : {kEncodeBadly, kEncodeBadlyHere})
+    for (std::uint64_t size : {1, 100'000}) {
+      const auto status = call(op, xdr::encode(Pattern{size})).wait();
+      EXPECT_EQ(status.code(), Code::kInternal);
+      EXPECT_NE(status.error().message.find("out of ink"), std::string::npos);
+    }
+  EXPECT_TRUE(call(kNoop).wait().ok());
+}
 
 TEST_P(NssiPools, AHandlerThatBlocksItsThread_HoldsUpNobodyElse) {
   start();

@@ -435,7 +435,11 @@ Status IncomingRequest::reply(std::span<const std::byte> result) {
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
   meter_.result_bytes = size_bytes;
   const Payload payload(size_bytes, encode);
-  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_->admission); });
+  return answer([&] {
+    auto status = engine_.server().answer(*session_, id(), payload, *offered_->admission);
+    if (status.code() == Code::kInternal) meter_.error = Code::kInternal;
+    return status;
+  });
 }
 
 Status IncomingRequest::reply_error(const Error &error) {

@@ -19,7 +19,18 @@ constexpr std::chrono::seconds kLongestKept{600};
 /// Past the request's deadline: the caller's clock is another one, and it may be fetching a long result.
 constexpr std::chrono::milliseconds kKeptLonger{500};
 
+/// Than a caller tries to come back.
+constexpr std::chrono::seconds kAwaitedLonger{1};
+
 Error given_up() { return {Code::kCancelled, "the caller has given the request up"}; }
+
+Error came_too_late() {
+  return {
+      Code::kPeerLost,
+      "the call was carried out, but its result was not kept for as long as its caller was away; raise the service's "
+      "nssi.reconnect if callers may be away for so long",
+      nessie::Scope::kService};
+}
 
 Error is_finishing() {
   return {Code::kUnavailable, "the service is being stopped, and takes no more requests", nessie::Scope::kService};
@@ -199,6 +210,7 @@ void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   if (slot.request != nullptr) slot.request->find_caller(from, request);  // it may have answered, and go on
   if (slot.long_result) return (void)offer_long_result(slot);
   if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
+  if (slot.answer_is_lost) refuse(from, slot.id, came_too_late());
 }
 
 IncomingRequest &Server::next_free() {
@@ -249,7 +261,7 @@ void Server::on_peer_lost(PeerId peer) {
     if (request->caller() == peer) request->lose_caller();
   if (auto *session = sessions_.of(peer); session != nullptr && has_waiting_)
     for (const auto &admission : operations_.admissions()) admission->forget(*session, peer);
-  sessions_.lose(peer);
+  sessions_.lose(peer, Deadline::in(engine_.reconnect() + kAwaitedLonger));
 }
 
 /// Answers what cannot be a request. Not kept.
@@ -277,6 +289,19 @@ Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
   return answer(session, *slot, message);
 }
 
+/// Whoever encodes it is the service's code, as its handlers are: what he throws is the caller's answer.
+Status Server::write(const Payload &result, std::span<std::byte> at) {
+  const auto failed = [](const char *what) {
+    return Error{Code::kInternal, fmt::format("the result could not be encoded: {}", what), nessie::Scope::kService};
+  };
+  try {
+    result.write(at);
+  } catch (const std::exception &e) { return failed(e.what()); } catch (...) {
+    return failed("an exception of unknown type");
+  }
+  return {};
+}
+
 Status Server::answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
@@ -284,7 +309,10 @@ Status Server::answer(Session &session, std::uint64_t id, const Payload &result,
     return answer_long(session, *slot, result, admission);
   if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
   scratch_.resize(result.size_bytes());
-  result.write(scratch_);
+  if (auto written = write(result, scratch_); !written.ok()) {
+    (void)answer(session, id, written.error());
+    return written;
+  }
   return answer(session, *slot, wire::PlainResult{.result = scratch_});
 }
 
@@ -298,7 +326,10 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result, 
     (void)answer(session, slot.id, block.error());
     return block.error();
   }
-  result.write(block->bytes());
+  if (auto written = write(result, block->bytes()); !written.ok()) {
+    (void)answer(session, slot.id, written.error());
+    return written;
+  }
   slot.long_result = *std::move(block);
   slot.charge = admission.charge(session, result.size_bytes());
   sessions_.keep(session, slot);

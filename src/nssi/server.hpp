@@ -189,6 +189,7 @@ class Server {
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   template <class Result> Status answer(Session &session, Slot &slot, Result message);
   Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
+  static Status write(const Payload &result, std::span<std::byte> at);
   Status offer_long_result(Slot &slot);
   void carry_out(IncomingRequest &request);
   void begin(IncomingRequest &request, const Offered &offered);

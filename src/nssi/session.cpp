@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kMostSlots = 1 << 16;
 /// Answers up to this size are not worth a timer: they go with the next request of their slot.
 constexpr std::size_t kSmallAnswerBytes = 256;
+/// When a caller that is gone, and has requests that are being carried out, is looked at again.
+constexpr std::chrono::seconds kSoon{1};
 
 }  // namespace
 
@@ -45,10 +47,11 @@ bool Sessions::prove(PeerId peer, const wire::RoleProof &proof, const nessie::Cr
   return true;
 }
 
-void Sessions::lose(PeerId peer) {
+void Sessions::lose(PeerId peer, Deadline awaited_until) {
   auto *session = of(peer);
   if (session == nullptr) return;
   by_peer_[peer.value] = {};
+  session->awaited_until = awaited_until;
   if (--session->connections == 0) expire_session(*session);
 }
 
@@ -79,10 +82,16 @@ void Sessions::expire_slot(Session &session, std::uint32_t index) {
 
 /// Forgets the caller, unless an answer is kept for it, or on its way.
 void Sessions::expire_session(Session &session) {
-  auto until = session.has_requests() ? Clock::now() + std::chrono::seconds(1) : Clock::time_point::min();
-  for (const auto &slot : session.slots())
-    if (!slot.answer.empty() || slot.long_result) until = std::max(until, slot.until.when());
-  if (until > Clock::now()) return void(expiries_.emplace(until, Expiry{&session, {}}));
+  const auto now = Clock::now();
+  const bool is_awaited = !session.awaited_until.passed();
+  auto until = Clock::time_point::min(), look_again = Clock::time_point::max();
+  if (session.has_requests()) until = look_again = now + kSoon;
+  for (auto &slot : session.slots()) {
+    if (slot.long_result && !is_awaited) slot.lose_answer();
+    if (slot.long_result) look_again = std::min(look_again, session.awaited_until.when());
+    if (slot.has_answer()) until = std::max(until, slot.until.when());
+  }
+  if (until > now) return void(expiries_.emplace(std::min(until, look_again), Expiry{&session, {}}));
   for (auto &slot : session.slots()) slot.forget_answer();
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });
   by_id_.erase(wire::SessionId(session.id()));

@@ -36,6 +36,7 @@ struct Slot {
     peer = from;
     request = nullptr;
     answer.clear();
+    answer_is_lost = false;
     free_long_result();
     until = keep_until;
   }
@@ -45,6 +46,12 @@ struct Slot {
     free_long_result();
     answer = Bytes();
   }
+  /// Its caller did not come back for it: it takes no memory any more, but must not be carried out again.
+  void lose_answer() {
+    forget_answer();
+    answer_is_lost = true;
+  }
+  bool has_answer() const { return !answer.empty() || long_result || answer_is_lost; }
   void free_long_result() {
     long_result.reset();
     charge.release();
@@ -53,6 +60,7 @@ struct Slot {
   PeerId peer;                         ///< the connection on which it came
   IncomingRequest *request = nullptr;  ///< being carried out
   Bytes answer;                        ///< the message; empty: there is none (yet)
+  bool answer_is_lost = false;
   std::optional<Block> long_result;    ///< until its caller has fetched it
   Charge charge;                       ///< for that
   Deadline until = Deadline::never();  ///< nobody asks for the answer after that; not never()
@@ -88,6 +96,7 @@ class Session {
   }
 
   int connections = 0;
+  Deadline awaited_until = Deadline::never();  ///< without a connection: long results are not kept beyond that
   CallerCounters counters;
 
  private:
@@ -110,8 +119,9 @@ class Sessions {
   bool prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators);
   /// Of one who has said who it is.
   Role role_of(PeerId peer) const { return by_peer_[peer.value].role; }
-  /// The connection is gone; what was answered is kept for a while, in case the caller comes back.
-  void lose(PeerId peer);
+  /// The connection is gone; what was answered is kept for a while, in case the caller comes back: long results, which
+  /// count against what all callers may have, until `awaited_until`.
+  void lose(PeerId peer, Deadline awaited_until);
   /// The slot has its answer, which is to be freed when its time has passed.
   void keep(Session &session, Slot &slot);
   /// Frees what nobody will ask for any more.

@@ -145,6 +145,24 @@ TEST_F(NssiSessions, LongResultsAreOfferedAgain) {
   EXPECT_EQ(caller.results(id).size(), 2u) << "it was said to be fetched";
 }
 
+TEST_F(NssiSessions, LongResultsAreNotKeptForACallerThatIsAwayForTooLong) {
+  auto options = options_for("inproc", true);
+  options.endpoint.config.set("nssi.reconnect", "50ms");
+  ServiceThread server(std::move(options));
+  const auto id = id_of(1, 0);
+  const auto args = xdr::encode(Pattern{1 << 20});
+  const auto ask = [&] {
+    Connection caller(server.runtime->url());
+    caller.request(id, kMake, args);
+    EXPECT_TRUE(caller.has(id, 1));
+    return caller.results(id)[0] == Bytes(1, std::byte{0xff}) ? Code::kOk : caller.failure(id).code;
+  };
+  EXPECT_EQ(ask(), Code::kOk);
+  EXPECT_EQ(ask(), Code::kOk) << "it has come back soon";
+  std::this_thread::sleep_until(nessie::Clock::now() + milliseconds(1500));  // the time itself is what is tested
+  EXPECT_EQ(ask(), Code::kPeerLost) << "and it must not be carried out again";
+}
+
 TEST_F(NssiSessions, CallersAreKeptApart) {
   Connection one(url(), std::byte{1}), two(url(), std::byte{2});
   const auto id = id_of(1, 0);
