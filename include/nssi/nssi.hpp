@@ -264,7 +264,8 @@ struct CallOptions {
 struct RuntimeOptions {
   nnti::EndpointOptions endpoint;
   std::size_t fiber_stack_bytes = std::size_t{128} * 1024;
-  /// Handlers running or suspended at once; requests beyond wait in the transport (their senders keep them).
+  /// Handlers running or suspended at once; requests beyond wait for one of them to end. A caller with at most a 128th of
+  /// that (eight) in progress does not wait: others cannot take all from it.
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
   std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};

@@ -128,6 +128,24 @@ TEST_P(NssiRuntime, ServesOthersWhileAThousandHandlersBlock) {
   for (auto &c : blocked) EXPECT_TRUE(c.wait().ok());
 }
 
+TEST_P(NssiRuntime, WhoWantsLittle_IsServedWhileOthersHoldAllFibers) {
+  auto options = options_for(GetParam(), true);
+  options.max_fibers = 128;
+  start(std::move(options));
+  std::vector<Call> blocked;
+  for (int i = 0; i < 200; ++i) blocked.push_back(call(kBlock));
+  auto waits = call(kNoop);
+  ASSERT_TRUE(call(kNoopShort).wait().ok());
+  EXPECT_FALSE(waits.test()) << "behind his own";
+  auto other = open_runtime(options_for(GetParam(), false));
+  const auto peer = *other->connect(server_->runtime->url(), Deadline::in(seconds(20)));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(other->call(at(peer), kNoop, Bytes{}).wait().ok());
+  EXPECT_EQ(service().blocked, 128);
+  ASSERT_TRUE(call(kRelease).wait().ok());
+  for (auto &c : blocked) EXPECT_TRUE(c.wait().ok());
+  EXPECT_TRUE(waits.wait().ok());
+}
+
 TEST_P(NssiRuntime, RequestsBeyondTheFibersWaitInOrderOfArrival) {
   auto options = options_for(GetParam(), true);
   options.max_fibers = 4;

@@ -7,8 +7,9 @@
 
 namespace nssi {
 
-void Scheduler::spawn(std::function<void()> &&work, Priority priority) {
-  if (waiting_.empty() && !idle_.empty()) return start(std::move(work), priority);
+void Scheduler::spawn(std::function<void()> &&work, Priority priority, bool may_exceed) {
+  if (may_exceed || can_start())
+    if (has_idle()) return start(std::move(work), priority);
   waiting_.push(std::move(work), priority);
   start_waiting();
 }
@@ -22,8 +23,7 @@ void Scheduler::start(std::function<void()> &&work, Priority priority) {
 }
 
 void Scheduler::start_waiting() {
-  while (!waiting_.empty()) {
-    if (idle_.empty() && (!may_add_strand() || !add_strand())) return;
+  while (!waiting_.empty() && has_room() && has_idle()) {
     auto [work, priority] = waiting_.take();
     start(std::move(work), priority);
   }
@@ -68,7 +68,7 @@ bool Scheduler::may_begin_last() {
 /// Work for which there is no fiber stays where it is: handed to one later, it could be overtaken.
 bool Scheduler::start_one_of_last() {
   if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
-  if (idle_.empty() && (!may_add_strand() || !add_strand())) return false;
+  if (!has_room() || !has_idle()) return false;
   spawn(std::move(last_.front()));
   last_.pop_front();
   run(ready_.take_newest(Priority::kNormal));

@@ -40,8 +40,9 @@ class Scheduler {
             Worker *home = nullptr)
       : stack_bytes_(stack_bytes), max_fibers_(max_fibers), home_(home), quiet_(quiet), longest_hold_(longest_hold) {}
 
-  /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in order of arrival.
-  void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal);
+  /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in order of arrival. If it
+  /// `may_exceed`, it starts in any case.
+  void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal, bool may_exceed = false);
   /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
   void spawn_last(std::function<void()> work);
   /// It is not quiet.
@@ -52,7 +53,9 @@ class Scheduler {
   bool run_ready() { return (has_ready() || !last_.empty()) && run_some(); }
   bool has_ready() const { return !ready_.empty(); }
   /// Whether what is spawned now would begin at once.
-  bool can_start() const { return waiting_.empty() && (!idle_.empty() || may_add_strand()); }
+  bool can_start() const { return waiting_.empty() && has_room(); }
+  /// Of max_fibers: who wants no more may exceed them, so that others cannot take all.
+  std::size_t own_fibers() const { return max_fibers_ / 128; }
   /// The fiber that is running, or nullptr.
   Strand *current() const { return current_; }
   /// From inside a fiber: until wake(), or the deadline. Callers loop: being woken is no promise.
@@ -71,7 +74,8 @@ class Scheduler {
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();
-  bool may_add_strand() const { return strands_.size() < max_fibers_; }
+  bool has_room() const { return strands_.size() - idle_.size() < max_fibers_; }
+  bool has_idle() { return !idle_.empty() || add_strand(); }
   bool add_strand();
   void run(Strand *strand);
   void drop_timer(Strand *strand);

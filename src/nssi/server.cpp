@@ -178,19 +178,21 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   const auto work = [this, &incoming] { carry_out(incoming); };
   if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
   auto &scheduler = engine_.scheduler();
+  const bool may_exceed = !scheduler.can_start() && incoming.session().requests() <= scheduler.own_fibers();
   switch (operation.kind) {
     case HandlerKind::kBulk: return scheduler.spawn_last(work);
     case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
     default: break;
   }
-  if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority);
-  begin_in_pool(incoming, offered);
+  if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority, may_exceed);
+  begin_in_pool(incoming, offered, may_exceed);
 }
 
 /// What did not fit the message is fetched here, by a fiber of the driver's.
-void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered) {
+void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered, bool may_exceed) {
   if (!incoming.has_to_fetch()) return submit(incoming, offered);
-  engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority);
+  engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority,
+                            may_exceed);
 }
 
 void Server::submit(IncomingRequest &incoming, const Offered &offered) {

@@ -193,7 +193,7 @@ class Server {
   Status offer_long_result(Slot &slot);
   void carry_out(IncomingRequest &request);
   void begin(IncomingRequest &request, const Offered &offered);
-  void begin_in_pool(IncomingRequest &request, const Offered &offered);
+  void begin_in_pool(IncomingRequest &request, const Offered &offered, bool may_exceed);
   void submit(IncomingRequest &request, const Offered &offered);
   IncomingRequest &next_free();
   void take(IncomingRequest &next);
