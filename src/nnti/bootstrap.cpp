@@ -321,6 +321,7 @@ Listener::Step Listener::on_proof(HalfOpen &peer, Page page) {
   Hello theirs{{body.rest().begin(), body.rest().end()}, std::move(page.descriptors)};
   auto answer = answer_(peer.socket.fd(), theirs);
   if (!answer.ok()) {
+    nessie::log::warning("{}: refused a peer: {}", transport_, answer.error().to_string());
     refuse(peer.socket, answer.error().code, answer.error().message);
     return Step::kDropped;
   }

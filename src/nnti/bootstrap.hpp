@@ -51,8 +51,11 @@ struct Page {
   PageType type = PageType::kHello;
   std::size_t descriptor_count = 0;  ///< as the header says
   std::vector<std::byte> body;
-  std::vector<Fd> descriptors;  ///< filled in by PageSocket
+  std::vector<Fd> descriptors;  ///< filled in by PageSocket; invalid: this process had none left to receive it
 };
+
+/// Of a descriptor that could not be made, or received.
+Error no_descriptors();
 
 /// Appends the page's bytes to `out`.
 void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body,
@@ -79,7 +82,8 @@ class PageSocket {
   int fd() const { return socket_.get(); }
   /// The descriptor, to be used for something else.
   Fd take() { return std::move(socket_); }
-  /// Queues a page and writes what the socket takes. Errors show in receive().
+  /// Queues a page and writes what the socket takes. Errors show in receive(). Without its descriptors, if it has to
+  /// wait and this process has none left to keep them.
   void send(PageType type, std::span<const std::byte> body, std::span<const int> descriptors = {});
   /// Writes what is left. kPeerLost.
   Status flush();
@@ -97,13 +101,18 @@ class PageSocket {
   /// Reads once. False: nothing there. kPeerLost: the end.
   Result<bool> read_some();
   /// Writes once. False: the socket takes no more for now.
-  Result<bool> write_some(Unsent &unsent);
+  Result<bool> write_some(Unsent &unsent, std::span<const int> descriptors);
   Status take_descriptors(Page &page);
 
   Fd socket_;
   PageDecoder decoder_;
   std::list<Unsent> unsent_;
-  std::vector<Fd> descriptors_;  ///< received, not yet part of a page
+  /// That came with the beginning of one page. The kernel gives no more with one read.
+  struct Received {
+    std::vector<Fd> descriptors;
+    bool some_are_lost = false;  ///< this process has too many open
+  };
+  std::vector<Received> received_;  ///< of pages that are not whole
 };
 
 /// What a transport tells its peer at the beginning.

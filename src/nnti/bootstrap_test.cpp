@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cstring>
 
 namespace nnti::bootstrap {
@@ -76,6 +78,75 @@ TEST(Bootstrap, WorksOverTcp) {
   Connector connector(*connect_tcp("127.0.0.1", ntohs(address.sin_port)), "test", credential, {});
   auto outcome = shake(server, connector);
   EXPECT_TRUE(outcome && outcome->ok());
+}
+
+/// While it lives, this process can open nothing more.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const Fd next(::dup(0));
+    const rlimit few{static_cast<rlim_t>(next.get()), before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreDescriptors(const NoMoreDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Bootstrap, WhereNoDescriptorsAreLeft_PagesComeWithout) {
+  std::array<int, 2> pair{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
+  PageSocket sender{Fd(pair[0])}, receiver{Fd(pair[1])};
+  const Fd one(::eventfd(0, EFD_CLOEXEC)), two(::eventfd(0, EFD_CLOEXEC));
+  const std::array<int, 2> both{one.get(), two.get()};
+  const std::vector<std::byte> body(10);
+  const auto receive = [&]() -> std::vector<Fd> {
+    auto page = receiver.receive();
+    EXPECT_TRUE(page.ok() && *page);
+    return page.ok() && *page ? std::move((**page).descriptors) : std::vector<Fd>();
+  };
+  {
+    const NoMoreDescriptors none;
+    sender.send(PageType::kTransport, body, both);  // it needs none of its own to be sent at once
+    const auto received = receive();
+    ASSERT_EQ(received.size(), 2u);
+    EXPECT_FALSE(received[0].valid() || received[1].valid());
+  }
+  sender.send(PageType::kTransport, body);
+  sender.send(PageType::kTransport, body, both);
+  EXPECT_TRUE(receive().empty());
+  const auto received = receive();
+  ASSERT_EQ(received.size(), 2u);
+  EXPECT_TRUE(received[0].valid() && received[1].valid()) << "what came too few before is not taken from these";
+}
+
+TEST(Bootstrap, WhereNoDescriptorsAreLeft_PagesThatHaveToWaitGoWithout) {
+  std::array<int, 2> pair{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
+  PageSocket sender{Fd(pair[0])}, receiver{Fd(pair[1])};
+  const Fd one(::eventfd(0, EFD_CLOEXEC));
+  const int descriptor = one.get();
+  const std::vector<std::byte> body(4000);
+  std::size_t sent = 0;
+  for (; !sender.has_unsent(); ++sent) sender.send(PageType::kTransport, body);
+  {
+    const NoMoreDescriptors none;
+    sender.send(PageType::kTransport, body, {&descriptor, 1});
+  }
+  sender.send(PageType::kTransport, body, {&descriptor, 1});
+  std::vector<std::size_t> counts;
+  for (std::size_t i = 0; i < 10 * (sent + 2) && counts.size() < sent + 2; ++i) {
+    EXPECT_TRUE(sender.flush().ok());
+    auto page = receiver.receive();
+    ASSERT_TRUE(page.ok());
+    if (*page) counts.push_back((**page).descriptors.size());
+  }
+  ASSERT_EQ(counts.size(), sent + 2);
+  EXPECT_EQ(counts[sent], 0u);
+  EXPECT_EQ(counts[sent + 1], 1u);
 }
 
 TEST(Bootstrap, TcpWantsANumericAddress) { EXPECT_EQ(connect_tcp("localhost", 1).code(), Code::kInvalidArgument); }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x4e4e5449;  // "NNTI"
 constexpr std::size_t kHeaderBytes = 12;
+constexpr std::size_t kMostReceived = 64;
 
 void append_big_endian(std::vector<std::byte> &out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(value >> shift));
@@ -36,7 +37,22 @@ Error lost(std::string_view what, int cause) {
   return {nessie::Code::kPeerLost, std::move(message), nessie::Scope::kPeer, cause};
 }
 
+/// False: this process has no descriptors left.
+bool keep(std::span<const int> descriptors, std::vector<Fd> &kept) {
+  for (const int descriptor : descriptors) {
+    kept.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    if (!kept.back()) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+Error no_descriptors() {
+  return {nessie::Code::kNoMemory,
+          "this process has as many descriptors open as it may (ulimit -n): close some, or raise the limit",
+          nessie::Scope::kOperation, EMFILE};
+}
 
 void encode_page(PageType type, std::size_t descriptor_count, std::span<const std::byte> body,
                  std::vector<std::byte> &out) {
@@ -83,7 +99,12 @@ Result<std::optional<Page>> PageDecoder::next() {
 void PageSocket::send(PageType type, std::span<const std::byte> body, std::span<const int> descriptors) {
   Unsent unsent;
   encode_page(type, descriptors.size(), body, unsent.bytes);
-  for (int descriptor : descriptors) unsent.descriptors.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (unsent_.empty()) (void)write_some(unsent, descriptors).ok();
+  if (unsent.sent == unsent.bytes.size()) return;
+  if (unsent.sent == 0 && !keep(descriptors, unsent.descriptors)) {
+    unsent = {};
+    encode_page(type, 0, body, unsent.bytes);
+  }
   unsent_.push_back(std::move(unsent));
   // A broken socket shows in receive(), after what the peer had still to say.
   (void)flush().ok();
@@ -91,7 +112,9 @@ void PageSocket::send(PageType type, std::span<const std::byte> body, std::span<
 
 Status PageSocket::flush() {
   while (!unsent_.empty()) {
-    auto progressed = write_some(unsent_.front());
+    std::vector<int> descriptors;
+    for (const auto &descriptor : unsent_.front().descriptors) descriptors.push_back(descriptor.get());
+    auto progressed = write_some(unsent_.front(), descriptors);
     if (!progressed.ok()) return progressed.error();
     if (!*progressed) break;
     if (unsent_.front().sent == unsent_.front().bytes.size()) unsent_.pop_front();
@@ -99,30 +122,26 @@ Status PageSocket::flush() {
   return {};
 }
 
-Result<bool> PageSocket::write_some(Unsent &unsent) {
+Result<bool> PageSocket::write_some(Unsent &unsent, std::span<const int> descriptors) {
   iovec bytes{unsent.bytes.data() + unsent.sent, unsent.bytes.size() - unsent.sent};
   msghdr message{};
   message.msg_iov = &bytes;
   message.msg_iovlen = 1;
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
-  if (!unsent.descriptors.empty()) {
-    auto payload = unsent.descriptors.size() * sizeof(int);
+  if (!descriptors.empty() && unsent.sent == 0) {  // they go with the first byte
     message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(payload);
+    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
     auto *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(payload);
-    for (std::size_t i = 0; i < unsent.descriptors.size(); ++i) {
-      int descriptor = unsent.descriptors[i].get();
-      std::memcpy(CMSG_DATA(header) + i * sizeof(int), &descriptor, sizeof descriptor);
-    }
+    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
   }
   auto sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS)) return false;
   if (sent < 0) return lost("the peer cannot be written to", errno);
   unsent.sent += static_cast<std::size_t>(sent);
-  unsent.descriptors.clear();  // they went with the first byte
+  unsent.descriptors.clear();
   return true;
 }
 
@@ -138,28 +157,34 @@ Result<bool> PageSocket::read_some() {
   auto got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (got < 0) return lost("the peer's connection broke", errno);
+  Received received{{}, (message.msg_flags & MSG_CTRUNC) != 0};
   for (auto *header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     auto count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
     for (std::size_t i = 0; i < count; ++i) {
       int descriptor = -1;
       std::memcpy(&descriptor, CMSG_DATA(header) + i * sizeof(int), sizeof descriptor);
-      descriptors_.emplace_back(descriptor);
+      received.descriptors.emplace_back(descriptor);
     }
   }
   if (got == 0) return lost("the peer closed the connection", 0);
-  if ((message.msg_flags & MSG_CTRUNC) != 0 || descriptors_.size() > 64 * kMaxDescriptors)
-    return bad_page("too many descriptors");
+  if (received.some_are_lost || !received.descriptors.empty()) received_.push_back(std::move(received));
+  if (received_.size() > kMostReceived) return bad_page("too many descriptors");
   decoder_.feed(std::span(bytes).first(static_cast<std::size_t>(got)));
   return true;
 }
 
 Status PageSocket::take_descriptors(Page &page) {
-  if (page.descriptor_count > descriptors_.size()) return bad_page("its descriptors are missing");
-  auto end = descriptors_.begin() + static_cast<std::ptrdiff_t>(page.descriptor_count);
-  std::move(descriptors_.begin(), end, std::back_inserter(page.descriptors));
-  descriptors_.erase(descriptors_.begin(), end);
-  if (descriptors_.empty()) descriptors_.shrink_to_fit();
+  if (page.descriptor_count == 0) return {};
+  if (received_.empty()) return bad_page("its descriptors are missing");
+  auto received = std::move(received_.front());
+  received_.erase(received_.begin());
+  if (received_.empty()) received_.shrink_to_fit();
+  const auto count = received.descriptors.size();
+  if (count > page.descriptor_count || (count < page.descriptor_count && !received.some_are_lost))
+    return bad_page(fmt::format("{} descriptors, not {}", count, page.descriptor_count));
+  page.descriptors = std::move(received.descriptors);
+  page.descriptors.resize(page.descriptor_count);
   return {};
 }
 

@@ -97,7 +97,9 @@ bool ShmConnection::open_mailbox() {
   return true;
 }
 
-bool ShmConnection::take_memory(const Announcement &announcement, int memfd) {
+bool ShmConnection::take_memory(const Announcement &announcement, const std::vector<Fd> &descriptors) {
+  if (descriptors.size() > 1) return false;
+  const int memfd = descriptors.empty() ? -1 : descriptors[0].get();  // one side may have had none left
   if (announcement.slot == kBounceSlot) {
     auto bounce = map_shared_memory(memfd, kBounceBytes, Access::kReadWrite);
     if (bounce.ok()) their_bounce_ = std::move(*bounce);
@@ -108,6 +110,7 @@ bool ShmConnection::take_memory(const Announcement &announcement, int memfd) {
     return true;
   }
   if (uses_queue() || in_ || !knows_seat()) return false;
+  if (memfd < 0) return end(bootstrap::no_descriptors()), true;
   auto ring = map_shared_memory(memfd, ring_bytes(parts_.slots), Access::kRead);
   if (!ring.ok()) return false;
   in_ring_ = std::move(*ring);
@@ -122,6 +125,7 @@ bool ShmConnection::take_seat(const Announcement &announcement, const std::vecto
   const bool with_queue = announcement.slot == kQueueSlot;
   if (knows_seat() || announcement.number >= kSeats || with_queue != uses_queue() || descriptors.size() != with_queue)
     return false;
+  if (with_queue && !descriptors[0]) return end(bootstrap::no_descriptors()), true;
   if (with_queue) {
     auto queue = map_queue(descriptors[0].get(), announcement.key);
     if (!queue.ok()) return false;
@@ -309,8 +313,8 @@ void ShmConnection::on_page(bootstrap::Page &page) {
     return end(garbage("a wrong page"));
   std::memcpy(&announcement, page.body.data(), sizeof announcement);
   const bool tells_seat = announcement.slot == kSeatSlot || announcement.slot == kQueueSlot;
-  const bool taken = tells_seat ? take_seat(announcement, page.descriptors)
-                                : page.descriptors.size() == 1 && take_memory(announcement, page.descriptors[0].get());
+  const bool taken =
+      tells_seat ? take_seat(announcement, page.descriptors) : take_memory(announcement, page.descriptors);
   if (!taken) end(garbage("a page that makes no sense"));
 }
 

@@ -117,7 +117,7 @@ class ShmConnection final : public Connection, private RelayLink {
   void open_queue();
   void end(Error error);
   void on_page(bootstrap::Page &page);
-  bool take_memory(const Announcement &announcement, int memfd);
+  bool take_memory(const Announcement &announcement, const std::vector<Fd> &descriptors);
   bool take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors);
   void send_announcement(const Announcement &announcement, int memfd = -1);
   std::byte *mine() override;

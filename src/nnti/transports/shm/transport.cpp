@@ -60,8 +60,10 @@ class ShmConnecting final : public Connecting {
     auto socket = bootstrap::connect_unix(name_);
     if (socket.code() == Code::kBusy) return {};  // its queue is full; advance() tries again
     if (!socket.ok()) return socket.error();
+    auto hello = transport_.hello();
+    if (!hello.ok()) return hello.error();
     transport_.watch(socket->get(), kConnectingSocket);
-    connector_.emplace(std::move(*socket), "shm", transport_.credential(), transport_.hello());
+    connector_.emplace(std::move(*socket), "shm", transport_.credential(), std::move(*hello));
     return {};
   }
 
@@ -279,22 +281,25 @@ HelloBlob ShmTransport::blob() const {
   return blob;
 }
 
-bootstrap::Hello ShmTransport::hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const {
+Result<bootstrap::Hello> ShmTransport::hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const {
   auto bytes = std::as_bytes(std::span(&blob, 1));
   bootstrap::Hello hello{{bytes.begin(), bytes.end()}, {}};
-  for (int fd : descriptors)
-    if (fd >= 0) hello.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  for (int fd : descriptors) {
+    if (fd < 0) continue;
+    hello.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!hello.descriptors.back()) return bootstrap::no_descriptors();
+  }
   return hello;
 }
 
-bootstrap::Hello ShmTransport::hello() const {
+Result<bootstrap::Hello> ShmTransport::hello() const {
   auto mine = blob();
   mine.channel = static_cast<std::uint32_t>(settings_.channel);
   mine.slots = settings_.slots;
   return hello_of(mine, {table_->fd(), doorbell_.get()});
 }
 
-bootstrap::Hello ShmTransport::answer_to(const PeerParts &parts) const {
+Result<bootstrap::Hello> ShmTransport::answer_to(const PeerParts &parts) const {
   const bool with_queue = parts.channel == ChannelKind::kSharedQueue;
   auto mine = blob();
   mine.seat = parts.own_seat;
@@ -307,6 +312,7 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   if (theirs.blob.size() != sizeof blob || theirs.descriptors.size() < 2)
     return Error{Code::kBadMessage, "the peer's hello has another shape; run the same Nessie on both sides",
                  nessie::Scope::kPeer};
+  if (!std::ranges::all_of(theirs.descriptors, &Fd::valid)) return bootstrap::no_descriptors();
   std::memcpy(&blob, theirs.blob.data(), sizeof blob);
   if (blob.layout_version != kLayoutVersion)
     return Error{Code::kUnsupported, "the peer's shared memory has another layout; run the same Nessie on both sides",

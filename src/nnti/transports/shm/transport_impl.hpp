@@ -53,8 +53,8 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   OwnQueue &queue() { return *queue_; }
 
   /// What we tell a peer that we connect to, and what one that connected to us.
-  bootstrap::Hello hello() const;
-  bootstrap::Hello answer_to(const PeerParts &parts) const;
+  Result<bootstrap::Hello> hello() const;
+  Result<bootstrap::Hello> answer_to(const PeerParts &parts) const;
   /// Checks and maps what a peer told us. `accepted`: it is the connecting side.
   Result<PeerParts> take_hello(int socket, bootstrap::Hello &theirs, bool accepted) const;
   /// Seats it; the peer has proved the credential.
@@ -83,7 +83,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings);
   Status listen();
   HelloBlob blob() const;
-  bootstrap::Hello hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const;
+  Result<bootstrap::Hello> hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const;
   Status take_choice(const HelloBlob &blob, PeerParts &parts) const;
   Status take_answer(const HelloBlob &blob, const bootstrap::Hello &theirs, PeerParts &parts) const;
   std::size_t look_at_sockets();
