@@ -146,6 +146,16 @@ TEST_P(NssiRuntime, WhoWantsLittle_IsServedWhileOthersHoldAllFibers) {
   EXPECT_TRUE(waits.wait().ok());
 }
 
+TEST_P(NssiRuntime, WhoComes_IsHeardOfBeforeAllHandlersThatComputeHaveEnded) {
+  std::vector<Call> computing;
+  for (int i = 0; i < 300; ++i) computing.push_back(call(kCompute));
+  ASSERT_TRUE(computing[0].wait().ok());
+  EXPECT_TRUE(call(kNoopShort).wait().ok());
+  EXPECT_LT(service().counted, 300);
+  for (auto &c : computing) EXPECT_TRUE(c.wait().ok());
+  EXPECT_EQ(service().counted, 300);
+}
+
 TEST_P(NssiRuntime, RequestsBeyondTheFibersWaitInOrderOfArrival) {
   auto options = options_for(GetParam(), true);
   options.max_fibers = 4;

@@ -7,6 +7,13 @@
 
 namespace nssi {
 
+namespace {
+
+constexpr std::size_t kFibersBetweenClocks = 4;
+constexpr std::chrono::milliseconds kLongTurn{1};
+
+}  // namespace
+
 void Scheduler::spawn(std::function<void()> &&work, Priority priority, bool may_exceed) {
   if (may_exceed || can_start())
     if (has_idle()) return start(std::move(work), priority);
@@ -42,9 +49,17 @@ bool Scheduler::add_strand() {
   return true;
 }
 
+/// Not all of them, if they compute for long: what has come meanwhile, and who has gone, is to be heard of.
 bool Scheduler::run_some() {
   const auto count = ready_.size();
-  for (std::size_t i = 0; i < count && has_ready(); ++i) run(ready_.take().first);
+  Clock::time_point long_at;
+  for (std::size_t i = 0; i < count && has_ready(); ++i) {
+    run(ready_.take().first);
+    if ((i + 1) % kFibersBetweenClocks != 0) continue;
+    const auto now = Clock::now();
+    if (long_at == Clock::time_point()) long_at = now + kLongTurn;
+    if (now >= long_at) break;
+  }
   return start_one_of_last() || count != 0;
 }
 

@@ -54,7 +54,8 @@ enum Op : OpCode {
   kLook,
   kCount,
   kBlockAndCount,
-  kHangUp
+  kHangUp,
+  kCompute
 };
 
 inline bool available(const std::string &transport) {
@@ -126,6 +127,11 @@ class Service {
     add(kPullForever, HandlerKind::kFiber, [this](Request &r) { pull_forever(r); });
     add(kCount, HandlerKind::kFiber, [this](Request &r) { (void)r.reply(xdr::encode(std::int32_t{++counted})); });
     add(kHangUp, HandlerKind::kShort, [this](Request &r) { runtime_.disconnect(r.caller()); });
+    add(kCompute, HandlerKind::kFiber, [this](Request &r) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // as one that computes: others of the thread wait
+      ++counted;
+      (void)r.reply();
+    });
     add(kBlockAndCount, HandlerKind::kFiber, [this](Request &r) { ++counted, block(r); });
   }
   void release_blocked() { gate_.set(); }
