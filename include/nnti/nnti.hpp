@@ -219,7 +219,8 @@ class Endpoint {
   /// The largest that goes in place, in a mailbox or frame; larger ones through a block, or in fragments.
   std::size_t max_in_place_bytes(PeerId peer) const;
 
-  /// Registers memory that the caller owns; it must stay mapped until the buffer is dropped.
+  /// Registers memory that the caller owns; it must stay mapped until the buffer is dropped. kInvalidArgument: it would
+  /// end behind the last address.
   Result<RegisteredBuffer> register_memory(std::span<std::byte> memory, Rights rights);
   /// Allocates memory that peers on this node can map (zeroed, page-aligned) and registers it.
   Result<RegisteredBuffer> allocate(std::size_t size_bytes, Rights rights);

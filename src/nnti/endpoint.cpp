@@ -434,6 +434,9 @@ std::size_t Endpoint::max_in_place_bytes(PeerId peer) const {
 }
 
 Result<RegisteredBuffer> Endpoint::register_memory(std::span<std::byte> memory, Rights rights) {
+  std::uintptr_t end = 0;
+  if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(memory.data()), memory.size(), &end))
+    return Error{Code::kInvalidArgument, fmt::format("{} bytes from there do not fit memory", memory.size())};
   return RegisteredBuffer(impl_->add_buffer(memory, rights));
 }
 

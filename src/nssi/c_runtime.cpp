@@ -159,7 +159,9 @@ const char *nssi_rt_url(const nssi_rt_runtime *runtime) {
 int nssi_rt_connect(nssi_rt_runtime *runtime, const char *url, int32_t timeout_ms, uint64_t *peer) {
   return with(runtime, [&](nssi::Runtime &it) -> Status {
     if (url == nullptr || peer == nullptr) return invalid("url or peer is null");
-    auto connected = it.connect(url, deadline_of(timeout_ms));
+    const auto deadline = deadline_of(timeout_ms);
+    if (!deadline.ok()) return deadline.error();
+    auto connected = it.connect(url, *deadline);
     if (!connected.ok()) return connected.error();
     *peer = connected->value;
     return {};

@@ -19,8 +19,6 @@ namespace nssi::c_runtime {
 int fail(const Error &error) noexcept;
 int fail(Code code, std::string_view message) noexcept;
 
-inline Deadline deadline_of(std::int32_t timeout_ms) { return Deadline::from_ms(timeout_ms); }
-
 /// The body of a function of the header, which returns a Status, or the code of what was noted: no exception leaves it.
 template <class Body> int guarded(Body body) noexcept {
   try {
@@ -38,6 +36,11 @@ template <class Body> int guarded(Body body) noexcept {
 }
 
 inline Error invalid(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
+
+inline Result<Deadline> deadline_of(std::int32_t timeout_ms) {
+  if (timeout_ms < -1) return invalid("a timeout is -1, for none, or at least 0 ms");
+  return Deadline::from_ms(timeout_ms);
+}
 
 /// What a handle points to. Its memory is used again, but never given back, so that a closed handle can be told.
 template <std::uint32_t kMark> struct Handle {

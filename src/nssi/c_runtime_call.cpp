@@ -18,7 +18,11 @@ Result<CallOptions> options_of(const nssi_rt_runtime &runtime, const nssi_rt_cal
       return invalid("the bulk buffer is freed, or of another runtime");
     options.data = &from->buffer->buffer;
   }
-  if (from->timeout_ms != 0) options.deadline = deadline_of(from->timeout_ms);
+  if (from->timeout_ms != 0) {
+    const auto deadline = deadline_of(from->timeout_ms);
+    if (!deadline.ok()) return deadline.error();
+    options.deadline = *deadline;
+  }
   options.idempotent = from->idempotent != 0;
   return options;
 }
@@ -122,7 +126,10 @@ int nssi_rt_start_encoded(nssi_rt_runtime *runtime, const nssi_rt_service *servi
 }
 
 int nssi_rt_wait(nssi_rt_call *call, int32_t timeout_ms) {
-  return with(call, [&](nssi_rt_call &it) { return outcome_by(it, deadline_of(timeout_ms)); });
+  return with(call, [&](nssi_rt_call &it) -> Status {
+    const auto deadline = deadline_of(timeout_ms);
+    return deadline.ok() ? outcome_by(it, *deadline) : deadline.error();
+  });
 }
 
 int nssi_rt_test(nssi_rt_call *call, int32_t *over) {
@@ -136,16 +143,18 @@ int nssi_rt_test(nssi_rt_call *call, int32_t *over) {
 int nssi_rt_wait_any(nssi_rt_call *const *calls, uint64_t count, int32_t timeout_ms, uint64_t *which) {
   return guarded([&]() -> Status {
     if (which == nullptr) return invalid("which is null");
-    return wait_any(calls, count, deadline_of(timeout_ms), which);
+    const auto deadline = deadline_of(timeout_ms);
+    return deadline.ok() ? wait_any(calls, count, *deadline, which) : deadline.error();
   });
 }
 
 int nssi_rt_wait_all(nssi_rt_call *const *calls, uint64_t count, int32_t timeout_ms) {
   return guarded([&]() -> Status {
     const auto deadline = deadline_of(timeout_ms);
+    if (!deadline.ok()) return deadline.error();
     Status first;
     auto status = for_each_call(calls, count, [&](std::uint64_t i) {
-      auto outcome = outcome_by(*calls[i], deadline);
+      auto outcome = outcome_by(*calls[i], *deadline);
       if (first.ok()) first = std::move(outcome);
       return false;
     });

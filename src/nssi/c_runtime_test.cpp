@@ -255,6 +255,33 @@ TEST_P(NssiRuntimeInC, AHandleThatIsNotOpen_IsAnError) {
   EXPECT_EQ(nssi_rt_connect(nullptr, "", 0, &peer), NESSIE_INVALID_ARGUMENT);
 }
 
+TEST_P(NssiRuntimeInC, ATimeoutBelowMinusOne_IsAnError) {
+  for (const std::int32_t timeout_ms : {-2, -7, INT32_MIN}) {
+    std::uint64_t peer = 99, which = 99;
+    EXPECT_EQ(nssi_rt_connect(runtime_, nssi_rt_url(server_), timeout_ms, &peer), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(peer, 99u);
+    auto *call = start(kCEcho);
+    EXPECT_EQ(nssi_rt_wait(call, timeout_ms), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(nssi_rt_wait_any(&call, 1, timeout_ms, &which), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(which, 99u);
+    EXPECT_EQ(nssi_rt_wait_all(&call, 1, timeout_ms), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(finish(call), NESSIE_OK) << "it has gone on";
+    const nssi_rt_call_options options{nullptr, timeout_ms, 0};
+    call = nullptr;
+    EXPECT_EQ(nssi_rt_start(runtime_, &service_, kCEcho, nullptr, 0, &options, &call), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(call, nullptr);
+  }
+  EXPECT_EQ(finish(start(kCEcho, {}, nullptr, -1)), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, MemoryThatDoesNotFitTheAddressSpace_IsRefused) {
+  char byte = 0;
+  nssi_rt_buffer *buffer = nullptr;
+  for (const std::uint64_t size : {~std::uint64_t{0}, ~std::uint64_t{0} - reinterpret_cast<std::uintptr_t>(&byte) + 1})
+    EXPECT_EQ(nssi_rt_register(runtime_, &byte, size, NSSI_RT_READ, &buffer), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(buffer, nullptr);
+}
+
 TEST_P(NssiRuntimeInC, HandlersMistakesAreTold) {
   EXPECT_EQ(finish(start(kCTwice)), NESSIE_OK);
   EXPECT_TRUE(eventually([&] { return seen_.code == NESSIE_EXISTS; }));

@@ -143,6 +143,10 @@ TEST_F(Discovery, InC) {
   EXPECT_EQ(nssi_rt_connect_to(caller, "nowhere", 10000, &peer), NESSIE_INVALID_ARGUMENT);
   EXPECT_EQ(nssi_rt_connect_to(caller, nullptr, 10000, &peer), NESSIE_INVALID_ARGUMENT);
   EXPECT_EQ(nssi_rt_connect_to(caller, file("none").c_str(), 20, &peer), NESSIE_TIMED_OUT);
+  for (const std::int32_t timeout_ms : {-2, INT32_MIN}) {
+    EXPECT_EQ(nssi_rt_connect_to(caller, file("none").c_str(), timeout_ms, &peer), NESSIE_INVALID_ARGUMENT);
+    EXPECT_EQ(nssi_rt_find(caller, file("none").c_str(), timeout_ms, note, &url, &count), NESSIE_INVALID_ARGUMENT);
+  }
   EXPECT_EQ(nssi_rt_close(caller), NESSIE_OK);
   nssi_rt_stop(server);
   serving.join();
