@@ -257,7 +257,8 @@ struct CallOptions {
   /// not cancel it. Not with `data` or `parts`.
   bool one_way = false;
   /// Called once when the call is over, also if it was dropped, on the thread that drives: for callers with an event
-  /// loop of their own. It must not wait, nor touch the call; Call::when_over() is for those that want to.
+  /// loop of their own. It must not wait, nor touch the call; Call::when_over() is for those that want to. What it
+  /// throws is logged.
   std::function<void()> on_over = {};
 };
 
@@ -324,7 +325,8 @@ class Runtime {
   std::optional<std::string> setting(const std::string &name) const;
   /// What was counted until now (nssi/statistics.hpp); `nssi.statistics` turns it off. Any thread.
   Statistics statistics();
-  /// Called on the progress thread when a peer connected, or died or left and did not come back.
+  /// Called on the progress thread when a peer connected, or died or left and did not come back. What they throw is
+  /// logged.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
   /// Drives progress until stop(): serves requests, runs fibers.

@@ -185,6 +185,31 @@ TEST_F(NssiCalls, OneWayCallsThatNobodyAnswers_EndAtTheirDeadline) {
   }
 }
 
+TEST_F(NssiCalls, OnOver_MayThrow_WhichEndsNothing) {
+  for (const OpCode op : {kNoop, kFail}) {
+    CallOptions options;
+    options.on_over = [] { throw std::runtime_error("nobody wants to know"); };
+    EXPECT_EQ(call(op, {}, options).wait().ok(), op == kNoop);
+    options.on_over = [] { throw 1; };
+    EXPECT_EQ(call(op, {}, options).wait().ok(), op == kNoop);
+  }
+  EXPECT_TRUE(call(kNoop).wait().ok());
+}
+
+TEST_F(NssiCalls, CallbacksAboutPeersMayThrow_WhichEndsNothing) {
+  std::atomic<int> told{0};
+  ServiceThread server(options_for("inproc", true));
+  server.runtime->on_peer_connected([&](PeerId) { ++told, throw std::runtime_error("one more"); });
+  server.runtime->on_peer_lost([&](PeerId, const Error &) { ++told, throw std::runtime_error("one less"); });
+  for (int i = 1; i <= 2; ++i) {
+    auto client = open_runtime(options_for("inproc", false));
+    const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+    EXPECT_TRUE(client->call(at(peer), kNoop, Bytes{}).wait().ok());
+    client.reset();
+    EXPECT_TRUE(eventually([&] { return told == 2 * i; }));
+  }
+}
+
 TEST_F(NssiCalls, OnOver_IsCalledOnceAlsoForACallThatIsDropped) {
   std::atomic<int> told{0};
   CallOptions options;

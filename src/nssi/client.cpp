@@ -418,7 +418,7 @@ void Client::finish(CallState &call, Status status) {
   if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
   engine_.set_done(call.done, call.waiter);
   if (call.is_one_way && !call.is_held) recycle(call);
-  if (on_over) on_over();
+  if (on_over) do_guarded(on_over);
 }
 
 void Client::take_back_lent(CallState &call) {

@@ -49,18 +49,19 @@ class Idleness {
   Clock::time_point began_;  ///< of those after the first
 };
 
-/// Exceptions stop where a thread or fiber starts.
 std::function<void()> guarded(std::function<void()> work) {
-  return [work = std::move(work)] {
-    try {
-      work();
-    } catch (const std::exception &e) { log::error("work on the progress thread failed: {}", e.what()); } catch (...) {
-      log::error("work on the progress thread failed: an exception of unknown type");
-    }
-  };
+  return [work = std::move(work)] { do_guarded(work); };
 }
 
 }  // namespace
+
+void do_guarded(const std::function<void()> &work) {
+  try {
+    work();
+  } catch (const std::exception &e) { log::error("work on the progress thread failed: {}", e.what()); } catch (...) {
+    log::error("work on the progress thread failed: an exception of unknown type");
+  }
+}
 
 Engine::Engine(const RuntimeOptions &options)
     : scheduler_(options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1), options.bulk_quiet,
@@ -439,7 +440,7 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
 
 void Engine::on_peer_connected(PeerId peer) {
   peers_.insert(peer.value);
-  if (peer_connected_) peer_connected_(peer);
+  if (peer_connected_) do_guarded([&] { peer_connected_(peer); });
 }
 
 void Engine::on_peer_lost(PeerId peer, const Error &error) {
@@ -447,7 +448,7 @@ void Engine::on_peer_lost(PeerId peer, const Error &error) {
 }
 
 void Engine::tell_peer_lost(PeerId peer, const Error &error) {
-  if (peer_lost_ && !closing_) peer_lost_(peer, error);
+  if (peer_lost_ && !closing_) do_guarded([&] { peer_lost_(peer, error); });
 }
 
 }  // namespace nssi

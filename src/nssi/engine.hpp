@@ -32,6 +32,9 @@ inline constexpr std::size_t kSmallMessage = 192;
 /// Of blocks that nobody uses.
 inline constexpr std::size_t kMostKeptBytes = std::size_t{192} << 20;
 
+/// Does what the program has given to be done: what it throws is logged.
+void do_guarded(const std::function<void()> &work);
+
 class Engine final : public nnti::EventSink {
  public:
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
