@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/c_runtime.hpp>
+#include <nssi/wire.hpp>
 
 namespace nssi::c_runtime {
 namespace {
@@ -70,16 +71,6 @@ template <class Use> int answer(nssi_rt_request *request, Use use) {
 Error error_of(int32_t code, int32_t scope, int32_t cause, const char *message) {
   return {static_cast<Code>(code), message != nullptr ? message : nessie_code_advice(code),
           static_cast<nessie::Scope>(scope), cause};
-}
-
-bool is_error_code(int32_t code) {
-  switch (code) {
-#define NSSI_RT_IS_CODE(name, number, next) \
-  case number: return number != NESSIE_OK;
-    NESSIE_CODES(NSSI_RT_IS_CODE)
-#undef NSSI_RT_IS_CODE
-    default: return false;
-  }
 }
 
 Status check(const nssi_rt_operation *operation) {
@@ -205,7 +196,7 @@ int nssi_rt_reply_encoded(nssi_rt_request *request, uint64_t size_bytes, nssi_rt
 }
 
 int nssi_rt_reply_error(nssi_rt_request *request, int32_t code, int32_t scope, int32_t cause, const char *message) {
-  if (!is_error_code(code) || scope < NSSI_RT_SCOPE_OPERATION || scope > NSSI_RT_SCOPE_PROCESS)
+  if (!nssi::wire::is_error(code, scope))
     return fail(nssi::Code::kInvalidArgument, "the code is none of nessie/codes.h, or OK; or the scope is none");
   return answer(request, [&](nssi::Request &it) { return it.reply_error(error_of(code, scope, cause, message)); });
 }

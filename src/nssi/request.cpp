@@ -443,6 +443,12 @@ Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
 }
 
 Status IncomingRequest::reply_error(const Error &error) {
+  const auto code = static_cast<int>(error.code), scope = static_cast<int>(error.scope);
+  if (!wire::is_error(code, scope))
+    return reply_error({Code::kInternal,
+                        fmt::format("the handler of {} gave code {}, scope {} as an error, which is none: {}", name(),
+                                    code, scope, error.message),
+                        nessie::Scope::kService});
   return answer([&] {
     meter_.error = error.code;
     return engine_.server().answer(*session_, id(), error);

@@ -195,6 +195,19 @@ TEST_P(NssiRuntime, ErrorArrivesAsItWasReplied) {
   EXPECT_EQ(status.error().message, "No space left on device: free some");
 }
 
+TEST_P(NssiRuntime, AHandlersErrorThatIsNone_IsItsFault) {
+  for (const auto &[code, scope] : {std::pair{0, 0}, {-7, 0}, {INT32_MIN, 0}, {999, 1}, {int(Code::kIo), 9}}) {
+    auto status = call(kFailAs, xdr::encode(FailAs{code, scope})).wait();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, Code::kInternal);
+    EXPECT_EQ(status.error().scope, nessie::Scope::kService);
+    const auto &text = status.error().message;
+    for (const auto &part : {"the handler of operation " + std::to_string(kFailAs), "code " + std::to_string(code),
+                             "scope " + std::to_string(scope), std::string("made up")})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+}
+
 TEST_P(NssiRuntime, SecondReplyIsRefused) {
   ASSERT_TRUE(call(kReplyTwice).wait().ok());
   EXPECT_TRUE(eventually([&] { return service().second_reply == Code::kExists; }));

@@ -55,7 +55,8 @@ enum Op : OpCode {
   kCount,
   kBlockAndCount,
   kHangUp,
-  kCompute
+  kCompute,
+  kFailAs
 };
 
 inline bool available(const std::string &transport) {
@@ -74,6 +75,12 @@ inline bool eventually(const std::function<bool()> &state) {
 struct Pattern {
   std::uint64_t size_bytes = 0;
   template <class A> void xdr(A &a) { a(size_bytes); }
+};
+
+/// What a handler gives as an error.
+struct FailAs {
+  std::int32_t code = 0, scope = 0;
+  template <class A> void xdr(A &a) { a(code, scope); }
 };
 
 inline std::byte pattern_at(std::size_t i) { return static_cast<std::byte>(i * 131 + (i >> 8) * 7); }
@@ -115,6 +122,10 @@ class Service {
         [](Request &r) { (void)r.reply(pattern(xdr::decode<Pattern>(r.args())->size_bytes)); });
     add(kFail, HandlerKind::kFiber, [](Request &r) {
       (void)r.reply_error({Code::kIo, "No space left on device: free some", nessie::Scope::kService, ENOSPC});
+    });
+    add(kFailAs, HandlerKind::kFiber, [](Request &r) {
+      const auto as = *xdr::decode<FailAs>(r.args());
+      (void)r.reply_error({static_cast<Code>(as.code), "made up", static_cast<nessie::Scope>(as.scope), 0});
     });
     add(kDecode, HandlerKind::kShort, [](Request &r) {
       auto args = xdr::decode<Pattern>(r.args());

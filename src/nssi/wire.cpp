@@ -19,6 +19,14 @@ bool is_within(const Segment &segment, const std::vector<Buffer> &buffers) {
   return segment.offset <= whole && segment.size_bytes <= whole - segment.offset;
 }
 
+/// A text of UTF-8 is cut where a character begins.
+std::string_view shortened(std::string_view text) {
+  if (text.size() <= kMaxErrorText) return text;
+  auto end = kMaxErrorText;
+  while (end > kMaxErrorText - 4 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 Error bad(const char *message) { return Error{Code::kBadMessage, message}; }
 
 }  // namespace
@@ -65,9 +73,19 @@ nessie::Status decode_result(std::span<const std::byte> message, Result &result)
   return status;
 }
 
+bool is_error(std::int64_t code, std::int64_t scope) {
+  switch (code) {
+#define NSSI_WIRE_IS_CODE(name, number, next) \
+  case number: return number != NESSIE_OK && scope >= 0 && scope <= static_cast<int>(Scope::kProcess);
+    NESSIE_CODES(NSSI_WIRE_IS_CODE)
+#undef NSSI_WIRE_IS_CODE
+    default: return false;
+  }
+}
+
 Failure to_failure(const Error &error) {
   return {static_cast<std::uint32_t>(error.code), static_cast<std::uint32_t>(error.scope), error.cause,
-          std::string_view(error.message).substr(0, kMaxErrorText)};
+          shortened(error.message)};
 }
 
 Error to_error(const Failure &failure) {

@@ -231,6 +231,9 @@ nessie::Status decode_request(std::span<const std::byte> message, Request &reque
 nessie::Status decode_segments(std::span<const std::byte> list, Segments &segments);
 nessie::Status decode_result(std::span<const std::byte> message, Result &result);
 
+/// Of nessie/codes.h, and not success; and a scope that there is.
+bool is_error(std::int64_t code, std::int64_t scope);
+/// Its text is cut at 2048 bytes, or up to 3 before: where a character begins.
 Failure to_failure(const nessie::Error &error);
 nessie::Error to_error(const Failure &failure);
 

@@ -257,6 +257,30 @@ TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
   EXPECT_TRUE(is_bad_result(xdr::encode(result))) << "an error without a code";
 }
 
+TEST(NssiWire, AnErrorsTextIsCutWhereACharacterBegins) {
+  const auto sent = [](const std::string &text) {
+    return std::string(to_failure({Code::kIo, text, nessie::Scope::kService, 0}).message);
+  };
+  EXPECT_EQ(sent(std::string(2048, 'x')).size(), 2048u);
+  EXPECT_EQ(sent(std::string(3000, 'x')).size(), 2048u);
+  for (const std::string character : {"\u00e9", "\u20ac", "\U0001F600"})
+    for (std::size_t before = 2040; before <= 2048; ++before) {
+      const auto fits = (2048 - before) / character.size();
+      std::string text(before, 'x');
+      for (int i = 0; i < 100; ++i) text += character;
+      EXPECT_EQ(sent(text), text.substr(0, before + fits * character.size())) << before;
+    }
+  EXPECT_LE(sent(std::string(3000, '\x80')).size(), 2048u) << "what is no UTF-8";
+}
+
+TEST(NssiWire, KnowsWhatIsAnError) {
+  EXPECT_TRUE(is_error(NESSIE_TIMED_OUT, 0));
+  EXPECT_TRUE(is_error(NESSIE_UNAVAILABLE, 3));
+  for (const std::int64_t code : {NESSIE_OK + 0, -1, INT32_MIN, NESSIE_UNAVAILABLE + 1})
+    EXPECT_FALSE(is_error(code, 0));
+  for (const std::int64_t scope : {-1, 4}) EXPECT_FALSE(is_error(NESSIE_IO, scope));
+}
+
 TEST(NssiWire, ErrorsTravelWhole) {
   const nessie::Error before{Code::kIo, "No space left on device", nessie::Scope::kService, 28};
   const auto after = to_error(to_failure(before));
