@@ -294,7 +294,7 @@ def _serve(request: Request, handler: _Handler) -> None:
         if not request.is_answered:
             request.reply(b"" if result is None else memoryview(result))
     except Error as error:
-        _answer(request, handler, error.code, error.message, error.scope, error.cause)
+        _pass_on(request, handler, error)
     except Exception as error:
         _log.exception("the handler of %s failed", handler)
         _fail(request, handler, error)
@@ -303,17 +303,35 @@ def _serve(request: Request, handler: _Handler) -> None:
         raise
 
 
+def _pass_on(request: Request, handler: _Handler, error: Error) -> None:
+    """As it was raised; Internal, if a field of it is not of its kind."""
+    try:
+        _answer(request, handler, error.code, error.message, error.scope, error.cause)
+    except Exception:
+        _log.exception("the handler of %s raised an error that cannot be sent", handler)
+        _fail(request, handler, error)
+
+
 def _fail(request: Request, handler: _Handler, error: BaseException) -> None:
-    text = f"the handler of {handler} failed: {type(error).__name__}: {error}"
+    text = f"the handler of {handler} failed: {_in_words(error)}"
     _answer(request, handler, Code.INTERNAL, text, Scope.SERVICE, 0)
+
+
+def _in_words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:
+        return f"{name}, which cannot say more"
 
 
 def _answer(request: Request, handler: _Handler, code: int, message: str, scope: int, cause: int) -> None:
     if request.is_answered:
         _log.error("%s failed after its answer: %s", handler, message)
         return
+    text = str(message).encode(errors="backslashreplace")  # where it is no UTF-8, as a file's name may be
     try:
-        request.reply_error(int(code), message, int(scope), cause)
+        request.reply_error(int(code), text, int(scope), cause)
     except Error as error:
         _log.debug("%s had nobody to answer: %s", handler, error)
 

@@ -16,9 +16,17 @@ py::list codes() {
   return table;
 }
 
+/// From others, in whatever encoding.
+py::object text_of(const std::string &text) {
+  auto *made = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (made == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+
 void set_python_error(const Error &error) {
   const auto make = py::module_::import("nessie.errors").attr("make");
-  const py::object made = make(static_cast<int>(error.code), error.message, static_cast<int>(error.scope), error.cause);
+  const py::object made =
+      make(static_cast<int>(error.code), text_of(error.message), static_cast<int>(error.scope), error.cause);
   PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(made.ptr())), made.ptr());
 }
 

@@ -277,6 +277,56 @@ class Handlers(RuntimeCase):
                 self.assertEqual(caught.exception.scope, nessie.Scope.SERVICE)
             self.assertRaises(nessie.Error, self.client.call_and_wait, service_at(peer), 9)
 
+    def test_an_exception_that_cannot_be_put_into_words_arrives_in_others(self):
+        class Mute(Exception):
+            def __str__(self):
+                raise RuntimeError("no words")
+
+        class Blank(nessie.Error):
+            def __init__(self):
+                pass
+
+        def raises(error):
+            def handler(request):
+                raise error
+
+            return handler
+
+        expected = (
+            (ValueError("\udcff"), nessie.Internal, r"ValueError: \\udcff$"),
+            (nessie.InvalidArgument("no \udcff"), nessie.InvalidArgument, r"^no \\udcff$"),
+            (nessie.NotFound("ö\0\u20ac"), nessie.NotFound, "^ö\0\u20ac$"),
+            (Mute(), nessie.Internal, "Mute"),
+            (nessie.InvalidArgument(5), nessie.InvalidArgument, "^5$"),
+            (nessie.InvalidArgument(Mute()), nessie.Internal, "InvalidArgument"),
+            (nessie.Io("full", cause=1 << 40), nessie.Internal, "Io: full"),
+            (nessie.Io("full", scope=None), nessie.Internal, "Io: full"),
+            (nessie.Io("full", scope=9), nessie.Internal, "scope 9.*full"),
+            (Blank(), nessie.Internal, "Blank"),
+        )
+        with self.assertLogs("nessie", "ERROR"):
+            for kind in (nssi.HandlerKind.FIBER, nssi.HandlerKind.SHORT):
+                peer = self.serve(Bare(*[raises(error) for error, _, _ in expected], kind=kind))
+                for op, (error, kind_of_error, text) in enumerate(expected):
+                    with self.subTest(repr(type(error)), op=op), self.assertRaisesRegex(kind_of_error, text) as caught:
+                        self.client.call_and_wait(service_at(peer), op)
+                    self.assertIs(type(caught.exception), kind_of_error)
+
+    def test_an_errors_text_is_cut_where_a_character_begins_and_read_whatever_it_is(self):
+        def long(request):
+            raise nessie.Io("x" + 2000 * "\u20ac")
+
+        def foreign(request):
+            request.reply_error(nessie.Code.IO, b"caf\xe9 closed", nessie.Scope.OPERATION, 0)
+
+        peer = self.serve(Bare(long, foreign))
+        with self.assertRaises(nessie.Io) as caught:
+            self.client.call_and_wait(service_at(peer), 0)
+        self.assertEqual(caught.exception.message, "x" + 682 * "\u20ac")
+        with self.assertRaises(nessie.Io) as caught:
+            self.client.call_and_wait(service_at(peer), 1)
+        self.assertEqual(caught.exception.message, "caf\ufffd closed")
+
     def test_an_interface_has_one_server_for_a_provider_and_all_of_its_methods(self):
         with nssi.Runtime.open(transports=["shm"]) as runtime:
             Atlas().add_to(runtime)
