@@ -6,6 +6,9 @@ makes classes of an interface that are more comfortable than Runtime.call() and 
 
 Threads: everything may be called from any thread. Waiting lets other threads of Python run. The handlers of services run on
 threads of Python's own, at most `max_handlers` at once; those of kind SHORT run on the thread that is in run(), or waits.
+
+Forks: a child of os.fork() leaves its parent's runtimes as they are, whatever it drops, and however it ends. Using one, its
+buffers or its calls there is InvalidArgument; closing it is nothing. The child may open its own.
 """
 from __future__ import annotations
 
@@ -124,7 +127,9 @@ class Runtime:
 
     def close(self) -> None:
         """Ends what is in progress with Cancelled. Handlers are given a while to end. Not for short handlers. Closing twice is
-        nothing."""
+        nothing, nor is closing what another process opened."""
+        if not self._core.is_here:
+            return
         self._core.close()
         end = time.monotonic() + _GRACE_S
         for thread in self._threads:
@@ -249,6 +254,7 @@ class Runtime:
     def start_progress(self) -> None:
         """Has a thread of its own drive progress from now on, whenever nobody is in run(). Awaiting does it. Threads that
         wait() pay a switch between threads then."""
+        self._core.check_here()
         with self._lock:
             if not self._has_progress:
                 self._has_progress = True

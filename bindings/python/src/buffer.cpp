@@ -46,9 +46,12 @@ std::unique_ptr<Buffer> Buffer::allocated(std::shared_ptr<Host> host, std::size_
   return std::unique_ptr<Buffer>(new Buffer(std::move(host), std::move(registered), std::nullopt, rights));
 }
 
-Buffer::~Buffer() { drop(); }
+Buffer::~Buffer() {
+  if (host_->origin().is_here()) drop();
+}
 
 void Buffer::unregister() {
+  host_->origin().check_here();
   if (loans_ != 0) raise(Code::kBusy, "a call in progress lends the buffer: wait for it, or drop it, first");
   if (exports_ != 0) raise(Code::kBusy, "arrays or views of the allocated memory are alive: delete them first");
   drop();

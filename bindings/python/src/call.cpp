@@ -88,6 +88,11 @@ std::shared_ptr<PendingCall> PendingCall::start(Host &host, const Order &order, 
 PendingCall::~PendingCall() {
   if (PyGILState_Check() == 0) return;  // on a fiber, which has ended the call; its C++ part goes by itself
   give_back();
+  if (!host_.origin().is_here()) {
+    leave_behind(call_);
+    leave_behind(completion_);
+    return;
+  }
   const Released released;
   host_.use_or_outlive([this] { call_ = {}; });
 }
@@ -102,6 +107,7 @@ double PendingCall::seconds_left() const {
 }
 
 bool PendingCall::test() {
+  host_.origin().check_here();
   if (is_done()) return true;
   if (in_use_.exchange(true)) return false;
   {
@@ -122,6 +128,7 @@ void PendingCall::wait_some(Deadline deadline) {
 }
 
 void PendingCall::wait(std::optional<double> timeout) {
+  host_.origin().check_here();
   const auto deadline = deadline_in(timeout);
   if (is_done()) return;
   const Visit visit(host_);
@@ -134,6 +141,7 @@ void PendingCall::wait(std::optional<double> timeout) {
 }
 
 py::object PendingCall::result() {
+  host_.origin().check_here();
   if (dropped_.load()) raise(Code::kCancelled, "the call was dropped");
   if (!is_done()) raise(Code::kBusy, "the call is in progress: wait for it first");
   give_back();
@@ -148,6 +156,7 @@ py::object PendingCall::result() {
 // --- for an event loop ------------------------------------------------------------------------------------------------
 
 void PendingCall::tell(std::shared_ptr<Mailbox> mailbox, std::uint64_t token) {
+  host_.origin().check_here();
   if (!is_done() && in_use_.exchange(true))
     raise(Code::kInvalidArgument, "the call is waited for already: by a thread, or by another task");
   completion_->tell(std::move(mailbox), token);

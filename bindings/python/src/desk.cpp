@@ -32,6 +32,7 @@ std::optional<double> Desk::seconds_left() const {
 
 py::object Desk::args() {
   if (args_) return args_;
+  origin_.check_here();
   std::lock_guard lock(mutex_);  // the request stays meanwhile
   if (request_ == nullptr || left_) throw Raised(over());
   const auto bytes = request_->args();
@@ -52,6 +53,7 @@ void Desk::put_data(const py::object &source, std::uint64_t offset) {
 /// A caller that is gone is no fault of the handler.
 void Desk::reply(const py::object &result) {
   const auto view = result.is_none() ? View() : View(result);
+  origin_.check_here();
   if (answered_) raise(Code::kExists, "the request has been answered");
   answered_ = true;
   check(carry_out([&](nssi::Request &request) {
@@ -62,12 +64,14 @@ void Desk::reply(const py::object &result) {
 }
 
 void Desk::reply_error(const Error &error) {
+  origin_.check_here();
   if (answered_) raise(Code::kExists, "the request has been answered");
   answered_ = true;
   check(carry_out([&](nssi::Request &request) { return (void)request.reply_error(error), Status(); }));
 }
 
 Status Desk::carry_out(const Work &work) {
+  origin_.check_here();
   return place_ == Place::kHere ? carry_out_here(work) : carry_out_on_fiber(work);
 }
 
@@ -93,6 +97,7 @@ Status Desk::carry_out_on_fiber(const Work &work) {
 }
 
 void Desk::leave() {
+  if (!origin_.is_here()) return;
   std::lock_guard lock(mutex_);
   left_ = true;
   args_ = py::object();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "origin.hpp"
 
 #include <condition_variable>
 #include <functional>
@@ -52,6 +53,7 @@ class Desk {
   Command *next_command(nssi::Runtime &runtime);
   void finish(Command &command, Status status);
 
+  const Origin origin_;
   const Place place_;
   const std::thread::id thread_ = std::this_thread::get_id();
   const std::uint64_t caller_, data_bytes_;

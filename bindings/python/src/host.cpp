@@ -17,6 +17,7 @@ int &Visit::depth() {
 }
 
 Visit::Visit(Host &host) : host_(host) {
+  host_.origin_.check_here();
   host_.visitors_.fetch_add(1);
   if (host_.closed_.load()) {
     host_.visitors_.fetch_sub(1);
@@ -55,6 +56,14 @@ nssi::RuntimeOptions options_of(HostOptions options) {
 }  // namespace
 
 Host::Host(std::unique_ptr<nssi::Runtime> runtime) : runtime_(std::move(runtime)), url_(runtime_->url()) {}
+
+Host::~Host() {
+  close();
+  if (origin_.is_here()) return;
+  leave_behind(runtime_);
+  leave_behind(announcements_);
+  leave_behind(workers_);
+}
 
 std::shared_ptr<Host> Host::open(HostOptions options) {
   const auto most = options.max_handlers;
@@ -204,6 +213,7 @@ void Host::stop() {
 }
 
 void Host::close() {
+  if (!origin_.is_here()) return;
   if (Visit::depth() > 0) raise(Code::kInvalidArgument, "a short handler cannot close its runtime: stop() it");
   {
     const Released released;

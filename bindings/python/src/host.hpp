@@ -8,6 +8,7 @@
 #pragma once
 
 #include "errors.hpp"
+#include "origin.hpp"
 #include "workers.hpp"
 
 #include <nssi/discovery.hpp>
@@ -35,13 +36,14 @@ struct HostOptions {
 class Host {
  public:
   static std::shared_ptr<Host> open(HostOptions options);
-  ~Host() { close(); }
+  ~Host();
   Host(const Host &) = delete;
 
   /// Without the GIL, or briefly.
   nssi::Runtime &runtime() { return *runtime_; }
   std::shared_ptr<Workers> workers() { return workers_; }
   const std::string &url() const { return url_; }
+  const Origin &origin() const { return origin_; }
   Deadline default_deadline() const { return Deadline::in(timeout_); }
 
   // --- with the GIL ---------------------------------------------------------------------------------------------------
@@ -60,11 +62,12 @@ class Host {
   /// Drives until close(), whenever nobody is in run().
   void pump();
   void stop();
-  /// Ends what is in progress, with kCancelled. Returns when no thread is inside any more.
+  /// Ends what is in progress, with kCancelled. Returns when no thread is inside any more. Nothing, in a child of the
+  /// process that opened it.
   void close();
   bool is_closed() const { return closed_.load(); }
 
-  /// Without the GIL: does `work` while the runtime cannot end, or after it has ended.
+  /// Without the GIL, and where it was opened: does `work` while the runtime cannot end, or after it has ended.
   template <class Work> void use_or_outlive(Work work);
 
  private:
@@ -77,6 +80,7 @@ class Host {
   void tick();
   void throw_interruption();
 
+  const Origin origin_;
   std::unique_ptr<nssi::Runtime> runtime_;
   std::mutex announcing_;
   std::vector<nssi::Announcement> announcements_;
@@ -92,7 +96,8 @@ class Host {
   std::unique_ptr<py::error_already_set> interruption_;  ///< with the GIL
 };
 
-/// A thread inside the runtime, which cannot end meanwhile. Raises kCancelled if it has.
+/// A thread inside the runtime, which cannot end meanwhile. Raises kCancelled if it has, kInvalidArgument in a child of
+/// the process that opened it.
 class Visit {
  public:
   explicit Visit(Host &host);

@@ -32,6 +32,8 @@ void bind_runtime(py::module_ &module) {
            py::arg("max_handlers"))
       .def_property_readonly("url", &Host::url)
       .def_property_readonly("is_closed", &Host::is_closed)
+      .def_property_readonly("is_here", [](const Host &host) { return host.origin().is_here(); })
+      .def("check_here", [](const Host &host) { host.origin().check_here(); })
       .def_property_readonly("workers", &Host::workers)
       .def("connect", &Host::connect, py::arg("url"), py::arg("timeout"))
       .def("connect_to", &Host::connect_to, py::arg("what"), py::arg("timeout"))

@@ -11,6 +11,7 @@ void Workers::give(Job job) {
 }
 
 std::optional<Workers::Job> Workers::next() {
+  if (!origin_.is_here()) return std::nullopt;
   const Released released;
   std::unique_lock lock(mutex_);
   ++idle_;

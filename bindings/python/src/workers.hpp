@@ -23,13 +23,14 @@ class Workers {
   void set_most(std::size_t most) { most_ = most; }
   /// From a fiber, without the GIL.
   void give(Job job);
-  /// The next job, for a worker; none: the runtime is closed. With the GIL.
+  /// The next job, for a worker; none: the runtime is closed, or its process has forked this one. With the GIL.
   std::optional<Job> next();
   /// Whether nobody is left to take the next one, and there may be another worker, which the caller starts.
   bool claim_another();
   void close();
 
  private:
+  const Origin origin_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

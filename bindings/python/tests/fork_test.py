@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Children of os.fork(): what is their parent's stays as it is."""
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+PRELUDE = """
+import asyncio, gc, logging, multiprocessing, os, signal, sys, threading
+import nessie
+from atlas import Serving
+from nessie import nssi
+
+PROGRAM, VERSION = 0x20001234, 1
+SIZE = 100_000
+
+class Service:
+    def __init__(self):
+        self.release = threading.Event()
+
+    def add_to(self, runtime):
+        for op, handler in enumerate((self.total, self.block, self.fork)):
+            runtime.add_operation(PROGRAM, VERSION, op, handler)
+
+    def total(self, request):
+        data = bytearray(request.data_bytes)
+        request.get_data(data)
+        return sum(data).to_bytes(8, "big")
+
+    def block(self, request):
+        self.release.wait(60)
+
+    def fork(self, request):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            sys.exit(0)
+        return os.waitpid(child, 0)[1].to_bytes(8, "big")
+
+service = Service()
+serving = Serving(service)
+client = nssi.Runtime.open(transports=["shm"], listen=False)
+peer = client.connect(serving.runtime.url)
+borrowed = client.register(bytes([1]) * SIZE, nssi.Rights.REMOTE_READ)
+allocated = client.allocate(SIZE)
+blocked = client.call(nssi.Service(peer, PROGRAM, VERSION), 1)
+
+def total(buffer, runtime=client, peer=peer):
+    return int.from_bytes(runtime.call_and_wait(nssi.Service(peer, PROGRAM, VERSION), 0, data=buffer), "big")
+
+async def await_one():
+    return await client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
+
+assert total(borrowed) == SIZE
+
+def fork():
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+    return child
+
+def succeeded(child):
+    return os.waitpid(child, 0)[1] == 0
+
+def check_parent():
+    assert total(borrowed) == SIZE and total(allocated) == 0
+    assert int.from_bytes(asyncio.run(await_one()), "big") == SIZE
+    service.release.set()
+    assert blocked.result(20) == b""
+    client.close()
+    serving.__exit__()
+"""
+
+
+class Forks(unittest.TestCase):
+    def run_script(self, script):
+        text = PRELUDE + textwrap.dedent(script) + "\nprint('through', flush=True)"
+        paths = os.pathsep.join([os.path.dirname(os.path.abspath(__file__)), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": paths}
+        command = [sys.executable, "-B", "-c", text]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stdout), (0, "through\n"), done.stderr)
+        return done.stderr
+
+    def test_a_child_that_exits_leaves_its_parents_runtimes_alone(self):
+        errors = self.run_script(
+            """
+            child = fork()
+            if child == 0:
+                sys.exit(0)
+            assert succeeded(child)
+            check_parent()
+            """
+        )
+        self.assertEqual(errors, "")
+
+    def test_so_does_one_of_a_parent_that_has_awaited(self):
+        errors = self.run_script(
+            """
+            asyncio.run(await_one())
+            child = fork()
+            if child == 0:
+                sys.exit(0)
+            assert succeeded(child)
+            check_parent()
+            """
+        )
+        self.assertEqual(errors, "")
+
+    def test_so_does_one_that_closes_and_drops_everything(self):
+        errors = self.run_script(
+            """
+            asyncio.run(await_one())
+            over = client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
+            over.wait()
+            child = fork()
+            if child == 0:
+                client.close()
+                del over, blocked, borrowed, allocated, client, service, serving, total
+                gc.collect()
+                sys.exit(0)
+            assert succeeded(child)
+            check_parent()
+            """
+        )
+        self.assertEqual(errors, "")
+
+    def test_what_is_the_parents_cannot_be_used(self):
+        self.run_script(
+            """
+            asyncio.run(await_one())
+            over = client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
+            over.wait()
+            child = fork()
+            if child == 0:
+                for use in (
+                    lambda: total(borrowed),
+                    lambda: client.call(nssi.Service(peer, PROGRAM, VERSION), 1),
+                    lambda: client.connect("shm://x"),
+                    lambda: client.allocate(10),
+                    lambda: client.register(bytes(10), nssi.Rights.REMOTE_READ),
+                    lambda: asyncio.run(await_one()),
+                    lambda: asyncio.run(asyncio.wait_for(blocked, 5)),
+                    client.start_progress,
+                    blocked.test,
+                    blocked.wait,
+                    blocked.result,
+                    over.result,
+                    borrowed.unregister,
+                    serving.runtime.run,
+                    serving.runtime.stop,
+                ):
+                    try:
+                        use()
+                    except nessie.InvalidArgument as error:
+                        assert "open one here" in error.message, error
+                    else:
+                        os._exit(1)
+                sys.exit(0)
+            assert succeeded(child)
+            check_parent()
+            """
+        )
+
+    def test_a_child_may_open_its_own(self):
+        errors = self.run_script(
+            """
+            asyncio.run(await_one())
+            child = fork()
+            if child == 0:
+                with nssi.Runtime.open(transports=["shm"], listen=False) as own:
+                    at = own.connect(serving.runtime.url)
+                    assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
+                    own.start_progress()
+                    grandchild = fork()
+                    if grandchild == 0:
+                        sys.exit(0)
+                    assert succeeded(grandchild)
+                    assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
+                sys.exit(0)
+            assert succeeded(child)
+            check_parent()
+            """
+        )
+        self.assertEqual(errors, "")
+
+    def test_a_process_of_multiprocessing_ends(self):
+        self.run_script(
+            """
+            asyncio.run(await_one())
+            process = multiprocessing.get_context("fork").Process(target=gc.collect)
+            process.start()
+            process.join(60)
+            assert process.exitcode == 0, process.exitcode
+            check_parent()
+            """
+        )
+
+    def test_a_handler_that_forks_answers_once(self):
+        self.run_script(
+            """
+            status = client.call_and_wait(nssi.Service(peer, PROGRAM, VERSION), 2, timeout=60)
+            assert int.from_bytes(status, "big") == 0
+            check_parent()
+            """
+        )
+
+    def test_what_the_parent_announced_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = os.path.join(folder, "a.contact")
+            self.run_script(
+                f"""
+                serving.runtime.announce("file:{place}")
+                child = fork()
+                if child == 0:
+                    del serving
+                    gc.collect()
+                    sys.exit(0)
+                assert succeeded(child)
+                assert os.path.exists("{place}")
+                check_parent()
+                """
+            )
+            self.assertEqual(os.listdir(folder), [], "its parent has withdrawn it")
+
+
+if __name__ == "__main__":
+    unittest.main()
