@@ -3,15 +3,17 @@
 
 #include <base/thread.hpp>
 
-#include <unistd.h>
+#include <sys/resource.h>
+#include <time.h>
 
-#include <chrono>
 #include <utility>
 
 namespace nnti {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{1};
+constexpr std::chrono::milliseconds kShortestLook{1}, kLongestLook{8};
+constexpr unsigned kVainLooks = 16;  // after which it looks half as often
+constexpr unsigned kLooksClosely = 16;
 constexpr unsigned kIdleLooks = 16;  // after which a place is not watched any more
 
 }  // namespace
@@ -23,28 +25,25 @@ bool Held::begin_to_wait() {
   return !std::exchange(watched_, true);
 }
 
-bool Held::push_if_old() {
+Held::Look Held::push_if_old() {
   const std::lock_guard guard(mutex_);
   if (anything_waits()) {
     idle_looks_ = 0;
-    if (std::exchange(seen_, true)) push();
-    return true;
+    if (!std::exchange(seen_, true)) return Look::kWaits;
+    push();
+    return Look::kPushed;
   }
-  if (++idle_looks_ < kIdleLooks) return true;
+  if (++idle_looks_ < kIdleLooks) return Look::kNothing;
   idle_looks_ = 0;
   watched_ = false;
   rest();
-  return false;
+  return Look::kIdle;
 }
 
 // --- of all of them -----------------------------------------------------------------------------------------------------
 
 Pusher::~Pusher() {
   if (!thread_.joinable()) return;
-  if (process_ != ::getpid()) {
-    thread_.detach();
-    return;
-  }
   {
     const std::lock_guard guard(mutex_);
     stop_ = true;
@@ -63,7 +62,6 @@ bool Pusher::watch(std::shared_ptr<Held> held) {
 
 bool Pusher::start() {
   thread_ = nessie::start_thread([this] { run(); });
-  process_ = ::getpid();
   return thread_.joinable();
 }
 
@@ -73,24 +71,63 @@ void Pusher::run() {
   while (!stop_) {
     if (watched_.empty()) {
       something_.wait(lock);
+      look_again_after(true);
       continue;
     }
-    something_.wait_for(lock, kLook, [this] { return stop_; });
+    something_.wait_for(lock, until_look_, [this] { return stop_; });
     looked_at.swap(watched_);
     lock.unlock();
-    std::erase_if(looked_at, [](const auto &held) { return !held->push_if_old(); });
+    bool has_pushed = false;
+    std::erase_if(looked_at, [&](const auto &held) {
+      const auto look = held->push_if_old();
+      has_pushed |= look == Held::Look::kPushed;
+      return look == Held::Look::kIdle;
+    });
+    look_again_after(has_pushed);
     lock.lock();
     watched_.insert(watched_.end(), looked_at.begin(), looked_at.end());
     looked_at.clear();
   }
 }
 
+/// One that only ever finds what goes soon anyway would cost a full node a hundredth of a core for each process.
+void Pusher::look_again_after(bool finds_something) {
+  if (finds_something) {
+    vain_looks_ = 0;
+    until_look_ = kShortestLook;
+  } else if (++vain_looks_ % kVainLooks == 0) {
+    until_look_ = std::min(2 * until_look_, kLongestLook);
+  }
+}
+
 // --- whether to hold back -----------------------------------------------------------------------------------------------
 
-bool Preemption::happened_since(nessie::Clock::time_point begin) {
-  const long before = std::exchange(departures_, nessie::departures());
-  if (departures_ > before) found_at_ = nessie::Clock::now();
-  return found_at_ >= begin;
+Lateness::Deeds Lateness::deeds() {
+  timespec cpu_time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu_time);
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return {std::this_thread::get_id(),
+          std::chrono::seconds(cpu_time.tv_sec) + std::chrono::nanoseconds(cpu_time.tv_nsec), usage.ru_nvcsw};
+}
+
+void Lateness::on_held(nessie::Clock::time_point now) {
+  since_ = now;
+  if (looks_closely_ > 0) before_ = deeds();
+}
+
+bool Lateness::on_sent() {
+  const auto took = nessie::Clock::now() - since_;
+  const bool has_looked = looks_closely_ > 0;
+  if (took <= kLate) {
+    looks_closely_ -= has_looked ? 1 : 0;
+    return false;
+  }
+  looks_closely_ = kLooksClosely;
+  if (!has_looked) return false;
+  const auto now = deeds();
+  if (now.thread != before_.thread) return false;
+  return now.sleeps > before_.sleeps || now.cpu_time - before_.cpu_time >= took / 2;
 }
 
 }  // namespace nnti

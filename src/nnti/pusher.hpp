@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is held back for a moment, so that more goes with it: frames of a lane, the ring at a sleeper's door.
 //
-// Whoever sends a request, and then computes for a second, must not have it wait: after a millisecond, two at most, a
-// thread sends it. The thread sleeps while nothing waits anywhere, and looks every millisecond while something does.
+// Whoever sends a request, and then computes for a second, must not have it wait: after 1 to 2 ms a thread sends it.
+// The thread sleeps while nothing waits anywhere, and looks every millisecond while something does; more rarely, every
+// 8 ms at last, as long as it never finds anything that has waited since its last look.
 #pragma once
 
 #include <base/clock.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
-
-#include <sys/types.h>
 
 namespace nnti {
 
@@ -35,8 +35,9 @@ class Held {
 
  private:
   friend class Pusher;
-  /// Sends what waited already when the Pusher looked last. False: it needs no watching any more.
-  bool push_if_old();
+  enum class Look { kNothing, kWaits, kPushed, kIdle };
+  /// Sends what waited already when the Pusher looked last. kIdle: it needs no watching any more.
+  Look push_if_old();
 
   bool watched_ = false;
   bool seen_ = false;        ///< what waits did so already when the Pusher looked last
@@ -56,13 +57,15 @@ class Pusher {
  private:
   bool start();
   void run();
+  void look_again_after(bool finds_something);
 
   std::mutex mutex_;
   std::condition_variable something_;
   std::vector<std::shared_ptr<Held>> watched_;
   bool stop_ = false;
+  std::chrono::milliseconds until_look_{1};
+  unsigned vain_looks_ = 0;
   std::thread thread_;
-  pid_t process_ = 0;  ///< that has the thread: a child of fork has not
 };
 
 /// Whether something may be held back: whoever held it, and then did not come back in time, does not for a while.
@@ -81,14 +84,30 @@ class Doubts {
   unsigned left_ = 0, next_ = kFew;
 };
 
-/// Whether it was the kernel who kept a thread from coming back in time. Of one thread.
-class Preemption {
+/// Whether what was held back went late, because its holder computed, or slept. If the kernel had the core, nobody is
+/// to blame: on a full node, what goes alone would be one more load. Once something was late, the next ones are looked
+/// at closely; that takes two system calls each.
+class Lateness {
  public:
-  bool happened_since(nessie::Clock::time_point begin);
+  static constexpr std::chrono::microseconds kLate{500};
+
+  /// Something begins to wait, and nothing else waits.
+  void on_held(nessie::Clock::time_point now);
+  /// It goes. True: late, by its holder's fault.
+  bool on_sent();
 
  private:
-  nessie::Clock::time_point found_at_;
-  long departures_ = 0;  ///< of the thread, as found then
+  /// What a thread has done.
+  struct Deeds {
+    std::thread::id thread;
+    std::chrono::nanoseconds cpu_time{};
+    long sleeps = 0;
+  };
+  static Deeds deeds();
+
+  nessie::Clock::time_point since_;
+  unsigned looks_closely_ = 0;  ///< for so many more
+  Deeds before_;                ///< if it does
 };
 
 }  // namespace nnti

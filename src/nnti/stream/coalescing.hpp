@@ -23,7 +23,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   using Time = typename Clock::time_point;
   static constexpr std::chrono::microseconds kSoon{20};     ///< after the last one, or none follows
   static constexpr std::chrono::microseconds kLinger{200};  ///< the first one waits no longer, if there are polls
-  static constexpr std::chrono::microseconds kLate{500};    ///< if it did nevertheless, there were none
+  static constexpr std::chrono::milliseconds kLately{2};    ///< since frames came over this lane
 
   /// `busy_at`: when frames came, or were sent, over any of the lanes that one thread serves. Frames that came over all
   /// of them at once are answered one lane after the other: each lane's share comes soon after the last one's.
@@ -49,7 +49,8 @@ template <class Clock = nessie::Clock> class Coalescing {
     if (!may_wait) return false;
     const auto now = Clock::now();
     const bool soon = now - std::exchange(busy_at_, now) <= kSoon;
-    if (!soon || (waiting_ > 0 && now - since_ > kLinger)) return false;
+    const bool lately = now - touched_ <= kLately;
+    if (!soon || !lately || (waiting_ > 0 && now - since_ > kLinger)) return false;
     touched_ = now;
     if (waiting_++ == 0) {
       since_ = now;
@@ -68,7 +69,6 @@ template <class Clock = nessie::Clock> class Coalescing {
   }
   /// When the first of those that wait began to.
   Time since() const { return since_; }
-  bool is_late() const { return Clock::now() - since_ > kLate; }
   /// Those that waited go. `late`: because nobody polled.
   void on_sent(bool late) {
     doubts_.on_sent(late);

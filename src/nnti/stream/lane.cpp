@@ -106,7 +106,7 @@ void Lane::keep(std::span<const std::byte> first, std::span<const std::byte> sec
 
 void Lane::push() {
   if (!coalescing_.any_waits()) return;
-  coalescing_.on_sent(coalescing_.is_late() && !commons_.preemption.happened_since(coalescing_.since()));
+  coalescing_.on_sent(lateness_.on_sent());
   const auto left = held_->send();
   if (!left.empty() && !end_) keep(left, {});
 }
@@ -123,6 +123,7 @@ void Lane::send_frame(std::span<const std::byte> header, std::span<const std::by
   if (coalescing_.any_waits() && !(small && held_->fits(size))) push();
   const bool others_wait = coalescing_.any_waits();
   const bool waits = coalescing_.on_frame(may_wait && may_hold_ && small && unsent_.empty());
+  if (waits && !others_wait) lateness_.on_held(coalescing_.since());
   if (waits || others_wait) {
     if (held_->add(first, body) && !commons_.pusher.watch(held_)) may_hold_ = false;
     if (!waits || !may_hold_) push();

@@ -57,7 +57,6 @@ class LaneEvents {
 struct LaneCommons {
   Pusher pusher;
   nessie::Clock::time_point busy_at;  ///< as Coalescing says
-  Preemption preemption;
 };
 
 class Lane {
@@ -126,6 +125,7 @@ class Lane {
   LaneCommons &commons_;
   bool may_hold_ = true;
   Coalescing<> coalescing_;
+  Lateness lateness_;
   std::shared_ptr<HeldFrames> held_;  ///< while they are any, unsent_ is empty
   std::deque<Unsent> unsent_;
   std::size_t unsent_chunks_ = 0;

@@ -363,7 +363,7 @@ std::string send_frames(FakeCoalescing &coalescing, int count) {
   std::string what;
   for (int i = 0; i < count; ++i) {
     what += coalescing.on_frame(true) ? 'w' : 'g';
-    if (what.back() == 'g' && coalescing.any_waits()) coalescing.on_sent(coalescing.is_late());
+    if (what.back() == 'g' && coalescing.any_waits()) coalescing.on_sent(false);
   }
   return what;
 }
@@ -440,6 +440,16 @@ TEST(StreamCoalescing, NoFrameWaitsForMoreThanItsTime_HoweverManyFollow) {
   EXPECT_GT(most, 10);
 }
 
+TEST(StreamCoalescing, NothingWaitsOfALaneThatWasSilentForLong_WhileOthersAreBusy) {
+  FakeClock::time_point busy_at{};
+  FakeCoalescing silent(busy_at), busy(busy_at);
+  silent.on_received(4);
+  FakeClock::current += FakeCoalescing::kLately * 2;
+  busy.on_received(4);
+  EXPECT_EQ(send_frames(busy, 2), "ww");
+  EXPECT_EQ(send_frames(silent, 1), "g");
+}
+
 TEST(StreamCoalescing, WhatWaits_IsDueWhenThePeerHasNoMoreThanThat_OrDoesNotAnswer) {
   FakeCoalescing server;
   server.on_received(4);
@@ -463,9 +473,8 @@ TEST(StreamCoalescing, WhoeverLetsFramesWaitForLong_LetsNoneWaitForATime) {
   const auto late = [&] {
     coalescing.on_received(4);
     if (send_frames(coalescing, 1) == "g") return false;
-    FakeClock::current += FakeCoalescing::kLate * 2;
+    FakeClock::current += Lateness::kLate * 2;
     EXPECT_TRUE(coalescing.due());
-    EXPECT_TRUE(coalescing.is_late());
     coalescing.on_sent(true);
     return true;
   };

@@ -195,7 +195,8 @@ void ShmConnection::ring_doorbell() {
   }
   if ((epoch & 1) == 0 || epoch == rung_epoch_) return;
   rung_epoch_ = epoch;
-  const bool more_follows = unanswered_ > 0 || (in_ && in_->ready() && transport_.is_delivering());
+  const bool has_to_answer = unanswered_ > 0 && came_at_ == transport_.turn();
+  const bool more_follows = has_to_answer || (in_ && in_->ready() && transport_.is_delivering());
   if (!more_follows || !transport_.hold_ring(parts_.doorbell.get())) ring(parts_.doorbell.get());
 }
 

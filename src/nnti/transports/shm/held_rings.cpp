@@ -7,13 +7,6 @@
 #include <utility>
 
 namespace nnti::shm {
-namespace {
-
-/// A ring that waited longer was late.
-constexpr std::chrono::microseconds kLate{500};
-
-}  // namespace
-
 void ring(int doorbell) {
   const std::uint64_t one = 1;
   [[maybe_unused]] auto written = ::write(doorbell, &one, sizeof one);
@@ -27,7 +20,7 @@ bool HeldRings::hold(const std::shared_ptr<HeldRings> &self, Pusher &pusher, int
     is_to_be_watched = self->begin_to_wait();
     self->doorbells_.push_back(doorbell);
   }
-  if (!std::exchange(self->any_, true)) self->since_ = nessie::Clock::now();
+  if (!std::exchange(self->any_, true)) self->lateness_.on_held(nessie::Clock::now());
   if (is_to_be_watched && !pusher.watch(self)) {
     self->may_hold_ = false;
     self->release();
@@ -37,7 +30,7 @@ bool HeldRings::hold(const std::shared_ptr<HeldRings> &self, Pusher &pusher, int
 
 void HeldRings::release() {
   any_ = false;
-  doubts_.on_sent(nessie::Clock::now() - since_ > kLate && !preemption_.happened_since(since_));
+  doubts_.on_sent(lateness_.on_sent());
   const std::lock_guard guard(mutex_);
   push();
 }

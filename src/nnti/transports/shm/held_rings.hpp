@@ -29,9 +29,8 @@ class HeldRings final : public Held {
 
   std::vector<int> doorbells_;  ///< under the mutex
   bool any_ = false, may_hold_ = true;
-  nessie::Clock::time_point since_;
   Doubts doubts_;
-  Preemption preemption_;
+  Lateness lateness_;
 };
 
 void ring(int doorbell);

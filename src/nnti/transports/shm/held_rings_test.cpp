@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 
 #include <thread>
@@ -61,6 +62,46 @@ TEST_F(ShmHeldRings, AreNotHeldForATimeByWhoCameBackLate) {
   int refused = 1;
   while (!hold()) ++refused;
   EXPECT_GE(refused, static_cast<int>(Doubts::kFew));
+}
+
+/// All of this process on one core, as launchers bind ranks.
+class OnOneCore {
+ public:
+  OnOneCore() {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(::sched_getcpu(), &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OnOneCore() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  OnOneCore(const OnOneCore &) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+/// The pusher, on the same core, takes it from the holder for a moment each time: that is no excuse.
+TEST_F(ShmHeldRings, AreNotHeldForATimeByWhoComputes_NorWhereAllHaveOneCore) {
+  const OnOneCore bound;
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    if (!hold()) {
+      ++refused;
+      continue;
+    }
+    for (const auto end = nessie::Clock::now() + std::chrono::milliseconds(5); nessie::Clock::now() < end;) {}
+    held->release();
+  }
+  EXPECT_GE(refused, 20);
+}
+
+TEST_F(ShmHeldRings, AreHeldAgainByWhoComesBackInTime) {
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(hold());
+    held->release();
+    EXPECT_TRUE(is_rung());
+  }
 }
 
 TEST(ShmTable, WhoSleepsOften_AsksItsSendersToFence) {

@@ -5,6 +5,7 @@
 #include "nnti/transports/shm/table.hpp"
 #include "nnti/watchdog_test.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -287,6 +288,16 @@ TEST_F(HostilePeer, WithAHelloOfAnotherShapeIsDeclined) {
   EXPECT_EQ(connect(hello()).code(), Code::kRefused);
   blob.layout_version = 99;
   EXPECT_EQ(connect(hello()).code(), Code::kUnsupported);
+}
+
+TEST_F(HostilePeer, WithADoorbellThatIsNoneIsDeclined) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  ::close(pipe[0]);  // whoever writes to the other end is killed
+  auto wrong = hello();
+  wrong.descriptors[1] = Fd(pipe[1]);
+  EXPECT_EQ(connect(std::move(wrong)).code(), Code::kRefused);
+  EXPECT_TRUE(connect(hello()).ok());
 }
 
 TEST_F(HostilePeer, WithAMailboxThatIsTooSmallIsGivenUp) {

@@ -38,12 +38,16 @@ Result<OwnTable> OwnTable::make() {
 
 void OwnTable::sleep(bool has_peers) {
   const auto now = nessie::Clock::now();
-  const bool often = now - std::exchange(slept_at_, now) < kOften;
+  const bool soon = now - std::exchange(slept_at_, now) < kOften;
+  const bool often = has_peers && soon;
   auto &epoch = table().sleep_epoch;
   const auto before = epoch.load(std::memory_order_relaxed);
   epoch.store(((before + 1) & ~kSleepsOften) | (often ? kSleepsOften : 0), std::memory_order_seq_cst);
-  // Once senders have seen that they are to fence, they do.
-  if (has_peers && !(often && (before & kSleepsOften) != 0)) nessie::heavy_fence();
+  // Once senders have seen that they are to fence, they do; what is looked at next must not be older either.
+  if (often && (before & kSleepsOften) != 0)
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  else if (has_peers)
+    nessie::heavy_fence();
 }
 
 Result<RemoteBuffer> OwnTable::add(const MemoryRegion &region) {

@@ -51,6 +51,16 @@ Result<pid_t> process_behind(int socket) {
   return credentials.pid;
 }
 
+/// What else it might be kills who writes to it (a pipe whose other end is closed), or changes (a file).
+bool is_eventfd(int fd) {
+  std::array<char, 64> what{};
+  const auto size = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), what.data(), what.size());
+  if (size > 0) return std::string_view(what.data(), static_cast<std::size_t>(size)) == "anon_inode:[eventfd]";
+  struct stat status {};  // without /proc
+  return ::fstat(fd, &status) == 0 && !S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) &&
+         !S_ISCHR(status.st_mode);
+}
+
 /// A connection being made to shm://host/name.
 class ShmConnecting final : public Connecting {
  public:
@@ -317,6 +327,8 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   if (blob.layout_version != kLayoutVersion)
     return Error{Code::kUnsupported, "the peer's shared memory has another layout; run the same Nessie on both sides",
                  nessie::Scope::kPeer};
+  if (!is_eventfd(theirs.descriptors[1].get()))
+    return Error{Code::kBadMessage, "what the peer gave to wake it up by is no eventfd", nessie::Scope::kPeer};
   auto table = map_shared_memory(theirs.descriptors[0].get(), sizeof(EndpointTable), Access::kRead);
   if (!table.ok()) return table.error();
   PeerParts parts;
