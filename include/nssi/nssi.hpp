@@ -263,6 +263,7 @@ struct CallOptions {
 };
 
 struct RuntimeOptions {
+  /// What its `config` and `credential` do not say comes from the environment, and from the file that NESSIE_CONFIG names.
   nnti::EndpointOptions endpoint;
   std::size_t fiber_stack_bytes = std::size_t{128} * 1024;
   /// Handlers running or suspended at once; requests beyond wait for one of them to end. A caller with at most a 128th of
@@ -273,7 +274,8 @@ struct RuntimeOptions {
   /// Proved to the services that this runtime connects to, and demanded for operations of operators'. Setting
   /// `operator_credential`, if there is none. Without it, operations of operators' are refused to everybody.
   std::optional<nessie::Credential> operators;
-  /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists).
+  /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists). The
+  /// setting `nssi.reload_on_hangup` asks for it, too: for the first that listens.
   bool reload_on_hangup = false;
   /// Besides those that the configuration names (`nssi.pools`).
   std::vector<PoolOptions> pools;

@@ -28,6 +28,8 @@ class Config {
   static Result<Config> parse_toml(std::string_view text);
   /// Reads the file anew; what set() set stays. Errors as load(), and nothing is changed then.
   Status reload();
+  /// Reads the file that NESSIE_CONFIG names, unless there are a file's settings already. Errors as load().
+  Status complete() { return file_.empty() ? reload() : Status(); }
   void set(std::string_view key, std::string value);
 
   std::optional<std::string> get(std::string_view key) const;

@@ -29,6 +29,8 @@ class Credential {
   static Result<Credential> from_hex(std::string_view hex);
   /// What a setting holds; the empty one if it is not set. Errors as from_hex().
   static Result<Credential> of(const Config &config, const std::string &setting = "credential");
+  /// Not the empty one.
+  bool is_set() const { return secret_ != std::array<std::byte, 32>{}; }
   std::string to_hex() const;
 
   /// HMAC-SHA256 over (`role`, `mine`, `theirs`) under the secret. `role` keeps a proof from being reflected.

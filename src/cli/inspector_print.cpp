@@ -178,7 +178,7 @@ std::string describe_calls(const Json &now, const Json &before) {
 std::string describe_statistics(const Json &now, const Json &before) {
   std::string text;
   if (!now.value("is_counted", false)) text += "  it counts nothing: nssi.statistics is off\n";
-  if (const auto refused = number(now, "refused"); refused != 0)
+  if (const auto refused = number(now, "refused") - number(before, "refused"); refused != 0)
     text += fmt::format("  {} requests were none, or for no operation that there is\n", refused);
   return text + describe_operations(now, before) + describe_services(now) + describe_callers(now, before) +
          describe_calls(now, before);

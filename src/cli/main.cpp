@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <string>
@@ -165,6 +166,17 @@ void add_idl(CLI::App &app, xdr::idl::Command &command) {
   idl->add_option("--namespace", command.name_space, "C++ namespace, e.g. lab::service (the file's name)");
 }
 
+/// What follows --watch may be the first place.
+void set_watch(StatusOptions &options, const std::string &text) {
+  double seconds = 2;
+  const auto end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, seconds);
+  const bool is_number = problem == std::errc() && rest == end;
+  if (is_number && seconds <= 0) throw CLI::ValidationError("--watch", "expects seconds, more than none of them");
+  options.watch_s = is_number ? seconds : 2;
+  if (!is_number && !text.empty()) options.places.push_back(text);
+}
+
 void add_status(CLI::App &app, StatusOptions &options) {
   auto *status = app.add_subcommand("status", "Ask processes that serve, or the staging servers, how they are");
   status->footer(kStatusFooter);
@@ -173,12 +185,11 @@ void add_status(CLI::App &app, StatusOptions &options) {
                      "(the staging servers that NESSIE_SERVERS names)");
   status->add_flag("--json", options.json, "Print JSON, a line for each");
   status
-      ->add_option_function<double>(
-          "-w,--watch", [&](double seconds) { options.watch_s = seconds; },
+      ->add_option_function<std::string>(
+          "-w,--watch", [&](const std::string &text) { set_watch(options, text); },
           "Again and again, after so many seconds (2) each time, as --watch=SECONDS")
       ->expected(0, 1)
-      ->default_str("2")
-      ->check(CLI::PositiveNumber);
+      ->default_str("2");
 }
 
 void add_trace(CLI::App &app, TraceOptions &options) {

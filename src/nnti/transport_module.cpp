@@ -24,7 +24,9 @@ std::vector<std::string> candidates(const nessie::Config &config) {
   if (Dl_info here{};
       ::dladdr(reinterpret_cast<const void *>(&loaded_mpi_kind), &here) != 0 && here.dli_fname != nullptr) {
     std::error_code none;
-    const auto file = std::filesystem::canonical(here.dli_fname, none);
+    // A program that was found along PATH has its name there, and none of the current folder's files is meant.
+    const bool is_path = std::string_view(here.dli_fname).find('/') != std::string_view::npos;
+    const auto file = std::filesystem::canonical(is_path ? here.dli_fname : "/proc/self/exe", none);
     if (!none)
       for (const char *folder : {".", "../lib", "../.."})  // a package of Python's lies in lib/python/nessie
         paths.push_back((file.parent_path() / folder / kLibrary).lexically_normal().string());

@@ -68,6 +68,12 @@ Engine::Engine(const RuntimeOptions &options)
                  options.bulk_longest_hold) {}
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
+  if (auto status = options.endpoint.config.complete(); !status.ok()) return status.error();
+  if (!options.endpoint.credential.is_set()) {
+    auto credential = nessie::Credential::of(options.endpoint.config);
+    if (!credential.ok()) return credential.error();
+    options.endpoint.credential = *credential;
+  }
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->program_.limits = options.limits;
   engine->program_.pools = options.pools;
@@ -89,14 +95,17 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
     engine->tracer_ = *std::move(tracer);
     engine->traced_ = 1;
   }
+  const bool serves = options.endpoint.listen;
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);
   if (!endpoint.ok()) return endpoint.error();
   engine->endpoint_ = *std::move(endpoint);
   engine->blocks_.use(*engine->endpoint_);
-  if (options.reload_on_hangup) {
+  if (options.reload_on_hangup || (serves && settings->reload_on_hangup)) {
     auto hangup = Hangup::watch(*engine);
-    if (!hangup.ok()) return hangup.error();
-    engine->hangup_ = *std::move(hangup);
+    if (hangup.ok())
+      engine->hangup_ = *std::move(hangup);
+    else if (options.reload_on_hangup)
+      return hangup.error();
   }
   for (const auto &pool : settings->pools) {
     auto started = Pool::start(pool, options.fiber_stack_bytes, std::max<std::size_t>(options.max_fibers, 1));

@@ -2,6 +2,7 @@
 // What carries file operations out, and tells those who wait.
 #pragma once
 
+#include <base/birth.hpp>
 #include <nssi/file_io.hpp>
 
 #include <future>
@@ -42,6 +43,7 @@ class FileOperation {
 class FileIo::Backend {
  public:
   virtual ~Backend() = default;
+  const nessie::Birth birth;
   /// finish() is called on another thread, sooner or later.
   virtual void submit(FileOperation &operation) = 0;
   virtual bool is_io_uring() const = 0;

@@ -61,7 +61,9 @@ long FileOperation::carry_out() const {
 // --- FileIo -----------------------------------------------------------------------------------------------------------
 
 FileIo::FileIo(Runtime &runtime, std::unique_ptr<Backend> backend) : runtime_(runtime), backend_(std::move(backend)) {}
-FileIo::~FileIo() = default;
+FileIo::~FileIo() {
+  if (!backend_->birth.was_here()) (void)backend_.release();  // its threads are not here
+}
 bool FileIo::uses_io_uring() const { return backend_->is_io_uring(); }
 
 Result<std::unique_ptr<FileIo>> FileIo::open(Runtime &runtime, const FileIoOptions &options) {

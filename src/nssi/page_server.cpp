@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -63,6 +64,11 @@ Result<int> listen_at(const addrinfo &where, std::string_view address) {
 }
 
 Result<int> listen_at(const HostPort &where, std::string_view address) {
+  unsigned port = 0;
+  const auto end = where.port.data() + where.port.size();
+  const auto parsed = std::from_chars(where.port.data(), end, port);
+  if (parsed.ec != std::errc() || parsed.ptr != end || port > 65535)
+    return cannot_listen(address, fmt::format("{} is no port, which is a number up to 65535", where.port), 0);
   addrinfo hints{}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

@@ -116,7 +116,9 @@ void Runtime::sleep_until(Deadline deadline) {
 }
 
 Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline) { return engine_->connect(url, deadline); }
-void Runtime::disconnect(PeerId peer) { engine_->disconnect(peer); }
+void Runtime::disconnect(PeerId peer) {
+  if (engine_->birth().was_here()) engine_->disconnect(peer);
+}
 
 std::size_t Runtime::max_inline_args(PeerId service) {
   std::size_t message = 0;

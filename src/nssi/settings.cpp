@@ -72,6 +72,7 @@ Result<Settings> read_settings(const Config &config, const Settings &fallback) {
   read.size("nssi.limit.bytes", settings.limits.bytes);
   read.size("nssi.limit.bytes_of_caller", settings.limits.bytes_of_caller);
   read.flag("nssi.statistics", settings.statistics);
+  read.flag("nssi.reload_on_hangup", settings.reload_on_hangup);
   settings.prometheus = config.get_or("nssi.prometheus", "");
   settings.trace_folder = config.get_or("nssi.trace", "");
   read.size("nssi.trace.every", settings.trace_every);

@@ -17,6 +17,7 @@ struct Settings {
   std::vector<PoolOptions> pools;
   bool statistics = true;
   std::string prometheus;    ///< where its endpoint listens; empty: nowhere
+  bool reload_on_hangup = false;
   std::string trace_folder;  ///< empty: nothing is traced
   std::uint64_t trace_every = 1;
 };

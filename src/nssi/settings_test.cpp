@@ -60,6 +60,30 @@ TEST_F(NssiSettings, OnHangup_TheFileIsReadAnew) {
   EXPECT_TRUE(first.wait().ok());
 }
 
+TEST_F(NssiSettings, ThatTheProgramDoesNotPassOn_HoldNevertheless) {
+  file_.write("[nssi]\nlimit.requests = 7\nreload_on_hangup = true\n");
+  ServiceThread server(options_for("inproc", true));
+  const auto limit = [&] { return server.runtime->statistics().services.at(0).limits.requests; };
+  EXPECT_EQ(limit(), 7u);
+  file_.write("[nssi]\nlimit.requests = 8\n");
+  ::kill(::getpid(), SIGHUP);
+  EXPECT_TRUE(eventually([&] { return limit() == 8; }));
+}
+
+TEST_F(NssiSettings, TheCredentialThatTheProgramDoesNotPassOn_HoldsNevertheless) {
+  const auto credential = nessie::Credential::generate();
+  file_.write("credential = \"" + credential.to_hex() + "\"\n");
+  ServiceThread server(options_for("inproc", true));
+  const auto connects = [&](const nessie::Credential &its_own) {
+    auto options = options_for("inproc", false);
+    options.endpoint.credential = its_own;
+    return open_runtime(std::move(options))->connect(server.runtime->url(), Deadline::in(seconds(20))).code();
+  };
+  EXPECT_EQ(connects({}), Code::kOk);
+  EXPECT_EQ(connects(credential), Code::kOk);
+  EXPECT_EQ(connects(nessie::Credential::generate()), Code::kRefused);
+}
+
 TEST_F(NssiSettings, OneRuntimeOfAProcessHearsHangups) {
   auto first = Runtime::open(options());
   ASSERT_TRUE(first.ok());

@@ -32,6 +32,14 @@ class Status(ProcessTestCase):
         for word in ("operation", "report", "requests in progress", "caller", "queued p50 p99"):
             self.assertIn(word, out)
 
+    def test_what_follows_the_option_to_watch_may_be_a_place(self):
+        script = f"{NESSIE} status --json --watch $NESSIE_SERVERS | head -n 1"
+        code, out, err = self.nessie_run(["sh", "-c", script])
+        self.assertEqual(code, 0, err)
+        self.assertIn("uptime_ns", out)
+        code, out, err = self.nessie_run(["sh", "-c", f"{NESSIE} status --watch=0 $NESSIE_SERVERS; echo $?"])
+        self.assertIn("seconds", out + err)
+
     def test_watching_tells_again_and_again(self):
         script = f"{NESSIE} status --json --watch=0.05 $NESSIE_SERVERS | head -n 3"
         code, out, err = self.nessie_run(["sh", "-c", script])

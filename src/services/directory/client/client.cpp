@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/directory/client/client.hpp"
 
+#include <base/birth.hpp>
 #include <base/credential.hpp>
 
 #include <fmt/format.h>
@@ -88,6 +89,7 @@ struct Registration::State {
     status = outcome.ok() ? Status() : Status(outcome.error());
   }
 
+  const nessie::Birth birth;
   const std::shared_ptr<Connection> connection;
   const announcement said;
   std::atomic<bool> is_over{false};
@@ -100,7 +102,7 @@ Registration::Registration(std::shared_ptr<State> state) : state_(std::move(stat
 Registration::Registration(Registration &&) noexcept = default;
 
 Registration::~Registration() {
-  if (!state_) return;
+  if (!state_ || !state_->birth.was_here()) return;
   stop();
   if (const auto peer = state_->connection->peer())
     (void)Client(state_->connection->runtime(), *peer).WITHDRAW_async(state_->said.key);
