@@ -11,8 +11,6 @@
 namespace nnti {
 namespace {
 
-constexpr std::chrono::milliseconds kShortestLook{1}, kLongestLook{8};
-constexpr unsigned kVainLooks = 16;  // after which it looks half as often
 constexpr unsigned kLooksClosely = 16;
 constexpr unsigned kIdleLooks = 16;  // after which a place is not watched any more
 
@@ -66,15 +64,15 @@ bool Pusher::start() {
 }
 
 void Pusher::run() {
+  Pace pace;
   std::vector<std::shared_ptr<Held>> looked_at;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     if (watched_.empty()) {
       something_.wait(lock);
-      look_again_after(true);
       continue;
     }
-    something_.wait_for(lock, until_look_, [this] { return stop_; });
+    something_.wait_for(lock, pace.period(), [this] { return stop_; });
     looked_at.swap(watched_);
     lock.unlock();
     bool has_pushed = false;
@@ -83,20 +81,10 @@ void Pusher::run() {
       has_pushed |= look == Held::Look::kPushed;
       return look == Held::Look::kIdle;
     });
-    look_again_after(has_pushed);
+    pace.on_look(has_pushed);
     lock.lock();
     watched_.insert(watched_.end(), looked_at.begin(), looked_at.end());
     looked_at.clear();
-  }
-}
-
-/// One that only ever finds what goes soon anyway would cost a full node a hundredth of a core for each process.
-void Pusher::look_again_after(bool finds_something) {
-  if (finds_something) {
-    vain_looks_ = 0;
-    until_look_ = kShortestLook;
-  } else if (++vain_looks_ % kVainLooks == 0) {
-    until_look_ = std::min(2 * until_look_, kLongestLook);
   }
 }
 

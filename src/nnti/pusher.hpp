@@ -44,6 +44,28 @@ class Held {
   unsigned idle_looks_ = 0;  ///< of the Pusher's, that found nothing
 };
 
+/// Time from one look of the Pusher's to the next. One that only ever finds what goes soon anyway would cost a full
+/// node a hundredth of a core for each process.
+class Pace {
+ public:
+  static constexpr std::chrono::milliseconds kShortest{1}, kLongest{8};
+  static constexpr unsigned kCalmLooks = 16;  ///< after which it doubles
+
+  std::chrono::milliseconds period() const { return period_; }
+  /// `pushed`: something was old.
+  void on_look(bool pushed) {
+    calm_looks_ = pushed ? 0 : calm_looks_ + 1;
+    if (pushed) period_ = kShortest;
+    if (calm_looks_ < kCalmLooks) return;
+    calm_looks_ = 0;
+    period_ = std::min(2 * period_, kLongest);
+  }
+
+ private:
+  std::chrono::milliseconds period_ = kShortest;
+  unsigned calm_looks_ = 0;
+};
+
 class Pusher {
  public:
   Pusher() = default;
@@ -57,14 +79,11 @@ class Pusher {
  private:
   bool start();
   void run();
-  void look_again_after(bool finds_something);
 
   std::mutex mutex_;
   std::condition_variable something_;
   std::vector<std::shared_ptr<Held>> watched_;
   bool stop_ = false;
-  std::chrono::milliseconds until_look_{1};
-  unsigned vain_looks_ = 0;
   std::thread thread_;
 };
 

@@ -23,7 +23,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   using Time = typename Clock::time_point;
   static constexpr std::chrono::microseconds kSoon{20};     ///< after the last one, or none follows
   static constexpr std::chrono::microseconds kLinger{200};  ///< the first one waits no longer, if there are polls
-  static constexpr std::chrono::milliseconds kLately{2};    ///< since frames came over this lane
+  static constexpr std::chrono::milliseconds kLately{2};    ///< since frames came, or were sent
 
   /// `busy_at`: when frames came, or were sent, over any of the lanes that one thread serves. Frames that came over all
   /// of them at once are answered one lane after the other: each lane's share comes soon after the last one's.
@@ -49,9 +49,8 @@ template <class Clock = nessie::Clock> class Coalescing {
     if (!may_wait) return false;
     const auto now = Clock::now();
     const bool soon = now - std::exchange(busy_at_, now) <= kSoon;
-    const bool lately = now - touched_ <= kLately;
+    const bool lately = now - std::exchange(touched_, now) <= kLately;
     if (!soon || !lately || (waiting_ > 0 && now - since_ > kLinger)) return false;
-    touched_ = now;
     if (waiting_++ == 0) {
       since_ = now;
       answered_ = false;
@@ -86,7 +85,7 @@ template <class Clock = nessie::Clock> class Coalescing {
   Doubts doubts_;          ///< in times of receiving
   bool answered_ = false;  ///< something came since the first one waits
   Time &busy_at_;
-  Time touched_, since_;  ///< when frames came, or the last one began to wait; when the first one did
+  Time touched_, since_;  ///< when frames came, or one might have waited; when the first of those that do began to
 };
 
 }  // namespace nnti::stream

@@ -450,6 +450,13 @@ TEST(StreamCoalescing, NothingWaitsOfALaneThatWasSilentForLong_WhileOthersAreBus
   EXPECT_EQ(send_frames(silent, 1), "g");
 }
 
+TEST(StreamCoalescing, AnswersThatTookLong_AreOneThatGoesAndOthersThatWait) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(6);
+  FakeClock::current += FakeCoalescing::kLately * 2;
+  EXPECT_EQ(send_frames(coalescing, 6), "gwwwwg");
+}
+
 TEST(StreamCoalescing, WhatWaits_IsDueWhenThePeerHasNoMoreThanThat_OrDoesNotAnswer) {
   FakeCoalescing server;
   server.on_received(4);

@@ -107,8 +107,8 @@ TEST_F(ShmHeldRings, AreHeldAgainByWhoComesBackInTime) {
 TEST(ShmTable, WhoSleepsOften_AsksItsSendersToFence) {
   auto table = OwnTable::make();
   ASSERT_TRUE(table.ok());
-  const auto sleeps = [&] {
-    table->sleep(true);
+  const auto sleeps = [&](bool has_peers = true) {
+    table->sleep(has_peers);
     const auto epoch = table->table().sleep_epoch.load();
     EXPECT_EQ(epoch & 1, 1u);
     table->awake();
@@ -119,6 +119,7 @@ TEST(ShmTable, WhoSleepsOften_AsksItsSendersToFence) {
   bool asked = false;
   for (int i = 0; i < 1000 && !asked; ++i) asked = sleeps();
   EXPECT_TRUE(asked);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(sleeps(false)) << "nobody has passed a fence";
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(sleeps());
 }

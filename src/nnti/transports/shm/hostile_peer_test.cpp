@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <base/url.hpp>
 
+#include <array>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -176,6 +177,16 @@ TEST_F(Sleeper, WhoAskedSeveralTimesAtOnce_IsRungWhenAllIsAnswered) {
   ADD_FAILURE() << "it was rung earlier each time";
 }
 
+TEST_F(Sleeper, WhoAskedLongAgo_IsRungWithWhatIsSentOnItsOwn) {
+  for (int i = 0; i < 4; ++i)
+    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+  ASSERT_TRUE(until([&] { return witness.messages == 5; }));
+  server->progress();
+  table.sleep(false);
+  EXPECT_TRUE(server->send(witness.connected, std::as_bytes(std::span("news"))).ok());
+  EXPECT_EQ(rings(), 1u);
+}
+
 TEST_F(Sleeper, IsRungEvenIfTheServerDoesNotPollAnyMore) {
   witness.answer = [&] { (void)server->send(witness.connected, std::as_bytes(std::span("answer"))).ok(); };
   table.sleep(false);
@@ -296,6 +307,9 @@ TEST_F(HostilePeer, WithADoorbellThatIsNoneIsDeclined) {
   ::close(pipe[0]);  // whoever writes to the other end is killed
   auto wrong = hello();
   wrong.descriptors[1] = Fd(pipe[1]);
+  EXPECT_EQ(connect(std::move(wrong)).code(), Code::kRefused);
+  wrong = hello();
+  wrong.descriptors[1] = Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   EXPECT_EQ(connect(std::move(wrong)).code(), Code::kRefused);
   EXPECT_TRUE(connect(hello()).ok());
 }

@@ -56,9 +56,8 @@ bool is_eventfd(int fd) {
   std::array<char, 64> what{};
   const auto size = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), what.data(), what.size());
   if (size > 0) return std::string_view(what.data(), static_cast<std::size_t>(size)) == "anon_inode:[eventfd]";
-  struct stat status {};  // without /proc
-  return ::fstat(fd, &status) == 0 && !S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode) &&
-         !S_ISCHR(status.st_mode);
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0;  // without /proc: what has no name has no type
 }
 
 /// A connection being made to shm://host/name.
