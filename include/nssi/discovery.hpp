@@ -2,8 +2,8 @@
 // How services let themselves be found, and clients find them: contact files, the directory, environment variables.
 // docs/finding.md is about it. Library: nessie_discovery (Nessie::discovery, pkg-config nessie-discovery).
 //
-//   auto announced = nssi::announce(*runtime, "file:/scratch/job17/fields.contact", {}, Deadline::in(10s));   //
-//   service auto peer = nssi::connect_to(*runtime, "file:/scratch/job17/fields.contact", Deadline::in(60s)); // client
+// A service:  auto announced = nssi::announce(*runtime, "file:/scratch/fields.contact", {}, Deadline::in(10s));
+// A client:   auto peer = nssi::connect_to(*runtime, "file:/scratch/fields.contact", Deadline::in(60s));
 #pragma once
 
 #include <nssi/nssi.hpp>

@@ -30,11 +30,11 @@ constexpr const char *kIntroduction =
     "Examples:\n"
     "  nessie run -- mpiexec -n 8 ./sim                 stage the output of ./sim\n"
     "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
-    "  nessie run --mode direct -- ncmpigen -o a.nc a.cdl   write at once, cache nothing\n"
+    "  nessie run --mode direct -- mpiexec -n 8 ./sim   write at once, cache nothing\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
-    "  nessie idl service.x                             C++, C or Fortran from an interface file\n";
+    "  nessie idl service.x                             C++, C, Fortran or Python from an interface file\n";
 
 constexpr const char *kRunFooter =
     "Everything after -- is the command as it was before.\n"

@@ -79,7 +79,7 @@ Result<Options> parse_options(int argc, char **argv) {
     else if (i + 1 < argc)
       value = argv[++i];
     else
-      return bad(flag + " lacks its value");
+      return bad(flag + " is no option, or lacks its value");
     if (auto status = set_flag(options, flag, value); !status.ok()) return status.error();
   }
   if (options.parent_fd < 0 && options.index && is_pipe(0)) options.parent_fd = 0;

@@ -660,8 +660,7 @@ void Call::drop() {
   if (call.callback) client.forget_callback(call);
   const bool is_pending = !call.is_one_way && !call.done.load(std::memory_order_acquire);
   if (is_pending && !call.engine->birth().was_here()) return;
-  if (is_pending)
-    client.cancel(call, Error{Code::kCancelled, "the call was dropped"}, call.deadline);
+  if (is_pending) client.cancel(call, Error{Code::kCancelled, "the call was dropped"}, call.deadline);
   client.release(call);
 }
 

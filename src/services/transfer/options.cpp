@@ -79,7 +79,7 @@ Result<CommandLine> parse_command_line(int argc, char **argv) {
     else if (i + 1 < argc)
       value = argv[++i];
     else
-      return bad(flag + " lacks its value");
+      return bad(flag + " is no option, or lacks its value");
     if (auto status = set_flag(line, flag, value); !status.ok()) return status.error();
   }
   if (auto status = configure(line.runtime.endpoint); !status.ok()) return status.error();
