@@ -171,9 +171,11 @@ struct Operation {
 /// with kBusy (CallOptions::when_busy). Callers are invited in turn, one request each. A request that alone is larger
 /// than a limit is let in where there is nothing else.
 struct Limits {
+  /// Until their handler has ended; results that do not fit a message count as requests, too, until their caller has
+  /// fetched them.
   std::uint64_t requests = 65536, requests_of_caller = 16384;
   /// Of arguments until their handler has ended, and of results that do not fit a message until their caller has
-  /// fetched them.
+  /// fetched them. A request without a result is charged for what those of its operation usually take.
   std::uint64_t bytes = std::uint64_t{4} << 30, bytes_of_caller = std::uint64_t{1} << 30;
 };
 
@@ -263,19 +265,20 @@ struct CallOptions {
 };
 
 struct RuntimeOptions {
-  /// What its `config` and `credential` do not say comes from the environment, and from the file that NESSIE_CONFIG names.
+  /// What its `config` and `credential` do not say comes from the environment, and from the file that NESSIE_CONFIG
+  /// names.
   nnti::EndpointOptions endpoint;
   std::size_t fiber_stack_bytes = std::size_t{128} * 1024;
-  /// Handlers running or suspended at once; requests beyond wait for one of them to end. A caller with at most a 128th of
-  /// that (eight) in progress does not wait: others cannot take all from it.
+  /// Handlers running or suspended at once; requests beyond wait for one of them to end. A caller with at most a 128th
+  /// of that (eight) in progress does not wait: others cannot take all from it.
   std::size_t max_fibers = 1024;
   /// How long requests must have been absent before bulk handlers begin, and how long the oldest is held back at most.
   std::chrono::microseconds bulk_quiet{0}, bulk_longest_hold{20000};
   /// Proved to the services that this runtime connects to, and demanded for operations of operators'. Setting
   /// `operator_credential`, if there is none. Without it, operations of operators' are refused to everybody.
   std::optional<nessie::Credential> operators;
-  /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists). The
-  /// setting `nssi.reload_on_hangup` asks for it, too: for the first that listens.
+  /// On SIGHUP the file of the configuration is read anew, and reconfigure()d. For one runtime of a process (kExists).
+  /// The setting `nssi.reload_on_hangup` asks for it, too: for the first that listens.
   bool reload_on_hangup = false;
   /// Besides those that the configuration names (`nssi.pools`).
   std::vector<PoolOptions> pools;

@@ -5,6 +5,7 @@
 #include "report_json.hpp"
 #include "watcher.hpp"
 
+#include <base/descriptors.hpp>
 #include <base/file.hpp>
 #include <base/log.hpp>
 
@@ -76,6 +77,7 @@ int run(const Options &options) {
 
 int main(int argc, char **argv) {
   log::set_program("nessied");
+  nessie::raise_descriptor_limit();
   auto options = nessied::parse_options(argc, argv);
   if (!options.ok()) return log::error("{}", options.error().message), 2;
   if (options->help) return std::fputs(nessied::kUsage, stdout), 0;

@@ -83,8 +83,8 @@ std::optional<std::uint64_t> Admission::take_invitation(Session &session, std::u
 }
 
 Charge Admission::charge(Session &session, std::uint64_t bytes) {
-  add(share_of(session), 0, bytes);
-  return {*this, session, 0, bytes};
+  add(share_of(session), 1, bytes);
+  return {*this, session, 1, bytes};
 }
 
 void Admission::release(Session &session, std::uint64_t requests, std::uint64_t bytes) {

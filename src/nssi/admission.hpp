@@ -112,7 +112,7 @@ class Admission {
 
   /// False: there is no room, or others were there before.
   bool admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge);
-  /// What there must be room for, because it exists already.
+  /// A result that waits for its caller: there must be room for it, because it exists already. It counts as a request.
   Charge charge(Session &session, std::uint64_t bytes);
   /// Notes a request that was not admitted, which its caller will send again when it is invited.
   void turn_away(Session &session, PeerId from, std::uint64_t id, std::uint64_t bytes);

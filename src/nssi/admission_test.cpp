@@ -450,5 +450,27 @@ TEST(NssiInvitations, WhoLeavesItsResultsIsServedNoFurtherUntilItFetchesThem) {
   EXPECT_TRUE(caller.call(kMake, {}, large).wait().ok());
 }
 
+TEST(NssiInvitations, ResultsThatWaitForTheirCallerCountAsItsRequests) {
+  ServiceThread server(limited({.requests_of_caller = 2}, "inproc"));
+  Lazy lazy(server.runtime->url());
+  const auto large = xdr::encode(Pattern{1 << 20});
+  for (std::uint64_t slot : {0, 1}) {
+    lazy.request(1ull << 32 | slot, kMake, large);
+    ASSERT_TRUE(lazy.has(wire::Kind::kResult, slot + 1));
+  }
+  lazy.request(1ull << 32 | 2, kMake, large);
+  EXPECT_TRUE(lazy.has(wire::Kind::kBusy, 1));
+}
+
+TEST(NssiInvitations, RequestsAreChargedForTheResultsThatTheirOperationUsuallyHas) {
+  ServiceThread server(limited({.bytes_of_caller = 4 << 20}, "inproc"));
+  const auto large = xdr::encode(Pattern{1 << 20});
+  Caller caller(server.runtime->url());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(caller.call(kMake, {}, large).wait().ok());
+  Lazy lazy(server.runtime->url());
+  for (std::uint64_t slot = 0; slot < 20; ++slot) lazy.request(1ull << 32 | slot, kMake, large);
+  EXPECT_TRUE(lazy.has(wire::Kind::kBusy, 15)) << "their results were made although there was no room for them";
+}
+
 }  // namespace
 }  // namespace nssi::testing

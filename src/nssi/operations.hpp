@@ -21,12 +21,33 @@ struct Address {
 
 class Pool;
 
+/// How long the long results of an operation are, about: what each request is charged for that while it has none.
+class ResultSize {
+ public:
+  /// Rises faster than it falls: who is charged too little may get what there is no room for.
+  void note(std::uint64_t size_bytes) {
+    if (size_bytes > usual_)
+      usual_ += (size_bytes - usual_ + 1) / 2;
+    else
+      usual_ -= (usual_ - size_bytes + 7) / 8;
+  }
+  void note_short() {
+    if (usual_ != 0) [[unlikely]]
+      note(0);
+  }
+  std::uint64_t usual() const { return usual_; }
+
+ private:
+  std::uint64_t usual_ = 0;
+};
+
 /// An operation, with what this process knows of it.
 struct Offered {
   Operation operation;
   Admission *admission = nullptr;                    ///< its service's
   Pool *pool = nullptr;                              ///< null: the driver's thread
   std::unique_ptr<OperationCounters> counters = {};  ///< null: nothing is counted
+  mutable ResultSize result_size = {};               ///< the driver's
 };
 
 class Operations {

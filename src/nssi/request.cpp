@@ -203,7 +203,7 @@ void IncomingRequest::serve() {
 
 /// Of a one-way call.
 void IncomingRequest::acknowledge() {
-  (void)engine_.server().answer(*session_, id(), Payload{}, *offered_->admission);
+  (void)engine_.server().answer(*session_, id(), Payload{}, *offered_);
   acknowledged_ = true;
 }
 
@@ -429,14 +429,14 @@ template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn
 Status IncomingRequest::reply(std::span<const std::byte> result) {
   meter_.result_bytes = result.size();
   const Payload payload(result);
-  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_->admission); });
+  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
   meter_.result_bytes = size_bytes;
   const Payload payload(size_bytes, encode);
   return answer([&] {
-    auto status = engine_.server().answer(*session_, id(), payload, *offered_->admission);
+    auto status = engine_.server().answer(*session_, id(), payload, *offered_);
     if (status.code() == Code::kInternal) meter_.error = Code::kInternal;
     return status;
   });

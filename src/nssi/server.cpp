@@ -49,9 +49,10 @@ Error args_are_too_large(const wire::Request &request) {
                                        request.long_args->remote.size_bytes)};
 }
 
-/// What it takes of the service's memory.
-std::uint64_t size_of(const wire::Request &request) {
-  return request.args_bytes() + (request.data_is_list ? request.data->remote.size_bytes : 0);
+/// What it takes of the service's memory, with the result that it will probably have.
+std::uint64_t size_of(const wire::Request &request, const Offered &offered) {
+  return request.args_bytes() + (request.data_is_list ? request.data->remote.size_bytes : 0) +
+         offered.result_size.usual();
 }
 
 /// Whether all of `url`, a list, leads to the one whose URLs are `own`. Somewhere else sits perhaps who passes on what
@@ -100,7 +101,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
   const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
   const bool is_taken = may_call && !finishing_ && !is_too_large;
-  if (is_taken && !offered->admission->admit(*session, id, size_of(request), incoming.charge()))
+  if (is_taken && !offered->admission->admit(*session, id, size_of(request, *offered), incoming.charge()))
     return turn_away(from, *session, request, *offered);
   const auto now = coarse_now();
   const auto waits = std::chrono::milliseconds(request.timeout_ms);
@@ -126,7 +127,7 @@ void Server::turn_away(PeerId caller, Session &session, const wire::Request &req
   if (offered.counters) ++offered.counters->turned_away;
   const auto retry_after = static_cast<std::uint32_t>(admission.hint().count());
   if (!request.does_not_wait) {
-    admission.turn_away(session, caller, request.prefix.id, size_of(request));
+    admission.turn_away(session, caller, request.prefix.id, size_of(request, offered));
     has_waiting_ = true;
   }
   (void)engine_.send_message(caller, wire::Busy{{wire::Kind::kBusy, request.prefix.id}, retry_after});
@@ -304,11 +305,12 @@ Status Server::write(const Payload &result, std::span<std::byte> at) {
   return {};
 }
 
-Status Server::answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission) {
+Status Server::answer(Session &session, std::uint64_t id, const Payload &result, const Offered &offered) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
   if (!engine_.fits(slot->peer, result.size_bytes() + wire::kMaxResultOverhead))
-    return answer_long(session, *slot, result, admission);
+    return answer_long(session, *slot, result, offered);
+  offered.result_size.note_short();
   if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
   scratch_.resize(result.size_bytes());
   if (auto written = write(result, scratch_); !written.ok()) {
@@ -320,7 +322,7 @@ Status Server::answer(Session &session, std::uint64_t id, const Payload &result,
 
 /// Leaves the result registered here until the caller has fetched it. For one that is gone, and may come back over
 /// another connection, it lies in a block that serves nobody afterwards.
-Status Server::answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission) {
+Status Server::answer_long(Session &session, Slot &slot, const Payload &result, const Offered &offered) {
   const bool is_here = engine_.has_peer(slot.peer);
   auto block = engine_.blocks().take(is_here ? slot.peer : PeerId{}, result.size_bytes());
   if (block.ok() && !is_here) block->taint();
@@ -333,7 +335,8 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result, 
     return written;
   }
   slot.long_result = *std::move(block);
-  slot.charge = admission.charge(session, result.size_bytes());
+  offered.result_size.note(result.size_bytes());
+  slot.charge = offered.admission->charge(session, result.size_bytes());
   sessions_.keep(session, slot);
   return offer_long_result(slot);
 }

@@ -175,7 +175,7 @@ class Server {
 
   /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
-  Status answer(Session &session, std::uint64_t id, const Payload &result, Admission &admission);
+  Status answer(Session &session, std::uint64_t id, const Payload &result, const Offered &offered);
   Status answer(Session &session, std::uint64_t id, const Error &error);
   /// Frees what nobody will ask for any more.
   void expire();
@@ -188,7 +188,7 @@ class Server {
   void turn_away(PeerId caller, Session &session, const wire::Request &request, const Offered &offered);
   void repeat(Slot &slot, PeerId from, const wire::Request &request);
   template <class Result> Status answer(Session &session, Slot &slot, Result message);
-  Status answer_long(Session &session, Slot &slot, const Payload &result, Admission &admission);
+  Status answer_long(Session &session, Slot &slot, const Payload &result, const Offered &offered);
   static Status write(const Payload &result, std::span<std::byte> at);
   Status offer_long_result(Slot &slot);
   void carry_out(IncomingRequest &request);

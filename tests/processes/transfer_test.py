@@ -2,6 +2,7 @@
 """nessie-transfer: a service that is started, found, and ended."""
 import json
 import os
+import resource
 import signal
 import unittest
 
@@ -37,6 +38,17 @@ class Transfer(ProcessTestCase):
         code, out, err = self.run_command([NESSIE, "status", "--json", "file:" + self.path("contact")])
         self.assertEqual(code, 0, out + err)
         self.assertEqual(json.loads(out)["url"], url)
+        job.process.terminate()
+        self.assertEqual(job.finish()[0], 0)
+
+    def test_takes_the_descriptors_that_it_may_have(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        try:
+            job, _ = self.start()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertEqual(resource.prlimit(job.process.pid, resource.RLIMIT_NOFILE), (min(hard, 65536), hard))
         job.process.terminate()
         self.assertEqual(job.finish()[0], 0)
 

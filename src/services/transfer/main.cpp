@@ -2,6 +2,7 @@
 // nessie-transfer: the transfer service in a process of its own.
 #include "options.hpp"
 
+#include <base/descriptors.hpp>
 #include <base/log.hpp>
 #include <nssi/discovery.hpp>
 
@@ -69,6 +70,7 @@ int serve(transfer::CommandLine line) {
 
 int main(int argc, char **argv) {
   log::set_program("nessie-transfer");
+  nessie::raise_descriptor_limit();
   std::signal(SIGPIPE, SIG_IGN);
   auto line = transfer::parse_command_line(argc, argv);
   if (!line) return log::error("{}", line.error().message), 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nessie-directory: a directory of services in a process of its own.
+#include <base/descriptors.hpp>
 #include <base/log.hpp>
 #include <service/contact_file.hpp>
 #include <service/runtime_options.hpp>
@@ -80,6 +81,7 @@ Status serve(const Config &config, const Options &options) {
 
 int main(int argc, char **argv) {
   log::set_program("nessie-directory");
+  nessie::raise_descriptor_limit();
   CLI::App app(kIntroduction, "nessie-directory");
   app.footer(kFooter);
   Options options;
