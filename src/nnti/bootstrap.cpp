@@ -22,6 +22,7 @@ using nessie::Proof;
 using nessie::Scope;
 
 constexpr std::size_t kMaxNameBytes = 32;
+constexpr std::string_view kSealed = ", sealed";
 constexpr std::size_t kMaxRefusalBytes = 1024;
 
 Error bad_handshake(std::string_view what) {
@@ -92,6 +93,15 @@ void send_hello(PageSocket &socket, PageType type, std::span<const std::byte> he
   socket.send(type, BodyWriter().bytes(head).bytes(hello.blob).body(), descriptors);
 }
 
+/// Why who speaks `theirs` cannot be talked to in `ours`.
+std::string other_protocol(std::string_view ours, std::string_view theirs) {
+  if (theirs == std::string(ours) + std::string(kSealed))
+    return "what the caller sends is sealed, and here nothing is; set nnti.encrypt alike on both sides";
+  if (ours == std::string(theirs) + std::string(kSealed))
+    return "what the caller sends is not sealed, and here everything is; set nnti.encrypt alike on both sides";
+  return fmt::format("here is a '{}', and the caller expects another transport", ours);
+}
+
 void refuse(PageSocket &socket, Code code, std::string_view why) {
   socket.send(PageType::kRefusal,
               BodyWriter().number(static_cast<std::uint32_t>(code), 4).text(why.substr(0, kMaxRefusalBytes)).body());
@@ -110,6 +120,10 @@ Error refusal_of(const Page &page) {
 }
 
 }  // namespace
+
+std::string protocol_name(std::string_view transport, bool sealed) {
+  return std::string(transport) + std::string(sealed ? kSealed : "");
+}
 
 // --- connecting -------------------------------------------------------------------------------------------------------
 
@@ -299,8 +313,7 @@ Listener::Step Listener::on_hello(HalfOpen &peer, const Page &page) {
   peer.their_nonce = body.array<sizeof(Nonce)>();
   if (!body.good()) return Step::kDropped;
   if (name != transport_) {
-    refuse(peer.socket, Code::kUnsupported,
-           fmt::format("here is a '{}', and the caller expects another transport", transport_));
+    refuse(peer.socket, Code::kUnsupported, other_protocol(transport_, name));
     return Step::kDropped;
   }
   auto proof = credential_.prove("accept", peer.nonce, peer.their_nonce);

@@ -127,11 +127,13 @@ struct Established {
   Hello theirs;
 };
 
+/// What is spoken after the handshake: "shm", or "shm, sealed".
+std::string protocol_name(std::string_view transport, bool sealed);
+
 /// The connecting side. Dropping it gives up.
 class Connector {
  public:
-  /// `transport` names the protocol spoken afterwards ("shm"): both sides must agree. `mine` may be large
-  /// (kMaxPageBytes).
+  /// `transport` is the protocol_name(): both sides must agree. `mine` may be large (kMaxPageBytes).
   Connector(Fd socket, std::string_view transport, const Credential &credential, Hello mine);
   int fd() const { return socket_.fd(); }
   bool wants_write() const { return socket_.has_unsent(); }

@@ -180,6 +180,17 @@ TEST(Bootstrap, RefusesAWrongProofOfTheConnectingSide) {
   EXPECT_TRUE(server.heard.empty());
 }
 
+TEST(Bootstrap, WhereOneSideSeals_TheSettingIsNamed) {
+  Credential credential;
+  Server server(credential);
+  Connector connector(*connect_unix(server.name), protocol_name("test", true), credential, {});
+  auto outcome = shake(server, connector);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->code(), Code::kUnsupported);
+  EXPECT_NE(outcome->error().message.find("set nnti.encrypt alike on both sides"), std::string::npos)
+      << outcome->error().message;
+}
+
 TEST(Bootstrap, RefusesAnotherTransportAndAnotherVersion) {
   Credential credential;
   Server server(credential);

@@ -202,6 +202,7 @@ struct TransportOptions {
   std::string_view name = {};  ///< under which it is opened ("faulty+shm"); borrowed during open() only
   nessie::TimeSource time = {};
   std::span<const TransportKind *const> extra_transports = {};  ///< as EndpointOptions; borrowed during open() only
+  bool sealed = false;  ///< what passes is sealed above it (sealing/): its peers' must be, too
 };
 
 /// One line of the list of transports.

@@ -12,10 +12,10 @@ TRANSFER = os.path.join(BUILD, "bin", "nessie-transfer")
 
 
 class Transfer(ProcessTestCase):
-    def start(self, *options):
+    def start(self, *options, **job_options):
         """The job, and its URL."""
         file = self.path("contact")
-        job = self.job([TRANSFER, "--listen", "shm", "--announce", "file:" + file, *options])
+        job = self.job([TRANSFER, "--listen", "shm", "--announce", "file:" + file, *options], **job_options)
         wait_until(lambda: os.path.exists(file) or job.process.poll() is not None, "the service's contact file")
         self.assertIsNone(job.process.poll(), "the service ended")
         url = next(line for line in read_file(file).decode().splitlines() if line.startswith("url = "))
@@ -51,6 +51,15 @@ class Transfer(ProcessTestCase):
         self.assertEqual(resource.prlimit(job.process.pid, resource.RLIMIT_NOFILE), (min(hard, 65536), hard))
         job.process.terminate()
         self.assertEqual(job.finish()[0], 0)
+
+    def test_that_encrypts_says_so_to_who_does_not_and_the_other_way_round(self):
+        for mine, theirs in (("off", "all"), ("all", "off")):
+            job, url = self.start(env={"NESSIE_NNTI_ENCRYPT": mine})
+            code, _, err = self.run_command([NESSIE, "status", url], env={"NESSIE_NNTI_ENCRYPT": theirs})
+            self.assertEqual(code, 1)
+            self.assertIn("set nnti.encrypt alike on both sides", err)
+            job.process.terminate()
+            self.assertEqual(job.finish()[0], 0)
 
     def test_that_was_killed_is_told_from_one_that_runs(self):
         job, _ = self.start()

@@ -80,7 +80,9 @@ void SealedConnection::on_message(MessageKind kind, std::span<const std::byte> m
   if (state_ == State::kEnded) return;
   if (kind == kOpening) return on_opening(message);
   if (kind == kRecord && keys_) return on_record(message);
-  if (in_order_) give_up(Loss::kGone, {Code::kBadMessage, "the peer sends what is not sealed", nessie::Scope::kPeer});
+  if (in_order_)
+    give_up(Loss::kGone, {Code::kBadMessage, "the peer sends what is not sealed; set nnti.encrypt alike on both sides",
+                          nessie::Scope::kPeer});
 }
 
 void SealedConnection::on_opening(std::span<const std::byte> message) {

@@ -39,6 +39,7 @@ template <class T, class C> class Peers {
   Peers(T &transport, const TransportOptions &options)
       : transport_(transport),
         credential_(options.credential),
+        sealed_(options.sealed),
         events_(options.events),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         lanes_(options.poller) {
@@ -71,7 +72,7 @@ template <class T, class C> class Peers {
     nessie::Url url{name, join_host_port(host, port_of(socket->get())), {}};
     if (is_loopback(host)) url.query["node"] = this_network_node();
     listener_ = std::make_unique<bootstrap::Listener>(
-        std::move(*socket), name, credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
+        std::move(*socket), protocol(), credential_, [this](int, bootstrap::Hello &theirs) { return answer(theirs); },
         [this](bootstrap::Established established) { on_accepted(std::move(established)); });
     watch(listener_->wait_fd(), kListenerEvent, false);
     return url;
@@ -257,7 +258,7 @@ template <class T, class C> class Peers {
 
    private:
     void begin(Fd socket, std::vector<std::byte> hello) {
-      connector_.emplace(std::move(socket), peers_.transport_.name(), peers_.credential_,
+      connector_.emplace(std::move(socket), peers_.protocol(), peers_.credential_,
                          bootstrap::Hello{std::move(hello), {}});
       peers_.watch(connector_->fd(), connection_->token(), true);
     }
@@ -291,6 +292,7 @@ template <class T, class C> class Peers {
     std::optional<bootstrap::PageSocket> socket_;  ///< once the peer has answered
   };
 
+  std::string protocol() const { return bootstrap::protocol_name(transport_.name(), sealed_); }
   C &make() {
     const auto token = std::max<std::uint64_t>(nessie::random_u64(), kLanesEvent + 1);
     return *(connections_[token] = std::make_unique<C>(transport_, token));
@@ -336,6 +338,7 @@ template <class T, class C> class Peers {
 
   T &transport_;
   const nessie::Credential &credential_;
+  const bool sealed_;
   TransportEvents &events_;
   KeepAlive keep_alive_;
   Fd epoll_;

@@ -72,7 +72,7 @@ class ShmConnecting final : public Connecting {
     auto hello = transport_.hello();
     if (!hello.ok()) return hello.error();
     transport_.watch(socket->get(), kConnectingSocket);
-    connector_.emplace(std::move(*socket), "shm", transport_.credential(), std::move(*hello));
+    connector_.emplace(std::move(*socket), transport_.protocol(), transport_.credential(), std::move(*hello));
     return {};
   }
 
@@ -220,6 +220,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions 
 
 ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings)
     : credential_(options.credential),
+      protocol_(bootstrap::protocol_name("shm", options.sealed)),
       events_(options.events),
       table_(std::move(table)),
       settings_(settings),
@@ -251,7 +252,7 @@ Status ShmTransport::listen() {
   auto accept = [this](bootstrap::Established established) {
     accepted_.push_back(add_connection(std::move(established.socket), std::move(*answered_)));
   };
-  listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), "shm", credential_, answer, accept);
+  listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), protocol_, credential_, answer, accept);
   watch(listener_->wait_fd(), kListener);
   return {};
 }

@@ -45,6 +45,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   const EndpointTable &table() const { return table_->table(); }
   EndpointTable &own_table() { return table_->table(); }
   const nessie::Credential &credential() const { return credential_; }
+  const std::string &protocol() const { return protocol_; }
   const ShmSettings &settings() const { return settings_; }
   bool sets_up_in_advance() const { return settings_.in_advance; }
   /// Names us in transfer marks.
@@ -106,6 +107,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   void sweep_mappings();
 
   const nessie::Credential &credential_;
+  const std::string protocol_;
   TransportEvents &events_;
   std::optional<OwnTable> table_;
   ShmSettings settings_;
