@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/driver.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace nssi {
@@ -23,7 +24,7 @@ bool Driver::try_to_take_from_all() {
   if (!owner_.compare_exchange_strong(nobody, me)) return false;
   if (!favoured_inside_.load()) return true;
   owner_.store(0);
-  notify();
+  wake(true);
   return false;
 }
 
@@ -37,7 +38,7 @@ void Driver::contest() {
 
 /// What was handed over as the role was given up.
 void Driver::do_what_comes_late() {
-  for (notify(); urgent_.load() && try_take(); notify()) {
+  for (wake(true); urgent_.load() && try_take(); wake(true)) {
     do_urgent();
     leave();
   }
@@ -49,7 +50,7 @@ void Driver::take_for_run(const std::function<void()> &wake) {
   while (!try_take()) {
     wake();
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_free(); });
+    left_to_run_.wait_for(lock, std::chrono::milliseconds(100), [&] { return is_free(); });
   }
   waiters_.fetch_sub(1);
   wanted_.store(false);
@@ -95,21 +96,38 @@ void Driver::do_urgent() {
 
 void Driver::wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadline) {
   if (deadline.passed()) return;
+  Waiting self{&done};
   std::unique_lock lock(mutex_);
+  waiting_.push_back(&self);
   waiters_.fetch_add(1);
-  auto go_on = [&] { return done.load() || is_free(); };
+  const auto go_on = [&] { return self.is_called || done.load() || is_free(); };
   if (deadline.is_never())
-    changed_.wait(lock, go_on);
+    self.called.wait(lock, go_on);
   else
-    changed_.wait_until(lock, deadline.when(), go_on);
+    self.called.wait_until(lock, deadline.when(), go_on);
   waiters_.fetch_sub(1);
+  std::erase(waiting_, &self);
+  if (next_ == &self) next_ = nullptr;
 }
 
-void Driver::notify_all() {
+/// Those for whom there is something; if the role was left, also one who may take it, unless such a one is on its way
+/// already: run() goes first.
+void Driver::wake(bool is_left) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (waiters_.load() == 0) return;
-  { std::lock_guard lock(mutex_); }
-  changed_.notify_all();
+  const std::lock_guard lock(mutex_);
+  const auto call = [](Waiting &one) {
+    one.is_called = true;
+    one.called.notify_one();
+  };
+  for (auto *each : waiting_)
+    if (!each->is_called && each->done->load()) call(*each);
+  if (!is_left) return;
+  if (wanted()) return left_to_run_.notify_all();
+  const auto next = std::ranges::find(waiting_, false, &Waiting::is_called);
+  if (next_ != nullptr || next == waiting_.end()) return;
+  next_ = *next;
+  call(**next);
 }
 
 }  // namespace nssi

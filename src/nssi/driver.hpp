@@ -6,6 +6,9 @@
 // locked instruction would wait each time until the message that was just written has left the processor. So the first
 // thread that takes the role is favoured: it enters and leaves by plain writes. The first other thread that wants the
 // role declares it contested, for good, by a fence on all processors (base/fence.hpp); from then on all take it alike.
+// Who waits is woken alone: when what it waits for is done and the driver has nothing else to do, or, one at a time,
+// when the role is free. Were all woken each time, or each with the first of its results, sixteen threads would do
+// little else.
 #pragma once
 
 #include <base/clock.hpp>
@@ -16,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace nssi {
@@ -59,12 +63,22 @@ class Driver {
   /// Does what was handed over and posted. True if there was anything.
   bool do_work() { return pending_.load(std::memory_order_acquire) && do_pending(); }
 
-  /// Blocks until `done`, or the role is free, or the deadline has passed.
+  /// Blocks until `done`, or the role is free, or the deadline has passed. Who then does not take it calls pass_on().
   void wait_for_turn(const std::atomic<bool> &done, nessie::Deadline deadline);
-  /// To be called after a `done` that another thread may wait for was set: by then it has contested the role.
-  void notify() {
+  /// The driver has set a `done` for which another thread may wait.
+  void note_done() { some_are_done_ = true; }
+  /// At the end of each turn: those threads are woken once there is nothing else to do, or some turns later, as by then
+  /// more of what they wait for may be done.
+  void wake_done(bool is_busy) {
+    if (!some_are_done_ || (is_busy && ++turns_held_ < kMostTurnsHeld)) return;
+    some_are_done_ = false;
+    turns_held_ = 0;
     nessie::light_fence(true);
-    if (contested_.load(std::memory_order_acquire)) notify_all();
+    if (contested_.load(std::memory_order_acquire)) wake(false);
+  }
+  /// Should the role be free, the next one that waits for it is woken.
+  void pass_on() {
+    if (contested_.load(std::memory_order_acquire) && is_free()) wake(true);
   }
 
  private:
@@ -97,7 +111,7 @@ class Driver {
     nessie::light_fence(true);
   }
   void do_what_comes_late();
-  void notify_all();
+  void wake(bool is_left);
   bool do_pending();
   void do_urgent();
 
@@ -110,8 +124,19 @@ class Driver {
   std::atomic<bool> pending_{false};  ///< something was handed over or posted
   std::atomic<bool> urgent_{false};   ///< something was handed over
   std::atomic<int> waiters_{0};
+  static constexpr int kMostTurnsHeld = 16;
+  bool some_are_done_ = false;  ///< see note_done()
+  int turns_held_ = 0;          ///< since then
+  /// A thread in wait_for_turn().
+  struct Waiting {
+    const std::atomic<bool> *done;
+    bool is_called = false;
+    std::condition_variable called = {};
+  };
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::vector<Waiting *> waiting_;       ///< in the order in which they came
+  const Waiting *next_ = nullptr;        ///< of these, who was told that the role is free
+  std::condition_variable left_to_run_;  ///< for take_for_run()
   std::vector<Work> handed_over_, posted_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <nssi/driver.hpp>
 
+#include <array>
 #include <thread>
 #include <vector>
 
@@ -32,12 +33,13 @@ void touch(Driver &driver, Guarded &guarded) {
   driver.hand_over([&] {
     guarded.touch();
     done.store(true);
-    driver.notify();
+    driver.note_done();
   });
   for (const auto limit = Deadline::in(std::chrono::seconds(20)); !done.load();) {
     if (Turn turn(driver); !turn) driver.wait_for_turn(done, limit);
     ASSERT_FALSE(limit.passed()) << "what was handed over is not done";
   }
+  driver.pass_on();
 }
 
 void touch_from_threads(Driver &driver, Guarded &guarded, int threads) {
@@ -92,6 +94,39 @@ TEST(Driver, AContestThatBeginsLater_EndsTheFavouredThreadsPrivilege) {
     other.join();
     EXPECT_EQ(guarded.count, 600);
   }
+}
+
+TEST(Driver, WhoWaits_IsWokenForItsOwnSake_OrInTurnWhenTheRoleIsFree) {
+  constexpr std::size_t kThreads = 8;
+  Driver driver;
+  const auto limit = Deadline::in(std::chrono::seconds(20));
+  std::array<std::atomic<bool>, kThreads> done{};
+  std::atomic<std::size_t> came{0}, returned{0};
+  std::vector<std::thread> threads;
+  std::thread first([&] { (void)Turn(driver); });  // contested from now on
+  first.join();
+  ASSERT_TRUE(driver.try_take());
+  for (std::size_t i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      EXPECT_FALSE(driver.try_take());
+      ++came;
+      driver.wait_for_turn(done[i], limit);
+      ++returned;
+      driver.pass_on();
+    });
+  const auto is = [&](const std::atomic<std::size_t> &number, std::size_t count) {
+    while (number.load() < count && !limit.passed()) std::this_thread::yield();
+    return number.load() == count;
+  };
+  ASSERT_TRUE(is(came, kThreads));
+  done[3].store(true);
+  driver.note_done();
+  driver.wake_done(false);
+  EXPECT_TRUE(is(returned, 1)) << "only one thing was done, and the role was not left";
+  driver.give_up();
+  EXPECT_TRUE(is(returned, kThreads)) << "who did not take the role did not pass it on";
+  for (auto &thread : threads) thread.join();
+  EXPECT_FALSE(limit.passed());
 }
 
 TEST(Driver, WhoRuns_GetsTheRoleFromWhoHasIt) {

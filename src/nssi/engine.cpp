@@ -167,6 +167,7 @@ bool Engine::turn() {
   if (!unsent_.empty()) flush_unsent();
   if (server_.has_waiting()) server_.invite();
   if (!client_.links().all_ready()) client_.links().advance();
+  driver_.wake_done(busy);
   return busy;
 }
 
@@ -290,8 +291,9 @@ void Engine::wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline
     } else {
       driver_.wait_for_turn(done, deadline);
     }
-    if (done.load(std::memory_order_acquire) || has_passed(deadline)) return;
+    if (done.load(std::memory_order_acquire) || has_passed(deadline)) break;
   }
+  driver_.pass_on();
 }
 
 void Engine::suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline) {
@@ -344,7 +346,7 @@ void Engine::set_done(std::atomic<bool> &done, Strand *waiter) {
   if (waiter != nullptr)
     wake(waiter);
   else
-    driver_.notify();
+    driver_.note_done();
 }
 
 void Engine::hand_over_and_wait(const std::function<void()> &work) {
@@ -359,6 +361,7 @@ void Engine::hand_over_and_wait(const std::function<void()> &work) {
   while (!done.load()) {
     if (Turn turn(driver_); !turn) driver_.wait_for_turn(done, Deadline::never());  // giving a turn up does the work
   }
+  driver_.pass_on();
 }
 
 void Engine::spawn(std::function<void()> work) {
