@@ -161,10 +161,7 @@ Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds
 
 double calls_per_s(Board &board, int count) {
   Tally all = board.lane(0).tally;
-  for (int member = 1; member < count; ++member) {
-    const auto &one = board.lane(member).tally;
-    all = {std::min(all.began_s, one.began_s), std::max(all.ended_s, one.ended_s), all.calls + one.calls};
-  }
+  for (int member = 1; member < count; ++member) all = together(all, board.lane(member).tally);
   return all.calls / (all.ended_s - all.began_s);
 }
 

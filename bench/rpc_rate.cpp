@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace bench {
 namespace {
@@ -17,7 +18,7 @@ using nessie::Status;
 
 constexpr int kInFlight = 16;  ///< from each of several clients
 
-/// Who calls. A point of the figures.
+/// Who calls: clients, or threads of one. A point of the figures.
 struct Load {
   int clients, in_flight;
 };
@@ -31,21 +32,26 @@ std::vector<Load> loads_for(const Options &options) {
   return loads;
 }
 
-/// How ours are called, who runs the handler, and whether each process has a core to keep to.
+/// Whether each process has a core to keep to; the clients are threads of one process.
+enum class Place { kBound, kUnbound, kThreads };
+
+/// How ours are called, and who runs the handler.
 struct Manner {
   RpcWaiting waiting;
   Procedure procedure;
   std::string mode;
-  bool bound = true;
-  bool takes(const Load &load) const { return bound || load.in_flight == kInFlight; }
+  Place place = Place::kBound;
+  bool takes(const Load &load) const { return place == Place::kBound || load.in_flight == kInFlight; }
 };
 const std::vector<Manner> &manners() {
   static const std::vector<Manner> all{{kRpcPolling, Bench::NOTHING_SHORT, "polling-short"},
                                        {kRpcPolling, Bench::NOTHING, "polling"},
                                        {kRpcDefault, Bench::NOTHING_SHORT, "default-short"},
                                        {kRpcDefault, Bench::NOTHING, "default"},
-                                       {kRpcDefault, Bench::NOTHING_SHORT, "default-short-unbound", false},
-                                       {kRpcDefault, Bench::NOTHING, "default-unbound", false}};
+                                       {kRpcDefault, Bench::NOTHING_SHORT, "default-short-unbound", Place::kUnbound},
+                                       {kRpcDefault, Bench::NOTHING, "default-unbound", Place::kUnbound},
+                                       {kRpcDefault, Bench::NOTHING_SHORT, "default-short-threads", Place::kThreads},
+                                       {kRpcDefault, Bench::NOTHING, "default-threads", Place::kThreads}};
   return all;
 }
 
@@ -77,6 +83,25 @@ Status lead(RpcClient &client, Lane &lane, Procedure procedure, int in_flight) {
   lane.tally = keep_calling(client, procedure, calls, kTally_s);
   for (auto &call : calls) client.wait(call);
   return {};
+}
+
+/// Several threads, each with calls of its own, counted together.
+Status lead_threads(const RpcClient &client, Lane &lane, Procedure procedure, const Load &load) {
+  const auto count = static_cast<std::size_t>(load.clients);
+  std::vector<Lane> lanes(count);
+  std::vector<Status> statuses(count);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < count; ++i)
+    threads.emplace_back([&, i] {
+      auto own = client;
+      statuses[i] = lead(own, lanes[i], procedure, load.in_flight);
+      if (statuses[i].ok()) statuses[i] = own.status();
+    });
+  for (auto &thread : threads) thread.join();
+  lane.tally = lanes[0].tally;
+  for (std::size_t i = 1; i < count; ++i) lane.tally = together(lane.tally, lanes[i].tally);
+  const auto failed = std::ranges::find_if(statuses, [](const Status &status) { return !status.ok(); });
+  return failed == statuses.end() ? Status() : *failed;
 }
 
 /// How a rival is asked, and the mode under which it is reported.
@@ -113,13 +138,17 @@ class Rate {
 
 Status Rate::ours(const Manner &manner, const Load &load) {
   RpcTeam team;
-  team.clients = load.clients;
+  const bool are_threads = manner.place == Place::kThreads;
+  team.clients = are_threads ? 1 : load.clients;
   team.waiting = manner.waiting;
-  team.bound = manner.bound;
+  team.bound = manner.place == Place::kBound;
   auto board = board_for(team);
-  auto lead_one = [&](RpcClient &client, Lane &lane) { return lead(client, lane, manner.procedure, load.in_flight); };
+  auto lead_one = [&](RpcClient &client, Lane &lane) {
+    return are_threads ? lead_threads(client, lane, manner.procedure, load)
+                       : lead(client, lane, manner.procedure, load.in_flight);
+  };
   if (auto status = run_rpc_team(options_, team, *board, lead_one); !status.ok()) return status;
-  report_.add(our_series(manner, load), repetition_, calls_per_s(*board, load.clients));
+  report_.add(our_series(manner, load), repetition_, calls_per_s(*board, team.clients));
   return {};
 }
 
@@ -171,7 +200,8 @@ void Rate::add_ratios() {
     for (const auto &load : loads_) {
       for (const auto &it : rivals_)
         for (const auto &way : kWays)
-          if (manner.bound) report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
+          if (manner.place == Place::kBound)
+            report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
       if (load.in_flight == kInFlight) report_.add_ratio(our_series(manner, load), our_series(manner, most));
     }
     report_.note(fmt::format("{}: nessie/nessie is against {} clients, which made the most calls together.",

@@ -65,6 +65,10 @@ inline double now_s() {
 struct Tally {
   double began_s = 0, ended_s = 0, calls = 0;
 };
+/// Of both, from the first beginning to the last end.
+inline Tally together(const Tally &a, const Tally &b) {
+  return {std::min(a.began_s, b.began_s), std::max(a.ended_s, b.ended_s), a.calls + b.calls};
+}
 inline constexpr double kWarmUp_s = 0.02, kTally_s = 0.25;
 
 /// Calls `once` until the time is over. Its argument tells whether it is the last call.
