@@ -18,7 +18,7 @@ import logging
 import threading
 import time
 import weakref
-from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Callable, Generator, Generic, Mapping, Optional, Sequence, TypeVar
 
 from nessie import _core, _loop
 from nessie.errors import Code, Error, Scope
@@ -72,7 +72,7 @@ class Future(Generic[T]):
         self._call.wait(timeout)
         return self._decode(self._call.result())
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, T]:
         """The result. If the task is cancelled, so is the call."""
         if not self._call.is_done:
             yield from _loop.arrival(self._call, self._runtime.start_progress).__await__()
@@ -274,7 +274,7 @@ class Runtime:
         except RuntimeError as error:
             _log.error("no thread for another handler: %s", error)
 
-    def _start_thread(self, name: str, target: Callable, *args: Any) -> None:
+    def _start_thread(self, name: str, target: Callable[..., object], *args: Any) -> None:
         thread = threading.Thread(target=target, args=args, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)

@@ -25,7 +25,7 @@ class PythonWriter {
     const auto rpc = make_python_rpc(interface_);
     out_ += fmt::format(
         "# Made by `nessie idl` from {0}; changes will be lost.\n\"\"\"What {0} says.\"\"\"\n"
-        "from __future__ import annotations\n\nimport enum as _enum\n{1}\nimport numpy as _numpy\n{2}"
+        "from __future__ import annotations\n\nimport enum as _enum\n{1}\n{2}"
         "from nessie import xdr as _xdr\n",
         options_.file, rpc.empty() ? "" : "from abc import abstractmethod as _abstractmethod\n",
         rpc.empty() ? "" : "from nessie import nssi as _nssi, stub as _stub\n");
@@ -90,13 +90,13 @@ class PythonWriter {
     for (const auto &field : it.fields) out_ += fmt::format("\n    {},", codec_of(field));
     out_ += fmt::format("{})\nclass {}(_xdr.Struct):\n    \"\"\"struct {}\"\"\"\n", it.fields.empty() ? "" : "\n",
                         python_name(it.name), it.name);
-    for (const auto &field : it.fields) write_annotation(field, "");
+    for (const auto &field : it.fields) write_annotation(field, "", " = _xdr.DEFAULT");
   }
-  void write_annotation(const Declaration &declaration, const char *or_none) {
+  void write_annotation(const Declaration &declaration, const char *or_none, const char *value = "") {
     const bool is_first = out_.ends_with("\"\"\"\n");
     const auto type = python_annotation(graph_, declaration);
-    out_ += fmt::format("{}    {}: {}{}\n", is_first ? "\n" : "", python_name(declaration.name), type,
-                        type.ends_with("None") ? "" : or_none);
+    out_ += fmt::format("{}    {}: {}{}{}\n", is_first ? "\n" : "", python_name(declaration.name), type,
+                        type.ends_with("None") ? "" : or_none, value);
   }
 
   // --- unions ------------------------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ std::string python_annotation(const TypeGraph &graph, const Declaration &declara
   const auto kind = declaration.type.kind;
   if (declaration.shape == Shape::kOptional) return element + " | None";
   if (declaration.shape == Shape::kPlain || kind == Kind::kString || kind == Kind::kOpaque) return element;
-  return is_number(graph.behind(declaration.type)) ? "_numpy.ndarray" : fmt::format("list[{}]", element);
+  return is_number(graph.behind(declaration.type)) ? "_xdr.Numbers" : fmt::format("list[{}]", element);
 }
 
 std::string python_codec(const Type &type) {

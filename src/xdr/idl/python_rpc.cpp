@@ -89,20 +89,28 @@ class PythonRpcWriter {
     for (std::size_t i = 0; i < version.procedures.size(); ++i) {
       const auto &it = version.procedures[i];
       const auto result = python_annotation(graph_, it.result);
-      write_call(it, i, "", result, "_call");
-      write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start");
+      write_call(it, i, "", result, "_call", result);
+      write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start", {});
     }
   }
+  /// `said`: the type that the method itself says of what it returns, for type checkers; None: it returns nothing.
   void write_call(const Procedure &it, std::size_t index, const char *suffix, const std::string &result,
-                  const char *how) {
+                  const char *how, const std::string &said) {
     std::vector<std::string> arguments;
     for (std::size_t i = 0; i < it.arguments.size(); ++i) arguments.push_back(fmt::format("argument{}", i + 1));
     const bool has_bulk = it.bulk != Bulk::kNone;
     out_ += fmt::format(
         "\n            def {}{}(\n                self{}{}, *, timeout: float | None = None, idempotent: bool = "
-        "False\n            ) -> {}:\n                return self.{}({}, {}, {}, timeout, idempotent)\n",
-        python_procedure(it.name), suffix, parameters(it), has_bulk ? ", data: _nssi.Buffer" : "", result, how, index,
-        tuple_of(arguments), has_bulk ? "data" : "None");
+        "False\n            ) -> {}:\n",
+        python_procedure(it.name), suffix, parameters(it), has_bulk ? ", data: _nssi.Buffer" : "", result);
+    const auto call = fmt::format("self.{}({}, {}, {}, timeout, idempotent)", how, index, tuple_of(arguments),
+                                  has_bulk ? "data" : "None");
+    if (said.empty())
+      out_ += fmt::format("                return {}\n", call);
+    else if (said == "None")
+      out_ += fmt::format("                {}\n", call);
+    else
+      out_ += fmt::format("                _result: {} = {}\n                return _result\n", said, call);
   }
 
   // --- the serving side --------------------------------------------------------------------------------------------------
