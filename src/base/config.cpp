@@ -121,6 +121,7 @@ Status Config::reload() {
 }
 
 void Config::set(std::string_view key, std::string value) {
+  if (const auto doubt = doubt_about_key(key); !doubt.empty()) warn_once(doubt);
   flags_.insert_or_assign(std::string(key), std::move(value));
 }
 

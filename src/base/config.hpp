@@ -4,7 +4,7 @@
 //   2. the environment variable NESSIE_STAGING_MEMORY,
 //   3. the file that NESSIE_CONFIG names: a line `staging.memory = 1G` or, if its name ends in .toml, TOML's
 //      `staging.memory = "1G"`, or `memory = "1G"` under `[staging]`.
-// What looks like a misspelt setting in the environment or the file is logged as a warning (setting_names.hpp).
+// What looks like a misspelt setting, in any of the three, is logged as a warning (setting_names.hpp).
 #pragma once
 
 #include <nessie/result.hpp>

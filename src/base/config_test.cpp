@@ -171,6 +171,17 @@ TEST(Config, MisspeltSettingsAreWarnedOfOnceInAProcess) {
   EXPECT_EQ(std::ranges::count(log, '\n'), 3) << log;
 }
 
+TEST(Config, AMisspeltFlagIsWarnedOf) {
+  Config config;
+  ::testing::internal::CaptureStderr();
+  config.set("nssi.recconnect", "1s");
+  config.set("nssi.reconnect", "1s");
+  config.set("lab.depth", "1");
+  const auto log = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(contains(log, "there is no setting nssi.recconnect; did you mean nssi.reconnect?\n")) << log;
+  EXPECT_EQ(std::ranges::count(log, '\n'), 1) << log;
+}
+
 TEST(Config, ListsAreSplitAtAnySeparator) {
   using Parts = std::vector<std::string>;
   EXPECT_EQ(split("a,b c", ", "), (Parts{"a", "b", "c"}));

@@ -12,8 +12,9 @@ namespace nessie {
 const std::vector<std::string> &setting_names();
 /// "staging.memory" → "NESSIE_STAGING_MEMORY".
 std::string variable_of(std::string_view key);
-/// What to tell somebody who wrote it into a file: "there is no setting nssi.timeot; did you mean nssi.timeout?". Empty
-/// for a setting, and for what may be the program's own: its first part is none of Nessie's, nor is it near a setting.
+/// What to tell somebody who wrote it into a file, or set it: "there is no setting nssi.timeot; did you mean
+/// nssi.timeout?". Empty for a setting, and for what may be the program's own: its first part is none of Nessie's, nor
+/// is it near a setting.
 std::string doubt_about_key(std::string_view key);
 /// The same of a variable of the environment. Only what is near the variable of a setting is doubted: many others begin
 /// with NESSIE_, too.
