@@ -12,6 +12,7 @@ import textwrap
 import typing
 import unittest
 
+import awkward
 import golden
 import stub_test
 
@@ -19,7 +20,7 @@ import nessie
 from nessie import nssi
 
 MODULES = [importlib.import_module(it.name) for it in pkgutil.walk_packages(nessie.__path__, "nessie.")]
-MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [golden, stub_test]
+MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [awkward, golden, stub_test]
 #: Of the package, and of what was generated.
 FOLDERS = [os.path.dirname(os.path.dirname(nessie.__file__)), os.path.dirname(golden.__file__)]
 
@@ -53,10 +54,18 @@ class Types(unittest.TestCase):
                     self.assertEqual(lacks(function), [], f"{module.__name__}.{function.__qualname__}")
 
     def test_what_is_said_exists(self):
-        for module in (golden, stub_test):
+        for module in (awkward, golden, stub_test):
             for function in functions_of(module, module, set()):
                 if not function.__qualname__.startswith("__create_fn__"):   # dataclasses' own
                     typing.get_type_hints(function)
+
+    def test_a_member_that_is_called_as_a_type_does_not_hide_it(self):
+        hints = typing.get_type_hints(awkward.def_)
+        self.assertEqual((hints["color"], hints["xdr_"]), (awkward.color, list[awkward.color]))
+        self.assertEqual(awkward.def_.__annotations__["xdr_"], "list[_type_color]")
+        method = getattr(awkward, "import_").pass_.Client.color
+        self.assertEqual(typing.get_type_hints(method)["return"], awkward.color)
+        self.assertEqual(method.__annotations__["return"], "_type_color")
 
     def test_an_awaited_call_is_of_its_results_type(self):
         hints = typing.get_type_hints(nssi.Future.__await__)
@@ -81,8 +90,9 @@ class Types(unittest.TestCase):
             path = os.path.join(folder, "use.py")
             with open(path, "w") as file:
                 file.write(textwrap.dedent(program))
+            files = [path, *(it.__file__ for it in (awkward, golden, stub_test))]
             found = subprocess.run(
-                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, path, golden.__file__, stub_test.__file__],
+                [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, *files],
                 env={**os.environ, "MYPYPATH": os.pathsep.join(FOLDERS)},
                 capture_output=True,
                 text=True,

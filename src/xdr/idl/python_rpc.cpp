@@ -35,7 +35,8 @@ std::string table_name(const Program &program, const Version &version) {
 
 class PythonRpcWriter {
  public:
-  explicit PythonRpcWriter(const Interface &interface) : interface_(interface), graph_(interface) {}
+  PythonRpcWriter(const Interface &interface, PythonAliases &aliases)
+      : interface_(interface), graph_(interface), aliases_(aliases) {}
 
   std::string write() {
     for (const auto &definition : interface_.definitions)
@@ -67,14 +68,19 @@ class PythonRpcWriter {
                         python_name(version.name), version.name, python_number(version.number.number));
     for (const auto &it : version.procedures)
       out_ += fmt::format("        {} = {}\n", python_procedure(it.name), python_number(it.number.number));
+    members_.clear();
+    for (const auto &it : version.procedures)
+      members_.insert({python_procedure(it.name), python_procedure(it.name) + "_async"});
     write_client(program, version);
     write_server(program, version);
   }
 
-  std::string parameters(const Procedure &it) const {
+  std::string annotation(const Type &type) { return aliases_.beside(members_, python_annotation(graph_, type)); }
+
+  std::string parameters(const Procedure &it) {
     std::string all;
     for (std::size_t i = 0; i < it.arguments.size(); ++i)
-      all += fmt::format(", argument{}: {}", i + 1, python_annotation(graph_, it.arguments[i]));
+      all += fmt::format(", argument{}: {}", i + 1, annotation(it.arguments[i]));
     return all;
   }
 
@@ -88,7 +94,7 @@ class PythonRpcWriter {
         version.name, table_name(program, version));
     for (std::size_t i = 0; i < version.procedures.size(); ++i) {
       const auto &it = version.procedures[i];
-      const auto result = python_annotation(graph_, it.result);
+      const auto result = annotation(it.result);
       write_call(it, i, "", result, "_call", result);
       write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start", {});
     }
@@ -123,16 +129,20 @@ class PythonRpcWriter {
     for (const auto &it : version.procedures)
       out_ +=
           fmt::format("\n            @_abstractmethod\n            def {}(self, request: _nssi.Request{}) -> {}: ...\n",
-                      python_procedure(it.name), parameters(it), python_annotation(graph_, it.result));
+                      python_procedure(it.name), parameters(it), annotation(it.result));
   }
 
   const Interface &interface_;
   const TypeGraph graph_;
+  PythonAliases &aliases_;
+  std::set<std::string> members_;  ///< of the version's classes
   std::string out_;
 };
 
 }  // namespace
 
-std::string make_python_rpc(const Interface &interface) { return PythonRpcWriter(interface).write(); }
+std::string make_python_rpc(const Interface &interface, PythonAliases &aliases) {
+  return PythonRpcWriter(interface, aliases).write();
+}
 
 }  // namespace xdr::idl
