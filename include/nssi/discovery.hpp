@@ -47,7 +47,7 @@ Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadl
 
 struct AnnounceOptions {
   std::string kind = "service";                                      ///< in the contact file: what people call it
-  std::vector<std::pair<std::string, std::string>> attributes = {};  ///< in the directory: at most 16
+  std::vector<std::pair<std::string, std::string>> attributes = {};  ///< in the directory: see announce()
   std::chrono::milliseconds lease{10'000};  ///< in the directory: after which one that says nothing more is gone
 };
 
@@ -71,12 +71,13 @@ class Announcement {
 
 /// Says where the runtime can be reached, and what it offers by now (Runtime::services()): to `file:PATH`, a contact
 /// file, to `pmix:NAME`, a name that the job's launcher keeps, or to `dir:NAME`, the directory that the setting
-/// `directory` names, which is renewed whenever the runtime is driven. Returns when it is there. kInvalidArgument:
-/// `where` is none of these; the runtime does not listen, or offers nothing; a name or attribute cannot be written.
-/// kExists: a service that runs keeps this file, or it is something else than a contact file; another process has the
-/// launcher's name. kIo. kNotFound: no directory is named. kTimedOut, kPeerLost: directory or launcher are not to be
-/// reached. kUnsupported: no launcher with PMIx started this process, or it keeps no names. kNoMemory: a limit of the
-/// directory.
+/// `directory` names, which is renewed whenever the runtime is driven; it keeps up to 16 attributes, with names of 1 to
+/// 64 letters, digits, `.`, `_`, `-` and `/`, and values of up to 1024 printable ASCII characters. Returns when it is
+/// there. kInvalidArgument: `where` is none of these; the runtime does not listen, or offers nothing; a name or
+/// attribute cannot be written, and which. kExists: a service that runs keeps this file, or it is something else than a
+/// contact file; another process has the launcher's name. kIo. kNotFound: no directory is named. kTimedOut, kPeerLost:
+/// directory or launcher are not to be reached. kUnsupported: no launcher with PMIx started this process, or it keeps
+/// no names. kNoMemory: a limit of the directory.
 Result<Announcement> announce(Runtime &runtime, std::string_view where, const AnnounceOptions &options,
                               Deadline deadline);
 

@@ -136,13 +136,13 @@ int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, vo
                        void *result);
 
 /* Wait for the end of a call. NSSI_OK: the stub answered, *remote_rc is its code, and the result is there if that is
- * NSSI_OK. Otherwise the code of what happened instead, also in *remote_rc. Further waits for a finished request return
- * the same.
+ * NSSI_OK. If the call ended otherwise, its error is returned, and is *remote_rc, too. Further waits for a finished
+ * request return the same. `remote_rc` may be null.
  * NSSI_ETIMEDOUT of nssi_timedwait and nssi_waitany: if request->id is not 0, the call goes on and can be waited for
- * again. */
+ * again; *remote_rc is as it was then, as it is for a request that was never sent (NSSI_EINVAL). */
 int nssi_wait(nssi_request *request, int *remote_rc);
 int nssi_timedwait(nssi_request *request, int timeout, int *remote_rc);
-/* NSSI_EWOULDBLOCK: not finished yet. */
+/* NSSI_EWOULDBLOCK: not finished yet; *remote_rc is as it was. */
 int nssi_test(nssi_request *request, int *remote_rc);
 /* Waits for whichever call of the array ends first, `which`. Requests finished before are skipped; NSSI_ENOENT if there
  * is no other. */

@@ -41,14 +41,16 @@ int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *d
 int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len,
                        void *result) TRIOS_SYMBOL(nssi_call_rpc_sync);
 
-/* NSSI_OK: the stub answered, and *remote_rc is what; the result is there if that is NSSI_OK. Otherwise what happened
- * instead, also in *remote_rc. NSSI_ETIMEDOUT with request->id other than 0: the call goes on. */
+/* NSSI_OK: the stub answered, and *remote_rc is what it answered; the result is there if that is NSSI_OK. If the call
+ * ended otherwise, its error is returned, and is *remote_rc, too. *remote_rc is as it was while the call goes on
+ * (NSSI_ETIMEDOUT with request->id other than 0), and if none was sent (NSSI_EINVAL). It may be null. Asking again for
+ * a call that is over tells the same. */
 int nssi_wait(nssi_request *request, int *remote_rc) TRIOS_SYMBOL(nssi_wait);
 int nssi_timedwait(nssi_request *request, int timeout, int *remote_rc) TRIOS_SYMBOL(nssi_timedwait);
-/* NSSI_EWOULDBLOCK: not yet. */
+/* NSSI_EWOULDBLOCK: not yet; *remote_rc is as it was. */
 int nssi_test(nssi_request *request, int *remote_rc) TRIOS_SYMBOL(nssi_test);
 int nssi_get_status(nssi_request *request, int *status, int *rc) TRIOS_SYMBOL(nssi_get_status);
-/* Requests that are complete are skipped; NSSI_ENOENT: there are no others. */
+/* For the first that ends, `which`. Requests that are complete are skipped; NSSI_ENOENT: there are no others. */
 int nssi_waitany(nssi_request *req_array, nssi_size req_count, int timeout, int *which, int *remote_rc)
     TRIOS_SYMBOL(nssi_waitany);
 /* NSSI_OK: every stub answered NSSI_OK; or the first other code in the array. */

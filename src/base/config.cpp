@@ -2,14 +2,20 @@
 #include "base/config.hpp"
 
 #include "base/file.hpp"
+#include "base/log.hpp"
+#include "base/setting_names.hpp"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <unordered_set>
 
 namespace nessie {
 namespace {
@@ -19,21 +25,6 @@ std::string_view trim(std::string_view text) {
   auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
-/// "staging.memory" → "NESSIE_STAGING_MEMORY".
-std::string variable_of(std::string_view key) {
-  std::string name = "NESSIE_";
-  for (char c : key) {
-    auto byte = static_cast<unsigned char>(c);
-    name += std::isalnum(byte) ? static_cast<char>(std::toupper(byte)) : '_';
-  }
-  return name;
-}
-
-Error bad_setting(std::string_view key, std::string_view value, std::string_view expected) {
-  return {Code::kInvalidArgument,
-          fmt::format("setting {} ({}) is '{}'; expected {}", key, variable_of(key), value.substr(0, 80), expected)};
 }
 
 bool is_key(std::string_view text) {
@@ -59,27 +50,54 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   return product;
 }
 
-}  // namespace
+/// Once in a process, however often it reads its settings.
+void warn_once(const std::string &text) {
+  static std::mutex mutex;
+  static auto *told = new std::unordered_set<std::string>;  // never destroyed: destructors of statics may read settings
+  const std::lock_guard lock(mutex);
+  if (told->insert(text).second) log::warning("{}", text);
+}
 
-Result<Config> Config::load() {
-  const char *path = std::getenv("NESSIE_CONFIG");
-  if (path == nullptr || *path == '\0') return Config{};
+Result<Config> load_file(const std::string &path) {
   auto text = read_file(path);
   if (!text.ok()) {
     auto error = text.error();
     error.message = fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(error.cause));
     return error;
   }
-  auto config = std::string_view(path).ends_with(".toml") ? parse_toml(*text) : parse_file_text(*text);
+  auto config = path.ends_with(".toml") ? Config::parse_toml(*text) : Config::parse_file_text(*text);
   if (config.ok()) return config;
   auto error = config.error();
   error.message = fmt::format("{}: {}", path, error.message);
   return error;
 }
 
+}  // namespace
+
+Result<Config> Config::load() {
+  const char *path = std::getenv("NESSIE_CONFIG");
+  auto config = path == nullptr || *path == '\0' ? Result<Config>(Config{}) : load_file(path);
+  if (!config.ok()) return config;
+  if (path != nullptr) config->path_ = path;
+  config->warn_of_misspelt();
+  return config;
+}
+
+void Config::warn_of_misspelt() const {
+  std::multimap<std::size_t, std::string> keys;  // by their lines
+  for (const auto &[key, line] : file_) keys.emplace(line.number, key);
+  for (const auto &[number, key] : keys)
+    if (const auto doubt = doubt_about_key(key); !doubt.empty())
+      warn_once(fmt::format("{}, line {}: {}", path_, number, doubt));
+  for (char **variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+    if (const auto doubt = doubt_about_variable(std::string_view(*variable).substr(0, std::strcspn(*variable, "=")));
+        !doubt.empty())
+      warn_once(doubt);
+}
+
 Result<Config> Config::parse_file_text(std::string_view text) {
   Config config;
-  for (int number = 1; !text.empty(); ++number) {
+  for (std::size_t number = 1; !text.empty(); ++number) {
     auto end = text.find('\n');
     auto line = trim(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -89,7 +107,7 @@ Result<Config> Config::parse_file_text(std::string_view text) {
     if (equals == std::string_view::npos || !is_key(key))
       return Error{Code::kInvalidArgument,
                    fmt::format("line {}: '{}' is no 'setting = value'", number, line.substr(0, 80))};
-    config.file_.insert_or_assign(std::string(key), std::string(trim(line.substr(equals + 1))));
+    config.file_.insert_or_assign(std::string(key), Line{std::string(trim(line.substr(equals + 1))), number});
   }
   return config;
 }
@@ -98,10 +116,12 @@ Status Config::reload() {
   auto config = load();
   if (!config.ok()) return config.error();
   file_ = std::move(config->file_);
+  path_ = std::move(config->path_);
   return {};
 }
 
 void Config::set(std::string_view key, std::string value) {
+  if (const auto doubt = doubt_about_key(key); !doubt.empty()) warn_once(doubt);
   flags_.insert_or_assign(std::string(key), std::move(value));
 }
 
@@ -109,7 +129,7 @@ std::optional<std::string> Config::get(std::string_view key) const {
   auto name = std::string(key);
   if (auto flag = flags_.find(name); flag != flags_.end()) return flag->second;
   if (const char *variable = std::getenv(variable_of(key).c_str())) return variable;
-  if (auto line = file_.find(name); line != file_.end()) return line->second;
+  if (auto line = file_.find(name); line != file_.end()) return line->second.value;
   return std::nullopt;
 }
 
@@ -117,7 +137,16 @@ std::string Config::source_of(std::string_view key) const {
   auto name = std::string(key);
   if (flags_.contains(name)) return "a flag";
   if (std::getenv(variable_of(key).c_str()) != nullptr) return variable_of(key);
-  return file_.contains(name) ? name + " in NESSIE_CONFIG" : std::string();
+  const auto line = file_.find(name);
+  if (line == file_.end()) return {};
+  return fmt::format("{}, line {}", path_.empty() ? "the settings" : path_, line->second.number);
+}
+
+Error Config::bad_value(std::string_view key, std::string_view expected) const {
+  const auto source = source_of(key);
+  if (source.empty()) return {Code::kInvalidArgument, fmt::format("setting {}: expected {}", key, expected)};
+  return {Code::kInvalidArgument, fmt::format("setting {} (from {}) is '{}'; expected {}", key, source,
+                                              get_or(key, "").substr(0, 80), expected)};
 }
 
 std::string Config::get_or(std::string_view key, std::string_view fallback) const {
@@ -132,7 +161,7 @@ Result<bool> Config::get_bool(std::string_view key, bool fallback) const {
     if (*value == yes) return true;
   for (const char *no : {"0", "false", "no", "off"})
     if (*value == no) return false;
-  return bad_setting(key, *value, "on or off");
+  return bad_value(key, "on or off");
 }
 
 Result<std::int64_t> Config::get_int(std::string_view key, std::int64_t fallback) const {
@@ -141,7 +170,18 @@ Result<std::int64_t> Config::get_int(std::string_view key, std::int64_t fallback
   std::int64_t number = 0;
   const std::string_view text = *value;
   auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
-  if (problem != std::errc{} || end != text.end()) return bad_setting(key, *value, "a whole number");
+  if (problem != std::errc{} || end != text.end()) return bad_value(key, "a whole number");
+  return number;
+}
+
+Result<std::uint64_t> Config::get_count(std::string_view key, std::uint64_t fallback) const {
+  auto value = get(key);
+  if (!value) return fallback;
+  std::uint64_t number = 0;
+  const std::string_view text = *value;
+  auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
+  if (problem != std::errc{} || end != text.end())
+    return bad_value(key, "a number such as 0, 64 or 4096, without a unit");
   return number;
 }
 
@@ -149,7 +189,7 @@ Result<std::uint64_t> Config::get_size(std::string_view key, std::uint64_t fallb
   auto value = get(key);
   if (!value) return fallback;
   auto size = parse_size(*value);
-  if (!size.ok()) return bad_setting(key, *value, "a size such as 4096, 64K, 512MiB or 2G");
+  if (!size.ok()) return bad_value(key, "a size such as 4096, 64K, 512MiB or 2G");
   return size;
 }
 
@@ -157,7 +197,7 @@ Result<std::chrono::milliseconds> Config::get_duration(std::string_view key, std
   auto value = get(key);
   if (!value) return fallback;
   auto duration_ms = parse_duration_ms(*value);
-  if (!duration_ms) return bad_setting(key, *value, "a time such as 30, 30s, 500ms or 2min");
+  if (!duration_ms) return bad_value(key, "a time such as 30, 30s, 500ms or 2min");
   return std::chrono::milliseconds(*duration_ms);
 }
 

@@ -4,6 +4,7 @@
 //   2. the environment variable NESSIE_STAGING_MEMORY,
 //   3. the file that NESSIE_CONFIG names: a line `staging.memory = 1G` or, if its name ends in .toml, TOML's
 //      `staging.memory = "1G"`, or `memory = "1G"` under `[staging]`.
+// What looks like a misspelt setting, in any of the three, is logged as a warning (setting_names.hpp).
 #pragma once
 
 #include <nessie/result.hpp>
@@ -34,19 +35,30 @@ class Config {
 
   std::optional<std::string> get(std::string_view key) const;
   std::string get_or(std::string_view key, std::string_view fallback) const;
-  /// Where get() finds it, for people: "NESSIE_NNTI_SPIN_US", "nnti.spin_us in NESSIE_CONFIG", "a flag"; empty:
-  /// nowhere.
+  /// Where get() finds it, for people: "NESSIE_NNTI_SPIN_US", "/etc/nessie.conf, line 3", "a flag"; empty: nowhere.
   std::string source_of(std::string_view key) const;
+  /// kInvalidArgument: what the setting is, where that comes from, and what is `expected` instead, as "a whole number".
+  Error bad_value(std::string_view key, std::string_view expected) const;
   /// 1/0, true/false, yes/no, on/off. kInvalidArgument otherwise.
   Result<bool> get_bool(std::string_view key, bool fallback) const;
   Result<std::int64_t> get_int(std::string_view key, std::int64_t fallback) const;
+  /// How many: "4096". kInvalidArgument otherwise, and below 0.
+  Result<std::uint64_t> get_count(std::string_view key, std::uint64_t fallback) const;
   /// "4096", "64K", "512MiB", "2G" (powers of 1024).
   Result<std::uint64_t> get_size(std::string_view key, std::uint64_t fallback) const;
   /// "30", "30s", "500ms", "2min"; a bare number is in seconds.
   Result<std::chrono::milliseconds> get_duration(std::string_view key, std::chrono::milliseconds fallback) const;
 
  private:
-  std::unordered_map<std::string, std::string> flags_, file_;
+  struct Line {
+    std::string value;
+    std::size_t number = 0;
+  };
+  void warn_of_misspelt() const;
+
+  std::unordered_map<std::string, std::string> flags_;
+  std::unordered_map<std::string, Line> file_;
+  std::string path_;  ///< of the file; empty: there is none, or only its text
 };
 
 Result<std::uint64_t> parse_size(std::string_view text);

@@ -6,6 +6,8 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include <functional>
+
 namespace nessie {
 
 namespace {
@@ -17,7 +19,8 @@ Error at(const toml::source_region &where, std::string_view what) {
 /// Tables become parts of names.
 class Flattener {
  public:
-  explicit Flattener(std::unordered_map<std::string, std::string> &settings) : settings_(settings) {}
+  using Take = std::function<void(std::string name, std::string value, std::size_t line)>;
+  explicit Flattener(Take take) : take_(std::move(take)) {}
 
   Status add(const toml::table &table, const std::string &prefix) {
     for (const auto &[key, node] : table) {
@@ -40,7 +43,7 @@ class Flattener {
       if (!append(*array->get(i), text))
         return at(node.source(), fmt::format("no setting takes what is in the array {}", name));
     }
-    settings_.insert_or_assign(name, std::move(text));
+    take_(name, std::move(text), node.source().begin.line);
     return {};
   }
   static bool append(const toml::node &node, std::string &text) {
@@ -56,7 +59,7 @@ class Flattener {
       return false;
     return true;
   }
-  std::unordered_map<std::string, std::string> &settings_;
+  Take take_;
 };
 
 }  // namespace
@@ -65,7 +68,9 @@ Result<Config> Config::parse_toml(std::string_view text) {
   const auto parsed = toml::parse(text);
   if (!parsed) return at(parsed.error().source(), parsed.error().description());
   Config config;
-  auto status = Flattener(config.file_).add(parsed.table(), "");
+  auto status = Flattener([&](std::string name, std::string value, std::size_t line) {
+                  config.file_.insert_or_assign(std::move(name), Line{std::move(value), line});
+                }).add(parsed.table(), "");
   if (!status.ok()) return status.error();
   return config;
 }

@@ -9,7 +9,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <cstdio>
+#include <ctime>
+#include <optional>
+#include <utility>
 
 namespace nessie::cli {
 
@@ -64,17 +68,54 @@ int list(::directory::Directory &from, const DirectoryOptions &options) {
                fmt::format("nobody has announced '{}'; `nessie directory list` shows what there is", options.name)});
 }
 
-/// Until it is killed, the directory is gone, or there were as many changes as were asked for. Waits for a directory
-/// that is being started anew.
+/// A watch is asked anew so often: a directory that does not answer any more is noticed by then.
+constexpr std::chrono::seconds kNotice{3};
+/// How long a directory that is gone is waited for.
+constexpr std::chrono::seconds kPatience{60};
+
+/// "14:03:09": when that is by the clock on the wall.
+std::string time_of_day(std::chrono::seconds from_now) {
+  const auto when = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now() + from_now);
+  std::tm local{};
+  localtime_r(&when, &local);
+  return fmt::format("{:02}:{:02}:{:02}", local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+/// For people, in whatever form the listings are printed: on stderr, which has no buffer.
+void say_connection(std::string_view what) { fmt::print(stderr, "nessie directory: {}\n", what); }
+
+/// The next listing that differs from `seen`. Waits for a directory that is gone, as one that is being started anew,
+/// and says so; after kPatience it is the error.
+Result<::directory::listing> next_change(::directory::Directory &from, const ::directory::query &what,
+                                         const ::directory::listing &seen) {
+  std::optional<Deadline> lost_until;
+  for (auto at = seen.at;;) {
+    auto got = from.watch(what, at, Deadline::in(kNotice));
+    if (got.ok()) {
+      if (std::exchange(lost_until, std::nullopt)) say_connection("the directory is back");
+      at = got->at;
+      if (got->instances != seen.instances) return got;
+    } else if (got.code() != Code::kPeerLost && got.code() != Code::kTimedOut) {
+      return got;
+    } else if (!lost_until) {
+      lost_until = Deadline::in(kPatience);
+      say_connection(
+          fmt::format("connection lost, trying again until {}: {}", time_of_day(kPatience), got.error().message));
+    } else if (lost_until->passed()) {
+      return got;
+    }
+  }
+}
+
+/// Until it is killed, the directory is gone, or there were as many changes as were asked for.
 int watch(::directory::Directory &from, const DirectoryOptions &options) {
-  const ::directory::query all{true, options.name};
+  const ::directory::query what{true, options.name};
   auto last = from.list(options.name, Deadline::in(std::chrono::seconds(options.timeout_s)));
   for (int changes = 0;; ++changes) {
     if (!last.ok()) return fail(last.error());
     print(*last, options);
     if (options.changes != 0 && changes == options.changes) return 0;
-    const auto seen = *last;
-    do { last = from.watch(all, last->at, Deadline::never()); } while (last.ok() && last->instances == seen.instances);
+    last = next_change(from, what, *last);
   }
 }
 

@@ -9,8 +9,10 @@
 #include "version.hpp"
 
 #include <base/config.hpp>
+#include <base/nearest.hpp>
 #include <xdr/idl/command.hpp>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -53,7 +55,8 @@ constexpr const char *kInfoFooter =
     "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
 
 constexpr const char *kDirectoryFooter =
-    "NESSIE_DIRECTORY says where the directory is, unless --at does; NESSIE_CREDENTIAL holds the credential.\n\n"
+    "NESSIE_DIRECTORY says where the directory is, unless --at does; NESSIE_CREDENTIAL holds the credential.\n"
+    "watch says on stderr when the directory is gone, for which it then waits a minute, and when it is back.\n\n"
     "Examples:\n"
     "  nessie directory list                             everything\n"
     "  nessie directory list job17/                      what begins so\n"
@@ -209,6 +212,31 @@ std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
   return command;
 }
 
+/// What is wrong with the first word, where a command is expected; empty if it is one, or there is none. CLI11 says
+/// only that one is required.
+std::string doubt_about_command(const CLI::App &app) {
+  const auto given = app.get_subcommands();
+  if (!given.empty()) return doubt_about_command(*given.front());
+  const auto words = app.remaining();
+  if (words.empty() || app.get_require_subcommand_min() == 0) return {};
+  const auto &word = words.front();
+  std::vector<std::string> commands;
+  for (const auto *each : app.get_subcommands([](const CLI::App *) { return true; }))
+    commands.push_back(each->get_name());
+  const auto nearest = nessie::nearest_of(word, commands);
+  return fmt::format("there is no {} '{}' of {}{}", word.starts_with('-') ? "option" : "command", word,
+                     app.get_parent() != nullptr ? "nessie " + app.get_name() : "nessie",
+                     nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
+}
+
+/// The exit status: 2 if the command line cannot be understood.
+int tell(const CLI::App &app, const CLI::ParseError &error) {
+  const auto doubt = error.get_name() == "RequiredError" ? doubt_about_command(app) : std::string();
+  if (doubt.empty()) return app.exit(error) == 0 ? 0 : 2;
+  fmt::print(stderr, "{}\nRun with --help for more information.\n", doubt);
+  return 2;
+}
+
 int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options,
              const StatusOptions &status_options, const TraceOptions &trace_options,
              const DirectoryOptions &directory_options, const xdr::idl::Command &interfaces,
@@ -257,7 +285,7 @@ int main(int argc, char **argv) {
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   try {
     app.parse(arguments);
-  } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
+  } catch (const CLI::ParseError &error) { return tell(app, error); }
   return dispatch(app, run_options, info_options, status_options, trace_options, directory_options, interfaces,
                   std::move(command));
 }

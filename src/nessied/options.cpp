@@ -89,7 +89,7 @@ Result<Options> parse_options(int argc, char **argv) {
 Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   staging::ServerOptions options;
   const auto mode = config.get_or("staging.mode", "caching");
-  if (mode != "caching" && mode != "direct") return bad(fmt::format("the mode is caching or direct, not '{}'", mode));
+  if (mode != "caching" && mode != "direct") return config.bad_value("staging.mode", "caching or direct");
   options.mode = mode == "direct" ? staging::Mode::kDirect : staging::Mode::kCaching;
   auto memory = config.get_size("staging.memory", options.memory_bytes);
   if (!memory.ok()) return memory.error();

@@ -28,8 +28,8 @@ std::atomic_ref<std::uint64_t> number_of(std::byte *block) {
 Result<std::uint64_t> eager_max_of(const nessie::Config &config) {
   auto most = config.get_size("nnti.eager_max", kMaxEagerBytes);
   if (most.ok() && *most > kMaxEagerBytes)
-    return Error{Code::kInvalidArgument,
-                 "nnti.eager_max is at most 8192: larger messages are left at their sender until there is room"};
+    return config.bad_value("nnti.eager_max",
+                            "at most 8192: larger messages are left at their sender until there is room");
   return most;
 }
 

@@ -42,7 +42,7 @@ Error outside(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size
 Result<std::unique_ptr<Transport>> open_sealed_if_asked(const TransportKind &kind, const TransportOptions &options) {
   const auto what = options.config.get_or("nnti.encrypt", "off");
   if (what != "off" && what != "network" && what != "all")
-    return Error{Code::kInvalidArgument, fmt::format("nnti.encrypt is '{}'; it can be off, network or all", what)};
+    return options.config.bad_value("nnti.encrypt", "off, network or all");
   const bool seal = what == "all" || (what == "network" && kind.crosses_hosts);
   if (seal && kind.reliability == Reliability::kLossy)
     return Error{Code::kInvalidArgument, "nnti.encrypt goes over real networks only, not over faulty ones"};

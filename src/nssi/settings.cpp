@@ -18,6 +18,7 @@ class Reader {
   explicit Reader(const Config &config) : config_(config) {}
   void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
   void flag(const char *key, bool &value) { take(config_.get_bool(key, value), value); }
+  template <class Number> void count(const char *key, Number &value) { take(config_.get_count(key, value), value); }
   template <class Number> void size(const char *key, Number &value) { take(config_.get_size(key, value), value); }
   const Status &status() const { return status_; }
 
@@ -41,7 +42,7 @@ void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &po
       pools.push_back({.name = name, .threads = 1, .cores = {}});
   for (auto &pool : pools) {
     const auto prefix = "nssi.pool." + pool.name;
-    read.size((prefix + ".threads").c_str(), pool.threads);
+    read.count((prefix + ".threads").c_str(), pool.threads);
     pool.cores = config.get_or(prefix + ".cores", pool.cores);
   }
 }
@@ -52,9 +53,7 @@ Status read_name(const Config &config, const std::string &key, const std::vector
   const auto text = config.get(key);
   if (!text) return {};
   const auto found = std::ranges::find(names, *text);
-  if (found == names.end())
-    return Error{Code::kInvalidArgument,
-                 fmt::format("setting {} is '{}'; expected {}", key, text->substr(0, 80), fmt::join(names, " or "))};
+  if (found == names.end()) return config.bad_value(key, fmt::format("{}", fmt::join(names, " or ")));
   value = static_cast<Value>(found - names.begin());
   return {};
 }
@@ -67,19 +66,18 @@ Result<Settings> read_settings(const Config &config, const Settings &fallback) {
   read.duration("nssi.timeout", settings.timeout);
   read.duration("nssi.reconnect", settings.reconnect);
   read.size("nssi.max_long", settings.max_long_bytes);
-  read.size("nssi.limit.requests", settings.limits.requests);
-  read.size("nssi.limit.requests_of_caller", settings.limits.requests_of_caller);
+  read.count("nssi.limit.requests", settings.limits.requests);
+  read.count("nssi.limit.requests_of_caller", settings.limits.requests_of_caller);
   read.size("nssi.limit.bytes", settings.limits.bytes);
   read.size("nssi.limit.bytes_of_caller", settings.limits.bytes_of_caller);
   read.flag("nssi.statistics", settings.statistics);
   read.flag("nssi.reload_on_hangup", settings.reload_on_hangup);
   settings.prometheus = config.get_or("nssi.prometheus", "");
   settings.trace_folder = config.get_or("nssi.trace", "");
-  read.size("nssi.trace.every", settings.trace_every);
+  read.count("nssi.trace.every", settings.trace_every);
   read_pools(config, read, settings.pools);
   if (!read.status().ok()) return read.status().error();
-  if (settings.trace_every == 0)
-    return Error{Code::kInvalidArgument, "setting nssi.trace.every is 0; expected 1 (every call) or more"};
+  if (settings.trace_every == 0) return config.bad_value("nssi.trace.every", "1 (every call) or more");
   return settings;
 }
 

@@ -2,6 +2,7 @@
 // What the configuration says of a runtime, when it starts and while it runs.
 #include <gtest/gtest.h>
 
+#include <nssi/settings.hpp>
 #include <nssi/testing.hpp>
 
 #include <fstream>
@@ -90,6 +91,16 @@ TEST_F(NssiSettings, OneRuntimeOfAProcessHearsHangups) {
   EXPECT_EQ(Runtime::open(options()).code(), Code::kExists);
   first->reset();
   EXPECT_TRUE(Runtime::open(options()).ok());
+}
+
+TEST_F(NssiSettings, ACountThatHasAUnitIsToldAsNoCount) {
+  for (const auto *key : {"limit.requests", "limit.requests_of_caller", "trace.every", "pool.fast.threads"}) {
+    file_.write("[nssi]\npools = \"fast\"\n" + std::string(key) + " = \"4K\"\n");
+    const auto settings = read_settings(*nessie::Config::load(), {});
+    ASSERT_EQ(settings.code(), Code::kInvalidArgument) << key;
+    EXPECT_NE(settings.error().message.find("line 3) is '4K'; expected a number"), std::string::npos)
+        << settings.error().message;
+  }
 }
 
 TEST_F(NssiSettings, WhatCannotBeReadIsRefusedWhole) {

@@ -70,6 +70,21 @@ class Directory(ProcessTestCase):
         self.assertEqual(json.loads(out)["instances"], [])
         self.end(daemon)
 
+    def test_watch_says_when_the_directory_is_gone_and_when_it_is_back(self):
+        daemon = self.start()
+        watch = self.job([NESSIE, "directory", "watch", "--changes", "1", "--json"])
+        self.assertEqual(json.loads(watch.process.stdout.readline())["instances"], [])
+        daemon.process.kill()
+        daemon.process.wait()
+        self.assertRegex(watch.process.stderr.readline(),
+                         r"^nessie directory: connection lost, trying again until \d\d:\d\d:\d\d: ")
+        self.start()
+        self.assertEqual(watch.process.stderr.readline(), "nessie directory: the directory is back\n")
+        self.announce("job/a")
+        code, out, err = watch.finish()
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual(json.loads(out)["instances"][0]["name"], "job/a")
+
     def test_that_was_killed_and_started_anew_has_the_names_again(self):
         daemon = self.start()
         self.announce("a")

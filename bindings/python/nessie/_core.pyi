@@ -25,6 +25,9 @@ class Request:
         """Until the caller stops waiting; None: it does not."""
     @property
     def is_answered(self) -> bool: ...
+    @property
+    def is_here(self) -> bool:
+        """False: in a child of the process that the request came to, which it is of no use to."""
     def get_data(self, destination: Any, offset: int = 0) -> None:
         """Pulls the caller's data[offset, offset + destination's size) into memory that may be written. OutOfRange, Refused,
         PeerLost, TimedOut, Cancelled as nssi::Request::get_data."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What goes wrong: one class for each code of the table that C, C++, Fortran and the wire share (nessie/codes.h)."""
 import enum
+from typing import Any
 
 
 class Code(enum.IntEnum):
@@ -58,11 +59,11 @@ class Error(Exception):
     def __str__(self) -> str:
         return self.message + (f" (cause {self.cause})" if self.cause else "")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (type(self), self.message, self.scope, self.cause)
 
 
-def _unpickle(kind, message, scope, cause):
+def _unpickle(kind: type[Error], message: str, scope: Scope, cause: int) -> Error:
     return kind(message, scope=scope, cause=cause)
 
 
@@ -174,7 +175,7 @@ class Unavailable(Error):
     code = Code.UNAVAILABLE
 
 
-CLASSES = {kind.code: kind for kind in Error.__subclasses__()}
+CLASSES: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclasses__()}
 
 
 def make(code: int, message: str, scope: int, cause: int) -> Error:

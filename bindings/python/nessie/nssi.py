@@ -8,17 +8,22 @@ Threads: everything may be called from any thread. Waiting lets other threads of
 threads of Python's own, at most `max_handlers` at once; those of kind SHORT run on the thread that is in run(), or waits.
 
 Forks: a child of os.fork() leaves its parent's runtimes as they are, whatever it drops, and however it ends. Using one, its
-buffers or its calls there is InvalidArgument; closing it is nothing. The child may open its own.
+buffers or its calls there is InvalidArgument; closing it is nothing. The child may open its own. One that was forked in a
+handler ends, with status 1 and a sentence on stderr, when it returns from that; with its traceback, when it raises; with its
+status, at sys.exit(). Nothing that is registered by atexit is called then.
 """
 from __future__ import annotations
 
 import atexit
 import enum
 import logging
+import os
+import sys
 import threading
 import time
+import traceback
 import weakref
-from typing import Any, Callable, Generic, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Callable, Generator, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar
 
 from nessie import _core, _loop
 from nessie.errors import Code, Error, Scope
@@ -72,7 +77,7 @@ class Future(Generic[T]):
         self._call.wait(timeout)
         return self._decode(self._call.result())
 
-    def __await__(self):
+    def __await__(self) -> Generator[Any, None, T]:
         """The result. If the task is cancelled, so is the call."""
         if not self._call.is_done:
             yield from _loop.arrival(self._call, self._runtime.start_progress).__await__()
@@ -274,7 +279,7 @@ class Runtime:
         except RuntimeError as error:
             _log.error("no thread for another handler: %s", error)
 
-    def _start_thread(self, name: str, target: Callable, *args: Any) -> None:
+    def _start_thread(self, name: str, target: Callable[..., object], *args: Any) -> None:
         thread = threading.Thread(target=target, args=args, name=name, daemon=True)
         thread.start()
         self._threads.append(thread)
@@ -296,7 +301,11 @@ class _Handler:
 def _serve(request: Request, handler: _Handler) -> None:
     """Has one request carried out and answered."""
     try:
-        result = handler.function(request)
+        try:
+            result = handler.function(request)
+        finally:
+            if not request.is_here:
+                _end_child(handler, sys.exc_info()[1])
         if not request.is_answered:
             request.reply(b"" if result is None else memoryview(result))
     except Error as error:
@@ -307,6 +316,27 @@ def _serve(request: Request, handler: _Handler) -> None:
     except BaseException as error:
         _fail(request, handler, error)
         raise
+
+
+def _end_child(handler: _Handler, error: Optional[BaseException]) -> NoReturn:
+    """A child that was forked in a handler, and leaves that, has nowhere to go: below is what its parent's thread does."""
+    status = 1
+    if isinstance(error, SystemExit) and (error.code is None or isinstance(error.code, int)):
+        status = error.code or 0
+    elif isinstance(error, SystemExit):
+        print(error.code, file=sys.stderr)
+    elif error is not None:
+        traceback.print_exception(error)
+    else:
+        print(
+            f"nessie: a child that was forked in the handler of {handler} ends as it returns from that: end it with os._exit()",
+            file=sys.stderr,
+        )
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status & 0xFF)
 
 
 def _pass_on(request: Request, handler: _Handler, error: Error) -> None:

@@ -10,7 +10,7 @@ from nessie import xdr
 from nessie.errors import BadMessage, Internal, InvalidArgument, Scope
 from nessie.nssi import Buffer, Future, HandlerKind, Request, Rights, Runtime, Service
 
-F = TypeVar("F", bound=Callable)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Procedure:
@@ -24,7 +24,7 @@ class Procedure:
     def encode_arguments(self, values: Sequence[Any]) -> bytes:
         return xdr.encode_all(self._arguments, values) if values else b""
 
-    def decode_arguments(self, data: bytes) -> list:
+    def decode_arguments(self, data: bytes) -> list[Any]:
         return xdr.decode_all(self._arguments, data)
 
     def encode_result(self, value: Any) -> bytes:
@@ -90,7 +90,7 @@ class Client:
 
 def short(method: F) -> F:
     """Marks a server's method as HandlerKind.SHORT: it is called where the request arrived, and must not wait for long."""
-    method.nessie_kind = HandlerKind.SHORT
+    setattr(method, "nessie_kind", HandlerKind.SHORT)
     return method
 
 
@@ -118,6 +118,6 @@ class Server(abc.ABC):
             )
 
 
-def _carry_out(it: Procedure, method: Callable, request: Request) -> bytes:
+def _carry_out(it: Procedure, method: Callable[..., Any], request: Request) -> bytes:
     arguments = it.decode_arguments(request.args)
     return it.encode_result(method(request, *arguments))

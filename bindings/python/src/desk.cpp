@@ -150,6 +150,7 @@ void bind_desk(py::module_ &module) {
       .def_property_readonly("data_bytes", &Desk::data_bytes)
       .def_property_readonly("seconds_left", &Desk::seconds_left)
       .def_property_readonly("is_answered", &Desk::is_answered)
+      .def_property_readonly("is_here", &Desk::is_here)
       .def("get_data", &Desk::get_data, py::arg("destination"), py::arg("offset") = 0)
       .def("put_data", &Desk::put_data, py::arg("source"), py::arg("offset") = 0)
       .def("reply", &Desk::reply, py::arg("result") = py::none())

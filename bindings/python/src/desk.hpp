@@ -33,6 +33,8 @@ class Desk {
   void reply(const py::object &result);
   void reply_error(const Error &error);
   bool is_answered() const { return answered_; }
+  /// False: in a child of the process that the request came to.
+  bool is_here() const { return origin_.is_here(); }
   /// The handler has ended: nothing can be asked of the request any more.
   void leave();
 

@@ -23,6 +23,8 @@ class Service:
     def add_to(self, runtime):
         for op, handler in enumerate((self.total, self.block, self.fork)):
             runtime.add_operation(PROGRAM, VERSION, op, handler)
+        for op, kind in ((3, nssi.HandlerKind.SHORT), (4, nssi.HandlerKind.FIBER)):
+            runtime.add_operation(PROGRAM, VERSION, op, self.fork_and_leave, kind=kind, name="leave")
 
     def total(self, request):
         data = bytearray(request.data_bytes)
@@ -37,6 +39,17 @@ class Service:
         if child == 0:
             signal.alarm(20)
             sys.exit(0)
+        return os.waitpid(child, 0)[1].to_bytes(8, "big")
+
+    def fork_and_leave(self, request):
+        how, child = request.args, os.fork()
+        if child == 0:
+            signal.alarm(20)
+            if how == b"raise":
+                raise KeyError("in the child")
+            if how == b"exit":
+                sys.exit(7)
+            return b"from the child"
         return os.waitpid(child, 0)[1].to_bytes(8, "big")
 
 service = Service()
@@ -206,6 +219,21 @@ class Forks(unittest.TestCase):
             check_parent()
             """
         )
+
+    def test_a_child_that_leaves_the_handler_it_was_forked_in_ends(self):
+        for op in (3, 4):
+            errors = self.run_script(
+                f"""
+                def leave(how):
+                    answer = client.call_and_wait(nssi.Service(peer, PROGRAM, VERSION), {op}, how, timeout=60)
+                    return os.waitstatus_to_exitcode(int.from_bytes(answer, "big"))
+                assert [leave(how) for how in (b"return", b"exit", b"raise")] == [1, 7, 1]
+                check_parent()
+                """
+            )
+            self.assertEqual(errors.count("os._exit()"), 1, errors)
+            self.assertIn(f"forked in the handler of operation {op} (leave) ends as it returns", errors)
+            self.assertEqual(errors.count("KeyError: 'in the child'"), 1, errors)
 
     def test_what_the_parent_announced_stays(self):
         with tempfile.TemporaryDirectory() as folder:

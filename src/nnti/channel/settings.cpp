@@ -8,18 +8,19 @@ namespace {
 
 constexpr std::uint64_t kMaxMessages = 1 << 20, kMinBytes = 64 << 10, kMaxBytes = 1 << 30;
 
-Error out_of_bounds(std::string_view name, std::uint64_t smallest, std::uint64_t largest) {
-  return {Code::kInvalidArgument, fmt::format("{} must lie between {} and {}", name, smallest, largest)};
+Error out_of_bounds(const nessie::Config &config, std::string_view name, std::uint64_t smallest,
+                    std::uint64_t largest) {
+  return config.bad_value(name, fmt::format("{} to {}", smallest, largest));
 }
 
 Status load_limits(const nessie::Config &config, Limits &limits) {
-  auto messages = config.get_int("nnti.channel.messages", limits.messages);
+  auto messages = config.get_count("nnti.channel.messages", limits.messages);
   if (!messages.ok()) return messages.error();
-  if (*messages < 1 || static_cast<std::uint64_t>(*messages) > kMaxMessages)
-    return out_of_bounds("nnti.channel.messages", 1, kMaxMessages);
+  if (*messages < 1 || *messages > kMaxMessages) return out_of_bounds(config, "nnti.channel.messages", 1, kMaxMessages);
   auto bytes = config.get_size("nnti.channel.bytes", limits.bytes);
   if (!bytes.ok()) return bytes.error();
-  if (*bytes < kMinBytes || *bytes > kMaxBytes) return out_of_bounds("nnti.channel.bytes", kMinBytes, kMaxBytes);
+  if (*bytes < kMinBytes || *bytes > kMaxBytes)
+    return out_of_bounds(config, "nnti.channel.bytes", kMinBytes, kMaxBytes);
   limits = {static_cast<std::uint32_t>(*messages), static_cast<std::uint32_t>(*bytes)};
   return {};
 }

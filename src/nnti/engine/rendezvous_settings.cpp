@@ -19,8 +19,7 @@ Result<RendezvousSettings> RendezvousSettings::from(const nessie::Config &config
   }
   auto percent = config.get_int("nnti.rendezvous.read_percent", settings.read_percent);
   if (!percent.ok()) return percent.error();
-  if (*percent < 0 || *percent > 100)
-    return Error{Code::kInvalidArgument, "nnti.rendezvous.read_percent is a number from 0 to 100"};
+  if (*percent < 0 || *percent > 100) return config.bad_value("nnti.rendezvous.read_percent", "0 to 100");
   settings.read_percent = static_cast<unsigned>(*percent);
   return settings;
 }

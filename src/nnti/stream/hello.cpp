@@ -21,7 +21,7 @@ static_assert(sizeof(LaneHello) == 16);
 nessie::Result<bool> lanes_wanted(const nessie::Config &config) {
   const auto value = config.get_or("nnti.lane", "on");
   if (value == "on" || value == "off") return value == "on";
-  return nessie::Error{nessie::Code::kInvalidArgument, "nnti.lane is neither 'on' nor 'off': " + value};
+  return config.bad_value("nnti.lane", "on or off");
 }
 
 std::vector<std::byte> encode_lane_hello(std::uint64_t token) {

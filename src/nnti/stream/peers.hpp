@@ -66,7 +66,7 @@ template <class T, class C> class Peers {
     const auto setting = fmt::format("nnti.{}.port", name);
     auto port = config.get_int(setting, 0);
     if (!port.ok()) return port.error();
-    if (*port < 0 || *port > 65535) return Error{Code::kInvalidArgument, setting + " is not a port"};
+    if (*port < 0 || *port > 65535) return config.bad_value(setting, "a port, 0 (any) to 65535");
     auto socket = bootstrap::listen_tcp(host, static_cast<std::uint16_t>(*port));
     if (!socket.ok()) return socket.error();
     nessie::Url url{name, join_host_port(host, port_of(socket->get())), {}};

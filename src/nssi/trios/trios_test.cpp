@@ -266,7 +266,7 @@ TEST_F(TriosNssi, ARequestThatTheProgramRefuses_IsAnsweredSo) {
   EXPECT_EQ(nssi_process_rpc_request(nullptr), NSSI_ENOENT);
 }
 
-TEST_F(TriosNssi, ARequestThatNobodyTakes_EndsWithItsTransport) {
+TEST_F(TriosNssi, ARequestThatNobodyTakes_GoesOnUntilItsTransportEnds) {
   static std::atomic<nssi_svc_rpc_request *> kept{nullptr};
   nssi_service_abort();
   thread_.join();
@@ -277,9 +277,12 @@ TEST_F(TriosNssi, ARequestThatNobodyTakes_EndsWithItsTransport) {
     });
   });
   nssi_request request;
-  int value = 2, result = 0;
+  int value = 2, result = 0, rc = 4711;
   ASSERT_EQ(nssi_call_rpc(&service(), kDoubleOp, &value, nullptr, 0, &result, &request), NSSI_OK);
-  while (kept == nullptr && nssi_test(&request, nullptr) == NSSI_EWOULDBLOCK) {}
+  while (kept == nullptr && nssi_test(&request, &rc) == NSSI_EWOULDBLOCK) {}
+  EXPECT_EQ(nssi_timedwait(&request, 1, &rc), NSSI_ETIMEDOUT);
+  EXPECT_NE(request.id, 0u) << "it goes on";
+  EXPECT_EQ(rc, 4711) << "and has no answer yet";
   nssi_service_abort();
   thread_.join();
   EXPECT_EQ(nssi_rpc_fini(kServing), NSSI_OK);

@@ -199,6 +199,42 @@ TEST_P(DirectoryService, BadInput_IsRefusedAndChangesNothing) {
   EXPECT_TRUE(ada->directory.list("", soon())->instances.empty());
 }
 
+TEST_P(DirectoryService, ABadAttribute_IsNamedWithItsLengthAndTheBound) {
+  auto ada = join();
+  const auto refusal_of = [&](const std::vector<std::pair<std::string, std::string>> &attributes) {
+    auto what = make("a");
+    for (const auto &[name, value] : attributes) what.attributes.push_back({name, value});
+    const auto registration = ada->directory.announce(what, kLong, soon());
+    EXPECT_EQ(registration.code(), Code::kInvalidArgument);
+    return registration.ok() ? std::string() : registration.error().message;
+  };
+  const std::string long_name(65, 'n');
+  EXPECT_EQ(refusal_of({{"rank", "0"}, {long_name, "x"}}),
+            "the attribute's name '" + long_name + "' has 65 characters; it must have 1 to 64");
+  EXPECT_EQ(refusal_of({{"rank", "0"}, {"", "x"}}), "the name of attribute 2 has 0 characters; it must have 1 to 64");
+  EXPECT_EQ(refusal_of({{"a b", "x"}}),
+            "the name of attribute 1 may have letters, digits, '.', '_', '-' and '/', and no others");
+  EXPECT_EQ(refusal_of({{"rank", std::string(1025, 'v')}}),
+            "the value of the attribute 'rank' has 1025 characters; it may have 1024 at most");
+  EXPECT_EQ(refusal_of({{"rank", "\n"}}), "the value of the attribute 'rank' is not printable ASCII");
+  EXPECT_EQ(refusal_of({{"rank", "0"}, {"rank", "1"}}), "the attribute 'rank' is there twice");
+  std::vector<std::pair<std::string, std::string>> many;
+  for (int i = 0; i < 17; ++i) many.emplace_back("a" + std::to_string(i), "");
+  EXPECT_EQ(refusal_of(many), "there are 17 attributes; there may be 16 at most");
+  many.pop_back();
+  many.back() = {std::string(64, 'n'), std::string(1024, 'v')};
+  auto what = make("a");
+  for (const auto &[name, value] : many) what.attributes.push_back({name, value});
+  EXPECT_TRUE(ada->directory.announce(what, kLong, soon()).ok()) << "at the bounds";
+}
+
+TEST_P(DirectoryService, ANameThatIsTooLong_IsToldWithItsLength) {
+  auto ada = join();
+  const auto registration = ada->directory.announce(make(std::string(129, 'a')), kLong, soon());
+  ASSERT_EQ(registration.code(), Code::kInvalidArgument);
+  EXPECT_EQ(registration.error().message, "a service's name has 129 characters; it must have 1 to 128");
+}
+
 TEST_P(DirectoryService, ThatIsNotThere_IsAnErrorAtTheDeadline) {
   const auto url = server_->runtime->url();
   auto ada = join();

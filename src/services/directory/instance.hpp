@@ -8,7 +8,8 @@
 namespace directory {
 
 /// kInvalidArgument, with what to correct: the name is none (service::is_name), the URL is none, an attribute's name is
-/// none or there twice, its value has other than printable ASCII characters.
+/// none or there twice, its value has other than printable ASCII characters; one of them is longer than directory.x
+/// says, or there are more attributes.
 nessie::Status check(const instance &what);
 
 /// kInvalidArgument: no name, and no beginning of one, is like that.

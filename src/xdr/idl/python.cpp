@@ -22,10 +22,10 @@ class PythonWriter {
       : interface_(interface), graph_(interface), options_(options) {}
 
   std::string write() {
-    const auto rpc = make_python_rpc(interface_);
+    const auto rpc = make_python_rpc(interface_, aliases_);
     out_ += fmt::format(
         "# Made by `nessie idl` from {0}; changes will be lost.\n\"\"\"What {0} says.\"\"\"\n"
-        "from __future__ import annotations\n\nimport enum as _enum\n{1}\nimport numpy as _numpy\n{2}"
+        "from __future__ import annotations\n\nimport enum as _enum\n{1}\n{2}"
         "from nessie import xdr as _xdr\n",
         options_.file, rpc.empty() ? "" : "from abc import abstractmethod as _abstractmethod\n",
         rpc.empty() ? "" : "from nessie import nssi as _nssi, stub as _stub\n");
@@ -33,7 +33,7 @@ class PythonWriter {
       std::visit([this](const auto &it) { write(it); }, *definition);
       defined_.insert(type_name_of(*definition));
     }
-    return std::move(out_) + rpc;
+    return std::move(out_) + rpc + aliases_.statements();
   }
 
  private:
@@ -90,13 +90,16 @@ class PythonWriter {
     for (const auto &field : it.fields) out_ += fmt::format("\n    {},", codec_of(field));
     out_ += fmt::format("{})\nclass {}(_xdr.Struct):\n    \"\"\"struct {}\"\"\"\n", it.fields.empty() ? "" : "\n",
                         python_name(it.name), it.name);
-    for (const auto &field : it.fields) write_annotation(field, "");
+    std::set<std::string> members;
+    for (const auto &field : it.fields) members.insert(python_name(field.name));
+    for (const auto &field : it.fields) write_annotation(members, field, "", " = _xdr.DEFAULT");
   }
-  void write_annotation(const Declaration &declaration, const char *or_none) {
+  void write_annotation(const std::set<std::string> &members, const Declaration &declaration, const char *or_none,
+                        const char *value) {
     const bool is_first = out_.ends_with("\"\"\"\n");
-    const auto type = python_annotation(graph_, declaration);
-    out_ += fmt::format("{}    {}: {}{}\n", is_first ? "\n" : "", python_name(declaration.name), type,
-                        type.ends_with("None") ? "" : or_none);
+    const auto type = aliases_.beside(members, python_annotation(graph_, declaration));
+    out_ += fmt::format("{}    {}: {}{}{}\n", is_first ? "\n" : "", python_name(declaration.name), type,
+                        type.ends_with("None") ? "" : or_none, value);
   }
 
   // --- unions ------------------------------------------------------------------------------------------------------------
@@ -124,9 +127,11 @@ class PythonWriter {
       out_ += fmt::format("        _xdr.Arm({}, {}, [{}]),\n", name, codec_of(arm.declaration), cases_of(it, arm));
     }
     out_ += fmt::format("    ],\n):\n    \"\"\"union {}\"\"\"\n", it.name);
-    write_annotation(it.discriminant, "");
+    std::set<std::string> members{python_name(it.discriminant.name)};
+    for (const auto &arm : it.arms) members.insert(python_name(arm.declaration.name));
+    write_annotation(members, it.discriminant, "", "");
     for (const auto &arm : it.arms)
-      if (arm.declaration.type.kind != Kind::kVoid) write_annotation(arm.declaration, " | None");
+      if (arm.declaration.type.kind != Kind::kVoid) write_annotation(members, arm.declaration, " | None", "");
   }
 
   void write(const Program &) {}  // all of them come last
@@ -135,6 +140,7 @@ class PythonWriter {
   const TypeGraph graph_;
   const PythonOptions &options_;
   std::set<std::string> defined_;
+  PythonAliases aliases_;
   bool after_class_ = false;
   std::string out_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <string_view>
 #include <variant>
 
@@ -71,7 +72,29 @@ std::string python_annotation(const TypeGraph &graph, const Declaration &declara
   const auto kind = declaration.type.kind;
   if (declaration.shape == Shape::kOptional) return element + " | None";
   if (declaration.shape == Shape::kPlain || kind == Kind::kString || kind == Kind::kOpaque) return element;
-  return is_number(graph.behind(declaration.type)) ? "_numpy.ndarray" : fmt::format("list[{}]", element);
+  return is_number(graph.behind(declaration.type)) ? "_xdr.Numbers" : fmt::format("list[{}]", element);
+}
+
+std::string PythonAliases::beside(const std::set<std::string> &members, std::string_view annotation) {
+  const auto is_of_name = [](char c) { return c == '_' || c == '.' || std::isalnum(static_cast<unsigned char>(c)); };
+  std::string made;
+  while (!annotation.empty()) {
+    const auto end = std::ranges::find_if_not(annotation, is_of_name) - annotation.begin();
+    const std::string name(annotation.substr(0, static_cast<std::size_t>(end)));
+    if (members.contains(name)) used_.insert(name);
+    made += members.contains(name) ? "_type_" + name : name;
+    annotation.remove_prefix(name.size());
+    const auto next = std::ranges::find_if(annotation, is_of_name) - annotation.begin();
+    made += annotation.substr(0, static_cast<std::size_t>(next));
+    annotation.remove_prefix(static_cast<std::size_t>(next));
+  }
+  return made;
+}
+
+std::string PythonAliases::statements() const {
+  std::string made;
+  for (const auto &name : used_) made += fmt::format("{0}_type_{1} = {1}\n", made.empty() ? "\n\n" : "", name);
+  return made;
 }
 
 std::string python_codec(const Type &type) {

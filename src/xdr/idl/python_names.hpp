@@ -5,7 +5,9 @@
 #include "xdr/idl/graph.hpp"
 #include "xdr/idl/model.hpp"
 
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace xdr::idl {
 
@@ -18,6 +20,18 @@ std::string python_procedure(const std::string &name);
 /// What a reader, and a type checker, is told: "int", "list[point] | None".
 std::string python_annotation(const TypeGraph &graph, const Type &type);
 std::string python_annotation(const TypeGraph &graph, const Declaration &declaration);
+
+/// Other names of types, for classes that have members called as those are: type checkers take the member there.
+class PythonAliases {
+ public:
+  /// The annotation as it stands in a class with these members.
+  std::string beside(const std::set<std::string> &members, std::string_view annotation);
+  /// The statements that make those that were used, for the end of the module.
+  std::string statements() const;
+
+ private:
+  std::set<std::string> used_;
+};
 
 /// The codec of a type, in nessie.xdr's words. kVoid: None.
 std::string python_codec(const Type &type);

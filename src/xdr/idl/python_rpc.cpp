@@ -35,7 +35,8 @@ std::string table_name(const Program &program, const Version &version) {
 
 class PythonRpcWriter {
  public:
-  explicit PythonRpcWriter(const Interface &interface) : interface_(interface), graph_(interface) {}
+  PythonRpcWriter(const Interface &interface, PythonAliases &aliases)
+      : interface_(interface), graph_(interface), aliases_(aliases) {}
 
   std::string write() {
     for (const auto &definition : interface_.definitions)
@@ -67,14 +68,19 @@ class PythonRpcWriter {
                         python_name(version.name), version.name, python_number(version.number.number));
     for (const auto &it : version.procedures)
       out_ += fmt::format("        {} = {}\n", python_procedure(it.name), python_number(it.number.number));
+    members_.clear();
+    for (const auto &it : version.procedures)
+      members_.insert({python_procedure(it.name), python_procedure(it.name) + "_async"});
     write_client(program, version);
     write_server(program, version);
   }
 
-  std::string parameters(const Procedure &it) const {
+  std::string annotation(const Type &type) { return aliases_.beside(members_, python_annotation(graph_, type)); }
+
+  std::string parameters(const Procedure &it) {
     std::string all;
     for (std::size_t i = 0; i < it.arguments.size(); ++i)
-      all += fmt::format(", argument{}: {}", i + 1, python_annotation(graph_, it.arguments[i]));
+      all += fmt::format(", argument{}: {}", i + 1, annotation(it.arguments[i]));
     return all;
   }
 
@@ -88,21 +94,29 @@ class PythonRpcWriter {
         version.name, table_name(program, version));
     for (std::size_t i = 0; i < version.procedures.size(); ++i) {
       const auto &it = version.procedures[i];
-      const auto result = python_annotation(graph_, it.result);
-      write_call(it, i, "", result, "_call");
-      write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start");
+      const auto result = annotation(it.result);
+      write_call(it, i, "", result, "_call", result);
+      write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start", {});
     }
   }
+  /// `said`: the type that the method itself says of what it returns, for type checkers; None: it returns nothing.
   void write_call(const Procedure &it, std::size_t index, const char *suffix, const std::string &result,
-                  const char *how) {
+                  const char *how, const std::string &said) {
     std::vector<std::string> arguments;
     for (std::size_t i = 0; i < it.arguments.size(); ++i) arguments.push_back(fmt::format("argument{}", i + 1));
     const bool has_bulk = it.bulk != Bulk::kNone;
     out_ += fmt::format(
         "\n            def {}{}(\n                self{}{}, *, timeout: float | None = None, idempotent: bool = "
-        "False\n            ) -> {}:\n                return self.{}({}, {}, {}, timeout, idempotent)\n",
-        python_procedure(it.name), suffix, parameters(it), has_bulk ? ", data: _nssi.Buffer" : "", result, how, index,
-        tuple_of(arguments), has_bulk ? "data" : "None");
+        "False\n            ) -> {}:\n",
+        python_procedure(it.name), suffix, parameters(it), has_bulk ? ", data: _nssi.Buffer" : "", result);
+    const auto call = fmt::format("self.{}({}, {}, {}, timeout, idempotent)", how, index, tuple_of(arguments),
+                                  has_bulk ? "data" : "None");
+    if (said.empty())
+      out_ += fmt::format("                return {}\n", call);
+    else if (said == "None")
+      out_ += fmt::format("                {}\n", call);
+    else
+      out_ += fmt::format("                _result: {} = {}\n                return _result\n", said, call);
   }
 
   // --- the serving side --------------------------------------------------------------------------------------------------
@@ -115,16 +129,20 @@ class PythonRpcWriter {
     for (const auto &it : version.procedures)
       out_ +=
           fmt::format("\n            @_abstractmethod\n            def {}(self, request: _nssi.Request{}) -> {}: ...\n",
-                      python_procedure(it.name), parameters(it), python_annotation(graph_, it.result));
+                      python_procedure(it.name), parameters(it), annotation(it.result));
   }
 
   const Interface &interface_;
   const TypeGraph graph_;
+  PythonAliases &aliases_;
+  std::set<std::string> members_;  ///< of the version's classes
   std::string out_;
 };
 
 }  // namespace
 
-std::string make_python_rpc(const Interface &interface) { return PythonRpcWriter(interface).write(); }
+std::string make_python_rpc(const Interface &interface, PythonAliases &aliases) {
+  return PythonRpcWriter(interface, aliases).write();
+}
 
 }  // namespace xdr::idl

@@ -10,10 +10,10 @@ InvalidArgument.
 Arrays of numbers are numpy arrays, of exactly the interface's type when they were decoded; they are swapped by vector
 instructions, about as fast as memcpy. Whatever numpy makes an array of integers (of numbers) of is encoded.
 """
-from nessie.xdr._arrays import Array, Optional, Ref, Vector
+from nessie.xdr._arrays import Array, Numbers, Optional, Ref, Vector
 from nessie.xdr._bytes import FixedOpaque, Opaque, String
 from nessie.xdr._reader import MOST_DEPTH, UNBOUNDED, Codec, Reader, codec_of, decode_all, encode_all
-from nessie.xdr._structs import Struct, chain, struct_ as struct
+from nessie.xdr._structs import DEFAULT, Struct, chain, struct_ as struct
 from nessie.xdr._unions import Arm, Union
 from nessie.xdr._words import BOOL, DOUBLE, FLOAT, HYPER, INT, UNSIGNED, UNSIGNED_HYPER, VOID, Enum, named
 
@@ -22,6 +22,7 @@ __all__ = [
     "Array",
     "BOOL",
     "Codec",
+    "DEFAULT",
     "DOUBLE",
     "Enum",
     "FLOAT",
@@ -29,6 +30,7 @@ __all__ = [
     "HYPER",
     "INT",
     "MOST_DEPTH",
+    "Numbers",
     "Opaque",
     "Optional",
     "Reader",

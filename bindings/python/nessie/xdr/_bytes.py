@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nessie.errors import InvalidArgument
-from nessie.xdr._reader import COUNT, UNBOUNDED, ZEROS, Codec
+from nessie.xdr._reader import COUNT, UNBOUNDED, ZEROS, Codec, Reader
 
 
 def put_bytes(out: bytearray, value: Any) -> None:
@@ -24,16 +24,16 @@ class FixedOpaque(Codec):
     def __init__(self, size: int):
         self.size = size
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         value = memoryview(value).cast("B")
         if len(value) != self.size:
             raise InvalidArgument(f"{len(value)} bytes where there are {self.size}")
         put_bytes(out, value)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return reader.take(self.size)
 
-    def default(self):
+    def default(self) -> Any:
         return bytes(self.size)
 
 
@@ -45,16 +45,16 @@ class Opaque(Codec):
     def __init__(self, most: int = UNBOUNDED):
         self.most = most
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         value = memoryview(value).cast("B")
         check_size(len(value), self.most)
         out += COUNT.pack(len(value))
         put_bytes(out, value)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return reader.take(reader.count(self.most, 1))
 
-    def default(self):
+    def default(self) -> Any:
         return b""
 
 
@@ -64,14 +64,14 @@ class String(Codec):
     def __init__(self, most: int = UNBOUNDED):
         self.most = most
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         data = value.encode("utf-8", "surrogateescape")
         check_size(len(data), self.most)
         out += COUNT.pack(len(data))
         put_bytes(out, data)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return reader.take(reader.count(self.most, 1)).decode("utf-8", "surrogateescape")
 
-    def default(self):
+    def default(self) -> Any:
         return ""

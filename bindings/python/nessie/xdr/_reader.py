@@ -28,7 +28,7 @@ class Reader:
     def left(self) -> int:
         return len(self.data) - self.at
 
-    def unpack(self, layout: struct.Struct) -> tuple:
+    def unpack(self, layout: struct.Struct) -> tuple[Any, ...]:
         at = self.at
         if len(self.data) - at < layout.size:
             raise self.fail("the message ends within a number")
@@ -36,7 +36,7 @@ class Reader:
         return layout.unpack_from(self.data, at)
 
     def count(self, most: int, element_bytes: int) -> int:
-        (count,) = self.unpack(COUNT)
+        count: int = self.unpack(COUNT)[0]
         if count > (len(self.data) - self.at) // element_bytes:
             raise self.fail("a count is larger than the rest of the message")
         if count > most:
@@ -60,7 +60,7 @@ class Reader:
         self.depth += 1
 
     def flag(self) -> bool:
-        (word,) = self.unpack(COUNT)
+        word: int = self.unpack(COUNT)[0]
         if word > 1:
             raise self.fail("a flag is neither 0 nor 1")
         return word == 1
@@ -107,7 +107,7 @@ def encode_all(codecs: Sequence[Codec], values: Iterable[Any]) -> bytes:
     return bytes(out)
 
 
-def decode_all(codecs: Sequence[Codec], data: Any) -> list:
+def decode_all(codecs: Sequence[Codec], data: Any) -> list[Any]:
     reader = Reader(data if type(data) is bytes else bytes(data))
     values = [codec.get(reader) for codec in codecs]
     if reader.at != len(reader.data):
@@ -117,4 +117,5 @@ def decode_all(codecs: Sequence[Codec], data: Any) -> list:
 
 def codec_of(kind: Any) -> Codec:
     """A codec as it is; that of a class."""
-    return kind if isinstance(kind, Codec) else kind.xdr
+    codec: Codec = kind if isinstance(kind, Codec) else kind.xdr
+    return codec

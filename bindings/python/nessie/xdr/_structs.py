@@ -12,25 +12,30 @@ import numpy
 from nessie.errors import InvalidArgument
 from nessie.xdr._arrays import Optional
 from nessie.xdr._bytes import FixedOpaque, Opaque, String
-from nessie.xdr._reader import COUNT, Codec, codec_of
+from nessie.xdr._reader import COUNT, Codec, Reader, codec_of
 from nessie.xdr._words import Bool, Enum, Number
 
+#: Stands for what a field has at first, which its codec knows: struct() replaces it.
+DEFAULT: Any = None
 T = TypeVar("T")
+V = TypeVar("V", bound="Value")
 
 
 class Value:
     """What structs and unions can do."""
 
-    xdr: ClassVar[Codec]
+    xdr: ClassVar[Any]
 
     def encode(self) -> bytes:
         """InvalidArgument: it breaks a rule of its interface."""
-        return self.xdr.encode(self)
+        encoded: bytes = self.xdr.encode(self)
+        return encoded
 
     @classmethod
-    def decode(cls: Type[T], data: Any) -> T:
+    def decode(cls: Type[V], data: Any) -> V:
         """BadMessage: the bytes are not the encoding of one value."""
-        return cls.xdr.decode(data)
+        decoded: V = cls.xdr.decode(data)
+        return decoded
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -39,18 +44,16 @@ def is_same(one: Any, other: Any) -> bool:
         return numpy.array_equal(one, other)
     if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
         return len(one) == len(other) and all(map(is_same, one, other))
-    return one == other
+    return bool(one == other)
 
 
 class Struct(Value):
     """Of the structs that `struct` decorates."""
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         return all(is_same(getattr(self, name), getattr(other, name)) for name in self.xdr.names)
-
-    __hash__ = None
 
 
 @dataclass_transform(eq_default=False)
@@ -65,12 +68,12 @@ def chain(*codecs: Any) -> Callable[[Type[T]], Type[T]]:
     return lambda kind: _struct_of(kind, codecs, ChainCodec)
 
 
-def _struct_of(kind, codecs, make):
+def _struct_of(kind: Type[T], codecs: Sequence[Any], make: Callable[..., Codec]) -> Type[T]:
     fields = [(name, codec_of(codec)) for name, codec in zip(kind.__dict__.get("__annotations__", ()), codecs, strict=True)]
     for name, codec in fields:
         setattr(kind, name, _field(codec))
     made = dataclasses.dataclass(eq=False)(kind)
-    made.xdr = make(made, fields)
+    setattr(made, "xdr", make(made, fields))
     return made
 
 
@@ -83,25 +86,27 @@ def _field(codec: Codec) -> Any:
 class _Run:
     """Numbers that follow each other in a struct: one word for all of them."""
 
-    def __init__(self):
-        self.names: list = []
+    layout: struct.Struct
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
         self.letters = ">"
 
-    def finish(self):
+    def finish(self) -> None:
         self.layout = struct.Struct(self.letters)
 
 
 class StructCodec(Codec):
-    def __init__(self, kind: type, fields: Sequence[tuple]):
+    def __init__(self, kind: type, fields: Sequence[tuple[str, Codec]]):
         self.kind = kind
         self.names = [name for name, _ in fields]
         self.steps = self._steps(fields)
         self.is_plain = len(self.steps) == 1 and isinstance(self.steps[0], _Run)
 
     @staticmethod
-    def _steps(fields) -> list:
+    def _steps(fields: Sequence[tuple[str, Codec]]) -> list[Any]:
         """Runs of numbers, and (name, codec) of other fields."""
-        steps: list = []
+        steps: list[Any] = []
         for name, codec in fields:
             if codec.letter is None:
                 steps.append((name, codec))
@@ -115,10 +120,10 @@ class StructCodec(Codec):
                 step.finish()
         return steps
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         self._put_fields(out, value)
 
-    def _put_fields(self, out, value):
+    def _put_fields(self, out: bytearray, value: Any) -> None:
         if not isinstance(value, self.kind):
             raise InvalidArgument(f"a {type(value).__name__} where there is a {self.kind.__name__}")
         for step in self.steps:
@@ -127,14 +132,14 @@ class StructCodec(Codec):
             else:
                 step[1].put(out, getattr(value, step[0]))
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         reader.enter()
         value = self.kind(*self._get_fields(reader))
         reader.depth -= 1
         return value
 
-    def _get_fields(self, reader) -> list:
-        values: list = []
+    def _get_fields(self, reader: Reader) -> list[Any]:
+        values: list[Any] = []
         for step in self.steps:
             if isinstance(step, _Run):
                 values += reader.unpack(step.layout)
@@ -142,7 +147,7 @@ class StructCodec(Codec):
                 values.append(step[1].get(reader))
         return values
 
-    def get_all(self, reader, count) -> typing.Optional[list]:
+    def get_all(self, reader: Reader, count: int) -> typing.Optional[list[Any]]:
         """Of an array of structs that are nothing but numbers; None: they are to be read one by one."""
         if not self.is_plain or not count:
             return None
@@ -156,25 +161,25 @@ class StructCodec(Codec):
         reader.depth -= 1
         return values
 
-    def default(self):
+    def default(self) -> Any:
         return self.kind()
 
 
 class ChainCodec(StructCodec):
     """The last field says whether there is another link; the fields before it are each link's."""
 
-    def __init__(self, kind, fields):
+    def __init__(self, kind: type, fields: Sequence[tuple[str, Codec]]):
         super().__init__(kind, fields)
         self.next = self.names[-1]
         self.steps = self._steps(fields[:-1])
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         while value is not None:
             self._put_fields(out, value)
             value = getattr(value, self.next)
             out += COUNT.pack(value is not None)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         reader.enter()
         first = last = self.kind(*self._get_fields(reader))
         while reader.flag():

@@ -6,7 +6,7 @@ import typing
 from typing import Any, Callable, ClassVar, Sequence, Type
 
 from nessie.errors import InvalidArgument
-from nessie.xdr._reader import Codec, codec_of
+from nessie.xdr._reader import Codec, Reader, codec_of
 from nessie.xdr._structs import Value, is_same
 
 
@@ -24,7 +24,9 @@ class Union(Value):
     arm: Any
     _on: ClassVar[str]
 
-    def __init_subclass__(cls, on=None, arms=(), **options):
+    def __init_subclass__(
+        cls, on: typing.Optional[tuple[str, Any]] = None, arms: Sequence[Arm] = (), **options: Any
+    ) -> None:
         super().__init_subclass__(**options)
         if on is None:
             return
@@ -49,14 +51,12 @@ class Union(Value):
         setattr(self, self._on, choice)
         self.arm = found.codec.default()
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
         return getattr(self, self._on) == getattr(other, self._on) and is_same(self.arm, other.arm)
 
-    __hash__ = None
-
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._on}={getattr(self, self._on)!r}, arm={self.arm!r})"
 
 
@@ -73,7 +73,7 @@ class UnionCodec(Codec):
     def arm_for(self, choice: Any) -> typing.Optional[Arm]:
         return self.by_case.get(choice, self.otherwise)
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         if not isinstance(value, self.kind):
             raise InvalidArgument(f"a {type(value).__name__} where there is a {self.kind.__name__}")
         choice = getattr(value, value._on)
@@ -83,7 +83,7 @@ class UnionCodec(Codec):
             raise InvalidArgument(f"a union has no such arm: {choice!r}")
         arm.codec.put(out, value.arm)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         reader.enter()
         choice = self.on.get(reader)
         arm = self.arm_for(choice)
@@ -95,5 +95,5 @@ class UnionCodec(Codec):
         reader.depth -= 1
         return value
 
-    def default(self):
+    def default(self) -> Any:
         return self.kind()

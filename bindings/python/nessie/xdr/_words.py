@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import enum
 import struct
-from typing import Type
+from typing import Any, Type, TypeVar
 
 import numpy
 
 from nessie.errors import InvalidArgument
-from nessie.xdr._reader import COUNT, Codec
+from nessie.xdr._reader import COUNT, Codec, Reader
+
+E = TypeVar("E", bound=enum.IntEnum)
 
 
 class Number(Codec):
@@ -20,13 +22,13 @@ class Number(Codec):
         self.least_bytes = self.layout.size
         self._zero = 0.0 if self.dtype.kind == "f" else 0
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         out += self.layout.pack(value)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return reader.unpack(self.layout)[0]
 
-    def default(self):
+    def default(self) -> Any:
         return self._zero
 
 
@@ -39,27 +41,27 @@ DOUBLE = Number("d", "float64")
 
 
 class Bool(Codec):
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         if value not in (False, True):
             raise InvalidArgument(f"a bool is False or True, not {value!r}")
         out += COUNT.pack(bool(value))
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return reader.flag()
 
-    def default(self):
+    def default(self) -> Any:
         return False
 
 
 class Void(Codec):
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         if value is not None:
             raise InvalidArgument("a union holds another arm than it says")
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         return None
 
-    def default(self):
+    def default(self) -> Any:
         return None
 
 
@@ -74,22 +76,22 @@ class Enum(Codec):
         self.kind = kind
         self.members = {int(member): member for member in kind}
 
-    def put(self, out, value):
+    def put(self, out: bytearray, value: Any) -> None:
         if value not in self.members:
             raise InvalidArgument(f"an enum has a value without a name: {value!r} is none of {self.kind.__name__}")
         out += INT.layout.pack(value)
 
-    def get(self, reader):
+    def get(self, reader: Reader) -> Any:
         value = self.members.get(INT.get(reader))
         if value is None:
             raise reader.fail("an enum has a value without a name")
         return value
 
-    def default(self):
+    def default(self) -> Any:
         return self.members.get(0)
 
 
-def named(kind: Type[enum.IntEnum]) -> Type[enum.IntEnum]:
+def named(kind: Type[E]) -> Type[E]:
     """Gives an enum its codec."""
-    kind.xdr = Enum(kind)
+    setattr(kind, "xdr", Enum(kind))
     return kind

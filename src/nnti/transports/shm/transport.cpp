@@ -111,19 +111,16 @@ Result<std::uint32_t> slots_of(const nessie::Config &config) {
   auto bytes = config.get_size("nnti.mailbox", mailbox_bytes_for(*job_size));
   if (!bytes.ok()) return bytes.error();
   if (*bytes < mailbox_bytes(kMinSlots))
-    return Error{Code::kInvalidArgument,
-                 fmt::format("nnti.mailbox: {} bytes are too few; at least {}", *bytes, mailbox_bytes(kMinSlots))};
+    return config.bad_value("nnti.mailbox", fmt::format("{} bytes or more", mailbox_bytes(kMinSlots)));
   return static_cast<std::uint32_t>(slots_in(*bytes));
 }
 
 Result<std::uint64_t> queue_entries_of(const nessie::Config &config) {
-  auto entries = config.get_int("nnti.shared_queue", kDefaultQueueEntries);
+  auto entries = config.get_count("nnti.shared_queue", kDefaultQueueEntries);
   if (!entries.ok()) return entries.error();
-  auto count = static_cast<std::uint64_t>(*entries);
-  if (*entries < 0 || count < kMinQueueEntries || count > kMaxQueueEntries)
-    return Error{Code::kInvalidArgument, fmt::format("nnti.shared_queue: {} entries; there can be {} to {}", *entries,
-                                                     kMinQueueEntries, kMaxQueueEntries)};
-  return std::bit_floor(count);
+  if (*entries < kMinQueueEntries || *entries > kMaxQueueEntries)
+    return config.bad_value("nnti.shared_queue", fmt::format("{} to {} entries", kMinQueueEntries, kMaxQueueEntries));
+  return std::bit_floor(*entries);
 }
 
 /// True if the setting has its second value.
@@ -131,7 +128,7 @@ Result<bool> is_second(const nessie::Config &config, const char *name, std::stri
                        std::string_view second) {
   auto value = config.get(name).value_or(std::string(first));
   if (value == first || value == second) return value == second;
-  return Error{Code::kInvalidArgument, fmt::format("{}: '{}' is neither '{}' nor '{}'", name, value, first, second)};
+  return config.bad_value(name, fmt::format("{} or {}", first, second));
 }
 
 /// "4672 bytes each way of a connection, for a job of 1 (nnti.job_size; default)".

@@ -19,11 +19,10 @@ constexpr std::size_t kOtherFibers = 64;
 constexpr std::size_t kMostWatches = 16384;
 
 Status read_limit(const nessie::Config &config, const char *key, std::size_t most, std::size_t &limit) {
-  auto value = config.get_int(key, static_cast<std::int64_t>(limit));
+  auto value = config.get_count(key, limit);
   if (!value.ok()) return value.error();
-  if (*value < 1 || static_cast<std::uint64_t>(*value) > most)
-    return Error{Code::kInvalidArgument, fmt::format("setting {} is {}; it can be 1 to {}", key, *value, most)};
-  limit = static_cast<std::size_t>(*value);
+  if (*value < 1 || *value > most) return config.bad_value(key, fmt::format("1 to {}", most));
+  limit = *value;
   return {};
 }
 

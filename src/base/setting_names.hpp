@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which settings there are (docs/configuration.md), so that misspelt ones are noticed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nessie {
+
+/// Every setting of Nessie's own; where the user gives a part of the name, a `*` stands for it: "nssi.pool.*.threads".
+const std::vector<std::string> &setting_names();
+/// "staging.memory" → "NESSIE_STAGING_MEMORY".
+std::string variable_of(std::string_view key);
+/// What to tell somebody who wrote it into a file, or set it: "there is no setting nssi.timeot; did you mean
+/// nssi.timeout?". Empty for a setting, and for what may be the program's own: its first part is none of Nessie's, nor
+/// is it near a setting.
+std::string doubt_about_key(std::string_view key);
+/// The same of a variable of the environment. Only what is near the variable of a setting is doubted: many others begin
+/// with NESSIE_, too.
+std::string doubt_about_variable(std::string_view variable);
+
+}  // namespace nessie
