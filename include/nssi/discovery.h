@@ -28,7 +28,8 @@ int nssi_rt_find(nssi_rt_runtime *runtime, const char *what, int32_t timeout_ms,
                  void (*use)(const char *url, void *context), void *context, uint64_t *count);
 
 /* Says where the runtime can be reached, and what it offers by now: to `where`, which is "file:PATH", "pmix:NAME" or
- * "dir:NAME". Stays until nssi_rt_close(), which withdraws it. `kind`: what people call it, in a contact file; null: "service".
+ * "dir:NAME". Stays until nssi_rt_close(), which withdraws it. `kind`: what people call it, in a contact file; null:
+ * "service".
  *   NESSIE_INVALID_ARGUMENT  also: `where` is none of these; the runtime does not listen, or offers nothing
  *   NESSIE_EXISTS            a service that runs keeps this file, or it is something else than a contact file; another
  *                            process has the launcher's name

@@ -4,6 +4,10 @@
 
 #include <unistd.h>
 
+#include <memory>
+#include <new>
+#include <utility>
+
 namespace nessie {
 
 /// A child of fork() has a copy of its parent's memory, but none of its threads; what is shared, and what is connected,
@@ -16,5 +20,10 @@ class Birth {
  private:
   pid_t process_ = ::getpid();
 };
+
+/// What `object` points to is never destroyed: it is the parent's.
+template <class T> void leave(std::shared_ptr<T> object) noexcept {
+  (void)new (std::nothrow) std::shared_ptr<T>(std::move(object));
+}
 
 }  // namespace nessie

@@ -13,7 +13,7 @@ Runtime::~Runtime() {
   if (engine_->birth().was_here()) return;
   (void)page_.release();
   (void)engine_.release();
-  (void)new auto(std::move(inspection_));
+  nessie::leave(std::move(inspection_));
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {

@@ -49,8 +49,8 @@ class Scheduler {
   void disturb() { disturbed_ = true; }
   /// What was spawned last begins without waiting for quiet.
   void hasten_last() { begin_last_at_ = {}; }
-  /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile, nor all of it if that takes
-  /// long. True if anything ran.
+  /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile, nor all of it if that
+  /// takes long. True if anything ran.
   bool run_ready() { return (has_ready() || !last_.empty()) && run_some(); }
   bool has_ready() const { return !ready_.empty(); }
   /// Whether what is spawned now would begin at once.

@@ -16,7 +16,7 @@ struct Settings {
   Limits limits;
   std::vector<PoolOptions> pools;
   bool statistics = true;
-  std::string prometheus;    ///< where its endpoint listens; empty: nowhere
+  std::string prometheus;  ///< where its endpoint listens; empty: nowhere
   bool reload_on_hangup = false;
   std::string trace_folder;  ///< empty: nothing is traced
   std::uint64_t trace_every = 1;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nssi/settings.hpp>
+#include <nssi/statistics.hpp>
 #include <nssi/testing.hpp>
 
 #include <fstream>

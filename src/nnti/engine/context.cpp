@@ -11,7 +11,7 @@ Context::Context(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Context::~Context() {
   close();
-  if (!impl_->birth.was_here()) (void)new auto(std::move(impl_));
+  if (!impl_->birth.was_here()) nessie::leave(std::move(impl_));
 }
 
 Result<std::shared_ptr<Context>> Context::open(ContextOptions options) {

@@ -69,8 +69,15 @@ Status FaultyTransport::open_inner(const TransportOptions &options) {
   const auto kind = std::ranges::find(kinds, inner_name.value_or(""), &TransportKind::name);
   if (kind == kinds.end())
     return Error{Code::kUnsupported, fmt::format("'{}' is no transport with a faulty network; say faulty+shm", name_)};
-  auto inner = kind->open({options.credential, options.config, *this, options.poller, options.listen, kind->name,
-                           options.time, {}, options.sealed});
+  auto inner = kind->open({options.credential,
+                           options.config,
+                           *this,
+                           options.poller,
+                           options.listen,
+                           kind->name,
+                           options.time,
+                           {},
+                           options.sealed});
   if (!inner.ok()) return inner.error();
   inner_ = std::move(*inner);
   return {};
