@@ -6,6 +6,7 @@
 #include <nssi/testing.hpp>
 
 #include <numeric>
+#include <stub_names_rpc.hpp>
 
 namespace nssi::testing {
 namespace {
@@ -25,6 +26,23 @@ class Second final : public SECOND::Server {
   std::int32_t offset_;
 };
 
+namespace NAMED = stub_names::NAMES::Client;
+
+/// Each operation adds its number.
+class Named final : public NAMED::Server {
+ public:
+  Outcome<std::int32_t> A(Request &, std::int32_t n) override { return n + 1; }
+  Outcome<std::int32_t> A_async_(Request &, std::int32_t n) override { return n + 2; }
+  Outcome<std::int32_t> request(Request &, std::int32_t n) override { return n + 3; }
+  Outcome<std::int32_t> argument1(Request &, std::int32_t n) override { return n + 4; }
+  Outcome<std::int32_t> provider(Request &, std::int32_t n) override { return n + 5; }
+  Outcome<std::int32_t> runtime(Request &, std::int32_t n) override { return n + 6; }
+  Outcome<std::int32_t> status(Request &, std::int32_t n) override { return n + 7; }
+  Outcome<std::int32_t> start(Request &, std::int32_t n) override { return n + 8; }
+  Outcome<void> start_bulk(Request &) override { return {}; }
+  Outcome<std::int32_t> Server_(Request &, std::int32_t n) override { return n + 10; }
+};
+
 class NssiStubs : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -33,6 +51,7 @@ class NssiStubs : public ::testing::TestWithParam<std::string> {
     ASSERT_TRUE(atlas_.add_to(*server_).ok());
     ASSERT_TRUE(second_.add_to(*server_).ok());
     ASSERT_TRUE(other_.add_to(*server_, 5).ok());
+    ASSERT_TRUE(named_.add_to(*server_).ok());
     thread_ = std::thread([this] { server_->run(); });
     runtime_ = open_runtime(options_for(GetParam(), false));
     auto peer = runtime_->connect(server_->url(), Deadline::in(seconds(20)));
@@ -48,6 +67,7 @@ class NssiStubs : public ::testing::TestWithParam<std::string> {
 
   Atlas atlas_;
   Second second_{0}, other_{1000};
+  Named named_;
   std::unique_ptr<Runtime> server_, runtime_;
   std::thread thread_;
   PeerId peer_;
@@ -116,6 +136,19 @@ TEST_P(NssiStubs, VersionsAndProvidersAreToldApart) {
   EXPECT_EQ(*(SECOND::Client(*runtime_, peer_).ADD(1, 2, 3)), 6);
   EXPECT_EQ(*(SECOND::Client(*runtime_, peer_, 5).ADD(1, 2, 3)), 1006);
   EXPECT_EQ(FIRST::Client(*runtime_, peer_, 5).ADD(1, 2).code(), Code::kNotFound);
+}
+
+TEST_P(NssiStubs, OperationsMayBeCalledAsTheStubsCallThings) {
+  NAMED::Client named(*runtime_, peer_);
+  EXPECT_EQ(*named.A_async(0).wait(), 1);
+  EXPECT_EQ(*named.A_async_(0), 2);
+  EXPECT_EQ(*named.request(0), 3);
+  EXPECT_EQ(*named.argument1(0), 4);
+  EXPECT_EQ(*named.provider(0), 5);
+  EXPECT_EQ(*named.runtime(0), 6);
+  EXPECT_EQ(*named.status(0), 7);
+  EXPECT_EQ(*named.start(0), 8);
+  EXPECT_EQ(*named.Server_(0), 10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, NssiStubs, ::testing::Values("inproc", "shm", "ofi"),

@@ -25,6 +25,9 @@ static bool_t put_array(XDR *xdrs, void *values, u_int *count, u_int most, const
   return xdr_u_int(xdrs, count) && code_from(xdrs, values, 0, *count, type, depth);
 }
 
+/* GNU C has types that take no memory; arrays of them are not NULL either. */
+static size_t room_of_one(const struct nessie_xdr_type *type) { return type->size == 0 ? 1 : type->size; }
+
 static u_int next_room(const XDR *xdrs, u_int room, u_int count, size_t size) {
   if (nessie_xdr_knows_its_end(xdrs)) return count;
   const size_t first = size < kFirstRoomBytes ? kFirstRoomBytes / size : 1;
@@ -57,7 +60,7 @@ static bool_t get_array(XDR *xdrs, void *array, u_int *count, u_int most, const 
   }
   while (*count < size) {
     const u_int done = *count;
-    if (!grow(xdrs, array, count, size, type->size)) return FALSE;
+    if (!grow(xdrs, array, count, size, room_of_one(type))) return FALSE;
     if (!code_from(xdrs, nessie_xdr_load(array), done, *count, type, depth)) return FALSE;
   }
   return TRUE;

@@ -6,6 +6,7 @@
 #include "golden_values.hpp"
 
 #include <gtest/gtest.h>
+#include <xdr/xdr.h>
 
 #include <cstdlib>
 #include <initializer_list>
@@ -246,6 +247,21 @@ TEST(IdlC, WhenMemoryEnds_WhatThereIsCanBeFreed) {
       EXPECT_TRUE(is_decoded) << type;
     }
   });
+}
+
+bool_t code_nothing(XDR *, void *, unsigned) { return TRUE; }
+
+TEST(IdlC, ArraysOfWhatTakesNoMemory) {
+  constexpr nessie_xdr_type kNothing{0, 4, code_nothing};
+  for (const auto &make : {make_stream<MemoryStream>, make_stream<FileStream>}) {
+    auto bytes = words({2, 0, 0});
+    void *values = nullptr;
+    u_int count = 0;
+    EXPECT_TRUE(nessie_xdr_array(&make(bytes, XDR_DECODE)->get(), &values, &count, 5, &kNothing, 0));
+    EXPECT_EQ(count, 2u);
+    EXPECT_NE(values, nullptr);
+    std::free(values);
+  }
 }
 
 TEST(IdlC, AFlagIs0Or1_AnEnumHasAName_PaddingIsZero) {

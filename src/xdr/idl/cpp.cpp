@@ -64,7 +64,7 @@ class CppWriter {
     // std::vector<bool> has no array.
     auto array = declaration.type.kind == Kind::kString ? element
                  : graph_.behind(declaration.type).kind == Kind::kBool
-                     ? fmt::format("boost::container::vector<{}>", element)
+                     ? fmt::format("::boost::container::vector<{}>", element)
                      : fmt::format("std::vector<{}>", element);
     if (!declaration.size) return array;
     return fmt::format("::xdr::Bounded<{}, {}>", array, declaration.size->number.magnitude);
@@ -89,17 +89,16 @@ class CppWriter {
   }
   void write(const Enum &it) {
     const auto name = cpp_name(it.name);
+    const CppScope scope(it);
     out_ += fmt::format("\nenum class {} : std::int32_t {{\n", name);
-    for (const auto &each : it.enumerators)
-      out_ += fmt::format("  {} = {},\n", cpp_name(each.name), literal(each.number));
+    for (const auto &each : it.enumerators) out_ += fmt::format("  {} = {},\n", scope[each.name], literal(each.number));
     out_ += fmt::format(
         "}};\n/// Others are neither encoded nor decoded.\nconstexpr bool xdr_has_name({} value) {{\n"
         "  switch (value) {{\n",
         name);
     std::set<std::string> seen;  // of two names for one value, one will do
     for (const auto &each : it.enumerators)
-      if (seen.insert(literal(each.number)).second)
-        out_ += fmt::format("    case {}::{}:\n", name, cpp_name(each.name));
+      if (seen.insert(literal(each.number)).second) out_ += fmt::format("    case {}::{}:\n", name, scope[each.name]);
     out_ += "      return true;\n  }\n  return false;\n}\n";
   }
   void write(const Typedef &it) {
@@ -108,16 +107,17 @@ class CppWriter {
   void write(const Struct &it) {
     std::set<std::string> hidden;
     for (const auto &field : it.fields) hidden.insert(field.name);
+    const CppScope scope(it);
     std::string fields;
     out_ += fmt::format("\nstruct {} {{\n", cpp_name(it.name));
     for (const auto &field : it.fields) {
-      out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), cpp_name(field.name));
-      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", cpp_name(field.name));
+      out_ += fmt::format("  {} {}{{}};\n", type_of(field, hidden), scope[field.name]);
+      fields += fmt::format("{}{}", fields.empty() ? "" : ", ", scope[field.name]);
     }
     if (graph_.is_chain(it))
       write_chain(it);
     else
-      out_ += fmt::format("\n  template <class Archive> void xdr([[maybe_unused]] Archive &archive) {{{}}}\n",
+      out_ += fmt::format("\n  template <class xdr_Archive> void xdr([[maybe_unused]] xdr_Archive &archive) {{{}}}\n",
                           fields.empty() ? "" : fmt::format(" archive({}); ", fields));
     end_type(it.name);
   }
@@ -126,17 +126,19 @@ class CppWriter {
     out_ += "};\n";
   }
   void write_chain(const Struct &it) {
+    const CppScope scope(it);
     std::string fields;
     for (const auto &field : it.fields)
       if (&field != &it.fields.back())
-        fields += fmt::format("{}node.{}", fields.empty() ? "" : ", ", cpp_name(field.name));
+        fields += fmt::format("{}node.{}", fields.empty() ? "" : ", ", scope[field.name]);
     const auto name = cpp_name(it.name);
     out_ += fmt::format(
-        "\n  template <class Archive> void xdr(Archive &archive) {{\n"
-        "    ::xdr::chain(archive, *this, []([[maybe_unused]] Archive &each, [[maybe_unused]] {0} &node) {{{1}}});\n  "
+        "\n  template <class xdr_Archive> void xdr(xdr_Archive &archive) {{\n"
+        "    ::xdr::chain(archive, *this, []([[maybe_unused]] xdr_Archive &each, [[maybe_unused]] {0} &node) "
+        "{{{1}}});\n  "
         "}}\n"
         "  friend ::xdr::Box<{0}> &xdr_next({0} &node) {{ return node.{2}; }}\n",
-        name, fields.empty() ? "" : fmt::format(" each({}); ", fields), cpp_name(it.fields.back().name));
+        name, fields.empty() ? "" : fmt::format(" each({}); ", fields), scope[it.fields.back().name]);
   }
 
   // --- unions ------------------------------------------------------------------------------------------------------------
@@ -147,7 +149,7 @@ class CppWriter {
       const auto &choice = std::get<Enum>(graph_.at(type.name));
       const auto found =
           std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.number == number; });
-      return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), cpp_name(found->name));
+      return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), CppScope(choice)[found->name]);
     }
     if (type.kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
     return literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
@@ -155,7 +157,7 @@ class CppWriter {
   /// One line for each case: what `line` makes of the arm's number.
   template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
     const bool on_bool = graph_.behind(it.discriminant.type).kind == Kind::kBool;
-    const auto on = cpp_name(it.discriminant.name);
+    const auto on = CppScope(it)[it.discriminant.name];
     out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
     bool has_default = false;
     for (std::size_t i = 0; i < it.arms.size(); ++i) {
@@ -172,7 +174,7 @@ class CppWriter {
     std::set<std::string> hidden{it.discriminant.name};
     for (const auto &arm : it.arms) hidden.insert(arm.declaration.name);
     const auto choice = type_of(it.discriminant, hidden);
-    const auto on = cpp_name(it.discriminant.name);
+    const auto on = CppScope(it)[it.discriminant.name];
     out_ += fmt::format("\nstruct {} {{\n  {} {} = {};\n  std::variant<", cpp_name(it.name), choice, on,
                         case_label(it, it.arms.front().cases.front().number));
     for (std::size_t i = 0; i < it.arms.size(); ++i)
@@ -183,21 +185,21 @@ class CppWriter {
     write_switch(
         it, [](std::size_t i) { return fmt::format("arm.emplace<{}>();\n        return;", i); }, "return;");
     out_ += "  }\n";
-    for (std::size_t i = 0; i < it.arms.size(); ++i) write_access(it.arms[i], i, hidden);
-    out_ += fmt::format("\n  template <class Archive> void xdr(Archive &archive) {{\n    archive({});\n", on);
+    for (std::size_t i = 0; i < it.arms.size(); ++i) write_access(it.arms[i], i, hidden, CppScope(it));
+    out_ += fmt::format("\n  template <class xdr_Archive> void xdr(xdr_Archive &archive) {{\n    archive({});\n", on);
     write_switch(
         it, [](std::size_t i) { return fmt::format("return ::xdr::arm<{}>(archive, arm);", i); },
         "return archive.fail(\"a union has no such arm\");");
     out_ += "  }\n";
     end_type(it.name);
   }
-  void write_access(const Arm &arm, std::size_t number, const std::set<std::string> &hidden) {
+  void write_access(const Arm &arm, std::size_t number, const std::set<std::string> &hidden, const CppScope &scope) {
     if (arm.declaration.type.kind == Kind::kVoid) return;
     out_ += fmt::format(
         "  /// Null if it is not this one.\n"
         "  {0} *{1}() {{ return std::get_if<{2}>(&arm); }}\n"
         "  const {0} *{1}() const {{ return std::get_if<{2}>(&arm); }}\n",
-        type_of(arm.declaration, hidden), cpp_name(arm.declaration.name), number);
+        type_of(arm.declaration, hidden), scope[arm.declaration.name], number);
   }
 
   // --- programs ------------------------------------------------------------------------------------------------------------
@@ -207,8 +209,9 @@ class CppWriter {
     for (const auto &version : it.versions) {
       out_ += fmt::format("namespace {} {{\ninline constexpr std::uint32_t kVersion = {};\n", cpp_name(version.name),
                           literal(version.number.number));
+      const CppScope scope(version);
       for (const auto &procedure : version.procedures)
-        out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", cpp_procedure(procedure.name),
+        out_ += fmt::format("inline constexpr std::uint32_t {} = {};\n", scope[procedure.name],
                             literal(procedure.number.number));
       out_ += fmt::format("}}  // namespace {}\n", cpp_name(version.name));
     }

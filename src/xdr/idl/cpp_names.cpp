@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 namespace xdr::idl {
 namespace {
@@ -27,6 +28,28 @@ constexpr std::array<std::string_view, 98> kWordsOfCpp = {
     "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
     "xor_eq",      "std",       "xdr",        "arm",       "select",   "archive",      "xdr_next"};
 
+/// Macros of headers that many programs include, and what GCC defines where its dialects are allowed.
+constexpr std::string_view kMacros[] = {
+    "errno",     "assert",    "EOF",       "NULL",      "BUFSIZ",     "offsetof",   "va_start",   "va_arg",
+    "va_end",    "va_copy",   "setjmp",    "INFINITY",  "NAN",        "HUGE_VAL",   "CHAR_BIT",   "CHAR_MIN",
+    "CHAR_MAX",  "SHRT_MIN",  "SHRT_MAX",  "INT_MIN",   "INT_MAX",    "UINT_MAX",   "LONG_MIN",   "LONG_MAX",
+    "UCHAR_MAX", "ULONG_MAX", "SIZE_MAX",  "INT8_MIN",  "INT8_MAX",   "INT16_MIN",  "INT16_MAX",  "INT32_MIN",
+    "INT32_MAX", "INT64_MIN", "INT64_MAX", "UINT8_MAX", "UINT16_MAX", "UINT32_MAX", "UINT64_MAX", "PATH_MAX",
+    "NAME_MAX",  "linux",     "unix",      "i386"};
+
+/// Functions of the C library, which are where a namespace of that name would be.
+constexpr std::string_view kFunctions[] = {
+    "main",    "abort",   "abs",    "accept", "access",  "alarm", "atexit",  "atoi",     "bind",   "brk",    "bsearch",
+    "calloc",  "ceil",    "chdir",  "chmod",  "clock",   "close", "connect", "cos",      "creat",  "daemon", "div",
+    "dup",     "erf",     "exit",   "exp",    "fclose",  "fdim",  "floor",   "fma",      "fopen",  "fork",   "fprintf",
+    "fread",   "free",    "fstat",  "fwrite", "gamma",   "gets",  "index",   "ioctl",    "kill",   "link",   "listen",
+    "log",     "lseek",   "malloc", "mkdir",  "mmap",    "mount", "nan",     "nice",     "open",   "pause",  "perror",
+    "pipe",    "poll",    "pow",    "printf", "psignal", "puts",  "qsort",   "raise",    "rand",   "random", "read",
+    "realloc", "recv",    "remove", "rename", "rindex",  "rmdir", "round",   "scanf",    "select", "send",   "shutdown",
+    "signal",  "sin",     "sleep",  "socket", "sqrt",    "srand", "stat",    "statfs",   "stime",  "strlen", "swab",
+    "sync",    "syscall", "system", "tan",    "time",    "times", "trunc",   "truncate", "uname",  "unlink", "wait",
+    "write",   "y0",      "y1",     "yn",     "j0",      "j1",    "jn"};
+
 /// What the classes that are generated for a version call their own.
 constexpr std::array<std::string_view, 8> kOfStubs = {"Client",   "Server",  "kInterface", "kProgram",
                                                       "kVersion", "service", "kind_of",    "add_to"};
@@ -34,11 +57,56 @@ constexpr std::array<std::string_view, 8> kOfStubs = {"Client",   "Server",  "kI
 }  // namespace
 
 std::string cpp_name(const std::string &name) {
-  return std::ranges::find(kWordsOfCpp, name) == kWordsOfCpp.end() ? name : name + "_";
+  const bool is_free = std::ranges::find(kWordsOfCpp, name) == kWordsOfCpp.end() &&
+                       std::ranges::find(kMacros, name) == std::end(kMacros);
+  return is_free ? name : name + "_";
 }
 
-std::string cpp_procedure(const std::string &name) {
-  return std::ranges::find(kOfStubs, name) == kOfStubs.end() ? cpp_name(name) : name + "_";
+CppScope::CppScope(const std::string &owner, const std::vector<std::string> &names) {
+  std::set<std::string> taken{owner.empty() ? owner : cpp_name(owner)};
+  for (const auto &name : names)
+    if (cpp_name(name) == name && taken.insert(name).second) names_[name] = name;
+  for (const auto &name : names) {
+    if (names_.contains(name)) continue;
+    auto own = name + "_";
+    while (!taken.insert(own).second) own += "_";
+    names_[name] = own;
+  }
+}
+
+namespace {
+
+std::vector<std::string> members(const Struct &it) {
+  std::vector<std::string> names;
+  for (const auto &field : it.fields) names.push_back(field.name);
+  return names;
+}
+std::vector<std::string> members(const Union &it) {
+  std::vector<std::string> names{it.discriminant.name};
+  for (const auto &arm : it.arms)
+    if (arm.declaration.type.kind != Kind::kVoid) names.push_back(arm.declaration.name);
+  return names;
+}
+std::vector<std::string> members(const Enum &it) {
+  std::vector<std::string> names;
+  for (const auto &each : it.enumerators) names.push_back(each.name);
+  return names;
+}
+
+}  // namespace
+
+CppScope::CppScope(const Enum &it) : CppScope("", members(it)) {}
+CppScope::CppScope(const Struct &it) : CppScope(it.name, members(it)) {}
+CppScope::CppScope(const Union &it) : CppScope(it.name, members(it)) {}
+
+CppScope::CppScope(const Version &it) {
+  std::set<std::string> taken(std::begin(kOfStubs), std::end(kOfStubs));
+  for (const auto &procedure : it.procedures) {
+    auto own = cpp_name(procedure.name);
+    while (taken.contains(own) || taken.contains(own + "_async")) own += "_";
+    taken.insert({own, own + "_async"});
+    names_[procedure.name] = own;
+  }
 }
 
 std::string cpp_type(const Type &type, const std::string &name_space) {
@@ -59,6 +127,7 @@ std::string cpp_type(const Type &type, const std::string &name_space) {
 }
 
 bool is_cpp_namespace(std::string_view name) {
+  if (std::ranges::find(kFunctions, name) != std::end(kFunctions)) return false;
   while (true) {
     const auto end = std::min(name.find("::"), name.size());
     const auto part = name.substr(0, end);

@@ -53,35 +53,36 @@ class RpcWriter {
   }
 
   void write(const Program &program, const Version &version) {
-    const auto space = fmt::format("{}::{}::{}", options_.name_space, cpp_name(program.name), cpp_name(version.name));
+    space_ = fmt::format("{}::{}::{}", options_.name_space, cpp_name(program.name), cpp_name(version.name));
     out_ += fmt::format(
         "\nnamespace {} {{\n\n"
         "inline constexpr ::nssi::Interface kInterface{{kProgram, kVersion}};\n",
-        space);
-    write_client(version);
-    write_server(version);
-    out_ += fmt::format("\n}}  // namespace {}\n", space);
+        space_);
+    const CppScope scope(version);
+    write_client(version, scope);
+    write_server(version, scope);
+    out_ += fmt::format("\n}}  // namespace {}\n", space_);
   }
 
   // --- the calling side --------------------------------------------------------------------------------------------------
-  void write_client(const Version &version) {
+  void write_client(const Version &version, const CppScope &scope) {
     out_ +=
         "\n/// Calls a provider of the interface. An operation's name waits for its result; NAME_async does not.\n"
         "class Client : public ::nssi::stub::Client {\n public:\n"
         "  Client(::nssi::Runtime &runtime, ::nssi::PeerId peer, std::uint32_t provider = 0)\n"
         "      : ::nssi::stub::Client(runtime, {peer, kInterface, provider}) {}\n";
-    for (const auto &procedure : version.procedures) write_call(version, procedure);
+    for (const auto &procedure : version.procedures) write_call(procedure, scope[procedure.name]);
     out_ += "};\n";
   }
-  void write_call(const Version &version, const Procedure &it) {
-    const auto name = cpp_procedure(it.name), result = type_of(it.result);
+  void write_call(const Procedure &it, const std::string &name) {
+    const auto result = type_of(it.result);
     const bool has_bulk = it.bulk != Bulk::kNone;
     const auto all = parameters(it) + (has_bulk ? "const ::nnti::RegisteredBuffer &data, " : "") +
                      "const ::nssi::CallOptions &options = {}";
-    const auto op = fmt::format("{}::{}", cpp_name(version.name), name);
-    const auto start =
-        has_bulk ? fmt::format("start_bulk<{}>({}, {}, data, options{})", result, op, cpp_rights(it.bulk), names(it))
-                 : fmt::format("start<{}>({}, options{})", result, op, names(it));
+    const auto op = fmt::format("::{}::{}", space_, name);
+    const auto start = has_bulk ? fmt::format("::nssi::stub::Client::start_bulk<{}>({}, {}, data, options{})", result,
+                                              op, cpp_rights(it.bulk), names(it))
+                                : fmt::format("::nssi::stub::Client::start<{}>({}, options{})", result, op, names(it));
     out_ += fmt::format("  ::nssi::Future<{}> {}_async({}) {{\n    return {};\n  }}\n", result, name, all, start);
     out_ += fmt::format("  ::nssi::Outcome<{}> {}({}) {{\n    return {}_async({}{}options).wait();\n  }}\n", result,
                         name, all, name, passed_on(it), has_bulk ? "data, " : "");
@@ -92,7 +93,7 @@ class RpcWriter {
   }
 
   // --- the serving side --------------------------------------------------------------------------------------------------
-  void write_server(const Version &version) {
+  void write_server(const Version &version, const CppScope &scope) {
     out_ +=
         "\n/// Derive from it to serve the interface. Each operation runs on a user-level thread unless kind_of() "
         "says\n"
@@ -101,31 +102,31 @@ class RpcWriter {
         "  virtual ::nssi::HandlerKind kind_of(::nssi::OpCode) const { return ::nssi::HandlerKind::kFiber; }\n";
     for (const auto &it : version.procedures)
       out_ += fmt::format("  virtual ::nssi::Outcome<{}> {}(::nssi::Request &request{}) = 0;\n", type_of(it.result),
-                          cpp_procedure(it.name), behind_comma(parameters(it)));
+                          scope[it.name], behind_comma(parameters(it)));
     out_ +=
         "  /// Offers them all, before runtime.run(). This must outlive the runtime. kExists: the provider is taken.\n"
         "  ::nssi::Status add_to(::nssi::Runtime &runtime, std::uint32_t provider = 0) {\n";
-    for (const auto &procedure : version.procedures) write_operation(version, procedure);
+    for (const auto &procedure : version.procedures) write_operation(procedure, scope[procedure.name]);
     out_ += "    return {};\n  }\n};\n";
   }
   static std::string behind_comma(std::string list) {
     if (!list.empty()) list.resize(list.size() - 2);
     return list.empty() ? list : ", " + list;
   }
-  void write_operation(const Version &version, const Procedure &it) {
-    const auto name = cpp_procedure(it.name);
+  void write_operation(const Procedure &it, const std::string &name) {
     auto types = type_of(it.result);
     for (const auto &argument : it.arguments) types += ", " + type_of(argument);
     out_ += fmt::format(
         "    if (auto status = runtime.add_operation(\n"
-        "            {{kInterface, provider, {0}::{1}, \"{2}\", kind_of({0}::{1}),\n"
+        "            {{kInterface, provider, ::{0}::{1}, \"{2}\", kind_of(::{0}::{1}),\n"
         "             ::nssi::stub::handler<{3}>([this](::nssi::Request &request{4}) {{\n"
-        "               return {1}(request{5});\n             }}), {{}}, true}});\n"
+        "               return this->{1}(request{5});\n             }}), {{}}, true}});\n"
         "        !status.ok())\n      return status;\n",
-        cpp_name(version.name), name, it.name, types, behind_comma(parameters(it)), names(it));
+        space_, name, it.name, types, behind_comma(parameters(it)), names(it));
   }
 
   const Interface &interface_;
+  std::string space_;  ///< of the version that is written
   const CppOptions &options_;
   std::string out_;
 };

@@ -89,8 +89,10 @@ void Lexer::skip_branch() {
       return;
     }
     advance(1);
-    if (!rest_.starts_with('#')) continue;
-    const auto word = word_after(line(), 1);
+    const auto text = line();
+    const auto mark = text.find_first_not_of(" \t");
+    if (mark == std::string_view::npos || text[mark] != '#') continue;
+    const auto word = word_after(text, mark + 1);
     if (word.starts_with("if"))
       ++depth;
     else if (word == "endif")

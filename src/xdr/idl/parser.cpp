@@ -180,6 +180,7 @@ class Parser {
     Union made{std::move(name_of_it), {}, {}, at};
     expect("switch", "in a union, after its name");
     expect("(", "after 'switch'");
+    if (is("void")) fail(token_.at, "a union switches on an int, an unsigned int, a bool or an enum");
     made.discriminant = declaration(made.name);
     expect(")", "after what a union switches on");
     expect("{", "before the arms of a union");

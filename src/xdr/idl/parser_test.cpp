@@ -64,6 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"struct a { short b; };", 1, 12, "XDR has no short"},
         Refused{"struct a { unsigned char b; };", 1, 21, "XDR has no char"},
         Refused{"union a switch (int b) { default: void; };", 1, 26, "'case' expected"},
+        Refused{"union a switch (void) { case 1: int b; };", 1, 17, "a union switches on an int"},
         Refused{"union a switch (int b) { case 1: void; default: void; case 2: void; };", 1, 55,
                 "its default is the last"},
         Refused{"program a { version b { int C(void, int) = 1; } = 1; } = 1;", 1, 31, "no argument beside others"},
@@ -98,7 +99,8 @@ TEST(Idl, DescribesAFaultWithItsLine) {
 TEST(Idl, SkipsWhatIsForRpcgensOutput) {
   const auto interface = accepted(
       "#ifdef RPC_HDR\n%#include <a.h>\n#endif\n#ifndef RPC_HDR\nnonsense $\n#if 1\n#endif\n#else\nconst A = "
-      "1;\n#endif\n"
+      "1;\n  #endif\n"
+      "#ifdef OTHER\n  # if 1\n  #endif\n\t#else\n# endif\n"
       "# 7 \"other.x\"\n%more\nconst B = A;\n");
   ASSERT_EQ(interface.definitions.size(), 2u);
   EXPECT_EQ(std::get<Constant>(interface.definitions[1]).value.number, (Number{1, false}));
@@ -162,7 +164,7 @@ TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
   const auto text = make_cpp(accepted("struct class { int new; };"), {"a.x", "a", "a"});
   EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
   EXPECT_TRUE(is_cpp_namespace("a::b_1"));
-  for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
+  for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b", "time", "read"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
 }
 
 TEST(Idl, NamesThatCKeepsForItself_GetAnUnderscore) {
