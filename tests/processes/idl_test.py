@@ -63,6 +63,13 @@ class Idl(ProcessTestCase):
             self.assertIn(why, err)
             self.assertFalse(os.path.exists(self.path(name + ".py")))
 
+    def test_a_type_that_is_too_large_for_fortran_has_its_place(self):
+        source = self.write("large.x", "typedef opaque half[1073741824];\nstruct whole { half a; half b; };\n")
+        code, out, err = self.idl("--language", "fortran", source, "--out", self.path("."))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(source + ":2:8: error: 'whole' has more bytes than a type may have in Fortran", err)
+        self.assertFalse(os.path.exists(self.path("large.f90")))
+
     def test_a_fault_has_its_place_and_changes_nothing(self):
         source = self.write("shapes.x", BAD)
         self.write("shapes.hpp", "what was there")

@@ -99,6 +99,8 @@ int compile_file(const std::string &file, const Command &command) {
   if (is_wanted(command, "cpp") && !is_cpp_namespace(source.name_space))
     return complain(fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file,
                                 source.name_space));
+  if (is_wanted(command, "fortran"))
+    if (const auto unfit = check_fortran(source.interface)) return complain(describe(*unfit, file, *text));
   if (is_wanted(command, "python"))
     if (const auto unfit = python_module_fault(python_module_name(source.stem())))
       return complain(fmt::format("{}: error: {}", file, *unfit));
