@@ -34,8 +34,8 @@ endfunction()
 # target includes as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and
 # NAME_xdr.c as one of its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN:
 # NAME.f90, with the modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources; its modules lie where the
-# target's Fortran_MODULE_DIRECTORY says. PYTHON, also of a custom target: NAME.py, in a directory that is the target's
-# property NESSIE_PYTHON_INTERFACES. Links what they need.
+# target's Fortran_MODULE_DIRECTORY says. PYTHON, also of a custom target: NAME.py, with a _ for what no module's
+# name may have in it, in a directory that is the target's property NESSIE_PYTHON_INTERFACES. Links what they need.
 function(nessie_add_interface target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
   set(ARGN ${ARG_UNPARSED_ARGUMENTS})
@@ -76,7 +76,8 @@ function(nessie_add_interface target)
     endif()
     if(PYTHON IN_LIST languages)
       list(APPEND names python)
-      list(APPEND outputs ${stem}.py)
+      string(MAKE_C_IDENTIFIER "${stem}" module)
+      list(APPEND outputs ${module}.py)
     endif()
     nessie_compile_interface(${file} ${directory} "${names}" "${outputs}")
     list(TRANSFORM outputs PREPEND ${directory}/)

@@ -51,6 +51,25 @@ class Idl(ProcessTestCase):
             self.assertEqual(sorted(os.listdir(folder)), files)
         self.assertEqual(self.idl("--language", "cobol", source, "--out", self.path("."))[0], 2)
 
+    def test_a_module_for_python_can_be_imported(self):
+        for name in ("my-service.x", "1.5.x"):
+            self.assertEqual(self.idl("--language", "python", self.write(name, GOOD), "--out", self.path(".")), (0, "", ""))
+        self.assertTrue(os.path.exists(self.path("my_service.py")))
+        self.assertTrue(os.path.exists(self.path("_1_5.py")))
+        for name, why in (("nessie", "would hide the package 'nessie'"), ("class", "a word of its own")):
+            code, out, err = self.idl("--language", "python", self.write(name + ".x", GOOD), "--out", self.path("."))
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(f"{name}.x: error: ", err)
+            self.assertIn(why, err)
+            self.assertFalse(os.path.exists(self.path(name + ".py")))
+
+    def test_a_type_that_is_too_large_for_fortran_has_its_place(self):
+        source = self.write("large.x", "typedef opaque half[1073741824];\nstruct whole { half a; half b; };\n")
+        code, out, err = self.idl("--language", "fortran", source, "--out", self.path("."))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(source + ":2:8: error: 'whole' has more bytes than a type may have in Fortran", err)
+        self.assertFalse(os.path.exists(self.path("large.f90")))
+
     def test_a_fault_has_its_place_and_changes_nothing(self):
         source = self.write("shapes.x", BAD)
         self.write("shapes.hpp", "what was there")

@@ -14,13 +14,14 @@ import unittest
 
 import awkward
 import golden
+import same_names
 import stub_test
 
 import nessie
 from nessie import nssi
 
 MODULES = [importlib.import_module(it.name) for it in pkgutil.walk_packages(nessie.__path__, "nessie.")]
-MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [awkward, golden, stub_test]
+MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [awkward, golden, same_names, stub_test]
 #: Of the package, and of what was generated.
 FOLDERS = [os.path.dirname(os.path.dirname(nessie.__file__)), os.path.dirname(golden.__file__)]
 
@@ -54,7 +55,7 @@ class Types(unittest.TestCase):
                     self.assertEqual(lacks(function), [], f"{module.__name__}.{function.__qualname__}")
 
     def test_what_is_said_exists(self):
-        for module in (awkward, golden, stub_test):
+        for module in (awkward, golden, same_names, stub_test):
             for function in functions_of(module, module, set()):
                 if not function.__qualname__.startswith("__create_fn__"):   # dataclasses' own
                     typing.get_type_hints(function)
@@ -90,7 +91,7 @@ class Types(unittest.TestCase):
             path = os.path.join(folder, "use.py")
             with open(path, "w") as file:
                 file.write(textwrap.dedent(program))
-            files = [path, *(it.__file__ for it in (awkward, golden, stub_test))]
+            files = [path, *(it.__file__ for it in (awkward, golden, same_names, stub_test))]
             found = subprocess.run(
                 [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, *files],
                 env={**os.environ, "MYPYPATH": os.pathsep.join(FOLDERS)},

@@ -2,15 +2,17 @@
 """What nessie idl makes of golden.x in Python: its bytes, and what it refuses, are those of the C++."""
 import random
 import subprocess
+import typing
 import unittest
 
 import awkward
 import golden
 import numpy
+import same_names
 from support import program
 
 import nessie
-from nessie import xdr
+from nessie import nssi, xdr
 
 PEER = program("nessie_python_xdr_peer")
 
@@ -166,6 +168,27 @@ class Names(unittest.TestCase):
         version = awkward.import_.pass_
         self.assertEqual((version.try_, version.add_to_, version.Client_), (1, 2, 3))
         self.assertTrue(callable(version.Client.Client_) and callable(version.Server.add_to))
+
+    def test_names_that_would_become_others_stay_apart(self):
+        value = same_names.use(same_names.def__(1), same_names.def_(2), class__=3, class_=4, x__hidden=5)
+        self.assertEqual(value.encode(), bytes.fromhex("00000001 0000000000000002 00000003 00000004 00000005"))
+        self.assertEqual(same_names.use.decode(value.encode()), value)
+        color = same_names.color
+        self.assertEqual([(it.name, it.value) for it in color], [("x_first", 1), ("value__", 2), ("value_", 3), ("name_", 4)])
+        union = same_names.class_(color.value_, 1 << 40)
+        self.assertEqual((union.select_, union.from__, union.from_), (color.value_, None, 1 << 40))
+
+    def test_procedures_that_would_become_others_stay_apart(self):
+        version = same_names.P.class__
+        self.assertEqual((version.VERSION, version.FIND, version.FIND_async, version.x__find), (1, 1, 2, 3))
+        hints = {name: typing.get_type_hints(getattr(version.Client, name))["return"]
+                 for name in ("FIND", "FIND_async", "FIND_async_", "FIND_async_async")}
+        self.assertEqual(list(hints.values()), [int, str, nssi.Future[int], nssi.Future[str]])
+        for version in (same_names.P.class__, same_names.P.class_, same_names.P.PROGRAM_, same_names.P.class_pass):
+            self.assertEqual((version.Client.INTERFACE.program, version.Client.INTERFACE.version), (7, version.VERSION))
+            for it in version.Client.INTERFACE.procedures:
+                self.assertTrue(callable(getattr(version.Server, it.name)))
+        self.assertEqual((same_names.P.PROGRAM, same_names.P_class.pass_.Client.INTERFACE.program), (7, 8))
 
 
 class Speed(unittest.TestCase):

@@ -66,7 +66,7 @@ std::vector<Output> fortran_of(const Source &source) {
   return {{source.stem() + ".f90", make_fortran(source.interface, {source.file(), source.stem()})}};
 }
 std::vector<Output> python_of(const Source &source) {
-  return {{source.stem() + ".py", make_python(source.interface, {source.file()})}};
+  return {{python_module_name(source.stem()) + ".py", make_python(source.interface, {source.file()})}};
 }
 
 struct Language {
@@ -99,6 +99,11 @@ int compile_file(const std::string &file, const Command &command) {
   if (is_wanted(command, "cpp") && !is_cpp_namespace(source.name_space))
     return complain(fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file,
                                 source.name_space));
+  if (is_wanted(command, "fortran"))
+    if (const auto unfit = check_fortran(source.interface)) return complain(describe(*unfit, file, *text));
+  if (is_wanted(command, "python"))
+    if (const auto unfit = python_module_fault(python_module_name(source.stem())))
+      return complain(fmt::format("{}: error: {}", file, *unfit));
   int worst = 0;
   for (const auto &[name, make] : kLanguages)
     if (is_wanted(command, name)) worst = std::max(worst, write_all(make(source), command));

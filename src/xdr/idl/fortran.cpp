@@ -109,7 +109,21 @@ class ModuleWriter {
   std::string out_;
 };
 
+/// What a type begins as is part of the program, whose data have to be within reach of 32 bits.
+constexpr double kMostBytesOfType = 2147483647;
+
 }  // namespace
+
+std::optional<Fault> check_fortran(const Interface &interface) {
+  auto names = FortranNames::of_module();
+  const FortranTypes types(interface, names);
+  for (const auto &key : types.in_order())
+    if (const auto &type = types.at(key); type.size_bytes > kMostBytesOfType)
+      return Fault{type.at, fmt::format("'{}' has more bytes than a type may have in Fortran, {:.0f}; arrays that are "
+                                        "declared with <> may be larger",
+                                        key, kMostBytesOfType)};
+  return std::nullopt;
+}
 
 std::string make_fortran(const Interface &interface, const FortranOptions &options) {
   return ModuleWriter(interface, options).write();

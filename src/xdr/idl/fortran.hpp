@@ -4,6 +4,7 @@
 
 #include "xdr/idl/model.hpp"
 
+#include <optional>
 #include <string>
 
 namespace xdr::idl {
@@ -13,7 +14,10 @@ struct FortranOptions {
   std::string stem;  ///< the modules are stem_xdr and stem_rpc
 };
 
-/// `interface` has been checked. Both modules, the second only if there are programs.
+/// `interface` has been checked. The first of its types that Fortran cannot have; none: make_fortran() may be called.
+std::optional<Fault> check_fortran(const Interface &interface);
+
+/// Both modules, the second only if there are programs.
 std::string make_fortran(const Interface &interface, const FortranOptions &options);
 
 }  // namespace xdr::idl

@@ -126,7 +126,8 @@ void FortranCodec::write_size(const std::string &key) {
       if (arm.declaration.type.kind == Kind::kVoid) continue;
       std::uint64_t bytes = 0;
       bodies.back() = statements_.size(type.fields[field].form, "it%" + type.fields[field].name, bytes);
-      if (bytes != 0) bodies.back() += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", bytes));
+      if (bytes != 0)
+        bodies.back() += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fortran_count(bytes)));
       ++field;
     }
     statements += of_arms(type, bodies, "call xdr_refuse(sizer, xdr_bad_arm)");
@@ -135,7 +136,8 @@ void FortranCodec::write_size(const std::string &key) {
   if (statements.empty())
     out_ +=
         fmt::format("    associate (unused => it{})\n    end associate\n", fixed_bytes == 0 ? ", alike => sizer" : "");
-  if (fixed_bytes != 0) out_ += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fixed_bytes));
+  if (fixed_bytes != 0)
+    out_ += fortran_line(4, fmt::format("sizer%size_bytes = sizer%size_bytes + {}", fortran_count(fixed_bytes)));
   out_ += statements;
   end();
 }

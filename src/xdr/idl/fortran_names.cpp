@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kMostCharacters = 63, kMostColumns = 120;
 
 /// Types of the language, and what generated code calls.
-constexpr std::array<std::string_view, 27> kOfModules = {
+constexpr std::array<std::string_view, 29> kOfModules = {
     "integer",   "real",       "complex",   "character",  "logical",      "doubleprecision", "type",     "class",
     "procedure", "all",        "allocated", "associated", "c_associated", "c_bool",          "c_double", "c_f_pointer",
     "c_float",   "c_int8_t",   "c_int32_t", "c_int64_t",  "c_loc",        "c_null_ptr",      "c_ptr",    "int",
-    "merge",     "move_alloc", "size"};
+    "merge",     "move_alloc", "null",      "present",    "size"};
 /// Its variables: they hide constants, which is no harm, and types, which is.
 constexpr std::array<std::string_view, 28> kOfProcedures = {
     "bytes",   "call",    "count",   "failed",     "i",       "it",      "made",  "more",    "most",       "or_none",
@@ -97,15 +97,29 @@ std::string fortran_literal(const Number &number, int bytes) {
   return fmt::format("{}_{}", value, kind);
 }
 
+std::string fortran_count(std::uint64_t count) {
+  const bool is_default = count <= std::uint64_t{std::numeric_limits<std::int32_t>::max()};
+  return fmt::format("{}{}", count, is_default ? "" : "_c_int64_t");
+}
+
 std::string fortran_line(int indent, std::string_view text) {
   std::string made(static_cast<std::size_t>(indent), ' ');
+  const std::string next(static_cast<std::size_t>(indent) + 4, ' ');
   std::size_t column = made.size();
   while (column + text.size() > kMostColumns) {
-    const auto end = text.rfind(' ', kMostColumns - column);
-    if (end == std::string_view::npos || end == 0) break;
-    made += fmt::format("{} &\n{}", text.substr(0, end), std::string(static_cast<std::size_t>(indent) + 4, ' '));
-    column = static_cast<std::size_t>(indent) + 4;
-    text.remove_prefix(end + 1);
+    const auto room = kMostColumns - column;
+    const auto space = text.rfind(' ', room);
+    if (space != std::string_view::npos && space != 0) {
+      made += fmt::format("{} &\n{}", text.substr(0, space), next);
+      text.remove_prefix(space + 1);
+      column = next.size();
+    } else {  // no words end there: what follows another & goes on where the line broke off, be it within a word
+      const auto mark = text.find_last_of("(,%", room - 1);
+      const auto end = mark == std::string_view::npos ? room : mark + 1;
+      made += fmt::format("{}&\n{}&", text.substr(0, end), next);
+      text.remove_prefix(end);
+      column = next.size() + 1;
+    }
   }
   return made + std::string(text) + "\n";
 }

@@ -4,6 +4,7 @@
 
 #include "xdr/idl/lexer.hpp"
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,7 +38,10 @@ std::string fortran_literal(const Number &number, int bytes);
 /// Whether a constant of the interface needs 8 bytes.
 bool is_fortran_hyper(const Number &number);
 
-/// Ends with a line break; continued on others where it would be too long. No string constant is that long.
+/// Of bytes: a literal of the default kind where that holds it, as nearly always.
+std::string fortran_count(std::uint64_t count);
+
+/// Ends with a line break; continued on others where it would be too long. String constants have no spaces, or fit.
 std::string fortran_line(int indent, std::string_view text);
 
 }  // namespace xdr::idl

@@ -225,7 +225,7 @@ class FortranRpcWriter {
       sizes += statements_.size_argument(it.arguments[i], argument(i), fixed_bytes);
       puts += statements_.put_argument(it.arguments[i], argument(i));
     }
-    if (fixed_bytes != 0) body_ += fmt::format("    sizer%size_bytes = {}\n", fixed_bytes);
+    if (fixed_bytes != 0) body_ += fmt::format("    sizer%size_bytes = {}\n", fortran_count(fixed_bytes));
     body_ += sizes + "    status = xdr_prepare(sizer, bytes, writer)\n    if (.not. status%ok()) return\n" + puts +
              fortran_line(4, fmt::format("status = self%runtime%start(self%service, {}, bytes, pending, {}"
                                          "timeout_ms=timeout_ms, idempotent=idempotent)",
@@ -330,7 +330,7 @@ class FortranRpcWriter {
     std::string gets, frees, outcome;
     auto locals = std::string(
         "    type(nessie_status) :: status\n    type(xdr_reader) :: reader\n    type(xdr_sizer) :: sizer\n"
-        "    type(xdr_writer) :: writer\n    integer(c_int8_t), pointer, contiguous :: args(:)\n"
+        "    type(xdr_writer) :: writer\n    integer(c_int8_t), pointer, contiguous :: buffer(:)\n"
         "    integer(c_int8_t), allocatable, target :: bytes(:)\n");
     for (std::size_t i = 0; i < it.arguments.size(); ++i) {
       locals += declare_local(it.arguments[i], argument(i));
@@ -342,7 +342,7 @@ class FortranRpcWriter {
       locals += declare_local(*it.outcome, "outcome");
       gets += make_local(*it.outcome, "outcome");
       const auto sizes = statements_.size(*it.outcome, "outcome", fixed_bytes);
-      if (fixed_bytes != 0) outcome += fmt::format("    sizer%size_bytes = {}\n", fixed_bytes);
+      if (fixed_bytes != 0) outcome += fmt::format("    sizer%size_bytes = {}\n", fortran_count(fixed_bytes));
       outcome +=
           sizes + "    status = xdr_prepare(sizer, bytes, writer)\n    if (status%ok()) then\n" + "  " +
           statements_.put(*it.outcome, "outcome") +
@@ -356,8 +356,8 @@ class FortranRpcWriter {
     body_ += fortran_line(2, fmt::format("recursive function {}(self, request) result(status)", it.serve)) +
              fortran_line(4, fmt::format("class({}), intent(inout) :: self", face.server)) +
              "    type(nssi_request), intent(inout) :: request\n" + locals +
-             "    status = request%args(args)\n    if (.not. status%ok()) return\n"
-             "    reader = xdr_reader_of(args)\n" +
+             "    status = request%args(buffer)\n    if (.not. status%ok()) return\n"
+             "    reader = xdr_reader_of(buffer)\n" +
              gets + "    status = xdr_finish(reader)\n" +
              fortran_line(4, fmt::format("if (status%ok()) status = self%{}(request{}{})", it.bound_handler,
                                          names_of(it), outcome_of(it))) +

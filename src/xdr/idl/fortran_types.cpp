@@ -28,6 +28,13 @@ std::optional<std::uint64_t> size_of(const Declaration &declaration) {
   return declaration.size->number.magnitude;
 }
 
+/// Of a type.
+Position position_of(const Definition &definition) {
+  if (const auto *it = std::get_if<Struct>(&definition)) return it->at;
+  if (const auto *it = std::get_if<Union>(&definition)) return it->at;
+  return std::get<Typedef>(definition).declaration.at;
+}
+
 }  // namespace
 
 FortranTypes::FortranTypes(const Interface &interface, FortranNames &names)
@@ -41,7 +48,10 @@ FortranTypes::FortranTypes(const Interface &interface, FortranNames &names)
     for (const auto &key : {name, list_key(name)})
       if (types_.contains(key)) put_in_order(key, begun);
   }
-  for (const auto &key : order_) types_[key].plain = plain_of(types_[key]);
+  for (const auto &key : order_) {
+    types_[key].plain = plain_of(types_[key]);
+    types_[key].size_bytes = size_bytes(types_[key]);
+  }
   for (auto &[key, type] : types_) {
     std::set<std::string> seen;
     type.holds_pointers = find_pointers(key, seen);
@@ -77,6 +87,7 @@ void FortranTypes::add(const std::string &key, const Definition &definition, For
   made.least_bytes = std::max(graph_.least_bytes(plain), std::uint64_t{4});
   if (kind == FortranType::Kind::kLink) made.least_bytes = 4;
   made.of_union = std::get_if<Union>(&definition);
+  made.at = position_of(definition);
   types_[key] = std::move(made);
 }
 
@@ -239,6 +250,22 @@ bool FortranTypes::find_pointers(const std::string &key, std::set<std::string> &
   return std::ranges::any_of(at(key).fields, [&](const FortranField &field) {
     return field.form.is_pointer || (field.form.element == Element::kDerived && find_pointers(field.form.type, seen));
   });
+}
+
+double FortranTypes::size_bytes(const FortranType &type) const {
+  constexpr double kAddress = 8;
+  double bytes = 0;
+  for (const auto &[name, form] : type.fields) {
+    const bool is_here = form.layout == Layout::kScalar || form.layout == Layout::kVector;
+    const auto count = static_cast<double>(form.layout == Layout::kVector ? *form.size : 1);
+    if (!is_here || form.is_arm || form.element == Element::kString)
+      bytes += kAddress;
+    else if (form.element == Element::kDerived)
+      bytes += count * at(form.type).size_bytes;
+    else
+      bytes += count * (form.element == Element::kOpaque ? 1 : static_cast<double>(bytes_of(form.element)));
+  }
+  return bytes;
 }
 
 /// As xdr/layout.hpp finds it out of C++'s structs.

@@ -48,6 +48,8 @@ struct FortranType {
   const Union *of_union = nullptr;
   bool holds_pointers = false;  ///< at any depth
   std::uint64_t least_bytes = 4;
+  double size_bytes = 0;  ///< in memory, of its arrays of a fixed size; of what is apart a little
+  Position at;            ///< of the definition
   /// Numbers only, in memory as on the wire but for the order of bytes: slots of 8 bytes, and which are one number.
   struct Plain {
     std::uint64_t size_bytes = 0;
@@ -88,6 +90,7 @@ class FortranTypes {
   void reach(const std::string &key, std::set<std::string> &reached) const;
   void put_in_order(const std::string &key, std::set<std::string> &begun);
   bool find_pointers(const std::string &key, std::set<std::string> &seen) const;
+  double size_bytes(const FortranType &type) const;
   std::optional<FortranType::Plain> plain_of(const FortranType &type) const;
 
   const Interface &interface_;

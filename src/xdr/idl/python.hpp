@@ -18,6 +18,6 @@ struct PythonOptions {
 std::string make_python(const Interface &interface, const PythonOptions &options);
 
 /// The part of it that has the client's and the server's side of the programs. Empty: there are none.
-std::string make_python_rpc(const Interface &interface, PythonAliases &aliases);
+std::string make_python_rpc(const Interface &interface, PythonModule &module, PythonAliases &aliases);
 
 }  // namespace xdr::idl

@@ -15,44 +15,103 @@ namespace {
 using Kind = Type::Kind;
 using Shape = Declaration::Shape;
 
-/// Keywords; names of Python's that annotations use; what structs and unions call their own.
-constexpr std::array<std::string_view, 46> kWordsOfPython = {
-    "False",    "None",   "True",   "and",    "as",     "assert",   "async",   "await", "break", "class",
-    "continue", "def",    "del",    "elif",   "else",   "except",   "finally", "for",   "from",  "global",
-    "if",       "import", "in",     "is",     "lambda", "nonlocal", "not",     "or",    "pass",  "raise",
-    "return",   "try",    "while",  "with",   "yield",  "bool",     "bytes",   "float", "int",   "list",
-    "str",      "arm",    "decode", "encode", "select", "xdr"};
+constexpr std::array<std::string_view, 35> kPythonKeywords = {
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
+
+/// Names of Python's that annotations use; what structs and unions call their own.
+constexpr std::array<std::string_view, 11> kOfPythonModules = {"bool", "bytes",  "float",  "int",    "list", "str",
+                                                               "arm",  "decode", "encode", "select", "xdr"};
 
 /// Of an enum.
-constexpr std::array<std::string_view, 3> kOfEnums = {"mro", "name", "value"};
+constexpr std::array<std::string_view, 3> kOfPythonEnums = {"mro", "name", "value"};
+
+/// Of a program: the number.
+constexpr std::array<std::string_view, 1> kOfPythonPrograms = {"PROGRAM"};
 
 /// Of a client, a server, and the class of their version.
-constexpr std::array<std::string_view, 9> kOfStubs = {"Client",  "Server",  "PROGRAM", "VERSION", "INTERFACE",
-                                                      "runtime", "service", "kind_of", "add_to"};
+constexpr std::array<std::string_view, 9> kOfPythonStubs = {"Client",  "Server",  "PROGRAM", "VERSION", "INTERFACE",
+                                                            "runtime", "service", "kind_of", "add_to"};
 
-bool is_one_of(const auto &names, const std::string &name) {
-  return std::ranges::find(names, name) != names.end() || name.starts_with('_');
+/// What generated modules import, and would find themselves instead of.
+constexpr std::array<std::string_view, 2> kPythonImports = {"nessie", "numpy"};
+
+bool is_one_of(const auto &names, const std::string &name) { return std::ranges::find(names, name) != names.end(); }
+
+bool is_kept_by_python(PythonNames::Scope scope, const std::string &name) {
+  using Scope = PythonNames::Scope;
+  if (is_one_of(kPythonKeywords, name) || is_one_of(kOfPythonModules, name) || name.starts_with('_')) return true;
+  return (scope == Scope::kEnum && is_one_of(kOfPythonEnums, name)) ||
+         (scope == Scope::kProgram && is_one_of(kOfPythonPrograms, name)) ||
+         (scope == Scope::kStubs && is_one_of(kOfPythonStubs, name));
+}
+
+/// Python's enums keep what begins and ends with a _, and its classes hide what begins with two.
+bool is_hidden_by_python(PythonNames::Scope scope, const std::string &name) {
+  using Scope = PythonNames::Scope;
+  if (scope == Scope::kEnum) return name.starts_with('_');
+  return scope != Scope::kModule && name.starts_with("__") && !(name + "_").ends_with("__");
+}
+
+std::vector<std::string> names_of_module(const Interface &interface) {
+  std::vector<std::string> names;
+  for (const auto &definition : interface.definitions) {
+    if (const auto *constant = std::get_if<Constant>(&definition))
+      names.push_back(constant->name);
+    else if (const auto *program = std::get_if<Program>(&definition))
+      names.push_back(program->name);
+    else
+      names.push_back(type_name_of(definition));
+  }
+  return names;
 }
 
 bool is_number(const Type &type) { return type.kind >= Kind::kInt && type.kind <= Kind::kDouble; }
 
 }  // namespace
 
-std::string python_name(const std::string &name) { return is_one_of(kWordsOfPython, name) ? name + "_" : name; }
-
-std::string python_enumerator(const std::string &name) {
-  return is_one_of(kOfEnums, name) ? name + "_" : python_name(name);
+PythonNames::PythonNames(Scope scope, const std::vector<std::string> &names) {
+  std::vector<std::string> others;
+  for (const auto &name : names) {
+    if (is_kept_by_python(scope, name))
+      others.push_back(name);
+    else if (taken_.insert(name).second)
+      names_[name] = name;
+  }
+  for (const auto &name : others)
+    if (!names_.contains(name)) names_[name] = claim(is_hidden_by_python(scope, name) ? "x" + name : name + "_");
 }
 
-std::string python_procedure(const std::string &name) {
-  return is_one_of(kOfStubs, name) ? name + "_" : python_name(name);
+std::string PythonNames::claim(std::string wanted) {
+  while (!taken_.insert(wanted).second) wanted += "_";
+  return wanted;
+}
+
+PythonModule::PythonModule(const Interface &interface)
+    : graph(interface), names(PythonNames::Scope::kModule, names_of_module(interface)) {}
+
+std::string python_module_name(const std::string &stem) {
+  auto name = stem;
+  for (auto &c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) == 0 ? name : "_" + name;
+}
+
+std::optional<std::string> python_module_fault(const std::string &name) {
+  if (is_one_of(kPythonKeywords, name))
+    return fmt::format("Python cannot import a module called '{}', a word of its own; call the file otherwise", name);
+  if (is_one_of(kPythonImports, name))
+    return fmt::format("{0}.py would hide the package '{0}', which it imports; call the file otherwise", name);
+  return std::nullopt;
 }
 
 std::string python_number(const Number &number) {
   return fmt::format("{}{}", number.negative ? "-" : "", number.magnitude);
 }
 
-std::string python_annotation(const TypeGraph &graph, const Type &type) {
+std::string python_annotation(const PythonModule &module, const Type &type) {
   switch (type.kind) {
     case Kind::kVoid: return "None";
     case Kind::kFloat:
@@ -63,16 +122,16 @@ std::string python_annotation(const TypeGraph &graph, const Type &type) {
     case Kind::kNamed: break;
     default: return "int";
   }
-  const auto *it = std::get_if<Typedef>(&graph.at(type.name));
-  return it == nullptr ? python_name(type.name) : python_annotation(graph, it->declaration);
+  const auto *it = std::get_if<Typedef>(&module.graph.at(type.name));
+  return it == nullptr ? module.name(type.name) : python_annotation(module, it->declaration);
 }
 
-std::string python_annotation(const TypeGraph &graph, const Declaration &declaration) {
-  auto element = python_annotation(graph, declaration.type);
+std::string python_annotation(const PythonModule &module, const Declaration &declaration) {
+  auto element = python_annotation(module, declaration.type);
   const auto kind = declaration.type.kind;
   if (declaration.shape == Shape::kOptional) return element + " | None";
   if (declaration.shape == Shape::kPlain || kind == Kind::kString || kind == Kind::kOpaque) return element;
-  return is_number(graph.behind(declaration.type)) ? "_xdr.Numbers" : fmt::format("list[{}]", element);
+  return is_number(module.graph.behind(declaration.type)) ? "_xdr.Numbers" : fmt::format("list[{}]", element);
 }
 
 std::string PythonAliases::beside(const std::set<std::string> &members, std::string_view annotation) {
@@ -97,7 +156,7 @@ std::string PythonAliases::statements() const {
   return made;
 }
 
-std::string python_codec(const Type &type) {
+std::string python_codec(const PythonModule &module, const Type &type) {
   switch (type.kind) {
     case Kind::kVoid: return "None";
     case Kind::kInt: return "_xdr.INT";
@@ -111,7 +170,7 @@ std::string python_codec(const Type &type) {
     case Kind::kOpaque: return "_xdr.Opaque()";
     case Kind::kNamed: break;
   }
-  return python_name(type.name);
+  return module.name(type.name);
 }
 
 }  // namespace xdr::idl

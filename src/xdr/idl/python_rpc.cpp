@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/graph.hpp"
 #include "xdr/idl/python.hpp"
 #include "xdr/idl/python_names.hpp"
 
@@ -28,15 +27,19 @@ std::string tuple_of(const std::vector<std::string> &items) {
   return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : "");
 }
 
-/// Stands at the module's level, where no name of a class hides that of a type.
-std::string table_name(const Program &program, const Version &version) {
-  return fmt::format("_{}_{}", program.name, version.name);
-}
+/// A version, and what it and its parts are called.
+struct PythonFace {
+  const Version *version = nullptr;
+  std::string name;
+  std::string table;               ///< at the module's level, where no name of a class hides that of a type
+  PythonNames procedures;          ///< of clients that wait, and of servers
+  std::vector<std::string> async;  ///< of each procedure: the client's that does not wait
+};
 
 class PythonRpcWriter {
  public:
-  PythonRpcWriter(const Interface &interface, PythonAliases &aliases)
-      : interface_(interface), graph_(interface), aliases_(aliases) {}
+  PythonRpcWriter(const Interface &interface, PythonModule &module, PythonAliases &aliases)
+      : interface_(interface), module_(module), aliases_(aliases) {}
 
   std::string write() {
     for (const auto &definition : interface_.definitions)
@@ -46,69 +49,93 @@ class PythonRpcWriter {
 
  private:
   void write(const Program &program) {
-    for (const auto &version : program.versions) write_table(program, version);
-    out_ += fmt::format("\n\nclass {}:\n    \"\"\"program {}\"\"\"\n\n    PROGRAM = {}\n", python_name(program.name),
+    const auto faces = faces_of(program);
+    for (const auto &face : faces) write_table(program, face);
+    out_ += fmt::format("\n\nclass {}:\n    \"\"\"program {}\"\"\"\n\n    PROGRAM = {}\n", module_.name(program.name),
                         program.name, python_number(program.number.number));
-    for (const auto &version : program.versions) write(program, version);
+    for (const auto &face : faces) write(face);
   }
-  void write_table(const Program &program, const Version &version) {
-    out_ += fmt::format("\n\n{} = _stub.Interface({}, {}, [\n", table_name(program, version),
-                        python_number(program.number.number), python_number(version.number.number));
-    for (const auto &it : version.procedures) {
+
+  // --- names -------------------------------------------------------------------------------------------------------------
+  std::vector<PythonFace> faces_of(const Program &program) {
+    std::vector<std::string> names;
+    for (const auto &version : program.versions) names.push_back(version.name);
+    const PythonNames versions(PythonNames::Scope::kProgram, names);
+    std::vector<PythonFace> faces;
+    for (const auto &version : program.versions) faces.push_back(face_of(program, version, versions.at(version.name)));
+    return faces;
+  }
+  PythonFace face_of(const Program &program, const Version &version, const std::string &name) {
+    std::vector<std::string> names;
+    for (const auto &it : version.procedures) names.push_back(it.name);
+    PythonFace face{&version,
+                    name,
+                    module_.names.claim(fmt::format("_{}_{}", program.name, version.name)),
+                    {PythonNames::Scope::kStubs, names},
+                    {}};
+    for (const auto &it : version.procedures)
+      face.async.push_back(face.procedures.claim(face.procedures.at(it.name) + "_async"));
+    return face;
+  }
+
+  void write_table(const Program &program, const PythonFace &face) {
+    out_ += fmt::format("\n\n{} = _stub.Interface({}, {}, [\n", face.table, python_number(program.number.number),
+                        python_number(face.version->number.number));
+    for (const auto &it : face.version->procedures) {
       std::vector<std::string> arguments;
-      for (const auto &argument : it.arguments) arguments.push_back(python_codec(argument));
+      for (const auto &argument : it.arguments) arguments.push_back(python_codec(module_, argument));
       out_ += fmt::format("    _stub.Procedure({}, \"{}\", {}, {}{}{}),\n", python_number(it.number.number),
-                          python_procedure(it.name), tuple_of(arguments), python_codec(it.result),
+                          face.procedures.at(it.name), tuple_of(arguments), python_codec(module_, it.result),
                           it.bulk == Bulk::kNone ? "" : ", ", it.bulk == Bulk::kNone ? "" : python_rights(it.bulk));
     }
     out_ += "])\n";
   }
-  void write(const Program &program, const Version &version) {
-    out_ += fmt::format("\n    class {}:\n        \"\"\"version {}\"\"\"\n\n        VERSION = {}\n",
-                        python_name(version.name), version.name, python_number(version.number.number));
-    for (const auto &it : version.procedures)
-      out_ += fmt::format("        {} = {}\n", python_procedure(it.name), python_number(it.number.number));
-    members_.clear();
-    for (const auto &it : version.procedures)
-      members_.insert({python_procedure(it.name), python_procedure(it.name) + "_async"});
-    write_client(program, version);
-    write_server(program, version);
+  void write(const PythonFace &face) {
+    out_ += fmt::format("\n    class {}:\n        \"\"\"version {}\"\"\"\n\n        VERSION = {}\n", face.name,
+                        face.version->name, python_number(face.version->number.number));
+    for (const auto &it : face.version->procedures)
+      out_ += fmt::format("        {} = {}\n", face.procedures.at(it.name), python_number(it.number.number));
+    write_client(face);
+    write_server(face);
   }
 
-  std::string annotation(const Type &type) { return aliases_.beside(members_, python_annotation(graph_, type)); }
+  std::string annotation(const PythonFace &face, const Type &type) {
+    return aliases_.beside(face.procedures.taken(), python_annotation(module_, type));
+  }
 
-  std::string parameters(const Procedure &it) {
+  std::string parameters(const PythonFace &face, const Procedure &it) {
     std::string all;
     for (std::size_t i = 0; i < it.arguments.size(); ++i)
-      all += fmt::format(", argument{}: {}", i + 1, annotation(it.arguments[i]));
+      all += fmt::format(", argument{}: {}", i + 1, annotation(face, it.arguments[i]));
     return all;
   }
 
   // --- the calling side --------------------------------------------------------------------------------------------------
-  void write_client(const Program &program, const Version &version) {
+  void write_client(const PythonFace &face) {
     out_ += fmt::format(
         "\n        class Client(_stub.Client):\n"
         "            \"\"\"Calls a provider of {}. An operation's name waits for its result; NAME_async does "
         "not.\"\"\"\n\n"
         "            INTERFACE = {}\n",
-        version.name, table_name(program, version));
-    for (std::size_t i = 0; i < version.procedures.size(); ++i) {
-      const auto &it = version.procedures[i];
-      const auto result = annotation(it.result);
-      write_call(it, i, "", result, "_call", result);
-      write_call(it, i, "_async", fmt::format("_nssi.Future[{}]", result), "_start", {});
+        face.version->name, face.table);
+    for (std::size_t i = 0; i < face.version->procedures.size(); ++i) {
+      const auto &it = face.version->procedures[i];
+      const auto result = annotation(face, it.result);
+      write_call(face, i, face.procedures.at(it.name), result, "_call", result);
+      write_call(face, i, face.async[i], fmt::format("_nssi.Future[{}]", result), "_start", {});
     }
   }
   /// `said`: the type that the method itself says of what it returns, for type checkers; None: it returns nothing.
-  void write_call(const Procedure &it, std::size_t index, const char *suffix, const std::string &result,
+  void write_call(const PythonFace &face, std::size_t index, const std::string &name, const std::string &result,
                   const char *how, const std::string &said) {
+    const auto &it = face.version->procedures[index];
     std::vector<std::string> arguments;
     for (std::size_t i = 0; i < it.arguments.size(); ++i) arguments.push_back(fmt::format("argument{}", i + 1));
     const bool has_bulk = it.bulk != Bulk::kNone;
     out_ += fmt::format(
-        "\n            def {}{}(\n                self{}{}, *, timeout: float | None = None, idempotent: bool = "
+        "\n            def {}(\n                self{}{}, *, timeout: float | None = None, idempotent: bool = "
         "False\n            ) -> {}:\n",
-        python_procedure(it.name), suffix, parameters(it), has_bulk ? ", data: _nssi.Buffer" : "", result);
+        name, parameters(face, it), has_bulk ? ", data: _nssi.Buffer" : "", result);
     const auto call = fmt::format("self.{}({}, {}, {}, timeout, idempotent)", how, index, tuple_of(arguments),
                                   has_bulk ? "data" : "None");
     if (said.empty())
@@ -120,29 +147,28 @@ class PythonRpcWriter {
   }
 
   // --- the serving side --------------------------------------------------------------------------------------------------
-  void write_server(const Program &program, const Version &version) {
+  void write_server(const PythonFace &face) {
     out_ += fmt::format(
         "\n        class Server(_stub.Server):\n"
         "            \"\"\"To derive from, to serve {}. What a method returns is the result; bulk data:\n"
         "            request.get_data() and put_data().\"\"\"\n\n            INTERFACE = {}\n",
-        version.name, table_name(program, version));
-    for (const auto &it : version.procedures)
+        face.version->name, face.table);
+    for (const auto &it : face.version->procedures)
       out_ +=
           fmt::format("\n            @_abstractmethod\n            def {}(self, request: _nssi.Request{}) -> {}: ...\n",
-                      python_procedure(it.name), parameters(it), annotation(it.result));
+                      face.procedures.at(it.name), parameters(face, it), annotation(face, it.result));
   }
 
   const Interface &interface_;
-  const TypeGraph graph_;
+  PythonModule &module_;
   PythonAliases &aliases_;
-  std::set<std::string> members_;  ///< of the version's classes
   std::string out_;
 };
 
 }  // namespace
 
-std::string make_python_rpc(const Interface &interface, PythonAliases &aliases) {
-  return PythonRpcWriter(interface, aliases).write();
+std::string make_python_rpc(const Interface &interface, PythonModule &module, PythonAliases &aliases) {
+  return PythonRpcWriter(interface, module, aliases).write();
 }
 
 }  // namespace xdr::idl
