@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
-# Adds the rule by which `nessie idl` makes `outputs` of an interface in `directory`.
+# Adds the rule by which `nessie idl` makes `outputs` of an interface in `directory`. More arguments are options of it.
 function(nessie_compile_interface file directory languages outputs)
   get_filename_component(path ${file} ABSOLUTE)
   get_filename_component(name ${file} NAME)
@@ -9,7 +9,7 @@ function(nessie_compile_interface file directory languages outputs)
   add_custom_command(
     OUTPUT ${outputs}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${directory}
-    COMMAND ${NESSIE_IDL} ${path} --out ${directory} ${options}
+    COMMAND ${NESSIE_IDL} ${path} --out ${directory} ${options} ${ARGN}
     DEPENDS ${path} ${NESSIE_IDL_DEPENDS}
     COMMENT "Compiling interface ${name}"
     VERBATIM)
@@ -29,15 +29,16 @@ function(nessie_has_programs file result)
   endif()
 endfunction()
 
-# nessie_add_interface(TARGET [LANGUAGES C CXX FORTRAN PYTHON] [TYPES_ONLY] FILE.x...): compiles interface files as `nessie
-# idl` does, and gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for NAME.x, which the
-# target includes as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi. C: NAME.h, and
-# NAME_xdr.c as one of its sources; if it has programs, NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN:
-# NAME.f90, with the modules NAME_xdr and, if it has programs, NAME_rpc, as one of its sources; its modules lie where the
-# target's Fortran_MODULE_DIRECTORY says. PYTHON, also of a custom target: NAME.py, with a _ for what no module's
-# name may have in it, in a directory that is the target's property NESSIE_PYTHON_INTERFACES. Links what they need.
+# nessie_add_interface(TARGET [LANGUAGES C CXX FORTRAN PYTHON] [NAMESPACE NAME] [TYPES_ONLY] FILE.x...): compiles interface
+# files as `nessie idl` does, and gives the target what comes out. CXX, which it is unless something is said: NAME.hpp for
+# NAME.x, which the target includes as <NAME.hpp>, and NAME_rpc.hpp if it has programs, for targets that link Nessie::nssi;
+# in the namespace NAMESPACE, or of the file's name. C: NAME.h, and NAME_xdr.c as one of its sources; if it has programs,
+# NAME_rpc.h, and NAME_rpc.c as another, unless TYPES_ONLY. FORTRAN: NAME.f90, with the modules NAME_xdr and, if it has
+# programs, NAME_rpc, as one of its sources; its modules lie where the target's Fortran_MODULE_DIRECTORY says. PYTHON, also
+# of a custom target: NAME.py, with a _ for what no module's name may have in it, in a directory that is the target's
+# property NESSIE_PYTHON_INTERFACES. Links what they need.
 function(nessie_add_interface target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "" "")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "TYPES_ONLY" "NAMESPACE" "")
   set(ARGN ${ARG_UNPARSED_ARGUMENTS})
   list(FIND ARGN LANGUAGES keyword)
   set(languages)
@@ -51,6 +52,10 @@ function(nessie_add_interface target)
   endforeach()
   if(NOT languages)
     set(languages CXX)
+  endif()
+  set(name_space)
+  if(ARG_NAMESPACE)
+    set(name_space --namespace ${ARG_NAMESPACE})
   endif()
   set(directory ${CMAKE_CURRENT_BINARY_DIR}/${target}_interfaces)
   foreach(file ${files})
@@ -79,7 +84,7 @@ function(nessie_add_interface target)
       string(MAKE_C_IDENTIFIER "${stem}" module)
       list(APPEND outputs ${module}.py)
     endif()
-    nessie_compile_interface(${file} ${directory} "${names}" "${outputs}")
+    nessie_compile_interface(${file} ${directory} "${names}" "${outputs}" ${name_space})
     list(TRANSFORM outputs PREPEND ${directory}/)
     target_sources(${target} PRIVATE ${outputs})
   endforeach()

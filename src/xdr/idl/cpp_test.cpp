@@ -39,17 +39,17 @@ template <class T> void expect_same_bytes_of_one(const char *type, unsigned seed
 }
 
 TEST(IdlCpp, NamesThatAreTakenGetAnother_AndStayApart) {
-  const names::point point{1, 2, 3, 4, 5, 6};
+  const taken::names::point point{1, 2, 3, 4, 5, 6};
   const auto bytes = xdr::encode(point);
   ASSERT_EQ(bytes.size(), 24u);
   EXPECT_EQ(bytes[19], std::byte{5}) << "errno";
-  EXPECT_EQ(xdr::decode<names::point>(bytes)->point_, 1);
-  names::chosen chosen;
-  chosen.select(names::word::class_);
+  EXPECT_EQ(xdr::decode<taken::names::point>(bytes)->point_, 1);
+  taken::names::chosen chosen;
+  chosen.select(taken::names::word::class_);
   chosen.select_()->errno_ = 7;
-  EXPECT_EQ(xdr::decode<names::chosen>(xdr::encode(chosen))->select_()->errno_, 7);
-  EXPECT_EQ(static_cast<int>(names::word::class_), 2);
-  EXPECT_EQ(static_cast<int>(names::word::errno_), 3);
+  EXPECT_EQ(xdr::decode<taken::names::chosen>(xdr::encode(chosen))->select_()->errno_, 7);
+  EXPECT_EQ(static_cast<int>(taken::names::word::class_), 2);
+  EXPECT_EQ(static_cast<int>(taken::names::word::errno_), 3);
 }
 
 TEST(IdlCpp, RandomValues_HaveTheBytesOfLibtirpc_BothWays) {
