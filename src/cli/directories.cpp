@@ -95,15 +95,14 @@ Result<::directory::listing> next_change(::directory::Directory &from, const ::d
       if (std::exchange(lost_until, std::nullopt)) say_connection("the directory is back");
       at = got->at;
       if (got->instances != seen.instances) return got;
-    } else if (got.code() != Code::kPeerLost && got.code() != Code::kTimedOut) {
-      return got;
-    } else if (!lost_until) {
-      lost_until = Deadline::in(kPatience);
-      say_connection(
-          fmt::format("connection lost, trying again until {}: {}", time_of_day(kPatience), got.error().message));
-    } else if (lost_until->passed()) {
-      return got;
+      continue;
     }
+    const bool may_come_back = got.code() == Code::kPeerLost || got.code() == Code::kTimedOut;
+    if (!may_come_back || (lost_until && lost_until->passed())) return got;
+    if (lost_until) continue;
+    lost_until = Deadline::in(kPatience);
+    say_connection(
+        fmt::format("connection lost, trying again until {}: {}", time_of_day(kPatience), got.error().message));
   }
 }
 
