@@ -50,6 +50,13 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   return product;
 }
 
+/// The whole of `text`, as a number of that type.
+template <class Number> std::optional<Number> parse_number(std::string_view text) {
+  Number number = 0;
+  auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
+  return problem == std::errc{} && end == text.end() ? std::optional(number) : std::nullopt;
+}
+
 /// Once in a process, however often it reads its settings.
 void warn_once(const std::string &text) {
   static std::mutex mutex;
@@ -167,22 +174,17 @@ Result<bool> Config::get_bool(std::string_view key, bool fallback) const {
 Result<std::int64_t> Config::get_int(std::string_view key, std::int64_t fallback) const {
   auto value = get(key);
   if (!value) return fallback;
-  std::int64_t number = 0;
-  const std::string_view text = *value;
-  auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
-  if (problem != std::errc{} || end != text.end()) return bad_value(key, "a whole number");
-  return number;
+  const auto number = parse_number<std::int64_t>(*value);
+  if (!number) return bad_value(key, "a whole number");
+  return *number;
 }
 
 Result<std::uint64_t> Config::get_count(std::string_view key, std::uint64_t fallback) const {
   auto value = get(key);
   if (!value) return fallback;
-  std::uint64_t number = 0;
-  const std::string_view text = *value;
-  auto [end, problem] = std::from_chars(text.begin(), text.end(), number);
-  if (problem != std::errc{} || end != text.end())
-    return bad_value(key, "a number such as 0, 64 or 4096, without a unit");
-  return number;
+  const auto number = parse_number<std::uint64_t>(*value);
+  if (!number) return bad_value(key, "a number such as 0, 64 or 4096, without a unit");
+  return *number;
 }
 
 Result<std::uint64_t> Config::get_size(std::string_view key, std::uint64_t fallback) const {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -89,7 +90,7 @@ class CppWriter {
   }
   void write(const Enum &it) {
     const auto name = cpp_name(it.name);
-    const CppScope scope(it);
+    const auto &scope = scope_of(it);
     out_ += fmt::format("\nenum class {} : std::int32_t {{\n", name);
     for (const auto &each : it.enumerators) out_ += fmt::format("  {} = {},\n", scope[each.name], literal(each.number));
     out_ += fmt::format(
@@ -142,22 +143,24 @@ class CppWriter {
   }
 
   // --- unions ------------------------------------------------------------------------------------------------------------
+  /// Made once, for all the cases that name its enumerators.
+  const CppScope &scope_of(const Enum &it) { return enums_.try_emplace(it.name, it).first->second; }
   /// A value of what the union switches on.
-  std::string case_label(const Union &it, const Number &number) const {
+  std::string case_label(const Union &it, const Number &number) {
     const auto &type = graph_.behind(it.discriminant.type);
     if (type.kind == Kind::kNamed) {
       const auto &choice = std::get<Enum>(graph_.at(type.name));
       const auto found =
           std::ranges::find_if(choice.enumerators, [&](const Enumerator &each) { return each.number == number; });
-      return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), CppScope(choice)[found->name]);
+      return fmt::format("::{}::{}::{}", options_.name_space, cpp_name(choice.name), scope_of(choice)[found->name]);
     }
     if (type.kind == Kind::kBool) return number.magnitude == 0 ? "false" : "true";
     return literal(number) + (type.kind == Kind::kUnsigned ? "u" : "");
   }
   /// One line for each case: what `line` makes of the arm's number.
-  template <class Line> void write_switch(const Union &it, Line line, std::string_view otherwise) {
+  template <class Line>
+  void write_switch(const Union &it, const std::string &on, Line line, std::string_view otherwise) {
     const bool on_bool = graph_.behind(it.discriminant.type).kind == Kind::kBool;
-    const auto on = CppScope(it)[it.discriminant.name];
     out_ += fmt::format("    switch ({}) {{\n", on_bool ? fmt::format("static_cast<int>({})", on) : on);
     bool has_default = false;
     for (std::size_t i = 0; i < it.arms.size(); ++i) {
@@ -174,7 +177,8 @@ class CppWriter {
     std::set<std::string> hidden{it.discriminant.name};
     for (const auto &arm : it.arms) hidden.insert(arm.declaration.name);
     const auto choice = type_of(it.discriminant, hidden);
-    const auto on = CppScope(it)[it.discriminant.name];
+    const CppScope scope(it);
+    const auto &on = scope[it.discriminant.name];
     out_ += fmt::format("\nstruct {} {{\n  {} {} = {};\n  std::variant<", cpp_name(it.name), choice, on,
                         case_label(it, it.arms.front().cases.front().number));
     for (std::size_t i = 0; i < it.arms.size(); ++i)
@@ -183,12 +187,12 @@ class CppWriter {
     out_ += fmt::format("  /// Sets both; the arm is empty.\n  void select({} xdr_choice) {{\n    {} = xdr_choice;\n",
                         choice, on);
     write_switch(
-        it, [](std::size_t i) { return fmt::format("arm.emplace<{}>();\n        return;", i); }, "return;");
+        it, on, [](std::size_t i) { return fmt::format("arm.emplace<{}>();\n        return;", i); }, "return;");
     out_ += "  }\n";
-    for (std::size_t i = 0; i < it.arms.size(); ++i) write_access(it.arms[i], i, hidden, CppScope(it));
+    for (std::size_t i = 0; i < it.arms.size(); ++i) write_access(it.arms[i], i, hidden, scope);
     out_ += fmt::format("\n  template <class xdr_Archive> void xdr(xdr_Archive &archive) {{\n    archive({});\n", on);
     write_switch(
-        it, [](std::size_t i) { return fmt::format("return ::xdr::arm<{}>(archive, arm);", i); },
+        it, on, [](std::size_t i) { return fmt::format("return ::xdr::arm<{}>(archive, arm);", i); },
         "return archive.fail(\"a union has no such arm\");");
     out_ += "  }\n";
     end_type(it.name);
@@ -220,6 +224,7 @@ class CppWriter {
 
   const TypeGraph graph_;
   const CppOptions &options_;
+  std::map<std::string, CppScope> enums_;  ///< see scope_of()
   std::string out_;
 };
 
