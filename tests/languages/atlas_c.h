@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* atlas.x in C: the service, and the checks of a client. Without atlas.h, whose macros C++ could not bear. */
+/* atlas.x and keeper.x in C: the services, and the checks of a client. Without atlas.h, whose macros C++ could not
+ * bear. */
 #ifndef ATLAS_C_H
 #define ATLAS_C_H
 
@@ -17,6 +18,10 @@ int atlas_offer(nssi_rt_runtime *runtime);
 int atlas_check(nssi_rt_runtime *runtime, uint64_t peer);
 /* What is particular to the service of atlas_offer(). */
 int atlas_check_c_service(nssi_rt_runtime *runtime, uint64_t peer);
+
+/* The same of keeper.x. */
+int keeper_offer(nssi_rt_runtime *runtime);
+int keeper_check(nssi_rt_runtime *runtime, uint64_t peer);
 
 #ifdef __cplusplus
 }

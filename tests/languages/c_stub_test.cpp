@@ -106,6 +106,7 @@ class CService {
  public:
   explicit CService(const std::string &transport) : runtime_(open_in_c(transport)) {
     EXPECT_EQ(atlas_offer(runtime_), NESSIE_OK) << nssi_rt_last_error();
+    EXPECT_EQ(keeper_offer(runtime_), NESSIE_OK) << nssi_rt_last_error();
     thread_ = std::thread([this] { EXPECT_EQ(nssi_rt_run(runtime_), NESSIE_OK); });
   }
   ~CService() {
@@ -174,6 +175,15 @@ class StubsInC : public ::testing::TestWithParam<std::string> {
 TEST_P(StubsInC, CallAServiceInC) { check_by_c(GetParam(), CService(GetParam()).url(), true); }
 TEST_P(StubsInC, CallAServiceInCpp) { check_by_c(GetParam(), CppService(GetParam()).url(), false); }
 TEST_P(StubsInC, ServeAClientInCpp) { check_by_cpp(GetParam(), CService(GetParam()).url()); }
+
+TEST_P(StubsInC, BearNamesInSmallLetters_AndThoseOfCsHeaders) {
+  CService service(GetParam());
+  auto *runtime = open_in_c(GetParam());
+  std::uint64_t peer = 0;
+  ASSERT_EQ(nssi_rt_connect(runtime, service.url().c_str(), 20'000, &peer), NESSIE_OK) << nssi_rt_last_error();
+  EXPECT_EQ(keeper_check(runtime, peer), 0);
+  EXPECT_EQ(nssi_rt_close(runtime), NESSIE_OK);
+}
 
 INSTANTIATE_TEST_SUITE_P(Over, StubsInC, ::testing::Values("inproc", "shm"),
                          [](const auto &info) { return info.param; });

@@ -86,6 +86,27 @@ class Idl(ProcessTestCase):
         self.assertTrue(os.path.exists(self.path("good.hpp")))
         self.assertFalse(os.path.exists(self.path("bad.hpp")))
 
+    def test_no_file_is_lost_for_another_one(self):
+        os.mkdir(self.path("other"))
+        for first, second, lost in (("shapes.x", "other/shapes.x", "shapes.hpp"), ("sums.x", "sums_rpc.x", "sums_rpc.hpp")):
+            sources = self.write(first, PROGRAM), self.write(second, GOOD)
+            code, out, err = self.idl(*sources, "--out", self.path("."))
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(f"{sources[1]}: error: {lost} is made of {sources[0]} already", err)
+            with open(self.path(lost), encoding="ascii") as file:
+                self.assertIn(f"by `nessie idl` from {first};", file.read())
+        self.assertEqual(self.idl(sources[0], sources[0], "--out", self.path(".")), (0, "", ""))
+
+    def test_what_one_language_cannot_say_is_refused_for_it(self):
+        source = self.write("odd.x", "struct class { int a; };\nstruct class_ { int a; };\nconst EOF = 1;\n")
+        for language, why in (("cpp", ":2:8: error: 'class_' is called class_ in C++, as 'class' of line 1 is"),
+                              ("c", ":3:7: error: 'EOF' has a meaning of its own in C's headers")):
+            code, out, err = self.idl("--language", language, source, "--out", self.path("."))
+            self.assertEqual((code, out), (1, ""))
+            self.assertIn(source + why, err)
+        self.assertFalse(os.path.exists(self.path("odd.hpp")) or os.path.exists(self.path("odd.h")))
+        self.assertEqual(self.idl("--language", "python,fortran", source, "--out", self.path(".")), (0, "", ""))
+
     def test_says_what_it_needs(self):
         code, _, err = self.idl(self.path("missing.x"), "--out", self.path("."))
         self.assertEqual(code, 1)

@@ -4,6 +4,7 @@
 
 #include "xdr/idl/model.hpp"
 
+#include <optional>
 #include <string>
 
 namespace xdr::idl {
@@ -13,7 +14,9 @@ struct COptions {
   std::string stem;  ///< what comes out is stem.h and stem_xdr.c; and stem_rpc.h and stem_rpc.c
 };
 
-/// `interface` has been checked.
+/// `interface` has been checked. What C's header could not say; none: what follows may be called.
+std::optional<Fault> check_c(const Interface &interface);
+
 std::string make_c_header(const Interface &interface, const COptions &options);
 std::string make_c_codec(const Interface &interface, const COptions &options);
 

@@ -24,8 +24,8 @@ class CodecWriter {
   std::string write() {
     for (const auto &definition : interface_.definitions)
       if (!type_name_of(definition).empty()) write_type(definition);
-    return fmt::format("/* Made by `nessie idl` from {}; changes will be lost. */\n#include \"{}.h\"\n\n",
-                       options_.file, options_.stem) +
+    return fmt::format("/* Made by `nessie idl` from {}; changes will be lost. */\n#include \"{}.h\"\n{}\n",
+                       options_.file, options_.stem, CNumberNames(interface_).undefined()) +
            fmt::format("#include <stddef.h>\n#include <xdr/xdr.h>\n\n{}{}{}{}", prototypes_, number_coders_, elements_,
                        out_);
   }

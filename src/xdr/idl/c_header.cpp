@@ -2,10 +2,13 @@
 // The header in C: rpcgen's names and layouts, so that code that was written for its header compiles with this one.
 #include "xdr/idl/c.hpp"
 #include "xdr/idl/c_names.hpp"
+#include "xdr/idl/names.hpp"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <set>
 
 namespace xdr::idl {
@@ -20,7 +23,7 @@ std::string guard_of(const std::string &stem) { return c_macro("_" + stem + "_H_
 class HeaderWriter {
  public:
   HeaderWriter(const Interface &interface, const COptions &options)
-      : interface_(interface), graph_(interface), options_(options) {}
+      : interface_(interface), graph_(interface), numbers_(interface), options_(options) {}
 
   std::string write() {
     const auto guard = guard_of(options_.stem);
@@ -64,6 +67,7 @@ class HeaderWriter {
   // --- values ------------------------------------------------------------------------------------------------------------
   /// As it stands in the file where that means the same in C: a number's base decides on its type.
   static std::string value(const Value &value) {
+    if (value.name == "TRUE" || value.name == "FALSE") return value.name;
     if (!value.name.empty()) return c_name(value.name);
     const auto &number = value.number;
     if (number.negative) return fmt::format("({})", literal(number));
@@ -87,7 +91,12 @@ class HeaderWriter {
     if (it.type.kind == Kind::kString) return fmt::format("char *{}", name);
     return fmt::format("struct {{\n{0}  u_int {1}_len;\n{0}  {2} *{1}_val;\n{0}}} {3}", indent, it.name, type, name);
   }
-  void write(const Constant &it) { define(it.name, it.value); }
+  void write(const Constant &it) {
+    if (!numbers_.is_enumerator(it)) return define(it.name, it.value);
+    const auto &number = it.value.number;
+    const bool is_int = number.magnitude <= std::uint64_t{std::numeric_limits<std::int32_t>::max()};
+    out_ += fmt::format("{}enum {{ {} = {} }};\n", is_int ? "" : "__extension__ ", c_name(it.name), value(it.value));
+  }
   void write(const Enum &it) {
     out_ += fmt::format("\nenum {} {{\n", c_name(it.name));
     for (const auto &each : it.enumerators)
@@ -116,26 +125,46 @@ class HeaderWriter {
         std::ranges::any_of(declared_, [&](const Definition *each) { return std::get_if<T>(each) == &it; });
     if (!is_declared) out_ += fmt::format("typedef struct {0} {0};\n", c_name(name));
   }
-  /// A procedure's name is there once, even if several versions have it: as rpcgen does it.
+  /// A name is there once, even if several versions have it: as rpcgen does it.
   void write(const Program &it) {
     out_ += "\n";
-    define(it.name, it.number);
-    std::set<std::string> defined;
+    define_once(it.name, it.number);
     for (const auto &version : it.versions) {
-      define(version.name, version.number);
-      for (const auto &procedure : version.procedures)
-        if (defined.insert(procedure.name).second) define(procedure.name, procedure.number);
+      define_once(version.name, version.number);
+      for (const auto &procedure : version.procedures) define_once(procedure.name, procedure.number);
     }
+  }
+  void define_once(const std::string &name, const Value &number) {
+    if (numbers_.is_macro(name) && defined_.insert(name).second) define(name, number);
   }
 
   const Interface &interface_;
   const TypeGraph graph_;
+  const CNumberNames numbers_;
   const COptions &options_;
   std::set<const Definition *> declared_;
+  std::set<std::string> defined_;
   std::string out_;
 };
 
+/// That two fields or arms would be one.
+std::optional<Fault> find_alike_members(const Interface &interface) {
+  for (const auto &definition : interface.definitions) {
+    PlacedNames names;
+    for (const auto *member : members_of(definition))
+      if (member->type.kind != Kind::kVoid) names.emplace_back(member->name, member->at);
+    if (auto fault = find_alike(names, c_name, "C")) return fault;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Fault> check_c(const Interface &interface) {
+  if (auto fault = CNumberNames(interface).find_fault(interface)) return fault;
+  if (auto fault = find_alike(names_of(interface, true), c_name, "C")) return fault;
+  return find_alike_members(interface);
+}
 
 std::string make_c_header(const Interface &interface, const COptions &options) {
   return HeaderWriter(interface, options).write();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Stubs and skeletons in C, on <nssi/stub.h>. Names are rpcgen's (add_1: a procedure in small letters, and its version)
-// behind the program's, so that the programs of a file, and of a process, do not get in each other's way. None of them
-// is a name of the header's macros, which are the names of the file as they stand there.
+// behind the program's, so that the programs of a file, and of a process, do not get in each other's way. The header's
+// macros are undefined again where they could be names in here.
 #include "xdr/idl/c.hpp"
 #include "xdr/idl/c_names.hpp"
 
@@ -69,7 +69,7 @@ enum class Passing { kValue, kString, kArray, kPointer };
 class Writer {
  public:
   Writer(const Interface &interface, const COptions &options)
-      : graph_(interface), options_(options), services_(services_of(interface)) {}
+      : interface_(interface), graph_(interface), options_(options), services_(services_of(interface)) {}
 
  protected:
   Passing passing(const Type &type) const {
@@ -138,6 +138,7 @@ class Writer {
                        service.name);
   }
 
+  const Interface &interface_;
   const TypeGraph graph_;
   const COptions &options_;
   const std::vector<CService> services_;
@@ -167,9 +168,10 @@ class RpcHeaderWriter : public Writer {
     if (services_.empty()) return {};
     const auto guard = fmt::format("NESSIE_{}_RPC_H", c_macro(options_.stem));
     out_ = fmt::format(
-        "/* Made by `nessie idl` from {0}; changes will be lost. */\n#ifndef {1}\n#define {1}\n\n#include \"{2}.h\"\n\n"
-        "#include <nssi/stub.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{3}",
-        options_.file, guard, options_.stem, kManual);
+        "/* Made by `nessie idl` from {0}; changes will be lost. */\n#ifndef {1}\n#define {1}\n\n#include "
+        "\"{2}.h\"\n{3}\n"
+        "#include <nssi/stub.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n{4}",
+        options_.file, guard, options_.stem, CNumberNames(interface_).undefined(), kManual);
     for (const auto &service : services_) write(service);
     out_ += fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
     return std::move(out_);
@@ -180,6 +182,9 @@ class RpcHeaderWriter : public Writer {
     out_ += fmt::format("\n/* --- {}, version {}: {} --- */\n\n", service.program->name,
                         literal(service.version->number.number), service.version->name);
     for (const auto &each : service.procedures)
+      out_ += fmt::format("#define {}_op {}u\n", each.name, literal(each.it->number.number));
+    out_ += "\n";
+    for (const auto &each : service.procedures)
       out_ += fmt::format("{};\n{};\n{};\n", call_head(each), async_head(each), wait_head(each));
     write_service(service);
     for (const auto &each : service.procedures) out_ += reply_head(each) + ";\n";
@@ -188,7 +193,8 @@ class RpcHeaderWriter : public Writer {
     out_ += fmt::format(
         "\ntypedef struct {}_service {{\n"
         "  void *context; /* given to each function */\n"
-        "  int32_t (*kind_of)(void *context, uint32_t op); /* an enum nssi_rt_kind; null: all are NSSI_RT_FIBER */\n",
+        "  int32_t (*kind_of)(void *context, uint32_t op); /* an enum nssi_rt_kind, of a NAME_op; null: all are "
+        "NSSI_RT_FIBER */\n",
         service.name);
     for (const auto &each : service.procedures)
       out_ += fmt::format("  int (*{})(void *context, nssi_rt_request *request{}{});\n", each.member,

@@ -44,7 +44,7 @@ class Checker {
     define_value("TRUE", {1, false});
     define_value("FALSE", {0, false});
     for (auto &definition : interface_.definitions) std::visit([this](auto &it) { define(it); }, definition);
-    for (auto &definition : interface_.definitions) std::visit([this](auto &it) { check_types(it); }, definition);
+    for (const auto &definition : interface_.definitions) check_types(definition);
     if (!fault_) check_all_cycles();
     if (!fault_)
       for (auto &definition : interface_.definitions)
@@ -164,25 +164,19 @@ class Checker {
              fmt::format("'{}' has two fields called '{}'; first in line {}", of, member->name, first->second.line));
     }
   }
-  void check_types(Constant &) {}
-  void check_types(Enum &it) { types_[it.name] = definition_of(it); }
-  void check_types(Struct &it) { check_members(*(types_[it.name] = definition_of(it)), it.name); }
-  void check_types(Union &it) { check_members(*(types_[it.name] = definition_of(it)), it.name); }
-  void check_types(Typedef &it) {
-    types_[it.declaration.name] = definition_of(it);
-    check_type(it.declaration.type);
+  void check_types(const Definition &definition) {
+    if (const auto *it = std::get_if<Program>(&definition)) return check_types(*it);
+    const auto name = type_name_of(definition);
+    if (name.empty()) return;
+    types_[name] = &definition;
+    check_members(definition, name);
   }
-  void check_types(Program &it) {
-    for (auto &version : it.versions)
-      for (auto &procedure : version.procedures) {
+  void check_types(const Program &it) {
+    for (const auto &version : it.versions)
+      for (const auto &procedure : version.procedures) {
         check_type(procedure.result);
-        for (auto &argument : procedure.arguments) check_type(argument);
+        for (const auto &argument : procedure.arguments) check_type(argument);
       }
-  }
-  template <class T> const Definition *definition_of(const T &it) {
-    for (const auto &definition : interface_.definitions)
-      if (const auto *same = std::get_if<T>(&definition); same == &it) return &definition;
-    return nullptr;
   }
 
   static bool is_value(const Declaration &declaration) {

@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -80,15 +82,42 @@ bool is_wanted(const Command &command, std::string_view language) {
   return std::ranges::find(command.languages, language) != command.languages.end();
 }
 
-int write_all(const std::vector<Output> &outputs, const Command &command) {
+/// Why one of the languages that are wanted cannot have it; "" if all can.
+std::string unfitness(const Source &source, const std::string &text, const Command &command) {
+  if (is_wanted(command, "cpp")) {
+    if (!is_cpp_namespace(source.name_space))
+      return fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", source.path,
+                         source.name_space);
+    if (const auto fault = check_cpp(source.interface)) return describe(*fault, source.path, text);
+  }
+  if (is_wanted(command, "c"))
+    if (const auto fault = check_c(source.interface)) return describe(*fault, source.path, text);
+  if (is_wanted(command, "fortran"))
+    if (const auto fault = check_fortran(source.interface)) return describe(*fault, source.path, text);
+  if (is_wanted(command, "python"))
+    if (const auto fault = python_module_fault(python_module_name(source.stem())))
+      return fmt::format("{}: error: {}", source.path, *fault);
+  return {};
+}
+
+/// Which file of a run each output is made of.
+using Origins = std::map<std::string, std::string>;
+
+/// All, unless another file's would be lost.
+int write_all(const std::vector<Output> &outputs, const std::string &file, const Command &command, Origins &origins) {
+  for (const auto &[name, text] : outputs)
+    if (const auto known = origins.find(name); known != origins.end() && known->second != file)
+      return complain(fmt::format("{}: error: {} is made of {} already; compile them into different folders", file,
+                                  name, known->second));
   for (const auto &[name, text] : outputs) {
+    origins[name] = file;
     const auto written = nessie::write_file(fs::path(command.directory) / name, text);
     if (!written.ok()) return complain("error: " + written.error().message);
   }
   return 0;
 }
 
-int compile_file(const std::string &file, const Command &command) {
+int compile_file(const std::string &file, const Command &command, Origins &origins) {
   const auto text = nessie::read_file(file);
   if (!text.ok())
     return complain(fmt::format("{}: error: cannot be read: {}", file, std::strerror(text.error().cause)));
@@ -96,18 +125,11 @@ int compile_file(const std::string &file, const Command &command) {
   if (const auto *fault = std::get_if<Fault>(&result)) return complain(describe(*fault, file, *text));
   Source source{file, std::get<Interface>(std::move(result)), command.name_space};
   if (source.name_space.empty()) source.name_space = source.stem();
-  if (is_wanted(command, "cpp") && !is_cpp_namespace(source.name_space))
-    return complain(fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", file,
-                                source.name_space));
-  if (is_wanted(command, "fortran"))
-    if (const auto unfit = check_fortran(source.interface)) return complain(describe(*unfit, file, *text));
-  if (is_wanted(command, "python"))
-    if (const auto unfit = python_module_fault(python_module_name(source.stem())))
-      return complain(fmt::format("{}: error: {}", file, *unfit));
-  int worst = 0;
+  if (const auto why = unfitness(source, *text, command); !why.empty()) return complain(why);
+  std::vector<Output> outputs;
   for (const auto &[name, make] : kLanguages)
-    if (is_wanted(command, name)) worst = std::max(worst, write_all(make(source), command));
-  return worst;
+    if (is_wanted(command, name)) std::ranges::move(make(source), std::back_inserter(outputs));
+  return write_all(outputs, file, command, origins);
 }
 
 }  // namespace
@@ -124,7 +146,8 @@ int compile(const Command &command) {
     if (std::ranges::find(known, language) == known.end())
       return complain(fmt::format("error: '{}' is no language: {}", language, fmt::join(known, ", ")));
   int worst = 0;
-  for (const auto &file : command.files) worst = std::max(worst, compile_file(file, command));
+  Origins origins;
+  for (const auto &file : command.files) worst = std::max(worst, compile_file(file, command, origins));
   return worst;
 }
 

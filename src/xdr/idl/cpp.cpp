@@ -3,6 +3,7 @@
 
 #include "xdr/idl/cpp_names.hpp"
 #include "xdr/idl/graph.hpp"
+#include "xdr/idl/names.hpp"
 
 #include <fmt/core.h>
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ class CppWriter {
       case Shape::kPlain: return element;
       case Shape::kFixed: return fmt::format("std::array<{}, {}>", element, declaration.size->number.magnitude);
       case Shape::kOptional:
-        return fmt::format("{}<{}>", is_boxed(declaration) ? "::xdr::Box" : "std::optional", element);
+        return fmt::format("{}<{}>", graph_.is_boxed(declaration) ? "::xdr::Box" : "std::optional", element);
       case Shape::kVariable: break;
     }
     // std::vector<bool> has no array.
@@ -69,18 +70,6 @@ class CppWriter {
                      : fmt::format("std::vector<{}>", element);
     if (!declaration.size) return array;
     return fmt::format("::xdr::Bounded<{}, {}>", array, declaration.size->number.magnitude);
-  }
-  bool is_boxed(const Declaration &declaration) const {
-    return declaration.shape == Shape::kOptional && declaration.type.kind == Kind::kNamed &&
-           graph_.is_recursive(declaration.type.name);
-  }
-  /// Boxes cannot be copied or compared, nor can what holds them.
-  bool holds_boxes(const std::string &name) {
-    const auto has_one = [this](const std::string &type) {
-      return std::ranges::any_of(members_of(graph_.at(type)),
-                                 [this](const Declaration *member) { return is_boxed(*member); });
-    };
-    return has_one(name) || std::ranges::any_of(graph_.reached(name), has_one);
   }
 
   // --- definitions -------------------------------------------------------------------------------------------------------
@@ -123,7 +112,9 @@ class CppWriter {
     end_type(it.name);
   }
   void end_type(const std::string &name) {
-    if (!holds_boxes(name)) out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp_name(name));
+    // Boxes cannot be copied or compared, nor can what holds them.
+    if (!graph_.holds_boxes(name))
+      out_ += fmt::format("  bool operator==(const {} &) const = default;\n", cpp_name(name));
     out_ += "};\n";
   }
   void write_chain(const Struct &it) {
@@ -229,6 +220,18 @@ class CppWriter {
 };
 
 }  // namespace
+
+std::optional<Fault> check_cpp(const Interface &interface) {
+  if (auto fault = find_alike(names_of(interface, false), cpp_name, "C++")) return fault;
+  for (const auto &definition : interface.definitions) {
+    const auto *it = std::get_if<Program>(&definition);
+    PlacedNames versions;
+    if (it != nullptr)
+      for (const auto &version : it->versions) versions.emplace_back(version.name, version.at);
+    if (auto fault = find_alike(versions, cpp_name, "C++")) return fault;
+  }
+  return std::nullopt;
+}
 
 std::string make_cpp(const Interface &interface, const CppOptions &options) {
   return CppWriter(interface, options).write();

@@ -4,6 +4,7 @@
 
 #include "xdr/idl/model.hpp"
 
+#include <optional>
 #include <string>
 
 namespace xdr::idl {
@@ -14,7 +15,10 @@ struct CppOptions {
   std::string name_space;  ///< a C++ namespace; "a::b" is possible
 };
 
-/// A header. `interface` has been checked.
+/// `interface` has been checked. What C++ could not say; none: what follows may be called.
+std::optional<Fault> check_cpp(const Interface &interface);
+
+/// A header.
 std::string make_cpp(const Interface &interface, const CppOptions &options);
 
 /// A header with the client's and the server's side of its programs. Empty: it has none.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/cpp_names.hpp"
 
+#include "xdr/idl/c_names.hpp"
+#include "xdr/idl/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,38 +31,23 @@ constexpr std::array<std::string_view, 98> kWordsOfCpp = {
     "using",       "virtual",   "void",       "volatile",  "wchar_t",  "while",        "xor",
     "xor_eq",      "std",       "xdr",        "arm",       "select",   "archive",      "xdr_next"};
 
-/// Macros of headers that many programs include, and what GCC defines where its dialects are allowed.
-constexpr std::string_view kMacros[] = {
-    "errno",     "assert",    "EOF",       "NULL",      "BUFSIZ",     "offsetof",   "va_start",   "va_arg",
-    "va_end",    "va_copy",   "setjmp",    "INFINITY",  "NAN",        "HUGE_VAL",   "CHAR_BIT",   "CHAR_MIN",
-    "CHAR_MAX",  "SHRT_MIN",  "SHRT_MAX",  "INT_MIN",   "INT_MAX",    "UINT_MAX",   "LONG_MIN",   "LONG_MAX",
-    "UCHAR_MAX", "ULONG_MAX", "SIZE_MAX",  "INT8_MIN",  "INT8_MAX",   "INT16_MIN",  "INT16_MAX",  "INT32_MIN",
-    "INT32_MAX", "INT64_MIN", "INT64_MAX", "UINT8_MAX", "UINT16_MAX", "UINT32_MAX", "UINT64_MAX", "PATH_MAX",
-    "NAME_MAX",  "linux",     "unix",      "i386"};
-
-/// Functions of the C library, which are where a namespace of that name would be.
-constexpr std::string_view kFunctions[] = {
-    "main",    "abort",   "abs",    "accept", "access",  "alarm", "atexit",  "atoi",     "bind",   "brk",    "bsearch",
-    "calloc",  "ceil",    "chdir",  "chmod",  "clock",   "close", "connect", "cos",      "creat",  "daemon", "div",
-    "dup",     "erf",     "exit",   "exp",    "fclose",  "fdim",  "floor",   "fma",      "fopen",  "fork",   "fprintf",
-    "fread",   "free",    "fstat",  "fwrite", "gamma",   "gets",  "index",   "ioctl",    "kill",   "link",   "listen",
-    "log",     "lseek",   "malloc", "mkdir",  "mmap",    "mount", "nan",     "nice",     "open",   "pause",  "perror",
-    "pipe",    "poll",    "pow",    "printf", "psignal", "puts",  "qsort",   "raise",    "rand",   "random", "read",
-    "realloc", "recv",    "remove", "rename", "rindex",  "rmdir", "round",   "scanf",    "select", "send",   "shutdown",
-    "signal",  "sin",     "sleep",  "socket", "sqrt",    "srand", "stat",    "statfs",   "stime",  "strlen", "swab",
-    "sync",    "syscall", "system", "tan",    "time",    "times", "trunc",   "truncate", "uname",  "unlink", "wait",
-    "write",   "y0",      "y1",     "yn",     "j0",      "j1",    "jn"};
+/// Macros of C's headers that hold what a system allows: C programs may define them, C++ would not compile then.
+constexpr std::string_view kLimits[] = {"PATH_MAX", "NAME_MAX"};
+/// Namespaces that generated code calls by these names.
+constexpr std::string_view kNamespaces[] = {"nessie", "nssi"};
 
 /// What the classes that are generated for a version call their own.
 constexpr std::array<std::string_view, 8> kOfStubs = {"Client",   "Server",  "kInterface", "kProgram",
                                                       "kVersion", "service", "kind_of",    "add_to"};
 
+bool is_kept_by_cpp(std::string_view name) {
+  return is_one_of(kWordsOfCpp, name) || is_one_of(kLimits, name) || is_c_macro(name);
+}
+
 }  // namespace
 
 std::string cpp_name(const std::string &name) {
-  const bool is_free = std::ranges::find(kWordsOfCpp, name) == kWordsOfCpp.end() &&
-                       std::ranges::find(kMacros, name) == std::end(kMacros);
-  return is_free ? name : name + "_";
+  return is_kept_by_cpp(name) || is_one_of(kNamespaces, name) ? name + "_" : name;
 }
 
 CppScope::CppScope(const std::string &owner, const std::vector<std::string> &names) {
@@ -127,14 +115,14 @@ std::string cpp_type(const Type &type, const std::string &name_space) {
 }
 
 bool is_cpp_namespace(std::string_view name) {
-  if (std::ranges::find(kFunctions, name) != std::end(kFunctions)) return false;
+  if (is_c_function(name)) return false;
   while (true) {
     const auto end = std::min(name.find("::"), name.size());
     const auto part = name.substr(0, end);
     const bool named = !part.empty() && !(part[0] >= '0' && part[0] <= '9') && std::ranges::all_of(part, [](char c) {
       return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     });
-    if (!named || cpp_name(std::string(part)) != part) return false;
+    if (!named || is_kept_by_cpp(part)) return false;
     if (end == name.size()) return true;
     name.remove_prefix(end + 2);
   }

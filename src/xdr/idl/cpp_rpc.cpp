@@ -28,7 +28,7 @@ class RpcWriter {
         for (const auto &version : program->versions) write(*program, version);
     if (out_.empty()) return {};
     return fmt::format(
-        "// Made from {} by `nessie idl`: do not edit.\n#pragma once\n\n#include \"{}.hpp\"\n\n"
+        "// Made by `nessie idl` from {}; changes will be lost.\n#pragma once\n\n#include \"{}.hpp\"\n\n"
         "#include <nssi/stub.hpp>\n{}",
         options_.file, options_.stem, out_);
   }

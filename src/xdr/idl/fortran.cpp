@@ -43,7 +43,7 @@ class ModuleWriter {
     const auto procedures = codec.write();
     write_generics(codec, statements);
     const auto stubs = make_fortran_rpc(interface_, options_, {types, statements, names_, module});
-    return fmt::format("! Made from {} by `nessie idl`: do not edit.\n", options_.file) +
+    return fmt::format("! Made by `nessie idl` from {}; changes will be lost.\n", options_.file) +
            fmt::format("module {}\n", module) +
            "  use, intrinsic :: iso_c_binding, only: c_int8_t, c_int32_t, c_int64_t, c_float, c_double\n"
            "  use nessie, only: nessie_status\n  use nessie_xdr\n  implicit none\n  private\n\n" +

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/fortran_names.hpp"
 
+#include "xdr/idl/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,8 +72,7 @@ bool FortranNames::take(const std::string &name) { return taken_.insert(lower(na
 
 std::string FortranNames::claim_type(const std::string &wanted) {
   const auto folded = lower(wanted);
-  if (folded.starts_with("argument") || std::ranges::find(kOfProcedures, folded) != kOfProcedures.end())
-    return claim(wanted + "_");
+  if (folded.starts_with("argument") || is_one_of(kOfProcedures, folded)) return claim(wanted + "_");
   return claim(wanted);
 }
 

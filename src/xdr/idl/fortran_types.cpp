@@ -6,6 +6,7 @@
 #include <xdr/swap.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace xdr::idl {
 namespace {
@@ -51,10 +52,6 @@ FortranTypes::FortranTypes(const Interface &interface, FortranNames &names)
   for (const auto &key : order_) {
     types_[key].plain = plain_of(types_[key]);
     types_[key].size_bytes = size_bytes(types_[key]);
-  }
-  for (auto &[key, type] : types_) {
-    std::set<std::string> seen;
-    type.holds_pointers = find_pointers(key, seen);
   }
 }
 
@@ -220,22 +217,36 @@ std::optional<std::uint64_t> FortranTypes::fixed_bytes(const FortranForm &form) 
 
 // --- how they hang together ------------------------------------------------------------------------------------------------
 
-void FortranTypes::reach(const std::string &key, std::set<std::string> &reached) const {
-  for (const auto &field : at(key).fields)
-    if (field.form.element == Element::kDerived && reached.insert(field.form.type).second)
-      reach(field.form.type, reached);
-}
-
 /// What contains its own kind does so by pointers.
 void FortranTypes::find_cycles() {
-  std::map<std::string, std::set<std::string>> reached;
-  for (const auto &[key, type] : types_) reach(key, reached[key]);
+  Edges edges;
+  for (const auto &[key, type] : types_) {
+    auto &successors = edges[key];
+    for (const auto &field : type.fields)
+      if (field.form.element == Element::kDerived) successors.push_back(field.form.type);
+  }
+  const auto components = components_of(edges);
   for (auto &[key, type] : types_)
     for (auto &field : type.fields) {
       const bool is_apart = field.form.layout != Layout::kScalar && field.form.layout != Layout::kVector;
-      if (field.form.element == Element::kDerived && is_apart && reached[field.form.type].contains(key))
+      if (field.form.element == Element::kDerived && is_apart &&
+          components.at(field.form.type).number == components.at(key).number)
         field.form.is_pointer = true;
     }
+  find_pointers(components);
+}
+
+/// What a component holds is known before the component is come to.
+void FortranTypes::find_pointers(const std::map<std::string, Component> &components) {
+  std::vector<std::pair<std::size_t, const FortranType *>> by_number;
+  for (const auto &[key, type] : types_) by_number.emplace_back(components.at(key).number, &type);
+  std::ranges::sort(by_number);
+  std::vector<bool> holds_pointers(by_number.size());
+  for (const auto &[number, type] : by_number)
+    for (const auto &[name, form] : type->fields)
+      if (form.is_pointer || (form.element == Element::kDerived && holds_pointers[components.at(form.type).number]))
+        holds_pointers[number] = true;
+  for (auto &[key, type] : types_) type.holds_pointers = holds_pointers[components.at(key).number];
 }
 
 void FortranTypes::put_in_order(const std::string &key, std::set<std::string> &begun) {
@@ -243,13 +254,6 @@ void FortranTypes::put_in_order(const std::string &key, std::set<std::string> &b
   for (const auto &field : at(key).fields)
     if (field.form.element == Element::kDerived && !field.form.is_pointer) put_in_order(field.form.type, begun);
   order_.push_back(key);
-}
-
-bool FortranTypes::find_pointers(const std::string &key, std::set<std::string> &seen) const {
-  if (!seen.insert(key).second) return false;
-  return std::ranges::any_of(at(key).fields, [&](const FortranField &field) {
-    return field.form.is_pointer || (field.form.element == Element::kDerived && find_pointers(field.form.type, seen));
-  });
 }
 
 double FortranTypes::size_bytes(const FortranType &type) const {

@@ -87,9 +87,8 @@ class FortranTypes {
   void fill_union(const Union &it);
   FortranField field_of(const Declaration &declaration, FortranNames &names) const;
   void find_cycles();
-  void reach(const std::string &key, std::set<std::string> &reached) const;
   void put_in_order(const std::string &key, std::set<std::string> &begun);
-  bool find_pointers(const std::string &key, std::set<std::string> &seen) const;
+  void find_pointers(const std::map<std::string, Component> &components);
   double size_bytes(const FortranType &type) const;
   std::optional<FortranType::Plain> plain_of(const FortranType &type) const;
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 namespace xdr::idl {
 namespace {
@@ -24,26 +26,63 @@ TypeGraph::TypeGraph(const Interface &interface) : interface_(interface) {
     const auto name = type_name_of(definition);
     if (!name.empty()) types_[name] = &definition;
   }
-  for (const auto &[name, definition] : types_) reach(name, reached_[name]);
-  for (const auto &[name, definition] : types_) measure(name);
+  find_cycles();
+  find_boxes();
+  for (const auto &[name, definition] : types_) {
+    find_behind({Kind::kNamed, name, {}});
+    measure(name);
+  }
 }
 
-void TypeGraph::reach(const std::string &type, std::set<std::string> &reached) const {
-  for (const auto *member : members_of(at(type)))
-    if (member->type.kind == Kind::kNamed && reached.insert(member->type.name).second)
-      reach(member->type.name, reached);
+void TypeGraph::find_cycles() {
+  Edges edges;
+  for (const auto &[name, definition] : types_) {
+    auto &successors = edges[name];
+    for (const auto *member : members_of(*definition))
+      if (member->type.kind == Kind::kNamed) successors.push_back(member->type.name);
+  }
+  components_ = components_of(edges);
+}
+
+/// What a component holds is known before the component is come to.
+void TypeGraph::find_boxes() {
+  std::vector<std::pair<std::size_t, const Definition *>> by_number;
+  for (const auto &[name, definition] : types_) by_number.emplace_back(components_.at(name).number, definition);
+  std::ranges::sort(by_number);
+  holds_boxes_.resize(by_number.size());
+  for (const auto &[number, definition] : by_number)
+    for (const auto *member : members_of(*definition))
+      if (member->type.kind == Kind::kNamed && (is_boxed(*member) || holds_boxes(member->type.name)))
+        holds_boxes_[number] = true;
+}
+
+bool TypeGraph::is_boxed(const Declaration &declaration) const {
+  return declaration.shape == Shape::kOptional && declaration.type.kind == Kind::kNamed &&
+         is_recursive(declaration.type.name);
+}
+
+bool TypeGraph::hold_each_other(const std::string &one, const std::string &other) const {
+  return is_recursive(one) && components_.at(one).number == components_.at(other).number;
+}
+
+/// Once each: a typedef's may be found by way of another one's.
+const Type &TypeGraph::find_behind(const Type &type) {
+  const auto *it = type.kind == Kind::kNamed ? std::get_if<Typedef>(&at(type.name)) : nullptr;
+  if (it == nullptr || it->declaration.shape != Shape::kPlain) return type;
+  if (const auto known = behind_.find(type.name); known != behind_.end()) return *known->second;
+  return *(behind_[type.name] = &find_behind(it->declaration.type));
 }
 
 const Type &TypeGraph::behind(const Type &type) const {
-  const auto *it = type.kind == Kind::kNamed ? std::get_if<Typedef>(&at(type.name)) : nullptr;
-  return it != nullptr && it->declaration.shape == Shape::kPlain ? behind(it->declaration.type) : type;
+  const auto found = type.kind == Kind::kNamed ? behind_.find(type.name) : behind_.end();
+  return found == behind_.end() ? type : *found->second;
 }
 
 bool TypeGraph::is_chain(const Struct &it) const {
   if (it.fields.empty()) return false;
   const auto *last = &it.fields.back();
-  while (last->shape == Shape::kPlain && last->type.kind == Kind::kNamed && is_typedef(at(last->type.name)))
-    last = &std::get<Typedef>(at(last->type.name)).declaration;
+  if (const auto &type = behind(last->type); last->shape == Shape::kPlain && type.kind == Kind::kNamed)
+    if (const auto *named = std::get_if<Typedef>(&at(type.name))) last = &named->declaration;
   return last->shape == Shape::kOptional && behind(last->type).name == it.name;
 }
 
@@ -107,19 +146,22 @@ class TypeGraph::Order {
     if (is_value(member) && !names_only) return add_values(member.type.name);
     const auto &name = member.type.name;
     const bool is_declared = graph_.is_recursive(name) && !is_typedef(graph_.at(name));
-    if (!is_declared || !graph_.reached(name).contains(type_name_of(definition))) add(graph_.at(name));
+    if (!is_declared || !graph_.hold_each_other(name, type_name_of(definition))) add(graph_.at(name));
   }
   /// What a typedef is a name of is needed as well.
   void add_values(const std::string &type) {
+    if (with_values_.contains(type)) return;
     const auto &definition = graph_.at(type);
     add(definition);
     const auto *it = std::get_if<Typedef>(&definition);
     if (it != nullptr && is_value(it->declaration) && it->declaration.type.kind == Kind::kNamed)
       add_values(it->declaration.type.name);
+    with_values_.insert(type);
   }
 
   const TypeGraph &graph_;
   std::set<const Definition *> begun_;
+  std::set<std::string> with_values_;  ///< what add_values() is done with
 };
 
 std::vector<const Definition *> TypeGraph::declared_first() const {

@@ -2,11 +2,11 @@
 // How the types of an interface hang together: what a generator asks, whatever its language.
 #pragma once
 
+#include "xdr/idl/components.hpp"
 #include "xdr/idl/model.hpp"
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -19,10 +19,14 @@ class TypeGraph {
 
   bool contains(const std::string &type) const { return types_.contains(type); }
   const Definition &at(const std::string &type) const { return *types_.at(type); }
-  /// The types whose values one's values may hold, at any depth.
-  const std::set<std::string> &reached(const std::string &type) const { return reached_.at(type); }
-  /// Its values may hold others of their own kind.
-  bool is_recursive(const std::string &type) const { return reached(type).contains(type); }
+  /// Its values may hold others of their own kind, at any depth.
+  bool is_recursive(const std::string &type) const { return components_.at(type).is_cycle; }
+  /// Values of either may hold some of the other, at any depth.
+  bool hold_each_other(const std::string &one, const std::string &other) const;
+  /// Optional, and of a type that is recursive: it has to lie apart, wherever that is.
+  bool is_boxed(const Declaration &declaration) const;
+  /// Its values may hold some that are boxed, at any depth.
+  bool holds_boxes(const std::string &type) const { return holds_boxes_[components_.at(type).number]; }
   /// What is behind plain typedefs.
   const Type &behind(const Type &type) const;
   /// A struct whose last field is optional, and another one of the same struct: a linked list.
@@ -38,14 +42,18 @@ class TypeGraph {
 
  private:
   class Order;
-  void reach(const std::string &type, std::set<std::string> &reached) const;
+  void find_cycles();
+  void find_boxes();
+  const Type &find_behind(const Type &type);
   std::uint64_t least_bytes(const Type &type) const;
   void measure(const std::string &type);
   std::uint64_t measured(const Definition &definition);
 
   const Interface &interface_;
   std::map<std::string, const Definition *> types_;
-  std::map<std::string, std::set<std::string>> reached_;
+  std::map<std::string, Component> components_;
+  std::vector<bool> holds_boxes_;               ///< by the components' numbers
+  std::map<std::string, const Type *> behind_;  ///< plain typedefs
   std::map<std::string, std::uint64_t> least_bytes_;
 };
 

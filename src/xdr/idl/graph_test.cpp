@@ -41,6 +41,34 @@ TEST(IdlGraph, KnowsLists) {
   EXPECT_FALSE(graph.is_chain(std::get<Struct>(graph.at("c"))));
 }
 
+TEST(IdlGraph, KnowsWhatHoldsItsOwnKind) {
+  const auto interface = std::get<Interface>(read(
+      "struct a { b *x; }; struct b { a y; e *z; }; struct c { b x; }; struct d { c *x; e y; }; struct e { int x; };\n"
+      "typedef f g<>; struct f { g x; };"));
+  const TypeGraph graph(interface);
+  std::string recursive, boxes;
+  for (const auto *type : {"a", "b", "c", "d", "e", "f", "g"}) {
+    if (graph.is_recursive(type)) recursive += type;
+    if (graph.holds_boxes(type)) boxes += type;
+  }
+  EXPECT_EQ(recursive, "abfg");
+  EXPECT_EQ(boxes, "abcd");
+  EXPECT_TRUE(graph.hold_each_other("a", "b"));
+  EXPECT_TRUE(graph.hold_each_other("a", "a"));
+  EXPECT_FALSE(graph.hold_each_other("c", "b"));
+  EXPECT_FALSE(graph.hold_each_other("a", "f"));
+  EXPECT_FALSE(graph.hold_each_other("c", "c"));
+}
+
+TEST(IdlGraph, LooksThroughALongChainOfTypedefs) {
+  std::string source = "typedef int t0<>;\n";
+  for (int i = 1; i < 9'000; ++i) source += fmt::format("typedef t{} t{};\n", i - 1, i);
+  const auto interface = std::get<Interface>(read(source));
+  const TypeGraph graph(interface);
+  EXPECT_EQ(graph.behind({Type::Kind::kNamed, "t8999", {}}).name, "t0");
+  EXPECT_EQ(graph.in_order().size(), 9'000u);
+}
+
 TEST(IdlGraph, KnowsTheLeastBytesOfAType) {
   const auto interface =
       std::get<Interface>(read("struct s { int a; hyper b[2]; opaque c[5]; string d<9>; s *e; u f; };\n"

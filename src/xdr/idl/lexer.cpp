@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace xdr::idl {
@@ -23,6 +24,9 @@ unsigned value_of(char c) {
   return 99;
 }
 
+/// Characters of a line that has a fault.
+constexpr std::size_t kMostShown = 160;
+
 std::string_view word_after(std::string_view text, std::size_t begin) {
   while (begin < text.size() && is_space(text[begin])) ++begin;
   std::size_t end = begin;
@@ -36,10 +40,15 @@ std::string describe(const Fault &fault, std::string_view file, std::string_view
   auto text = fmt::format("{}:{}:{}: error: {}", file, fault.at.line, fault.at.column, fault.text);
   for (int line = 1; line < fault.at.line; ++line) source.remove_prefix(std::min(source.find('\n') + 1, source.size()));
   const auto line = source.substr(0, source.find('\n'));
-  std::string below(line.substr(0, static_cast<std::size_t>(fault.at.column - 1)));
+  const auto place = static_cast<std::size_t>(fault.at.column - 1);
+  // Of a long line what is about the place.
+  const auto begin = place > kMostShown / 2 && line.size() > kMostShown ? place - kMostShown / 2 : 0;
+  const auto shown = line.substr(begin, kMostShown);
+  std::string below(line.substr(begin, place - begin));
   std::ranges::replace_if(
       below, [](char c) { return c != '\t'; }, ' ');
-  return text + fmt::format("\n    {}\n    {}^", line, below);
+  const auto *before = begin > 0 ? "... " : "", *after = begin + shown.size() < line.size() ? " ..." : "";
+  return text + fmt::format("\n    {}{}{}\n    {:{}}{}^", before, shown, after, "", std::strlen(before), below);
 }
 
 Token Lexer::fail(Position at, std::string text) {

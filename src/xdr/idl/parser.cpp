@@ -205,7 +205,6 @@ class Parser {
   }
 
   // --- declarations ------------------------------------------------------------------------------------------------------
-  /// A type that is defined where it is used gets the name of `outer` and of what is declared.
   Declaration declaration(const std::string &outer) {
     Declaration made;
     if (is("enum") || is("struct") || is("union")) {
@@ -215,30 +214,46 @@ class Parser {
         made.type = {Type::Kind::kNamed, name("a type"), at};
         return declarator(std::move(made));
       }
-      if (++nesting_ > kDeepestNesting)
-        fail(at, fmt::format("types lie more than {} deep in each other: name them", kDeepestNesting));
-      Definition body;
-      if (word == "enum")
-        body = enum_body({}, at);
-      else if (word == "struct")
-        body = struct_body(outer, at);
-      else
-        body = union_body(outer, at);
-      --nesting_;
-      made.type = {Type::Kind::kNamed, {}, at};
-      made = declarator(std::move(made));
-      made.type.name = outer.empty() ? made.name : outer + "_" + made.name;
-      std::visit(
-          [&](auto &definition) {
-            if constexpr (requires { definition.name; }) definition.name = made.type.name;
-          },
-          body);
-      interface_.definitions.push_back(std::move(body));
-      return made;
+      made.type = {Type::Kind::kNamed, define_here(word, outer, at), at};
+      return declarator(std::move(made));
     }
     made.type = type();
     if (made.type.kind == Type::Kind::kVoid) return made;
     return declarator(std::move(made));
+  }
+  /// Returns the type's name.
+  std::string define_here(std::string_view word, const std::string &outer, Position at) {
+    if (++nesting_ > kDeepestNesting)
+      fail(at, fmt::format("types lie more than {} deep in each other: name them", kDeepestNesting));
+    const auto name_of_it = name_of_body(outer);
+    Definition body;
+    if (word == "enum")
+      body = enum_body(name_of_it, at);
+    else if (word == "struct")
+      body = struct_body(name_of_it, at);
+    else
+      body = union_body(name_of_it, at);
+    --nesting_;
+    interface_.definitions.push_back(std::move(body));
+    return name_of_it;
+  }
+  /// A type that is defined where it is used is called as `outer`, and as what is declared, which stands behind it:
+  /// what is defined within it is called after it. One that a typedef makes an array of, or optional, is its element.
+  std::string name_of_body(const std::string &outer) const {
+    auto ahead = lexer_;
+    auto token = token_;
+    for (int depth = 0; token.kind != Token::Kind::kEnd; token = ahead.next()) {
+      if (token.text == "{") ++depth;
+      if (token.text == "}" && --depth <= 0) break;
+    }
+    token = ahead.next();
+    bool is_plain = token.text != "*";
+    if (!is_plain) token = ahead.next();
+    const std::string declared(token.text);
+    if (!outer.empty()) return outer + "_" + declared;
+    const auto next = ahead.next().text;
+    is_plain = is_plain && next != "[" && next != "<";
+    return is_plain ? declared : declared + "_element";
   }
   Declaration declarator(Declaration made) {
     const auto kind = made.type.kind;

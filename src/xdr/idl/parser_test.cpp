@@ -96,6 +96,15 @@ TEST(Idl, DescribesAFaultWithItsLine) {
   EXPECT_EQ(describe({{2, 3}, "is wrong"}, "a.x", "one\n\ttwo\n"), "a.x:2:3: error: is wrong\n    \ttwo\n    \t ^");
 }
 
+TEST(Idl, OfALongLine_ShowsWhatIsAboutTheFault) {
+  const auto line = std::string(1000, 'a') + "!" + std::string(1000, 'b');
+  EXPECT_EQ(describe({{1, 1001}, "is wrong"}, "a.x", line),
+            fmt::format("a.x:1:1001: error: is wrong\n    ... {}!{} ...\n    {}^", std::string(80, 'a'),
+                        std::string(79, 'b'), std::string(84, ' ')));
+  EXPECT_EQ(describe({{1, 2}, "is wrong"}, "a.x", line),
+            fmt::format("a.x:1:2: error: is wrong\n    {} ...\n     ^", std::string(160, 'a')));
+}
+
 TEST(Idl, SkipsWhatIsForRpcgensOutput) {
   const auto interface = accepted(
       "#ifdef RPC_HDR\n%#include <a.h>\n#endif\n#ifndef RPC_HDR\nnonsense $\n#if 1\n#endif\n#else\nconst A = "
@@ -123,6 +132,21 @@ TEST(Idl, NamesTypesThatAreDefinedWhereTheyAreUsed) {
   EXPECT_EQ(std::get<Enum>(interface.definitions[0]).name, "a_state");
   EXPECT_EQ(std::get<Struct>(interface.definitions[1]).name, "a_inner");
   EXPECT_EQ(std::get<Struct>(interface.definitions[3]).name, "b");
+}
+
+TEST(Idl, WhatIsDefinedWithinATypeIsCalledAfterIt) {
+  const auto interface = accepted(
+      "struct pair { struct { struct { int x; } p; } left; struct { struct { int x; } p; } right; };\n"
+      "typedef struct { enum { ON } is; } three[3];\ntypedef union switch (bool b) { case TRUE: int n; } *maybe;\n"
+      "typedef enum { A, B } many<>;\n");
+  std::string names;
+  for (const auto &definition : interface.definitions) names += type_name_of(definition) + " ";
+  EXPECT_EQ(names,
+            "pair_left_p pair_left pair_right_p pair_right pair three_element_is three_element three maybe_element "
+            "maybe many_element many ");
+  EXPECT_FALSE(made_of(interface).empty());
+  for (const auto *unfinished : {"struct a { struct { int x; }", "typedef union switch (bool b) {", "typedef enum {"})
+    EXPECT_TRUE(std::holds_alternative<Fault>(read(unfinished)));
 }
 
 TEST(Idl, KeepsWhatIsForTheOutput_InItsPlace) {
@@ -164,7 +188,8 @@ TEST(Idl, NamesThatCppKeepsForItself_GetAnUnderscore) {
   const auto text = make_cpp(accepted("struct class { int new; };"), {"a.x", "a", "a"});
   EXPECT_NE(text.find("struct class_ {\n  std::int32_t new_{};"), std::string::npos) << text;
   EXPECT_TRUE(is_cpp_namespace("a::b_1"));
-  for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b", "time", "read"}) EXPECT_FALSE(is_cpp_namespace(name)) << name;
+  for (const auto *name : {"", "a::", "1a", "a-b", "class", "a:b", "time", "read"})
+    EXPECT_FALSE(is_cpp_namespace(name)) << name;
 }
 
 TEST(Idl, NamesThatCKeepsForItself_GetAnUnderscore) {
@@ -174,6 +199,47 @@ TEST(Idl, NamesThatCKeepsForItself_GetAnUnderscore) {
                       "register_len;\n    int *register_val;\n  } register_;\n};"),
             std::string::npos);
   EXPECT_NE(make_c_codec(interface, {"a.x", "a"}).find("&objp->register_.register_val"), std::string::npos);
+}
+
+TEST(Idl, InCAConstantThatIsAMembersNameToo_IsAnEnumerator) {
+  const auto text = make_c_header(
+      accepted("const most = 3; const SIZE = 0x100000000; const index = 4; const UP = 5; struct a { int SIZE; };"),
+      {"a.x", "a"});
+  EXPECT_NE(
+      text.find("enum { most = 3 };\n__extension__ enum { SIZE = 0x100000000 };\n#define index 4\n#define UP 5\n"),
+      std::string::npos)
+      << text;
+}
+
+TEST(Idl, InCAMacroMeansOneNumber_AndNothingElse) {
+  const auto interface = accepted(
+      "struct key { int size; };\n"
+      "program A { version ONE { int OPEN(int) = 1; int key(int) = 2; int size(int) = 3; int EOF(int) = 4; } = 1; } = "
+      "7;\n"
+      "program B { version ONE { int OPEN(int) = 2; int shut(int) = 3; } = 1; } = 8;\n");
+  const auto header = make_c_header(interface, {"a.x", "a"});
+  EXPECT_NE(header.find("\n#define A 7\n#define ONE 1\n\n#define B 8\n#define shut 3\n"), std::string::npos) << header;
+  EXPECT_NE(make_c_codec(interface, {"a.x", "a"}).find("#include \"a.h\"\n#undef shut\n\n"), std::string::npos);
+  EXPECT_NE(make_c_rpc_header(interface, {"a.x", "a"}).find("#define b_open_1_op 2u\n"), std::string::npos);
+}
+
+TEST(Idl, WhatALanguageCannotSay_HasItsPlace) {
+  const auto place = [](const std::optional<Fault> &fault) {
+    return fault ? fmt::format("{}:{}", fault->at.line, fault->at.column) : "none";
+  };
+  EXPECT_EQ(place(check_c(accepted("const A = 1;\nconst EOF = 1;"))), "2:7");
+  EXPECT_EQ(place(check_c(accepted("const index = 1;\nstruct a { int index; };"))), "1:7");
+  EXPECT_EQ(place(check_c(accepted("struct for_ { int a; };\nenum e { for };"))), "2:10");
+  EXPECT_EQ(place(check_c(accepted("struct a {\n  int errno;\n  int errno_; };"))), "3:7");
+  EXPECT_EQ(place(check_c(accepted("struct a { int errno; }; enum b { NULL }; const PATH_MAX = 9;"))), "none");
+  EXPECT_EQ(place(check_cpp(accepted("struct class { int a; };\nstruct class_ { int a; };"))), "2:8");
+  EXPECT_EQ(
+      place(check_cpp(accepted("program P { version int_ { int A(void) = 1; } = 1;\n"
+                               "version class { int A(void) = 1; } = 2; version class_ { int A(void) = 1; } = 3;\n"
+                               "} = 1;"))),
+      "2:49");
+  EXPECT_EQ(place(check_cpp(accepted("struct nessie { int a; int class; int class_; }; struct nssi { nessie a; };"))),
+            "none");
 }
 
 TEST(Idl, TheHeaderInCHasTheLinesThatAreForIt) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/python_names.hpp"
 
+#include "xdr/idl/names.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,8 +39,6 @@ constexpr std::array<std::string_view, 9> kOfPythonStubs = {"Client",  "Server",
 
 /// What generated modules import, and would find themselves instead of.
 constexpr std::array<std::string_view, 2> kPythonImports = {"nessie", "numpy"};
-
-bool is_one_of(const auto &names, const std::string &name) { return std::ranges::find(names, name) != names.end(); }
 
 bool is_kept_by_python(PythonNames::Scope scope, const std::string &name) {
   using Scope = PythonNames::Scope;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Each operation that has an int adds its number to it. */
+#include "keeper_rpc.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atlas_c.h"
+
+#if SHUT != 17
+#error SHUT is one number
+#endif
+#if defined OPEN || defined one || defined write
+#error What means two numbers, or is in the way, is no macro
+#endif
+
+static int add(void *context, nssi_rt_request *request, int number, int *result) {
+  (void)request;
+  *result = number + *(const int *)context;
+  return NESSIE_OK;
+}
+#define ADDER(NAME, NUMBER)                                                                 \
+  static int add_##NAME(void *context, nssi_rt_request *request, int number, int *result) { \
+    int own = NUMBER;                                                                       \
+    (void)context;                                                                          \
+    return add(&own, request, number, result);                                              \
+  }
+ADDER(write, keeper_write_1_op)
+ADDER(data, keeper_data_1_op)
+ADDER(name, keeper_name_1_op)
+ADDER(client, keeper_client_1_op)
+ADDER(context, keeper_context_1_op)
+ADDER(kind_of, keeper_kind_of_1_op)
+ADDER(options, keeper_options_1_op)
+ADDER(result, keeper_result_1_op)
+ADDER(request, keeper_request_1_op)
+ADDER(call, keeper_call_1_op)
+ADDER(service, keeper_service_1_op)
+ADDER(null, keeper_null_1_op)
+ADDER(objp, keeper_objp_1_op)
+ADDER(open, keeper_open_1_op)
+ADDER(shut, SHUT)
+ADDER(locker_open, locker_open_2_op)
+
+static int echo_size(void *context, nssi_rt_request *request, const size *it, size *result) {
+  (void)context, (void)request;
+  *result = *it;
+  return NESSIE_OK;
+}
+static int echo_numbers(void *context, nssi_rt_request *request, const numbers *it, numbers *result) {
+  (void)context, (void)result;
+  return keeper_runtime_1_reply(request, it);
+}
+static int32_t kind_of(void *context, uint32_t op) {
+  (void)context;
+  return op == keeper_write_1_op ? NSSI_RT_SHORT : NSSI_RT_FIBER;
+}
+
+int keeper_offer(nssi_rt_runtime *runtime) {
+  static const keeper_1_service keeper = {.kind_of = kind_of,
+                                          .write_1 = add_write,
+                                          .data_1 = add_data,
+                                          .size_1 = echo_size,
+                                          .name_1 = add_name,
+                                          .client_1 = add_client,
+                                          .context_1 = add_context,
+                                          .kind_of_1 = add_kind_of,
+                                          .options_1 = add_options,
+                                          .result_1 = add_result,
+                                          .request_1 = add_request,
+                                          .call_1 = add_call,
+                                          .service_1 = add_service,
+                                          .runtime_1 = echo_numbers,
+                                          .null_1 = add_null,
+                                          .objp_1 = add_objp,
+                                          .open_1 = add_open,
+                                          .shut_1 = add_shut};
+  static const locker_2_service locker = {.open_2 = add_locker_open};
+  const int code = keeper_1_add_to(runtime, 0, &keeper);
+  return code == NESSIE_OK ? locker_2_add_to(runtime, 0, &locker) : code;
+}
+
+static int faults;
+static void check(int number, const char *what, int line) {
+  if (number) return;
+  ++faults;
+  printf("%s:%d: not so: %s\n", __FILE__, line, what);
+}
+#define CHECK(WHAT) check(WHAT, #WHAT, __LINE__)
+
+int keeper_check(nssi_rt_runtime *runtime, uint64_t peer) {
+  const nssi_rt_client client = {runtime, peer, 0};
+  int list[most] = {1, 2, 3}, sum = 0;
+  const size sent = {.errno_ = ENOENT, .name = 7, .most = most, .is = EOF_};
+  numbers values = {most, list}, back = {0, NULL};
+  size got;
+  nssi_rt_buffer *data = NULL;
+  memset(&got, 0, sizeof got);
+  faults = 0;
+  CHECK(nssi_rt_allocate(runtime, 16, NSSI_RT_READ, &data) == NESSIE_OK);
+  CHECK(keeper_write_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 101);
+  CHECK(keeper_data_1(&client, 100, data, NULL, &sum) == NESSIE_OK && sum == 102);
+  CHECK(keeper_size_1(&client, &sent, NULL, &got) == NESSIE_OK && memcmp(&sent, &got, sizeof got) == 0);
+  CHECK(keeper_name_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 104);
+  CHECK(keeper_client_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 105);
+  CHECK(keeper_context_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 106);
+  CHECK(keeper_kind_of_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 107);
+  CHECK(keeper_options_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 108);
+  CHECK(keeper_result_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 109);
+  CHECK(keeper_request_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 110);
+  CHECK(keeper_call_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 111);
+  CHECK(keeper_service_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 112);
+  CHECK(keeper_runtime_1(&client, &values, NULL, &back) == NESSIE_OK && back.numbers_len == most);
+  CHECK(back.numbers_val && memcmp(back.numbers_val, list, sizeof list) == 0);
+  CHECK(keeper_null_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 114);
+  CHECK(keeper_objp_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 115);
+  CHECK(keeper_open_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 116);
+  CHECK(keeper_shut_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 117);
+  CHECK(locker_open_2(&client, 100, NULL, &sum) == NESSIE_OK && sum == 118);
+  xdr_free((xdrproc_t)xdr_numbers, &back);
+  nssi_rt_free_buffer(data);
+  return faults;
+}
