@@ -44,6 +44,9 @@ constexpr Entry kWorkloads[] = {
      "memory of a client, in the service's process, of 1 to 1000 idle ones: connected, and after 1 and 16 calls at "
      "once",
      "uGNI network module for MPICH2 (CUG 2011), section 3, table 1: memory of mailboxes; of a client that calls"},
+    {"rpc-statistics", bench::rpc_statistics,
+     "what a no-op costs more where the runtimes count calls, trace one in 1000, or trace each",
+     "composable services (ANL/LANL 2016), figure 5: the no-op; observed"},
 #ifdef NESSIE_BENCH_PYTHON
     {"rpc-python", bench::rpc_python,
      "a no-op, and bulk data of 64 KiB to 16 MiB from and to a numpy array, called from Python; beside the same in C++",

@@ -34,6 +34,7 @@ using Workload = nessie::Status (*)(const Options &options, Report &report);
 nessie::Status rpc_latency(const Options &options, Report &report);
 nessie::Status rpc_rate(const Options &options, Report &report);
 nessie::Status rpc_memory(const Options &options, Report &report);
+nessie::Status rpc_statistics(const Options &options, Report &report);
 nessie::Status rpc_python(const Options &options, Report &report);
 nessie::Status rpc_size(const Options &options, Report &report);
 nessie::Status access_latency(const Options &options, Report &report);

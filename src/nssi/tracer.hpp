@@ -10,6 +10,7 @@
 
 #include <base/clock.hpp>
 #include <nessie/result.hpp>
+#include <nssi/coarse_clock.hpp>
 #include <nssi/wire.hpp>
 
 #include <cstdint>
@@ -69,15 +70,17 @@ class Tracer {
   void flush();
   nessie::Deadline next_flush() const;
   void flush_if_due() {
-    if (next_flush().passed()) flush();
+    if (has_passed(next_flush())) flush();
   }
 
  private:
   Tracer(int fd, std::uint64_t every, std::uint64_t first_row);
   void write_head();
+  void write_arrow(std::string_view name, std::string_view end, std::uint64_t id, std::uint64_t row,
+                   Clock::time_point at);
   void added();
 
-  const int fd_;
+  const int fd_, pid_;
   const std::uint64_t every_, first_row_, ids_;
   std::uint64_t used_ids_ = 0, candidates_ = 0;
   std::set<std::uint64_t> named_rows_;
