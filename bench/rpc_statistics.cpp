@@ -18,13 +18,13 @@ using nessie::Status;
 
 struct Variant {
   const char *mode;
-  bool counts;
-  const char *every;  ///< one of so many calls is traced; empty: none
-  int calls;          ///< in a batch; a trace of each takes a kilobyte
+  const char *statistics;  ///< nssi.statistics
+  const char *every;       ///< one of so many calls is traced; empty: none
+  int calls;               ///< in a batch; a trace of each takes a kilobyte
 };
-constexpr Variant kOff{"off", false, "", 20'000};
+constexpr Variant kOff{"off", "off", "", 20'000};
 constexpr Variant kVariants[] = {
-    kOff, {"on", true, "", 20'000}, {"traced-1000", true, "1000", 20'000}, {"traced", true, "1", 1'000}};
+    kOff, {"on", "on", "", 20'000}, {"traced-1000", "on", "1000", 20'000}, {"traced", "on", "1", 1'000}};
 
 struct Handling {
   const char *suffix;
@@ -73,7 +73,7 @@ class Statistics {
  private:
   Status measure(const Variant &variant, int repetition) {
     auto options = options_;
-    options.settings["nssi.statistics"] = variant.counts ? "on" : "off";
+    options.settings["nssi.statistics"] = variant.statistics;
     if (*variant.every) options.settings.insert({{"nssi.trace", folder_}, {"nssi.trace.every", variant.every}});
     RpcTeam team;
     auto board = board_for(team);

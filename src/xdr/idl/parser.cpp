@@ -225,7 +225,7 @@ class Parser {
   std::string define_here(std::string_view word, const std::string &outer, Position at) {
     if (++nesting_ > kDeepestNesting)
       fail(at, fmt::format("types lie more than {} deep in each other: name them", kDeepestNesting));
-    const auto name_of_it = name_of_body(outer);
+    auto name_of_it = name_of_body(outer);
     Definition body;
     if (word == "enum")
       body = enum_body(name_of_it, at);
