@@ -194,14 +194,14 @@ Pool::~Pool() {
     if (worker->thread_.joinable()) worker->thread_.join();
 }
 
-void Pool::submit(std::function<void()> work, Priority priority) {
+void Pool::submit(std::function<void()> work, Priority priority, PeerId caller) {
   ++unfinished_;
   std::lock_guard lock(mutex_);
   auto counted = [this, work = std::move(work)] {
     work();
     --unfinished_;
   };
-  queue_.push(std::move(counted), priority);
+  queue_.push(std::move(counted), priority, caller);
   ++queued_;
   for (auto &worker : workers_)
     if (std::exchange(worker->takes_work_, false)) return worker->called_.notify_one();  // once is enough

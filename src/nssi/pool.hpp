@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads that run handlers beside the one that drives. Each has a scheduler of its own: a fiber stays in the thread in
-// which it began. What has not begun waits for whichever thread is free, by priority and in order of arrival.
+// which it began. What has not begun waits for whichever thread is free, by priority and for its caller's turn.
 #pragma once
 
 #include <nssi/scheduler.hpp>
+#include <nssi/shared_queues.hpp>
 
 #include <atomic>
 #include <condition_variable>
@@ -57,7 +58,7 @@ class Pool {
   const std::string &name() const { return name_; }
 
   // --- any thread ---------------------------------------------------------------------------------------------------
-  void submit(std::function<void()> work, Priority priority);
+  void submit(std::function<void()> work, Priority priority, PeerId caller);
   /// Wakes all fibers, which then see that the runtime is being destroyed.
   void wake_all();
   /// Works that have not ended.
@@ -69,7 +70,7 @@ class Pool {
 
   const std::string name_;
   std::mutex mutex_;
-  PriorityQueues<std::function<void()>> queue_;
+  SharedQueues<std::function<void()>> queue_;
   std::atomic<std::size_t> queued_{0}, unfinished_{0};
   bool stop_ = false;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -21,6 +21,7 @@ enum PoolOp : OpCode {
   kCallOn,
   kWait,
   kNote,
+  kNoteThis,
   kNap,
   kPullOn,
   kEncodeBadly,
@@ -83,6 +84,7 @@ class PooledService {
         runtime, kNote, [this](Request &r) { note(0), (void)r.reply(); }, Priority::kLow);
     add(
         runtime, kNote + 100, [this](Request &r) { note(1), (void)r.reply(); }, Priority::kHigh);
+    add(runtime, kNoteThis, [this](Request &r) { note(*xdr::decode<std::int32_t>(r.args())), (void)r.reply(); });
     add(runtime, kNap, [&runtime](Request &r) {
       runtime.sleep_until(Deadline::in(milliseconds(5)));
       (void)r.reply(xdr::encode(runtime.in_fiber()));
@@ -246,6 +248,23 @@ TEST_P(NssiPools, WhatWaitsForAThread_BeginsByPriority) {
   service_->is_open = true;
   for (auto &each : calls) EXPECT_TRUE(each.wait().ok());
   EXPECT_EQ(service_->noted(), (std::vector{1, 1, 1, 1, 0, 0, 0, 0}));
+}
+
+TEST_P(NssiPools, WhoHasManyRequestsWaiting_DoesNotHoldUpWhoHasFew) {
+  start();
+  auto other = open_runtime(options_for(GetParam(), false));
+  const auto peer = *other->connect(service_->thread->runtime->url(), Deadline::in(seconds(20)));
+  auto sleeper = call(kSleep);
+  ASSERT_TRUE(shows(service_->asleep, 1));
+  std::vector<Call> many, few;
+  for (int i = 0; i < 4; ++i) many.push_back(call(kNoteThis, xdr::encode(std::int32_t{4})));
+  ASSERT_TRUE(call(kNoop).wait().ok());
+  for (int i = 0; i < 2; ++i) few.push_back(other->call(at(peer), kNoteThis, xdr::encode(std::int32_t{2})));
+  ASSERT_TRUE(other->call(at(peer), kNoop, {}).wait().ok());
+  service_->is_open = true;
+  for (auto *calls : {&few, &many})
+    for (auto &each : *calls) EXPECT_TRUE(each.wait().ok());
+  EXPECT_EQ(service_->noted(), (std::vector{4, 2, 4, 2, 4, 4}));
 }
 
 TEST_P(NssiPools, ARequestThatIsCancelledBeforeItsThreadIsFree_IsNotCarriedOut) {

@@ -202,7 +202,7 @@ void Server::submit(IncomingRequest &incoming, const Offered &offered) {
     if (!incoming.is_too_late()) incoming.serve();
     engine_.hand_over([this, &incoming] { put_back(incoming); });
   };
-  offered.pool->submit(std::move(work), offered.operation.priority);
+  offered.pool->submit(std::move(work), offered.operation.priority, incoming.caller());
 }
 
 /// The same request again: its caller has lost the connection, and with it perhaps the answer.

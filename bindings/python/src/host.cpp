@@ -148,7 +148,7 @@ void Host::add_operation(nssi::Operation operation, py::object handler, py::obje
 void Host::serve(nssi::Request &request, py::object *handler, py::object *serve) {
   if (!runtime_->in_fiber()) return serve_here(request, handler, serve);
   auto desk = std::make_shared<Desk>(request, Desk::Place::kFiber);
-  workers_->give({desk, handler});
+  workers_->give({desk, handler}, request.caller());
   desk->attend(*runtime_);
 }
 

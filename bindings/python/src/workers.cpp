@@ -3,10 +3,10 @@
 
 namespace nessie_python {
 
-void Workers::give(Job job) {
+void Workers::give(Job job, nssi::PeerId caller) {
   std::lock_guard lock(mutex_);
   if (closed_) return job.desk->leave();  // which asked for nothing yet
-  jobs_.push_back(std::move(job));
+  jobs_.push(std::move(job), nssi::Priority::kNormal, caller);
   changed_.notify_one();
 }
 
@@ -18,9 +18,7 @@ std::optional<Workers::Job> Workers::next() {
   changed_.wait(lock, [&] { return closed_ || !jobs_.empty(); });
   --idle_;
   if (closed_) return std::nullopt;
-  auto job = std::move(jobs_.front());
-  jobs_.pop_front();
-  return job;
+  return jobs_.take().first;
 }
 
 bool Workers::claim_another() {
@@ -32,14 +30,14 @@ bool Workers::claim_another() {
 
 /// Handlers that wait for a thread of their own end without a result.
 void Workers::close() {
-  std::deque<Job> jobs;
+  nssi::SharedQueues<Job> jobs;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
-    jobs.swap(jobs_);
+    std::swap(jobs, jobs_);
   }
   changed_.notify_all();
-  for (auto &job : jobs) job.desk->leave();
+  while (!jobs.empty()) jobs.take().first.desk->leave();
 }
 
 namespace {

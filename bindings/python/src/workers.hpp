@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Requests on their way to the threads of Python's that carry them out. The threads are made by Python, one when the
-// last one that was idle gets a request: there is one to take the next.
+// Requests on their way to the threads of Python's that carry them out, of each caller one in turn. The threads are
+// made by Python, one when the last one that was idle gets a request: there is one to take the next.
 #pragma once
 
 #include "desk.hpp"
 
+#include <nssi/shared_queues.hpp>
+
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -22,7 +23,7 @@ class Workers {
 
   void set_most(std::size_t most) { most_ = most; }
   /// From a fiber, without the GIL.
-  void give(Job job);
+  void give(Job job, nssi::PeerId caller);
   /// The next job, for a worker; none: the runtime is closed, or its process has forked this one. With the GIL.
   std::optional<Job> next();
   /// Whether nobody is left to take the next one, and there may be another worker, which the caller starts.
@@ -33,7 +34,7 @@ class Workers {
   const Origin origin_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;
+  nssi::SharedQueues<Job> jobs_;
   std::size_t most_ = 0, count_ = 1, idle_ = 0;  ///< the first one is started with the runtime
   bool closed_ = false;
 };
