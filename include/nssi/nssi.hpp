@@ -293,8 +293,9 @@ class Event {
   ~Event();
   Event(const Event &) = delete;
   void set();
-  /// Suspends the fiber until set() or the deadline (kTimedOut). Only inside a fiber of the runtime: kInvalidArgument
-  /// elsewhere. kCancelled: the runtime is being destroyed; whoever may call set() must have finished by then.
+  /// Suspends the fiber until set() or the deadline (kTimedOut): a handler gives its request's deadline(), as it waits on
+  /// though its caller is gone. Only inside a fiber of the runtime: kInvalidArgument elsewhere. kCancelled: the runtime is
+  /// being destroyed; whoever may call set() must have finished by then.
   Status wait(Deadline deadline = Deadline::never());
 
  private:
