@@ -119,7 +119,7 @@ std::string CNumberNames::undefined() const {
   std::string lines;
   for (const auto &[name, number] : macros_)
     if (has_small_letter(name)) lines += fmt::format("#undef {}\n", name);
-  return lines;
+  return lines.empty() ? lines : "/* They would change what follows. */\n" + lines;
 }
 
 std::optional<Fault> CNumberNames::find_fault(const Interface &interface) const {
