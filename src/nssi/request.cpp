@@ -9,6 +9,8 @@ namespace nssi {
 namespace {
 
 constexpr std::size_t kKeptArgsBytes = 4096;
+/// By a pool's thread, which has to tell the driver before and after.
+constexpr std::size_t kWorthCopying = 256 << 10;
 
 /// A Move has one kind of memory for both directions.
 std::span<std::byte> only_read(std::span<const std::byte> source) {
@@ -354,6 +356,14 @@ Status IncomingRequest::may_move(const Move &move) const {
   if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
   if (segments_.empty() || size_bytes == 0) return {};
   return segments_.check_rights(move.offset, size_bytes, move.needed_rights());
+}
+
+std::span<const std::byte> IncomingRequest::in_place(const Move &move) const {
+  const auto size_bytes = move.memory.size();
+  if (move.what != Move::What::kGet || size_bytes < kWorthCopying || !view_ || Worker::current() == nullptr) return {};
+  const auto bytes = view_->bytes();
+  if (move.offset > bytes.size() || size_bytes > bytes.size() - move.offset) return {};
+  return bytes.subspan(move.offset, size_bytes);
 }
 
 Status IncomingRequest::move_data(const Move &move) {

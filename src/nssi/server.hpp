@@ -88,6 +88,8 @@ class IncomingRequest final : public Request {
   /// Where the data are was left at the caller, and has to be fetched (anew). The driver.
   bool needs_segments() const { return segments_are_missing_; }
   Status fetch_segments();
+  /// What the calling thread had better copy itself: a pool's, of memory that can be read here. Empty: nothing.
+  std::span<const std::byte> in_place(const Move &move) const;
   /// The driver.
   Status may_move(const Move &move) const;
   TransferStart begin_transfer(TransferState &transfer);

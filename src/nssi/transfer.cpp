@@ -4,6 +4,8 @@
 #include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
 
+#include <cstring>
+
 namespace nssi {
 
 namespace {
@@ -35,15 +37,23 @@ TransferState::~TransferState() {
 void TransferState::start() {
   limit_ = request_.transfer_limit();
   for (;;) {
+    const auto in_place = request_.in_place(move_);
     bool is_launched = false;
-    engine_.run_as_driver([&] { is_launched = launch(); });
+    engine_.run_as_driver([&] { is_launched = launch(!in_place.empty()); });
+    if (is_launched && !in_place.empty() && !is_over_) copy(in_place);
     if (is_launched) return;
     if (auto status = request_.fetch_segments(); !status.ok()) return end(std::move(status));
   }
 }
 
-/// False: where the data are has to be fetched first.
-bool TransferState::launch() {
+/// By the pool's thread itself, while the driver goes on.
+void TransferState::copy(std::span<const std::byte> source) {
+  std::memcpy(move_.memory.data(), source.data(), source.size());
+  engine_.run_as_driver([&] { on_complete({}); });
+}
+
+/// False: where the data are has to be fetched first. `in_place`: whoever starts it moves the bytes.
+bool TransferState::launch(bool in_place) {
   if (move_.is_data() && request_.needs_segments()) return false;
   status_ = request_.may_move(move_);
   is_over_ = !status_.ok();
@@ -53,6 +63,7 @@ bool TransferState::launch() {
   began_ = request_.begin_transfer(*this);
   patience_.reset();
   pieces_ = 1;
+  if (in_place) return true;
   request_.begin_pieces(move_, *this);
   on_complete({});
   return true;

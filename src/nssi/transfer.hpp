@@ -57,7 +57,8 @@ class TransferState final : public nnti::Completion {
   void add_piece() { ++pieces_; }
 
  private:
-  bool launch();
+  bool launch(bool in_place);
+  void copy(std::span<const std::byte> source);
   bool await(Deadline deadline);
   bool resume(Deadline deadline);
   void give_up();
