@@ -10,7 +10,8 @@ namespace nssi {
 namespace {
 
 constexpr std::size_t kFibersBetweenClocks = 4;
-constexpr std::chrono::milliseconds kLongTurn{1};
+/// What was answered meanwhile may wait for a look at the network, to be sent together; half a millisecond is too long.
+constexpr std::chrono::microseconds kLongTurn{200};
 
 }  // namespace
 

@@ -5,8 +5,8 @@
 // tenth of that. So a frame waits where more are about to follow:
 //  - frames that came together are mostly answered together: the answer to the last of them takes the others along;
 //  - while the peer has twice as many frames to answer as wait here, it does not run dry.
-// Only as many may wait as came just before. So nothing waits of those who send on their own account, who get one
-// answer at a time, or who begin: they are faster off at once.
+// Only as many may wait as came and have not been answered. So nothing waits of those who send on their own account,
+// who get one answer at a time, or who begin: they are faster off at once.
 #pragma once
 
 #include "nnti/pusher.hpp"
@@ -33,8 +33,9 @@ template <class Clock = nessie::Clock> class Coalescing {
   void on_received(unsigned frames) {
     unanswered_ -= std::min(unanswered_, frames);
     answered_ = answered_ || frames > 0;
-    came_ = frames;
-    if (frames == 0 || (frames == 1 && unanswered_ < 2)) return;
+    const bool alone = frames == 0 || (frames == 1 && unanswered_ < 2);
+    came_ = frames + (alone ? 0 : std::min(came_, kMostEarlier));
+    if (alone) return;
     if (doubts_.any())
       came_ = 0;
     else
@@ -76,10 +77,11 @@ template <class Clock = nessie::Clock> class Coalescing {
 
  private:
   static constexpr unsigned kCounted = 1 << 20;
+  static constexpr unsigned kMostEarlier = 64;  ///< of those that came earlier: some are never answered
 
   unsigned at_peer() const { return unanswered_ - std::min(unanswered_, waiting_); }
 
-  unsigned came_ = 0;        ///< frames that came last, less those that were sent since
+  unsigned came_ = 0;        ///< frames that came, less those that were sent since
   unsigned unanswered_ = 0;  ///< frames that were sent, or wait, less those that came
   unsigned waiting_ = 0;
   Doubts doubts_;          ///< in times of receiving

@@ -384,6 +384,25 @@ TEST(StreamCoalescing, AnswersToWhatCameTogether_GoWithTheLastOfThem) {
   EXPECT_EQ(send_frames(coalescing, 6), "wwwggg");
 }
 
+TEST(StreamCoalescing, AnswersToWhatCameEarlier_GoWithThoseToWhatCameSince) {
+  FakeCoalescing coalescing;
+  coalescing.on_received(8);
+  EXPECT_EQ(send_frames(coalescing, 3), "www");
+  coalescing.on_received(2);
+  EXPECT_EQ(send_frames(coalescing, 8), "wwwwwwgg");
+}
+
+TEST(StreamCoalescing, WhatIsNeverAnswered_DoesNotMakeOthersWait) {
+  FakeCoalescing coalescing;
+  for (int i = 0; i < 100; ++i) coalescing.on_received(50);
+  std::string what;
+  for (int i = 0; i < 200; ++i) {
+    coalescing.on_received(1);
+    what += send_frames(coalescing, 1);
+  }
+  EXPECT_EQ(what, std::string(200, 'g'));
+}
+
 TEST(StreamCoalescing, WhoeverHasManyUnderWay_SendsSomeTogether) {
   FakeCoalescing coalescing;
   send_frames(coalescing, 16);
