@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/library.hpp"
 
+#include <base/signals.hpp>
+
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -22,7 +24,9 @@ template <class F> void resolve(void *handle, const char *name, F &function, std
 
 Loaded load() {
   Loaded loaded;
+  const nessie::SignalHandlers handlers;
   void *handle = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  handlers.restore();  // libinfinipath, which Debian's libfabric needs, installs its own
   if (handle == nullptr) {
     loaded.problem = fmt::format("libfabric cannot be loaded: {}", ::dlerror());
     return loaded;

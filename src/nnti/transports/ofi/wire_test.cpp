@@ -2,8 +2,12 @@
 // The decoders of the ofi transport take any bytes.
 #include "nnti/transports/ofi/wire.hpp"
 
-#include <gtest/gtest.h>
+#include "nnti/transports/ofi/library.hpp"
 
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
 #include <random>
 
 namespace {
@@ -73,6 +77,22 @@ TEST(OfiWire, AnyBytes_AreDecodedOrRefused) {
     auto hello = decode_hello(bytes);
     EXPECT_TRUE(!hello.ok() || hello->name.size() <= kMaxNameBytes);
   }
+}
+
+void count_signal(int) {}
+
+TEST(OfiLibrary, LeavesTheProgramsSignalHandlersAsTheyAre) {
+  ::unsetenv("IPATH_NO_BACKTRACE");
+  ::unsetenv("HFI_NO_BACKTRACE");
+  struct sigaction own {};
+  own.sa_handler = count_signal;
+  ASSERT_EQ(::sigaction(SIGTERM, &own, nullptr), 0);
+  if (!load_library().ok()) GTEST_SKIP() << "this machine has no libfabric";
+  struct sigaction now {};
+  ASSERT_EQ(::sigaction(SIGTERM, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, count_signal);
+  ASSERT_EQ(::sigaction(SIGINT, nullptr, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/library.hpp"
 
+#include <base/signals.hpp>
+
 #include <dlfcn.h>
 #include <fmt/core.h>
-#include <signal.h>
 
-#include <array>
 #include <cstdlib>
 
 namespace nnti::ucx {
@@ -15,25 +15,6 @@ constexpr const char *kSoname = "libucp.so.0";
 constexpr const char *kServicesSoname = "libucs.so.0";
 
 nessie::Error unusable(std::string why) { return {nessie::Code::kUnsupported, std::move(why)}; }
-
-/// The handlers of all signals, as they were when it was made.
-class SignalHandlers {
- public:
-  SignalHandlers() {
-    for (int signal = 1; signal < NSIG; ++signal) known_[signal] = ::sigaction(signal, nullptr, &actions_[signal]) == 0;
-  }
-  void restore() const {
-    for (int signal = 1; signal < NSIG; ++signal) {
-      struct sigaction now {};
-      if (!known_[signal] || ::sigaction(signal, nullptr, &now) != 0) continue;
-      if (now.sa_handler != actions_[signal].sa_handler) ::sigaction(signal, &actions_[signal], nullptr);
-    }
-  }
-
- private:
-  std::array<struct sigaction, NSIG> actions_{};
-  std::array<bool, NSIG> known_{};
-};
 
 /// Looks functions up, and remembers the first that is missing.
 class Resolver {
@@ -95,7 +76,7 @@ nessie::Status check_version(const Library &ucx, const char *soname) {
 /// The library of the system, with the process's signals and standard output left alone.
 nessie::Result<Library> load_quietly() {
   const bool in_use = ::dlopen(kServicesSoname, RTLD_NOW | RTLD_NOLOAD) != nullptr;
-  const SignalHandlers handlers;
+  const nessie::SignalHandlers handlers;
   auto loaded = load_library(kSoname);
   if (in_use) return loaded;
   if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) handlers.restore();
