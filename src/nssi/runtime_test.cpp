@@ -391,6 +391,29 @@ TEST_P(NssiRuntime, FiberMayWaitInACatchBlock) {
   EXPECT_EQ(caught, 4);
 }
 
+TEST_P(NssiRuntime, WhatWaitsForAFiber_BeginsInItsCallersTurn) {
+  auto options = options_for(GetParam(), true);
+  options.max_fibers = 1;
+  start(std::move(options));
+  auto other = open_runtime(options_for(GetParam(), false));
+  const auto peer = *other->connect(server_->runtime->url(), Deadline::in(seconds(20)));
+  auto blocking = call(kBlock);
+  ASSERT_TRUE(eventually([&] { return (void)blocking.test(), service().blocked == 1; }));
+  std::vector<Call> many, few;
+  for (int i = 0; i < 4; ++i) many.push_back(call(kCount));
+  ASSERT_TRUE(call(kNoopShort).wait().ok());
+  for (int i = 0; i < 2; ++i) few.push_back(other->call(at(peer), kCount, {}));
+  ASSERT_TRUE(other->call(at(peer), kNoopShort, {}).wait().ok());
+  ASSERT_TRUE(call(kRelease).wait().ok());
+  std::vector<std::int32_t> places;
+  for (auto *calls : {&many, &few})
+    for (auto &each : *calls) {
+      ASSERT_TRUE(each.wait().ok());
+      places.push_back(*xdr::decode<std::int32_t>(each.view()));
+    }
+  EXPECT_EQ(places, (std::vector<std::int32_t>{1, 3, 5, 6, 2, 4}));
+}
+
 TEST_P(NssiRuntime, DestroyedRuntimeEndsItsFibersAndCalls) {
   Code fiber = Code::kOk;
   bool woken = false;

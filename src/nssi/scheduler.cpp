@@ -15,10 +15,10 @@ constexpr std::chrono::microseconds kLongTurn{200};
 
 }  // namespace
 
-void Scheduler::spawn(std::function<void()> &&work, Priority priority, bool may_exceed) {
+void Scheduler::spawn(std::function<void()> &&work, Priority priority, PeerId caller, bool may_exceed) {
   if (may_exceed || can_start())
     if (has_idle()) return start(std::move(work), priority);
-  waiting_.push(std::move(work), priority);
+  waiting_.push(std::move(work), priority, caller);
   start_waiting();
 }
 

@@ -6,7 +6,7 @@
 #include <base/clock.hpp>
 #include <nssi/fiber.hpp>
 #include <nssi/nssi.hpp>
-#include <nssi/priority_queues.hpp>
+#include <nssi/shared_queues.hpp>
 #include <nssi/tracer.hpp>
 
 #include <deque>
@@ -40,9 +40,10 @@ class Scheduler {
             Worker *home = nullptr)
       : stack_bytes_(stack_bytes), max_fibers_(max_fibers), home_(home), quiet_(quiet), longest_hold_(longest_hold) {}
 
-  /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in order of arrival. If it
+  /// Queues `work`; it starts when one of the max_fibers fibers is free, by priority and in its caller's turn. If it
   /// `may_exceed`, it starts in any case.
-  void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal, bool may_exceed = false);
+  void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal, PeerId caller = {},
+             bool may_exceed = false);
   /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
   void spawn_last(std::function<void()> work);
   /// It is not quiet.
@@ -86,7 +87,7 @@ class Scheduler {
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<Strand *> idle_;
   PriorityQueues<Strand *> ready_;
-  PriorityQueues<std::function<void()>> waiting_;  ///< for a fiber
+  SharedQueues<std::function<void()>> waiting_;  ///< for a fiber
   std::deque<std::function<void()>> last_;
   const Clock::duration quiet_, longest_hold_;
   bool disturbed_ = false;

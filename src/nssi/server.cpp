@@ -185,7 +185,7 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
     case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
     default: break;
   }
-  if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority, may_exceed);
+  if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority, incoming.caller(), may_exceed);
   begin_in_pool(incoming, offered, may_exceed);
 }
 
@@ -193,7 +193,7 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
 void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered, bool may_exceed) {
   if (!incoming.has_to_fetch()) return submit(incoming, offered);
   engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority,
-                            may_exceed);
+                            incoming.caller(), may_exceed);
 }
 
 void Server::submit(IncomingRequest &incoming, const Offered &offered) {

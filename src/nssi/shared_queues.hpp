@@ -6,6 +6,7 @@
 
 #include <list>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace nssi {
@@ -18,15 +19,32 @@ template <class T> class SharedQueues {
     auto &queue = queues_[{priority, caller.value}];
     if (queue.empty()) turns_.push(caller, priority);
     queue.push_back(std::move(one));
+    ++size_;
   }
-  bool empty() const { return turns_.empty(); }
+  bool empty() const { return size_ == 0; }
+  std::size_t size() const { return size_; }
   /// There must be one.
   std::pair<T, Priority> take() {
     const auto [caller, priority] = turns_.take();
+    return {take_of(caller, priority), priority};
+  }
+  /// That of the first caller, in their turns, who `may` have one taken; nothing: none may.
+  template <class May> std::optional<T> take_if(May may) {
+    for (auto callers = turns_.size(); callers != 0; --callers) {
+      const auto [caller, priority] = turns_.take();
+      if (may(caller)) return take_of(caller, priority);
+      turns_.push(caller, priority);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  T take_of(PeerId caller, Priority priority) {
     const auto place = queues_.find({priority, caller.value});
     auto &queue = place->second;
-    std::pair taken{std::move(queue.front()), priority};
+    T taken = std::move(queue.front());
     queue.pop_front();
+    --size_;
     if (queue.empty())
       queues_.erase(place);
     else
@@ -34,7 +52,7 @@ template <class T> class SharedQueues {
     return taken;
   }
 
- private:
+  std::size_t size_ = 0;
   PriorityQueues<PeerId> turns_;                                       ///< callers who have some of that priority
   std::map<std::pair<Priority, std::uint64_t>, std::list<T>> queues_;  ///< none is empty
 };
