@@ -74,6 +74,7 @@ module nssi
     procedure :: args => request_args             ! (bytes)
     procedure :: data_bytes => request_data_bytes ! of the caller's buffer; 0 if it lent none
     procedure :: time_left_ms => request_time_left_ms
+    procedure :: check => request_check           ! whether somebody still waits for the result
     procedure :: get_data => request_get_data     ! (array, [offset]): fills all of the array
     procedure :: put_data => request_put_data     ! (array, [offset])
     procedure :: view_data => request_view_data   ! (bytes): where they lie
@@ -503,6 +504,13 @@ contains
     class(nssi_request), intent(in) :: self
     integer(c_int64_t) :: time_ms
     time_ms = nssi_rt_time_left_ms(self%handle)
+  end function
+
+  ! ok as long as somebody waits for the result; what happened otherwise, as nssi_rt_check() in nssi/runtime.h says.
+  recursive function request_check(self) result(status)
+    class(nssi_request), intent(in) :: self
+    type(nessie_status) :: status
+    status = status_of(nssi_rt_check(self%handle))
   end function
 
   recursive function request_args(self, bytes) result(status)

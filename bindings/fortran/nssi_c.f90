@@ -243,6 +243,11 @@ module nssi_c
       type(c_ptr), value :: request
       integer(c_int64_t) :: time_ms
     end function
+    function nssi_rt_check(request) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: request
+      integer(c_int) :: code
+    end function
     function nssi_rt_get_data(request, destination, size_bytes, offset) result(code) bind(C)
       import :: c_ptr, c_int, c_int64_t
       type(c_ptr), value :: request, destination

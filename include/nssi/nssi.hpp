@@ -52,6 +52,7 @@ struct Service {
 using Encoder = std::function<void(std::span<std::byte>)>;
 
 class Engine;
+class Event;
 class TransferState;
 struct CallState;
 struct EventState;
@@ -121,6 +122,17 @@ class Request {
   virtual Status reply_error(const Error &error) = 0;
   /// When the caller stops waiting.
   virtual Deadline deadline() const = 0;
+  /// Whether somebody still waits for the result, for handlers that take long: ok, or kCancelled: the caller has
+  /// cancelled the call, or the runtime is being destroyed. kTimedOut: past deadline(). kPeerLost: the caller has gone,
+  /// and has not come back for `nssi.reconnect`. Nobody waits for a one-way call from the beginning: that one goes on.
+  /// Costs a reading of a clock; does not drive progress, from which a handler hears of its caller: one in a pool hears
+  /// at any time, one on the driver's thread after it has waited for something. Any thread.
+  virtual Status check() const = 0;
+  /// As event.wait(deadline), and ends as soon as nobody waits for the result: errors as Event::wait() and check().
+  virtual Status wait(Event &event, Deadline deadline = Deadline::never()) = 0;
+  /// Suspends the fiber until `until`, or as long as somebody waits for the result: errors as check().
+  /// kInvalidArgument: not inside a fiber of the runtime.
+  virtual Status sleep_until(Deadline until) = 0;
 };
 
 using Handler = std::function<void(Request &)>;
@@ -132,8 +144,9 @@ using Handler = std::function<void(Request &)>;
 /// kBulkNow: its caller waits: begun after the bulk handlers that arrived before, none of which is held back any more.
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 
-/// Of handlers that could begin or go on: the higher goes first, those alike in order of arrival, but where they wait for
-/// a pool's thread: of each caller one in turn. The lower are not forgotten: one in sixteen turns is theirs.
+/// Of handlers that could begin or go on: the higher goes first, those alike in order of arrival, but where they wait
+/// for a fiber, or a pool's thread: of each caller one in turn. The lower are not forgotten: one in sixteen turns is
+/// theirs.
 enum class Priority { kLow, kNormal, kHigh };
 
 /// Threads of their own for handlers that compute long, or block. Their handlers run beside those of other pools, and
@@ -293,12 +306,13 @@ class Event {
   ~Event();
   Event(const Event &) = delete;
   void set();
-  /// Suspends the fiber until set() or the deadline (kTimedOut): a handler gives its request's deadline(), as it waits on
-  /// though its caller is gone. Only inside a fiber of the runtime: kInvalidArgument elsewhere. kCancelled: the runtime is
-  /// being destroyed; whoever may call set() must have finished by then.
+  /// Suspends the fiber until set() or the deadline (kTimedOut), though the caller that a handler works for may be
+  /// gone: Request::wait() ends then. Only inside a fiber of the runtime: kInvalidArgument elsewhere. kCancelled: the
+  /// runtime is being destroyed; whoever may call set() must have finished by then.
   Status wait(Deadline deadline = Deadline::never());
 
  private:
+  friend class IncomingRequest;
   std::shared_ptr<EventState> state_;
 };
 

@@ -225,6 +225,12 @@ int nssi_rt_args(const nssi_rt_request *request, const void **bytes, uint64_t *s
 uint64_t nssi_rt_data_bytes(const nssi_rt_request *request);
 /* How long the caller still waits, rounded up; 0: no longer; -1: for ever. */
 int64_t nssi_rt_time_left_ms(const nssi_rt_request *request);
+/* Whether somebody still waits for the result: a handler that takes long asks now and then, after it has waited for
+ * something (nssi_rt_sleep() for 0 ms is enough), as it hears of its caller then. One-way calls go on in any case.
+ *   NESSIE_CANCELLED  the caller has cancelled the call, or the runtime is being closed
+ *   NESSIE_TIMED_OUT  past the call's deadline
+ *   NESSIE_PEER_LOST  the caller has gone, and has not come back for nssi.reconnect */
+int nssi_rt_check(const nssi_rt_request *request);
 
 /* Pulls data[offset, offset + size_bytes) of the caller into `destination`. NESSIE_OK: it can be read here.
  *   NESSIE_INVALID_ARGUMENT  also: the caller lent no buffer, or the request has been answered

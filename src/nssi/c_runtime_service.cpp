@@ -153,6 +153,10 @@ int64_t nssi_rt_time_left_ms(const nssi_rt_request *request) {
   return std::chrono::ceil<std::chrono::milliseconds>(deadline.when() - nessie::Clock::now()).count();
 }
 
+int nssi_rt_check(const nssi_rt_request *request) {
+  return with(request, [](const nssi::Request &it) { return it.check(); });
+}
+
 int nssi_rt_get_data(nssi_rt_request *request, void *destination, uint64_t size_bytes, uint64_t offset) {
   return with(request, [&](nssi::Request &it) -> Status {
     if (destination == nullptr && size_bytes != 0) return invalid("destination is null");

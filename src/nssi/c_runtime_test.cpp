@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kProgram = 0x20000100, kVersion = 3;
 
-enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kCBlind, kCTwice, kCClose };
+enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kCBlind, kCTwice, kCClose, kCGoOn };
 
 /// What the handlers see.
 struct Seen {
@@ -53,6 +53,13 @@ void sleep_long(void *context, nssi_rt_request *request) {
   seen.code = nssi_rt_sleep(seen.runtime, 60'000);
   (void)nssi_rt_reply(request, nullptr, 0);
 }
+void go_on(void *context, nssi_rt_request *request) {
+  auto &seen = *static_cast<Seen *>(context);
+  int code = nssi_rt_check(request);
+  seen.sleeps = code == NESSIE_OK;
+  for (; code == NESSIE_OK; code = nssi_rt_check(request)) (void)nssi_rt_sleep(seen.runtime, 1);
+  seen.code = code;
+}
 void pull_beyond(void *context, nssi_rt_request *request) {
   char byte = 0;
   static_cast<Seen *>(context)->code = nssi_rt_get_data(request, &byte, 1, nssi_rt_data_bytes(request));
@@ -75,7 +82,7 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
     server_ = open(false);
     seen_.runtime = server_;
     add(kCEcho, echo), add(kCPull, pull), add(kCPush, push), add(kCFail, refuse), add(kCSilent, silent);
-    add(kCSleep, sleep_long), add(kCBlind, pull_beyond), add(kCTwice, reply_twice);
+    add(kCSleep, sleep_long), add(kCBlind, pull_beyond), add(kCTwice, reply_twice), add(kCGoOn, go_on);
     add(kCClose, close_own, NSSI_RT_SHORT);
     thread_ = std::thread([this] { EXPECT_EQ(nssi_rt_run(server_), NESSIE_OK); });
     runtime_ = open(true);
@@ -300,6 +307,15 @@ TEST_P(NssiRuntimeInC, CallsAndBuffersMayOutliveTheirRuntime) {
   EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_CANCELLED);
   EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_OK);
   EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, AHandlerHearsThatNobodyWaitsForItAnyMore) {
+  auto *call = start(kCGoOn);
+  ASSERT_TRUE(eventually([&] { return (void)nssi_rt_sleep(runtime_, 0), seen_.sleeps.load(); }));
+  EXPECT_EQ(nssi_rt_cancel(call), NESSIE_OK);
+  EXPECT_TRUE(eventually([&] { return seen_.code == NESSIE_CANCELLED; }));
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_check(nullptr), NESSIE_INVALID_ARGUMENT);
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, NssiRuntimeInC, ::testing::Values("inproc", "shm", "ofi"),

@@ -3,6 +3,7 @@
 
 #include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
+#include <nssi/event.hpp>
 
 namespace nssi {
 
@@ -49,7 +50,8 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const O
                   ? Deadline::never()
                   : Deadline::at(now + std::chrono::milliseconds(request.timeout_ms));
   transfer_limit_ = Deadline::never();
-  begun_ = replied_ = lost_ = acknowledged_ = false;
+  begun_ = replied_ = acknowledged_ = false;
+  awaited_until_.store(kIsHere, std::memory_order_relaxed);
   cancelled_.store(false, std::memory_order_relaxed);
   data_bytes_ = 0;
   segments_are_missing_ = false;
@@ -130,13 +132,17 @@ void IncomingRequest::forget() {
 
 bool IncomingRequest::cancel() {
   cancelled_ = true;
+  wake_watchers();
   return transfers_.empty();
 }
 
-void IncomingRequest::lose_caller() { lost_ = true; }
+void IncomingRequest::lose_caller() {
+  awaited_until_ = Clock::now() + engine_.reconnect();
+  wake_watchers();
+}
 
 void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
-  lost_ = false;
+  awaited_until_ = kIsHere;
   caller_.store(caller, std::memory_order_relaxed);
   if (request.data && wire_.data) {
     wire_.data = request.data;
@@ -156,7 +162,7 @@ void IncomingRequest::find_segments(std::span<const std::byte> list) {
 
 /// A request that is given up before it was begun was never here: sent again, it is carried out.
 bool IncomingRequest::give_up() {
-  if (!cancelled_ && (!lost_ || view_)) return false;
+  if (!cancelled_ && (!is_lost() || view_)) return false;
   if (auto *slot = session_->find(id()); slot != nullptr) {
     slot->id = 0;
     slot->request = nullptr;
@@ -273,6 +279,48 @@ Status IncomingRequest::take_segments(std::span<const std::byte> list) {
   return {};
 }
 
+// --- whether somebody waits -------------------------------------------------------------------------------------------
+
+Status IncomingRequest::check() const {
+  if (engine_.closing()) return being_destroyed();
+  if (acknowledged_) return {};
+  if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
+  if (const auto until = awaited_until(); until != kIsHere && Clock::now() >= until)
+    return Error{Code::kPeerLost, "the caller has gone, and has not come back", nessie::Scope::kPeer};
+  if (has_passed(deadline_)) return Error{Code::kTimedOut, "the caller has stopped waiting"};
+  return {};
+}
+
+Deadline IncomingRequest::next_check() const {
+  if (acknowledged_) return Deadline::never();
+  const auto until = awaited_until();
+  return until != kIsHere ? deadline_.earlier(Deadline::at(until)) : deadline_;
+}
+
+void IncomingRequest::wake_watchers() {
+  for (auto *strand : watchers_) engine_.wake(strand);
+}
+
+Status IncomingRequest::wait(Event &event, Deadline deadline) {
+  const auto state = event.state_;  // the event may be gone as soon as it is set
+  return wait(*state, deadline);
+}
+
+Status IncomingRequest::wait(EventState &event, Deadline deadline) {
+  if (!engine_.in_fiber()) return not_in_a_fiber();
+  auto *self = engine_.current_strand();
+  engine_.run_as_driver([&] { watchers_.push_back(self); });
+  auto status = event.wait(deadline, *this);
+  engine_.run_as_driver([&] { watchers_.erase(std::ranges::find(watchers_, self)); });
+  return status;
+}
+
+Status IncomingRequest::sleep_until(Deadline until) {
+  EventState nothing{engine_, {}, {}};
+  auto status = wait(nothing, until);
+  return status.code() == Code::kTimedOut ? check() : status;
+}
+
 // --- transfers --------------------------------------------------------------------------------------------------------
 
 void IncomingRequest::begin_pieces(const Move &move, TransferState &transfer) {
@@ -328,7 +376,7 @@ bool IncomingRequest::is_interrupted(Code outcome, PeerId caller) {
   engine_.run_as_driver([&] {
     returned_.store(caller != this->caller());
     const bool is_broken_off = outcome == Code::kPeerLost || outcome == Code::kCancelled;
-    is_interrupted = is_broken_off && !cancelled_ && (lost_ || returned_.load());
+    is_interrupted = is_broken_off && !cancelled_ && (is_lost() || returned_.load());
   });
   return is_interrupted;
 }
@@ -345,7 +393,7 @@ Status IncomingRequest::may_move(const Move &move) const {
   if (!move.is_data()) return {};
   const std::uint64_t size_bytes = move.memory.size();
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  if (lost_ && engine_.reconnect().count() == 0)
+  if (is_lost() && engine_.reconnect().count() == 0)
     return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
   if (!has_data() && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
   if (replied_)

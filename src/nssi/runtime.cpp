@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/engine.hpp>
+#include <nssi/event.hpp>
 #include <nssi/inspection.hpp>
 #include <nssi/page_server.hpp>
 #include <nssi/prometheus.hpp>
@@ -174,16 +175,6 @@ std::vector<Call> Runtime::multicast(std::span<const Service> services, OpCode o
 
 // --- Event ------------------------------------------------------------------------------------------------------------
 
-struct EventState {
-  Engine &engine;
-  std::atomic<bool> set{false};
-  std::vector<Strand *> waiters;
-
-  void wake_all() {
-    for (auto *strand : waiters) engine.wake(strand);
-  }
-};
-
 Event::Event(Runtime &runtime) : state_(new EventState{*runtime.engine_, {}, {}}) {}
 Event::~Event() = default;
 
@@ -195,18 +186,6 @@ void Event::set() {
   state->engine.post([state] { state->wake_all(); });
 }
 
-Status Event::wait(Deadline deadline) {
-  auto &engine = state_->engine;
-  if (!engine.in_fiber())
-    return Error{Code::kInvalidArgument, "an event can be waited for only inside a fiber of its runtime"};
-  auto &waiters = state_->waiters;
-  auto *self = engine.current_strand();
-  engine.run_as_driver([&] { waiters.push_back(self); });
-  while (!state_->set.load() && !engine.closing() && !deadline.passed()) engine.suspend(deadline);
-  engine.run_as_driver([&] { waiters.erase(std::find(waiters.begin(), waiters.end(), self)); });
-  if (state_->set.load()) return {};
-  if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
-  return Error{Code::kTimedOut, "the event was not set before the deadline"};
-}
+Status Event::wait(Deadline deadline) { return state_->wait(deadline, NoOtherInterest()); }
 
 }  // namespace nssi

@@ -18,6 +18,7 @@
 
 namespace nssi {
 
+struct EventState;
 struct Strand;
 
 class IncomingRequest final : public Request {
@@ -68,6 +69,11 @@ class IncomingRequest final : public Request {
   Status reply(std::size_t size_bytes, const Encoder &encode) override;
   Status reply_error(const Error &error) override;
   Deadline deadline() const override { return deadline_; }
+  Status check() const override;
+  Status wait(Event &event, Deadline deadline) override;
+  Status sleep_until(Deadline until) override;
+  /// When check() may have another answer, unless it is woken before.
+  Deadline next_check() const;
   std::uint64_t id() const { return wire_.prefix.id; }
   Session &session() const { return *session_; }
   /// Whether its args, or where its data are, did not fit the message.
@@ -108,6 +114,11 @@ class IncomingRequest final : public Request {
   void accept_data();
   void look_at_data();
   bool give_up();
+  /// Its connection is gone, perhaps to come back.
+  bool is_lost() const { return awaited_until() != kIsHere; }
+  Clock::time_point awaited_until() const { return awaited_until_.load(std::memory_order_relaxed); }
+  Status wait(EventState &event, Deadline deadline);
+  void wake_watchers();
   std::string name() const;
   bool has_data() const { return (wire_.data && !wire_.data_is_list) || !segments_.empty(); }
   void find_segments(std::span<const std::byte> list);
@@ -143,12 +154,15 @@ class IncomingRequest final : public Request {
   Bytes kept_args_;
   std::optional<Block> long_args_;
   std::optional<nnti::PeerView> view_, args_view_;
-  bool begun_ = false, replied_ = false, lost_ = false, segments_are_missing_ = false;
+  bool begun_ = false, replied_ = false, segments_are_missing_ = false;
   std::vector<TransferState *> transfers_;  ///< that are under way
   std::atomic<bool> cancelled_{false};
   bool acknowledged_ = false;  ///< the caller does not wait for more
   std::atomic<bool> returned_{false};
   Strand *waiter_ = nullptr;  ///< for its caller
+  static constexpr Clock::time_point kIsHere{};
+  std::atomic<Clock::time_point> awaited_until_{kIsHere};  ///< once the caller's connection is gone
+  std::vector<Strand *> watchers_;                         ///< who wait as long as the caller does
 };
 
 class Server {
