@@ -28,6 +28,10 @@ class Request:
     @property
     def is_here(self) -> bool:
         """False: in a child of the process that the request came to, which it is of no use to."""
+    def check(self) -> None:
+        """Returns as long as somebody waits for the result: of use to a handler that takes long. Cancelled: the caller has
+        cancelled the call, or the runtime is being closed. TimedOut: its deadline has passed. PeerLost: the caller has gone,
+        and has not come back. A one-way call goes on in any case. Raised out of the handler, it ends that."""
     def get_data(self, destination: Any, offset: int = 0) -> None:
         """Pulls the caller's data[offset, offset + destination's size) into memory that may be written. OutOfRange, Refused,
         PeerLost, TimedOut, Cancelled as nssi::Request::get_data."""
@@ -36,7 +40,6 @@ class Request:
     def reply(self, result: Any = None) -> None:
         """Sends the result before the handler ends; what that returns is not used then. Exists: it was sent."""
     def reply_error(self, code: int, message: str | bytes, scope: int, cause: int) -> None: ...
-    def _leave(self) -> None: ...
 
 class Buffer:
     """Memory that is registered. What was allocated has the buffer protocol: numpy.frombuffer() sees it."""
@@ -84,6 +87,7 @@ class Call:
 class Workers:
     def next(self) -> Optional[tuple[Request, Any]]: ...
     def claim_another(self) -> bool: ...
+    def finish(self, request: Request) -> None: ...
 
 class Runtime:
     def __init__(

@@ -111,7 +111,8 @@ class Runtime:
     ) -> Runtime:
         """transports: in order of preference; none: all that this machine has. listen: accept connections. credential: the
         job's secret (64 hexadecimal digits); NESSIE_CREDENTIAL if not given. max_handlers: requests that are carried out at
-        once. settings: as in docs/configuration.md, such as {"nnti.spin_us": 0}."""
+        once; of eight and more an eighth is for callers who have fewer than that in progress. settings: as in
+        docs/configuration.md, such as {"nnti.spin_us": 0}."""
         texts = {key: str(value) for key, value in (settings or {}).items()}
         return cls(_core.Runtime(list(transports), listen, credential, texts, max(1, max_handlers)))
 
@@ -383,7 +384,7 @@ def _work(workers: _core.Workers, start_another: Callable[[], None]) -> None:
         except BaseException as error:  # an exception that ends a program ends no other request
             _log.error("%s raised %r", handler, error)
         finally:
-            request._leave()
+            workers.finish(request)
         del job, request, handler
 
 

@@ -70,6 +70,19 @@ void Desk::reply_error(const Error &error) {
   check(carry_out([&](nssi::Request &request) { return (void)request.reply_error(error), Status(); }));
 }
 
+void Desk::check_caller() {
+  origin_.check_here();
+  std::lock_guard lock(mutex_);  // the request stays meanwhile
+  check(request_ != nullptr ? request_->check() : over());
+}
+
+bool Desk::is_wanted() {
+  std::lock_guard lock(mutex_);
+  if (request_ == nullptr) return false;
+  unwanted_ = request_->check();
+  return unwanted_.ok();
+}
+
 Status Desk::carry_out(const Work &work) {
   origin_.check_here();
   return place_ == Place::kHere ? carry_out_here(work) : carry_out_on_fiber(work);
@@ -115,6 +128,7 @@ void Desk::attend(nssi::Runtime &runtime) {
   }
   std::lock_guard lock(mutex_);
   if (command_ != nullptr) finish(*command_, over());
+  if (!unwanted_.ok()) (void)request_->reply_error(unwanted_.error());
   request_ = nullptr;
 }
 
@@ -151,6 +165,7 @@ void bind_desk(py::module_ &module) {
       .def_property_readonly("seconds_left", &Desk::seconds_left)
       .def_property_readonly("is_answered", &Desk::is_answered)
       .def_property_readonly("is_here", &Desk::is_here)
+      .def("check", &Desk::check_caller)
       .def("get_data", &Desk::get_data, py::arg("destination"), py::arg("offset") = 0)
       .def("put_data", &Desk::put_data, py::arg("source"), py::arg("offset") = 0)
       .def("reply", &Desk::reply, py::arg("result") = py::none())
@@ -159,8 +174,7 @@ void bind_desk(py::module_ &module) {
           [](Desk &desk, int code, std::string message, int scope, int cause) {
             desk.reply_error({static_cast<Code>(code), std::move(message), static_cast<nessie::Scope>(scope), cause});
           },
-          py::arg("code"), py::arg("message"), py::arg("scope"), py::arg("cause"))
-      .def("_leave", &Desk::leave);
+          py::arg("code"), py::arg("message"), py::arg("scope"), py::arg("cause"));
 }
 
 }  // namespace nessie_python

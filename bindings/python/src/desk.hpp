@@ -33,13 +33,17 @@ class Desk {
   void reply(const py::object &result);
   void reply_error(const Error &error);
   bool is_answered() const { return answered_; }
+  /// Whether somebody still waits for the result, as nssi::Request::check says.
+  void check_caller();
+  /// The same. If not, the caller hears why, should it come back.
+  bool is_wanted();
   /// False: in a child of the process that the request came to.
   bool is_here() const { return origin_.is_here(); }
   /// The handler has ended: nothing can be asked of the request any more.
   void leave();
 
   // --- the fiber's side ---------------------------------------------------------------------------------------------------
-  /// Does what the handler asks for until it leaves, or the runtime ends.
+  /// Does what the handler asks for until it leaves, or the runtime ends; answers for the one that is not begun.
   void attend(nssi::Runtime &runtime);
 
  private:
@@ -69,6 +73,7 @@ class Desk {
   nssi::Request *request_;  ///< null: it is over
   Command *command_ = nullptr;
   bool left_ = false;
+  Status unwanted_;               ///< why it was not begun
   nssi::Event *event_ = nullptr;  ///< what the fiber waits for
 };
 

@@ -47,6 +47,7 @@ class RuntimeCase(unittest.TestCase):
     def serve(self, *servers, **options):
         serving = Serving(*servers, **options)
         self.addCleanup(serving.__exit__)
+        self.served = serving.runtime
         return self.client.connect(serving.runtime.url)
 
 
@@ -215,6 +216,68 @@ class Handlers(RuntimeCase):
             future.result()
         self.assertEqual(len(most), 60)
         self.assertLessEqual(max(most), 3)
+
+    def test_a_handler_hears_that_nobody_waits_for_it_any_more(self):
+        ended = []
+
+        def go_on(request):
+            ended.append("begun")
+            try:
+                while True:
+                    request.check()
+                    time.sleep(0.001)
+            except nessie.Error as error:
+                ended.append(type(error))
+                raise
+
+        for expected in (nessie.Cancelled, nessie.PeerLost):
+            with self.subTest(expected):
+                ended.clear()
+                peer = self.serve(Bare(go_on), settings={"nssi.reconnect": "50ms"})
+                future = self.client.call(service_at(peer), 0)
+                wait_until(lambda: ended, "the handler")
+                if expected is nessie.Cancelled:
+                    del future
+                else:
+                    self.client.disconnect(peer)
+                wait_until(lambda: len(ended) == 2, "the handler's end")
+                self.assertEqual(ended, ["begun", expected])
+
+    def test_what_was_cancelled_while_it_waited_for_a_thread_does_not_begin(self):
+        gate, begun = threading.Event(), []
+
+        def work(request):
+            begun.append(request.args)
+            gate.wait(20)
+
+        peer = self.serve(Bare(work), max_handlers=1)
+        first = self.client.call(service_at(peer), 0, b"1")
+        wait_until(lambda: begun, "the first handler")
+        dropped, last = self.client.call(service_at(peer), 0, b"2"), self.client.call(service_at(peer), 0, b"3")
+        del dropped
+        gate.set()
+        first.result()
+        last.result()
+        self.assertEqual(begun, [b"1", b"3"])
+
+    def test_who_blocks_all_the_threads_he_gets_leaves_some_to_others(self):
+        gate, asleep, lock = threading.Event(), [], threading.Lock()
+
+        def block(request):
+            with lock:
+                asleep.append(request.caller)
+            gate.wait(20)
+
+        peer = self.serve(Bare(block, lambda request: b"here"), max_handlers=16)
+        many = [self.client.call(service_at(peer), 0) for _ in range(40)]
+        wait_until(lambda: len(asleep) == 14, "as many threads as one caller gets")
+        with nssi.Runtime.open(transports=["shm"], listen=False) as other:
+            there = service_at(other.connect(self.served.url))
+            self.assertEqual(other.call_and_wait(there, 1, timeout=20), b"here")
+            self.assertEqual(len(asleep), 14)
+            gate.set()
+            for future in many:
+                future.result()
 
     def test_a_short_handler_runs_where_the_request_arrived_and_pulls_there(self):
         threads = set()
