@@ -179,6 +179,21 @@ TEST_P(DirectoryService, LimitsAreTypedErrors) {
   EXPECT_FALSE(first.test());
 }
 
+TEST_P(DirectoryService, AWatchThatIsDropped_EndsWhereItWaits) {
+  ServerLimits limits;
+  limits.watches_per_caller = 1;
+  start(limits);
+  auto ada = join();
+  const auto peer = ada->runtime->connect(server_->runtime->url(), soon());
+  Client client(*ada->runtime, *peer);
+  const auto seen = client.LIST(named("a"))->at;
+  {
+    auto dropped = client.WATCH_async(named("a"), seen, 60'000);
+    ASSERT_EQ(client.WATCH(named("a"), seen, 60'000).code(), Code::kBusy);
+  }
+  EXPECT_TRUE(eventually([&] { return client.WATCH(named("a"), seen, 1).ok(); }));
+}
+
 TEST_P(DirectoryService, BadInput_IsRefusedAndChangesNothing) {
   auto ada = join();
   EXPECT_EQ(ada->directory.announce(make("a b"), kLong, soon()).code(), Code::kInvalidArgument);

@@ -107,8 +107,7 @@ nssi::Outcome<listing> Server::WATCH(nssi::Request &request, const query &query,
   if (auto status = check_room_for_watch(request.caller()); !status.ok()) return status.error();
   const auto patience = std::min<std::chrono::milliseconds>(std::chrono::milliseconds(timeout_ms), kLongestWatch);
   Watching watching(*this, request.caller(), query);
-  if (auto status = wait_for_change(watching.watch(), seen, Deadline::in(patience).earlier(request.deadline()));
-      !status.ok())
+  if (auto status = wait_for_change(request, watching.watch(), seen, Deadline::in(patience)); !status.ok())
     return status.error();
   return now(query);
 }
@@ -126,15 +125,14 @@ Status Server::check_room_for_watch(PeerId caller) const {
 }
 
 /// At the deadline, too, ok.
-Status Server::wait_for_change(Watch &watch, const mark &seen, Deadline deadline) {
+Status Server::wait_for_change(nssi::Request &request, Watch &watch, const mark &seen, Deadline deadline) {
   const bool was_quiet = !has_changed(watch.what, seen);
-  while (!watch.is_over && !has_changed(watch.what, seen) && !deadline.passed()) {
-    auto status = watch.event->wait(deadline);
-    if (status.code() == Code::kCancelled) return status;
+  while (!has_changed(watch.what, seen) && !deadline.passed()) {
+    auto status = request.wait(*watch.event, deadline);
     if (status.ok()) watch.event = std::make_unique<nssi::Event>(runtime_);
+    if (auto still = request.check(); !still.ok()) return still;
   }
-  if (watch.is_over) return Error{Code::kPeerLost, "who watched is gone"};
-  if (was_quiet && !deadline.passed()) runtime_.sleep_until(Deadline::in(kGather).earlier(deadline));
+  if (was_quiet && !deadline.passed()) return request.sleep_until(Deadline::in(kGather).earlier(deadline));
   return {};
 }
 
@@ -143,14 +141,7 @@ void Server::tell_watches(const std::string &name) {
     if (matches(watch.what, name)) watch.event->set();
 }
 
-void Server::on_peer_lost(PeerId peer) {
-  registry_.lose(peer);
-  for (auto &watch : watches_) {
-    if (watch.caller != peer) continue;
-    watch.is_over = true;
-    watch.event->set();
-  }
-}
+void Server::on_peer_lost(PeerId peer) { registry_.lose(peer); }
 
 // --- leases -----------------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ class Server final : private DIRECTORY::ONE::Server {
   /// Offers the directory on `runtime`, which must end first; before its run(). kExists: the provider is taken.
   static Result<std::unique_ptr<Server>> add_to(nssi::Runtime &runtime, ServerLimits limits = {},
                                                 std::uint32_t provider = 0);
-  /// To be called from the runtime's on_peer_lost(): what the peer announced goes, and its watches end.
+  /// To be called from the runtime's on_peer_lost(): what the peer announced goes.
   void on_peer_lost(PeerId peer);
 
  private:
@@ -39,7 +39,6 @@ class Server final : private DIRECTORY::ONE::Server {
     PeerId caller;
     const query &what;
     std::unique_ptr<nssi::Event> event;  ///< set: look again
-    bool is_over = false;                ///< its caller is gone
   };
   class Watching;
 
@@ -54,7 +53,7 @@ class Server final : private DIRECTORY::ONE::Server {
   listing now(const query &query);
   bool has_changed(const query &query, const mark &seen) const;
   Status check_room_for_watch(PeerId caller) const;
-  Status wait_for_change(Watch &watch, const mark &seen, Deadline deadline);
+  Status wait_for_change(nssi::Request &request, Watch &watch, const mark &seen, Deadline deadline);
   void tell_watches(const std::string &name);
   void expire_in_time();
 

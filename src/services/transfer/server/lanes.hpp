@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory through which arrays pass: lanes of two pieces, each array in one of them, used again and again.
+// The memory through which arrays pass: lanes of two pieces, each array in one of them, used again and again. A lane in
+// which nothing moves, as its client has been stopped, does not count: another one is made in its place.
 #pragma once
 
 #include <services/transfer/array.hpp>
@@ -7,6 +8,7 @@
 #include <nssi/nssi.hpp>
 
 #include <array>
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <span>
@@ -18,7 +20,12 @@ namespace transfer {
 class Lane {
  public:
   explicit Lane(std::size_t elements);
-  std::span<data_t> piece(std::size_t number) const { return {pieces_[number % 2].get(), elements_}; }
+  /// To be asked for before each is moved.
+  std::span<data_t> piece(std::size_t number) {
+    moved_at_ = std::chrono::steady_clock::now();
+    return {pieces_[number % 2].get(), elements_};
+  }
+  std::chrono::steady_clock::time_point moved_at() const { return moved_at_; }
 
  private:
   struct Free {
@@ -26,6 +33,7 @@ class Lane {
   };
   std::size_t elements_;
   std::array<std::unique_ptr<data_t[], Free>, 2> pieces_;
+  std::chrono::steady_clock::time_point moved_at_{};
 };
 
 /// On the progress thread.
@@ -33,15 +41,17 @@ class Lanes {
  public:
   Lanes(std::size_t elements_of_piece, std::size_t most) : elements_(elements_of_piece), most_(most) {}
   class Lease;
-  /// Suspends the fiber until one is free; in order of arrival. kTimedOut; kCancelled: the runtime is being destroyed.
-  nessie::Result<Lease> take(nssi::Runtime &runtime, nessie::Deadline deadline);
+  /// Suspends the handler's fiber until one is free; in order of arrival. Errors as nssi::Request::check().
+  nessie::Result<Lease> take(nssi::Runtime &runtime, nssi::Request &request);
 
  private:
   struct Waiter;
+  bool has_room() const;
+  std::unique_ptr<Lane> lend();
   void give_back(std::unique_ptr<Lane> lane);
 
   const std::size_t elements_, most_;
-  std::size_t made_ = 0;
+  std::vector<Lane *> lent_;
   std::vector<std::unique_ptr<Lane>> free_;
   std::deque<Waiter *> waiting_;
 };

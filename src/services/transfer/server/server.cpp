@@ -67,7 +67,7 @@ Result<data_array_t> Server::xfer_read_encode(nssi::Request &request, const xfer
 
 Status Server::xfer_write_rdma(nssi::Request &request, const xfer_args &args) {
   if (auto status = check_buffer(request, args); !status.ok()) return status;
-  auto lane = lanes_.take(*runtime_, request.deadline());
+  auto lane = lanes_.take(*runtime_, request);
   if (!lane) return lane.error();
   if (args.validate) return pull_and_check(request, args, *lane);
   return for_each_part(args.len,
@@ -98,7 +98,7 @@ Status Server::xfer_read_rdma(nssi::Request &request, const xfer_args &args) {
   if (!args.validate)
     return for_each_part(
         args.len, [&](const Part &part) { return put(request, std::span(anything_).first(part.count), part.first); });
-  auto lane = lanes_.take(*runtime_, request.deadline());
+  auto lane = lanes_.take(*runtime_, request);
   return lane ? make_and_push(request, args, *lane) : Status(lane.error());
 }
 
