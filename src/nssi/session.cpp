@@ -31,28 +31,34 @@ std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId 
   if (of(peer) != nullptr) return std::nullopt;
   auto &session = by_id_[id];
   if (!session) session = std::make_unique<Session>(id);
-  if (peer.value >= by_peer_.size()) by_peer_.resize(peer.value + 1);
-  auto &connection = by_peer_[peer.value] = {session.get()};
+  auto &connection = by_peer_.put(peer, {session.get()});
   nessie::random_bytes(connection.challenge);
   ++session->connections;
+  session->connection = peer;
   return connection.challenge;
 }
 
 bool Sessions::prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators) {
-  if (of(peer) == nullptr) return false;
-  auto &connection = by_peer_[peer.value];
+  auto *connection = by_peer_.find(peer);
+  if (connection == nullptr) return false;
   const auto role = wire::role_of_operator(proof.url);
-  if (!operators.check(proof.proof, role, connection.session->id(), connection.challenge)) return false;
-  connection.role = Role::kOperator;
+  if (!operators.check(proof.proof, role, connection->session->id(), connection->challenge)) return false;
+  connection->role = Role::kOperator;
   return true;
+}
+
+PeerId Sessions::connection_of(const Session &session) const {
+  return by_peer_.find_if([&](const Connection &connection) { return connection.session == &session; });
 }
 
 void Sessions::lose(PeerId peer, Deadline awaited_until) {
   auto *session = of(peer);
   if (session == nullptr) return;
-  by_peer_[peer.value] = {};
+  by_peer_.erase(peer);
   session->awaited_until = awaited_until;
-  if (--session->connections == 0) expire_session(*session);
+  const bool has_others = --session->connections != 0;
+  if (session->connection == peer) session->connection = has_others ? connection_of(*session) : PeerId();
+  if (!has_others) expire_session(*session);
 }
 
 void Sessions::keep(Session &session, Slot &slot) {

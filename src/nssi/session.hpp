@@ -11,6 +11,7 @@
 #include <base/clock.hpp>
 #include <nssi/admission.hpp>
 #include <nssi/blocks.hpp>
+#include <nssi/by_peer.hpp>
 #include <nssi/counters.hpp>
 #include <nssi/wire.hpp>
 
@@ -96,6 +97,7 @@ class Session {
   }
 
   int connections = 0;
+  PeerId connection;                           ///< one of them; value 0: there is none
   Deadline awaited_until = Deadline::never();  ///< without a connection: long results are not kept beyond that
   CallerCounters counters;
 
@@ -114,11 +116,14 @@ class Sessions {
   /// `peer` has said whose requests it sends; what it is to prove a role with. Nothing: it had said so before.
   std::optional<nessie::Nonce> greet(PeerId peer, const wire::SessionId &id);
   /// Null: `peer` has not said yet.
-  Session *of(PeerId peer) const { return peer.value < by_peer_.size() ? by_peer_[peer.value].session : nullptr; }
+  Session *of(PeerId peer) const {
+    const auto *connection = by_peer_.find(peer);
+    return connection != nullptr ? connection->session : nullptr;
+  }
   /// False: that proves nothing.
   bool prove(PeerId peer, const wire::RoleProof &proof, const nessie::Credential &operators);
   /// Of one who has said who it is.
-  Role role_of(PeerId peer) const { return by_peer_[peer.value].role; }
+  Role role_of(PeerId peer) const { return by_peer_.find(peer)->role; }
   /// The connection is gone; what was answered is kept for a while, in case the caller comes back: long results, which
   /// count against what all callers may have, until `awaited_until`.
   void lose(PeerId peer, Deadline awaited_until);
@@ -132,11 +137,7 @@ class Sessions {
   void clear();
   /// `use(session, connection)`: one of its connections; none: value 0.
   template <class Use> void for_each(Use use) const {
-    for (const auto &[id, session] : by_id_) {
-      const auto at =
-          static_cast<std::size_t>(std::ranges::find(by_peer_, session.get(), &Connection::session) - by_peer_.begin());
-      use(*session, PeerId{at < by_peer_.size() ? at : 0});
-    }
+    for (const auto &[id, session] : by_id_) use(*session, session->connection);
   }
 
  private:
@@ -149,11 +150,12 @@ class Sessions {
     Role role = Role::kUser;
     nessie::Nonce challenge{};
   };
+  PeerId connection_of(const Session &session) const;
   void expire_slot(Session &session, std::uint32_t index);
   void expire_session(Session &session);
 
   std::map<wire::SessionId, std::unique_ptr<Session>> by_id_;
-  std::vector<Connection> by_peer_;  ///< by PeerId: those are small, and counted up
+  ByPeer<Connection> by_peer_;
   std::multimap<Clock::time_point, Expiry> expiries_;
 };
 

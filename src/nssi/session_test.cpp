@@ -215,5 +215,25 @@ TEST_F(NssiSessions, WhatIsNotOffered_IsToldApart) {
   }
 }
 
+TEST(NssiByPeer, WhatIsKnownIsFoundUntilItIsErased) {
+  ByPeer<int> known;
+  EXPECT_EQ(known.find({5}), nullptr);
+  for (std::uint64_t i = 1; i <= 1000; ++i) known.put({i}, static_cast<int>(i));
+  known.put({7}, 70);
+  EXPECT_EQ(*known.find({7}), 70);
+  EXPECT_EQ(known.find_if([](int value) { return value == 900; }).value, 900u);
+  for (std::uint64_t i = 1; i <= 1000; i += 2) known.erase({i});
+  known.erase({7});
+  known.erase({5000});
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    ASSERT_EQ(known.find({i}) != nullptr, i % 2 == 0) << i;
+    if (i % 2 == 0) EXPECT_EQ(*known.find({i}), static_cast<int>(i));
+  }
+  for (std::uint64_t i = 2; i <= 1000; i += 2) known.erase({i});
+  EXPECT_EQ(known.find_if([](int) { return true; }).value, 0u);
+  known.put({64}, 1);
+  EXPECT_EQ(*known.find({64}), 1);
+}
+
 }  // namespace
 }  // namespace nssi::testing
