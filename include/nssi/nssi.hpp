@@ -145,8 +145,8 @@ using Handler = std::function<void(Request &)>;
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 
 /// Of handlers that could begin or go on: the higher goes first, those alike in order of arrival, but where they wait
-/// for a fiber, or a pool's thread: of each caller one in turn. The lower are not forgotten: one in sixteen turns is
-/// theirs.
+/// for a fiber, for a pool's thread, or for others that compute: of each caller one in turn. The lower are not
+/// forgotten: one in sixteen turns is theirs.
 enum class Priority { kLow, kNormal, kHigh };
 
 /// Threads of their own for handlers that compute long, or block. Their handlers run beside those of other pools, and

@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <system_error>
-#include <tuple>
 
 namespace nssi {
 
@@ -109,8 +108,7 @@ bool Worker::collect() {
       !scheduler_.has_ready() && scheduler_.can_start() && pool_.queued_.load(std::memory_order_acquire) != 0;
   if (!wants_work && !has_news_.load(std::memory_order_acquire)) return false;
   std::vector<Strand *> woken;
-  std::function<void()> work;
-  auto priority = Priority::kNormal;
+  std::optional<decltype(pool_.queue_)::Taken> work;
   bool all = false;
   {
     std::lock_guard lock(pool_.mutex_);
@@ -118,13 +116,13 @@ bool Worker::collect() {
     all = std::exchange(wake_all_, false);
     has_news_.store(false, std::memory_order_relaxed);
     if (wants_work && !pool_.queue_.empty()) {
-      std::tie(work, priority) = pool_.queue_.take();
+      work = pool_.queue_.take();
       --pool_.queued_;
     }
   }
   for (auto *strand : woken) scheduler_.wake(strand);
   if (all) scheduler_.wake_all();
-  if (work) scheduler_.spawn(std::move(work), priority);
+  if (work) scheduler_.spawn(std::move(work->one), work->priority, work->caller);
   return true;
 }
 

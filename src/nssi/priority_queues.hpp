@@ -31,14 +31,6 @@ template <class T> class PriorityQueues {
       return taken;
     }
   }
-  /// The one of that priority that came last. There must be one.
-  T take_newest(Priority priority) {
-    auto &queue = queues_[index_of(priority)];
-    T newest = std::move(queue.back());
-    queue.pop_back();
-    --size_;
-    return newest;
-  }
 
  private:
   static constexpr std::size_t kPriorities = 3;

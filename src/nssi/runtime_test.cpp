@@ -414,6 +414,30 @@ TEST_P(NssiRuntime, WhatWaitsForAFiber_BeginsInItsCallersTurn) {
   EXPECT_EQ(places, (std::vector<std::int32_t>{1, 3, 5, 6, 2, 4}));
 }
 
+TEST_P(NssiRuntime, WhoHasManyHandlersThatCompute_DoesNotHoldUpWhoHasFew) {
+  constexpr OpCode kHold = 1000;
+  std::atomic<bool> holds{false}, may_go_on{false};
+  server_ = std::make_unique<ServiceThread>(options_for(GetParam(), true), [&](Runtime &runtime) {
+    (void)runtime.add_operation({kInterface, 0, kHold, "hold", HandlerKind::kFiber, [&](Request &) {
+                                   for (holds = true; !may_go_on;) std::this_thread::yield();
+                                 }});
+  });
+  peer_ = *client_->connect(server_->runtime->url(), Deadline::in(seconds(20)));
+  auto other = open_runtime(options_for(GetParam(), false));
+  const auto peer = *other->connect(server_->runtime->url(), Deadline::in(seconds(20)));
+  ASSERT_TRUE(other->call(at(peer), kNoop, {}).wait().ok());
+  auto hold = call(kHold);
+  ASSERT_TRUE(eventually([&] { return (void)hold.test(), holds.load(); }));
+  std::vector<Call> many;
+  for (int i = 0; i < 200; ++i) many.push_back(call(kCompute));
+  auto few = other->call(at(peer), kCount, {});
+  may_go_on = true;
+  ASSERT_TRUE(few.wait().ok());
+  const auto place = *xdr::decode<std::int32_t>(few.view());
+  EXPECT_LT(place, 150);
+  for (auto &each : many) EXPECT_TRUE(each.wait().ok());
+}
+
 TEST_P(NssiRuntime, DestroyedRuntimeEndsItsFibersAndCalls) {
   Code fiber = Code::kOk;
   bool woken = false;

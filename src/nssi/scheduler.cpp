@@ -17,23 +17,25 @@ constexpr std::chrono::microseconds kLongTurn{200};
 
 void Scheduler::spawn(std::function<void()> &&work, Priority priority, PeerId caller, bool may_exceed) {
   if (may_exceed || can_start())
-    if (has_idle()) return start(std::move(work), priority);
+    if (has_idle()) return wake(begin(std::move(work), priority, caller));
   waiting_.push(std::move(work), priority, caller);
   start_waiting();
 }
 
-void Scheduler::start(std::function<void()> &&work, Priority priority) {
+/// There must be an idle strand.
+Strand *Scheduler::begin(std::function<void()> &&work, Priority priority, PeerId caller) {
   auto *strand = idle_.back();
   idle_.pop_back();
   strand->priority = priority;
+  strand->caller = caller;
   strand->fiber.start(std::move(work));
-  wake(strand);
+  return strand;
 }
 
 void Scheduler::start_waiting() {
   while (!waiting_.empty() && has_room() && has_idle()) {
-    auto [work, priority] = waiting_.take();
-    start(std::move(work), priority);
+    auto next = waiting_.take();
+    wake(begin(std::move(next.one), next.priority, next.caller));
   }
 }
 
@@ -52,24 +54,34 @@ bool Scheduler::add_strand() {
 
 /// Not all of them, if they compute for long: what has come meanwhile, and who has gone, is to be heard of.
 bool Scheduler::run_some() {
-  const auto count = ready_.size();
+  const auto count = ready_.size() + crowd_.size();
   Clock::time_point long_at;
   for (std::size_t i = 0; i < count && has_ready(); ++i) {
-    run(ready_.take().first);
+    run(next_ready());
     if ((i + 1) % kFibersBetweenClocks != 0) continue;
     const auto now = Clock::now();
     if (long_at == Clock::time_point()) long_at = now + kLongTurn;
-    if (now >= long_at) break;
+    if (now < long_at) continue;
+    share_turns();
+    break;
   }
   return start_one_of_last() || count != 0;
 }
 
-void Scheduler::spawn_last(std::function<void()> work) {
+/// Whoever has many that compute for long waits behind those who have few.
+void Scheduler::share_turns() {
+  while (!ready_.empty()) {
+    const auto [strand, priority] = ready_.take();
+    crowd_.push(strand, priority, strand->caller);
+  }
+}
+
+void Scheduler::spawn_last(std::function<void()> work, PeerId caller) {
   if (last_.empty()) {
     held_since_ = Clock::now();
     begin_last_at_ = held_since_ + quiet_;
   }
-  last_.push_back(std::move(work));
+  last_.emplace_back(std::move(work), caller);
 }
 
 bool Scheduler::may_begin_last() {
@@ -85,9 +97,9 @@ bool Scheduler::may_begin_last() {
 bool Scheduler::start_one_of_last() {
   if (last_.empty() || !waiting_.empty() || !may_begin_last()) return false;
   if (!has_room() || !has_idle()) return false;
-  spawn(std::move(last_.front()));
+  auto *strand = begin(std::move(last_.front().first), Priority::kNormal, last_.front().second);
   last_.pop_front();
-  run(ready_.take_newest(Priority::kNormal));
+  run(strand);
   return true;
 }
 
@@ -114,7 +126,10 @@ void Scheduler::suspend(Deadline deadline) {
 /// One that has ended may still be woken from another thread, which cannot know.
 void Scheduler::wake(Strand *strand) {
   if (!strand->fiber.has_work() || std::exchange(strand->queued, true)) return;
-  ready_.push(strand, strand->priority);
+  if (crowd_.empty()) [[likely]]
+    ready_.push(strand, strand->priority);
+  else
+    crowd_.push(strand, strand->priority, strand->caller);
 }
 
 void Scheduler::wake_all() {

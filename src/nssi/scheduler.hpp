@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Runs fibers, by priority and in order of arrival, on one thread at a time: the one that drives progress, or a pool's
-// (pool.hpp). Used by that thread only.
+// (pool.hpp). Where they compute for so long that others wait, of each caller one has its turn. Used by that thread
+// only.
 #pragma once
 
 #include <base/clock.hpp>
@@ -27,6 +28,7 @@ struct Strand {
   Fiber fiber;
   Worker *home = nullptr;  ///< null: the driver's
   Priority priority = Priority::kNormal;
+  PeerId caller;       ///< whose request it carries out; value 0: nobody's
   TraceContext trace;  ///< what the work belongs to
   bool queued = false;
   bool timed = false;
@@ -45,7 +47,7 @@ class Scheduler {
   void spawn(std::function<void()> &&work, Priority priority = Priority::kNormal, PeerId caller = {},
              bool may_exceed = false);
   /// Queues `work` that starts, in order of arrival, one at each run_ready(), when it has been quiet.
-  void spawn_last(std::function<void()> work);
+  void spawn_last(std::function<void()> work, PeerId caller);
   /// It is not quiet.
   void disturb() { disturbed_ = true; }
   /// What was spawned last begins without waiting for quiet.
@@ -53,7 +55,7 @@ class Scheduler {
   /// Runs what is ready now, each until it suspends or ends; not what becomes ready meanwhile, nor all of it if that
   /// takes long. True if anything ran.
   bool run_ready() { return (has_ready() || !last_.empty()) && run_some(); }
-  bool has_ready() const { return !ready_.empty(); }
+  bool has_ready() const { return !ready_.empty() || !crowd_.empty(); }
   /// Whether what is spawned now would begin at once.
   bool can_start() const { return waiting_.empty() && has_room(); }
   /// Of max_fibers: who wants no more may exceed them, so that others cannot take all.
@@ -72,7 +74,9 @@ class Scheduler {
 
  private:
   bool run_some();
-  void start(std::function<void()> &&work, Priority priority);
+  Strand *begin(std::function<void()> &&work, Priority priority, PeerId caller);
+  Strand *next_ready() { return crowd_.empty() ? ready_.take().first : crowd_.take().one; }
+  void share_turns();
   void start_waiting();
   bool may_begin_last();
   bool start_one_of_last();
@@ -87,8 +91,9 @@ class Scheduler {
   std::vector<std::unique_ptr<Strand>> strands_;
   std::vector<Strand *> idle_;
   PriorityQueues<Strand *> ready_;
+  SharedQueues<Strand *> crowd_;  ///< instead of ready_, from a turn that took too long until it is empty
   SharedQueues<std::function<void()>> waiting_;  ///< for a fiber
-  std::deque<std::function<void()>> last_;
+  std::deque<std::pair<std::function<void()>, PeerId>> last_;
   const Clock::duration quiet_, longest_hold_;
   bool disturbed_ = false;
   Clock::time_point begin_last_at_, held_since_;  ///< while last_ is not empty

@@ -181,8 +181,8 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   auto &scheduler = engine_.scheduler();
   const bool may_exceed = !scheduler.can_start() && incoming.session().requests() <= scheduler.own_fibers();
   switch (operation.kind) {
-    case HandlerKind::kBulk: return scheduler.spawn_last(work);
-    case HandlerKind::kBulkNow: scheduler.spawn_last(work); return scheduler.hasten_last();
+    case HandlerKind::kBulk: return scheduler.spawn_last(work, incoming.caller());
+    case HandlerKind::kBulkNow: scheduler.spawn_last(work, incoming.caller()); return scheduler.hasten_last();
     default: break;
   }
   if (offered.pool == nullptr) return scheduler.spawn(work, operation.priority, incoming.caller(), may_exceed);

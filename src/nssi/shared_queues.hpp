@@ -23,10 +23,15 @@ template <class T> class SharedQueues {
   }
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
+  struct Taken {
+    T one;
+    Priority priority;
+    PeerId caller;
+  };
   /// There must be one.
-  std::pair<T, Priority> take() {
+  Taken take() {
     const auto [caller, priority] = turns_.take();
-    return {take_of(caller, priority), priority};
+    return {take_of(caller, priority), priority, caller};
   }
   /// That of the first caller, in their turns, who `may` have one taken; nothing: none may.
   template <class May> std::optional<T> take_if(May may) {

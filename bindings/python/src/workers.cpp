@@ -76,7 +76,7 @@ void Workers::close() {
     std::swap(jobs, jobs_);
   }
   changed_.notify_all();
-  while (!jobs.empty()) jobs.take().first.desk->leave();
+  while (!jobs.empty()) jobs.take().one.desk->leave();
 }
 
 namespace {
