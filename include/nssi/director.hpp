@@ -99,8 +99,8 @@ class Director {
   Director(const Director &) = delete;
 
   /// Suspends the handler's fiber until its turn has come, and takes `size_bytes` of both budgets. kTimedOut: not
-  /// before the deadline, or the request's. kCancelled: the runtime is being destroyed. Nothing is taken then.
-  Result<Grant> admit(const Request &request, std::uint64_t size_bytes, const Target &target = {},
+  /// before the deadline, or the request's. kCancelled, kPeerLost: as Request::check(). Nothing is taken then.
+  Result<Grant> admit(Request &request, std::uint64_t size_bytes, const Target &target = {},
                       Deadline deadline = Deadline::never());
   /// Pulls data[offset, offset+size_bytes) of the request when its turn has come, into memory that is borrowed then.
   /// Errors as admit(), Memory::borrow() and Request::get_data().

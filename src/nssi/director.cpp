@@ -20,7 +20,7 @@ namespace nssi {
 class DirectorState {
  public:
   explicit DirectorState(DirectorOptions options) : queue_(std::move(options)) {}
-  Status wait(Runtime &runtime, const Ask &ask, Deadline deadline);
+  Status wait(Runtime &runtime, Request &request, const Ask &ask, Deadline deadline);
   void release(std::uint64_t size_bytes);
   std::size_t waiting() const {
     const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class DirectorState {
       if (event) event->set();
     }
   };
-  Status sleep(Runtime &runtime, Waiter &self, Deadline deadline, std::unique_lock<std::mutex> &lock);
+  Status sleep(Runtime &runtime, Request &request, Waiter &self, Deadline deadline, std::unique_lock<std::mutex> &lock);
   void let_through();
   void set_alarm();
   void leave(const Waiter &self);
@@ -52,7 +52,7 @@ class DirectorState {
   Deadline alarm_ = Deadline::never();  ///< when the keeper wakes up
 };
 
-Status DirectorState::wait(Runtime &runtime, const Ask &ask, Deadline deadline) {
+Status DirectorState::wait(Runtime &runtime, Request &request, const Ask &ask, Deadline deadline) {
   Waiter self;
   std::unique_lock lock(mutex_);
   const auto number = queue_.add(ask);
@@ -60,7 +60,7 @@ Status DirectorState::wait(Runtime &runtime, const Ask &ask, Deadline deadline) 
   let_through();
   Status status;
   while (!self.is_through && status.ok()) {
-    status = sleep(runtime, self, deadline, lock);
+    status = sleep(runtime, request, self, deadline, lock);
     if (!self.is_through && status.ok()) let_through();
   }
   if (!self.is_through) {
@@ -72,12 +72,13 @@ Status DirectorState::wait(Runtime &runtime, const Ask &ask, Deadline deadline) 
 }
 
 /// Until it is woken, or, as the keeper, by the alarm. Not ok: it waits no longer.
-Status DirectorState::sleep(Runtime &runtime, Waiter &self, Deadline deadline, std::unique_lock<std::mutex> &lock) {
+Status DirectorState::sleep(Runtime &runtime, Request &request, Waiter &self, Deadline deadline,
+                            std::unique_lock<std::mutex> &lock) {
   auto until = deadline;
   if (keeper_ == &self) until = deadline.earlier(alarm_ = queue_.next_time());
   self.event.emplace(runtime);
   lock.unlock();
-  auto status = self.event->wait(until);
+  auto status = request.wait(*self.event, until);
   lock.lock();
   self.event.reset();
   if (status.ok() || (status.code() == Code::kTimedOut && !deadline.passed())) return {};
@@ -146,10 +147,9 @@ Director::Director(Runtime &runtime, DirectorOptions options)
     : runtime_(runtime), state_(std::make_shared<DirectorState>(std::move(options))) {}
 Director::~Director() = default;
 
-Result<Grant> Director::admit(const Request &request, std::uint64_t size_bytes, const Target &target,
-                              Deadline deadline) {
+Result<Grant> Director::admit(Request &request, std::uint64_t size_bytes, const Target &target, Deadline deadline) {
   const Ask ask{size_bytes, request.caller(), target, Clock::now()};
-  const auto status = state_->wait(runtime_, ask, deadline.earlier(request.deadline()));
+  const auto status = state_->wait(runtime_, request, ask, deadline.earlier(request.deadline()));
   if (!status.ok()) return status.error();
   return Grant(state_, size_bytes);
 }

@@ -411,6 +411,21 @@ TEST_P(NssiDirector, OneWhoseDeadlinePasses_GoesWithNothing_AndThoseBehindItGoOn
   }
 }
 
+TEST_P(NssiDirector, ACallThatIsDroppedWhileItWaits_LeavesTheQueue) {
+  start({.memory_bytes = 1, .longest_wait = std::chrono::hours(1)});
+  auto holding = hold();
+  for (auto op : {kFetch, kFetchInPool}) {
+    {
+      auto dropped = call(op, 1, 100);
+      ASSERT_TRUE(eventually_served([&] { return director().waiting() == 1; }, dropped));
+    }
+    EXPECT_TRUE(eventually([&] { return director().waiting() == 0; }));
+  }
+  service_->open_gate();
+  EXPECT_TRUE(holding.wait().ok());
+  EXPECT_EQ(service_->order(), Numbers{});
+}
+
 TEST_P(NssiDirector, AShortHandlerGoesAtOnceOrNotAtAll) {
   start({.memory_bytes = kDataBytes});
   auto at_once = call(kFetchShort);
