@@ -18,13 +18,13 @@
 namespace nnti::stream {
 namespace {
 
-constexpr std::size_t kBufferBytes = 16 << 10;
+constexpr std::size_t kMostFreeBuffers = 4;
 constexpr std::size_t kShortRead = 4096;    ///< for a chunk's header, and not much of the chunk
 constexpr unsigned kVainReads = 16;         ///< while a chunk arrives
 constexpr std::size_t kSmallFrame = 512;    ///< with its prefix; what is put together before it is sent
 constexpr std::size_t kLargestHeld = 2048;  ///< of the frames that wait for others
 static_assert(kSmallFrame >= sizeof(Prefix) + kMaxHeaderBytes);
-static_assert(kBufferBytes >= sizeof(Prefix) + kMaxFrameBytes + kShortRead);
+static_assert(ReadBuffers::kBytes >= sizeof(Prefix) + kMaxFrameBytes + kShortRead);
 
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
@@ -67,13 +67,23 @@ template <std::size_t kBytes> class Head {
 
 }  // namespace
 
+std::unique_ptr<std::byte[]> ReadBuffers::take() {
+  if (free_.empty()) return std::make_unique_for_overwrite<std::byte[]>(kBytes);
+  auto buffer = std::move(free_.back());
+  free_.pop_back();
+  return buffer;
+}
+
+void ReadBuffers::give_back(std::unique_ptr<std::byte[]> buffer) {
+  if (free_.size() < kMostFreeBuffers) free_.push_back(std::move(buffer));
+}
+
 Lane::Lane(Fd socket, LaneEvents &events, LaneCommons &commons)
     : socket_(std::move(socket)),
       events_(events),
       commons_(commons),
       coalescing_(commons.busy_at),
-      held_(std::make_shared<HeldFrames>(socket_.get())),
-      buffer_(std::make_unique<std::byte[]>(kBufferBytes)) {
+      held_(std::make_shared<HeldFrames>(socket_.get())) {
   const int on = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   congestion::choose(socket_.get());
@@ -204,8 +214,10 @@ void Lane::close() {
 /// Where chunks came last, not much is read before it is known where it goes.
 /// Into the place of the chunk that is arriving, and what comes after it into the buffer.
 std::size_t Lane::read() {
+  if (!buffer_) buffer_ = commons_.read_buffers.take();
+  const std::size_t room = chunks_come_ ? kShortRead : ReadBuffers::kBytes - filled_;
   std::array<iovec, 2> parts{iovec{arriving_.place.data(), arriving_.place.size()},
-                             iovec{buffer_.get() + filled_, chunks_come_ ? kShortRead : kBufferBytes - filled_}};
+                             iovec{buffer_.get() + filled_, room}};
   ssize_t got = 0;
   if (arriving_.place.empty()) {
     got = ::recv(socket_.get(), parts[1].iov_base, parts[1].iov_len, MSG_DONTWAIT);
@@ -235,7 +247,6 @@ std::size_t Lane::receive() {
 
 std::size_t Lane::read_once() {
   const std::size_t got = read();
-  if (got == 0) return 0;
   const std::size_t in_place = std::min(got, arriving_.place.size());
   if (in_place > 0) {
     arriving_.place = arriving_.place.subspan(in_place);
@@ -245,6 +256,7 @@ std::size_t Lane::read_once() {
   filled_ += got - in_place;
   while (!end_ && begin_ < filled_ && take_unit()) {}
   compact();
+  if (filled_ == 0) commons_.read_buffers.give_back(std::move(buffer_));
   return got;
 }
 

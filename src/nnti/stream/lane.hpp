@@ -53,10 +53,23 @@ class LaneEvents {
   ~LaneEvents() = default;
 };
 
-/// What the lanes that one thread serves share, to send frames together.
+/// What is read into. A lane has one only while it reads, or half a frame is in it.
+class ReadBuffers {
+ public:
+  static constexpr std::size_t kBytes = 16 << 10;
+
+  std::unique_ptr<std::byte[]> take();
+  void give_back(std::unique_ptr<std::byte[]> buffer);
+
+ private:
+  std::vector<std::unique_ptr<std::byte[]>> free_;
+};
+
+/// What the lanes that one thread serves share.
 struct LaneCommons {
   Pusher pusher;
   nessie::Clock::time_point busy_at;  ///< as Coalescing says
+  ReadBuffers read_buffers;
 };
 
 class Lane {
@@ -129,8 +142,8 @@ class Lane {
   std::shared_ptr<HeldFrames> held_;  ///< while they are any, unsent_ is empty
   std::deque<Unsent> unsent_;
   std::size_t unsent_chunks_ = 0;
-  std::unique_ptr<std::byte[]> buffer_;
-  std::size_t begin_ = 0, filled_ = 0;  ///< of the buffer
+  std::unique_ptr<std::byte[]> buffer_;  ///< null: nothing is in it
+  std::size_t begin_ = 0, filled_ = 0;   ///< of the buffer
   Arriving arriving_;
   bool chunks_come_ = false;  ///< the last piece was one, or the caller expects one
   unsigned came_ = 0;         ///< frames, with this receive()
