@@ -6,6 +6,7 @@
 #include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -295,6 +296,72 @@ TEST(StreamLanes, ManyLanes_AreAllRead) {
   for (auto &peer : peers) peer->lane.send_frame(pattern(10), {});
   for (const auto deadline = Deadline::in(kWatchdog); host.frames < 20 && !deadline.passed();) set.poll();
   EXPECT_EQ(host.frames, 20);
+}
+
+/// What the peers of many lanes write, piece by piece.
+class StreamPieces : public testing::Test {
+ protected:
+  static constexpr std::size_t kLanes = 64;
+  struct Keeping final : LaneHost {
+    void on_frame(std::span<const std::byte> frame) override { frames.emplace_back(frame.begin(), frame.end()); }
+    void on_lane_end(const Error &) override {}
+    TransfersHost::Target target_of_put(std::uint64_t, std::uint64_t, std::uint64_t) override { return {}; }
+    void answer_transfer(std::uint64_t, Code) override {}
+    std::vector<Bytes> frames;
+  };
+  StreamPieces() {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      auto [a, b] = sockets();
+      lanes.push_back(std::make_unique<LaneConnection>(std::move(a), set, hosts[i]));
+      peers.push_back(std::move(b));
+    }
+  }
+  static Bytes frame_of(std::size_t lane) { return pattern(1000 + lane, static_cast<unsigned>(lane)); }
+  /// Of its frame, with what precedes it.
+  void write(std::size_t lane, std::size_t from, std::size_t to) {
+    const auto frame = frame_of(lane);
+    const Prefix prefix{static_cast<std::uint32_t>(frame.size()), 0};
+    Bytes bytes(sizeof prefix);
+    std::memcpy(bytes.data(), &prefix, sizeof prefix);
+    bytes.insert(bytes.end(), frame.begin(), frame.end());
+    to = std::min(to, bytes.size());
+    ASSERT_EQ(::send(peers[lane].get(), bytes.data() + from, to - from, 0), static_cast<ssize_t>(to - from));
+  }
+  void poll() {
+    for (int i = 0; i < 4; ++i) set.poll();
+  }
+  static std::size_t heap_bytes() {
+    const auto heap = ::mallinfo2();
+    return heap.uordblks + heap.hblkhd;
+  }
+
+  const std::size_t heap_before = heap_bytes();
+  Poller poller;
+  LaneSet set{poller};
+  std::array<Keeping, kLanes> hosts;
+  std::vector<std::unique_ptr<LaneConnection>> lanes;
+  std::vector<Fd> peers;
+};
+
+TEST_F(StreamPieces, HalfAFrameOfEachOfManyLanes_IsKeptApart) {
+  for (const auto &[from, to] : {std::pair{0, 5}, {5, 300}, {300, 301}, {301, 10'000}}) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      EXPECT_TRUE(hosts[i].frames.empty());
+      write(i, static_cast<std::size_t>(from), static_cast<std::size_t>(to));
+    }
+    poll();
+  }
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    ASSERT_EQ(hosts[i].frames.size(), 1u);
+    EXPECT_EQ(hosts[i].frames.front(), frame_of(i));
+  }
+}
+
+TEST_F(StreamPieces, IdleLanes_KeepNothingToReadInto) {
+  for (std::size_t i = 0; i < kLanes; ++i) write(i, 0, 10'000);
+  poll();
+  for (const auto &host : hosts) EXPECT_EQ(host.frames.size(), 1u);
+  EXPECT_LT(heap_bytes() - heap_before, kLanes * 8192);  // the frames are in it
 }
 
 /// As a process that was forked, and has not called exec() yet, keeps it open.
