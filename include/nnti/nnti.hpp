@@ -152,6 +152,12 @@ struct TransportInfo {
   std::vector<Fact> facts = {};
 };
 
+/// What a thread that blocks in Endpoint::wait() does when it is woken on a node with fewer cores than there is to do.
+enum class Waking {
+  kAtOnce,  ///< it takes the core from who runs there, if the scheduler thinks it just: for those whom others wait for
+  kInTurn,  ///< it lets that one finish its time; for those who wait for an answer: often it is the answering service
+};
+
 /// Memory that an endpoint lends to peers that measure it: as allocate() makes it, or as an application's own.
 enum class ProbeMemory : std::uint32_t { kAllocated, kOwn };
 inline constexpr std::size_t kProbeBytes = 1 << 20;
@@ -269,7 +275,7 @@ class Endpoint {
   std::size_t progress();
   /// Waits until progress() may have something to do, wake() was called, or the deadline passes; spins, then yields,
   /// then blocks. May return early; delivers nothing itself.
-  void wait(Deadline deadline);
+  void wait(Deadline deadline, Waking waking = Waking::kAtOnce);
   /// The last waits found that others want the cores: whoever polls on, keeps from its core perhaps the very one that
   /// it waits for, and better waits at once. From the thread that waits.
   bool is_crowded() const;

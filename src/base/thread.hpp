@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -33,5 +34,24 @@ inline long departures() {
   ::getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nivcsw;
 }
+
+/// For a scope in which the calling thread sleeps: who wakes it keeps the core until its time is up (SCHED_BATCH of
+/// sched(7)). A thread that has another policy than the usual one keeps that.
+class WokenInTurn {
+ public:
+  explicit WokenInTurn(bool wanted) : changed_(wanted && ::sched_getscheduler(0) == SCHED_OTHER && set(SCHED_BATCH)) {}
+  ~WokenInTurn() {
+    if (changed_) set(SCHED_OTHER);
+  }
+  WokenInTurn(const WokenInTurn &) = delete;
+  WokenInTurn &operator=(const WokenInTurn &) = delete;
+
+ private:
+  static bool set(int policy) {
+    const sched_param same{};
+    return ::sched_setscheduler(0, policy, &same) == 0;
+  }
+  const bool changed_;
+};
 
 }  // namespace nessie

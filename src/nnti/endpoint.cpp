@@ -493,7 +493,7 @@ void Endpoint::compare_swap(PeerId peer, const RemoteBuffer &remote, std::uint64
 }
 
 std::size_t Endpoint::progress() { return impl_->progress(); }
-void Endpoint::wait(Deadline deadline) { impl_->waiter.wait(impl_->transports, deadline); }
+void Endpoint::wait(Deadline deadline, Waking waking) { impl_->waiter.wait(impl_->transports, deadline, waking); }
 
 bool Endpoint::is_crowded() const { return impl_->waiter.is_crowded(); }
 void Endpoint::wake() { impl_->waiter.wake(); }

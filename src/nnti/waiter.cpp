@@ -79,7 +79,7 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
     const auto now = Clock::now();
     if (now >= end) return false;
     if (now < look_at) continue;
-    block(transports, Deadline::now());  // ready() says nothing of what comes by descriptors
+    block(transports, Deadline::now(), Waking::kAtOnce);  // ready() says nothing of what comes by descriptors
     look_at = now + kSpinBetweenLooks;
   }
 }
@@ -154,7 +154,8 @@ void Waiter::sleep(Transports armed, Deadline deadline) {
   }
 }
 
-void Waiter::block(Transports transports, Deadline deadline) {
+void Waiter::block(Transports transports, Deadline deadline, Waking waking) {
+  const nessie::WokenInTurn woken(waking == Waking::kInTurn && crowded_until_);
   if (arm_all(transports, deadline)) sleep(transports, deadline);
   disarm_all(transports);
 }
@@ -176,8 +177,9 @@ bool Waiter::poll(Transports transports, Deadline deadline) {
   return something_is_ready(transports) || deadline.passed() || yield(transports);
 }
 
-void Waiter::wait(Transports transports, Deadline deadline) {
-  if (!something_is_ready(transports) && !deadline.passed() && !poll(transports, deadline)) block(transports, deadline);
+void Waiter::wait(Transports transports, Deadline deadline, Waking waking) {
+  if (!something_is_ready(transports) && !deadline.passed() && !poll(transports, deadline))
+    block(transports, deadline, waking);
   woken_.exchange(false, std::memory_order_acq_rel);
 }
 

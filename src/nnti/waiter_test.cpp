@@ -61,7 +61,7 @@ int times_asked_in_a_wait() {
   waiter.configure(2ms);
   std::unique_ptr<Transport> transports[] = {std::make_unique<SilentTransport>()};
   waiter.add(*transports[0]);
-  waiter.wait(transports, Deadline::in(4ms));
+  waiter.wait(transports, Deadline::in(4ms), Waking::kAtOnce);
   return static_cast<const SilentTransport &>(*transports[0]).asked();
 }
 

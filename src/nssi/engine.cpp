@@ -262,7 +262,8 @@ void Engine::drive_until(const std::atomic<bool> &done, Deadline deadline, bool 
     const bool idle = idleness.is_long_after(turn());
     if (!idle && turns % kTurnsBetweenChecks != 0) continue;
     if (has_passed(deadline) || (may_give_up && driver_.wanted())) return;
-    if (idle && !done.load(std::memory_order_acquire)) endpoint_->wait(deadline.earlier(next_expiry()));
+    if (idle && !done.load(std::memory_order_acquire))
+      endpoint_->wait(deadline.earlier(next_expiry()), nnti::Waking::kInTurn);
     expire();
   }
 }

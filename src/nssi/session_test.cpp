@@ -227,7 +227,7 @@ TEST(NssiByPeer, WhatIsKnownIsFoundUntilItIsErased) {
   known.erase({5000});
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     ASSERT_EQ(known.find({i}) != nullptr, i % 2 == 0) << i;
-    if (i % 2 == 0) EXPECT_EQ(*known.find({i}), static_cast<int>(i));
+    if (i % 2 == 0) { EXPECT_EQ(*known.find({i}), static_cast<int>(i)); }
   }
   for (std::uint64_t i = 2; i <= 1000; i += 2) known.erase({i});
   EXPECT_EQ(known.find_if([](int) { return true; }).value, 0u);
