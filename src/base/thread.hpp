@@ -28,6 +28,15 @@ template <class Run> std::thread start_thread(Run &&run) {
   return thread;
 }
 
+/// Between two looks at what another thread is about to write.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 /// How often the calling thread had to leave its core to others: by sched_yield(), or because its time was up.
 inline long departures() {
   rusage usage{};

@@ -30,14 +30,6 @@ constexpr auto kSpinBeforeYield = std::chrono::microseconds(2);
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
 constexpr int kIntervalsPerSleep = 16;
 
-void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 bool has_no_descriptor(const std::unique_ptr<Transport> &transport) { return transport->wait_fd() == -1; }
 
 /// Of the calling thread; others of this machine may have others.
@@ -74,7 +66,7 @@ bool Waiter::spin(Transports transports, Deadline deadline) {
   for (auto look_at = begin + kSpinBetweenLooks;;) {
     for (int i = 0; i < polls; ++i) {
       if (something_is_ready(transports)) return true;
-      relax();
+      nessie::relax();
     }
     const auto now = Clock::now();
     if (now >= end) return false;

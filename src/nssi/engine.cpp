@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include <base/log.hpp>
+#include <base/thread.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <thread>
 
@@ -27,18 +27,22 @@ constexpr int kMaxClosingTurns = 10000;
 class Idleness {
  public:
   explicit Idleness(const nnti::Endpoint &endpoint) : endpoint_(endpoint) {}
-  /// After each turn. True: nothing has happened for long.
+  /// After each turn. True: nothing has happened for long. Who is waited for may have a thread of the same physical
+  /// core, and is faster if this one relaxes; on others, the line that is polled comes sooner.
   bool is_long_after(bool busy) {
     if (busy) turns_ = 0;
     if (busy || turns_ == kLong) return !busy;
+    nessie::relax();
     if (++turns_ == kFirst) begin();
-    if (turns_ > kFirst && std::has_single_bit(turns_) && Clock::now() - began_ > kMost) turns_ = kLong;
+    if (turns_ > kFirst && is_power_of_two(turns_) && Clock::now() - began_ > kMost) turns_ = kLong;
     return turns_ == kLong;
   }
 
  private:
   static constexpr unsigned kFirst = 8, kLong = 256;
   static constexpr auto kMost = std::chrono::microseconds(20);
+  /// std::has_single_bit() is a call where the processor is not known to count bits.
+  static bool is_power_of_two(unsigned n) { return (n & (n - 1)) == 0; }
   void begin() {
     began_ = Clock::now();
     if (endpoint_.is_crowded()) turns_ = kLong;

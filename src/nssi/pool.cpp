@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <base/thread.hpp>
+
 #include <charconv>
 #include <system_error>
 
@@ -18,12 +20,6 @@ constexpr std::chrono::microseconds kSpin{20};
 constexpr int kLooksBetweenClocks = 64;
 constexpr int kMostCores = 1024;
 constexpr std::size_t kMostThreads = 1024;
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
 
 thread_local Worker *this_worker = nullptr;
 
@@ -133,7 +129,7 @@ bool Worker::wait() {
   };
   const auto asleep_at = Deadline::in(kSpin);
   for (int looks = 1; !news(); ++looks) {
-    pause();
+    nessie::relax();
     if (looks % kLooksBetweenClocks == 0 && asleep_at.passed()) break;
   }
   scheduler_.expire();
