@@ -138,7 +138,7 @@ Engine::~Engine() {
 /// Lets the fibers run to their ends: whatever they wait for ends with kCancelled.
 void Engine::finish_fibers() {
   driver_.do_work();
-  flush_unsent();
+  flush_outbox();
   closing_ = true;
   while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
   scheduler_.hasten_last();
@@ -168,7 +168,7 @@ bool Engine::turn() {
   bool busy = driver_.do_work();
   busy |= endpoint_->progress() != 0;
   busy |= scheduler_.run_ready();
-  if (!unsent_.empty()) flush_unsent();
+  if (!outbox_.empty()) flush_outbox();
   if (server_.has_waiting()) server_.invite();
   if (!client_.links().all_ready()) client_.links().advance();
   driver_.wake_done(busy);
@@ -197,9 +197,7 @@ void Engine::run() {
 bool Engine::has_finished() {
   server_.finish();
   const auto by = Deadline::at(Clock::time_point(Clock::duration(finish_by_.load())));
-  const bool has_sent = unsent_.empty() && std::ranges::none_of(peers_, [&](std::uint64_t peer) {
-                          return endpoint_->has_unsent(PeerId{peer});
-                        });
+  const bool has_sent = std::ranges::none_of(peers_, [&](std::uint64_t peer) { return has_unsent(PeerId{peer}); });
   return (server_.is_idle() && has_sent) || by.passed();
 }
 
@@ -250,8 +248,7 @@ void Engine::stop_when_done(Deadline deadline) {
 }
 
 Deadline Engine::next_expiry() const {
-  if (!unsent_.empty() || finish_by_.load(std::memory_order_relaxed) != kNotFinishing)
-    return Deadline::in(std::chrono::milliseconds(1));
+  if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing) return Deadline::in(std::chrono::milliseconds(1));
   const auto next_flush = tracer_ ? tracer_->next_flush() : Deadline::never();
   return scheduler_.next_expiry()
       .earlier(next_flush)
@@ -417,7 +414,7 @@ void Engine::give_up_peer(PeerId peer, const Error &error) {
 /// True: it is only its connection that is gone, for a while.
 bool Engine::forget(PeerId peer, const Error &error, std::chrono::milliseconds patience) {
   peers_.erase(peer.value);
-  std::erase_if(unsent_, [&](const Unsent &message) { return message.peer == peer; });
+  outbox_.forget(peer);
   const bool is_retried = client_.on_peer_lost(peer, error, patience);
   server_.on_peer_lost(peer);
   blocks_.forget(peer);
@@ -425,17 +422,20 @@ bool Engine::forget(PeerId peer, const Error &error, std::chrono::milliseconds p
 }
 
 Status Engine::send_later(PeerId peer, std::span<const std::byte> message) {
-  unsent_.push_back({peer, Bytes(message.begin(), message.end())});
+  outbox_.add(peer, message);
   return {};
 }
 
-/// Messages that the transport's queue had no room for, in their order.
-void Engine::flush_unsent() {
-  while (!unsent_.empty()) {
-    auto &oldest = unsent_.front();
-    if (endpoint_->send(oldest.peer, oldest.message).code() == Code::kBusy) return;
-    unsent_.pop_front();
-  }
+/// The endpoint's own queue goes out as its peer takes it; what waits here follows when that is empty.
+void Engine::flush_outbox() {
+  outbox_.flush([&](PeerId peer) { return !endpoint_->has_unsent(peer); },
+                [&](PeerId peer, std::span<const std::byte> message) {
+                  return endpoint_->send(peer, message).code() != Code::kBusy;
+                });
+  for (const auto peer : outbox_.take_overfull())
+    if (has_peer(peer))
+      give_up_peer(peer, Error{Code::kPeerLost, "the peer does not take what is sent to it, and too much waits for it",
+                               nessie::Scope::kPeer});
 }
 
 void Engine::on_message(PeerId from, std::span<const std::byte> message) {

@@ -13,6 +13,7 @@
 #include <nssi/driver.hpp>
 #include <nssi/hangup.hpp>
 #include <nssi/nssi.hpp>
+#include <nssi/outbox.hpp>
 #include <nssi/pool.hpp>
 #include <nssi/scheduler.hpp>
 #include <nssi/server.hpp>
@@ -21,7 +22,6 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <limits>
 #include <unordered_set>
 
@@ -113,7 +113,7 @@ class Engine final : public nnti::EventSink {
   void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
   [[gnu::always_inline]] Status send(PeerId peer, std::span<const std::byte> message) {
-    if (!unsent_.empty()) [[unlikely]]
+    if (!outbox_.empty() && outbox_.holds(peer)) [[unlikely]]
       return send_later(peer, message);
     auto status = endpoint_->send(peer, message);
     return status.ok() || status.code() != Code::kBusy ? std::move(status) : send_later(peer, message);
@@ -142,7 +142,7 @@ class Engine final : public nnti::EventSink {
   }
   /// There is a connection to it.
   bool has_peer(PeerId peer) const { return peers_.contains(peer.value); }
-  bool has_unsent(PeerId peer) const { return !unsent_.empty() || endpoint_->has_unsent(peer); }
+  bool has_unsent(PeerId peer) const { return outbox_.holds(peer) || endpoint_->has_unsent(peer); }
   void wake(Strand *strand);
   /// Runs `work` as the driver some time. Any thread.
   void hand_over(std::function<void()> work);
@@ -158,10 +158,6 @@ class Engine final : public nnti::EventSink {
   void give_up_peer(PeerId peer, const Error &error);
 
  private:
-  struct Unsent {
-    PeerId peer;
-    Bytes message;
-  };
   explicit Engine(const RuntimeOptions &options);
   Status send_later(PeerId peer, std::span<const std::byte> message);
   void on_message(PeerId from, std::span<const std::byte> message) override;
@@ -183,7 +179,7 @@ class Engine final : public nnti::EventSink {
   void suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
   bool has_pool_work() const;
   std::size_t unfinished() const;
-  void flush_unsent();
+  void flush_outbox();
   bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
   void finish_fibers();
 
@@ -199,7 +195,7 @@ class Engine final : public nnti::EventSink {
   TraceContext drivers_trace_;  ///< of the handler that the driver runs in place
   Client client_{*this};
   Server server_{*this};
-  std::deque<Unsent> unsent_;
+  Outbox outbox_;
   Bytes scratch_;
   std::unordered_set<std::uint64_t> peers_;
   std::function<void(PeerId)> peer_connected_;
