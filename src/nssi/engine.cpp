@@ -119,13 +119,19 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   return engine;
 }
 
-Engine::~Engine() {
+bool Engine::close() {
   hangup_.reset();
-  if (!endpoint_) return;
   if (!driver_.is_mine()) driver_.take_for_run([this] { wake(); });
-  finish_fibers();
+  const auto until = Deadline::in(timeout());
+  finish_fibers(until);
   client_.finish_all(Error{Code::kCancelled, "the runtime was destroyed"});
-  finish_fibers();  // of those who were called back therefore
+  finish_fibers(until);  // of those who were called back therefore
+  return !has_pool_work();
+}
+
+Engine::~Engine() {
+  if (!endpoint_) return;
+  if (!closing_) close();
   pools_.clear();
   client_.detach_all();
   server_.forget_all();
@@ -135,20 +141,22 @@ Engine::~Engine() {
   endpoint_.reset();
 }
 
-/// Lets the fibers run to their ends: whatever they wait for ends with kCancelled.
-void Engine::finish_fibers() {
+/// Lets the fibers run to their ends: whatever they wait for ends with kCancelled. Those in pools' threads may compute, or
+/// block, until then.
+void Engine::finish_fibers(Deadline until) {
   driver_.do_work();
   flush_outbox();
   closing_ = true;
   while (!peers_.empty()) disconnect(PeerId{*peers_.begin()});
   scheduler_.hasten_last();
-  for (int i = 0; unfinished() != 0 && (i < kMaxClosingTurns || has_pool_work()); ++i) {
-    if (i == kMaxClosingTurns) log::warning("a handler in a pool's thread keeps the runtime from being destroyed");
+  const auto may_go_on = [&](int turns) { return has_pool_work() ? !until.passed() : turns < kMaxClosingTurns; };
+  for (int turns = 0; unfinished() != 0 && may_go_on(turns); ++turns) {
     scheduler_.wake_all();
     for (auto &pool : pools_) pool->wake_all();
     if (!turn() && scheduler_.unfinished() == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
-  if (unfinished() != 0) log::error("{} handlers go on waiting although the runtime is being destroyed", unfinished());
+  if (const auto count = scheduler_.unfinished(); count != 0)
+    log::error("{} handlers go on waiting although the runtime is being destroyed", count);
 }
 
 /// A pool's thread cannot be left behind: what it runs may come back to the runtime.

@@ -38,6 +38,9 @@ void do_guarded(const std::function<void()> &work);
 class Engine final : public nnti::EventSink {
  public:
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
+  /// Ends what is under way; nothing else is called afterwards. False: handlers in pools' threads do not end. The engine
+  /// must then not be destroyed.
+  bool close();
   ~Engine() override;
 
   const nessie::Birth &birth() const { return birth_; }
@@ -181,7 +184,7 @@ class Engine final : public nnti::EventSink {
   std::size_t unfinished() const;
   void flush_outbox();
   bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
-  void finish_fibers();
+  void finish_fibers(Deadline until);
 
   std::unique_ptr<nnti::Endpoint> endpoint_;
   const nessie::Birth birth_;

@@ -25,7 +25,8 @@ enum PoolOp : OpCode {
   kNap,
   kPullOn,
   kEncodeBadly,
-  kEncodeBadlyHere
+  kEncodeBadlyHere,
+  kBlockForEver
 };
 
 /// A service whose operations run in a pool, "heavy"; and the tests' own beside it, on the driver's thread.
@@ -306,6 +307,28 @@ TEST_P(NssiPools, DestroyedWhileAHandlerBlocksItsThread_ItIsWaitedFor) {
   EXPECT_EQ(service_->asleep, 0);
   later.join();
   EXPECT_NE(sleeper.wait().code(), Code::kOk);
+}
+
+TEST_P(NssiPools, DestroyedWhileAHandlerBlocksForEver_LeavesItBehind) {
+  auto options = options_for(GetParam(), true);
+  options.endpoint.config.set("nssi.timeout", "200ms");
+  options.pools = {{"heavy", 1}};
+  auto blocked = std::make_shared<std::atomic<bool>>(false);  // outlives the test, as its thread does
+  auto server = std::make_unique<ServiceThread>(std::move(options), [&](Runtime &runtime) {
+    Operation operation{kInterface, 0, kBlockForEver, "blocks", HandlerKind::kFiber, [blocked](Request &) {
+                          *blocked = true;
+                          for (;;) std::this_thread::sleep_for(seconds(3600));
+                        }};
+    operation.pool = "heavy";
+    ASSERT_TRUE(runtime.add_operation(std::move(operation)).ok());
+  });
+  auto client = open_runtime(options_for(GetParam(), false));
+  auto peer = client->connect(server->runtime->url(), Deadline::in(seconds(20)));
+  ASSERT_TRUE(peer.ok());
+  auto call = client->call(at(*peer), kBlockForEver, Bytes());
+  ASSERT_TRUE(eventually([&] { return blocked->load(); }));
+  server.reset();
+  EXPECT_EQ(call.wait().code(), Code::kPeerLost);
 }
 
 TEST_P(NssiPools, ACallerThatDiesDuringATransfer_EndsItsHandler) {

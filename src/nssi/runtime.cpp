@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <base/log.hpp>
 #include <nssi/engine.hpp>
 #include <nssi/event.hpp>
 #include <nssi/inspection.hpp>
@@ -11,9 +12,15 @@ namespace nssi {
 
 Runtime::Runtime(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 Runtime::~Runtime() {
-  if (engine_->birth().was_here()) return;
+  if (engine_->birth().was_here()) {
+    page_.reset();
+    if (engine_->close()) return;
+    nessie::log::error(
+        "handlers in pools' threads have not ended within nssi.timeout, and are left behind with what they use; a handler "
+        "must not block for ever");
+  }
   (void)page_.release();
-  (void)engine_.release();
+  nessie::leave(std::shared_ptr<Engine>(std::move(engine_)));
   nessie::leave(std::move(inspection_));
 }
 
