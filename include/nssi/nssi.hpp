@@ -324,9 +324,9 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options);
   /// Stops, cancels outstanding calls (kCancelled), makes whatever suspends a fiber return kCancelled until all fibers
   /// have ended, closes the endpoint. No other thread may be inside a function of the runtime. In a child of fork() it
-  /// leaves everything, which is its parent's, as it is; so do registered buffers, and calls that are not over. Handlers
-  /// in pools' threads are waited for, for nssi.timeout at most; who blocks for longer is left behind, with all that it
-  /// uses of the runtime, and its own objects must stay.
+  /// leaves everything, which is its parent's, as it is; so do registered buffers, and calls that are not over.
+  /// Handlers in pools' threads are waited for, for nssi.timeout at most; who blocks for longer is left behind, with
+  /// all that it uses of the runtime, and its own objects must stay.
   ~Runtime();
 
   const std::string &url() const;

@@ -141,8 +141,8 @@ Engine::~Engine() {
   endpoint_.reset();
 }
 
-/// Lets the fibers run to their ends: whatever they wait for ends with kCancelled. Those in pools' threads may compute, or
-/// block, until then.
+/// Lets the fibers run to their ends: whatever they wait for ends with kCancelled. Those in pools' threads may compute,
+/// or block, until then.
 void Engine::finish_fibers(Deadline until) {
   driver_.do_work();
   flush_outbox();

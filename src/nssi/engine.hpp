@@ -38,8 +38,8 @@ void do_guarded(const std::function<void()> &work);
 class Engine final : public nnti::EventSink {
  public:
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
-  /// Ends what is under way; nothing else is called afterwards. False: handlers in pools' threads do not end. The engine
-  /// must then not be destroyed.
+  /// Ends what is under way; nothing else is called afterwards. False: handlers in pools' threads do not end. The
+  /// engine must then not be destroyed.
   bool close();
   ~Engine() override;
 

@@ -16,7 +16,8 @@ Runtime::~Runtime() {
     page_.reset();
     if (engine_->close()) return;
     nessie::log::error(
-        "handlers in pools' threads have not ended within nssi.timeout, and are left behind with what they use; a handler "
+        "handlers in pools' threads have not ended within nssi.timeout, and are left behind with what they use; a "
+        "handler "
         "must not block for ever");
   }
   (void)page_.release();

@@ -76,13 +76,19 @@ void Server::on_hello(PeerId from, std::span<const std::byte> message) {
 void Server::on_proof(PeerId from, std::span<const std::byte> message) {
   const auto proof = xdr::decode<wire::RoleProof>(message);
   if (!proof.ok()) return nessie::log::debug("a peer's proof was dropped: it cannot be decoded");
-  if (!leads_to(engine_.endpoint().url(), proof->url))
-    return nessie::log::warning(
+  const bool is_for_us = leads_to(engine_.endpoint().url(), proof->url);
+  if (is_for_us && engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
+  if (const auto now = Clock::now(); now < next_warning_)  // who floods us with proofs does not flood the log
+    return;
+  else
+    next_warning_ = now + std::chrono::seconds(1);
+  if (is_for_us)
+    nessie::log::warning("a caller did not prove to be an operator: its operator_credential is not this service's");
+  else
+    nessie::log::warning(
         "a caller did not prove to be an operator of this service: it has connected to a URL that is not this "
         "service's, which is {}",
         engine_.endpoint().url());
-  if (engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
-  nessie::log::warning("a caller did not prove to be an operator: its operator_credential is not this service's");
 }
 
 void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message) {

@@ -224,6 +224,7 @@ class Server {
   std::vector<IncomingRequest *> active_, free_;
   bool finishing_ = false, has_waiting_ = false;
   std::uint64_t refused_ = 0;
+  Clock::time_point next_warning_;  ///< of proofs that are none: not before
 };
 
 }  // namespace nssi
