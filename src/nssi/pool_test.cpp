@@ -2,6 +2,8 @@
 // Handlers in threads of their own: they may block and compute, and everything that a handler may do works there, too.
 #include <gtest/gtest.h>
 
+#include <sched.h>
+
 #include <nssi/pool.hpp>
 #include <nssi/testing.hpp>
 
@@ -365,6 +367,72 @@ class NssiPoolSettings : public ::testing::Test {
     return {kInterface, 0, 1, "work", kind, [](Request &r) { (void)r.reply(); }};
   }
 };
+
+/// The cores that the calling thread may run on.
+std::vector<int> own_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+TEST(NssiPoolCores, HandlersRunOnThoseOfTheirPool) {
+  const auto all = own_cores();
+  if (all.size() < 2) GTEST_SKIP() << "there is only one core";
+  for (const int core : {all.front(), all.back()}) {
+    std::vector<int> seen;  // written before the result is sent
+    auto options = options_for("inproc", true);
+    options.endpoint.config.set("nssi.pools", "bound");
+    options.endpoint.config.set("nssi.pool.bound.cores", std::to_string(core));
+    ServiceThread server(std::move(options), [&](Runtime &runtime) {
+      Operation operation{kInterface, 0, kSleep, "look", HandlerKind::kFiber, [&](Request &r) {
+                            seen = own_cores();
+                            (void)r.reply();
+                          }};
+      operation.pool = "bound";
+      ASSERT_TRUE(runtime.add_operation(std::move(operation)).ok());
+    });
+    auto client = open_runtime(options_for("inproc", false));
+    const auto peer = client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+    ASSERT_TRUE(peer.ok());
+    ASSERT_TRUE(client->call(at(*peer), kSleep, Bytes()).wait().ok());
+    EXPECT_EQ(seen, std::vector<int>{core});
+  }
+}
+
+/// Requests that have come while the driver was busy.
+TEST(NssiPriorities, WithoutAPool_TheMoreUrgentBeginsFirst) {
+  std::atomic<bool> is_open{false}, is_stuck{false};
+  std::vector<int> noted;
+  ServiceThread server(options_for("inproc", true), [&](Runtime &runtime) {
+    (void)runtime.add_operation({kInterface, 0, kSleep, "stick", HandlerKind::kShort, [&](Request &r) {
+                                   is_stuck = true;
+                                   while (!is_open) std::this_thread::yield();
+                                   (void)r.reply();
+                                 }});
+    for (const auto &[op, priority] : {std::pair{kNote, Priority::kLow}, std::pair{kNoteThis, Priority::kHigh}}) {
+      Operation operation{kInterface, 0, op, "note" + std::to_string(op), HandlerKind::kFiber, [&noted](Request &r) {
+                            noted.push_back(static_cast<int>(r.op()));
+                            (void)r.reply();
+                          }};
+      operation.priority = priority;
+      (void)runtime.add_operation(std::move(operation));
+    }
+  });
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  std::vector<Call> calls;
+  calls.push_back(client->call(at(peer), kSleep, Bytes()));
+  ASSERT_TRUE(eventually([&] { return is_stuck.load(); }));
+  for (int i = 0; i < 3; ++i) calls.push_back(client->call(at(peer), kNote, Bytes()));
+  for (int i = 0; i < 3; ++i) calls.push_back(client->call(at(peer), kNoteThis, Bytes()));
+  is_open = true;
+  for (auto &call : calls) ASSERT_TRUE(call.wait().ok());
+  EXPECT_EQ(noted, (std::vector<int>{kNoteThis, kNoteThis, kNoteThis, kNote, kNote, kNote}));
+}
 
 TEST_F(NssiPoolSettings, TheConfigurationNamesPoolsAndWhoRunsThere) {
   auto runtime = open({{"nssi.pools", "fast, slow"}, {"nssi.pool.slow.threads", "2"}, {"nssi.op.work.pool", "slow"}});
