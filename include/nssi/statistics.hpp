@@ -11,7 +11,8 @@
 namespace nssi {
 
 /// How long something took, each time. Quick operations are timed now and then; those that were stand for those that
-/// were not, so that `count` is about how often it happened. A bucket's values differ by a fourth.
+/// were not, so that `count` is about how often it happened. A bucket's values differ by a fourth, or by a factor of
+/// two.
 struct TimeHistogram {
   struct Bucket {
     std::uint64_t up_to_ns = 0, count = 0;
@@ -64,6 +65,7 @@ struct CallerStatistics {
   std::uint64_t in_bytes = 0;   ///< arguments, and what was pulled or read in place
   std::uint64_t out_bytes = 0;  ///< results, and what was pushed
   std::uint64_t in_progress = 0;
+  TimeHistogram queueing, execution, transfer;  ///< as an operation's, of all that it calls; to a power of two
 };
 
 /// Calls that this process makes of one operation of one peer.

@@ -7,12 +7,18 @@
 namespace nessie {
 namespace {
 
-TEST(Histogram, EachBucketBeginsWhereTheOneBeforeEnds) {
-  for (std::size_t bucket = 0; bucket + 1 < Histogram::kBuckets; ++bucket) {
-    const auto largest = Histogram::largest_in(bucket);
-    EXPECT_EQ(Histogram::bucket_of(largest), bucket);
-    EXPECT_EQ(Histogram::bucket_of(largest + 1), bucket + 1);
+template <class Any> void check_buckets() {
+  for (std::size_t bucket = 0; bucket + 1 < Any::kBuckets; ++bucket) {
+    const auto largest = Any::largest_in(bucket);
+    EXPECT_EQ(Any::bucket_of(largest), bucket);
+    EXPECT_EQ(Any::bucket_of(largest + 1), bucket + 1);
   }
+  EXPECT_EQ(Any::bucket_of(~std::uint64_t{0}), Any::kBuckets - 1);
+}
+
+TEST(Histogram, EachBucketBeginsWhereTheOneBeforeEnds) {
+  check_buckets<Histogram>();
+  check_buckets<CoarseHistogram>();
 }
 
 TEST(Histogram, KnowsAValueToAFourthOfItself) {

@@ -94,6 +94,7 @@ std::string time_text(std::uint64_t ns) {
 
 /// "1.2us 3.4us": the time of half of them, and of 99 in a hundred.
 std::string times_text(const Json &now, const Json &before, const char *field) {
+  if (!now.contains(field)) return "-";  // of a process with an older Nessie
   const auto times = times_since(now[field], before.is_null() ? Json() : before[field]);
   if (times.count == 0) return "-";
   return fmt::format("{} {}", time_text(times.percentile_ns(0.5)), time_text(times.percentile_ns(0.99)));
@@ -142,7 +143,8 @@ std::string describe_services(const Json &now) {
 }
 
 std::string describe_callers(const Json &now, const Json &before) {
-  Table table({"caller", "over", "calls", "calls/s", "errors", "in", "out", "in progress"});
+  Table table({"caller", "over", "calls", "calls/s", "errors", "queued p50 p99", "executed p50 p99", "in", "out",
+               "in progress"});
   const auto seconds = seconds_since(now, before);
   const auto old_ones = list_of(before, "callers");
   std::size_t shown = 0;
@@ -151,9 +153,9 @@ std::string describe_callers(const Json &now, const Json &before) {
     const auto old = same_in(old_ones, it, {"session"});
     const auto calls = more(it, old, "calls");
     table.add({it["session"].get<std::string>().substr(0, 8), it["transport"], std::to_string(calls),
-               rate_text(calls, seconds), std::to_string(more(it, old, "errors")),
-               format_size(more(it, old, "in_bytes")), format_size(more(it, old, "out_bytes")),
-               std::to_string(number(it, "in_progress"))});
+               rate_text(calls, seconds), std::to_string(more(it, old, "errors")), times_text(it, old, "queueing"),
+               times_text(it, old, "execution"), format_size(more(it, old, "in_bytes")),
+               format_size(more(it, old, "out_bytes")), std::to_string(number(it, "in_progress"))});
   }
   auto text = table.is_empty() ? "" : table.text();
   if (shown > kMostCallers) text += fmt::format("  and {} callers more\n", shown - kMostCallers);

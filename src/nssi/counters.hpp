@@ -19,6 +19,7 @@
 
 namespace nssi {
 
+using nessie::CoarseHistogram;
 using nessie::Histogram;
 using nessie::Ticks;
 
@@ -64,7 +65,16 @@ struct OperationCounters {
 
 /// Of a caller.
 struct CallerCounters {
+  struct Times {
+    CoarseHistogram queueing, execution, transfer;
+  };
+  /// Made when the first one is measured.
+  Times &times() {
+    if (!measured) measured = std::make_unique<Times>();
+    return *measured;
+  }
   std::uint64_t calls = 0, errors = 0, in_bytes = 0, out_bytes = 0;
+  std::unique_ptr<Times> measured;
 };
 
 /// What is measured of one request that came here.

@@ -360,7 +360,11 @@ void IncomingRequest::end_transfer(TransferState &transfer, const Move &move, co
 void IncomingRequest::note_transfer(const Move &move, const TransferStart &start, Code outcome) {
   if (outcome == Code::kOk && move.what == Move::What::kGet) meter_.pulled_bytes += move.memory.size();
   if (outcome == Code::kOk && move.what == Move::What::kPut) meter_.pushed_bytes += move.memory.size();
-  if (meter_.weight != 0) offered_->counters->transfer.record(Ticks::since(start.ticks), meter_.weight);
+  if (meter_.weight != 0) {
+    const auto ticks = Ticks::since(start.ticks);
+    offered_->counters->transfer.record(ticks, meter_.weight);
+    session_->counters.times().transfer.record(ticks, meter_.weight);
+  }
   if (trace_ && engine_.tracer() != nullptr)
     engine_.tracer()->write(trace_.here.row, trace_.here,
                             {.category = "transfer",

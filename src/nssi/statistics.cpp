@@ -28,9 +28,11 @@ void RequestMeter::count(OperationCounters &operation, CallerCounters &caller) c
     ++caller.errors;
   }
   if (weight == 0 || !has_begun) return;
-  const auto execution = Ticks::between(began, ended);
-  operation.queueing.record(Ticks::between(arrived, began), weight);
+  const auto queueing = Ticks::between(arrived, began), execution = Ticks::between(began, ended);
+  operation.queueing.record(queueing, weight);
   operation.execution.record(execution, weight);
+  caller.times().queueing.record(queueing, weight);
+  caller.times().execution.record(execution, weight);
   operation.sampler.note(execution);
 }
 
@@ -73,7 +75,7 @@ CallCounters &AllCallCounters::of(const Service &service, OpCode op, std::string
 
 namespace {
 
-TimeHistogram in_nanoseconds(const Histogram &histogram, double tick_ns) {
+template <class AnyHistogram> TimeHistogram in_nanoseconds(const AnyHistogram &histogram, double tick_ns) {
   const auto ns = [tick_ns](std::uint64_t ticks) {
     return static_cast<std::uint64_t>(std::llround(static_cast<double>(ticks) * tick_ns));
   };
@@ -85,7 +87,7 @@ TimeHistogram in_nanoseconds(const Histogram &histogram, double tick_ns) {
     if (counts[bucket] == 0) continue;
     result.count += counts[bucket];
     const bool is_last = bucket + 1 == counts.size();
-    result.buckets.push_back({is_last ? result.max_ns : ns(Histogram::largest_in(bucket)), counts[bucket]});
+    result.buckets.push_back({is_last ? result.max_ns : ns(AnyHistogram::largest_in(bucket)), counts[bucket]});
   }
   return result;
 }
@@ -134,7 +136,7 @@ std::string name_of(const wire::SessionId &session) {
   return name;
 }
 
-CallerStatistics describe(Engine &engine, const Session &session, PeerId connection) {
+CallerStatistics describe(Engine &engine, const Session &session, PeerId connection, double tick_ns) {
   CallerStatistics result;
   result.session = name_of(session.id());
   if (connection.value != 0) result.transport = engine.endpoint().transport_of(connection);
@@ -143,6 +145,11 @@ CallerStatistics describe(Engine &engine, const Session &session, PeerId connect
   result.in_bytes = session.counters.in_bytes;
   result.out_bytes = session.counters.out_bytes;
   result.in_progress = session.requests();
+  if (const auto *times = session.counters.measured.get(); times != nullptr) {
+    result.queueing = in_nanoseconds(times->queueing, tick_ns);
+    result.execution = in_nanoseconds(times->execution, tick_ns);
+    result.transfer = in_nanoseconds(times->transfer, tick_ns);
+  }
   return result;
 }
 
@@ -188,7 +195,7 @@ Statistics collect(Engine &engine) {
   for (const auto &offered : server.operations().all()) result.operations.push_back(describe(*offered, tick_ns));
   for (const auto &admission : server.operations().admissions()) result.services.push_back(describe(*admission));
   server.sessions().for_each([&](const Session &session, PeerId connection) {
-    result.callers.push_back(describe(engine, session, connection));
+    result.callers.push_back(describe(engine, session, connection, tick_ns));
   });
   for (const auto &counters : engine.client().counters().all()) result.calls.push_back(describe(*counters, tick_ns));
   return result;

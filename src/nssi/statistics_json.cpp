@@ -64,9 +64,16 @@ Json json_of(const ServiceStatistics &it) {
 }
 
 Json json_of(const CallerStatistics &it) {
-  return {{"session", it.session},        {"transport", it.transport}, {"calls", it.calls},
-          {"errors", it.errors},          {"in_bytes", it.in_bytes},   {"out_bytes", it.out_bytes},
-          {"in_progress", it.in_progress}};
+  return {{"session", it.session},
+          {"transport", it.transport},
+          {"calls", it.calls},
+          {"errors", it.errors},
+          {"in_bytes", it.in_bytes},
+          {"out_bytes", it.out_bytes},
+          {"in_progress", it.in_progress},
+          {"queueing", json_of(it.queueing)},
+          {"execution", json_of(it.execution)},
+          {"transfer", json_of(it.transfer)}};
 }
 
 Json json_of(const CallStatistics &it) {

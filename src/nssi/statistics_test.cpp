@@ -137,6 +137,11 @@ TEST_F(NssiStatistics, CountTransfersAndTheirBytes) {
   EXPECT_GE(statistics.callers[0].out_bytes, bytes.size());
   EXPECT_EQ(statistics.callers[0].transport, "shm");
   EXPECT_EQ(statistics.callers[0].session.size(), 16u);
+  const auto &caller = statistics.callers[0];
+  EXPECT_GE(caller.execution.count, 1u);
+  EXPECT_EQ(caller.queueing.count, caller.execution.count);
+  EXPECT_GE(caller.transfer.count, 1u);
+  EXPECT_GE(caller.execution.max_ns, caller.transfer.max_ns);
 }
 
 TEST_F(NssiStatistics, CountWhatRunsInAPool) {
