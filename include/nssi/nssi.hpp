@@ -169,7 +169,7 @@ struct Operation {
   /// for requests whose arguments are not inline.
   Handler arrival = {};
   /// The handler reads each byte of args() once, before it relies on any of them: then long ones need not be copied
-  /// first. Their caller may change them at any moment.
+  /// first, but for one-way calls. Their caller may change them at any moment.
   bool reads_args_once = false;
   /// Which pool's threads run it; empty: the thread that drives. Only for handlers of kind kFiber. The configuration
   /// goes first: `nssi.op.NAME.pool` and `nssi.op.NAME.priority`.

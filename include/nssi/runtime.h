@@ -199,7 +199,7 @@ typedef struct nssi_rt_operation {
   const char *name; /* for errors and statistics; copied */
   int32_t kind;     /* enum nssi_rt_kind */
   /* 1: the handler reads each byte of the arguments once, before it relies on any of them: then long ones need not be
-   * copied first. Their caller may change them at any moment. */
+   * copied first, but for one-way calls. Their caller may change them at any moment. */
   int32_t reads_args_once;
   nssi_rt_handler handler;
   void *context; /* given to the handler; must live until nssi_rt_close() */

@@ -239,6 +239,40 @@ TEST_P(NssiLimits, AOneWayCallIsCarriedOutThoughNobodyWaitsForIt) {
   EXPECT_EQ(client.call(999, options).wait().code(), Code::kNotFound);
 }
 
+TEST_P(NssiLimits, LongArgumentsOfOneWayCalls_AreTheirHandlersOwn) {
+  constexpr OpCode kKeep = 100, kOpen = 101;
+  std::unique_ptr<Event> gate;
+  std::vector<Bytes> kept;
+  std::atomic<std::size_t> begun{0}, ended{0};
+  ServiceThread server(limited({}, GetParam()), [&](Runtime &runtime) {
+    gate = std::make_unique<Event>(runtime);
+    Operation keep{kInterface, 0, kKeep, "keep", HandlerKind::kFiber, [&](Request &r) {
+                     ++begun;
+                     (void)gate->wait();
+                     kept.emplace_back(r.args().begin(), r.args().end());
+                     ++ended;
+                   }};
+    keep.reads_args_once = true;
+    (void)runtime.add_operation(std::move(keep));
+    (void)runtime.add_operation({kInterface, 0, kOpen, "open", HandlerKind::kShort, [&](Request &r) {
+                                   gate->set();
+                                   (void)r.reply();
+                                 }});
+  });
+  Caller client(server.runtime->url(), GetParam());
+  CallOptions options;
+  options.one_way = true;
+  std::vector<Bytes> sent;
+  for (int i = 1; i <= 3; ++i) {
+    sent.emplace_back(1 << 20, static_cast<std::byte>(i));
+    EXPECT_TRUE(client.call(kKeep, options, sent.back()).wait().ok());
+  }
+  EXPECT_TRUE(eventually([&] { return begun == sent.size(); }));
+  EXPECT_TRUE(client.call(kOpen).wait().ok());
+  ASSERT_TRUE(eventually([&] { return ended == sent.size(); }));
+  EXPECT_TRUE(kept == sent) << "their caller's memory was used for the next call meanwhile";
+}
+
 TEST_P(NssiLimits, AOneWayCallMayNotLendABuffer) {
   start({});
   auto client = caller();

@@ -236,9 +236,10 @@ Status IncomingRequest::fetch_rest() {
   return wire_.long_args ? fetch_args() : Status();
 }
 
+/// Those of a one-way call are copied: it is over, and its caller's memory used again, before the handler reads them.
 Status IncomingRequest::fetch_args() {
   const auto size_bytes = wire_.long_args->remote.size_bytes;
-  if (offered_->operation.reads_args_once) {
+  if (offered_->operation.reads_args_once && !wire_.is_one_way) {
     auto view = engine_.endpoint().view(caller(), wire_.long_args->remote, 0, size_bytes);
     if (view.ok()) {
       args_view_ = *std::move(view);
