@@ -296,6 +296,29 @@ TEST_P(NssiPools, WhatWaitsForAThreadPastItsDeadline_IsNotCarriedOut) {
   EXPECT_TRUE(service_->noted().empty());
 }
 
+TEST_P(NssiPools, AOneWayCallIsOverWhenItsThreadBegins_OrTellsThatItDidNot) {
+  start();
+  auto sleeper = call(kSleep);
+  ASSERT_TRUE(shows(service_->asleep, 1));
+  CallOptions options;
+  options.one_way = true;
+  options.deadline = Deadline::in(milliseconds(50));
+  EXPECT_EQ(client_->call(at(peer_), kNote, {}, options).wait().code(), Code::kTimedOut);
+  const Bytes large(1 << 20);
+  options.deadline = Deadline::in(milliseconds(50));
+  EXPECT_EQ(client_->call(at(peer_), kNote, large, options).wait().code(), Code::kTimedOut);
+  options.deadline.reset();
+  auto early = client_->call(at(peer_), kNote + 100, {}, options);
+  auto long_one = client_->call(at(peer_), kNote + 100, large, options);
+  EXPECT_TRUE(call(kNoop).wait().ok());
+  EXPECT_FALSE(early.test() || long_one.test()) << "its handler has not begun";
+  service_->is_open = true;
+  EXPECT_TRUE(early.wait().ok());
+  EXPECT_TRUE(long_one.wait().ok());
+  EXPECT_TRUE(call(kNap).wait().ok());
+  EXPECT_EQ(service_->noted(), (std::vector{1, 1}));
+}
+
 TEST_P(NssiPools, DestroyedWhileAHandlerBlocksItsThread_ItIsWaitedFor) {
   start();
   auto sleeper = call(kSleep);

@@ -179,7 +179,6 @@ bool IncomingRequest::prepare() {
       (void)reply_error(status.error());
       return false;
     }
-  if (wire_.is_one_way) acknowledge();
   return true;
 }
 
@@ -190,7 +189,7 @@ bool IncomingRequest::is_too_late() {
 }
 
 void IncomingRequest::serve() {
-  if (cancelled_) return;
+  if (cancelled_ || (wire_.is_one_way && !acknowledge())) return;
   meter_.has_begun = true;
   if (meter_.weight != 0) meter_.began = runs_in_place() ? meter_.arrived : Ticks::now();
   if (trace_)
@@ -209,10 +208,14 @@ void IncomingRequest::serve() {
   run_handler();
 }
 
-/// Of a one-way call.
-void IncomingRequest::acknowledge() {
-  (void)engine_.server().answer(*session_, id(), Payload{}, *offered_);
-  acknowledged_ = true;
+/// Of a one-way call, whose handler begins now. False: the caller gave it up before.
+bool IncomingRequest::acknowledge() {
+  engine_.run_as_driver([&] {
+    if (cancelled_) return;
+    (void)engine_.server().answer(*session_, id(), Payload{}, *offered_);
+    acknowledged_ = true;
+  });
+  return acknowledged_;
 }
 
 std::string IncomingRequest::name() const { return fmt::format("operation {} ({})", op(), offered_->operation.name); }

@@ -131,7 +131,7 @@ class IncomingRequest final : public Request {
   void finish_transfers();
   void run_handler();
   void run_traced();
-  void acknowledge();
+  bool acknowledge();
   template <class Answer> Status answer(const Answer &answer);
   template <class Answer> Status answer_in_turn(const Answer &answer);
   void note_transfer(const Move &move, const TransferStart &start, Code outcome);
