@@ -106,6 +106,7 @@ int nssi_fini(const nssi_rpc_transport transport) {
     opened().erase(it);
   }
   forget_calls(*last);
+  forget_service(*last);
   return NSSI_OK;
 }
 

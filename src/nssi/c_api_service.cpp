@@ -4,10 +4,13 @@
 #include <nnti/c_api.hpp>
 #include <xdr/codec.hpp>
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cstddef>
 #include <map>
 #include <mutex>
+#include <set>
 
 namespace nssi::c_api {
 namespace {
@@ -19,10 +22,18 @@ struct ActiveRequest {
   xdrproc_t encode_result;
 };
 
+/// A runtime's service. What was offered once stays offered; what it does is looked up: a service that is started again
+/// may have other stubs for the same codes, or none.
+struct Served {
+  std::set<int> offered;
+  std::map<int, nssi_svc_op> operations;  ///< since it was started last
+  int killed_with = NSSI_OK;
+};
+
 std::mutex mutex;
 std::map<int, nssi_svc_op> operations;
 std::map<unsigned long, ActiveRequest *> active;
-std::map<const Runtime *, int> killed_with;
+std::map<const Runtime *, Served> served;
 std::atomic<unsigned long> last_request{0};
 
 /// Only for the stub that runs: nobody else may use its request.
@@ -78,7 +89,21 @@ Status answer(Request &request, int rc, const Bytes *result) {
   return request.reply(bytes);
 }
 
-void run_stub(Runtime &runtime, Request &request, const nssi_svc_op &op) {
+std::optional<nssi_svc_op> find_op(const Runtime &runtime, int opcode) {
+  std::lock_guard lock(mutex);
+  const auto service = served.find(&runtime);
+  if (service == served.end()) return std::nullopt;
+  const auto found = service->second.operations.find(opcode);
+  return found != service->second.operations.end() ? std::optional(found->second) : std::nullopt;
+}
+
+void run_stub(Runtime &runtime, Request &request) {
+  const auto opcode = static_cast<int>(request.op());
+  const auto found = find_op(runtime, opcode);
+  if (!found)
+    return (void)request.reply_error(
+        {Code::kNotFound, fmt::format("the service was started anew, without operation {}", opcode)});
+  const auto &op = *found;
   Arguments args(op);
   if (!args.decode(request.args()))
     return (void)request.reply_error(
@@ -91,6 +116,41 @@ void run_stub(Runtime &runtime, Request &request, const nssi_svc_op &op) {
   const auto result = handle_of(request, caller, id);
   const int rc = op.func(id, &caller, args.get(), &data, &result);
   if (rc != NSSI_OK) (void)answer(request, rc, nullptr);  // unless it has answered
+}
+
+/// Those that the runtime does not offer yet.
+Status offer(Runtime &runtime, const std::map<int, nssi_svc_op> &wanted, std::set<int> &offered) {
+  for (const auto &[opcode, op] : wanted) {
+    if (offered.contains(opcode)) continue;
+    auto status =
+        runtime.add_operation({kInterface, 0, static_cast<OpCode>(opcode), "stub",
+                               HandlerKind::kFiber, [&runtime](Request &request) { run_stub(runtime, request); }});
+    if (!status.ok()) return status;
+    offered.insert(opcode);
+  }
+  return {};
+}
+
+/// The operations that are registered now are the service's.
+Status begin_service(Runtime &runtime) {
+  std::unique_lock lock(mutex);
+  auto wanted = operations;
+  auto offered = served[&runtime].offered;
+  lock.unlock();
+  auto status = offer(runtime, wanted, offered);
+  lock.lock();
+  auto &service = served[&runtime];
+  service.offered = std::move(offered);
+  service.killed_with = NSSI_OK;
+  if (status.ok()) service.operations = std::move(wanted);
+  return status;
+}
+
+/// What it was killed with.
+int end_service(const Runtime &runtime) {
+  std::lock_guard lock(mutex);
+  const auto service = served.find(&runtime);
+  return service != served.end() ? service->second.killed_with : NSSI_OK;
 }
 
 int transfer(const NNTI_buffer_t *data_addr, const std::function<Status(Request &)> &move) {
@@ -115,12 +175,17 @@ void add_kill(Runtime &runtime) {
     if (!sig.ok()) return (void)request.reply_error(sig.error());
     {
       std::lock_guard lock(mutex);
-      killed_with[&runtime] = *sig;
+      served[&runtime].killed_with = *sig;
     }
     (void)request.reply();
     runtime.stop();
   };
   (void)runtime.add_operation({kInterface, 0, kKillOp, "kill", HandlerKind::kShort, std::move(kill)});
+}
+
+void forget_service(const Runtime &runtime) {
+  std::lock_guard lock(mutex);
+  served.erase(&runtime);
 }
 
 }  // namespace nssi::c_api
@@ -153,17 +218,9 @@ int nssi_service_start(nssi_service *service) {
   if (service == nullptr) return fail(NSSI_EINVAL, "service is NULL");
   auto runtime = runtime_of(service->transport_id);
   if (!runtime) return NSSI_ENOTINIT;
-  {
-    std::lock_guard lock(mutex);
-    for (const auto &[opcode, op] : operations)
-      (void)runtime->add_operation(
-          {kInterface, 0, static_cast<nssi::OpCode>(opcode), "stub", nssi::HandlerKind::kFiber,
-           [target = runtime.get(), op = op](nssi::Request &request) { run_stub(*target, request, op); }});
-    killed_with[runtime.get()] = NSSI_OK;
-  }
+  if (auto status = begin_service(*runtime); !status.ok()) return fail(status.error());
   runtime->run();
-  std::lock_guard lock(mutex);
-  return killed_with[runtime.get()];
+  return end_service(*runtime);
 }
 
 int nssi_service_fini(const nssi_service *) {

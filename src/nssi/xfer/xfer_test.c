@@ -28,7 +28,8 @@ enum {
   XFER_NO_RESULT_OP = 6,
   XFER_UNKNOWN_OP = 7,
   WATCHDOG_SECONDS = 100,
-  CODE_OF_THE_STUB = 1042
+  CODE_OF_THE_STUB = 1042,
+  CODE_OF_THE_SECOND_STUB = 1043
 };
 
 static int failures = 0;
@@ -114,10 +115,25 @@ static int return_code_srvr(const unsigned long request_id, const NNTI_peer_t *c
   return nssi_send_result(caller, request_id, CODE_OF_THE_STUB, NULL, res_addr);
 }
 
+static int second_return_code_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const void *args,
+                                   const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
+  (void)args;
+  (void)data_addr;
+  return nssi_send_result(caller, request_id, CODE_OF_THE_SECOND_STUB, NULL, res_addr);
+}
+
 static int no_result_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const void *args,
                           const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
   (void)request_id, (void)caller, (void)args, (void)data_addr, (void)res_addr;
   return NSSI_OK;
+}
+
+/* The same process, with another stub for a number that has had one. */
+static void serve_something_else(nssi_service *service, int ready_pipe) {
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, second_return_code_srvr, void, void) == NSSI_OK);
+  CHECK(write(ready_pipe, "!", 1) == 1);
+  CHECK(nssi_service_start(service) == NSSI_OK);
+  CHECK(nssi_service_fini(service) == NSSI_OK);
 }
 
 static int serve(int url_pipe) {
@@ -139,6 +155,7 @@ static int serve(int url_pipe) {
   CHECK(write(url_pipe, url, sizeof url) == (ssize_t)sizeof url);
   CHECK(nssi_service_start(&service) == NSSI_OK);
   CHECK(nssi_service_fini(&service) == NSSI_OK);
+  serve_something_else(&service, url_pipe);
   CHECK(nssi_fini(TRANSPORT) == NSSI_OK);
   return failures;
 }
@@ -208,7 +225,16 @@ static void errors(const nssi_service *svc) {
   CHECK(nssi_send_result(&svc->svc_host, 1, NSSI_OK, NULL, NULL) == NSSI_EINVAL);
 }
 
-static void use(const char *url) {
+/* It goes on over the same connection. */
+static void use_what_serves_now(const nssi_service *svc, int ready_pipe) {
+  char ready = 0;
+  CHECK(read(ready_pipe, &ready, 1) == 1);
+  CHECK(nssi_call_rpc_sync(svc, XFER_RETURN_CODE_OP, NULL, NULL, 0, NULL) == CODE_OF_THE_SECOND_STUB);
+  CHECK(nssi_call_rpc_sync(svc, XFER_NO_RESULT_OP, NULL, NULL, 0, NULL) == NSSI_ENOENT);
+  CHECK(nssi_kill(svc, 0, 20000) == NSSI_OK);
+}
+
+static void use(const char *url, int ready_pipe) {
   nssi_service svc;
   CHECK(nssi_get_service(TRANSPORT, url, 20000, &svc) == NSSI_ENOTINIT);
   CHECK(nssi_init(TRANSPORT) == NSSI_OK);
@@ -226,6 +252,7 @@ static void use(const char *url) {
   many_at_once(&svc);
   errors(&svc);
   CHECK(nssi_kill(&svc, 0, 20000) == NSSI_OK);
+  use_what_serves_now(&svc, ready_pipe);
   CHECK(nssi_free_service(TRANSPORT, &svc) == NSSI_OK);
   CHECK(nssi_fini(TRANSPORT) == NSSI_OK);
 }
@@ -243,7 +270,7 @@ int main(void) {
   }
   close(url_pipe[1]);
   CHECK(read(url_pipe[0], url, sizeof url) == (ssize_t)sizeof url);
-  use(url);
+  use(url, url_pipe[0]);
   int status = -1;
   if (failures != 0) kill(server, SIGKILL);
   CHECK(waitpid(server, &status, 0) == server && WIFEXITED(status) && WEXITSTATUS(status) == 0);
