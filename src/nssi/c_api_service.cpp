@@ -123,7 +123,7 @@ Status offer(Runtime &runtime, const std::map<int, nssi_svc_op> &wanted, std::se
   for (const auto &[opcode, op] : wanted) {
     if (offered.contains(opcode)) continue;
     auto status =
-        runtime.add_operation({kInterface, 0, static_cast<OpCode>(opcode), "stub",
+        runtime.add_operation({kInterface, 0, static_cast<OpCode>(opcode), fmt::format("op{}", opcode),
                                HandlerKind::kFiber, [&runtime](Request &request) { run_stub(runtime, request); }});
     if (!status.ok()) return status;
     offered.insert(opcode);

@@ -27,6 +27,7 @@ enum {
   XFER_RETURN_CODE_OP = 5,
   XFER_NO_RESULT_OP = 6,
   XFER_UNKNOWN_OP = 7,
+  XFER_OPERATORS_OP = 8,
   WATCHDOG_SECONDS = 100,
   CODE_OF_THE_STUB = 1042,
   CODE_OF_THE_SECOND_STUB = 1043
@@ -134,6 +135,10 @@ static void serve_something_else(nssi_service *service, int ready_pipe) {
   CHECK(write(ready_pipe, "!", 1) == 1);
   CHECK(nssi_service_start(service) == NSSI_OK);
   CHECK(nssi_service_fini(service) == NSSI_OK);
+  setenv("NESSIE_NSSI_OP_OP7_ROLE", "king", 1);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_UNKNOWN_OP, return_code_srvr, void, void) == NSSI_OK);
+  CHECK(nssi_service_start(service) == NSSI_EINVAL);
+  CHECK(nssi_service_fini(service) == NSSI_OK);
 }
 
 static int serve(int url_pipe) {
@@ -150,6 +155,8 @@ static int serve(int url_pipe) {
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_EEXIST);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_NO_RESULT_OP, no_result_srvr, void, void) == NSSI_OK);
+  setenv("NESSIE_NSSI_OP_OP8_ROLE", "operator", 1);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_OPERATORS_OP, return_code_srvr, void, void) == NSSI_OK);
   CHECK(nssi_get_url(TRANSPORT, url, 3) == NSSI_EMSGSIZE);
   CHECK(nssi_get_url(TRANSPORT, url, sizeof url) == NSSI_OK);
   CHECK(write(url_pipe, url, sizeof url) == (ssize_t)sizeof url);
@@ -214,6 +221,7 @@ static void errors(const nssi_service *svc) {
   CHECK(nssi_call_rpc_sync(svc, XFER_NO_RESULT_OP, NULL, NULL, 0, NULL) == NSSI_EBADRPC);
   CHECK(nssi_call_rpc_sync(svc, XFER_UNKNOWN_OP, NULL, NULL, 0, NULL) == NSSI_ENOENT);
   CHECK(nssi_call_rpc_sync(svc, 99, NULL, NULL, 0, NULL) == NSSI_ENOENT);
+  CHECK(nssi_call_rpc_sync(svc, XFER_OPERATORS_OP, NULL, NULL, 0, NULL) == NSSI_EPERM);
 
   xfer_pull_args args = {10, 1};
   char small[8];
@@ -245,6 +253,7 @@ static void use(const char *url, int ready_pipe) {
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_RETURN_CODE_OP, void, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_NO_RESULT_OP, void, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_UNKNOWN_OP, void, void, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_OPERATORS_OP, void, void, void) == NSSI_OK);
   CHECK(nssi_get_service(TRANSPORT, "nonsense", 1000, &svc) == NSSI_EINVAL);
   CHECK(nssi_get_service(TRANSPORT, url, 20000, &svc) == NSSI_OK);
   const unsigned lengths[] = {0, 1, 10, 1000, 100000};
