@@ -246,8 +246,8 @@ struct Part {
 };
 
 /// Waits until one of the calls is over: its place. Those that are over already count, null pointers do not. Calls of
-/// several runtimes are looked at in turns, every 200 µs. kTimedOut: none was over within the deadline.
-/// kInvalidArgument: there is none to wait for.
+/// several runtimes are looked at in turns, every 200 µs. kTimedOut: none was over within the deadline. kCancelled: a
+/// runtime is being destroyed. kInvalidArgument: there is none to wait for.
 Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline = Deadline::never());
 Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline = Deadline::never());
 /// Waits for all of them; each one's wait() then returns at once. ok if all are; otherwise the error of the first that
@@ -333,8 +333,9 @@ class Runtime {
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
-  /// Before run(). kExists: this provider of the interface has an operation of that number. kNotFound: there is no such
-  /// pool. kInvalidArgument: a pool for a handler that is not of kind kFiber; a setting that cannot be read.
+  /// Any thread, also while requests are served: those that come from then on find it. kExists: this provider of the
+  /// interface has an operation of that number. kNotFound: there is no such pool. kInvalidArgument: a pool for a
+  /// handler that is not of kind kFiber; a setting that cannot be read.
   Status add_operation(Operation operation);
   /// For all services of this process, those to come included. Any thread. Requests that were accepted stay.
   void set_limits(const Limits &limits);
@@ -356,11 +357,12 @@ class Runtime {
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
   /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.max_long`, `nssi.limit.*` and
-  /// operations' priorities and roles. Pools stay as they are. Any thread. kInvalidArgument: a setting cannot be read;
-  /// nothing was changed.
+  /// operations' priorities and roles; where it says nothing, what the program says holds. Pools stay as they are. Any
+  /// thread. kInvalidArgument: a setting cannot be read; nothing was changed.
   Status reconfigure(const nessie::Config &config);
   /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
-  /// their callers have the results, at the latest at `deadline`. Any thread; async-signal-safe.
+  /// their callers have the results, at the latest at `deadline`. The next run() takes requests again. Any thread;
+  /// async-signal-safe.
   void stop_when_done(Deadline deadline);
   /// Starts a fiber on the progress thread that belongs to no request. Any thread.
   void spawn(std::function<void()> work);

@@ -185,6 +185,7 @@ bool Engine::turn() {
 
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
+  if (finish_by_.load() == kNotFinishing) server_.begin_anew();
   Idleness idleness(*endpoint_);
   for (int turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
     const bool idle = idleness.is_long_after(turn());
@@ -198,6 +199,7 @@ void Engine::run() {
     expire();
   }
   stop_.store(false);
+  finish_by_.store(kNotFinishing);
   driver_.give_up();
 }
 
@@ -221,8 +223,10 @@ void Engine::reload() {
 
 void Engine::reload_now() {
   reload_.store(false);
-  auto status = config_.reload();
-  if (status.ok()) status = reconfigure(config_);
+  auto config = config_;
+  auto status = config.reload();
+  if (status.ok()) status = reconfigure(config);
+  if (status.ok()) config_ = std::move(config);
   if (status.ok())
     log::info("the configuration was read anew");
   else
@@ -334,6 +338,13 @@ void Engine::suspend(Deadline deadline) {
 void Engine::wake(Strand *strand) {
   if (strand->home != nullptr) return strand->home->wake(strand);
   scheduler_.wake(strand);
+}
+
+Status Engine::add_operation(Operation operation) {
+  const Standing program(operation);
+  auto pool = settle(operation);
+  if (!pool.ok()) return pool.error();
+  return server_.operations().add(std::move(operation), program, *pool, counts());
 }
 
 Result<Pool *> Engine::settle(Operation &operation) const {

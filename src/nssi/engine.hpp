@@ -98,9 +98,6 @@ class Engine final : public nnti::EventSink {
   /// Suspends the calling fiber, a pool's or the driver's. Callers loop.
   void suspend(Deadline deadline);
   Strand *current_strand() const { return in_drivers_fiber() ? scheduler_.current() : Worker::current_strand(); }
-  /// Puts into the operation what the configuration says of it. Its pool; null: the driver's thread. Errors as
-  /// Runtime::add_operation().
-  Result<Pool *> settle(Operation &operation) const;
   void spawn(std::function<void()> work);
   void post(std::function<void()> work);
   void wake() { endpoint_->wake(); }
@@ -113,6 +110,7 @@ class Engine final : public nnti::EventSink {
   // --- the driver ---------------------------------------------------------------------------------------------------
   Status reconfigure(const nessie::Config &config);
   const nessie::Config &config() const { return config_; }
+  Status add_operation(Operation operation);
   void set_limits(const Limits &limits);
   /// Sends, or keeps the message until the transport takes it.
   [[gnu::always_inline]] Status send(PeerId peer, std::span<const std::byte> message) {
@@ -171,6 +169,9 @@ class Engine final : public nnti::EventSink {
   /// By another thread.
   template <class Work> [[gnu::noinline]] void have_done(Work &work) { hand_over_and_wait(std::ref(work)); }
   void hand_over_and_wait(const std::function<void()> &work);
+  /// Puts into the operation what the configuration says of it. Its pool; null: the driver's thread. Errors as
+  /// Runtime::add_operation().
+  Result<Pool *> settle(Operation &operation) const;
   bool turn();
   bool has_finished();
   void reload_now();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace nssi {
 
@@ -15,7 +16,7 @@ Address address_of(const Operation &operation) { return {operation.interface, op
 
 }  // namespace
 
-Status Operations::add(Operation operation, Pool *pool, bool is_counted) {
+Status Operations::add(Operation operation, const Standing &program, Pool *pool, bool is_counted) {
   const auto address = address_of(operation);
   if (const auto *other = find(address); other != nullptr)
     return Error{Code::kExists, fmt::format("operation {} of program {:#x}, version {}, provider {} is taken by {}",
@@ -28,7 +29,8 @@ Status Operations::add(Operation operation, Pool *pool, bool is_counted) {
     admission = admissions_.back().get();
   }
   auto counters = is_counted ? std::make_unique<OperationCounters>() : nullptr;
-  all_.push_back(std::make_unique<Offered>(Offered{std::move(operation), admission, pool, std::move(counters)}));
+  all_.push_back(
+      std::make_unique<Offered>(Offered{std::move(operation), program, admission, pool, std::move(counters)}));
   if (2 * all_.size() > table_.size()) {
     table_.assign(std::max<std::size_t>(16, 2 * table_.size()), {});
     for (const auto &each : all_) enter(*each);
@@ -45,14 +47,16 @@ Admission *Operations::admission_of(const Interface &interface, std::uint32_t pr
 }
 
 Status Operations::reconfigure(const nessie::Config &config) {
-  std::vector<std::pair<Priority, Role>> settled;
+  std::vector<Standing> settled;
   for (const auto &offered : all_) {
-    auto operation = offered->operation;
+    Operation operation;
+    operation.name = offered->operation.name;
+    std::tie(operation.priority, operation.role) = std::tie(offered->program.priority, offered->program.role);
     if (auto status = settle_operation(config, operation); !status.ok()) return status;
-    settled.emplace_back(operation.priority, operation.role);
+    settled.emplace_back(operation);
   }
   for (std::size_t i = 0; i < all_.size(); ++i)
-    std::tie(all_[i]->operation.priority, all_[i]->operation.role) = settled[i];
+    std::tie(all_[i]->operation.priority, all_[i]->operation.role) = std::tie(settled[i].priority, settled[i].role);
   return {};
 }
 

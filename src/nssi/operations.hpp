@@ -41,9 +41,17 @@ class ResultSize {
   std::uint64_t usual_ = 0;
 };
 
+/// What holds of an operation where the configuration says nothing.
+struct Standing {
+  explicit Standing(const Operation &operation) : priority(operation.priority), role(operation.role) {}
+  Priority priority;
+  Role role;
+};
+
 /// An operation, with what this process knows of it.
 struct Offered {
   Operation operation;
+  Standing program;                                  ///< as the program says
   Admission *admission = nullptr;                    ///< its service's
   Pool *pool = nullptr;                              ///< null: the driver's thread
   std::unique_ptr<OperationCounters> counters = {};  ///< null: nothing is counted
@@ -52,8 +60,8 @@ struct Offered {
 
 class Operations {
  public:
-  /// kExists.
-  Status add(Operation operation, Pool *pool, bool is_counted);
+  /// `program`: as it was before the configuration was heard. kExists.
+  Status add(Operation operation, const Standing &program, Pool *pool, bool is_counted);
   /// Null: see why_not(). What is found stays where it is.
   const Offered *find(const Address &address) const {
     if (table_.empty()) return nullptr;
@@ -64,7 +72,8 @@ class Operations {
   const std::vector<std::unique_ptr<Offered>> &all() const { return all_; }
   /// One for each provider of an interface.
   const std::vector<std::unique_ptr<Admission>> &admissions() const { return admissions_; }
-  /// Priorities and roles, as the configuration says. kInvalidArgument: a setting cannot be read; nothing was changed.
+  /// Priorities and roles, as the configuration says, or else the program. kInvalidArgument: a setting cannot be read;
+  /// nothing was changed.
   Status reconfigure(const nessie::Config &config);
   /// Of the services that there are, and of those that come.
   void set_limits(const Limits &limits);

@@ -56,9 +56,9 @@ const std::string &Runtime::url() const { return engine_->endpoint().url(); }
 nnti::Endpoint &Runtime::endpoint() { return engine_->endpoint(); }
 
 Status Runtime::add_operation(Operation operation) {
-  auto pool = engine_->settle(operation);
-  if (!pool.ok()) return pool.error();
-  return engine_->server().operations().add(std::move(operation), *pool, engine_->counts());
+  Status status;
+  engine_->run_as_driver([&] { status = engine_->add_operation(std::move(operation)); });
+  return status;
 }
 
 void Runtime::set_limits(const Limits &limits) {

@@ -472,6 +472,52 @@ TEST_P(NssiRuntime, OperationsHaveOneHandler) {
             Code::kExists);
 }
 
+TEST_P(NssiRuntime, OperationsMayBeAddedWhileOthersAreCalled) {
+  constexpr OpCode kFirst = 1000, kMost = 9000;
+  std::atomic<OpCode> last{kNoopShort};
+  std::thread adding([&] {
+    for (auto op = kFirst; op < kMost; ++op) {
+      EXPECT_TRUE(
+          server_->runtime
+              ->add_operation({kInterface, 0, op, "more", HandlerKind::kShort, [](Request &r) { (void)r.reply(); }})
+              .ok());
+      last = op;
+    }
+  });
+  bool all_answered = true;
+  while (last != kMost - 1) all_answered &= call(last).wait().ok();
+  adding.join();
+  EXPECT_TRUE(all_answered);
+  for (auto op : {kFirst, kMost - 1}) EXPECT_TRUE(call(op).wait().ok());
+}
+
+TEST_P(NssiRuntime, HandlersMayAddOperations) {
+  auto &runtime = *server_->runtime;
+  for (const auto kind : {HandlerKind::kShort, HandlerKind::kFiber}) {
+    const auto op = 1000 + static_cast<OpCode>(kind);
+    const auto add = [&runtime, op](Request &r) {
+      auto status = runtime.add_operation(
+          {kInterface, 0, op + 100, "added", HandlerKind::kShort, [](Request &it) { (void)it.reply(); }});
+      (void)(status.ok() ? r.reply() : r.reply_error(status.error()));
+    };
+    ASSERT_TRUE(runtime.add_operation({kInterface, 0, op, "adds", kind, add}).ok());
+    EXPECT_EQ(call(op + 100).wait().code(), Code::kNotFound);
+    EXPECT_TRUE(call(op).wait().ok());
+    EXPECT_TRUE(call(op + 100).wait().ok());
+    EXPECT_EQ(call(op).wait().code(), Code::kExists);
+  }
+}
+
+TEST_P(NssiRuntime, StoppedWhenDone_ServesAgainWhenItRunsAgain) {
+  auto &runtime = *server_->runtime;
+  runtime.stop_when_done(Deadline::in(seconds(20)));
+  server_->join();
+  std::thread again([&] { runtime.run(); });
+  EXPECT_TRUE(call(kNoop).wait().ok());
+  runtime.stop();
+  again.join();
+}
+
 TEST_P(NssiRuntime, ConnectAndLossAreTold) {
   std::atomic<int> connected{0}, lost{0};
   auto second = Runtime::open(options_for(GetParam(), true));

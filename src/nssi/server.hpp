@@ -182,6 +182,8 @@ class Server {
   void forget_all();
   /// From now on requests are refused.
   void finish();
+  /// Requests are taken again.
+  void begin_anew() { finishing_ = false; }
   /// What was accepted has been answered, and the answers are where their callers wanted them.
   bool is_idle() const;
   /// Whether callers wait to be told when their requests may come.

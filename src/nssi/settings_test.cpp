@@ -62,6 +62,44 @@ TEST_F(NssiSettings, OnHangup_TheFileIsReadAnew) {
   EXPECT_TRUE(first.wait().ok());
 }
 
+TEST_F(NssiSettings, WhatIsTakenOutOfTheFile_IsAsTheProgramSays) {
+  file_.write("[nssi.op.test2]\nrole = \"operator\"\n[nssi.op.restricted]\nrole = \"user\"\n");
+  ServiceThread server(options(), [](Runtime &runtime) {
+    Operation restricted{kInterface, 0, 200, "restricted", HandlerKind::kShort, [](Request &r) { (void)r.reply(); }};
+    restricted.role = Role::kOperator;
+    EXPECT_TRUE(runtime.add_operation(std::move(restricted)).ok());
+  });
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  const auto outcome = [&](OpCode op) { return client->call(at(peer), op, {}).wait().code(); };
+  EXPECT_EQ(outcome(kNoop), Code::kRefused);
+  EXPECT_EQ(outcome(200), Code::kOk);
+  file_.write("");
+  ::kill(::getpid(), SIGHUP);
+  EXPECT_TRUE(eventually([&] { return outcome(kNoop) == Code::kOk; }));
+  EXPECT_EQ(outcome(200), Code::kRefused);
+}
+
+TEST_F(NssiSettings, AFileOfWhichOneSettingCannotBeRead_ChangesNone) {
+  file_.write("[nssi]\nlimit.requests = 7\n[mine]\nsetting = 1\n");
+  ServiceThread server(options());
+  const auto mine = [&] { return server.runtime->setting("mine.setting").value_or(""); };
+  ::testing::internal::CaptureStderr();
+  file_.write("[nssi]\nlimit.requests = \"many\"\n[mine]\nsetting = 2\n");
+  ::kill(::getpid(), SIGHUP);
+  std::string said;
+  EXPECT_TRUE(eventually([&] {
+    said += ::testing::internal::GetCapturedStderr();
+    ::testing::internal::CaptureStderr();
+    return said.find("stays as it was") != std::string::npos;
+  }));
+  (void)::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(mine(), "1");
+  file_.write("[mine]\nsetting = 3\n");
+  ::kill(::getpid(), SIGHUP);
+  EXPECT_TRUE(eventually([&] { return mine() == "3"; }));
+}
+
 TEST_F(NssiSettings, ThatTheProgramDoesNotPassOn_HoldNevertheless) {
   file_.write("[nssi]\nlimit.requests = 7\nreload_on_hangup = true\n");
   ServiceThread server(options_for("inproc", true));

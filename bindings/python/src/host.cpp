@@ -141,7 +141,11 @@ void Host::add_operation(nssi::Operation operation, py::object handler, py::obje
     this->serve(request, kept_handler, kept_serve);
   };
   operation.reads_args_once = true;  // into a bytes object
-  check(runtime_->add_operation(std::move(operation)));
+  const auto status = [&] {
+    const Released released;
+    return runtime_->add_operation(std::move(operation));
+  }();
+  check(status);
 }
 
 /// A short handler whose arguments had to be fetched is on a fiber, too.
