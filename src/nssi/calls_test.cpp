@@ -256,6 +256,25 @@ TEST_F(NssiCalls, ACoroutineAwaitsThem) {
 
 Detached await_one(Call call, std::atomic<Code> &code) { code = (co_await std::move(call)).code(); }
 
+TEST_F(NssiCalls, TheRuntimeGoesWhileItConnectsAgain_WhoWaitsForAnyHearsThatItWasCancelled) {
+  auto options = options_for("inproc", false);
+  options.endpoint.config.set("nssi.reconnect", "60s");
+  auto client = open_runtime(std::move(options));
+  auto server = std::make_unique<ServiceThread>(options_for("inproc", true));
+  const auto peer = *client->connect(server->runtime->url(), Deadline::in(seconds(20)));
+  Code code = Code::kOk;
+  auto call = client->call(at(peer), kBlock, {}), also = client->call(at(peer), kBlock, {});
+  client->spawn([&] {
+    const std::vector<Call *> calls{&call, &also};
+    code = wait_any(calls).code();
+  });
+  ASSERT_TRUE(eventually([&] { return (void)call.test(), server->service->blocked == 2; }));
+  server.reset();
+  ASSERT_TRUE(eventually([&] { return (void)call.test(), !client->can_view(peer); })) << "it has not noticed";
+  client.reset();
+  EXPECT_EQ(code, Code::kCancelled);
+}
+
 TEST_F(NssiCalls, TheRuntimeGoes_WhoAwaitsHearsThatItWasCancelled) {
   std::atomic<Code> code{Code::kOk};
   await_one(call(kBlock), code);

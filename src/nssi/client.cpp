@@ -727,17 +727,21 @@ Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline) {
   }
   if (watchers.empty()) return Error{Code::kInvalidArgument, "there is no call to wait for"};
   for (auto &each : watchers) Call::set_watch(calls, *each.engine, &each.watch);
+  const auto is_closing = [&] {
+    return std::ranges::any_of(watchers, [](const auto &each) { return each.engine->closing(); });
+  };
   do
     for (auto &[engine, watch] : watchers) {
       engine->poke();
       const bool is_alone = watchers.size() == 1;
       engine->wait_until(watch.done, watch.waiter, is_alone ? deadline : deadline.earlier(Deadline::in(kGlance)));
     }
-  while (!Call::first_over(calls) && !deadline.passed() && watchers.size() > 1);
+  while (!Call::first_over(calls) && !deadline.passed() && !is_closing() && watchers.size() > 1);
   for (auto &each : watchers) Call::set_watch(calls, *each.engine, nullptr);
   for (auto *call : calls)
     if (call != nullptr && !call->is_over() && call->state_->deadline.passed()) (void)call->wait(Deadline::now());
   if (const auto place = Call::first_over(calls)) return *place;
+  if (is_closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
   return Error{Code::kTimedOut, "none of the results is here yet"};
 }
 
