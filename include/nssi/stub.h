@@ -64,7 +64,7 @@ int nssi_stub_offer(nssi_rt_runtime *runtime, uint32_t provider, const struct ns
 /* The body of such a handler: decodes the arguments, calls, and answers. */
 void nssi_stub_serve(nssi_rt_request *request, const struct nssi_stub_procedure *procedure, const void *service);
 /* Answers a request with `result`. Errors as nssi_rt_reply(); NESSIE_INVALID_ARGUMENT besides: it breaks a rule of the
- * interface; nothing was sent. */
+ * interface; NESSIE_TOO_LARGE: it takes 4 GiB or more. Nothing was sent then. */
 int nssi_stub_reply(nssi_rt_request *request, const struct nssi_stub_procedure *procedure, const void *result);
 
 #ifdef __cplusplus

@@ -232,8 +232,9 @@ void answer(nssi_rt_request *request, const Procedure &procedure, const void *se
   if (!request->replied) {
     if (code != NESSIE_OK)
       reply_failure(request, code);
-    else if (reply(request, procedure, result.bytes()) == NESSIE_INVALID_ARGUMENT)
-      (void)nssi_rt_reply_error(request, NESSIE_INTERNAL, NSSI_RT_SCOPE_SERVICE, 0, nssi_rt_last_error());
+    else if (const int failed = reply(request, procedure, result.bytes()); failed != NESSIE_OK && !request->replied)
+      (void)nssi_rt_reply_error(request, failed == NESSIE_TOO_LARGE ? failed : NESSIE_INTERNAL, NSSI_RT_SCOPE_SERVICE,
+                                0, nssi_rt_last_error());
   }
   free_values(OneValue(procedure.code_result, result.bytes()));
 }

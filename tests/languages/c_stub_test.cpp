@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <nssi/stub.h>
 #include <nssi/testing.hpp>
 #include <numeric>
 
@@ -187,6 +188,43 @@ TEST_P(StubsInC, BearNamesInSmallLetters_AndThoseOfCsHeaders) {
 
 INSTANTIATE_TEST_SUITE_P(Over, StubsInC, ::testing::Values("inproc", "shm"),
                          [](const auto &info) { return info.param; });
+
+/// A value of 8 GiB, of which only its size is ever asked.
+bool_t code_what_is_too_large(XDR *stream, void *) {
+  static char nothing = 0;
+  if (stream->x_op != XDR_ENCODE) return TRUE;
+  for (int i = 0; i < 2; ++i)
+    if (XDR_PUTBYTES(stream, &nothing, 0xFFFF'FFFCu) == FALSE) return FALSE;
+  return TRUE;
+}
+
+TEST(ServicesInC, AResultOf4GiB_IsTooLarge) {
+  const nssi_stub_procedure procedure{FIRST::kInterface.program,
+                                      FIRST::kInterface.version,
+                                      99,
+                                      "MUCH",
+                                      0,
+                                      0,
+                                      nullptr,
+                                      0,
+                                      code_what_is_too_large,
+                                      1,
+                                      [](const void *, nssi_rt_request *, void *, void *) -> int { return NESSIE_OK; }};
+  auto *service = open_in_c("inproc");
+  const auto serve = [](void *what, nssi_rt_request *request) {
+    nssi_stub_serve(request, static_cast<const nssi_stub_procedure *>(what), what);
+  };
+  ASSERT_EQ(nssi_stub_offer(service, 0, &procedure, serve, &procedure, NSSI_RT_FIBER), NESSIE_OK);
+  std::thread thread([&] { EXPECT_EQ(nssi_rt_run(service), NESSIE_OK); });
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = client->connect(nssi_rt_url(service), Deadline::in(seconds(20)));
+  const auto outcome = client->call({*peer, FIRST::kInterface, 0}, 99, {}).wait();
+  EXPECT_EQ(outcome.code(), Code::kTooLarge);
+  EXPECT_NE(outcome.error().message.find("MUCH"), std::string::npos) << outcome.error().message;
+  EXPECT_EQ(nssi_rt_stop(service), NESSIE_OK);
+  thread.join();
+  EXPECT_EQ(nssi_rt_close(service), NESSIE_OK);
+}
 
 TEST(StubsInCInTwoProcesses, ServeClientsInBothLanguages) {
   if (!available("shm")) GTEST_SKIP() << "this machine has no transport shm";
