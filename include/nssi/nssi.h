@@ -150,7 +150,8 @@ int nssi_waitany(nssi_request *requests, nssi_size count, int timeout, int *whic
 /* Waits for all. Returns NSSI_OK if every stub answered NSSI_OK, or the first other code in the array. */
 int nssi_waitall(nssi_request *requests, nssi_size count, int timeout);
 
-/* Ends a service: its nssi_service_start returns `sig` (0: NSSI_OK) after the requests of that moment's turn. */
+/* Ends a service: it refuses new requests, and its nssi_service_start returns `sig` (0: NSSI_OK) when those that it has
+ * accepted are answered, after 10 s at the latest. */
 int nssi_kill(const nssi_service *svc, const int sig, const long timeout);
 
 /* --- servers ------------------------------------------------------------------------------------------------------- */
@@ -176,10 +177,10 @@ int nssi_service_init(const nssi_rpc_transport transport, const int short_req_le
 int nssi_service_add_op(const nssi_service *svc, const nssi_svc_op *op);
 int nssi_register_server_stub(int opcode, nssi_rpc_proc func, size_t sizeof_args, xdrproc_t decode_args,
                               size_t sizeof_res, xdrproc_t encode_res);
-/* Serves until nssi_kill; returns what that said. The operations are those that have been added until now, also where it
- * has served others before. In the configuration, and in statistics, operation 42 is called op42.
- *   NSSI_EINVAL  a setting of an operation cannot be read;  NSSI_ENOENT  a setting names a pool that there is not
- *   NSSI_EEXIST  an operation has the number of nssi_kill's, 0x4E534B00 */
+/* Serves until nssi_kill; returns what that said. The operations are those that have been added until now, also where
+ * it has served others before. In the configuration, and in statistics, operation 42 is called op42. NSSI_EINVAL  a
+ * setting of an operation cannot be read;  NSSI_ENOENT  a setting names a pool that there is not NSSI_EEXIST  an
+ * operation has the number of nssi_kill's, 0x4E534B00 */
 int nssi_service_start(nssi_service *service);
 /* Forgets the operations. */
 int nssi_service_fini(const nssi_service *service);

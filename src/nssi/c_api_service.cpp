@@ -30,6 +30,9 @@ struct Served {
   int killed_with = NSSI_OK;
 };
 
+/// How long the requests that were accepted may take when the service is killed.
+constexpr std::chrono::seconds kFinish{10};
+
 std::mutex mutex;
 std::map<int, nssi_svc_op> operations;
 std::map<unsigned long, ActiveRequest *> active;
@@ -178,7 +181,7 @@ void add_kill(Runtime &runtime) {
       served[&runtime].killed_with = *sig;
     }
     (void)request.reply();
-    runtime.stop();
+    runtime.stop_when_done(Deadline::in(kFinish));
   };
   (void)runtime.add_operation({kInterface, 0, kKillOp, "kill", HandlerKind::kShort, std::move(kill)});
 }

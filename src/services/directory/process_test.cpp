@@ -121,6 +121,19 @@ TEST_F(DirectoryProcesses, Sigterm_EndsTheDirectoryInOrder) {
   EXPECT_EQ(read_contact(contact()).code(), Code::kNotFound);
 }
 
+TEST_F(DirectoryProcesses, Sigterm_AnswersWhoWatches) {
+  Participant watcher("shm", where());
+  const auto peer = watcher.runtime->connect(read_contact(contact())->url, soon());
+  ASSERT_TRUE(peer.ok());
+  Client client(*watcher.runtime, *peer);
+  const auto seen = client.LIST(named("a"));
+  auto watch = client.WATCH_async(named("a"), seen->at, 600'000, {.deadline = soon()});
+  ASSERT_TRUE(client.LIST(named("a")).ok());
+  ASSERT_EQ(::kill(daemon_->pid(), SIGTERM), 0);
+  EXPECT_EQ(watch.wait().code(), Code::kUnavailable);
+  EXPECT_EQ(exit_code_of(daemon_->pid()), 0);
+}
+
 TEST_F(DirectoryProcesses, ASecondDirectory_DoesNotTakeTheContactFileOfTheFirst) {
   const auto first = *read_contact(contact());
   Process second({NESSIE_DIRECTORY_PROGRAM, "--contact", contact(), "--listen", "shm"});

@@ -17,6 +17,7 @@ using nessie::Code;
 using nessie::Deadline;
 using nessie::Error;
 using nessie::Result;
+using nessie::Scope;
 using nessie::Status;
 using nssi::PeerId;
 using Client = DIRECTORY::ONE::Client;
@@ -37,7 +38,7 @@ class Connection {
   /// Makes one attempt, if there is none. A fiber does not hold up others meanwhile.
   Result<PeerId> connect(Deadline deadline);
 
-  /// What `call(client, options)` answers. One attempt.
+  /// What `call(client, options)` answers. One attempt. A directory that is being stopped is gone: kPeerLost.
   template <class T, class Call> nssi::Outcome<T> try_once(Deadline deadline, const Call &call) {
     const auto peer = connect(deadline);
     if (!peer.ok()) return peer.error();
@@ -47,6 +48,7 @@ class Connection {
     Client client(runtime_, *peer);
     nssi::Outcome<T> outcome = call(client, options);
     if (outcome.code() == Code::kPeerLost) lose(*peer);
+    if (outcome.code() == Code::kUnavailable) return Error{Code::kPeerLost, outcome.error().message, Scope::kPeer};
     return outcome;
   }
   /// The same; as long as the directory is not there, again and again until the deadline.

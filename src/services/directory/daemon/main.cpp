@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
 namespace {
 
@@ -39,15 +41,52 @@ struct Options {
   std::string listen;
 };
 
-nssi::Runtime *to_stop = nullptr;
+/// How long the requests that were accepted may take when the directory is to end.
+constexpr std::chrono::seconds kFinish{10};
 
-void stop(int) { to_stop->stop(); }
+/// SIGTERM and SIGINT: withheld from all threads, once from the first, and taken by one of its own, which may do what a
+/// signal's handler must not.
+class Ending {
+ public:
+  static sigset_t signals() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&set, number);
+    return set;
+  }
+  static void withhold() {
+    const auto set = signals();
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  }
+  Ending(nssi::Runtime &runtime, directory::Server &server)
+      : runtime_(runtime), server_(server), thread_([this] { listen(); }) {}
+  ~Ending() {
+    is_over_ = true;
+    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    thread_.join();
+  }
+  Ending(const Ending &) = delete;
 
-void set_handlers(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  for (const int number : {SIGTERM, SIGINT}) ::sigaction(number, &action, nullptr);
-}
+ private:
+  /// Asked once, it finishes what it has accepted; asked again, it ends.
+  void listen() {
+    const auto set = signals();
+    int number = 0;
+    for (bool asked_before = false; ::sigwait(&set, &number) == 0 && !is_over_; asked_before = true) {
+      if (asked_before) {
+        runtime_.stop();
+      } else {
+        server_.end_watches();
+        runtime_.stop_when_done(nessie::Deadline::in(kFinish));
+      }
+    }
+  }
+
+  nssi::Runtime &runtime_;
+  directory::Server &server_;
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
 
 service::Contact describe(const nssi::Runtime &runtime) {
   return {"directory", runtime.url(), {{directory::DIRECTORY::ONE::kInterface, 0}}, {}, 0};
@@ -67,13 +106,11 @@ Status serve(const Config &config, const Options &options) {
   if (!added.ok()) return added.error();
   server = std::move(*added);
   (*runtime)->on_peer_lost([&](nssi::PeerId peer, const Error &) { server->on_peer_lost(peer); });
-  to_stop = runtime->get();
-  set_handlers(stop);
+  const Ending ending(**runtime, *server);
   auto contact = service::ContactFile::write(options.contact, describe(**runtime));
   if (!contact.ok()) return contact.error();
   log::info("the directory listens at {}; its contact file is {}", (*runtime)->url(), options.contact);
   (*runtime)->run();
-  set_handlers(SIG_IGN);
   return {};
 }
 
@@ -82,6 +119,7 @@ Status serve(const Config &config, const Options &options) {
 int main(int argc, char **argv) {
   log::set_program("nessie-directory");
   nessie::raise_descriptor_limit();
+  Ending::withhold();
   CLI::App app(kIntroduction, "nessie-directory");
   app.footer(kFooter);
   Options options;

@@ -26,6 +26,8 @@ Status read_limit(const nessie::Config &config, const char *key, std::size_t mos
   return {};
 }
 
+Error is_being_stopped() { return {Code::kUnavailable, "the directory is being stopped", nessie::Scope::kService}; }
+
 }  // namespace
 
 Result<ServerLimits> limits_of(const nessie::Config &config) {
@@ -128,6 +130,7 @@ Status Server::check_room_for_watch(PeerId caller) const {
 Status Server::wait_for_change(nssi::Request &request, Watch &watch, const mark &seen, Deadline deadline) {
   const bool was_quiet = !has_changed(watch.what, seen);
   while (!has_changed(watch.what, seen) && !deadline.passed()) {
+    if (is_ending_) return is_being_stopped();
     auto status = request.wait(*watch.event, deadline);
     if (status.ok()) watch.event = std::make_unique<nssi::Event>(runtime_);
     if (auto still = request.check(); !still.ok()) return still;
@@ -139,6 +142,13 @@ Status Server::wait_for_change(nssi::Request &request, Watch &watch, const mark 
 void Server::tell_watches(const std::string &name) {
   for (auto &watch : watches_)
     if (matches(watch.what, name)) watch.event->set();
+}
+
+void Server::end_watches() {
+  runtime_.post([this] {
+    is_ending_ = true;
+    for (auto &watch : watches_) watch.event->set();
+  });
 }
 
 void Server::on_peer_lost(PeerId peer) { registry_.lose(peer); }

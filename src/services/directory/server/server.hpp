@@ -31,6 +31,8 @@ class Server final : private DIRECTORY::ONE::Server {
                                                 std::uint32_t provider = 0);
   /// To be called from the runtime's on_peer_lost(): what the peer announced goes.
   void on_peer_lost(PeerId peer);
+  /// Who waits for changes hears that the directory is being stopped, now and from now on. Any thread.
+  void end_watches();
 
  private:
   struct Watch {
@@ -62,6 +64,7 @@ class Server final : private DIRECTORY::ONE::Server {
   Registry registry_;
   const std::uint64_t incarnation_;
   std::list<Watch> watches_;
+  bool is_ending_ = false;
   /// Wakes the fiber that expires leases, because one ends before it would wake by itself.
   std::unique_ptr<nssi::Event> alarm_;
   Deadline alarm_at_ = Deadline::never();
