@@ -122,6 +122,7 @@ const std::vector<std::string> &setting_names() {
       "nnti.ucx.address",
       "nnti.ucx.port",
       "nnti.ucx.tls",
+      "nssi.keep_answers",
       "nssi.limit.bytes",
       "nssi.limit.bytes_of_caller",
       "nssi.limit.requests",

@@ -245,6 +245,7 @@ void Engine::apply(const Settings &settings) {
   timeout_ = settings.timeout;
   reconnect_ = settings.reconnect;
   max_long_bytes_ = settings.max_long_bytes;
+  server_.keep_answers_for(settings.keep_answers);
   server_.operations().set_limits(settings.limits);
 }
 

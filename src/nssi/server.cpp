@@ -14,8 +14,6 @@ namespace nssi {
 
 namespace {
 
-/// Of an answer: longer than any deadline.
-constexpr std::chrono::seconds kLongestKept{600};
 /// Past the request's deadline: the caller's clock is another one, and it may be fetching a long result.
 constexpr std::chrono::milliseconds kKeptLonger{500};
 
@@ -28,7 +26,7 @@ Error came_too_late() {
   return {
       Code::kPeerLost,
       "the call was carried out, but its result was not kept for as long as its caller was away; raise the service's "
-      "nssi.reconnect if callers may be away for so long",
+      "nssi.reconnect, or nssi.keep_answers, if callers may be away for so long",
       nessie::Scope::kService};
 }
 
@@ -110,8 +108,9 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   if (is_taken && !offered->admission->admit(*session, id, size_of(request, *offered), incoming.charge()))
     return turn_away(from, *session, request, *offered);
   const auto now = coarse_now();
-  const auto waits = std::chrono::milliseconds(request.timeout_ms);
-  slot->renew(id, from, Deadline::at(now + std::min<Clock::duration>(waits + kKeptLonger, kLongestKept)));
+  const bool waits_for_ever = request.timeout_ms == wire::kNoTimeout;
+  const auto waits = std::chrono::milliseconds(request.timeout_ms) + kKeptLonger;
+  slot->renew(id, from, waits_for_ever ? Deadline::never() : Deadline::at(now + waits));
   if (offered == nullptr) {
     ++refused_;
     return (void)answer(*session, id, operations_.why_not(address));
@@ -218,8 +217,8 @@ void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   if (offered != nullptr && offered->counters) ++offered->counters->sent_again;
   if (slot.request != nullptr) slot.request->find_caller(from, request);  // it may have answered, and go on
   if (slot.long_result) return (void)offer_long_result(slot);
-  if (!slot.answer.empty()) (void)engine_.send(from, slot.answer);
-  if (slot.answer_is_lost) refuse(from, slot.id, came_too_late());
+  if (!slot.answer.empty()) return (void)engine_.send(from, slot.answer);
+  if (slot.request == nullptr && !slot.is_fetched) refuse(from, slot.id, came_too_late());
 }
 
 IncomingRequest &Server::next_free() {
@@ -360,7 +359,10 @@ Status Server::offer_long_result(Slot &slot) {
 }
 
 void Server::on_result_fetched(PeerId from, std::uint64_t id) {
-  if (auto *slot = find(from, id); slot != nullptr) slot->free_long_result();
+  auto *slot = find(from, id);
+  if (slot == nullptr) return;
+  slot->free_long_result();
+  slot->is_fetched = true;
 }
 
 }  // namespace nssi

@@ -195,6 +195,8 @@ class Server {
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
   Status answer(Session &session, std::uint64_t id, const Payload &result, const Offered &offered);
   Status answer(Session &session, std::uint64_t id, const Error &error);
+  /// How long at most; see Sessions::keep_for().
+  void keep_answers_for(std::chrono::milliseconds longest) { sessions_.keep_for(longest); }
   /// Frees what nobody will ask for any more.
   void expire();
   Deadline next_expiry() const;

@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kMostSlots = 1 << 16;
 /// Answers up to this size are not worth a timer: they go with the next request of their slot.
 constexpr std::size_t kSmallAnswerBytes = 256;
+/// Of a caller that is gone, and can hardly come back any more: its small answers, together.
+constexpr std::size_t kMostUnawaitedBytes = 16 << 10;
 /// When a caller that is gone, and has requests that are being carried out, is looked at again.
 constexpr std::chrono::seconds kSoon{1};
 
@@ -62,7 +64,12 @@ void Sessions::lose(PeerId peer, Deadline awaited_until) {
 }
 
 void Sessions::keep(Session &session, Slot &slot) {
-  if (slot.listed || (!slot.long_result && slot.answer.size() <= kSmallAnswerBytes)) return;
+  if (!slot.long_result && slot.answer.size() <= kSmallAnswerBytes) return;
+  slot.until = kept_until(slot);
+  if (!slot.listed) list(session, slot);
+}
+
+void Sessions::list(Session &session, Slot &slot) {
   slot.listed = true;
   const auto index = static_cast<std::uint32_t>(&slot - session.slots().data());
   expiries_.emplace(slot.until.when(), Expiry{&session, index});
@@ -82,20 +89,28 @@ void Sessions::expire() {
 void Sessions::expire_slot(Session &session, std::uint32_t index) {
   auto &slot = session.slots()[index];
   slot.listed = false;
-  if (!slot.until.passed()) return keep(session, slot);
-  slot.forget_answer();
+  if (slot.until.is_never()) return;  // that of another request, or none yet
+  if (!slot.until.passed()) return list(session, slot);
+  slot.lose_answer();
 }
 
-/// Forgets the caller, unless an answer is kept for it, or on its way.
+/// Forgets the caller, unless an answer is kept for it, or on its way. What it can hardly come back for any more does
+/// not take much memory.
 void Sessions::expire_session(Session &session) {
   const auto now = Clock::now();
   const bool is_awaited = !session.awaited_until.passed();
   auto until = Clock::time_point::min(), look_again = Clock::time_point::max();
   if (session.has_requests()) until = look_again = now + kSoon;
+  std::size_t answer_bytes = 0;
+  for (const auto &slot : session.slots()) answer_bytes += slot.answer.capacity();
+  const bool is_much = answer_bytes > kMostUnawaitedBytes;
   for (auto &slot : session.slots()) {
-    if (slot.long_result && !is_awaited) slot.lose_answer();
-    if (slot.long_result) look_again = std::min(look_again, session.awaited_until.when());
-    if (slot.has_answer()) until = std::max(until, slot.until.when());
+    const bool takes_memory = slot.long_result || (is_much && !slot.answer.empty());
+    if (takes_memory && !is_awaited) slot.lose_answer();
+    if (takes_memory && is_awaited) look_again = std::min(look_again, session.awaited_until.when());
+    if (!slot.has_answer()) continue;
+    if (slot.until.is_never()) slot.until = kept_until(slot);
+    until = std::max(until, slot.until.when());
   }
   if (until > now) return void(expiries_.emplace(std::min(until, look_again), Expiry{&session, {}}));
   for (auto &slot : session.slots()) slot.forget_answer();

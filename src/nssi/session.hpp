@@ -32,14 +32,15 @@ class Session;
 /// The last request of one of the caller's slots.
 struct Slot {
   /// Another request: nobody asks for the answer to the one before any more.
-  void renew(std::uint64_t new_id, PeerId from, Deadline keep_until) {
+  void renew(std::uint64_t new_id, PeerId from, Deadline asked) {
     id = new_id;
     peer = from;
     request = nullptr;
     answer.clear();
-    answer_is_lost = false;
+    answer_is_lost = is_fetched = false;
     free_long_result();
-    until = keep_until;
+    asked_until = asked;
+    until = Deadline::never();
   }
   /// Nobody will ask for the answer; its caller may still be fetching it.
   void forget_answer() {
@@ -62,10 +63,12 @@ struct Slot {
   IncomingRequest *request = nullptr;  ///< being carried out
   Bytes answer;                        ///< the message; empty: there is none (yet)
   bool answer_is_lost = false;
-  std::optional<Block> long_result;    ///< until its caller has fetched it
-  Charge charge;                       ///< for that
-  Deadline until = Deadline::never();  ///< nobody asks for the answer after that; not never()
-  bool listed = false;                 ///< in Sessions::expiries_
+  bool is_fetched = false;                   ///< its caller has the result: nobody asks for it
+  std::optional<Block> long_result;          ///< until its caller has fetched it
+  Charge charge;                             ///< for that
+  Deadline asked_until = Deadline::never();  ///< its caller has stopped waiting by then
+  Deadline until = Deadline::never();        ///< the answer is not kept beyond that; never(): that is not settled yet
+  bool listed = false;                       ///< in Sessions::expiries_
 };
 
 class Session {
@@ -129,6 +132,8 @@ class Sessions {
   void lose(PeerId peer, Deadline awaited_until);
   /// The slot has its answer, which is to be freed when its time has passed.
   void keep(Session &session, Slot &slot);
+  /// How long answers are kept, from when they are there, if their callers wait for longer.
+  void keep_for(std::chrono::milliseconds longest) { longest_ = longest; }
   /// Frees what nobody will ask for any more.
   void expire();
   Deadline next_expiry() const {
@@ -151,11 +156,14 @@ class Sessions {
     nessie::Nonce challenge{};
   };
   PeerId connection_of(const Session &session) const;
+  Deadline kept_until(const Slot &slot) const { return slot.asked_until.earlier(Deadline::in(longest_)); }
+  void list(Session &session, Slot &slot);
   void expire_slot(Session &session, std::uint32_t index);
   void expire_session(Session &session);
 
   std::map<wire::SessionId, std::unique_ptr<Session>> by_id_;
   ByPeer<Connection> by_peer_;
+  std::chrono::milliseconds longest_{0};
   std::multimap<Clock::time_point, Expiry> expiries_;
 };
 

@@ -163,6 +163,66 @@ TEST_F(NssiSessions, LongResultsAreNotKeptForACallerThatIsAwayForTooLong) {
   EXPECT_EQ(ask(), Code::kPeerLost) << "and it must not be carried out again";
 }
 
+/// A service that keeps answers for a moment only.
+RuntimeOptions that_keeps_little() {
+  auto options = options_for("inproc", true);
+  options.endpoint.config.set("nssi.keep_answers", "20ms");
+  options.endpoint.config.set("nssi.reconnect", "50ms");
+  return options;
+}
+
+TEST_F(NssiSessions, ACallThatTakesLongerThanAnswersAreKept_HasItsResult) {
+  constexpr OpCode kMakeLater = 100;
+  ServiceThread server(that_keeps_little(), [](Runtime &runtime) {
+    (void)runtime.add_operation({kInterface, 0, kMakeLater, "make_later", HandlerKind::kFiber, [&runtime](Request &r) {
+                                   runtime.sleep_until(Deadline::in(milliseconds(100)));
+                                   (void)r.reply(pattern(1 << 20));
+                                 }});
+  });
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  for (const auto deadline : {Deadline::in(seconds(60)), Deadline::never()}) {
+    CallOptions options;
+    options.deadline = deadline;
+    auto call = client->call(at(peer), kMakeLater, Bytes(), options);
+    ASSERT_TRUE(call.wait().ok()) << call.wait().error().to_string();
+    EXPECT_EQ(call.result(), pattern(1 << 20));
+  }
+}
+
+TEST_F(NssiSessions, WhoAsksAgainForAnAnswerThatIsNotKeptAnyMore_IsToldSo) {
+  ServiceThread server(that_keeps_little());
+  Connection caller(server.runtime->url());
+  const auto id = id_of(1, 0);
+  const Bytes args(1000);
+  std::size_t answers = 0;
+  EXPECT_TRUE(eventually([&] {
+    caller.request(id, kEcho, args, wire::kNoTimeout);
+    EXPECT_TRUE(caller.has(id, ++answers));
+    return caller.results(id).back().empty();
+  }));
+  EXPECT_EQ(caller.failure(id).code, Code::kPeerLost);
+}
+
+TEST_F(NssiSessions, ManySmallAnswersAreNotKeptForACallerThatIsAwayForTooLong) {
+  auto options = options_for("inproc", true);
+  options.endpoint.config.set("nssi.reconnect", "50ms");
+  ServiceThread server(std::move(options));
+  const auto ask = [&](std::byte session, std::uint64_t calls) {
+    Connection caller(server.runtime->url(), session);
+    for (std::uint64_t slot = 0; slot < calls; ++slot) caller.request(id_of(1, slot), kEcho, Bytes(200));
+    EXPECT_TRUE(caller.has(id_of(1, calls - 1), 1));
+    const auto last = id_of(1, calls - 1);
+    return caller.results(last)[0].empty() ? caller.failure(last).code : Code::kOk;
+  };
+  constexpr std::byte kMany{1}, kFew{2};
+  EXPECT_EQ(ask(kMany, 200), Code::kOk);
+  EXPECT_EQ(ask(kFew, 10), Code::kOk);
+  std::this_thread::sleep_until(nessie::Clock::now() + milliseconds(1500));  // the time itself is what is tested
+  EXPECT_EQ(ask(kMany, 200), Code::kPeerLost);
+  EXPECT_EQ(ask(kFew, 10), Code::kOk);
+}
+
 TEST_F(NssiSessions, CallersAreKeptApart) {
   Connection one(url(), std::byte{1}), two(url(), std::byte{2});
   const auto id = id_of(1, 0);

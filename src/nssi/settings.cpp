@@ -65,6 +65,7 @@ Result<Settings> read_settings(const Config &config, const Settings &fallback) {
   Reader read(config);
   read.duration("nssi.timeout", settings.timeout);
   read.duration("nssi.reconnect", settings.reconnect);
+  read.duration("nssi.keep_answers", settings.keep_answers);
   read.size("nssi.max_long", settings.max_long_bytes);
   read.count("nssi.limit.requests", settings.limits.requests);
   read.count("nssi.limit.requests_of_caller", settings.limits.requests_of_caller);

@@ -11,7 +11,7 @@
 namespace nssi {
 
 struct Settings {
-  std::chrono::milliseconds timeout{30000}, reconnect{1000};
+  std::chrono::milliseconds timeout{30000}, reconnect{1000}, keep_answers{600000};
   std::size_t max_long_bytes = std::size_t{1} << 30;
   Limits limits;
   std::vector<PoolOptions> pools;

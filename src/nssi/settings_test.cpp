@@ -32,6 +32,30 @@ class ConfigFile {
   char path_[32] = "/tmp/nessie-config-XXXXXX.toml";
 };
 
+/// What is written to stderr while it lives, also by other threads.
+class WhatIsSaid {
+ public:
+  WhatIsSaid() {
+    const int file = ::mkstemp(path_);
+    ::dup2(file, STDERR_FILENO);
+    ::close(file);
+  }
+  ~WhatIsSaid() {
+    ::dup2(stderr_, STDERR_FILENO);
+    ::close(stderr_);
+    ::unlink(path_);
+  }
+  WhatIsSaid(const WhatIsSaid &) = delete;
+  std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  char path_[24] = "/tmp/nessie-said-XXXXXX";
+  int stderr_ = ::dup(STDERR_FILENO);
+};
+
 class NssiSettings : public ::testing::Test {
  protected:
   RuntimeOptions options() {
@@ -84,16 +108,12 @@ TEST_F(NssiSettings, AFileOfWhichOneSettingCannotBeRead_ChangesNone) {
   file_.write("[nssi]\nlimit.requests = 7\n[mine]\nsetting = 1\n");
   ServiceThread server(options());
   const auto mine = [&] { return server.runtime->setting("mine.setting").value_or(""); };
-  ::testing::internal::CaptureStderr();
   file_.write("[nssi]\nlimit.requests = \"many\"\n[mine]\nsetting = 2\n");
-  ::kill(::getpid(), SIGHUP);
-  std::string said;
-  EXPECT_TRUE(eventually([&] {
-    said += ::testing::internal::GetCapturedStderr();
-    ::testing::internal::CaptureStderr();
-    return said.find("stays as it was") != std::string::npos;
-  }));
-  (void)::testing::internal::GetCapturedStderr();
+  {
+    const WhatIsSaid said;
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(eventually([&] { return said.text().find("stays as it was") != std::string::npos; }));
+  }
   EXPECT_EQ(mine(), "1");
   file_.write("[mine]\nsetting = 3\n");
   ::kill(::getpid(), SIGHUP);
