@@ -61,7 +61,7 @@ bool Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes, C
     if (!queue_.empty() || !fits(share, bytes)) return false;
     add(share, 1, bytes);
   }
-  charge = Charge(*this, session, 1, bytes);
+  charge = Charge(*this, session, 1, bytes, 0);
   return true;
 }
 
@@ -82,14 +82,24 @@ std::optional<std::uint64_t> Admission::take_invitation(Session &session, std::u
   return bytes;
 }
 
-Charge Admission::charge(Session &session, std::uint64_t bytes) {
-  add(share_of(session), 1, bytes);
-  return {*this, session, 1, bytes};
+bool Admission::has_room_for_result(Session &session, std::uint64_t bytes) const {
+  return within(all_.result_bytes, bytes, limits_.bytes) &&
+         within(share_of(session).result_bytes, bytes, limits_.bytes_of_caller);
 }
 
-void Admission::release(Session &session, std::uint64_t requests, std::uint64_t bytes) {
+Charge Admission::charge(Session &session, std::uint64_t bytes) {
+  auto &share = share_of(session);
+  add(share, 1, bytes);
+  all_.result_bytes += bytes;
+  share.result_bytes += bytes;
+  return {*this, session, 1, bytes, bytes};
+}
+
+void Admission::release(Session &session, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes) {
   auto &share = share_of(session);
   take_away(share, requests, bytes);
+  all_.result_bytes -= result_bytes;
+  share.result_bytes -= result_bytes;
   finished_ += requests;
   if (share.waiting) enqueue(*share.waiting);
 }

@@ -62,6 +62,7 @@ struct Waiting {
 /// What a caller has in progress at one service. Aligned, so that the place of one is found by shifting.
 struct alignas(32) Share {
   std::uint64_t requests = 0, bytes = 0;
+  std::uint64_t result_bytes = 0;  ///< of these, of results that wait for their caller
   std::unique_ptr<Waiting> waiting;
 };
 
@@ -69,8 +70,10 @@ struct alignas(32) Share {
 class Charge {
  public:
   Charge() = default;
-  Charge(Admission &admission, Session &session, std::uint64_t requests, std::uint64_t bytes)
-      : admission_(&admission), session_(&session), requests_(requests), bytes_(bytes) {}
+  /// `result_bytes`, of `bytes`, are a result's.
+  Charge(Admission &admission, Session &session, std::uint64_t requests, std::uint64_t bytes,
+         std::uint64_t result_bytes)
+      : admission_(&admission), session_(&session), requests_(requests), bytes_(bytes), result_bytes_(result_bytes) {}
   Charge(Charge &&other) noexcept { swap(other); }
   Charge &operator=(Charge &&other) noexcept {
     swap(other);
@@ -86,10 +89,11 @@ class Charge {
     std::swap(session_, other.session_);
     std::swap(requests_, other.requests_);
     std::swap(bytes_, other.bytes_);
+    std::swap(result_bytes_, other.result_bytes_);
   }
   Admission *admission_ = nullptr;
   Session *session_ = nullptr;
-  std::uint64_t requests_ = 0, bytes_ = 0;
+  std::uint64_t requests_ = 0, bytes_ = 0, result_bytes_ = 0;
 };
 
 class Admission {
@@ -112,7 +116,10 @@ class Admission {
 
   /// False: there is no room, or others were there before.
   bool admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge);
-  /// A result that waits for its caller: there must be room for it, because it exists already. It counts as a request.
+  /// Whether there is room for a result of so many bytes beside those that wait for their callers. What requests are
+  /// charged for beforehand does not count: they may be the very ones that wait for room.
+  bool has_room_for_result(Session &session, std::uint64_t bytes) const;
+  /// A result that waits for its caller, also if there is no room for it. It counts as a request.
   Charge charge(Session &session, std::uint64_t bytes);
   /// Notes a request that was not admitted, which its caller will send again when it is invited.
   void turn_away(Session &session, PeerId from, std::uint64_t id, std::uint64_t bytes);
@@ -148,7 +155,7 @@ class Admission {
   bool fits_caller(const Share &share, std::uint64_t bytes) const;
   void add(Share &share, std::uint64_t requests, std::uint64_t bytes);
   void take_away(Share &share, std::uint64_t requests, std::uint64_t bytes);
-  void release(Session &session, std::uint64_t requests, std::uint64_t bytes);
+  void release(Session &session, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes);
   std::optional<std::uint64_t> take_invitation(Session &session, std::uint64_t id);
   void end_invitation(const Session &session, std::uint64_t id);
   void uninvite(Share &share, const Waiting::Entry &entry);
@@ -172,7 +179,7 @@ class Admission {
 
 inline void Charge::release() {
   if (auto *admission = std::exchange(admission_, nullptr); admission != nullptr)
-    admission->release(*session_, requests_, bytes_);
+    admission->release(*session_, requests_, bytes_, result_bytes_);
 }
 
 }  // namespace nssi

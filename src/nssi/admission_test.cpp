@@ -2,6 +2,7 @@
 // A service that has no room: who waits, in which order, and what those who do not come cost the others.
 #include <gtest/gtest.h>
 
+#include <nssi/statistics.hpp>
 #include <nssi/testing.hpp>
 #include <nssi/wire.hpp>
 
@@ -52,6 +53,28 @@ class NssiLimits : public ::testing::TestWithParam<std::string> {
   }
   std::unique_ptr<ServiceThread> server_;
 };
+
+/// Nothing is known yet of how large results are: requests are let in.
+TEST_P(NssiLimits, ResultsForWhichThereIsNoRoom_AreMadeWhenTheirCallerHasFetchedOthers) {
+  constexpr std::uint64_t kResult = 1 << 20, kLimit = 4 * kResult;
+  constexpr int kCalls = 40;
+  start({.bytes_of_caller = kLimit});
+  auto slow = caller(), other = caller();
+  std::vector<Call> calls;
+  for (int i = 0; i < kCalls; ++i) calls.push_back(slow.call(kMake, {}, xdr::encode(Pattern{kResult})));
+  const auto results = [&] {
+    const auto operations = server_->runtime->statistics().operations;
+    return std::ranges::find(operations, kMake, &OperationStatistics::op)->result_bytes / kResult;
+  };
+  ASSERT_TRUE(eventually([&] { return results() == kLimit / kResult; }));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(other.call(kNoop).wait().ok());  // by now all handlers have begun
+  EXPECT_EQ(results(), kLimit / kResult);
+  for (auto &call : calls) {
+    const auto status = call.wait();
+    ASSERT_TRUE(status.ok()) << status.error().to_string();
+    ASSERT_EQ(call.view().size(), kResult);
+  }
+}
 
 TEST_P(NssiLimits, BeyondTheLimit_CallsWaitAtTheirCallerAndBeginInTheirOrder) {
   start({.requests = 1});

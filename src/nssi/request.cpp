@@ -492,13 +492,30 @@ template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn
   }
 }
 
+/// A result that does not fit a message stays here until its caller fetches it. Where too many do already, the handler
+/// waits, if it can; not for a caller that does not wait itself any more.
+[[gnu::noinline]] void IncomingRequest::await_room(std::uint64_t size_bytes) {
+  if (!engine_.in_fiber()) return;
+  EventState room{engine_, {}, {}};
+  bool has_room = false;
+  engine_.run_as_driver([&] {
+    has_room = engine_.server().has_room_for(*this, size_bytes);
+    if (!has_room) engine_.server().await_room(*this, size_bytes, room);
+  });
+  if (has_room) return;
+  (void)wait(room, Deadline::never());
+  engine_.run_as_driver([&] { engine_.server().await_no_more(room); });
+}
+
 Status IncomingRequest::reply(std::span<const std::byte> result) {
+  if (result.size() > wire::kAlwaysFits) await_room(result.size());
   meter_.result_bytes = result.size();
   const Payload payload(result);
   return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
+  if (size_bytes > wire::kAlwaysFits) await_room(size_bytes);
   meter_.result_bytes = size_bytes;
   const Payload payload(size_bytes, encode);
   return answer([&] {

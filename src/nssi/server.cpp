@@ -7,6 +7,7 @@
 #include <base/url.hpp>
 #include <nssi/coarse_clock.hpp>
 #include <nssi/engine.hpp>
+#include <nssi/event.hpp>
 
 #include <algorithm>
 
@@ -146,6 +147,33 @@ void Server::invite() {
       (void)engine_.send_message(*peer, wire::Invited{{wire::Kind::kInvited, 0}, service.interface, service.provider});
     has_waiting_ |= admission->callers_waiting() != 0;
   }
+  if (!awaiting_.empty()) give_room();
+}
+
+bool Server::has_room_for(IncomingRequest &request, std::uint64_t size_bytes, std::uint64_t promised) const {
+  return request.offered().admission->has_room_for_result(request.session(), size_bytes + promised);
+}
+
+void Server::await_room(IncomingRequest &request, std::uint64_t size_bytes, EventState &room) {
+  awaiting_.push_back({&request, size_bytes, &room});
+  has_waiting_ = true;
+}
+
+void Server::await_no_more(const EventState &room) {
+  std::erase_if(awaiting_, [&](const Awaiting &each) { return each.room == &room; });
+}
+
+/// Who is told takes its room when its fiber runs.
+void Server::give_room() {
+  std::uint64_t promised = 0;
+  std::erase_if(awaiting_, [&](const Awaiting &each) {
+    if (!has_room_for(*each.request, each.size_bytes, promised)) return false;
+    promised += each.size_bytes;
+    each.room->set = true;
+    each.room->wake_all();
+    return true;
+  });
+  has_waiting_ |= !awaiting_.empty();
 }
 
 /// Who was turned away comes to hear that it is refused.

@@ -129,6 +129,7 @@ class IncomingRequest final : public Request {
   Transfer begin(const Move &move);
   TransferState *under_way() const { return transfers_.empty() ? nullptr : transfers_.back(); }
   void finish_transfers();
+  void await_room(std::uint64_t size_bytes);
   void run_handler();
   void run_traced();
   bool acknowledge();
@@ -188,8 +189,14 @@ class Server {
   bool is_idle() const;
   /// Whether callers wait to be told when their requests may come.
   bool has_waiting() const { return has_waiting_; }
-  /// Tells them.
+  /// Tells them, and those who wait for room for a result.
   void invite();
+
+  /// Whether there is room for a result of so many bytes that does not fit a message.
+  bool has_room_for(IncomingRequest &request, std::uint64_t size_bytes, std::uint64_t promised = 0) const;
+  /// `room` is set when there is.
+  void await_room(IncomingRequest &request, std::uint64_t size_bytes, EventState &room);
+  void await_no_more(const EventState &room);
 
   /// Answers a request of the session, and keeps the answer for as long as it may be asked for again. kCancelled: the
   /// caller has given the request up. kPeerLost: it is not here; it gets the answer when it comes back.
@@ -218,6 +225,13 @@ class Server {
   IncomingRequest &next_free();
   void take(IncomingRequest &next);
   void put_back(IncomingRequest &request);
+  /// A handler that waits for room for its result.
+  struct Awaiting {
+    IncomingRequest *request;
+    std::uint64_t size_bytes;
+    EventState *room;
+  };
+  void give_room();
 
   Engine &engine_;
   const std::uint64_t incarnation_;
@@ -226,6 +240,7 @@ class Server {
   Bytes scratch_;
   std::vector<std::unique_ptr<IncomingRequest>> requests_;
   std::vector<IncomingRequest *> active_, free_;
+  std::vector<Awaiting> awaiting_;  ///< in the order in which they came
   bool finishing_ = false, has_waiting_ = false;
   std::uint64_t refused_ = 0;
   Clock::time_point next_warning_;  ///< of proofs that are none: not before
