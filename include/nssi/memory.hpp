@@ -16,7 +16,7 @@ class Block;
 class Memory {
  public:
   Memory() = default;
-  /// What it holds is unspecified. Up to 64 MiB of what was given back are kept. kNoMemory. Any thread; in a pool's
+  /// What it holds is unspecified. Up to 192 MiB of what was given back are kept. kNoMemory. Any thread; in a pool's
   /// handler the fiber waits for the driver.
   static Result<Memory> borrow(Runtime &runtime, std::size_t size_bytes);
   Memory(Memory &&other) noexcept;

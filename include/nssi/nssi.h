@@ -178,9 +178,9 @@ int nssi_service_add_op(const nssi_service *svc, const nssi_svc_op *op);
 int nssi_register_server_stub(int opcode, nssi_rpc_proc func, size_t sizeof_args, xdrproc_t decode_args,
                               size_t sizeof_res, xdrproc_t encode_res);
 /* Serves until nssi_kill; returns what that said. The operations are those that have been added until now, also where
- * it has served others before. In the configuration, and in statistics, operation 42 is called op42. NSSI_EINVAL  a
- * setting of an operation cannot be read;  NSSI_ENOENT  a setting names a pool that there is not NSSI_EEXIST  an
- * operation has the number of nssi_kill's, 0x4E534B00 */
+ * others were served before. In the configuration, and in statistics, operation 42 is called op42.
+ *   NSSI_EINVAL  a setting of an operation cannot be read;  NSSI_ENOENT  a setting names a pool that there is not
+ *   NSSI_EEXIST  an operation has the number of nssi_kill's, 0x4E534B00 */
 int nssi_service_start(nssi_service *service);
 /* Forgets the operations. */
 int nssi_service_fini(const nssi_service *service);

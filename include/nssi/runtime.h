@@ -205,7 +205,7 @@ typedef struct nssi_rt_operation {
   void *context; /* given to the handler; must live until nssi_rt_close() */
 } nssi_rt_operation;
 
-/* Offers an operation. Before nssi_rt_run().
+/* Offers an operation. Any thread, also while requests are served: those that come from then on find it.
  *   NESSIE_EXISTS  this provider of the interface has an operation of that number */
 int nssi_rt_add_operation(nssi_rt_runtime *runtime, const nssi_rt_operation *operation);
 /* Serves requests until nssi_rt_stop().

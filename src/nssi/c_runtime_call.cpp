@@ -8,8 +8,6 @@
 namespace nssi::c_runtime {
 namespace {
 
-/// How long one call of several is waited for before the others are looked at.
-
 Result<CallOptions> options_of(const nssi_rt_runtime &runtime, const nssi_rt_call_options *from) {
   CallOptions options;
   if (from == nullptr) return options;

@@ -240,7 +240,7 @@ class Runtime:
         provider: int = 0,
         kind: HandlerKind = HandlerKind.FIBER,
     ) -> None:
-        """Before run(). What the handler returns is the result: bytes, or None for none. What it raises is the caller's error:
+        """What the handler returns is the result: bytes, or None for none. What it raises is the caller's error:
         an Error as it is, others as Internal. Exists: this provider has an operation of that number."""
         named = _Handler(op, name, handler)
         self._core.add_operation(program, version, provider, op, name, int(kind), named, _serve)

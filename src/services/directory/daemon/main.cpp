@@ -27,9 +27,9 @@ constexpr const char *kIntroduction =
     "started anew learns within seconds of everybody who is still there.";
 
 constexpr const char *kFooter =
-    "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: remove the contact file, and exit with 0. "
-    "SIGHUP:\n"
-    "read the file that NESSIE_CONFIG names anew.\n"
+    "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: answer what was accepted, for 10 s\n"
+    "at most (not at all the second time), remove the contact file, and exit with 0. SIGHUP: read the file that\n"
+    "NESSIE_CONFIG names anew.\n"
     "All settings: docs/configuration.md. How services and clients use it: docs/finding.md.\n\n"
     "Examples:\n"
     "  nessie-directory --contact /scratch/job/directory.contact &\n"
