@@ -5,6 +5,7 @@
 #include <nssi/file_io.hpp>
 #include <nssi/testing.hpp>
 
+#include <filesystem>
 #include <numeric>
 
 namespace nssi::testing {
@@ -139,6 +140,127 @@ TEST_P(NssiFiles, WhileOneWaits_OthersAreServed) {
   EXPECT_TRUE(call.wait().ok());
   EXPECT_TRUE(has_read);
   for (int end : ends) ::close(end);
+}
+
+/// Two ends, of which nothing is read until something is written.
+class Pipe {
+ public:
+  Pipe() { EXPECT_EQ(::pipe2(ends_, O_CLOEXEC), 0); }
+  ~Pipe() {
+    for (int end : ends_) ::close(end);
+  }
+  Pipe(const Pipe &) = delete;
+  int out() const { return ends_[0]; }
+  void write() const { EXPECT_EQ(::write(ends_[1], "x", 1), 1); }
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+constexpr auto kWhereItIs = ~std::uint64_t{0};
+
+TEST_P(NssiFiles, PastTheDeadline_NothingBegins) {
+  TemporaryFile file;
+  run(1, [&] {
+    Bytes bytes(10);
+    const FilePatience none{.deadline = Deadline::now()};
+    EXPECT_EQ(files_->write(file.fd(), bytes, 0, none).code(), Code::kTimedOut);
+    EXPECT_EQ(files_->sync(file.fd(), none).code(), Code::kTimedOut);
+    EXPECT_EQ(*files_->read(file.fd(), bytes, 0), 0u) << "something was written";
+  });
+}
+
+TEST_P(NssiFiles, AtTheDeadline_AnOperationThatWaitsIsEnded_AlsoForItsTurn) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "nothing else that blocks can be read at an offset";
+  Pipe pipe;
+  std::atomic<int> ended{0};
+  run(5, [&] {
+    Bytes bytes(1);
+    const FilePatience patience{.deadline = Deadline::in(std::chrono::milliseconds(20))};
+    EXPECT_EQ(files_->read(pipe.out(), bytes, kWhereItIs, patience).code(), Code::kTimedOut);
+    ++ended;
+  });
+  EXPECT_EQ(ended, 5);
+  pipe.write();
+  run(1, [&] {
+    Bytes bytes(1);
+    EXPECT_EQ(*files_->read(pipe.out(), bytes, kWhereItIs), 1u) << "one that was ended has taken it";
+  });
+}
+
+TEST_P(NssiFiles, NobodyWaitsForTheResult_AndTheOperationIsEnded) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "nothing else that blocks can be read at an offset";
+  if (where() == Where::kThread) GTEST_SKIP() << "a thread has no request";
+  Pipe pipe;
+  std::atomic<bool> waits{false};
+  std::atomic<Code> ended{Code::kOk};
+  work_ = [&](Request &request) {
+    Bytes bytes(1);
+    waits = true;
+    ended = files_->read(pipe.out(), bytes, kWhereItIs, {.request = &request}).code();
+  };
+  auto call = client_->call(at(peer_), 300, {});
+  ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));
+  call = Call();
+  EXPECT_TRUE(eventually([&] { return ended == Code::kCancelled; }));
+}
+
+TEST_P(NssiFiles, TheRuntimeGoes_AndTheOperationIsEnded) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "nothing else that blocks can be read at an offset";
+  if (where() == Where::kThread) GTEST_SKIP() << "a thread must not be in a function of the runtime's";
+  Pipe pipe;
+  std::atomic<bool> waits{false};
+  std::atomic<Code> ended{Code::kOk};
+  work_ = [&](Request &) {
+    Bytes bytes(1);
+    waits = true;
+    ended = files_->read(pipe.out(), bytes, kWhereItIs).code();
+  };
+  auto call = client_->call(at(peer_), 300, {});
+  ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));
+  server_.reset();
+  EXPECT_EQ(ended, Code::kCancelled);
+}
+
+TEST_P(NssiFiles, WhatIsLeftBehind_HoldsItsMemoryUntilItIsOver) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "nothing else that blocks can be read at an offset";
+  Pipe pipe;
+  std::weak_ptr<Bytes> left;
+  run(1, [&] {
+    auto bytes = std::make_shared<Bytes>(1);
+    left = bytes;
+    const FilePatience patience{.deadline = Deadline::in(std::chrono::milliseconds(20)), .owner = bytes};
+    EXPECT_EQ(files_->read(pipe.out(), *bytes, kWhereItIs, patience).code(), Code::kTimedOut);
+  });
+  EXPECT_TRUE(eventually([&] { return left.expired(); }));
+}
+
+/// The descriptor of the ring that this process has.
+int ring_of_this_process() {
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code error;
+    if (std::filesystem::read_symlink(entry, error).string().find("io_uring") != std::string::npos)
+      return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+TEST_P(NssiFiles, WhatTheKernelDoesNotTake_EndsWithTheCause) {
+  if (!files_->uses_io_uring()) GTEST_SKIP() << "there is no ring";
+  TemporaryFile file;
+  const int ring = ring_of_this_process();
+  ASSERT_GE(ring, 0);
+  const int kept = ::dup(ring), nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::dup2(nothing, ring), ring);
+  run(9, [&] {
+    Bytes bytes(10);
+    const auto status = files_->write(file.fd(), bytes, 0);
+    EXPECT_EQ(status.code(), Code::kIo);
+    EXPECT_NE(status.error().cause, 0);
+  });
+  ASSERT_EQ(::dup2(kept, ring), ring);
+  for (int fd : {kept, nothing}) ::close(fd);
+  run(9, [&] { EXPECT_TRUE(files_->write(file.fd(), Bytes(10), 0).ok()); });
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::tuple<Where, bool>> &info) {

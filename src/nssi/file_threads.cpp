@@ -2,6 +2,7 @@
 // File operations by threads, where there is no io_uring.
 #include <nssi/file_backend.hpp>
 
+#include <cerrno>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -23,10 +24,17 @@ class FileThreads final : public FileIo::Backend {
     }
   }
   ~FileThreads() override { end(); }
-  void submit(FileOperation &operation) override {
+  void submit(std::shared_ptr<FileOperation> operation) override {
     std::lock_guard lock(mutex_);
-    queue_.push_back(&operation);
+    queue_.push_back(std::move(operation));
     changed_.notify_one();
+  }
+  /// One that a thread is at goes on.
+  void cancel(const std::shared_ptr<FileOperation> &operation) override {
+    std::unique_lock lock(mutex_);
+    const bool has_begun = std::erase(queue_, operation) == 0;
+    lock.unlock();
+    if (!has_begun) operation->finish(-ECANCELED);
   }
   bool is_io_uring() const override { return false; }
 
@@ -35,10 +43,11 @@ class FileThreads final : public FileIo::Backend {
     for (std::unique_lock lock(mutex_);; lock.lock()) {
       changed_.wait(lock, [this] { return ends_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      auto *operation = queue_.front();
+      auto operation = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
       operation->finish(operation->carry_out());
+      operation.reset();
     }
   }
   void end() {
@@ -52,7 +61,7 @@ class FileThreads final : public FileIo::Backend {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<FileOperation *> queue_;
+  std::deque<std::shared_ptr<FileOperation>> queue_;
   bool ends_ = false;
   std::vector<std::thread> threads_;
 };
