@@ -24,6 +24,8 @@ struct Place {
   std::vector<Service> services;                                ///< what it offers, `peer` unset; empty: nobody said
   std::vector<std::pair<std::string, std::string>> attributes;  ///< what was said of it besides, in a directory
   std::string source;                                           ///< for people: "the contact file /run/a.contact"
+  std::string name = {};  ///< under which it is announced; where a DirectoryWatch tells it
+  bool operator==(const Place &) const = default;
 };
 
 /// `what` is a URL (or a list joined by ';'), `file:PATH` (a contact file), `pmix:NAME` (which the job's launcher
@@ -44,6 +46,31 @@ Result<PeerId> connect_to(Runtime &runtime, std::string_view what, Deadline dead
 /// Connects to the first of `places` that can be reached. Errors as Runtime::connect(): the last one's; kNotFound:
 /// there are none.
 Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadline deadline);
+
+/// What the directory has under a name, now and after each change. Moves; not to outlive the runtime. One thread, or
+/// fiber, at a time.
+class DirectoryWatch {
+ public:
+  DirectoryWatch(DirectoryWatch &&) noexcept;
+  DirectoryWatch &operator=(DirectoryWatch &&) noexcept;
+  ~DirectoryWatch();
+  /// The first time, all that there is; then waits until that has changed, and is all that there is by then, which may
+  /// be nothing. Drives the runtime, or suspends the fiber, meanwhile. After an error it may be called again. A
+  /// directory that was started anew hears within seconds of everybody who is there, and has less until then.
+  /// kTimedOut: nothing has changed within the deadline, or the directory does not answer. kPeerLost, kRefused: as
+  /// find(). kBusy: the directory has too many watches. kCancelled: the runtime is being destroyed.
+  Result<std::vector<Place>> next(Deadline deadline);
+
+ private:
+  friend Result<DirectoryWatch> watch(Runtime &, std::string_view);
+  struct State;
+  explicit DirectoryWatch(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// `what` is `dir:NAME`, or `dir:BEGINNING*`: all names that begin so. Nothing is asked yet. kInvalidArgument: it is
+/// something else, or nothing can have that name. kNotFound: no directory is named.
+Result<DirectoryWatch> watch(Runtime &runtime, std::string_view what);
 
 struct AnnounceOptions {
   std::string kind = "service";                                      ///< in the contact file: what people call it

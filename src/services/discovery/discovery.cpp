@@ -35,6 +35,12 @@ Place to_place(const nessie::service::Found &found) {
   return place;
 }
 
+Place to_place(const directory::instance &it, const std::string &source) {
+  Place place{it.url, {{{}, {it.program_number, it.version_number}, it.provider}}, {}, source, it.name};
+  for (const auto &attribute : it.attributes) place.attributes.emplace_back(attribute.name, attribute.value);
+  return place;
+}
+
 Result<std::vector<directory::Registration>> register_all(Runtime &runtime, const std::vector<Service> &services,
                                                           std::string_view name, const AnnounceOptions &options,
                                                           Deadline deadline) {
@@ -94,6 +100,46 @@ Result<PeerId> connect_to(Runtime &runtime, std::span<const Place> places, Deadl
   if (places.empty()) return peer;
   return Error{peer.code(), fmt::format("{} (from {})", peer.error().message, places.back().source), peer.error().scope,
                peer.error().cause};
+}
+
+struct DirectoryWatch::State {
+  directory::Directory directory;
+  std::string source;
+  directory::query what;
+  directory::mark seen = {};
+  std::optional<std::vector<Place>> last = {};
+};
+
+DirectoryWatch::DirectoryWatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
+DirectoryWatch::DirectoryWatch(DirectoryWatch &&) noexcept = default;
+DirectoryWatch &DirectoryWatch::operator=(DirectoryWatch &&) noexcept = default;
+DirectoryWatch::~DirectoryWatch() = default;
+
+Result<DirectoryWatch> watch(Runtime &runtime, std::string_view what) {
+  if (!what.starts_with(kDirectory))
+    return Error{Code::kInvalidArgument,
+                 fmt::format("only what is in a directory can be watched, dir:NAME or dir:BEGINNING*, not '{}'", what)};
+  what.remove_prefix(kDirectory.size());
+  const bool is_prefix = what.ends_with('*');
+  if (is_prefix) what.remove_suffix(1);
+  directory::query query{is_prefix, std::string(what)};
+  if (auto status = directory::check(query); !status.ok()) return status.error();
+  const auto where = directory::directory_of(config_of(runtime));
+  if (!where.ok()) return where.error();
+  return DirectoryWatch(std::make_unique<DirectoryWatch::State>(
+      DirectoryWatch::State{{runtime, *where}, fmt::format("the directory at {}", *where), std::move(query)}));
+}
+
+Result<std::vector<Place>> DirectoryWatch::next(Deadline deadline) {
+  for (;;) {
+    auto got = state_->directory.watch(state_->what, state_->seen, deadline);
+    if (!got.ok()) return got.error();
+    state_->seen = got->at;
+    std::vector<Place> places;
+    for (const auto &each : got->instances) places.push_back(to_place(each, state_->source));
+    if (state_->last != places) return *(state_->last = std::move(places));
+    if (deadline.passed()) return Error{Code::kTimedOut, "nothing has changed within the deadline"};
+  }
 }
 
 struct Announcement::State {

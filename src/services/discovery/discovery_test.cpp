@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace nssi::testing {
 namespace {
@@ -79,6 +80,39 @@ TEST_F(Discovery, EveryInstanceOfANameIsFoundAndWhatIsGoneIsPassedOver) {
   const auto peer = connect_to(*runtime, "env:NESSIE_DISCOVERY_TEST", soon());
   ASSERT_TRUE(peer.ok()) << peer.error().to_string();
   EXPECT_TRUE(runtime->call(at(*peer), kNoop, {}).wait().ok());
+}
+
+TEST_F(Discovery, AWatchTellsEachChange) {
+  DirectoryThread directory("inproc");
+  const auto where = directory.runtime->url();
+  ServiceThread server(server_of(where));
+  auto runtime = client(where);
+  auto fields = watch(*runtime, "dir:job/fields"), all = watch(*runtime, "dir:job/*");
+  ASSERT_TRUE(fields.ok() && all.ok());
+  for (auto *each : {&*fields, &*all}) {
+    const auto first = each->next(soon());
+    ASSERT_TRUE(first.ok()) << first.error().to_string();
+    EXPECT_TRUE(first->empty());
+  }
+  std::optional<Announcement> other(*announce(*server.runtime, "dir:job/other", {}, soon()));
+  const auto places = all->next(soon());
+  ASSERT_TRUE(places.ok()) << places.error().to_string();
+  ASSERT_FALSE(places->empty());
+  EXPECT_EQ(places->front().name, "job/other");
+  EXPECT_EQ(places->front().url, server.runtime->url());
+  EXPECT_EQ(places->front().services.front(), server.runtime->services().front());
+  EXPECT_EQ(fields->next(Deadline::in(std::chrono::milliseconds(20))).code(), Code::kTimedOut) << "of another name";
+  other.reset();
+  EXPECT_TRUE(eventually([&] { return all->next(soon())->empty(); }));
+}
+
+TEST_F(Discovery, WhatCannotBeWatchedIsSaid) {
+  auto knows = client("inproc://nobody"), knows_none = client();
+  EXPECT_EQ(watch(*knows, file()).code(), Code::kInvalidArgument);
+  EXPECT_EQ(watch(*knows, "dir:two words").code(), Code::kInvalidArgument);
+  EXPECT_EQ(watch(*knows, "dir:").code(), Code::kInvalidArgument);
+  EXPECT_TRUE(watch(*knows, "dir:*").ok());
+  EXPECT_EQ(watch(*knows_none, "dir:fields").code(), Code::kNotFound);
 }
 
 TEST_F(Discovery, WhatCannotBeAnnouncedIsSaid) {
