@@ -65,7 +65,7 @@ class Activation {
 /// Zeroed memory for a stub's arguments, and what their decoding allocated.
 class Arguments {
  public:
-  explicit Arguments(const nssi_svc_op &op) : op_(op), memory_(op.sizeof_args / sizeof(std::max_align_t) + 1) {}
+  explicit Arguments(const nssi_svc_op &op) : op_(op), memory_(op.sizeof_args + 1) {}
   ~Arguments() { ::xdr_free(op_.decode_args, memory_.data()); }
   Arguments(const Arguments &) = delete;
   bool decode(std::span<const std::byte> bytes) { return xdr_decode(op_.decode_args, bytes, memory_.data()); }
@@ -73,7 +73,7 @@ class Arguments {
 
  private:
   const nssi_svc_op &op_;
-  std::vector<std::max_align_t> memory_;
+  std::vector<std::byte> memory_;  // the padding of larger elements is not zeroed; allocated, it is aligned for all types
 };
 
 NNTI_buffer_t handle_of(const Request &request, const NNTI_peer_t &caller, unsigned long id) {

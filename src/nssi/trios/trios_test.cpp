@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -15,7 +16,7 @@
 
 namespace {
 
-enum : int { kDoubleOp = 1, kCountOp = 2, kObjectOp = 3, kAgeOp = 4, kBothWaysOp = 5 };
+enum : int { kDoubleOp = 1, kCountOp = 2, kObjectOp = 3, kAgeOp = 4, kBothWaysOp = 5, kBlankOp = 6 };
 constexpr auto kServing = NSSI_RPC_LOCAL, kCalling = NSSI_RPC_SHM;
 
 std::atomic<int> counted{0};
@@ -42,6 +43,17 @@ int turn_bits(const unsigned long id, const NNTI_peer_t *caller, const void *, c
   for (auto &each : bytes) each = static_cast<char>(~each);
   if (rc == NSSI_OK) rc = nssi_put_data(caller, bytes.data(), bytes.size(), data, -1);
   return nssi_send_result(caller, id, rc, nullptr, result);
+}
+/// Arguments that tell whether the memory they are decoded into was zeroed, and leave it otherwise.
+struct Blank {
+  char bytes[64];
+};
+std::atomic<int> soiled{0};
+bool_t xdr_Blank(XDR *xdrs, Blank *value) {
+  if (xdrs->x_op == XDR_DECODE)
+    for (char byte : value->bytes) soiled += byte != 0;
+  if (xdrs->x_op == XDR_FREE) std::memset(value->bytes, 0xff, sizeof value->bytes);
+  return TRUE;
 }
 class Adder final : public NssiRpc {
  public:
@@ -80,6 +92,8 @@ class TriosNssi : public ::testing::Test {
     EXPECT_EQ(NSSI_REGISTER_SERVER_STUB(kAgeOp, ask_age, void, int), NSSI_OK);
     EXPECT_EQ(NSSI_REGISTER_SERVER_STUB(kBothWaysOp, turn_bits, void, void), NSSI_OK);
     EXPECT_EQ(NSSI_REGISTER_SERVER_OBJ(kObjectOp, &adder_, int, int), NSSI_OK);
+    EXPECT_EQ(NSSI_REGISTER_SERVER_STUB(kBlankOp, count, Blank, void), NSSI_OK);
+    EXPECT_EQ(NSSI_REGISTER_CLIENT_STUB(kBlankOp, Blank, void, void), NSSI_OK);
     EXPECT_EQ(NSSI_REGISTER_CLIENT_STUB(kDoubleOp, int, void, int), NSSI_OK);
     EXPECT_EQ(NSSI_REGISTER_CLIENT_STUB(kCountOp, void, void, void), NSSI_OK);
     EXPECT_EQ(NSSI_REGISTER_CLIENT_STUB(kAgeOp, void, void, int), NSSI_OK);
@@ -157,6 +171,13 @@ TEST_F(TriosNssi, AResponselessRequestIsCarriedOut) {
   EXPECT_EQ(nssi_fini(kCalling), NSSI_OK);
   EXPECT_EQ(counted, before + 10) << "when the transport was closed";
   EXPECT_EQ(nssi_init(kCalling), NSSI_OK);
+}
+
+TEST_F(TriosNssi, ArgumentsAreDecodedIntoZeroedMemory_AsRpcgensCodecsWant) {
+  Blank blank{};
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(nssi_call_rpc_sync(&service(), kBlankOp, &blank, nullptr, 0, nullptr), NSSI_OK) << nssi_last_error();
+  EXPECT_EQ(soiled, 0);
 }
 
 TEST_F(TriosNssi, AMulticastAsksSeveralServices) {
