@@ -150,6 +150,32 @@ typedef enum NNTI_portals_indices {
   NNTI_LONG_RES_PT_INDEX
 } NNTI_portals_indices;
 
+/* What Trios' transports kept in a handle; their kinds of buffers and keys. */
+typedef enum NNTI_gni_buffer_type_t {
+  NNTI_GNI_RDMA_INITIATOR,
+  NNTI_GNI_RDMA_TARGET,
+  NNTI_GNI_SEND_SRC,
+  NNTI_GNI_REQUEST_BUFFER
+} NNTI_gni_buffer_type_t;
+typedef enum NNTI_bgpdcmf_buffer_type_t {
+  NNTI_DCMF_REQUEST_BUFFER,
+  NNTI_DCMF_RESULT_BUFFER,
+  NNTI_DCMF_SEND_SRC,
+  NNTI_DCMF_RECEIVE_DST
+} NNTI_bgpdcmf_buffer_type_t;
+typedef enum NNTI_bgqpami_buffer_type_t {
+  NNTI_PAMI_REQUEST_BUFFER,
+  NNTI_PAMI_RESULT_BUFFER,
+  NNTI_PAMI_SEND_SRC,
+  NNTI_PAMI_RECEIVE_DST
+} NNTI_bgqpami_buffer_type_t;
+typedef struct NNTI_gni_mem_hdl_t {
+  uint64_t qword1, qword2;
+} NNTI_gni_mem_hdl_t;
+typedef struct NNTI_bgpdcmf_memreg_hdl_t {
+  unsigned int word0, word1, word2, word3;
+} NNTI_bgpdcmf_memreg_hdl_t;
+
 typedef struct NNTI_null_rdma_addr_t {
   int i;
 } NNTI_null_rdma_addr_t;
@@ -162,29 +188,45 @@ typedef struct NNTI_ib_rdma_addr_t {
   uint64_t buf;
   uint64_t size;
   uint32_t key;
+  uint64_t ack_buf;
+  uint32_t ack_key;
+  uint64_t ack_size;
 } NNTI_ib_rdma_addr_t;
 typedef struct NNTI_gni_rdma_addr_t {
   uint64_t buf;
   uint64_t size;
+  NNTI_gni_mem_hdl_t mem_hdl;
+  uint64_t wc_addr;
+  NNTI_gni_mem_hdl_t wc_mem_hdl;
+  NNTI_gni_buffer_type_t type;
 } NNTI_gni_rdma_addr_t;
 typedef struct NNTI_bgpdcmf_rdma_addr_t {
   uint64_t buf;
   uint64_t size;
   uint32_t owner_rank;
+  NNTI_bgpdcmf_buffer_type_t type;
+  NNTI_bgpdcmf_memreg_hdl_t mem_hdl;
+  uint64_t wc_addr;
+  NNTI_bgpdcmf_memreg_hdl_t wc_mem_hdl;
 } NNTI_bgpdcmf_rdma_addr_t;
 typedef struct NNTI_bgqpami_rdma_addr_t {
   uint64_t buf;
   uint64_t size;
   uint32_t owner_rank;
+  NNTI_bgqpami_buffer_type_t type;
+  uint64_t mem_hdl;
+  uint64_t wc_addr;
+  uint64_t wc_mem_hdl;
 } NNTI_bgqpami_rdma_addr_t;
 typedef struct NNTI_mpi_rdma_addr_t {
+  NNTI_match_bits cmd_tag, get_data_tag, put_data_tag;
   uint64_t size;
 } NNTI_mpi_rdma_addr_t;
 typedef struct NNTI_local_rdma_addr_t {
   int i;
 } NNTI_local_rdma_addr_t;
 
-/* A segment of a buffer. */
+/* A segment of a buffer. Nessie fills in what is Nessie's, and the size for MPI; the rest of the union is 0. */
 typedef struct NNTI_remote_addr_t {
   NNTI_transport_id_t transport_id;
   union {

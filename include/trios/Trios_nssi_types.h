@@ -68,13 +68,37 @@ typedef struct nssi_service {
   nssi_rpc_transport transport_id;
   nssi_rpc_encode rpc_encode;
   NNTI_peer_t svc_host;
-  NNTI_buffer_t req_addr; /* has a size, and no memory: nobody sends there by himself */
+  NNTI_buffer_t req_addr; /* has a size, and a segment without memory: nobody sends there by himself */
   uint32_t req_size;
   uint32_t res_size;
   int max_reqs;               /* the service ends after so many requests; less than 0: never */
   uint64_t progress_callback; /* not served: nssi_service_start() gives NSSI_ENOTSUP unless it is 0 */
   uint64_t progress_callback_timeout;
 } nssi_service;
+
+/* What Trios sent before arguments and results: for programs that count its bytes. Nessie's own headers are others, and
+ * smaller. */
+typedef struct nssi_request_header {
+  NNTI_transport_header_t transport_header;
+  uint32_t id;
+  uint32_t opcode;
+  bool_t fetch_args;
+  bool_t fetch_data;
+  bool_t is_responseless;
+  NNTI_buffer_t args_addr;
+  NNTI_buffer_t data_addr;
+  NNTI_buffer_t res_addr;
+} nssi_request_header;
+typedef struct nssi_result_header {
+  NNTI_transport_header_t transport_header;
+  uint32_t id;
+  uint32_t opcode;
+  uint32_t result_size;
+  bool_t fetch_result;
+  NNTI_buffer_t result_addr;
+  NNTI_buffer_t result_ack_addr;
+  uint32_t rc;
+} nssi_result_header;
 
 bool_t xdr_nssi_size(XDR *xdrs, nssi_size *size) TRIOS_SYMBOL(xdr_nssi_size);
 bool_t xdr_nssi_ssize(XDR *xdrs, nssi_ssize *size) TRIOS_SYMBOL(xdr_nssi_ssize);

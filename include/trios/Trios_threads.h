@@ -29,6 +29,8 @@ int nthread_unlock(nthread_lock_t *lock);
 
 int nthread_cond_init(nthread_cond_t *cond);
 int nthread_cond_fini(nthread_cond_t *cond);
+int nthread_broadcast(nthread_cond_t *cond);
+int nthread_signal(nthread_cond_t *cond);
 int nthread_cond_broadcast(nthread_cond_t *cond);
 int nthread_cond_signal(nthread_cond_t *cond);
 int nthread_wait(nthread_cond_t *cond, nthread_lock_t *lock);

@@ -44,16 +44,27 @@ const char *trios_timer_getimpl(void);
 #define trios_declare_timer(timer_var) double timer_var;
 #define trios_start_timer(timer) \
   { timer = trios_get_time(); }
-#define trios_stop_timer(name, timer)                              \
-  {                                                                \
-    timer = trios_get_time() - timer;                              \
-    log_debug(timer_debug_level, "%s Time = %10.8f", name, timer); \
+#define trios_stop_timer(name, timer)                             \
+  {                                                               \
+    timer = trios_get_time() - timer;                             \
+    log_info(timer_debug_level, "%s Time = %10.8f", name, timer); \
   }
+#define trios_start_delay_timer(timer) trios_start_timer(timer)
+#define trios_stop_delay_timer(timer) \
+  { timer = trios_get_time() - timer; }
+#define trios_log_delay_timer(name, timer) \
+  { log_info(timer_debug_level, "%s Time = %10.8f", name, timer); }
 #else
 #define trios_declare_timer(timer_var)
 #define trios_start_timer(timer) \
   {}
 #define trios_stop_timer(name, timer) \
+  {}
+#define trios_start_delay_timer(timer) \
+  {}
+#define trios_stop_delay_timer(timer) \
+  {}
+#define trios_log_delay_timer(name, timer) \
   {}
 #endif
 

@@ -19,6 +19,8 @@ int trace_init(const char *trace_fname, const int trace_ftype);
 /* A new file, in which only the groups of the list `enable` are traced. */
 int trace_reset(const char *trace_fname, const int trace_ftype, const char *enable);
 int trace_fini(void);
+/* Passed over. */
+int trace_set_buffer_size(const unsigned long int bufsize);
 
 int trace_register_group(const char *name, int *gid);
 int trace_register_subgroup(const char *name, int parent_id, int *gid);

@@ -3,9 +3,13 @@
 #ifndef TRIOS_XDR_H
 #define TRIOS_XDR_H
 
+#include "Trios_config.h"
+
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 
+#include <errno.h>
 #include <stdint.h>
+#include <sys/param.h>
 
 #endif

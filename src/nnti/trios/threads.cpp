@@ -62,8 +62,10 @@ int nthread_unlock(nthread_lock_t *lock) { return ::pthread_mutex_unlock(&lock->
 
 int nthread_cond_init(nthread_cond_t *cond) { return ::pthread_cond_init(&cond->cond, nullptr); }
 int nthread_cond_fini(nthread_cond_t *cond) { return ::pthread_cond_destroy(&cond->cond); }
-int nthread_cond_broadcast(nthread_cond_t *cond) { return ::pthread_cond_broadcast(&cond->cond); }
-int nthread_cond_signal(nthread_cond_t *cond) { return ::pthread_cond_signal(&cond->cond); }
+int nthread_broadcast(nthread_cond_t *cond) { return ::pthread_cond_broadcast(&cond->cond); }
+int nthread_signal(nthread_cond_t *cond) { return ::pthread_cond_signal(&cond->cond); }
+int nthread_cond_broadcast(nthread_cond_t *cond) { return nthread_broadcast(cond); }
+int nthread_cond_signal(nthread_cond_t *cond) { return nthread_signal(cond); }
 int nthread_wait(nthread_cond_t *cond, nthread_lock_t *lock) { return ::pthread_cond_wait(&cond->cond, &lock->mutex); }
 int nthread_timedwait(nthread_cond_t *cond, nthread_lock_t *lock, uint64_t timeout_ms) {
   const timespec when = in_ms(timeout_ms);

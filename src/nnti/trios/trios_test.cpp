@@ -136,6 +136,17 @@ TEST_F(Trios, XdrProceduresAreOnesThatRpcgensOutputCanCall) {
   EXPECT_EQ(copy.buffer_segments.NNTI_remote_addr_array_t_val, nullptr);
 }
 
+TEST_F(Trios, SegmentsHaveTheFieldsOfEachOldTransport_And0InThem) {
+  const auto buffer = allocate(NNTI_PUT_DST);
+  const auto &addr = buffer.buffer_segments.NNTI_remote_addr_array_t_val[0].NNTI_remote_addr_t_u;
+  EXPECT_EQ(addr.ib.ack_buf + addr.ib.ack_key + addr.ib.ack_size, 0u);
+  EXPECT_EQ(addr.gni.mem_hdl.qword1 + addr.gni.wc_addr + addr.gni.wc_mem_hdl.qword2, 0u);
+  EXPECT_EQ(addr.gni.type, NNTI_GNI_RDMA_INITIATOR);
+  EXPECT_EQ(addr.bgpdcmf.mem_hdl.word0 + addr.bgpdcmf.wc_mem_hdl.word3, 0u);
+  EXPECT_EQ(addr.bgqpami.type, NNTI_PAMI_REQUEST_BUFFER);
+  EXPECT_EQ(addr.mpi.cmd_tag + addr.mpi.get_data_tag + addr.mpi.put_data_tag, 0u);
+}
+
 TEST_F(Trios, MisuseHasACode_AndChangesNothing) {
   auto source = allocate(NNTI_PUT_SRC), target = allocate(NNTI_PUT_DST), queue = allocate(NNTI_RECV_QUEUE, 8, 2);
   NNTI_work_request_t wr{}, made{};
@@ -243,12 +254,42 @@ TEST(TriosSupport, CountersCountInManyThreads) {
   EXPECT_EQ(nthread_counter_set(&counter, 5), 3999);
 }
 
+TEST(TriosSupport, WhoWaitsIsWokenByEitherName) {
+  nthread_lock_t lock = NTHREAD_LOCK_INITIALIZER;
+  nthread_cond_t cond = NTHREAD_COND_INITIALIZER;
+  for (auto *wake : {nthread_signal, nthread_broadcast, nthread_cond_signal, nthread_cond_broadcast}) {
+    bool is_ready = false;
+    std::thread waiter([&] {
+      nthread_lock(&lock);
+      while (!is_ready) nthread_wait(&cond, &lock);
+      nthread_unlock(&lock);
+    });
+    nthread_lock(&lock);
+    is_ready = true;
+    EXPECT_EQ(wake(&cond), 0);
+    nthread_unlock(&lock);
+    waiter.join();
+  }
+}
+
 TEST(TriosSupport, TimedWaitEndsWhenNobodySignals) {
   nthread_lock_t lock = NTHREAD_LOCK_INITIALIZER;
   nthread_cond_t cond = NTHREAD_COND_INITIALIZER;
   nthread_lock(&lock);
   EXPECT_EQ(nthread_timedwait(&cond, &lock, 5), ETIMEDOUT);
   nthread_unlock(&lock);
+}
+
+TEST(TriosSupport, TimersOfDelaysMayBeWrittenEverywhere) {
+  double delay = -1;
+  trios_start_delay_timer(delay);
+  trios_stop_delay_timer(delay);
+  trios_log_delay_timer("delay", delay);
+#ifdef TRIOS_USE_TIMERS
+  EXPECT_GE(delay, 0);
+#else
+  EXPECT_EQ(delay, -1);
+#endif
 }
 
 TEST(TriosSupport, TimesAreWritten) {
@@ -262,6 +303,7 @@ TEST(TriosSupport, TimesAreWritten) {
 TEST(TriosSupport, TracesOfEnabledGroupsAreWritten) {
   TemporaryFile file;
   int group = -1, child = -1;
+  EXPECT_EQ(trace_set_buffer_size(1 << 20), 0);
   ASSERT_EQ(trace_init(file.path.c_str(), TRACE_DEFAULT_FTYPE), 0);
   ASSERT_EQ(trace_register_group("rpc", &group), 0);
   ASSERT_EQ(trace_register_subgroup("send", group, &child), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nssi_client.h, on the paper's interface.
-#include <nssi/trios/paper.hpp>
+#include <nssi/trios/service.hpp>
 
 #include <Trios_nssi_client.h>
 
@@ -115,16 +115,11 @@ int nssi_get_service(const nssi_rpc_transport transport, const char *url, const 
   if (result == nullptr) return paper::fail(NSSI_EINVAL, "result is NULL");
   paper::Peer peer;
   if (int code = paper::get_service(transport, url, timeout, peer); code != NSSI_OK) return code;
-  nssi_service service{};
-  service.transport_id = transport;
-  service.svc_host.datatype = NNTI_dt_peer;
-  service.svc_host.peer.instance = peer.id;
-  service.req_size = NSSI_SHORT_REQUEST_SIZE;
-  service.res_size = NSSI_SHORT_RESULT_SIZE;
-  service.req_addr.payload_size = NSSI_SHORT_REQUEST_SIZE;
-  service.max_reqs = -1;
-  std::strncpy(service.svc_host.url, peer.url.c_str(), sizeof service.svc_host.url - 1);
-  *result = service;
+  NNTI_peer_t host{};
+  host.datatype = NNTI_dt_peer;
+  host.peer.instance = peer.id;
+  std::strncpy(host.url, peer.url.c_str(), sizeof host.url - 1);
+  *result = nssi::trios::service_of(transport, host);
   return NSSI_OK;
 }
 

@@ -79,6 +79,21 @@ bool is_transport(int transport) { return transport > NSSI_RPC_NULL && transport
 
 namespace nssi::trios {
 
+nssi_service service_of(nssi_rpc_transport transport, const NNTI_peer_t &host) {
+  static NNTI_remote_addr_t nowhere{};
+  nssi_service service{};
+  service.transport_id = transport;
+  service.svc_host = host;
+  service.req_size = NSSI_SHORT_REQUEST_SIZE;
+  service.res_size = NSSI_SHORT_RESULT_SIZE;
+  service.req_addr.datatype = NNTI_dt_buffer;
+  service.req_addr.buffer_owner = host;
+  service.req_addr.buffer_segments = {1, &nowhere};
+  service.req_addr.payload_size = NSSI_SHORT_REQUEST_SIZE;
+  service.max_reqs = -1;
+  return service;
+}
+
 NNTI_peer_t caller_of(const paper::Incoming &request) {
   NNTI_peer_t caller{};
   caller.datatype = NNTI_dt_peer;
@@ -99,15 +114,10 @@ int call_stub(const paper::Incoming &request) {
 
 int nssi_service_init(const nssi_rpc_transport transport, const int, nssi_service *service) {
   if (service == nullptr) return paper::fail(NSSI_EINVAL, "service is NULL");
-  nssi_service made{};
-  made.transport_id = transport;
-  made.svc_host.datatype = NNTI_dt_peer;
-  made.req_size = NSSI_SHORT_REQUEST_SIZE;
-  made.res_size = NSSI_SHORT_RESULT_SIZE;
-  made.req_addr.payload_size = NSSI_SHORT_REQUEST_SIZE;
-  made.max_reqs = -1;
-  if (int code = paper::get_url(transport, made.svc_host.url, sizeof made.svc_host.url); code != NSSI_OK) return code;
-  *service = made;
+  NNTI_peer_t host{};
+  host.datatype = NNTI_dt_peer;
+  if (int code = paper::get_url(transport, host.url, sizeof host.url); code != NSSI_OK) return code;
+  *service = nssi::trios::service_of(transport, host);
   return NSSI_OK;
 }
 

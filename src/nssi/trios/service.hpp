@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two ways to run stubs share: where requests arrive, and in threads of the program's.
+// What both sides say of a service; what the two ways to run stubs share: where requests arrive, and in threads of the
+// program's.
 #pragma once
 
 #include <nssi/trios/paper.hpp>
@@ -11,6 +12,9 @@
 namespace nssi::trios {
 
 using Process = int (*)(nssi_svc_rpc_request *request);
+
+/// The service at `host`. Its request address has a segment, which programs compare, but no memory.
+nssi_service service_of(nssi_rpc_transport transport, const NNTI_peer_t &host);
 
 /// Who calls, as stubs see it.
 NNTI_peer_t caller_of(const paper::Incoming &request);

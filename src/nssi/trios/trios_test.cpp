@@ -180,6 +180,23 @@ TEST_F(TriosNssi, ArgumentsAreDecodedIntoZeroedMemory_AsRpcgensCodecsWant) {
   EXPECT_EQ(soiled, 0);
 }
 
+TEST_F(TriosNssi, ServicesAreDescribedSoThatTheyCanBeCompared) {
+  for (const auto &service : {services_[0], services_[1], serving_}) {
+    ASSERT_EQ(service.req_addr.buffer_segments.NNTI_remote_addr_array_t_len, 1u);
+    EXPECT_EQ(service.req_addr.buffer_segments.NNTI_remote_addr_array_t_val[0].size, 0u);
+    EXPECT_STREQ(service.req_addr.buffer_owner.url, serving_.svc_host.url);
+  }
+}
+
+TEST_F(TriosNssi, TheHeadersThatTriosSent_HaveTheirFields) {
+  nssi_request_header asked{};
+  nssi_result_header answered{};
+  asked.is_responseless = TRUE;
+  asked.res_addr.payload_size = answered.result_size = NSSI_SHORT_RESULT_SIZE;
+  EXPECT_EQ(asked.res_addr.payload_size, answered.result_size);
+  EXPECT_GT(sizeof asked, sizeof answered);
+}
+
 TEST_F(TriosNssi, AMulticastAsksSeveralServices) {
   int value = 21, results[2] = {0, 0};
   EXPECT_EQ(nssi_multicast_rpc_sync(services_, 2, kDoubleOp, &value, nullptr, 0, results, sizeof(int)), NSSI_OK);
