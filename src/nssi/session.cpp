@@ -20,8 +20,10 @@ constexpr std::chrono::seconds kSoon{1};
 
 Slot *Session::add_slot(std::size_t index) {
   if (index >= kMostSlots) return nullptr;
-  slots_.resize(index + 1);
-  return &slots_[index];
+  const auto number = index / kPageSize;
+  if (number >= pages_.size()) pages_.resize(number + 1);
+  pages_[number] = std::make_unique<Page>();
+  return slot_at(index);
 }
 
 Share &Session::add_share(std::size_t service) {
@@ -71,8 +73,7 @@ void Sessions::keep(Session &session, Slot &slot) {
 
 void Sessions::list(Session &session, Slot &slot) {
   slot.listed = true;
-  const auto index = static_cast<std::uint32_t>(&slot - session.slots().data());
-  expiries_.emplace(slot.until.when(), Expiry{&session, index});
+  expiries_.emplace(slot.until.when(), Expiry{&session, Session::index_of(slot.id)});
 }
 
 void Sessions::expire() {
@@ -87,7 +88,7 @@ void Sessions::expire() {
 }
 
 void Sessions::expire_slot(Session &session, std::uint32_t index) {
-  auto &slot = session.slots()[index];
+  auto &slot = *session.slot_at(index);
   slot.listed = false;
   if (slot.until.is_never()) return;  // that of another request, or none yet
   if (!slot.until.passed()) return list(session, slot);
@@ -102,18 +103,18 @@ void Sessions::expire_session(Session &session) {
   auto until = Clock::time_point::min(), look_again = Clock::time_point::max();
   if (session.has_requests()) until = look_again = now + kSoon;
   std::size_t answer_bytes = 0;
-  for (const auto &slot : session.slots()) answer_bytes += slot.answer.capacity();
+  session.for_each_slot([&](const Slot &slot) { answer_bytes += slot.answer.capacity(); });
   const bool is_much = answer_bytes > kMostUnawaitedBytes;
-  for (auto &slot : session.slots()) {
+  session.for_each_slot([&](Slot &slot) {
     const bool takes_memory = slot.long_result || (is_much && !slot.answer.empty());
     if (takes_memory && !is_awaited) slot.lose_answer();
     if (takes_memory && is_awaited) look_again = std::min(look_again, session.awaited_until.when());
-    if (!slot.has_answer()) continue;
+    if (!slot.has_answer()) return;
     if (slot.until.is_never()) slot.until = kept_until(slot);
     until = std::max(until, slot.until.when());
-  }
+  });
   if (until > now) return void(expiries_.emplace(std::min(until, look_again), Expiry{&session, {}}));
-  for (auto &slot : session.slots()) slot.forget_answer();
+  session.for_each_slot([](Slot &slot) { slot.forget_answer(); });
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });
   by_id_.erase(wire::SessionId(session.id()));
 }

@@ -16,6 +16,7 @@
 #include <nssi/wire.hpp>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -77,15 +78,24 @@ class Session {
   const wire::SessionId &id() const { return id_; }
   /// Null: the caller claims more calls in progress than anybody may have.
   Slot *slot_of(std::uint64_t id) {
-    const auto index = index_of(id);
-    return index < slots_.size() ? &slots_[index] : add_slot(index);
+    auto *slot = slot_at(index_of(id));
+    return slot != nullptr ? slot : add_slot(index_of(id));
   }
   /// The slot, if it holds this very request.
   Slot *find(std::uint64_t id) {
-    const auto index = index_of(id);
-    return index < slots_.size() && slots_[index].id == id ? &slots_[index] : nullptr;
+    auto *slot = slot_at(index_of(id));
+    return slot != nullptr && slot->id == id ? slot : nullptr;
   }
-  std::vector<Slot> &slots() { return slots_; }
+  /// Null: no request has come there, nor near it.
+  Slot *slot_at(std::size_t index) {
+    const auto number = index / kPageSize;
+    return number < pages_.size() && pages_[number] ? &(*pages_[number])[index % kPageSize] : nullptr;
+  }
+  static std::uint32_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+  template <class Use> void for_each_slot(Use use) {
+    for (auto &page : pages_)
+      if (page) std::ranges::for_each(*page, use);
+  }
   /// What it has in progress at a service.
   Share &share(std::size_t service) { return service < shares_.size() ? shares_[service] : add_share(service); }
   bool has_requests() const {
@@ -105,13 +115,15 @@ class Session {
   CallerCounters counters;
 
  private:
-  static std::size_t index_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
+  /// Small, because most callers have few calls in progress at once.
+  static constexpr std::size_t kPageSize = 16;
+  using Page = std::array<Slot, kPageSize>;
   Slot *add_slot(std::size_t index);
   Share &add_share(std::size_t service);
 
   wire::SessionId id_;
   std::vector<Share> shares_;
-  std::vector<Slot> slots_;  // goes first: what it is charged for is counted in the shares
+  std::vector<std::unique_ptr<Page>> pages_;  // of slots; goes first: what it is charged for is counted in the shares
 };
 
 class Sessions {

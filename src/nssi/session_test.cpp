@@ -2,6 +2,8 @@
 // Requests that come twice: a caller of our own making sends what it likes, over as many connections as it likes.
 #include <gtest/gtest.h>
 
+#include <malloc.h>
+
 #include <nssi/session.hpp>
 #include <nssi/testing.hpp>
 #include <nssi/wire.hpp>
@@ -47,7 +49,7 @@ class Connection final : public nnti::EventSink {
   }
   /// An answer to this request shows that those to the ones before have come, too.
   void settle() {
-    const auto id = id_of(1, 60000);
+    const auto id = id_of(1, 1000);
     request(id, kNoopShort);
     ASSERT_TRUE(has(id, 1));
   }
@@ -221,6 +223,20 @@ TEST_F(NssiSessions, ManySmallAnswersAreNotKeptForACallerThatIsAwayForTooLong) {
   std::this_thread::sleep_until(nessie::Clock::now() + milliseconds(1500));  // the time itself is what is tested
   EXPECT_EQ(ask(kMany, 200), Code::kPeerLost);
   EXPECT_EQ(ask(kFew, 10), Code::kOk);
+}
+
+TEST_F(NssiSessions, OneRequestInTheLastSlot_TakesTheMemoryOfAFew) {
+  const auto in_use = [] {
+    const auto memory = ::mallinfo2();
+    return memory.uordblks + memory.hblkhd;
+  };
+  Connection caller(url());
+  caller.request(id_of(1, 0), kNoopShort);
+  ASSERT_TRUE(caller.has(id_of(1, 0), 1));
+  const auto before = in_use();
+  caller.request(id_of(1, 0xFFFF), kCount);
+  ASSERT_TRUE(caller.has(id_of(1, 0xFFFF), 1));
+  EXPECT_LT(in_use(), before + (1 << 20));
 }
 
 TEST_F(NssiSessions, CallersAreKeptApart) {
