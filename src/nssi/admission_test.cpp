@@ -76,6 +76,41 @@ TEST_P(NssiLimits, ResultsForWhichThereIsNoRoom_AreMadeWhenTheirCallerHasFetched
   }
 }
 
+TEST_P(NssiLimits, ResultsForWhichThereIsNoRoomBeforeTheirDeadline_AreNotMade) {
+  constexpr OpCode kMakeAtGate = 100, kOpen = 101;
+  constexpr int kCalls = 20, kRoom = 4;
+  std::unique_ptr<Event> gate;
+  std::atomic<int> waiting{0}, made{0}, late{0}, told{0};
+  auto options = limited({.bytes_of_caller = kRoom << 20}, GetParam());
+  ServiceThread server(std::move(options), [&](Runtime &runtime) {
+    gate = std::make_unique<Event>(runtime);
+    (void)runtime.add_operation({kInterface, 0, kMakeAtGate, "make_at_gate", HandlerKind::kFiber, [&](Request &r) {
+                                   ++waiting;
+                                   (void)gate->wait();
+                                   const auto status = r.reply(pattern(1 << 20));
+                                   made += status.ok();
+                                   late += status.code() == Code::kTimedOut;
+                                   told += r.deadline().is_never();
+                                 }});
+    (void)runtime.add_operation({kInterface, 0, kOpen, "open", HandlerKind::kShort, [&](Request &r) {
+                                   gate->set();
+                                   (void)r.reply();
+                                 }});
+  });
+  Caller slow(server.runtime->url(), GetParam()), other(server.runtime->url(), GetParam());
+  CallOptions soon;
+  soon.deadline = Deadline::in(seconds(2));
+  std::vector<Call> calls;
+  for (int i = 0; i < kCalls; ++i) calls.push_back(slow.call(kMakeAtGate, soon));
+  ASSERT_TRUE(eventually([&] { return (void)calls[0].test(), waiting == kCalls; }));
+  EXPECT_TRUE(other.call(kOpen).wait().ok());
+  ASSERT_TRUE(eventually([&] { return made + late == kCalls; }));
+  EXPECT_EQ(made, kRoom);
+  CallOptions one_way{.deadline = Deadline::never(), .one_way = true};
+  for (int i = 0; i < 2 * kRoom; ++i) EXPECT_TRUE(other.call(kMakeAtGate, one_way).wait().ok());
+  EXPECT_TRUE(eventually([&] { return told == 2 * kRoom; })) << "nobody gets these results: they need no room";
+}
+
 TEST_P(NssiLimits, BeyondTheLimit_CallsWaitAtTheirCallerAndBeginInTheirOrder) {
   start({.requests = 1});
   auto client = caller();

@@ -10,6 +10,8 @@ namespace nssi {
 namespace {
 
 constexpr std::size_t kKeptArgsBytes = 4096;
+/// Larger results may not fit a message.
+constexpr std::size_t kFittingResultBytes = wire::kAlwaysFits - wire::kMaxResultOverhead;
 /// By a pool's thread, which has to tell the driver before and after.
 constexpr std::size_t kWorthCopying = 256 << 10;
 
@@ -494,28 +496,37 @@ template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn
 
 /// A result that does not fit a message stays here until its caller fetches it. Where too many do already, the handler
 /// waits, if it can; not for a caller that does not wait itself any more.
-[[gnu::noinline]] void IncomingRequest::await_room(std::uint64_t size_bytes) {
-  if (!engine_.in_fiber()) return;
-  EventState room{engine_, {}, {}};
-  bool has_room = false;
-  engine_.run_as_driver([&] {
-    has_room = engine_.server().has_room_for(*this, size_bytes);
-    if (!has_room) engine_.server().await_room(*this, size_bytes, room);
-  });
-  if (has_room) return;
-  (void)wait(room, Deadline::never());
-  engine_.run_as_driver([&] { engine_.server().await_no_more(room); });
+[[gnu::noinline]] Status IncomingRequest::await_room(std::uint64_t size_bytes) {
+  if (!engine_.in_fiber()) return {};
+  for (;;) {
+    EventState room{engine_, {}, {}};
+    bool waits = false;
+    engine_.run_as_driver([&] {
+      const bool is_sent = !replied_ && !acknowledged_ && !cancelled_;
+      if (!is_sent || engine_.fits(caller(), size_bytes + wire::kMaxResultOverhead)) return;
+      waits = !engine_.server().has_room_for(*this, size_bytes);
+      if (waits) engine_.server().await_room(*this, size_bytes, room);
+    });
+    if (!waits) return {};
+    auto status = wait(room, Deadline::never());
+    engine_.run_as_driver([&] { engine_.server().await_no_more(room); });
+    if (status.ok()) continue;  // another one may have taken it meanwhile
+    (void)reply_error(status.error());
+    return status;
+  }
 }
 
 Status IncomingRequest::reply(std::span<const std::byte> result) {
-  if (result.size() > wire::kAlwaysFits) await_room(result.size());
+  if (result.size() > kFittingResultBytes) [[unlikely]]
+    if (auto status = await_room(result.size()); !status.ok()) return status;
   meter_.result_bytes = result.size();
   const Payload payload(result);
   return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
-  if (size_bytes > wire::kAlwaysFits) await_room(size_bytes);
+  if (size_bytes > kFittingResultBytes) [[unlikely]]
+    if (auto status = await_room(size_bytes); !status.ok()) return status;
   meter_.result_bytes = size_bytes;
   const Payload payload(size_bytes, encode);
   return answer([&] {

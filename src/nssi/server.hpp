@@ -129,7 +129,7 @@ class IncomingRequest final : public Request {
   Transfer begin(const Move &move);
   TransferState *under_way() const { return transfers_.empty() ? nullptr : transfers_.back(); }
   void finish_transfers();
-  void await_room(std::uint64_t size_bytes);
+  Status await_room(std::uint64_t size_bytes);
   void run_handler();
   void run_traced();
   bool acknowledge();
