@@ -44,7 +44,8 @@ class FileIo {
   ~FileIo();
 
   /// Reads until `into` is full, or the file ends: how many bytes. kIo, with errno as the cause.
-  Result<std::size_t> read(int file, std::span<std::byte> into, std::uint64_t offset, const FilePatience &patience = {});
+  Result<std::size_t> read(int file, std::span<std::byte> into, std::uint64_t offset,
+                           const FilePatience &patience = {});
   /// Writes all of it; it is where other readers of the file see it, as after pwrite(2). kIo, with errno as the cause:
   /// a part of it may have been written.
   Status write(int file, std::span<const std::byte> from, std::uint64_t offset, const FilePatience &patience = {});

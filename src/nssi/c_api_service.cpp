@@ -73,7 +73,8 @@ class Arguments {
 
  private:
   const nssi_svc_op &op_;
-  std::vector<std::byte> memory_;  // the padding of larger elements is not zeroed; allocated, it is aligned for all types
+  std::vector<std::byte>
+      memory_;  // the padding of larger elements is not zeroed; allocated, it is aligned for all types
 };
 
 NNTI_buffer_t handle_of(const Request &request, const NNTI_peer_t &caller, unsigned long id) {
