@@ -218,6 +218,9 @@ class Call {
   Bytes result() const { return {view().begin(), view().end()}; }
   /// True: wait() returns at once. Drives nothing.
   bool is_over() const;
+  /// Ends it with kCancelled, which wait() gives from then on; the service may have acted. Blocks as dropping it does.
+  /// A call that is over, or whose result is about to be here, ends as it would have.
+  void cancel();
   /// Calls `callback` once, on a fiber of the runtime's, when the call is over, or soon if it is: it may wait, and make
   /// calls. Not if the call is dropped before. One for each call; a deadline that passes ends the call then, too, as
   /// long as somebody drives.
@@ -253,6 +256,7 @@ Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline = Deadline
 /// Waits for all of them; each one's wait() then returns at once. ok if all are; otherwise the error of the first that
 /// is not, kTimedOut if it was still in progress.
 Status wait_all(std::span<Call> calls, Deadline deadline = Deadline::never());
+Status wait_all(std::span<Call *const> calls, Deadline deadline = Deadline::never());  ///< null pointers do not count
 
 struct CallOptions {
   /// Bulk data that the server may pull or push, by the buffer's rights; borrowed until the call completes.

@@ -9,9 +9,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace nssi {
 
@@ -31,6 +33,7 @@ template <class T> class Future {
   bool test() { return !fault_.ok() || call_.test(); }
   /// As those of Call.
   bool is_over() const { return !fault_.ok() || call_.is_over(); }
+  void cancel() { call_.cancel(); }
   void when_over(std::function<void()> callback) {
     if (!fault_.ok()) return callback();
     call_.when_over(std::move(callback));
@@ -50,18 +53,70 @@ template <class T> class Future {
   /// Waits for the result, which is decoded anew each time. Errors as Call::wait; kBadMessage: the result is not of the
   /// type that the interface says; kInvalidArgument: the arguments break a rule of the interface, and were not sent.
   Outcome<T> wait(Deadline deadline = Deadline::never()) {
-    if (!fault_.ok()) return fault_.error();
-    if (auto status = call_.wait(deadline); !status.ok()) return status.error();
+    if (auto status = settle(deadline); !status.ok()) return status.error();
     if constexpr (std::is_void_v<T>)
       return call_.view().empty() ? Status() : Error{Code::kBadMessage, "there is a result where none should be"};
     else
       return xdr::decode<T>(call_.view());
   }
+  /// The same, without a look at the result.
+  Status settle(Deadline deadline = Deadline::never()) { return fault_.ok() ? call_.wait(deadline) : fault_; }
+  /// The call itself, for wait_any() of results of several types; one that could not be made is over.
+  Call &call() { return call_; }
 
  private:
   Call call_;
   Status fault_;
 };
+
+namespace stub {
+
+template <class T> inline constexpr bool kIsFuture = false;
+template <class T> inline constexpr bool kIsFuture<Future<T>> = true;
+
+}  // namespace stub
+
+/// A std::vector<Future<T>>, say.
+template <class R>
+concept RangeOfFutures = std::ranges::forward_range<R> && stub::kIsFuture<std::ranges::range_value_t<R>>;
+
+/// Waits until one of the futures is over: its place. As wait_any() of calls; those that could not be made are over.
+template <RangeOfFutures Futures>
+Result<std::size_t> wait_any(Futures &&futures, Deadline deadline = Deadline::never()) {
+  std::vector<Call *> calls;
+  for (auto &future : futures) calls.push_back(&future.call());
+  return wait_any(std::span<Call *const>(calls), deadline);
+}
+
+/// Waits for all of them; each one's wait() then returns at once. ok if all are, their results not looked at; otherwise
+/// the error of the first that is not, kTimedOut if it was still in progress.
+template <RangeOfFutures Futures> Status wait_all(Futures &&futures, Deadline deadline = Deadline::never()) {
+  Status first;
+  for (auto &future : futures) {
+    auto status = future.settle(deadline);
+    if (first.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+/// The same operation of several services, each with its client: a Future for each, in their order.
+///
+///     auto sums = nssi::multicast(clients, &ATLAS::FIRST::Client::ADD_async, 40, 2);
+///     if (auto status = nssi::wait_all(sums); !status.ok()) …
+///
+/// `arguments`: those of the operation, with its CallOptions at the end if they are not the defaults.
+template <class Clients, class Client, class T, class... Parameters, class... Arguments>
+std::vector<Future<T>> multicast(Clients &&clients, Future<T> (Client::*operation)(Parameters...),
+                                 const Arguments &...arguments) {
+  std::vector<Future<T>> futures;
+  for (auto &client : clients) {
+    if constexpr (sizeof...(Arguments) == sizeof...(Parameters))
+      futures.push_back((client.*operation)(arguments...));
+    else
+      futures.push_back((client.*operation)(arguments..., CallOptions()));
+  }
+  return futures;
+}
 
 namespace stub {
 

@@ -109,6 +109,49 @@ TEST_F(NssiCalls, WaitAll_GivesTheFirstError) {
   for (auto &each : calls) EXPECT_TRUE(each.is_over());
 }
 
+TEST_F(NssiCalls, WaitAll_TakesPointers) {
+  auto here = call(kNoop), there = call(kFail);
+  const std::vector<Call *> calls{&here, nullptr, &there};
+  EXPECT_EQ(wait_all(calls).code(), Code::kIo);
+  EXPECT_TRUE(here.is_over());
+}
+
+TEST_F(NssiCalls, ACallThatIsCancelled_TellsSo_AndItsHandlerHearsIt) {
+  auto buffer = client_->allocate(64, nnti::Rights::kReadWrite);
+  ASSERT_TRUE(buffer.ok());
+  CallOptions options;
+  options.data = &*buffer;
+  auto pulled = call(kPullForever, {}, options);
+  ASSERT_TRUE(eventually([&] { return (void)pulled.test(), service().pulls > 0; }));
+  pulled.cancel();
+  EXPECT_TRUE(pulled.is_over());
+  EXPECT_EQ(pulled.wait().code(), Code::kCancelled);
+  EXPECT_TRUE(eventually([&] { return service().pull_ended == Code::kCancelled; }));
+  pulled.cancel();
+  EXPECT_EQ(pulled.wait().code(), Code::kCancelled);
+}
+
+TEST_F(NssiCalls, ACallThatIsOver_IsNotCancelled) {
+  auto echo = call(kEcho, pattern(3));
+  EXPECT_TRUE(echo.wait().ok());
+  echo.cancel();
+  EXPECT_TRUE(echo.wait().ok());
+  EXPECT_EQ(echo.result(), pattern(3));
+  Call().cancel();
+  client_.reset();
+  echo.cancel();
+}
+
+TEST_F(NssiCalls, WhoIsToBeCalledBack_HearsThatItWasCancelled) {
+  Driven driven(*client_);
+  std::atomic<int> told{0};
+  auto blocked = call(kBlock);
+  blocked.when_over([&] { ++told; });
+  blocked.cancel();
+  EXPECT_TRUE(eventually([&] { return told == 1; }));
+  service().release_blocked();
+}
+
 TEST_F(NssiCalls, Multicast_AsksAllAndKeepsTheirOrder) {
   ServiceThread another(options_for("inproc", true));
   auto second = *client_->connect(another.runtime->url(), Deadline::in(seconds(20)));

@@ -38,6 +38,12 @@ void begin_request(const CallState &call, wire::RequestHead &request) {
 
 std::uint32_t slot_of(std::uint64_t id) { return static_cast<std::uint32_t>(id); }
 
+std::vector<Call *> pointers_to(std::span<Call> calls) {
+  std::vector<Call *> pointers;
+  for (auto &call : calls) pointers.push_back(&call);
+  return pointers;
+}
+
 Error timed_out(const CallState &call) {
   return {Code::kTimedOut,
           fmt::format("no result of operation {} within the call's deadline; the service may have acted", call.op)};
@@ -686,6 +692,11 @@ Status Call::wait(Deadline deadline) {
   return call.status;
 }
 
+void Call::cancel() {
+  if (is_over() || !state_->engine->birth().was_here()) return;
+  state_->engine->client().cancel(*state_, Error{Code::kCancelled, "the call was cancelled"}, state_->deadline);
+}
+
 bool Call::is_over() const { return !state_ || state_->done.load(std::memory_order_acquire); }
 
 void Call::when_over(std::function<void()> callback) {
@@ -746,19 +757,20 @@ Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline) {
 }
 
 Result<std::size_t> wait_any(std::span<Call> calls, Deadline deadline) {
-  std::vector<Call *> pointers;
-  for (auto &call : calls) pointers.push_back(&call);
-  return wait_any(std::span<Call *const>(pointers), deadline);
+  return wait_any(pointers_to(calls), deadline);
 }
 
-Status wait_all(std::span<Call> calls, Deadline deadline) {
+Status wait_all(std::span<Call *const> calls, Deadline deadline) {
   Status first;
-  for (auto &call : calls) {
-    auto status = call.wait(deadline);
+  for (auto *call : calls) {
+    if (call == nullptr) continue;
+    auto status = call->wait(deadline);
     if (first.ok()) first = std::move(status);
   }
   return first;
 }
+
+Status wait_all(std::span<Call> calls, Deadline deadline) { return wait_all(pointers_to(calls), deadline); }
 
 std::span<const std::byte> Call::view() const {
   if (!state_) return {};

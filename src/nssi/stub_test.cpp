@@ -106,6 +106,54 @@ TEST_P(NssiStubs, SeveralCallsAtOnce_EachHasItsResult) {
   for (std::int32_t i = 0; i < 100; ++i) EXPECT_EQ(*sums[static_cast<std::size_t>(i)].wait(), 2 * i);
 }
 
+TEST_P(NssiStubs, SeveralCalls_AreWaitedForInTurnOrTogether) {
+  auto atlas = client();
+  std::vector<Future<std::int32_t>> sums;
+  for (std::int32_t i = 0; i < 3; ++i) sums.push_back(atlas.ADD_async(i, i));
+  EXPECT_TRUE(wait_all(sums).ok());
+  auto place = wait_any(sums);
+  ASSERT_TRUE(place.ok());
+  EXPECT_EQ(*place, 0u);
+  EXPECT_EQ(*sums[2].wait(), 4);
+  sums.push_back(atlas.REFUSE_async(28));
+  EXPECT_EQ(wait_all(sums).code(), Code::kIo);
+  auto greeting = atlas.GREET_async("Ada");
+  const std::vector<Call *> mixed{&greeting.call(), &sums[0].call()};
+  EXPECT_EQ(*wait_any(mixed), greeting.is_over() ? 0u : 1u);
+  EXPECT_TRUE(wait_all(mixed).ok());
+}
+
+TEST_P(NssiStubs, ACallThatCouldNotBeMade_IsOver) {
+  std::vector<Future<stub_test::found>> found;
+  found.push_back(client().FIND_async(static_cast<stub_test::color>(7)));
+  EXPECT_TRUE(wait_any(found).ok());
+  EXPECT_EQ(wait_all(found).code(), Code::kInvalidArgument);
+  found[0].cancel();
+  EXPECT_EQ(found[0].wait().code(), Code::kInvalidArgument);
+  EXPECT_EQ(wait_any(std::vector<Future<void>>()).code(), Code::kInvalidArgument);
+}
+
+TEST_P(NssiStubs, ACallThatIsCancelled_TellsSo) {
+  server_->stop();
+  thread_.join();  // it answers nothing
+  auto sum = client().ADD_async(1, 2);
+  sum.cancel();
+  EXPECT_EQ(sum.wait().code(), Code::kCancelled);
+}
+
+TEST_P(NssiStubs, Multicast_AsksAllAndKeepsTheirOrder) {
+  std::vector<SECOND::Client> clients;
+  for (const std::uint32_t provider : {5, 0, 7}) clients.emplace_back(*runtime_, peer_, provider);
+  auto sums = multicast(clients, &SECOND::Client::ADD_async, 1, 2, 3);
+  ASSERT_EQ(sums.size(), 3u);
+  EXPECT_EQ(wait_all(sums).code(), Code::kNotFound) << "there is no provider 7";
+  EXPECT_EQ(*sums[0].wait(), 1006);
+  EXPECT_EQ(*sums[1].wait(), 6);
+  CallOptions one_way;
+  one_way.one_way = true;
+  EXPECT_TRUE(wait_all(multicast(std::span(clients).first(2), &SECOND::Client::ADD_async, 1, 2, 3, one_way)).ok());
+}
+
 TEST_P(NssiStubs, ErrorsOfHandlersArriveAsTheyWere) {
   auto atlas = client();
   const auto refused = atlas.REFUSE(28);
