@@ -12,7 +12,9 @@ module nssi_c
   end type
   type, bind(C) :: nssi_rt_call_options
     type(c_ptr) :: buffer = c_null_ptr
-    integer(c_int32_t) :: timeout_ms = 0, idempotent = 0
+    integer(c_int32_t) :: timeout_ms = 0, idempotent = 0, one_way = 0, when_busy = 0
+    type(c_funptr) :: on_over = c_null_funptr
+    type(c_ptr) :: context = c_null_ptr
   end type
   type, bind(C) :: nssi_rt_operation
     integer(c_int32_t) :: program = 0, version = 0, provider = 0, op = 0

@@ -52,6 +52,8 @@ int32_t nssi_rt_last_code(void);
 const char *nssi_rt_last_error(void);
 int32_t nssi_rt_last_scope(void);
 int32_t nssi_rt_last_cause(void);
+/* With NESSIE_BUSY, where it is known, in how many milliseconds there may be room; otherwise 0. */
+int64_t nssi_rt_last_retry_after_ms(void);
 
 /* --- runtimes ------------------------------------------------------------------------------------------------------ */
 
@@ -130,6 +132,12 @@ typedef struct nssi_rt_service {
   uint32_t program, version, provider;
 } nssi_rt_service;
 
+/* If the service has no room for a call: it waits here, within its deadline, until the service invites it; or it ends
+ * with NESSIE_BUSY, and nssi_rt_last_retry_after_ms() says when there may be room. */
+enum nssi_rt_when_busy { NSSI_RT_WAIT_WHEN_BUSY = 0, NSSI_RT_FAIL_WHEN_BUSY = 1 };
+
+typedef void (*nssi_rt_callback)(void *context);
+
 /* All zeros: the defaults. */
 typedef struct nssi_rt_call_options {
   /* Bulk data that the service may pull or push, as its rights say; lent until the call is over. Null: none. */
@@ -137,6 +145,15 @@ typedef struct nssi_rt_call_options {
   int32_t timeout_ms; /* when the call gives up; 0: nssi.timeout (30 s); -1: never */
   int32_t idempotent; /* 1: carrying it out twice does no harm: it is sent again also to a service that was started
                          anew */
+  /* 1: the result is not wanted. The call is over, with an empty result, when its handler begins; freeing it before
+   * does not cancel it. Not with a buffer (NESSIE_INVALID_ARGUMENT, told by nssi_rt_wait()). */
+  int32_t one_way;
+  int32_t when_busy; /* enum nssi_rt_when_busy */
+  /* Called once when the call is over, also if it was freed before, on the thread that drives progress: for programs
+   * with an event loop of their own. It must not wait, nor touch the call; nssi_rt_when_over() is for those that want
+   * to. Null: nobody. */
+  nssi_rt_callback on_over;
+  void *context; /* given to it; must live until then */
 } nssi_rt_call_options;
 
 /* Writes exactly `size_bytes`. Called at most once, before the function that it is given to returns. */
@@ -151,6 +168,12 @@ int nssi_rt_start_encoded(nssi_rt_runtime *runtime, const nssi_rt_service *servi
                           nssi_rt_encoder encode, void *context, const nssi_rt_call_options *options,
                           nssi_rt_call **call);
 
+/* The same request to `count` services: `calls` gets a call for each, in their order, to be waited for and freed one by
+ * one; nssi_rt_wait_all() waits for all of them. `options` are those of each. If it fails, nothing was sent.
+ * Stubs: NAME_async() for each client. */
+int nssi_rt_multicast(nssi_rt_runtime *runtime, const nssi_rt_service *services, uint64_t count, uint32_t op,
+                      const void *args, uint64_t size_bytes, const nssi_rt_call_options *options, nssi_rt_call **calls);
+
 /* Waits for the end of a call. NESSIE_OK: the result is here; otherwise the error that the handler replied, with its
  * sentence, scope and cause, or what happened instead:
  *   NESSIE_TIMED_OUT    the result is not here yet: the call goes on and can be waited for again, until its own
@@ -161,6 +184,9 @@ int nssi_rt_start_encoded(nssi_rt_runtime *runtime, const nssi_rt_service *servi
  *   NESSIE_BAD_MESSAGE  it could not decode the arguments
  *   NESSIE_NO_RESULT    its handler ended without a result
  *   NESSIE_CANCELLED    nssi_rt_cancel(), nssi_rt_disconnect(), nssi_rt_close()
+ *   NESSIE_BUSY         there is no room for it now (NSSI_RT_FAIL_WHEN_BUSY)
+ *   NESSIE_UNAVAILABLE  the service is being stopped
+ *   NESSIE_REFUSED      the operation is for operators
  * A call that is over tells the same each time. */
 int nssi_rt_wait(nssi_rt_call *call, int32_t timeout_ms);
 /* Whether it is over: 1 or 0. Drives progress, and does not wait. */
@@ -172,12 +198,18 @@ int nssi_rt_wait_any(nssi_rt_call *const *calls, uint64_t count, int32_t timeout
  * the array. */
 int nssi_rt_wait_all(nssi_rt_call *const *calls, uint64_t count, int32_t timeout_ms);
 
+/* Has `callback` called once, on a user-level thread, when the call is over, or soon if it is: it may wait, use this
+ * call, free it, and make others. Not if the call is freed before. One for each call; a deadline that passes ends the
+ * call then, too, as long as somebody drives progress. */
+int nssi_rt_when_over(nssi_rt_call *call, nssi_rt_callback callback, void *context);
+
 /* The bytes of the result, valid until nssi_rt_free_call(); null if there are none.
  *   NESSIE_INVALID_ARGUMENT  also: the call is not over, or ended with an error */
 int nssi_rt_result(const nssi_rt_call *call, const void **bytes, uint64_t *size_bytes);
 
 /* Ends a call in progress with NESSIE_CANCELLED. Waits until the service can no longer touch the buffer that the call
- * lends, until the call's deadline at most. The service may have acted. A call that is over stays as it is. */
+ * lends, until the call's deadline at most. The service may have acted. A call that is over, or whose result is about
+ * to be here, ends as it would have. */
 int nssi_rt_cancel(nssi_rt_call *call);
 /* Frees a call; cancels it before if it is not over. */
 int nssi_rt_free_call(nssi_rt_call *call);
@@ -213,11 +245,21 @@ int nssi_rt_add_operation(nssi_rt_runtime *runtime, const nssi_rt_operation *ope
 int nssi_rt_run(nssi_rt_runtime *runtime);
 /* Makes nssi_rt_run() return soon, or the next one at once. Async-signal-safe for a runtime that is open. */
 int nssi_rt_stop(nssi_rt_runtime *runtime);
+/* Refuses new requests (NESSIE_UNAVAILABLE), and makes nssi_rt_run() return when those that were accepted have been
+ * answered and their callers have the results, after `timeout_ms` at the latest. The next nssi_rt_run() takes requests
+ * again. Async-signal-safe for a runtime that is open. */
+int nssi_rt_stop_when_done(nssi_rt_runtime *runtime, int32_t timeout_ms);
 
 /* Within a handler, of its own request. */
 
 /* Who calls: a peer, as nssi_rt_disconnect() takes it. */
 uint64_t nssi_rt_caller(const nssi_rt_request *request);
+/* The caller's process, whatever connection it comes by: 16 random bytes, the same as long as that runtime lives. */
+int nssi_rt_caller_identity(const nssi_rt_request *request, uint8_t identity[16]);
+/* What the caller has proved: enum nssi_rt_role. USER: the job's credential, as everybody who connects; OPERATOR: the
+ * operators', too (setting operator_credential). Setting nssi.op.NAME.role says what an operation demands. */
+enum nssi_rt_role { NSSI_RT_USER = 0, NSSI_RT_OPERATOR = 1 };
+int32_t nssi_rt_role(const nssi_rt_request *request);
 uint32_t nssi_rt_op(const nssi_rt_request *request);
 /* The arguments; null if they have no bytes. Valid while the handler runs. */
 int nssi_rt_args(const nssi_rt_request *request, const void **bytes, uint64_t *size_bytes);

@@ -7,7 +7,7 @@ namespace {
 constexpr std::size_t kStackBytes = std::size_t{1} << 20;
 
 Error &last_error() {
-  static thread_local Error error{Code::kOk, {}, nessie::Scope::kOperation, 0};
+  static thread_local Error error{.code = Code::kOk, .message = {}};
   return error;
 }
 
@@ -96,6 +96,7 @@ int fail(const Error &error) noexcept {
   last.code = error.code;
   last.scope = error.scope;
   last.cause = error.cause;
+  last.retry_after = error.retry_after;
   try {
     last.message = error.message;
   } catch (const std::bad_alloc &) { last.message.clear(); }
@@ -117,6 +118,7 @@ int32_t nssi_rt_last_code(void) { return static_cast<int32_t>(last_error().code)
 const char *nssi_rt_last_error(void) { return last_error().message.c_str(); }
 int32_t nssi_rt_last_scope(void) { return static_cast<int32_t>(last_error().scope); }
 int32_t nssi_rt_last_cause(void) { return last_error().cause; }
+int64_t nssi_rt_last_retry_after_ms(void) { return last_error().retry_after.count(); }
 
 // --- runtimes ---------------------------------------------------------------------------------------------------------
 

@@ -135,7 +135,7 @@ struct nssi_rt_buffer : nssi::c_runtime::Handle<0x4E535202> {
 struct nssi_rt_call : nssi::c_runtime::Handle<0x4E535203> {
   nssi::Call call;
   nssi_rt_buffer *lends = nullptr;  ///< until the call was seen to be over
-  bool cancelled = false;
+  bool is_one_way = false;
 };
 
 struct nssi_rt_request : nssi::c_runtime::Handle<0x4E535204> {

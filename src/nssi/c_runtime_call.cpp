@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/c_runtime.hpp>
 
-#include <algorithm>
-#include <optional>
 #include <vector>
 
 namespace nssi::c_runtime {
@@ -22,7 +20,25 @@ Result<CallOptions> options_of(const nssi_rt_runtime &runtime, const nssi_rt_cal
     options.deadline = *deadline;
   }
   options.idempotent = from->idempotent != 0;
+  options.one_way = from->one_way != 0;
+  if (from->when_busy < NSSI_RT_WAIT_WHEN_BUSY || from->when_busy > NSSI_RT_FAIL_WHEN_BUSY)
+    return invalid("when_busy is none of enum nssi_rt_when_busy");
+  if (from->when_busy == NSSI_RT_FAIL_WHEN_BUSY) options.when_busy = CallOptions::WhenBusy::kFail;
+  if (from->on_over != nullptr)
+    options.on_over = [callback = from->on_over, context = from->context] { callback(context); };
   return options;
+}
+
+Service service_of(const nssi_rt_service &service) {
+  return {{service.peer}, {service.program, service.version}, service.provider};
+}
+
+nssi_rt_call *opened(Handles<nssi_rt_call>::Taken one, Call call, const nssi_rt_call_options *options) {
+  one->call = std::move(call);
+  one->is_one_way = options != nullptr && options->one_way != 0;
+  one->lends = options != nullptr ? options->buffer : nullptr;
+  if (one->lends != nullptr) ++one->lends->lent;
+  return Handles<nssi_rt_call>::open(std::move(one));
 }
 
 template <class Send>
@@ -33,16 +49,25 @@ Status start(nssi_rt_runtime *runtime, const nssi_rt_service *service, const nss
   auto wanted = options_of(*runtime, options);
   if (!wanted.ok()) return wanted.error();
   auto one = Handles<nssi_rt_call>::take();
-  one->call = send(*runtime->home->runtime,
-                   Service{{service->peer}, {service->program, service->version}, service->provider}, *wanted);
-  one->cancelled = false;
-  one->lends = options != nullptr ? options->buffer : nullptr;
-  if (one->lends != nullptr) ++one->lends->lent;
-  *call = Handles<nssi_rt_call>::open(std::move(one));
+  *call = opened(std::move(one), send(*runtime->home->runtime, service_of(*service), *wanted), options);
   return {};
 }
 
-bool is_over(nssi_rt_call &call) { return call.cancelled || call.call.test(); }
+Status multicast(nssi_rt_runtime *runtime, std::span<const nssi_rt_service> services, uint32_t op,
+                 std::span<const std::byte> args, const nssi_rt_call_options *options, nssi_rt_call **calls) {
+  if (!is_open(runtime)) return invalid("the runtime is null or closed");
+  auto wanted = options_of(*runtime, options);
+  if (!wanted.ok()) return wanted.error();
+  std::vector<Service> all;
+  std::vector<Handles<nssi_rt_call>::Taken> taken;
+  for (const auto &service : services) {
+    all.push_back(service_of(service));
+    taken.push_back(Handles<nssi_rt_call>::take());
+  }
+  auto made = runtime->home->runtime->multicast(all, op, args, *wanted);
+  for (std::size_t i = 0; i < made.size(); ++i) calls[i] = opened(std::move(taken[i]), std::move(made[i]), options);
+  return {};
+}
 
 /// The buffer is the caller's again.
 void take_back_buffer(nssi_rt_call &call) {
@@ -51,41 +76,33 @@ void take_back_buffer(nssi_rt_call &call) {
 }
 
 Status outcome_by(nssi_rt_call &call, Deadline deadline) {
-  if (call.cancelled) return Error{Code::kCancelled, "the call was cancelled"};
   auto status = call.call.wait(deadline);
   if (status.code() != Code::kTimedOut || call.call.test()) take_back_buffer(call);
   return status;
 }
 
-/// `use` may return before all were used.
 template <class Use> Status for_each_call(nssi_rt_call *const *calls, std::uint64_t count, Use use) {
   if (calls == nullptr && count != 0) return invalid("calls is null");
   for (std::uint64_t i = 0; i < count; ++i)
     if (calls[i] != nullptr && !is_open(calls[i])) return invalid("a call of the array is freed");
   for (std::uint64_t i = 0; i < count; ++i)
-    if (calls[i] != nullptr && use(i)) break;
+    if (calls[i] != nullptr) use(i);
   return {};
 }
 
 Status wait_any(nssi_rt_call *const *calls, std::uint64_t count, Deadline deadline, std::uint64_t *which) {
   std::vector<Call *> in_progress(count);
-  std::optional<std::size_t> over;
   bool is_empty = true;
   auto status = for_each_call(calls, count, [&](std::uint64_t i) {
     is_empty = false;
     in_progress[i] = &calls[i]->call;
-    if (calls[i]->cancelled) over = i;
-    return over.has_value();
   });
   if (!status.ok()) return status;
   if (is_empty) return Error{Code::kNotFound, "there is no call in the array"};
-  if (!over) {
-    const auto place = nssi::wait_any(in_progress, deadline);
-    if (!place.ok()) return place.error();
-    over = *place;
-  }
-  *which = *over;
-  return outcome_by(*calls[*over], Deadline::now());
+  const auto place = nssi::wait_any(std::span<Call *const>(in_progress), deadline);
+  if (!place.ok()) return place.error();
+  *which = *place;
+  return outcome_by(*calls[*place], Deadline::now());
 }
 
 template <class Use> int with(nssi_rt_call *call, Use use) {
@@ -123,6 +140,17 @@ int nssi_rt_start_encoded(nssi_rt_runtime *runtime, const nssi_rt_service *servi
   });
 }
 
+int nssi_rt_multicast(nssi_rt_runtime *runtime, const nssi_rt_service *services, uint64_t count, uint32_t op,
+                      const void *args, uint64_t size_bytes, const nssi_rt_call_options *options,
+                      nssi_rt_call **calls) {
+  return guarded([&]() -> Status {
+    if (count != 0 && (services == nullptr || calls == nullptr)) return invalid("services or calls is null");
+    if (args == nullptr && size_bytes != 0) return invalid("args is null");
+    return multicast(runtime, {services, count}, op, {static_cast<const std::byte *>(args), size_bytes}, options,
+                     calls);
+  });
+}
+
 int nssi_rt_wait(nssi_rt_call *call, int32_t timeout_ms) {
   return with(call, [&](nssi_rt_call &it) -> Status {
     const auto deadline = deadline_of(timeout_ms);
@@ -133,7 +161,7 @@ int nssi_rt_wait(nssi_rt_call *call, int32_t timeout_ms) {
 int nssi_rt_test(nssi_rt_call *call, int32_t *over) {
   return with(call, [&](nssi_rt_call &it) -> Status {
     if (over == nullptr) return invalid("is_over is null");
-    *over = is_over(it) ? 1 : 0;
+    *over = it.call.test() ? 1 : 0;
     return {};
   });
 }
@@ -154,16 +182,23 @@ int nssi_rt_wait_all(nssi_rt_call *const *calls, uint64_t count, int32_t timeout
     auto status = for_each_call(calls, count, [&](std::uint64_t i) {
       auto outcome = outcome_by(*calls[i], *deadline);
       if (first.ok()) first = std::move(outcome);
-      return false;
     });
     return status.ok() ? first : status;
+  });
+}
+
+int nssi_rt_when_over(nssi_rt_call *call, nssi_rt_callback callback, void *context) {
+  return with(call, [&](nssi_rt_call &it) -> Status {
+    if (callback == nullptr) return invalid("callback is null");
+    it.call.when_over([callback, context] { callback(context); });
+    return {};
   });
 }
 
 int nssi_rt_result(const nssi_rt_call *call, const void **bytes, uint64_t *size_bytes) {
   return with(const_cast<nssi_rt_call *>(call), [&](nssi_rt_call &it) -> Status {
     if (bytes == nullptr || size_bytes == nullptr) return invalid("bytes or size_bytes is null");
-    if (!is_over(it) || !outcome_by(it, nssi::Deadline::now()).ok())
+    if (!it.call.test() || !outcome_by(it, nssi::Deadline::now()).ok())
       return invalid("the call is not over, or has no result: wait for it first");
     const auto view = it.call.view();
     *bytes = view.empty() ? nullptr : view.data();
@@ -174,9 +209,7 @@ int nssi_rt_result(const nssi_rt_call *call, const void **bytes, uint64_t *size_
 
 int nssi_rt_cancel(nssi_rt_call *call) {
   return with(call, [&](nssi_rt_call &it) -> Status {
-    if (is_over(it)) return {};
-    it.call = nssi::Call();
-    it.cancelled = true;
+    it.call.cancel();
     take_back_buffer(it);
     return {};
   });

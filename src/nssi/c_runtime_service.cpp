@@ -2,6 +2,8 @@
 #include <nssi/c_runtime.hpp>
 #include <nssi/wire.hpp>
 
+#include <cstring>
+
 namespace nssi::c_runtime {
 namespace {
 
@@ -123,10 +125,30 @@ int nssi_rt_stop(nssi_rt_runtime *runtime) {
   return NESSIE_OK;
 }
 
+int nssi_rt_stop_when_done(nssi_rt_runtime *runtime, int32_t timeout_ms) {
+  if (!is_open(runtime)) return fail(nssi::Code::kInvalidArgument, "the runtime is null or closed");
+  if (timeout_ms < -1) return fail(nssi::Code::kInvalidArgument, "a timeout is -1, for none, or at least 0 ms");
+  runtime->home->runtime->stop_when_done(nssi::Deadline::from_ms(timeout_ms));
+  return NESSIE_OK;
+}
+
 // --- within a handler -------------------------------------------------------------------------------------------------
 
 uint64_t nssi_rt_caller(const nssi_rt_request *request) {
   return is_open(request) ? request->request->caller().value : 0;
+}
+
+int nssi_rt_caller_identity(const nssi_rt_request *request, uint8_t identity[16]) {
+  return with(request, [&](nssi::Request &it) -> Status {
+    if (identity == nullptr) return invalid("identity is null");
+    const auto bytes = it.caller_identity();
+    std::memcpy(identity, bytes.data(), bytes.size());
+    return {};
+  });
+}
+
+int32_t nssi_rt_role(const nssi_rt_request *request) {
+  return is_open(request) && request->request->role() == nssi::Role::kOperator ? NSSI_RT_OPERATOR : NSSI_RT_USER;
 }
 
 uint32_t nssi_rt_op(const nssi_rt_request *request) { return is_open(request) ? request->request->op() : 0; }

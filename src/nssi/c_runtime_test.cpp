@@ -14,7 +14,20 @@ namespace {
 
 constexpr std::uint32_t kProgram = 0x20000100, kVersion = 3;
 
-enum COp : std::uint32_t { kCEcho, kCPull, kCPush, kCFail, kCSilent, kCSleep, kCBlind, kCTwice, kCClose, kCGoOn };
+enum COp : std::uint32_t {
+  kCEcho,
+  kCPull,
+  kCPush,
+  kCFail,
+  kCSilent,
+  kCSleep,
+  kCBlind,
+  kCTwice,
+  kCClose,
+  kCGoOn,
+  kCHold,
+  kCWho
+};
 
 /// What the handlers see.
 struct Seen {
@@ -22,7 +35,8 @@ struct Seen {
   std::atomic<nssi_rt_request *> last_request = nullptr;
   std::atomic<int> code = -1;
   std::atomic<std::int64_t> time_left_ms = -2;
-  std::atomic<bool> sleeps{false};
+  std::atomic<bool> sleeps{false}, may_go{false};
+  std::atomic<int> held{0};
 };
 
 void echo(void *context, nssi_rt_request *request) {
@@ -60,6 +74,17 @@ void go_on(void *context, nssi_rt_request *request) {
   for (; code == NESSIE_OK; code = nssi_rt_check(request)) (void)nssi_rt_sleep(seen.runtime, 1);
   seen.code = code;
 }
+/// Until the test lets it go.
+void hold(void *context, nssi_rt_request *request) {
+  auto &seen = *static_cast<Seen *>(context);
+  for (++seen.held; !seen.may_go;) (void)nssi_rt_sleep(seen.runtime, 1);
+  (void)nssi_rt_reply(request, "done", 4);
+}
+/// The role, and the identity.
+void who(void *, nssi_rt_request *request) {
+  std::uint8_t answer[17] = {static_cast<std::uint8_t>(nssi_rt_role(request))};
+  if (nssi_rt_caller_identity(request, &answer[1]) == NESSIE_OK) (void)nssi_rt_reply(request, answer, sizeof answer);
+}
 void pull_beyond(void *context, nssi_rt_request *request) {
   char byte = 0;
   static_cast<Seen *>(context)->code = nssi_rt_get_data(request, &byte, 1, nssi_rt_data_bytes(request));
@@ -79,10 +104,11 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     if (!available(GetParam())) GTEST_SKIP() << "this machine has no transport " << GetParam();
-    server_ = open(false);
+    server_ = open(false, "operator_credential = " + secret_.to_hex() + "\nnssi.limit.requests = 1000");
     seen_.runtime = server_;
     add(kCEcho, echo), add(kCPull, pull), add(kCPush, push), add(kCFail, refuse), add(kCSilent, silent);
     add(kCSleep, sleep_long), add(kCBlind, pull_beyond), add(kCTwice, reply_twice), add(kCGoOn, go_on);
+    add(kCHold, hold), add(kCWho, who);
     add(kCClose, close_own, NSSI_RT_SHORT);
     thread_ = std::thread([this] { EXPECT_EQ(nssi_rt_run(server_), NESSIE_OK); });
     runtime_ = open(true);
@@ -97,13 +123,17 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
   void stop_server() {
     if (!thread_.joinable()) return;
     EXPECT_EQ(nssi_rt_stop(server_), NESSIE_OK);
+    close_server();
+  }
+  void close_server() {
     thread_.join();
     EXPECT_EQ(nssi_rt_close(server_), NESSIE_OK);
   }
-  nssi_rt_runtime *open(bool connects_only) {
+  nssi_rt_runtime *open(bool connects_only, const std::string &settings = {}) {
     nssi_rt_options options{};
     options.transports = GetParam().c_str();
-    options.settings = "nnti.ofi.provider = tcp\n nnti.ofi.address=127.0.0.1\n\n";
+    const auto all = "nnti.ofi.provider = tcp\n nnti.ofi.address=127.0.0.1\n\n" + settings;
+    options.settings = all.c_str();
     options.connects_only = connects_only ? 1 : 0;
     nssi_rt_runtime *runtime = nullptr;
     EXPECT_EQ(nssi_rt_open(&options, &runtime), NESSIE_OK) << nssi_rt_last_error();
@@ -115,7 +145,9 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
   }
   nssi_rt_call *start(std::uint32_t op, const Bytes &args = {}, nssi_rt_buffer *buffer = nullptr,
                       std::int32_t timeout_ms = 0) {
-    const nssi_rt_call_options options{buffer, timeout_ms, 0};
+    nssi_rt_call_options options{};
+    options.buffer = buffer;
+    options.timeout_ms = timeout_ms;
     nssi_rt_call *call = nullptr;
     EXPECT_EQ(nssi_rt_start(runtime_, &service_, op, args.data(), args.size(), &options, &call), NESSIE_OK);
     return call;
@@ -131,6 +163,23 @@ class NssiRuntimeInC : public ::testing::TestWithParam<std::string> {
     return code;
   }
 
+  /// A call of an operation that is held, when it has begun.
+  nssi_rt_call *start_held(std::int32_t timeout_ms = 0) {
+    const int before = seen_.held;
+    auto *call = start(kCHold, {}, nullptr, timeout_ms);
+    EXPECT_TRUE(has_begun(before + 1));
+    return call;
+  }
+  bool has_begun(int held) {
+    return eventually([&] { return (void)nssi_rt_sleep(runtime_, 0), seen_.held == held; });
+  }
+  nssi_rt_call *start_with(const nssi_rt_call_options &options, std::uint32_t op) {
+    nssi_rt_call *call = nullptr;
+    EXPECT_EQ(nssi_rt_start(runtime_, &service_, op, nullptr, 0, &options, &call), NESSIE_OK);
+    return call;
+  }
+
+  const nessie::Credential secret_ = nessie::Credential::generate();
   Seen seen_;
   nssi_rt_runtime *server_ = nullptr, *runtime_ = nullptr;
   nssi_rt_service service_{};
@@ -273,7 +322,8 @@ TEST_P(NssiRuntimeInC, ATimeoutBelowMinusOne_IsAnError) {
     EXPECT_EQ(which, 99u);
     EXPECT_EQ(nssi_rt_wait_all(&call, 1, timeout_ms), NESSIE_INVALID_ARGUMENT);
     EXPECT_EQ(finish(call), NESSIE_OK) << "it has gone on";
-    const nssi_rt_call_options options{nullptr, timeout_ms, 0};
+    nssi_rt_call_options options{};
+    options.timeout_ms = timeout_ms;
     call = nullptr;
     EXPECT_EQ(nssi_rt_start(runtime_, &service_, kCEcho, nullptr, 0, &options, &call), NESSIE_INVALID_ARGUMENT);
     EXPECT_EQ(call, nullptr);
@@ -316,6 +366,132 @@ TEST_P(NssiRuntimeInC, AHandlerHearsThatNobodyWaitsForItAnyMore) {
   EXPECT_TRUE(eventually([&] { return seen_.code == NESSIE_CANCELLED; }));
   EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
   EXPECT_EQ(nssi_rt_check(nullptr), NESSIE_INVALID_ARGUMENT);
+}
+
+TEST_P(NssiRuntimeInC, AOneWayCall_IsOverWhenItsHandlerBegins_AndGoesOnWhenItIsFreed) {
+  nssi_rt_call_options options{};
+  options.one_way = 1;
+  auto *call = start_with(options, kCHold);
+  EXPECT_EQ(nssi_rt_wait(call, -1), NESSIE_OK) << "though its handler is held";
+  const void *bytes = &bytes;
+  std::uint64_t size = 9;
+  EXPECT_EQ(nssi_rt_result(call, &bytes, &size), NESSIE_OK);
+  EXPECT_EQ(size, 0u);
+  EXPECT_EQ(nssi_rt_free_call(call), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_free_call(start_with(options, kCHold)), NESSIE_OK);
+  EXPECT_TRUE(has_begun(2));
+  nssi_rt_buffer *buffer = nullptr;
+  ASSERT_EQ(nssi_rt_allocate(runtime_, 100, NSSI_RT_READ, &buffer), NESSIE_OK);
+  options.buffer = buffer;
+  EXPECT_EQ(finish(start_with(options, kCHold)), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_free_buffer(buffer), NESSIE_OK);
+  seen_.may_go = true;
+}
+
+TEST_P(NssiRuntimeInC, ABusyService_IsWaitedForOrSaysWhenToComeBack) {
+  (void)nssi_rt_free_call(start(kCEcho));
+  auto *server = open(false, "nssi.limit.requests = 1");
+  const nssi_rt_operation operation{kProgram, kVersion, 0, kCHold, "held", NSSI_RT_FIBER, 0, hold, &seen_};
+  ASSERT_EQ(nssi_rt_add_operation(server, &operation), NESSIE_OK);
+  std::thread thread([&] { EXPECT_EQ(nssi_rt_run(server), NESSIE_OK); });
+  ASSERT_EQ(nssi_rt_connect(runtime_, nssi_rt_url(server), 20'000, &service_.peer), NESSIE_OK);
+  seen_.runtime = server;
+  auto *first = start_held();
+  nssi_rt_call_options options{};
+  options.when_busy = NSSI_RT_FAIL_WHEN_BUSY;
+  auto *refused = start_with(options, kCHold);
+  EXPECT_EQ(nssi_rt_wait(refused, -1), NESSIE_BUSY);
+  EXPECT_GT(nssi_rt_last_retry_after_ms(), 0);
+  EXPECT_EQ(nssi_rt_free_call(refused), NESSIE_OK);
+  auto *waits = start(kCHold);
+  EXPECT_EQ(nssi_rt_wait(waits, 1), NESSIE_TIMED_OUT);
+  EXPECT_EQ(nssi_rt_last_retry_after_ms(), 0) << "of the last error";
+  seen_.may_go = true;
+  EXPECT_EQ(finish(first), NESSIE_OK);
+  EXPECT_EQ(finish(waits), NESSIE_OK);
+  options.when_busy = 7;
+  EXPECT_EQ(nssi_rt_start(runtime_, &service_, kCHold, nullptr, 0, &options, &first), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_stop(server), NESSIE_OK);
+  thread.join();
+  EXPECT_EQ(nssi_rt_close(server), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, OnOver_IsCalledOnceAlsoForACallThatIsFreed) {
+  std::atomic<int> told{0};
+  nssi_rt_call_options options{};
+  options.on_over = [](void *context) { ++*static_cast<std::atomic<int> *>(context); };
+  options.context = &told;
+  EXPECT_EQ(finish(start_with(options, kCEcho)), NESSIE_OK);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(nssi_rt_free_call(start_with(options, kCSleep)), NESSIE_OK);
+  EXPECT_EQ(told, 2);
+}
+
+TEST_P(NssiRuntimeInC, WhenItIsOver_ItsCallbackMayWaitAndFreeIt) {
+  struct Told {
+    nssi_rt_call *call;
+    std::function<int()> call_next;
+    std::atomic<int> code{-1};
+  } told{start_held(), [this] { return finish(start(kCEcho, pattern(3))); }, {-1}};
+  const auto callback = [](void *context) {
+    auto &it = *static_cast<Told *>(context);
+    const int code = nssi_rt_wait(it.call, 0);
+    EXPECT_EQ(nssi_rt_free_call(it.call), NESSIE_OK);
+    it.code = code == NESSIE_OK ? it.call_next() : code;
+  };
+  EXPECT_EQ(nssi_rt_when_over(told.call, nullptr, &told), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_when_over(told.call, callback, &told), NESSIE_OK);
+  seen_.may_go = true;
+  EXPECT_TRUE(eventually([&] { return (void)nssi_rt_sleep(runtime_, 0), told.code != -1; }));
+  EXPECT_EQ(told.code, NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, Multicast_AsksAllAndKeepsTheirOrder) {
+  auto missing = service_;
+  missing.provider = 9;
+  const nssi_rt_service services[] = {service_, missing, service_};
+  nssi_rt_call *calls[3] = {};
+  const auto args = pattern(10);
+  EXPECT_EQ(nssi_rt_multicast(runtime_, services, 3, kCEcho, args.data(), 10, nullptr, nullptr),
+            NESSIE_INVALID_ARGUMENT);
+  ASSERT_EQ(nssi_rt_multicast(runtime_, services, 3, kCEcho, args.data(), 10, nullptr, calls), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_wait_all(calls, 3, -1), NESSIE_NOT_FOUND);
+  for (auto *call : calls) {
+    Bytes result;
+    EXPECT_EQ(finish(call, &result), call == calls[1] ? NESSIE_NOT_FOUND : NESSIE_OK);
+    EXPECT_EQ(result, call == calls[1] ? Bytes() : args);
+  }
+  EXPECT_EQ(nssi_rt_multicast(runtime_, nullptr, 0, kCEcho, nullptr, 0, nullptr, nullptr), NESSIE_OK);
+}
+
+TEST_P(NssiRuntimeInC, AHandlerSeesWhoCalls) {
+  Bytes user, again, op;
+  EXPECT_EQ(finish(start(kCWho), &user), NESSIE_OK);
+  EXPECT_EQ(finish(start(kCWho), &again), NESSIE_OK);
+  auto *mine = std::exchange(runtime_, open(true, "operator_credential = " + secret_.to_hex()));
+  ASSERT_EQ(nssi_rt_connect(runtime_, nssi_rt_url(server_), 20'000, &service_.peer), NESSIE_OK);
+  EXPECT_EQ(finish(start(kCWho), &op), NESSIE_OK);
+  EXPECT_EQ(nssi_rt_close(mine), NESSIE_OK);
+  ASSERT_EQ(user.size(), 17u);
+  EXPECT_EQ(user, again);
+  EXPECT_NE(user, op);
+  EXPECT_EQ(user[0], std::byte{NSSI_RT_USER});
+  EXPECT_EQ(op[0], std::byte{NSSI_RT_OPERATOR});
+  EXPECT_EQ(nssi_rt_caller_identity(nullptr, nullptr), NESSIE_INVALID_ARGUMENT);
+}
+
+TEST_P(NssiRuntimeInC, AServiceThatStopsWhenItIsDone_AnswersWhatItHasAccepted) {
+  auto *accepted = start_held();
+  EXPECT_EQ(nssi_rt_stop_when_done(server_, -2), NESSIE_INVALID_ARGUMENT);
+  EXPECT_EQ(nssi_rt_stop_when_done(server_, -1), NESSIE_OK);
+  int late = NESSIE_OK;
+  EXPECT_TRUE(eventually([&] { return (late = finish(start(kCEcho))) != NESSIE_OK; }));
+  EXPECT_EQ(late, NESSIE_UNAVAILABLE);
+  seen_.may_go = true;
+  Bytes result;
+  EXPECT_EQ(finish(accepted, &result), NESSIE_OK);
+  EXPECT_EQ(result.size(), 4u);
+  close_server();
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, NssiRuntimeInC, ::testing::Values("inproc", "shm", "ofi"),

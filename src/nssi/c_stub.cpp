@@ -184,6 +184,10 @@ int check_buffer(const Procedure &procedure, const nssi_rt_buffer *buffer) {
 }
 
 int decode_result(const nssi_rt_call *call, const Procedure &procedure, void *result) {
+  if (call->is_one_way) {
+    if (result != nullptr) std::memset(result, 0, procedure.result_size);
+    return NESSIE_OK;
+  }
   const void *bytes = nullptr;
   std::uint64_t size = 0;
   if (int code = nssi_rt_result(call, &bytes, &size); code != NESSIE_OK) return code;

@@ -144,7 +144,7 @@ static void check_what_is_not_there(const nssi_rt_client *client) {
 }
 
 static void check_deadlines(const nssi_rt_client *client) {
-  const nssi_rt_call_options soon = {NULL, 50, 0}, late = {NULL, 60000, 0};
+  const nssi_rt_call_options soon = {.timeout_ms = 50}, late = {.timeout_ms = 60000};
   nssi_rt_call *call = NULL;
   int32_t is_over = -1;
   CHECK(atlas_wait_1(client, 60000, &soon) == NESSIE_TIMED_OUT);
@@ -153,6 +153,19 @@ static void check_deadlines(const nssi_rt_client *client) {
   CHECK(nssi_rt_test(call, &is_over) == NESSIE_OK && is_over == 0);
   CHECK(nssi_rt_cancel(call) == NESSIE_OK && atlas_wait_1_wait(call, -1) == NESSIE_CANCELLED);
   CHECK(nssi_rt_free_call(call) == NESSIE_OK);
+}
+
+/* One-way calls have no result, whatever the interface says; several services are called one after the other. */
+static void check_options(const nssi_rt_client *client) {
+  const nssi_rt_call_options one_way = {.one_way = 1, .when_busy = NSSI_RT_FAIL_WHEN_BUSY};
+  const nssi_rt_client clients[2] = {*client, {client->runtime, client->peer, 99}};
+  nssi_rt_call *calls[2] = {NULL, NULL};
+  int sum = 7;
+  CHECK(atlas_add_1(client, 1, 2, &one_way, &sum) == NESSIE_OK && sum == 0);
+  for (int i = 0; i < 2; ++i) CHECK(atlas_add_1_async(&clients[i], 1, 2, NULL, &calls[i]) == NESSIE_OK);
+  CHECK(nssi_rt_wait_all(calls, 2, -1) == NESSIE_NOT_FOUND);
+  CHECK(atlas_add_1_wait(calls[0], -1, &sum) == NESSIE_OK && sum == 3);
+  for (int i = 0; i < 2; ++i) CHECK(nssi_rt_free_call(calls[i]) == NESSIE_OK);
 }
 
 int atlas_check(nssi_rt_runtime *runtime, uint64_t peer) {
@@ -167,6 +180,7 @@ int atlas_check(nssi_rt_runtime *runtime, uint64_t peer) {
   check_arguments(&client);
   check_what_is_not_there(&client);
   check_deadlines(&client);
+  check_options(&client);
   return failures;
 }
 

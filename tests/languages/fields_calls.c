@@ -208,7 +208,7 @@ static void check_errors(const nssi_rt_client *client) {
 }
 
 static void check_deadlines(const nssi_rt_client *client) {
-  const nssi_rt_call_options soon = {NULL, 20, 0};
+  const nssi_rt_call_options soon = {.timeout_ms = 20};
   nssi_rt_call *call = NULL;
   int rested = 0;
   expect_code(fields_rest_1(client, 60000, &soon, &rested), NESSIE_TIMED_OUT, "a deadline");
