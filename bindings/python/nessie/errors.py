@@ -46,25 +46,29 @@ class Error(Exception):
     """What all errors of Nessie are. A handler raises it, too: its caller gets it as it was raised.
 
     code: for the program. cause: errno, or the transport's own code; 0: none. message: for people, says what to do.
+    retry_after: of Busy, where it is known, in how many seconds there may be room; otherwise 0.
     """
 
     code = Code.INTERNAL
 
-    def __init__(self, message: str = "", *, scope: Scope = Scope.OPERATION, cause: int = 0):
+    def __init__(
+        self, message: str = "", *, scope: Scope = Scope.OPERATION, cause: int = 0, retry_after: float = 0.0
+    ):
         super().__init__(message)
         self.message = message
         self.scope = scope
         self.cause = cause
+        self.retry_after = retry_after
 
     def __str__(self) -> str:
         return self.message + (f" (cause {self.cause})" if self.cause else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (type(self), self.message, self.scope, self.cause)
+        return _unpickle, (type(self), self.message, self.scope, self.cause, self.retry_after)
 
 
-def _unpickle(kind: type[Error], message: str, scope: Scope, cause: int) -> Error:
-    return kind(message, scope=scope, cause=cause)
+def _unpickle(kind: type[Error], message: str, scope: Scope, cause: int, retry_after: float = 0.0) -> Error:
+    return kind(message, scope=scope, cause=cause, retry_after=retry_after)
 
 
 class TimedOut(Error, TimeoutError):
@@ -178,9 +182,9 @@ class Unavailable(Error):
 CLASSES: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclasses__()}
 
 
-def make(code: int, message: str, scope: int, cause: int) -> Error:
+def make(code: int, message: str, scope: int, cause: int, retry_after: float = 0.0) -> Error:
     """The exception of a code; of one that this version does not know, Internal, which names it."""
     kind = CLASSES.get(code)
     if kind is None:
         return Internal(f"error code {code}, of another version: {message}", scope=Scope(scope), cause=cause)
-    return kind(message, scope=Scope(scope), cause=cause)
+    return kind(message, scope=Scope(scope), cause=cause, retry_after=retry_after)

@@ -26,7 +26,8 @@ import weakref
 from typing import Any, Callable, Generator, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar
 
 from nessie import _core, _loop
-from nessie.errors import Code, Error, Scope
+from nessie._callbacks import Callbacks
+from nessie.errors import Cancelled, Code, Error, Scope
 
 Buffer = _core.Buffer
 Request = _core.Request
@@ -55,6 +56,22 @@ class HandlerKind(enum.IntEnum):
     BULK_NOW = 3
 
 
+class WhenBusy(enum.IntEnum):
+    """If the service has no room for a call. WAIT: it waits here, within its deadline, until the service invites it. FAIL: it
+    ends with Busy, whose retry_after says when there may be room."""
+
+    WAIT = 0
+    FAIL = 1
+
+
+class Role(enum.IntEnum):
+    """What a caller has proved. USER: the job's credential, as everybody who connects. OPERATOR: the operators', too (setting
+    operator_credential). Setting nssi.op.NAME.role says what an operation demands."""
+
+    USER = 0
+    OPERATOR = 1
+
+
 class Future(Generic[T]):
     """A call in progress. Dropping it before it is over cancels it, and waits until the server can no longer touch its
     buffer. One thread at a time waits for it, or one task awaits it."""
@@ -77,11 +94,35 @@ class Future(Generic[T]):
         self._call.wait(timeout)
         return self._decode(self._call.result())
 
+    def cancel(self) -> None:
+        """Ends the call with Cancelled; the service may have acted. Returns when the server can no longer touch its buffer, or
+        its deadline has passed; at once if a task awaits it, which goes on then. A call that is over stays as it is."""
+        self._call.cancel()
+
+    def add_done_callback(self, function: Callable[[Future[T]], object]) -> None:
+        """Has function(self) called once when the call is over, or soon if it is, on a thread of the runtime's for callbacks,
+        one after the other: it may call result(), and make other calls. The call is not dropped before. From now on a
+        thread drives progress, as start_progress() says. What `function` raises is logged. Cancelled: the runtime is closed."""
+        self._runtime._call_back(self, self._call, function)
+
     def __await__(self) -> Generator[Any, None, T]:
         """The result. If the task is cancelled, so is the call."""
         if not self._call.is_done:
             yield from _loop.arrival(self._call, self._runtime.start_progress).__await__()
         return self._decode(self._call.result())
+
+
+def wait_any(futures: Sequence[Future[Any]], timeout: Optional[float] = None) -> int:
+    """Waits until one of the calls is over: its place; those that are over already count. TimedOut: none was within `timeout`
+    seconds; they go on. InvalidArgument: there is none. For threads; tasks have asyncio.wait()."""
+    return _core.wait_any([each._call for each in futures], timeout)
+
+
+def wait_all(futures: Sequence[Future[Any]], timeout: Optional[float] = None) -> None:
+    """Returns when all of the calls are over, whatever their outcome. TimedOut: not within `timeout` seconds; they go on."""
+    end = None if timeout is None else time.monotonic() + timeout
+    for each in futures:
+        each.wait(None if end is None else max(0.0, end - time.monotonic()))
 
 
 def _as_they_are(result: bytes) -> bytes:
@@ -95,6 +136,7 @@ class Runtime:
         """Not for users: Runtime.open()."""
         self._core = core
         self._lock = threading.Lock()
+        self._callbacks: Optional[Callbacks] = None
         self._threads: list[threading.Thread] = []
         self._has_workers = self._has_progress = False
         _open.add(self)
@@ -137,6 +179,8 @@ class Runtime:
         if not self._core.is_here:
             return
         self._core.close()
+        if self._callbacks is not None:
+            self._callbacks.end()
         end = time.monotonic() + _GRACE_S
         for thread in self._threads:
             if thread is not threading.current_thread():
@@ -195,10 +239,31 @@ class Runtime:
         data: Optional[Buffer] = None,
         timeout: Optional[float] = None,
         idempotent: bool = False,
+        one_way: bool = False,
+        when_busy: WhenBusy = WhenBusy.WAIT,
     ) -> Future[bytes]:
         """Sends a request; returns at once. args: XDR, copied. timeout: seconds until the call gives up; NESSIE_NSSI_TIMEOUT
-        if not given."""
-        return self.start(service, op, args, _as_they_are, data=data, timeout=timeout, idempotent=idempotent)
+        if not given. idempotent: carrying it out twice does no harm: it is sent again also to a service that was started
+        anew. one_way: the result is not wanted: the call is over, with an empty result, when its handler begins, and
+        dropping it before does not cancel it; not with `data`."""
+        return self.start(
+            service,
+            op,
+            args,
+            _as_they_are,
+            data=data,
+            timeout=timeout,
+            idempotent=idempotent,
+            one_way=one_way,
+            when_busy=when_busy,
+        )
+
+    def multicast(
+        self, services: Sequence[Service], op: int, args: Any = b"", **options: Any
+    ) -> list[Future[bytes]]:
+        """The same request to several services: a call for each, in their order; `options` are those of call(). wait_all()
+        waits for them. With clients of an interface: [client.ADD_async(40, 2) for client in clients]."""
+        return [self.call(service, op, args, **options) for service in services]
 
     def start(
         self,
@@ -210,9 +275,13 @@ class Runtime:
         data: Optional[Buffer] = None,
         timeout: Optional[float] = None,
         idempotent: bool = False,
+        one_way: bool = False,
+        when_busy: WhenBusy = WhenBusy.WAIT,
     ) -> Future[T]:
         """The same; the result is what `decode` makes of its bytes."""
-        return Future(self, self._core.start(service, op, args, data, timeout, idempotent), decode)
+        return Future(
+            self, self._core.start(service, op, args, data, timeout, idempotent, one_way, when_busy), decode
+        )
 
     def call_and_wait(
         self,
@@ -223,9 +292,11 @@ class Runtime:
         data: Optional[Buffer] = None,
         timeout: Optional[float] = None,
         idempotent: bool = False,
+        one_way: bool = False,
+        when_busy: WhenBusy = WhenBusy.WAIT,
     ) -> bytes:
         """call(…).result(), for less."""
-        return self._core.call(service, op, args, data, timeout, idempotent)
+        return self._core.call(service, op, args, data, timeout, idempotent, one_way, when_busy)
 
     # --- services -----------------------------------------------------------------------------------------------------
 
@@ -257,6 +328,12 @@ class Runtime:
         """Makes run() return. Any thread, handlers and signal handlers too."""
         self._core.stop()
 
+    def stop_when_done(self, timeout: Optional[float] = None) -> None:
+        """Refuses new requests (Unavailable), and makes run() return when those that were accepted have been answered and
+        their callers have the results, after `timeout` seconds at the latest. The next run() takes requests again. Any
+        thread, handlers and signal handlers too."""
+        self._core.stop_when_done(timeout)
+
     def start_progress(self) -> None:
         """Has a thread of its own drive progress from now on, whenever nobody is in run(). Awaiting does it. Threads that
         wait() pay a switch between threads then."""
@@ -265,6 +342,17 @@ class Runtime:
             if not self._has_progress:
                 self._has_progress = True
                 self._start_thread("nessie-progress", self._core.pump)
+
+    def _call_back(self, future: Any, call: _core.Call, function: Callable[[Any], object]) -> None:
+        self.start_progress()
+        with self._lock:
+            if self._core.is_closed:
+                raise Cancelled("the runtime is closed")
+            if self._callbacks is None:
+                callbacks = Callbacks()
+                self._start_thread("nessie-callbacks", callbacks.run)
+                self._callbacks = callbacks
+        self._callbacks.add(future, call, function)
 
     def _start_worker(self) -> None:
         """Without a thread more those that there are go on."""

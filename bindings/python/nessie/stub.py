@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Optional, Sequence, TypeVar
 
 from nessie import xdr
 from nessie.errors import BadMessage, Internal, InvalidArgument, Scope
-from nessie.nssi import Buffer, Future, HandlerKind, Request, Rights, Runtime, Service
+from nessie.nssi import Buffer, Future, HandlerKind, Request, Rights, Runtime, Service, WhenBusy
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -59,7 +59,7 @@ class Interface:
 
 
 class Client:
-    """The calling side of one interface."""
+    """The calling side of one interface. What its methods give for a one-way call is None."""
 
     INTERFACE: ClassVar[Interface]
 
@@ -68,24 +68,60 @@ class Client:
         self.service = Service(peer, self.INTERFACE.program, self.INTERFACE.version, provider)
         self._procedures = self.INTERFACE.procedures
 
-    def _call(self, index: int, arguments: Sequence[Any], data: Optional[Buffer], timeout: Any, idempotent: bool) -> Any:
+    def _call(
+        self,
+        index: int,
+        arguments: Sequence[Any],
+        data: Optional[Buffer],
+        timeout: Any,
+        idempotent: bool,
+        one_way: bool = False,
+        when_busy: WhenBusy = WhenBusy.WAIT,
+    ) -> Any:
         it = self._procedures[index]
         if it.rights:
             it.check_data(data)
         args = it.encode_arguments(arguments)
-        return it.decode_result(
-            self.runtime.call_and_wait(self.service, it.number, args, data=data, timeout=timeout, idempotent=idempotent)
+        result = self.runtime.call_and_wait(
+            self.service,
+            it.number,
+            args,
+            data=data,
+            timeout=timeout,
+            idempotent=idempotent,
+            one_way=one_way,
+            when_busy=when_busy,
         )
+        return None if one_way else it.decode_result(result)
 
     def _start(
-        self, index: int, arguments: Sequence[Any], data: Optional[Buffer], timeout: Any, idempotent: bool
+        self,
+        index: int,
+        arguments: Sequence[Any],
+        data: Optional[Buffer],
+        timeout: Any,
+        idempotent: bool,
+        one_way: bool = False,
+        when_busy: WhenBusy = WhenBusy.WAIT,
     ) -> Future[Any]:
         it = self._procedures[index]
         it.check_data(data)
         args = it.encode_arguments(arguments)
         return self.runtime.start(
-            self.service, it.number, args, it.decode_result, data=data, timeout=timeout, idempotent=idempotent
+            self.service,
+            it.number,
+            args,
+            _nothing if one_way else it.decode_result,
+            data=data,
+            timeout=timeout,
+            idempotent=idempotent,
+            one_way=one_way,
+            when_busy=when_busy,
         )
+
+
+def _nothing(_: bytes) -> Any:
+    return None
 
 
 def short(method: F) -> F:

@@ -3,9 +3,15 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <deque>
+
 namespace nessie_python {
 
 namespace {
+
+/// How long what somebody else does is waited for before it is looked at again.
+constexpr std::chrono::milliseconds kGlance{1};
 
 py::object bytes_of(std::span<const std::byte> bytes) {
   return py::bytes(reinterpret_cast<const char *>(bytes.data()), bytes.size());
@@ -29,6 +35,9 @@ nssi::CallOptions Order::options(const Buffer *data) const {
   nssi::CallOptions options;
   options.data = registered_in(data);
   options.idempotent = idempotent;
+  options.one_way = one_way;
+  if (when_busy < 0 || when_busy > 1) raise(Code::kInvalidArgument, "when_busy is none of nssi.WhenBusy");
+  if (when_busy == 1) options.when_busy = nssi::CallOptions::WhenBusy::kFail;
   if (timeout) options.deadline = deadline_in(timeout);
   return options;
 }
@@ -122,7 +131,7 @@ bool PendingCall::test() {
 /// A second thread, and whoever waits for what an event loop has, lets the first one do the work.
 void PendingCall::wait_some(Deadline deadline) {
   const Released released;
-  if (in_use_.exchange(true)) return completion_->wait(deadline.earlier(Deadline::in(kSlice)));
+  if (cancelling_.load() || in_use_.exchange(true)) return completion_->wait(deadline.earlier(Deadline::in(kSlice)));
   (void)wait_for_a_slice(call_, deadline);
   in_use_.store(false);
 }
@@ -139,6 +148,64 @@ void PendingCall::wait(std::optional<double> timeout) {
       raise(Code::kTimedOut, "the result is not here yet; the call goes on, and can be waited for again");
   }
 }
+
+/// Whoever waits for it lets it go, soon.
+void PendingCall::cancel() {
+  host_.origin().check_here();
+  if (is_done()) return;
+  const Visit visit(host_);
+  const Released released;
+  cancelling_.store(true);
+  while (!is_of_loop_.load() && in_use_.exchange(true)) {
+    completion_->wait(Deadline::in(kGlance));
+    if (is_done()) return;
+  }
+  if (is_of_loop_.load()) return end(End::kCancel);
+  call_.cancel();
+  in_use_.store(false);
+}
+
+// --- one of several ---------------------------------------------------------------------------------------------------
+
+/// Those that nobody else waits for are waited for here; the others are looked at now and then.
+void PendingCall::wait_some_for_any(const std::vector<std::shared_ptr<PendingCall>> &calls, Deadline deadline) {
+  const Released released;
+  std::vector<PendingCall *> mine;
+  std::vector<nssi::Call *> theirs;
+  for (const auto &each : calls) {
+    const bool is_twice = std::ranges::find(mine, each.get()) != mine.end();
+    if (is_twice || each->cancelling_.load() || each->in_use_.exchange(true)) continue;
+    mine.push_back(each.get());
+    theirs.push_back(&each->call_);
+  }
+  const auto slice = deadline.earlier(Deadline::in(mine.size() == calls.size() ? kSlice : kGlance));
+  if (mine.empty())
+    calls.front()->completion_->wait(slice);
+  else
+    (void)nssi::wait_any(std::span<nssi::Call *const>(theirs), slice);
+  for (auto *each : mine) each->in_use_.store(false);
+}
+
+std::size_t PendingCall::wait_any(const std::vector<std::shared_ptr<PendingCall>> &calls,
+                                  std::optional<double> timeout) {
+  if (calls.empty()) raise(Code::kInvalidArgument, "there is no call to wait for");
+  const auto deadline = deadline_in(timeout);
+  const auto first_done = [&] { return std::ranges::find_if(calls, [](const auto &each) { return each->is_done(); }); };
+  for (const auto &each : calls) each->host_.origin().check_here();
+  if (const auto place = first_done(); place != calls.end()) return static_cast<std::size_t>(place - calls.begin());
+  std::deque<Visit> visits;  // they stay where they are
+  for (const auto &each : calls) visits.emplace_back(each->host_);
+  for (;;) {
+    wait_some_for_any(calls, deadline);
+    if (const auto place = first_done(); place != calls.end()) return static_cast<std::size_t>(place - calls.begin());
+    check_signals();
+    for (const auto &each : calls)
+      if (each->host_.is_closed()) raise(Code::kCancelled, "the runtime was closed");
+    if (deadline.passed()) raise(Code::kTimedOut, "none of the results is here yet; the calls go on");
+  }
+}
+
+// --- its end ----------------------------------------------------------------------------------------------------------
 
 py::object PendingCall::result() {
   host_.origin().check_here();
@@ -159,25 +226,32 @@ void PendingCall::tell(std::shared_ptr<Mailbox> mailbox, std::uint64_t token) {
   host_.origin().check_here();
   if (!is_done() && in_use_.exchange(true))
     raise(Code::kInvalidArgument, "the call is waited for already: by a thread, or by another task");
+  is_of_loop_.store(true);
   completion_->tell(std::move(mailbox), token);
 }
 
-void PendingCall::expire() { end(false); }
+void PendingCall::tell_also(std::shared_ptr<Mailbox> mailbox, std::uint64_t token) {
+  host_.origin().check_here();
+  completion_->tell(std::move(mailbox), token);
+}
+
+void PendingCall::expire() { end(End::kExpire); }
 
 void PendingCall::abandon() {
   dropped_.store(true);
-  end(true);
+  end(End::kDrop);
 }
 
 /// On a fiber, which may wait for the server's word.
-void PendingCall::end(bool drop) {
+void PendingCall::end(End how) {
   if (is_done() || ending_.exchange(true)) return;
   const Visit visit(host_);
-  host_.runtime().spawn([self = shared_from_this(), drop] {
-    if (drop)
-      self->call_ = {};
-    else
-      (void)self->call_.wait(Deadline::now());
+  host_.runtime().spawn([self = shared_from_this(), how] {
+    switch (how) {
+      case End::kExpire: return (void)self->call_.wait(Deadline::now());
+      case End::kCancel: return self->call_.cancel();
+      case End::kDrop: self->call_ = {};
+    }
   });
 }
 
@@ -187,8 +261,8 @@ namespace {
 
 template <auto kMake>
 auto made(Host &host, const nssi::Service &service, nssi::OpCode op, const py::object &args, Buffer *data,
-          std::optional<double> timeout, bool idempotent) {
-  return kMake(host, Order{service, op, timeout, idempotent}, args, data);
+          std::optional<double> timeout, bool idempotent, bool one_way, int when_busy) {
+  return kMake(host, Order{service, op, timeout, idempotent, one_way, when_busy}, args, data);
 }
 
 void bind_service(py::module_ &module) {
@@ -212,17 +286,21 @@ void bind_call(py::module_ &module) {
       .def("wait", &PendingCall::wait, py::arg("timeout") = py::none())
       .def("result", &PendingCall::result)
       .def("tell", &PendingCall::tell, py::arg("mailbox"), py::arg("token"))
+      .def("tell_also", &PendingCall::tell_also, py::arg("mailbox"), py::arg("token"))
+      .def("cancel", &PendingCall::cancel)
       .def("expire", &PendingCall::expire)
       .def("abandon", &PendingCall::abandon)
       .def_property_readonly("is_done", &PendingCall::is_done)
       .def_property_readonly("seconds_left", &PendingCall::seconds_left);
+  module.def("wait_any", &PendingCall::wait_any, py::arg("calls"), py::arg("timeout"));
   const auto host = module.attr("Runtime");
   auto runtime = py::reinterpret_borrow<py::class_<Host, std::shared_ptr<Host>>>(host);
   runtime
       .def("call", &made<&PendingCall::call>, py::arg("service"), py::arg("op"), py::arg("args"), py::arg("data"),
-           py::arg("timeout"), py::arg("idempotent"))
+           py::arg("timeout"), py::arg("idempotent"), py::arg("one_way"), py::arg("when_busy"))
       .def("start", &made<&PendingCall::start>, py::arg("service"), py::arg("op"), py::arg("args"), py::arg("data"),
-           py::arg("timeout"), py::arg("idempotent"), py::keep_alive<0, 1>(), py::keep_alive<0, 5>());
+           py::arg("timeout"), py::arg("idempotent"), py::arg("one_way"), py::arg("when_busy"), py::keep_alive<0, 1>(),
+           py::keep_alive<0, 5>());
 }
 
 }  // namespace nessie_python

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 namespace nessie_python {
 
@@ -16,7 +17,8 @@ struct Order {
   nssi::Service service;
   nssi::OpCode op = 0;
   std::optional<double> timeout;
-  bool idempotent = false;
+  bool idempotent = false, one_way = false;
+  int when_busy = 0;  ///< nssi.WhenBusy
 
   nssi::CallOptions options(const Buffer *data) const;
 };
@@ -36,6 +38,12 @@ class PendingCall : public std::enable_shared_from_this<PendingCall> {
   void wait(std::optional<double> timeout);
   /// Of a call that is over: the result's bytes, or raises its error.
   py::object result();
+  /// Ends it with kCancelled. Waits until it is over, unless an event loop has it.
+  void cancel();
+  /// Puts `token` into `mailbox` when it is over; at once if it is.
+  void tell_also(std::shared_ptr<Mailbox> mailbox, std::uint64_t token);
+  /// The place of one that is over. As nssi::wait_any.
+  static std::size_t wait_any(const std::vector<std::shared_ptr<PendingCall>> &calls, std::optional<double> timeout);
   bool is_done() const { return completion_->is_done(); }
   double seconds_left() const;
 
@@ -50,7 +58,9 @@ class PendingCall : public std::enable_shared_from_this<PendingCall> {
  private:
   PendingCall(Host &host, Buffer *data) : host_(host), data_(data) {}
   void wait_some(Deadline deadline);
-  void end(bool drop);
+  enum class End { kExpire, kCancel, kDrop };
+  void end(End how);
+  static void wait_some_for_any(const std::vector<std::shared_ptr<PendingCall>> &calls, Deadline deadline);
   void give_back();
 
   Host &host_;
@@ -59,6 +69,7 @@ class PendingCall : public std::enable_shared_from_this<PendingCall> {
   Deadline deadline_ = Deadline::never();
   std::shared_ptr<Completion> completion_ = std::make_shared<Completion>();
   std::atomic<bool> in_use_{false};  ///< a thread waits for `call_`, or an event loop has it for good
+  std::atomic<bool> is_of_loop_{false}, cancelling_{false};
   std::atomic<bool> ending_{false}, dropped_{false};
 };
 

@@ -5,6 +5,8 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 namespace nessie_python {
 
 namespace {
@@ -20,8 +22,11 @@ Desk::Desk(nssi::Request &request, Place place)
       caller_(request.caller().value),
       data_bytes_(request.data_bytes()),
       op_(request.op()),
+      role_(request.role()),
       deadline_(request.deadline()),
-      request_(&request) {}
+      request_(&request) {
+  std::ranges::copy(request.caller_identity(), identity_.begin());
+}
 
 // --- the handler's side -----------------------------------------------------------------------------------------------
 
@@ -159,6 +164,8 @@ Desk::Command *Desk::next_command(nssi::Runtime &runtime) {
 void bind_desk(py::module_ &module) {
   py::class_<Desk, std::shared_ptr<Desk>>(module, "Request")
       .def_property_readonly("caller", &Desk::caller)
+      .def_property_readonly("caller_identity", &Desk::caller_identity)
+      .def_property_readonly("role", &Desk::role)
       .def_property_readonly("op", &Desk::op)
       .def_property_readonly("args", &Desk::args)
       .def_property_readonly("data_bytes", &Desk::data_bytes)

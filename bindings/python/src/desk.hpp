@@ -5,6 +5,7 @@
 #include "errors.hpp"
 #include "origin.hpp"
 
+#include <array>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -22,6 +23,8 @@ class Desk {
 
   // --- the handler's side, with the GIL ---------------------------------------------------------------------------------
   std::uint64_t caller() const { return caller_; }
+  py::bytes caller_identity() const { return {reinterpret_cast<const char *>(identity_.data()), identity_.size()}; }
+  int role() const { return static_cast<int>(role_); }
   nssi::OpCode op() const { return op_; }
   std::uint64_t data_bytes() const { return data_bytes_; }
   std::optional<double> seconds_left() const;
@@ -64,6 +67,8 @@ class Desk {
   const std::thread::id thread_ = std::this_thread::get_id();
   const std::uint64_t caller_, data_bytes_;
   const nssi::OpCode op_;
+  const nssi::Role role_;
+  std::array<std::byte, 16> identity_;
   const Deadline deadline_;
   py::object args_;        ///< null until they were asked for
   bool answered_ = false;  ///< with the GIL

@@ -25,8 +25,8 @@ py::object text_of(const std::string &text) {
 
 void set_python_error(const Error &error) {
   const auto make = py::module_::import("nessie.errors").attr("make");
-  const py::object made =
-      make(static_cast<int>(error.code), text_of(error.message), static_cast<int>(error.scope), error.cause);
+  const py::object made = make(static_cast<int>(error.code), text_of(error.message), static_cast<int>(error.scope),
+                               error.cause, std::chrono::duration<double>(error.retry_after).count());
   PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(made.ptr())), made.ptr());
 }
 

@@ -174,7 +174,9 @@ void Host::serve_here(nssi::Request &request, py::object *handler, py::object *s
 void Host::tick() {
   while (!closed_.load()) {
     runtime_->sleep_until(Deadline::in(kSlice));
-    if (user_drives_.load()) runtime_->stop();
+    if (!user_drives_.load()) continue;
+    ticked_.store(true);
+    runtime_->stop();
   }
 }
 
@@ -183,8 +185,11 @@ void Host::drive_for_a_slice(bool is_user) {
   std::unique_lock lock(driving_, kSlice);
   if (!lock.owns_lock() || (is_user && stop_.load()) || closed_.load()) return;
   user_drives_.store(is_user);
+  ticked_.store(false);
+  if (finishing_.load()) runtime_->stop_when_done(Deadline::at(finish_by_.load()));  // run() forgets it
   runtime_->run();
   user_drives_.store(false);
+  if (!ticked_.load() && finishing_.exchange(false)) stop_.store(true);
 }
 
 void Host::throw_interruption() {
@@ -214,6 +219,14 @@ void Host::stop() {
   Visit visit(*this);
   stop_.store(true);
   runtime_->stop();
+}
+
+void Host::stop_when_done(std::optional<double> timeout) {
+  const auto deadline = deadline_in(timeout);
+  Visit visit(*this);
+  finish_by_.store(deadline.is_never() ? nessie::Clock::time_point::max() : deadline.when());
+  finishing_.store(true);
+  runtime_->stop_when_done(deadline);
 }
 
 void Host::close() {

@@ -62,6 +62,8 @@ class Host {
   /// Drives until close(), whenever nobody is in run().
   void pump();
   void stop();
+  /// As nssi::Runtime::stop_when_done; run() returns then, too.
+  void stop_when_done(std::optional<double> timeout);
   /// Ends what is in progress, with kCancelled. Returns when no thread is inside any more. Nothing, in a child of the
   /// process that opened it.
   void close();
@@ -90,6 +92,8 @@ class Host {
   std::vector<std::unique_ptr<py::object>> kept_;  ///< handlers
   std::timed_mutex driving_;
   std::atomic<bool> stop_{false}, closed_{false}, user_drives_{false};
+  std::atomic<bool> finishing_{false}, ticked_{false};  ///< ticked_: tick() had run() return
+  std::atomic<nessie::Clock::time_point> finish_by_{nessie::Clock::time_point::max()};  ///< while finishing_
   std::atomic<int> visitors_{0};
   bool ticks_ = false;
   std::mutex ending_;                                    ///< held while the runtime ends

@@ -32,22 +32,21 @@ std::vector<std::uint64_t> Mailbox::take_all() {
 }
 
 void Completion::complete() {
-  std::shared_ptr<Mailbox> mailbox;
+  decltype(told_) told;
   {
     std::lock_guard lock(mutex_);
     done_.store(true, std::memory_order_release);
-    mailbox = std::move(mailbox_);
+    told = std::move(told_);
   }
   changed_.notify_all();
-  if (mailbox) mailbox->put(token_);
+  for (const auto &[mailbox, token] : told) mailbox->put(token);
 }
 
 void Completion::tell(std::shared_ptr<Mailbox> mailbox, std::uint64_t token) {
   {
     std::lock_guard lock(mutex_);
     if (!is_done()) {
-      mailbox_ = std::move(mailbox);
-      token_ = token;
+      told_.emplace_back(std::move(mailbox), token);
       return;
     }
   }
@@ -62,6 +61,7 @@ void Completion::wait(Deadline deadline) {
 void bind_mailbox(py::module_ &module) {
   py::class_<Mailbox, std::shared_ptr<Mailbox>>(module, "Mailbox")
       .def(py::init<>())
+      .def("put", &Mailbox::put, py::arg("token"))
       .def("fileno", &Mailbox::fileno)
       .def("take_all", &Mailbox::take_all);
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace nessie_python {
@@ -44,8 +45,7 @@ class Completion {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> done_{false};
-  std::shared_ptr<Mailbox> mailbox_;
-  std::uint64_t token_ = 0;
+  std::vector<std::pair<std::shared_ptr<Mailbox>, std::uint64_t>> told_;
 };
 
 void bind_mailbox(py::module_ &module);

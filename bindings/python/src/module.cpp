@@ -47,6 +47,7 @@ void bind_runtime(py::module_ &module) {
       .def("run", &Host::run)
       .def("pump", &Host::pump)
       .def("stop", &Host::stop)
+      .def("stop_when_done", &Host::stop_when_done, py::arg("timeout"))
       .def("close", &Host::close);
 }
 
