@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! What all of Nessie's Fortran shares: how an operation ended.
 module nessie
-  use, intrinsic :: iso_c_binding, only: c_int32_t
+  use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
   implicit none
   private
 
@@ -11,6 +11,7 @@ module nessie
     integer(c_int32_t) :: code = 0   ! nessie_ok, or one of those below
     integer(c_int32_t) :: scope = 0  ! the largest thing that is lost: nessie_scope_operation, ...
     integer(c_int32_t) :: cause = 0  ! errno, or the transport's own code; 0: there is none
+    integer(c_int64_t) :: retry_after_ms = 0 ! with nessie_busy, where it is known: when there may be room
     character(len=:), allocatable :: message
   contains
     procedure :: ok => is_ok

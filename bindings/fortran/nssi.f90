@@ -15,7 +15,7 @@ module nssi
   public :: nessie_status, nessie_error, nessie_ok, nessie_timed_out, nessie_peer_lost, nessie_refused, &
     nessie_invalid_argument, nessie_out_of_range, nessie_not_found, nessie_exists, nessie_unsupported, &
     nessie_no_memory, nessie_busy, nessie_bad_message, nessie_io, nessie_cancelled, nessie_no_result, nessie_internal, &
-    nessie_too_large, nessie_interrupted, nessie_scope_operation, nessie_scope_peer, nessie_scope_service, &
+    nessie_too_large, nessie_interrupted, nessie_unavailable, nessie_scope_operation, nessie_scope_peer, nessie_scope_service, &
     nessie_scope_process
   public :: nssi_wait_any, nssi_wait_all, nssi_lends
 
@@ -23,6 +23,9 @@ module nssi
   integer(c_int32_t), parameter, public :: nssi_read = 1, nssi_write = 2, nssi_read_write = 3
   ! How a handler runs; nssi/runtime.h, enum nssi_rt_kind.
   integer(c_int32_t), parameter, public :: nssi_fiber = 0, nssi_short = 1, nssi_bulk = 2, nssi_bulk_now = 3
+
+  ! What a caller has proved; nssi/runtime.h, enum nssi_rt_role.
+  integer(c_int32_t), parameter, public :: nssi_user = 0, nssi_operator = 1
 
   ! What is zero, or not allocated, is the default.
   type, public :: nssi_options
@@ -51,16 +54,37 @@ module nssi
     procedure :: free => buffer_free             ! nessie_busy: lent to a call that has not been waited for
   end type
 
+  ! Is told that a call is over; nssi_call%when_over().
+  type, abstract, public :: nssi_callback
+  contains
+    procedure(call_is_over), deferred :: over
+  end type
+  abstract interface
+    subroutine call_is_over(self)
+      import :: nssi_callback
+      class(nssi_callback), intent(inout) :: self
+    end subroutine
+  end interface
+
+  ! What a callback is found by; goes with its call.
+  type :: told_t
+    class(nssi_callback), pointer :: callback => null()
+  end type
+
   type, public :: nssi_call
     private
     type(c_ptr) :: handle = c_null_ptr
+    logical :: one_way = .false.
+    type(told_t), pointer :: told => null()
   contains
     procedure :: is_open => call_is_open         ! there is one to wait for, or to free
+    procedure :: is_one_way => call_is_one_way   ! its result is empty, whatever the interface says
     procedure :: test => call_test               ! (is_over)
     procedure :: wait => call_wait               ! ([timeout_ms])
     procedure :: result => call_result           ! (bytes): valid until free()
     procedure :: take => call_take               ! (bytes, [timeout_ms]): both; a call that ended badly is freed
     procedure :: cancel => call_cancel
+    procedure :: when_over => call_when_over     ! (callback)
     procedure :: free => call_free               ! cancels it if it is not over
   end type
 
@@ -70,6 +94,8 @@ module nssi
     type(c_ptr) :: handle = c_null_ptr
   contains
     procedure :: caller => request_caller
+    procedure :: caller_identity => request_caller_identity ! (identity): its process, 16 bytes
+    procedure :: role => request_role             ! nssi_user or nssi_operator
     procedure :: op => request_op
     procedure :: args => request_args             ! (bytes)
     procedure :: data_bytes => request_data_bytes ! of the caller's buffer; 0 if it lent none
@@ -117,9 +143,11 @@ module nssi
     procedure :: register_memory => runtime_register_memory ! (array, rights, buffer)
     procedure :: allocate_memory => runtime_allocate_memory ! (size_bytes, rights, buffer)
     procedure :: start => runtime_start                     ! (service, op, args, call, ...)
+    procedure :: multicast => runtime_multicast             ! (services, op, args, calls, ...)
     procedure :: add_operation => runtime_add_operation     ! before run()
     procedure :: run => runtime_run                         ! serves until stop()
     procedure :: stop => runtime_stop
+    procedure :: stop_when_done => runtime_stop_when_done   ! ([timeout_ms])
   end type
 
 contains
@@ -139,6 +167,7 @@ contains
     type(nessie_status) :: status
     if (code == nessie_ok) return
     status = nessie_error(code, text_of(nssi_rt_last_error()), nssi_rt_last_scope(), nssi_rt_last_cause())
+    status%retry_after_ms = nssi_rt_last_retry_after_ms()
   end function
 
   recursive function or_never(timeout_ms) result(time_ms)
@@ -279,6 +308,15 @@ contains
     status = status_of(nssi_rt_stop(self%handle))
   end function
 
+  ! Refuses new requests (nessie_unavailable), and makes run() return when those that were accepted have been answered and
+  ! their callers have the results, after `timeout_ms` at the latest. The next run() takes requests again.
+  recursive function runtime_stop_when_done(self, timeout_ms) result(status)
+    class(nssi_runtime), intent(in) :: self
+    integer(c_int32_t), intent(in), optional :: timeout_ms
+    type(nessie_status) :: status
+    status = status_of(nssi_rt_stop_when_done(self%handle, or_never(timeout_ms)))
+  end function
+
   ! --- bulk buffers ---------------------------------------------------------------------------------------------------
 
   ! Lends an array, of any rank and type, without a copy, until the buffer is freed. It must be a `target` where it is
@@ -342,8 +380,25 @@ contains
 
   ! --- calls ----------------------------------------------------------------------------------------------------------
 
-  ! Sends a request; does not wait. `args` is copied; `buffer` is lent until the call is over.
-  recursive function runtime_start(self, service, op, args, call, buffer, timeout_ms, idempotent) result(status)
+  recursive function call_options(buffer, timeout_ms, idempotent, one_way, fail_when_busy) result(options)
+    type(nssi_buffer), intent(in), optional :: buffer
+    integer(c_int32_t), intent(in), optional :: timeout_ms
+    logical, intent(in), optional :: idempotent, one_way, fail_when_busy
+    type(nssi_rt_call_options) :: options
+    if (present(buffer)) options%buffer = buffer%handle
+    if (present(timeout_ms)) options%timeout_ms = timeout_ms
+    if (present(idempotent)) options%idempotent = merge(1, 0, idempotent)
+    if (present(one_way)) options%one_way = merge(1, 0, one_way)
+    if (present(fail_when_busy)) options%when_busy = merge(1, 0, fail_when_busy)
+  end function
+
+  ! Sends a request; does not wait. `args` is copied; `buffer` is lent until the call is over. `idempotent`: carrying it
+  ! out twice does no harm: it is sent again also to a service that was started anew. `one_way`: the result is not
+  ! wanted: the call is over, with an empty result, when its handler begins, and freeing it before does not cancel it;
+  ! not with a buffer. `fail_when_busy`: if the service has no room for it, it ends with nessie_busy, and
+  ! status%retry_after_ms says when there may be room, instead of waiting.
+  recursive function runtime_start(self, service, op, args, call, buffer, timeout_ms, idempotent, one_way, &
+    fail_when_busy) result(status)
     class(nssi_runtime), intent(in) :: self
     type(nssi_service), intent(in), target :: service
     integer(c_int32_t), intent(in) :: op
@@ -351,15 +406,84 @@ contains
     type(nssi_call), intent(inout) :: call
     type(nssi_buffer), intent(in), optional :: buffer
     integer(c_int32_t), intent(in), optional :: timeout_ms
-    logical, intent(in), optional :: idempotent
+    logical, intent(in), optional :: idempotent, one_way, fail_when_busy
     type(nessie_status) :: status
     type(nssi_rt_call_options) :: options
-    if (present(buffer)) options%buffer = buffer%handle
-    if (present(timeout_ms)) options%timeout_ms = timeout_ms
-    if (present(idempotent)) options%idempotent = merge(1, 0, idempotent)
+    options = call_options(buffer, timeout_ms, idempotent, one_way, fail_when_busy)
     status = status_of(nssi_rt_start(self%handle, c_loc(service), op, address_of(args), size(args, kind=c_int64_t), &
       options, call%handle))
+    if (status%ok()) call begin(call, options)
   end function
+
+  ! The same request to several services: a call for each, in their order; `calls` has at least as many. Each is waited
+  ! for, and freed, like others; nssi_wait_all() waits for all. If it fails, nothing was sent. With clients of an
+  ! interface: NAME_async() of each.
+  recursive function runtime_multicast(self, services, op, args, calls, buffer, timeout_ms, idempotent, one_way, &
+    fail_when_busy) result(status)
+    class(nssi_runtime), intent(in) :: self
+    type(nssi_service), intent(in), target, contiguous :: services(:)
+    integer(c_int32_t), intent(in) :: op
+    integer(c_int8_t), intent(in), target, contiguous :: args(:)
+    type(nssi_call), intent(inout) :: calls(:)
+    type(nssi_buffer), intent(in), optional :: buffer
+    integer(c_int32_t), intent(in), optional :: timeout_ms
+    logical, intent(in), optional :: idempotent, one_way, fail_when_busy
+    type(nessie_status) :: status
+    type(nssi_rt_call_options) :: options
+    type(c_ptr) :: handles(size(services))
+    integer :: i
+    if (size(calls) < size(services)) then
+      status = nessie_error(nessie_invalid_argument, 'there are more services than calls')
+      return
+    end if
+    if (size(services) == 0) return
+    options = call_options(buffer, timeout_ms, idempotent, one_way, fail_when_busy)
+    status = status_of(nssi_rt_multicast(self%handle, c_loc(services(1)), size(services, kind=c_int64_t), op, &
+      address_of(args), size(args, kind=c_int64_t), options, handles))
+    if (.not. status%ok()) return
+    do i = 1, size(services)
+      calls(i)%handle = handles(i)
+      call begin(calls(i), options)
+    end do
+  end function
+
+  recursive subroutine begin(call, options)
+    type(nssi_call), intent(inout) :: call
+    type(nssi_rt_call_options), intent(in) :: options
+    call%one_way = options%one_way /= 0
+    call%told => null()
+  end subroutine
+
+  recursive logical function call_is_one_way(self)
+    class(nssi_call), intent(in) :: self
+    call_is_one_way = self%one_way
+  end function
+
+  ! Has callback%over() called once, on a user-level thread, when the call is over, or soon if it is: it may wait, use
+  ! the call, free it, and make others. Not if the call is freed before. `callback` is a `target` where it is declared,
+  ! and lives until then. One for each call.
+  recursive function call_when_over(self, callback) result(status)
+    class(nssi_call), intent(inout) :: self
+    class(nssi_callback), intent(in), target :: callback
+    type(nessie_status) :: status
+    if (associated(self%told)) then
+      status = nessie_error(nessie_exists, 'the call has a callback')
+      return
+    end if
+    allocate (self%told)
+    self%told%callback => callback
+    status = status_of(nssi_rt_when_over(self%handle, c_funloc(tell), c_loc(self%told)))
+    if (.not. status%ok()) deallocate (self%told)
+  end function
+
+  recursive subroutine tell(context) bind(C)
+    type(c_ptr), value :: context
+    type(told_t), pointer :: told
+    class(nssi_callback), pointer :: callback
+    call c_f_pointer(context, told)
+    callback => told%callback   ! which may free the call, and `told`
+    call callback%over()
+  end subroutine
 
   recursive logical function call_is_open(self)
     class(nssi_call), intent(in) :: self
@@ -423,6 +547,7 @@ contains
     integer(c_int) :: code
     if (c_associated(self%handle)) code = nssi_rt_free_call(self%handle)
     self%handle = c_null_ptr
+    if (associated(self%told)) deallocate (self%told)
   end subroutine
 
   ! Waits until one of the calls is over: calls(which); how it ended, or nessie_timed_out, or nessie_not_found if none is
@@ -488,6 +613,19 @@ contains
     class(nssi_request), intent(in) :: self
     integer(c_int64_t) :: peer
     peer = nssi_rt_caller(self%handle)
+  end function
+  ! The caller's process, whatever connection it comes by: 16 random bytes, the same as long as its runtime lives.
+  recursive function request_caller_identity(self, identity) result(status)
+    class(nssi_request), intent(in) :: self
+    integer(c_int8_t), intent(inout) :: identity(16)
+    type(nessie_status) :: status
+    status = status_of(nssi_rt_caller_identity(self%handle, identity))
+  end function
+  ! nssi_operator: the caller has proved the operators' credential (setting operator_credential), too.
+  recursive function request_role(self) result(role)
+    class(nssi_request), intent(in) :: self
+    integer(c_int32_t) :: role
+    role = nssi_rt_role(self%handle)
   end function
   recursive function request_op(self) result(op)
     class(nssi_request), intent(in) :: self

@@ -56,6 +56,10 @@ module nssi_c
       import :: c_int32_t
       integer(c_int32_t) :: cause
     end function
+    function nssi_rt_last_retry_after_ms() result(time_ms) bind(C)
+      import :: c_int64_t
+      integer(c_int64_t) :: time_ms
+    end function
 
     function nssi_rt_open(options, runtime) result(code) bind(C)
       import :: nssi_rt_options, c_ptr, c_int
@@ -156,6 +160,21 @@ module nssi_c
       type(c_ptr), intent(inout) :: call
       integer(c_int) :: code
     end function
+    function nssi_rt_multicast(runtime, services, count, op, args, size_bytes, options, calls) result(code) bind(C)
+      import :: nssi_rt_call_options, c_ptr, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime, services, args
+      integer(c_int64_t), value :: count, size_bytes
+      integer(c_int32_t), value :: op
+      type(nssi_rt_call_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: calls(*)
+      integer(c_int) :: code
+    end function
+    function nssi_rt_when_over(call, callback, context) result(code) bind(C)
+      import :: c_ptr, c_funptr, c_int
+      type(c_ptr), value :: call, context
+      type(c_funptr), value :: callback
+      integer(c_int) :: code
+    end function
     function nssi_rt_wait(call, timeout_ms) result(code) bind(C)
       import :: c_ptr, c_int, c_int32_t
       type(c_ptr), value :: call
@@ -212,6 +231,12 @@ module nssi_c
       type(c_ptr), value :: runtime
       integer(c_int) :: code
     end function
+    function nssi_rt_stop_when_done(runtime, timeout_ms) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t
+      type(c_ptr), value :: runtime
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int) :: code
+    end function
     function nssi_rt_stop(runtime) result(code) bind(C)
       import :: c_ptr, c_int
       type(c_ptr), value :: runtime
@@ -222,6 +247,17 @@ module nssi_c
       import :: c_ptr, c_int64_t
       type(c_ptr), value :: request
       integer(c_int64_t) :: peer
+    end function
+    function nssi_rt_caller_identity(request, identity) result(code) bind(C)
+      import :: c_ptr, c_int, c_int8_t
+      type(c_ptr), value :: request
+      integer(c_int8_t), intent(inout) :: identity(16)
+      integer(c_int) :: code
+    end function
+    function nssi_rt_role(request) result(role) bind(C)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: request
+      integer(c_int32_t) :: role
     end function
     function nssi_rt_op(request) result(op) bind(C)
       import :: c_ptr, c_int32_t

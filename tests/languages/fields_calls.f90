@@ -46,9 +46,19 @@ contains
     call check_deadlines(fields)
     call check_any(fields)
     call check_many(fields)
+    call check_one_way(fields)
     call check_versions(runtime, peer)
     failed = faults
   end function
+
+  ! It has no result, whatever the interface says.
+  subroutine check_one_way(fields)
+    type(FIELDS_ONE_client), intent(in) :: fields
+    integer(c_int64_t) :: sum
+    sum = 7
+    call expect_ok(fields%add(1_c_int32_t, 2_c_int64_t, sum, one_way=.true., fail_when_busy=.true.), 'one way')
+    call expect(sum == 7, 'no result')
+  end subroutine
 
   subroutine check_numbers(fields)
     type(FIELDS_ONE_client), intent(in) :: fields

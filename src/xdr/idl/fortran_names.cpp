@@ -23,10 +23,11 @@ constexpr std::array<std::string_view, 29> kOfModules = {
     "c_float",   "c_int8_t",   "c_int32_t", "c_int64_t",  "c_loc",        "c_null_ptr",      "c_ptr",    "int",
     "merge",     "move_alloc", "null",      "present",    "size"};
 /// Its variables: they hide constants, which is no harm, and types, which is.
-constexpr std::array<std::string_view, 28> kOfProcedures = {
-    "bytes",   "call",    "count",   "failed",     "i",       "it",      "made",  "more",    "most",       "or_none",
-    "outcome", "pending", "reader",  "result",     "request", "self",    "sizer", "status",  "timeout_ms", "unused",
-    "alike",   "writer",  "runtime", "idempotent", "buffer",  "service", "peer",  "provider"};
+constexpr std::array<std::string_view, 30> kOfProcedures = {
+    "bytes",      "call",    "count",         "failed", "i",       "it",         "made",   "more",    "most",
+    "or_none",    "outcome", "pending",       "reader", "result",  "request",    "self",   "sizer",   "status",
+    "timeout_ms", "unused",  "alike",         "writer", "runtime", "idempotent", "buffer", "service", "peer",
+    "provider",   "one_way", "fail_when_busy"};
 constexpr std::array<std::string_view, 3> kPrefixes = {"nessie_", "nssi_", "xdr_"};
 
 std::string lower(std::string name) {

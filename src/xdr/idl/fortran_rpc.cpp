@@ -200,14 +200,17 @@ class FortranRpcWriter {
   }
   static std::string options() {
     return "    integer(c_int32_t), intent(in), optional :: timeout_ms\n"
-           "    logical, intent(in), optional :: idempotent\n    type(nessie_status) :: status\n";
+           "    logical, intent(in), optional :: idempotent, one_way, fail_when_busy\n    type(nessie_status) :: "
+           "status\n";
   }
   std::string begin_call(const Face &face, const Operation &it, const std::string &name,
                          const std::string &more) const {
     std::string made = "\n";
     return made +
-           fortran_line(2, fmt::format("recursive function {}(self{}{}{}, timeout_ms, idempotent) result(status)", name,
-                                       names_of(it), has_bulk(it) ? ", buffer" : "", more)) +
+           fortran_line(
+               2, fmt::format("recursive function {}(self{}{}{}, timeout_ms, idempotent, one_way, fail_when_busy) "
+                              "result(status)",
+                              name, names_of(it), has_bulk(it) ? ", buffer" : "", more)) +
            fortran_line(4, fmt::format("class({}), intent(in) :: self", face.client)) + declare_arguments(it, 4) +
            (has_bulk(it) ? "    type(nssi_buffer), intent(in) :: buffer\n" : "");
   }
@@ -228,7 +231,8 @@ class FortranRpcWriter {
     if (fixed_bytes != 0) body_ += fmt::format("    sizer%size_bytes = {}\n", fortran_count(fixed_bytes));
     body_ += sizes + "    status = xdr_prepare(sizer, bytes, writer)\n    if (.not. status%ok()) return\n" + puts +
              fortran_line(4, fmt::format("status = self%runtime%start(self%service, {}, bytes, pending, {}"
-                                         "timeout_ms=timeout_ms, idempotent=idempotent)",
+                                         "timeout_ms=timeout_ms, idempotent=idempotent, one_way=one_way, "
+                                         "fail_when_busy=fail_when_busy)",
                                          it.number, has_bulk(it) ? "buffer=buffer, " : "")) +
              "  end function\n";
   }
@@ -243,6 +247,7 @@ class FortranRpcWriter {
              "    type(xdr_reader) :: reader\n    integer(c_int8_t), pointer, contiguous :: bytes(:)\n"
              "    associate (unused => self)\n    end associate\n"
              "    status = pending%take(bytes, timeout_ms)\n    if (.not. status%ok()) return\n"
+             "    if (pending%is_one_way()) then\n      call pending%free()\n      return\n    end if\n"
              "    reader = xdr_reader_of(bytes)\n" +
              (it.outcome ? statements_.get(*it.outcome, "outcome") : "") +
              "    status = xdr_finish(reader)\n    call pending%free()\n  end function\n";
@@ -252,9 +257,9 @@ class FortranRpcWriter {
         begin_call(face, it, it.call, outcome_of(it)) +
         (it.outcome ? fortran_line(4, declare_outcome(*it.outcome)) : "") + options() +
         "    type(nssi_call) :: pending\n" +
-        fortran_line(
-            4, fmt::format("status = self%{}({}{}pending, timeout_ms, idempotent)", it.bound_async,
-                           it.arguments.empty() ? "" : names_of(it).substr(2) + ", ", has_bulk(it) ? "buffer, " : "")) +
+        fortran_line(4, fmt::format("status = self%{}({}{}pending, timeout_ms, idempotent, one_way, fail_when_busy)",
+                                    it.bound_async, it.arguments.empty() ? "" : names_of(it).substr(2) + ", ",
+                                    has_bulk(it) ? "buffer, " : "")) +
         fortran_line(4, fmt::format("if (status%ok()) status = self%{}(pending{})", it.bound_result, outcome_of(it))) +
         "  end function\n";
   }
