@@ -48,8 +48,8 @@ struct nssi_stub_procedure {
 int nssi_stub_start(const nssi_rt_client *client, const struct nssi_stub_procedure *procedure,
                     const void *const *arguments, nssi_rt_buffer *buffer, const nssi_rt_call_options *options,
                     nssi_rt_call **call);
-/* Waits, and decodes the result; null: it is not wanted. That of a one-way call is all zeros. Errors as nssi_rt_wait(); NESSIE_BAD_MESSAGE besides: the
- * result is not of the type that the interface says. */
+/* Waits, and decodes the result; null: it is not wanted. That of a one-way call is all zeros. Errors as nssi_rt_wait();
+ * NESSIE_BAD_MESSAGE besides: the result is not of the type that the interface says. */
 int nssi_stub_wait(nssi_rt_call *call, const struct nssi_stub_procedure *procedure, int32_t timeout_ms, void *result);
 /* The two, and frees the call. */
 int nssi_stub_call(const nssi_rt_client *client, const struct nssi_stub_procedure *procedure,
