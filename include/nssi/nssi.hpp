@@ -360,8 +360,8 @@ class Runtime {
   void run();
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
-  /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.max_long`, `nssi.limit.*` and
-  /// operations' priorities and roles; where it says nothing, what the program says holds. Pools stay as they are. Any
+  /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.keep_answers`, `nssi.max_long`,
+  /// `nssi.limit.*` and operations' priorities and roles; where it says nothing, what the program says holds. Pools stay as they are. Any
   /// thread. kInvalidArgument: a setting cannot be read; nothing was changed.
   Status reconfigure(const nessie::Config &config);
   /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
