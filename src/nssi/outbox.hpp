@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace nssi {

@@ -77,10 +77,9 @@ void Server::on_proof(PeerId from, std::span<const std::byte> message) {
   if (!proof.ok()) return nessie::log::debug("a peer's proof was dropped: it cannot be decoded");
   const bool is_for_us = leads_to(engine_.endpoint().url(), proof->url);
   if (is_for_us && engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
-  if (const auto now = Clock::now(); now < next_warning_)  // who floods us with proofs does not flood the log
-    return;
-  else
-    next_warning_ = now + std::chrono::seconds(1);
+  const auto now = Clock::now();
+  if (now < next_warning_) return;  // who floods us with proofs does not flood the log
+  next_warning_ = now + std::chrono::seconds(1);
   if (is_for_us)
     nessie::log::warning("a caller did not prove to be an operator: its operator_credential is not this service's");
   else
