@@ -139,9 +139,10 @@ class Context {
 
   // --- peers ---
 
-  /// Connects to the context at `url`, or finds it connected. kInvalidArgument: the URL does not parse, or is our own.
-  /// kUnsupported: no transport of ours reaches it; the message lists those that exist. kRefused: the credentials
-  /// differ. kTimedOut (Deadline::now(): it is not connected yet). Other calls wait meanwhile.
+  /// Connects to the context at `url`, or finds it connected. It may be this one, except over ofi or ucx.
+  /// kInvalidArgument: the URL does not parse. kUnsupported: no transport of ours reaches it; the message lists those
+  /// that exist. kRefused: the credentials differ. kTimedOut (Deadline::now(): it is not connected yet). Other calls
+  /// wait meanwhile.
   Result<std::shared_ptr<const PeerInfo>> connect(std::string_view url, Deadline deadline);
   /// Operations in progress with the peer complete with kCancelled; at the peer, with kPeerLost. kNotFound.
   Status disconnect(ProcessId peer);

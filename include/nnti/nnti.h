@@ -196,8 +196,8 @@ NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl);
  * the job's credential both ways, within `timeout` milliseconds (-1: however long it takes; 0: not at all, so only a
  * peer that is connected already is found). A peer that is connected already, by either side, is returned as it is.
  * The peer must be making progress (see above). Other calls on this transport wait meanwhile.
- *   NNTI_EINVAL     a NULL, or a URL that does not parse, or one's own
- *   NNTI_ENOTSUP    no transport of ours reaches it
+ *   NNTI_EINVAL     a NULL, or a URL that does not parse
+ *   NNTI_ENOTSUP    no transport of ours reaches it; ofi and ucx do not reach this process itself
  *   NNTI_EPERM      the credentials differ
  *   NNTI_ETIMEDOUT  no answer
  *   NNTI_EPEERLOST  nobody listens there, or it closed the connection;  NNTI_ENOTINIT */

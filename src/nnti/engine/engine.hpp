@@ -83,6 +83,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   struct Peer {
     std::shared_ptr<const PeerInfo> info;  ///< null until its hello has come
     bool greeted = false;                  ///< we have said ours
+    bool is_self = false;                  ///< one of the two ends of a connection to ourselves
   };
   /// How a peer's buffer is reached.
   struct Description {
@@ -318,6 +319,7 @@ struct Context::Impl final : Crew::Work, EventSink {
 
   Crew crew{*this};
   ProcessId me;
+  const std::uint64_t self_secret = nessie::random_u64() | 1;  ///< by it we know that a greeting is our own
   std::string url;
   std::size_t variable_count = 0;
   bool closed = false, dirty = false;

@@ -2,6 +2,7 @@
 // What operations move, on every transport: messages, put, get, scatter, gather, atomics, segments.
 #include "nnti/engine/pair.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace nnti::engine_test {
@@ -228,6 +229,42 @@ TEST_P(Operations, TargetsWithEventsSeeWhatIsDoneToThem_OthersDoNot) {
   EXPECT_EQ(added.purpose, Purpose::kAtomics);
   EXPECT_EQ(added.offset, 8u);
   EXPECT_EQ((*server)->wait(quiet.id(), Purpose::kNone, Deadline::now()).code(), Code::kTimedOut);
+}
+
+TEST_P(Operations, AContextIsItsOwnPeer_OrIsToldThatItsTransportCannotDoThat) {
+  const Node &self = *client;
+  const auto connected = self->connect(self->url(), watchdog());
+  if (!connected.ok()) {
+    EXPECT_EQ(connected.code(), Code::kUnsupported) << connected.error().to_string();
+    return;
+  }
+  peer = self->id();
+  EXPECT_EQ((*connected)->process, peer);
+  Buffer queue(self, 1 << 20, 2, Purpose::kReceiveQueue), small(self, 64, 1, Purpose::kSendSource),
+      large(self, 1 << 20, 1, Purpose::kSendSource), local(self, 4096, 1, kLocal),
+      target(self, 4096, 1, kTarget | Purpose::kAtomics);
+  for (auto *message : {&small, &large}) {
+    message->fill(5);
+    EXPECT_EQ(finish(send(*message)).code, Code::kOk);
+    const auto got = self->wait(queue.id(), Purpose::kNone, watchdog());
+    ASSERT_TRUE(got.ok()) << got.error().to_string();
+    EXPECT_EQ(got->peer->process, peer);
+    EXPECT_EQ(std::memcmp(queue.memory.data() + got->offset, message->memory.data(), got->length), 0);
+  }
+  local.fill(7);
+  const auto sent = local.memory;
+  EXPECT_EQ(put(local, target.handle, 0, 4096, 0), Code::kOk);
+  EXPECT_EQ(target.memory, sent);
+  std::ranges::fill(local.memory, std::byte{0});
+  EXPECT_EQ(get(target.handle, 0, 4096, local, 0), Code::kOk);
+  EXPECT_EQ(local.memory, sent);
+  const auto before = target.word(3);
+  RequestId request;
+  ASSERT_TRUE(self->fetch_add(target.handle, at(3), 2, local.id(), 0, &request).ok());
+  EXPECT_EQ(finish(request).code, Code::kOk);
+  EXPECT_EQ(target.word(3), before + 2);
+  EXPECT_TRUE(self->disconnect(peer).ok());
+  EXPECT_EQ(self->find_peer(peer), nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, Operations, testing::ValuesIn(conformance::subjects_for_upper_floors()),

@@ -91,12 +91,15 @@ Status Context::Impl::greet(PeerId id) {
   peer.greeted = true;
   wire::Control control;
   control.buffer = me.value;
+  control.operation = peer.is_self ? self_secret : 0;
   return say(id, wire::Kind::kHello, control, std::as_bytes(std::span(url)));
 }
 
 void Context::Impl::on_hello(PeerId from, const wire::Control &control, std::span<const std::byte> text) {
   auto &peer = peers[from.value];
-  if (peer.info || control.buffer == 0 || control.buffer == me.value || text.size() > kMaxUrl)
+  peer.is_self = control.buffer == me.value;
+  const bool is_forged = peer.is_self && control.operation != self_secret;
+  if (peer.info || control.buffer == 0 || is_forged || text.size() > kMaxUrl)
     return reject(from, "its greeting makes no sense");
   peer.info = std::make_shared<PeerInfo>(
       PeerInfo{{control.buffer}, std::string(reinterpret_cast<const char *>(text.data()), text.size())});
@@ -150,13 +153,16 @@ std::shared_ptr<const PeerInfo> Context::Impl::connected_at(std::string_view tar
 }
 
 Result<std::shared_ptr<const PeerInfo>> Context::Impl::connect(Call &call, std::string_view target, Deadline deadline) {
-  if (lists(url, target)) return Error{Code::kInvalidArgument, "a process cannot connect to its own URL"};
   if (auto known = connected_at(target)) return known;
   if (auto parsed = nessie::Url::parse_list(target); !parsed.ok()) return parsed.error();
   if (deadline.when() == Deadline::now().when())
     return Error{Code::kTimedOut, "the peer is not connected yet; give the call time to connect", nessie::Scope::kPeer};
+  const bool is_self = lists(url, target);
   auto connected = endpoint->connect(target, deadline);
+  if (!connected.ok() && is_self && connected.code() == Code::kPeerLost)
+    return Error{Code::kUnsupported, "over this transport a process cannot connect to itself; have inproc or shm, too"};
   if (!connected.ok()) return connected.error();
+  peers[connected->value].is_self = is_self;
   if (auto status = greet(*connected); !status.ok()) return status.error();
   return await_hello(call, *connected, deadline);
 }

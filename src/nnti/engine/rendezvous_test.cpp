@@ -634,6 +634,15 @@ std::vector<Subject> plain_subjects() {
   return plain;
 }
 
+TEST_P(Strangers, DoNotPassForTheContextItself) {
+  Stranger pretender(subject());
+  pretender.id = (*server)->id();
+  pretender.connect((*server)->url());
+  EXPECT_TRUE(pretender.is_given_up());
+  EXPECT_EQ((*server)->find_peer((*server)->id()), nullptr);
+  expect_unharmed();
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, Strangers, testing::ValuesIn(plain_subjects()),
                          [](const auto &info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(Transports, StrangeReceivers, testing::ValuesIn(plain_subjects()),

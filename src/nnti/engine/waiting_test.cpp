@@ -282,7 +282,6 @@ TEST_P(Waiting, MisuseHasACode_AndChangesNothing) {
             Code::kInvalidArgument);
   EXPECT_EQ(context.connect("no url", watchdog()).code(), Code::kInvalidArgument);
   EXPECT_EQ(context.connect("carrier-pigeon://roof", watchdog()).code(), Code::kUnsupported);
-  EXPECT_EQ(context.connect(context.url(), watchdog()).code(), Code::kInvalidArgument);
   EXPECT_EQ(target.word(0), 77u);
   EXPECT_EQ(context.wait(mine.id(), Purpose::kNone, Deadline::now()).code(), Code::kTimedOut);
 }

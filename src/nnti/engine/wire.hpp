@@ -3,7 +3,7 @@
 // order (both sides of an endpoint are alike), followed by its payload.
 //
 //   kind       operation    buffer           offset         length             result   payload
-//   kHello     -            sender's process -              -                  -        its URL list
+//   kHello     secret or 0  sender's process -              -                  -        its URL list
 //   kSend      sender's id  destination or 0 -              the message's      -        the message
 //   kSendLarge sender's id  destination or 0 bytes to read  the message's      -        RemoteBuffers to read them from
 //   kWriteTo   sender's id  receiver's id    range of the message to be written -       RemoteBuffers to write it to

@@ -33,13 +33,14 @@ Outcome read_list(NNTI_work_request_t **list, std::uint32_t count, RequestList &
   return {};
 }
 
+/// The work request may be a copy that was unpacked, which does not know its buffer.
 NNTI_status_t status_of(const Transport &transport, const NNTI_work_request_t &wr, const Event &event) {
   NNTI_status_t status{};
   status.datatype = NNTI_dt_status;
   status.op = static_cast<NNTI_buf_ops_t>(event.purpose);
   status.result = static_cast<NNTI_result_t>(face::number_of(event.code));
   auto memory = transport.context->memory_of(event.buffer);
-  if (wr.reg_buf != nullptr && memory.ok()) status.start = reinterpret_cast<std::uintptr_t>(memory->front().data());
+  if (wr.ops != NNTI_ATOMICS && memory.ok()) status.start = reinterpret_cast<std::uintptr_t>(memory->front().data());
   status.offset = event.offset;
   status.length = event.length;
   const NNTI_peer_t other = peer_of(transport, event.peer.get());

@@ -192,6 +192,27 @@ TEST_F(Trios, FunctionsHaveAddressesOfTheirOwn) {
   EXPECT_EQ(NNTI_wait(&wr, -1, &status), NNTI_EINTR);
 }
 
+TEST_F(Trios, AProcessSendsToItself_AndWaitsWithACopyOfItsWorkRequest) {
+  NNTI_peer_t self{};
+  ASSERT_EQ(NNTI_connect(&transport, transport.me.url, 20'000, &self), NNTI_OK) << nnti_last_error();
+  EXPECT_EQ(self.peer.instance, transport.me.peer.instance);
+  auto queue = allocate(NNTI_RECV_QUEUE, 64, 2), message = allocate(NNTI_SEND_SRC, 64);
+  std::strcpy(NNTI_BUFFER_C_POINTER(&message), "to whom it concerns");
+  NNTI_work_request_t made{}, copy{}, sent{};
+  NNTI_status_t status{};
+  ASSERT_EQ(NNTI_create_work_request(&queue, &made), NNTI_OK);
+  auto bytes = pack(&made);
+  ASSERT_EQ(NNTI_dt_unpack(&transport, &copy, bytes.data(), bytes.size()), NNTI_OK);
+  ASSERT_EQ(NNTI_send(&self, &message, nullptr, &sent), NNTI_OK) << nnti_last_error();
+  EXPECT_EQ(NNTI_wait(&sent, 20'000, &status), NNTI_OK);
+  ASSERT_EQ(NNTI_wait(&copy, 20'000, &status), NNTI_OK) << nnti_last_error();
+  ASSERT_EQ(status.start, queue.payload);
+  EXPECT_STREQ(reinterpret_cast<const char *>(status.start + status.offset), "to whom it concerns");
+  EXPECT_STREQ(status.src.url, transport.me.url);
+  EXPECT_EQ(NNTI_destroy_work_request(&made), NNTI_OK);
+  EXPECT_EQ(NNTI_disconnect(&transport, &self), NNTI_OK);
+}
+
 TEST_F(Trios, HandlesArePrinted) {
   auto buffer = allocate(NNTI_PUT_DST, 123);
   std::ostringstream out;
