@@ -128,7 +128,7 @@ typedef struct NNTI_remote_process_t {
     NNTI_gni_process_t gni;
     NNTI_bgpdcmf_process_t bgpdcmf;
     NNTI_bgqpami_process_t bgqpami;
-    NNTI_mpi_process_t mpi; /* filled in for a peer at mpi://rank */
+    NNTI_mpi_process_t mpi; /* filled in for a peer over MPI alone */
     NNTI_local_process_t local;
   } NNTI_remote_process_t_u;
   uint64_t instance; /* Nessie's: names the process everywhere; two handles with the same mean the same */

@@ -50,10 +50,13 @@ Result<TransportPtr> open(int id, const char *my_url) {
   return transport;
 }
 
+/// From mpi://<world>/<rank>/<port>.
 void fill_process(NNTI_remote_process_t &process, std::string_view url) {
   constexpr std::string_view kMpi = "mpi://";
   if (!url.starts_with(kMpi)) return;
-  process.NNTI_remote_process_t_u.mpi.rank = std::atoi(std::string(url.substr(kMpi.size())).c_str());
+  const auto end_of_world = url.find('/', kMpi.size());
+  if (end_of_world == url.npos) return;
+  process.NNTI_remote_process_t_u.mpi.rank = std::atoi(std::string(url.substr(end_of_world + 1)).c_str());
 }
 
 NNTI_remote_addr_t segment_of(NNTI_transport_id_t id, std::span<const std::byte> memory) {
