@@ -20,7 +20,7 @@ constexpr const char *kModes[] = {kArgument, kMapped, kApplication};
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {8, 64 << 10};
-  return {8, 1 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20};
+  return {8, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20};
 }
 
 Series series(const std::string &system, const std::string &transport, const std::string &mode, std::uint64_t size) {

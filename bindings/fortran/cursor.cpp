@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What nessie_xdr.F90 is made on: a place in bytes that are read or written, and numbers to and from it. The rules, and
 // their sentences, are those of <xdr/codec.hpp>. Layouts of the structs: the derived types in nessie_xdr.F90.
+#include <nessie/copy.hpp>
 #include <xdr/swap.hpp>
 #include <xdr/traits.hpp>
 
@@ -141,7 +142,7 @@ void nessie_fortran_put_bytes(Writer *writer, const void *bytes, std::int64_t co
   const auto size = static_cast<std::size_t>(count), padding = xdr::detail::padding(size);
   auto *to = claim(*writer, size + padding);
   if (to == nullptr) return;
-  if (size != 0) std::memcpy(to, bytes, size);
+  nessie::copy_bytes(to, bytes, size);
   std::memset(to + size, 0, padding);
 }
 
@@ -178,7 +179,7 @@ void nessie_fortran_get_structs(Reader *reader, void *structs, std::int64_t coun
 void nessie_fortran_get_bytes(Reader *reader, void *bytes, std::int64_t count) {
   const auto size = static_cast<std::size_t>(count);
   const auto *from = take(*reader, size, "the message ends within bytes");
-  if (from != nullptr && take_padding(*reader, size) && size != 0) std::memcpy(bytes, from, size);
+  if (from != nullptr && take_padding(*reader, size)) nessie::copy_bytes(bytes, from, size);
 }
 /// A struct or a union begins. 0: it may not.
 std::int32_t nessie_fortran_enter(Reader *reader) {

@@ -361,8 +361,8 @@ class Runtime {
   /// Makes run() return after the current turn. Any thread; async-signal-safe.
   void stop();
   /// Takes over what a configuration says of `nssi.timeout`, `nssi.reconnect`, `nssi.keep_answers`, `nssi.max_long`,
-  /// `nssi.limit.*` and operations' priorities and roles; where it says nothing, what the program says holds. Pools stay as they are. Any
-  /// thread. kInvalidArgument: a setting cannot be read; nothing was changed.
+  /// `nssi.limit.*` and operations' priorities and roles; where it says nothing, what the program says holds. Pools
+  /// stay as they are. Any thread. kInvalidArgument: a setting cannot be read; nothing was changed.
   Status reconfigure(const nessie::Config &config);
   /// Refuses new requests (kUnavailable), and makes run() return when those that were accepted have been answered and
   /// their callers have the results, at the latest at `deadline`. The next run() takes requests again. Any thread;
@@ -387,7 +387,8 @@ class Runtime {
   Result<PeerId> connect(std::string_view url, Deadline deadline);
   /// Calls in progress end with kCancelled.
   void disconnect(PeerId peer);
-  /// Arguments of up to this size travel within the request; larger ones lie here until the service has fetched them.
+  /// Arguments of up to this size fit the request; larger ones lie here until the service has fetched them, as smaller
+  /// ones may where the service can read this process's memory.
   std::size_t max_inline_args(PeerId service);
   /// As nnti::Endpoint::can_view.
   bool can_view(PeerId peer);

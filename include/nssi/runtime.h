@@ -97,7 +97,8 @@ int nssi_rt_connect(nssi_rt_runtime *runtime, const char *url, int32_t timeout_m
 /* Ends the calls in progress to `peer` with NESSIE_CANCELLED. A peer that is not connected is left alone. */
 int nssi_rt_disconnect(nssi_rt_runtime *runtime, uint64_t peer);
 
-/* How many bytes of arguments travel within a request to `peer`. Larger ones are fetched by the service. */
+/* How many bytes of arguments fit a request to `peer`. Larger ones are fetched by the service, as smaller ones may be
+ * where it can read this process's memory. */
 int nssi_rt_max_inline_args(nssi_rt_runtime *runtime, uint64_t peer, uint64_t *size_bytes);
 
 /* Waits so long: in a handler on a user-level thread suspends it, or ends with NESSIE_CANCELLED if the runtime is being

@@ -20,6 +20,7 @@
 // that are named together are checked against the end of the message together.
 #pragma once
 
+#include <nessie/copy.hpp>
 #include <nessie/result.hpp>
 #include <xdr/layout.hpp>
 #include <xdr/swap.hpp>
@@ -124,7 +125,7 @@ class Writer {
     at_ += sizeof word;
   }
   void put_bytes(const void *bytes, std::size_t size) {
-    if (size != 0) std::memcpy(at_, bytes, size);
+    nessie::copy_bytes(at_, bytes, size);
     at_ += size;
     for (auto n = detail::padding(size); n != 0; --n) *at_++ = std::byte{0};
   }
@@ -323,7 +324,17 @@ class Reader {
     else if constexpr (detail::BorrowedBytes<T>)
       v = T(bytes, count);
     else
-      v.assign(bytes, bytes + count);
+      assign(v, bytes, count);
+  }
+  template <class T, class Element> static void assign(T &v, const Element *bytes, std::size_t count) {
+    if (count <= nessie::kShortCopy) return void(v.assign(bytes, bytes + count));
+    v.clear();
+    v.reserve(count);
+    const auto piece = nessie::best_piece(v.data(), bytes, count);
+    for (std::size_t some; count != 0; count -= some, bytes += some) {
+      some = std::min(piece, count);
+      v.insert(v.end(), bytes, bytes + some);
+    }
   }
   template <class T, std::size_t N> void get_array(std::array<T, N> &v) {
     if constexpr (std::same_as<T, std::byte>) {

@@ -109,7 +109,21 @@ CallState &Client::claim(std::unique_ptr<CallState> state) {
   return *place;
 }
 
-/// Arguments that do not fit a message go straight into a block; others are kept: they may be needed once more.
+/// Where memory is shared, the service decodes long arguments where they lie: in the message they would be copied four
+/// times more, into the message, into the channel, out of it, and for a repeat. Those of a one-way call it copies.
+inline bool Client::goes_along(const CallState &call, std::size_t args_bytes) const {
+  if (args_bytes <= wire::kShortArgs) return true;
+  if (args_bytes > engine_.max_inline_args(call.connection)) return false;
+  return call.is_one_way || !engine_.endpoint().can_view(call.connection);
+}
+
+/// They may be needed once more.
+void Client::keep(CallState &call, const Payload &args) {
+  if (call.args.size() != args.size_bytes()) call.args.resize(args.size_bytes());
+  args.write(call.args);
+}
+
+/// Long arguments go straight into a block, or into the message if there is no memory for one and they fit.
 void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
@@ -120,11 +134,11 @@ void Client::send(CallState &call, const Payload &args) {
     return finish(call,
                   Error{Code::kInvalidArgument,
                         "a one-way call cannot have a data buffer: nobody learns when the service is done with it"});
-  if (!engine_.fits(call.connection, args.size_bytes() + wire::kMaxRequestOverhead)) {
-    if (auto status = lend(call, args); !status.ok()) return finish(call, std::move(status));
-  } else {
-    if (call.args.size() != args.size_bytes()) call.args.resize(args.size_bytes());
-    args.write(call.args);
+  if (goes_along(call, args.size_bytes())) {
+    keep(call, args);
+  } else if (auto status = lend(call, args); !status.ok()) {
+    if (args.size_bytes() > engine_.max_inline_args(call.connection)) return finish(call, std::move(status));
+    keep(call, args);
   }
   if (call.parts)
     if (auto status = place_segments(call); !status.ok()) return finish(call, std::move(status));

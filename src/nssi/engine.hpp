@@ -141,6 +141,10 @@ class Engine final : public nnti::EventSink {
   bool fits(PeerId peer, std::size_t message_bytes) const {
     return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);
   }
+  /// The longest arguments that can go along with a request.
+  std::size_t max_inline_args(PeerId peer) const {
+    return std::max(endpoint_->max_message_bytes(peer), wire::kAlwaysFits) - wire::kMaxRequestOverhead;
+  }
   /// There is a connection to it.
   bool has_peer(PeerId peer) const { return peers_.contains(peer.value); }
   bool has_unsent(PeerId peer) const { return outbox_.holds(peer) || endpoint_->has_unsent(peer); }

@@ -130,10 +130,9 @@ void Runtime::disconnect(PeerId peer) {
 }
 
 std::size_t Runtime::max_inline_args(PeerId service) {
-  std::size_t message = 0;
-  engine_->run_as_driver(
-      [&] { message = engine_->endpoint().max_message_bytes(engine_->client().links().connection_of(service)); });
-  return std::max(message, wire::kAlwaysFits) - wire::kMaxRequestOverhead;
+  std::size_t bytes = 0;
+  engine_->run_as_driver([&] { bytes = engine_->max_inline_args(engine_->client().links().connection_of(service)); });
+  return bytes;
 }
 
 bool Runtime::can_view(PeerId peer) {

@@ -239,6 +239,8 @@ nessie::Error to_error(const Failure &failure);
 
 /// Every transport takes messages of this size.
 inline constexpr std::size_t kAlwaysFits = 4096;
+/// Arguments of up to this size go along with their request wherever the service is.
+inline constexpr std::size_t kShortArgs = 1024;
 /// The bytes of a request (result) apart from its args (result) and a list of segments: what does not fit a message is
 /// sent as a long one.
 inline constexpr std::size_t kMaxRequestOverhead = 12 + 5 * 4 + 4 + 2 * 40 + 16 + 4 + 3;

@@ -5,16 +5,9 @@
 #include "nnti/registration_check.hpp"
 #include "nnti/transports/inproc/transport_impl.hpp"
 
-#include <cstring>
+#include <nessie/copy.hpp>
 
 namespace nnti::inproc {
-namespace {
-
-void copy_bytes(std::byte *target, const std::byte *source, std::size_t size_bytes) {
-  if (size_bytes != 0) std::memcpy(target, source, size_bytes);
-}
-
-}  // namespace
 
 InprocConnection::InprocConnection(InprocTransport &transport, std::shared_ptr<Link> link, int side)
     : transport_(transport), link_(std::move(link)), side_(side) {
@@ -67,14 +60,14 @@ Status InprocConnection::transfer(const RemoteBuffer &remote, std::uint64_t offs
 void InprocConnection::get(const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
                            Completion &completion) {
   completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteRead, [&](const Registration &from) {
-    copy_bytes(local.data(), from.bytes.data() + offset, local.size());
+    nessie::copy_bytes(local.data(), from.bytes.data() + offset, local.size());
   }));
 }
 
 void InprocConnection::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<const std::byte> local,
                            Completion &completion) {
   completion.on_complete(transfer(remote, offset, local.size(), Rights::kRemoteWrite, [&](const Registration &to) {
-    copy_bytes(to.bytes.data() + offset, local.data(), local.size());
+    nessie::copy_bytes(to.bytes.data() + offset, local.data(), local.size());
   }));
 }
 

@@ -7,6 +7,8 @@
 #include "nnti/transports/shm/table.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
 
+#include <nessie/copy.hpp>
+
 #include <sys/socket.h>
 
 #include <array>
@@ -367,9 +369,9 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
   if (const auto *mapping = find_mapping(operation.remote, registered, operation.is_put())) {
     auto *mapped = (*mapping)->base() + operation.offset;
     if (operation.is_put())
-      std::memcpy(mapped, operation.source, operation.size_bytes);
+      nessie::copy_bytes(mapped, operation.source, operation.size_bytes);
     else
-      std::memcpy(operation.destination, mapped, operation.size_bytes);
+      nessie::copy_bytes(operation.destination, mapped, operation.size_bytes);
     return Status();
   }
   if (!parts_.cma.ok()) return std::nullopt;
