@@ -263,7 +263,8 @@ class Options(unittest.TestCase):
         self.assertEqual((len(first), again), (16, first))
         self.assertNotEqual(first, other)
 
-    def test_a_service_that_stops_when_it_is_done_answers_what_it_has_accepted(self):
+    def serve_anew(self):
+        """By a runtime of its own, which runs in the thread. Calls go there."""
         runtime = nssi.Runtime.open(transports=["shm"])
         self.addCleanup(runtime.close)
         self.addCleanup(self.gate.opened.set)
@@ -271,6 +272,10 @@ class Options(unittest.TestCase):
         thread = threading.Thread(target=runtime.run)
         thread.start()
         self.service = nssi.Service(self.runtime.connect(runtime.url), PROGRAM, VERSION)
+        return runtime, thread
+
+    def test_a_service_that_stops_when_it_is_done_answers_what_it_has_accepted(self):
+        runtime, thread = self.serve_anew()
         accepted = self.held()
         runtime.stop_when_done()
 
@@ -289,13 +294,7 @@ class Options(unittest.TestCase):
         thread.join()
 
     def test_a_service_that_is_not_done_in_time_stops(self):
-        runtime = nssi.Runtime.open(transports=["shm"])
-        self.addCleanup(runtime.close)
-        self.addCleanup(self.gate.opened.set)
-        self.gate.add_to(runtime)
-        thread = threading.Thread(target=runtime.run)
-        thread.start()
-        self.service = nssi.Service(self.runtime.connect(runtime.url), PROGRAM, VERSION)
+        runtime, thread = self.serve_anew()
         self.held(one_way=True)
         runtime.stop_when_done(0.05)
         thread.join()
