@@ -45,7 +45,9 @@ NAMES = ("OK TIMED_OUT PEER_LOST REFUSED INVALID_ARGUMENT OUT_OF_RANGE NOT_FOUND
 
 # A peer that is silent or whose connection breaks is given up soon, so that there is something to do for NSSI, too.
 COMMON = {"NESSIE_NNTI_RECONNECT": "600ms", "NESSIE_NNTI_PEER_TIMEOUT": "1500ms", "NESSIE_NNTI_HEARTBEAT": "200ms",
-          "NESSIE_NNTI_OFI_PROVIDER": "tcp", "NESSIE_NNTI_OFI_ADDRESS": "127.0.0.1"}
+          "NESSIE_NNTI_OFI_PROVIDER": "tcp", "NESSIE_NNTI_OFI_ADDRESS": "127.0.0.1",
+          # else libinfinipath, while libfabric is being loaded, ends a process of several threads that is told to end
+          "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1"}
 FAULTS = {"LOSS": "0.01", "DUPLICATE": "0.005", "DELAY": "0.02:3ms", "REORDER": "0.01", "TRANSIENT": "0.01",
           "BREAK": "0.0004:150ms", "SILENT": "0.0001:400ms"}
 MOST_RESIDENT_MIB, MOST_DESCRIPTORS_LEFT = 400, 12

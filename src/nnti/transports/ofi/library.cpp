@@ -24,9 +24,10 @@ template <class F> void resolve(void *handle, const char *name, F &function, std
 
 Loaded load() {
   Loaded loaded;
-  const nessie::SignalHandlers handlers;
-  void *handle = ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  handlers.restore();  // libinfinipath, which Debian's libfabric needs, installs its own
+  void *handle = [] {
+    const nessie::SignalHandlersKept kept;  // libinfinipath, which Debian's libfabric needs, installs its own
+    return ::dlopen(kSoname, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  }();
   if (handle == nullptr) {
     loaded.problem = fmt::format("libfabric cannot be loaded: {}", ::dlerror());
     return loaded;

@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
+#include <optional>
 
 namespace nnti::ucx {
 namespace {
@@ -76,11 +77,11 @@ nessie::Status check_version(const Library &ucx, const char *soname) {
 /// The library of the system, with the process's signals and standard output left alone.
 nessie::Result<Library> load_quietly() {
   const bool in_use = ::dlopen(kServicesSoname, RTLD_NOW | RTLD_NOLOAD) != nullptr;
-  const nessie::SignalHandlers handlers;
+  std::optional<nessie::SignalHandlersKept> kept;
+  if (!in_use && std::getenv("UCX_HANDLE_ERRORS") == nullptr) kept.emplace();
   auto loaded = load_library(kSoname);
-  if (in_use) return loaded;
-  if (std::getenv("UCX_HANDLE_ERRORS") == nullptr) handlers.restore();
-  if (!loaded.ok()) return loaded;
+  kept.reset();
+  if (in_use || !loaded.ok()) return loaded;
   void *handle = ::dlopen(kSoname, RTLD_NOW | RTLD_NOLOAD);
   set_global_option(handle, "HANDLE_ERRORS", "none");
   set_global_option(handle, "LOG_LEVEL", "fatal");
