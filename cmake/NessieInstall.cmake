@@ -14,6 +14,10 @@ target_include_directories(nessie_flags INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/nessie>)
 
+# Where programs that are linked to the static libraries find what is loaded when it is needed: the transport mpi.
+target_link_options(nessie_nnti INTERFACE
+  "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>")
+
 set(nessie_exported nessie_flags)
 foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub service directory_protocol directory_client discovery fortran trios trios_nssi)
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})

@@ -189,6 +189,9 @@ class Context {
   /// Complete: the bytes can be read here.
   Status get(const BufferHandle &source, std::uint64_t source_offset, std::uint64_t length, BufferId destination,
              std::uint64_t destination_offset, RequestId *request = nullptr);
+  /// Asks the owner of a peer's buffer where it lies, which the first put or get does otherwise: over transports that
+  /// reach memory by themselves (shm) that one then need not wait until the owner is in a call. Returns at once.
+  void look_up(const BufferHandle &remote);
   /// Puts `length` bytes of `source` from i * length on to the start of destinations[i], for each i. One completion,
   /// when all are complete; its code is the first that is not ok.
   Status scatter(BufferId source, std::uint64_t length, std::span<const BufferHandle> destinations,

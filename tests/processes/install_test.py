@@ -36,7 +36,9 @@ class Installed(ProcessTestCase):
         self.do("cmake", "-S", CONSUMER, "-B", self.path("build"), f"-DCMAKE_PREFIX_PATH={self.prefix}",
                 "-DCMAKE_BUILD_TYPE=Release")
         self.do("cmake", "--build", self.path("build"))
-        self.assertIn("shm", self.do(self.path("build/transports")))
+        transports = self.do(self.path("build/transports"))
+        self.assertIn("shm available", transports)
+        self.assertIn("mpi available", transports, "loaded from where it was installed")
         for program in ("greeting", "greeting_in_both", "greeter", "greeter_in_fortran"):
             self.assertIn("hello 42", self.do(self.path("build/" + program)))
         self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))

@@ -180,20 +180,28 @@ void Context::Impl::post_atomic(Operation &operation, std::span<const RemoteBuff
 
 // --- descriptions -----------------------------------------------------------------------------------------------------
 
+/// Unless the answer is under way.
+Status Context::Impl::ask(const DescriptionKey &key) {
+  if (!asked.try_emplace(key).second) return {};
+  wire::Control control;
+  control.buffer = key.buffer;
+  auto status = say({key.peer}, wire::Kind::kDescribe, control);
+  if (!status.ok()) asked.erase(key);
+  return status;
+}
+
 Status Context::Impl::ask_description(Operation &operation) {
   const DescriptionKey key{operation.peer.value, operation.remote};
-  auto &waiting = asked[key].operations;
-  if (waiting.empty()) {
-    wire::Control control;
-    control.buffer = operation.remote;
-    auto status = say(operation.peer, wire::Kind::kDescribe, control);
-    if (!status.ok()) {
-      asked.erase(key);
-      return status;
-    }
-  }
-  waiting.push_back(operation.id);
-  return {};
+  auto status = ask(key);
+  if (status.ok()) asked[key].operations.push_back(operation.id);
+  return status;
+}
+
+void Context::Impl::look_up(const BufferHandle &remote) {
+  const auto peer = connection_to(remote.owner);
+  if (!peer || remote.described_for == me) return;
+  const DescriptionKey key{peer->value, remote.id};
+  if (!descriptions.contains(key)) (void)ask(key);  // whoever needs it asks again
 }
 
 /// What was known of the buffer is true no more: perhaps it was unregistered, perhaps its owner can say more.

@@ -128,6 +128,11 @@ Status Context::get(const BufferHandle &source, std::uint64_t source_offset, std
   return impl_->start_access(destination, {Kind::kGet, destination_offset, length, source, source_offset}, request);
 }
 
+void Context::look_up(const BufferHandle &remote) {
+  Call call(*impl_);
+  if (!impl_->closed) impl_->look_up(remote);
+}
+
 Status Context::scatter(BufferId source, std::uint64_t length, std::span<const BufferHandle> destinations,
                         RequestId *request) {
   Call call(*impl_);

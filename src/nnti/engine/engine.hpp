@@ -263,6 +263,8 @@ struct Context::Impl final : Crew::Work, EventSink {
   Operation &make_access(Registration &local, PeerId peer, const Access &access);
   Status begin(Operation &operation, const BufferHandle *handle);
   Status ask_description(Operation &operation);
+  Status ask(const DescriptionKey &key);
+  void look_up(const BufferHandle &remote);
   void post(Operation &operation, std::span<const RemoteBuffer> segments);
   /// A range of local memory, and where it begins in the peer's.
   struct Range {

@@ -92,6 +92,18 @@ TEST_P(Operations, PutAndGetMoveTheRangeAndNothingElse) {
   EXPECT_EQ(copy.memory[6], std::byte{0});
 }
 
+TEST_P(Operations, WhatWasLookedUpIsReachedWhileItsOwnerIsInNoCall_WhereTheTransportCan) {
+  Buffer queue(*server, 100'000, 1, Purpose::kReceiveQueue), source(*server, 5000, 1, kTarget);
+  Buffer message(*client, 100'000, 1, Purpose::kSendSource), copy(*client, 5000, 1, kLocal);
+  source.fill(8);
+  (*client)->look_up(source.handle);
+  (*client)->look_up(source.handle);
+  ASSERT_EQ(finish(send(message)).code, Code::kOk);  // the server answers in order
+  if (subject().transport == "shm") progress.reset();
+  ASSERT_EQ(get(source.handle, 0, 5000, copy, 0), Code::kOk);
+  EXPECT_EQ(copy.memory, source.memory);
+}
+
 TEST_P(Operations, AllocatedMemoryIsReachedLikeAnyOther) {
   auto target = (*server)->allocate(4096, 2, kTarget);
   ASSERT_TRUE(target.ok()) << target.error().to_string();

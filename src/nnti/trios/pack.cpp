@@ -77,6 +77,12 @@ Outcome measure(void *value, const Codec *&codec, std::uint64_t &size) {
   return {};
 }
 
+/// Programs put and get while the owner computes.
+void look_up(const Transport &transport, const NNTI_buffer_t &buffer) {
+  const auto handle = handle_of(buffer);
+  if (any(handle.purposes & (Purpose::kRemoteRead | Purpose::kRemoteWrite))) transport.context->look_up(handle);
+}
+
 }  // namespace
 }  // namespace nnti::trios
 
@@ -120,7 +126,7 @@ NNTI_result_t NNTI_dt_pack(const NNTI_transport_t *trans_hdl, void *nnti_dt, cha
 NNTI_result_t NNTI_dt_unpack(const NNTI_transport_t *trans_hdl, void *nnti_dt, char *packed_buf,
                              uint64_t packed_buflen) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
+    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
       if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
       const Codec *codec = packed_buflen < kTag ? nullptr : codec_of(tag_of(packed_buf));
       if (codec == nullptr) return {face::kEdecode, "these bytes hold no NNTI handle"};
@@ -131,6 +137,7 @@ NNTI_result_t NNTI_dt_unpack(const NNTI_transport_t *trans_hdl, void *nnti_dt, c
       const auto length = std::min<uint64_t>(packed_buflen - kTag, UINT32_MAX);
       xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(length), XDR_DECODE);
       if (!codec->code(&xdr, nnti_dt)) return {face::kEdecode, "these bytes end early, or hold no handle"};
+      if (codec->type == NNTI_dt_buffer) look_up(*transport, *static_cast<NNTI_buffer_t *>(nnti_dt));
       return {};
     });
   });

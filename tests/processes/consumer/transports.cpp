@@ -10,6 +10,7 @@ int main() {
   if (!config) return 1;
   auto runtime = nssi::Runtime::open({});
   if (!runtime) return 1;
-  for (const auto &transport : nnti::Endpoint::survey(*config)) std::printf("%s\n", transport.name.c_str());
+  for (const auto &transport : nnti::Endpoint::survey(*config))
+    std::printf("%s%s\n", transport.name.c_str(), transport.available ? " available" : "");
   return 0;
 }
