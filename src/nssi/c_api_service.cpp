@@ -181,8 +181,8 @@ void add_kill(Runtime &runtime) {
       std::lock_guard lock(mutex);
       served[&runtime].killed_with = *sig;
     }
-    (void)request.reply();
     runtime.stop_when_done(Deadline::in(kFinish));
+    (void)request.reply();  // who has the answer is refused from now on
   };
   (void)runtime.add_operation({kInterface, 0, kKillOp, "kill", HandlerKind::kShort, std::move(kill)});
 }

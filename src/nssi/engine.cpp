@@ -185,7 +185,7 @@ bool Engine::turn() {
 
 void Engine::run() {
   driver_.take_for_run([this] { wake(); });
-  if (finish_by_.load() == kNotFinishing) server_.begin_anew();
+  if (!finishes()) server_.begin_anew();
   Idleness idleness(*endpoint_);
   for (int turns = 1; !stop_.load(std::memory_order_relaxed); ++turns) {
     const bool idle = idleness.is_long_after(turn());
@@ -194,7 +194,7 @@ void Engine::run() {
       reload_now();
       continue;
     }
-    if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing && has_finished()) break;
+    if (finishes() && has_finished()) break;
     if (idle) endpoint_->wait(next_expiry());
     expire();
   }
@@ -261,7 +261,7 @@ void Engine::stop_when_done(Deadline deadline) {
 }
 
 Deadline Engine::next_expiry() const {
-  if (finish_by_.load(std::memory_order_relaxed) != kNotFinishing) return Deadline::in(std::chrono::milliseconds(1));
+  if (finishes()) return Deadline::in(std::chrono::milliseconds(1));
   const auto next_flush = tracer_ ? tracer_->next_flush() : Deadline::never();
   return scheduler_.next_expiry()
       .earlier(next_flush)

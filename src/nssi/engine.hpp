@@ -83,6 +83,8 @@ class Engine final : public nnti::EventSink {
   void run();
   void stop();
   void stop_when_done(Deadline deadline);
+  /// It was told to stop when it is done.
+  bool finishes() const { return finish_by_.load(std::memory_order_relaxed) != kNotFinishing; }
   /// Has the file of the configuration read anew by the driver. Async-signal-safe.
   void reload();
   /// One turn, if the role is free. Without waiting.

@@ -104,7 +104,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const auto *offered = operations_.find(address);
   const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
   const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
-  const bool is_taken = may_call && !finishing_ && !is_too_large;
+  const bool is_taken = may_call && !finishing_ && !engine_.finishes() && !is_too_large;
   if (is_taken && !offered->admission->admit(*session, id, size_of(request, *offered), incoming.charge()))
     return turn_away(from, *session, request, *offered);
   const auto now = coarse_now();
