@@ -44,23 +44,14 @@ inline long departures() {
   return usage.ru_nivcsw;
 }
 
-/// For a scope in which the calling thread sleeps: who wakes it keeps the core until its time is up (SCHED_BATCH of
-/// sched(7)). A thread that has another policy than the usual one keeps that.
-class WokenInTurn {
- public:
-  explicit WokenInTurn(bool wanted) : changed_(wanted && ::sched_getscheduler(0) == SCHED_OTHER && set(SCHED_BATCH)) {}
-  ~WokenInTurn() {
-    if (changed_) set(SCHED_OTHER);
-  }
-  WokenInTurn(const WokenInTurn &) = delete;
-  WokenInTurn &operator=(const WokenInTurn &) = delete;
-
- private:
-  static bool set(int policy) {
-    const sched_param same{};
-    return ::sched_setscheduler(0, policy, &same) == 0;
-  }
-  const bool changed_;
-};
+/// Whether who wakes the calling thread keeps the core until its time is up (SCHED_BATCH of sched(7)), or the scheduler
+/// decides. A thread that has another policy than the usual one keeps that. It costs a system call when it changes.
+inline void be_woken_in_turn(bool wanted) {
+  static thread_local bool is_so = false;  // by us
+  if (wanted == is_so) return;
+  const sched_param same{};
+  if (wanted && ::sched_getscheduler(0) != SCHED_OTHER) return;
+  is_so = ::sched_setscheduler(0, wanted ? SCHED_BATCH : SCHED_OTHER, &same) == 0 && wanted;
+}
 
 }  // namespace nessie

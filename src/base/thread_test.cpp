@@ -7,20 +7,16 @@
 
 namespace {
 
-using nessie::WokenInTurn;
+using nessie::be_woken_in_turn;
 
-TEST(WokenInTurn, LastsForItsScope_AndNests) {
-  const int usual = ::sched_getscheduler(0);
-  if (usual != SCHED_OTHER) GTEST_SKIP() << "the test runs with a scheduling policy of its own";
-  {
-    const WokenInTurn outer(true);
-    EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
-    { const WokenInTurn inner(true); }
-    EXPECT_EQ(::sched_getscheduler(0), SCHED_BATCH);
-  }
-  EXPECT_EQ(::sched_getscheduler(0), usual);
-  const WokenInTurn unwanted(false);
-  EXPECT_EQ(::sched_getscheduler(0), usual);
+TEST(WokenInTurn, LastsUntilItIsTakenBack) {
+  std::thread([] {
+    if (::sched_getscheduler(0) != SCHED_OTHER) GTEST_SKIP() << "the test runs with a scheduling policy of its own";
+    for (const bool wanted : {false, true, true, false, false, true, false}) {
+      be_woken_in_turn(wanted);
+      EXPECT_EQ(::sched_getscheduler(0), wanted ? SCHED_BATCH : SCHED_OTHER);
+    }
+  }).join();
 }
 
 TEST(WokenInTurn, WhoHasAPolicyOfHisOwn_KeepsIt) {
@@ -28,8 +24,10 @@ TEST(WokenInTurn, WhoHasAPolicyOfHisOwn_KeepsIt) {
     const sched_param none{};
     for (const int policy : {SCHED_BATCH, SCHED_OTHER | SCHED_RESET_ON_FORK, SCHED_IDLE}) {
       ASSERT_EQ(::sched_setscheduler(0, policy, &none), 0);
-      { const WokenInTurn woken(true); }
-      EXPECT_EQ(::sched_getscheduler(0), policy);
+      for (const bool wanted : {true, false}) {
+        be_woken_in_turn(wanted);
+        EXPECT_EQ(::sched_getscheduler(0), policy);
+      }
     }
   }).join();
 }

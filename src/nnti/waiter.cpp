@@ -29,6 +29,8 @@ constexpr auto kSpinBeforeYield = std::chrono::microseconds(2);
 // How often transports without a descriptor are asked.
 constexpr auto kShortestInterval = std::chrono::microseconds(50), kLongestInterval = std::chrono::microseconds(20'000);
 constexpr int kIntervalsPerSleep = 16;
+// Who sleeps again so soon stays as it was for that: each change costs half of what the sleep itself does.
+constexpr auto kOften = std::chrono::milliseconds(1);
 
 bool has_no_descriptor(const std::unique_ptr<Transport> &transport) { return transport->wait_fd() == -1; }
 
@@ -147,15 +149,21 @@ void Waiter::sleep(Transports armed, Deadline deadline) {
 }
 
 void Waiter::block(Transports transports, Deadline deadline, Waking waking) {
-  const nessie::WokenInTurn woken(waking == Waking::kInTurn && crowded_until_);
+  const bool in_turn = waking == Waking::kInTurn && crowded_until_;
+  const bool sleeps_often = in_turn && Clock::now() - woken_at_ < kOften;
+  nessie::be_woken_in_turn(in_turn);
   if (arm_all(transports, deadline)) sleep(transports, deadline);
   disarm_all(transports);
+  if (!in_turn) return;
+  if (!sleeps_often) nessie::be_woken_in_turn(false);  // perhaps it sleeps elsewhere next
+  woken_at_ = Clock::now();
 }
 
 /// False: there is nothing yet.
 bool Waiter::poll(Transports transports, Deadline deadline) {
   if (crowded_until_ && Clock::now() >= *crowded_until_) crowded_until_.reset();
   if (crowded_until_) return false;
+  nessie::be_woken_in_turn(false);
   bool may_spin = spin_.count() > 0;
   if (may_spin && is_bound_) {  // perhaps to the core of the one whom it waits for
     if (!is_shared_ && spin(transports, deadline.earlier(Deadline::in(kSpinBeforeYield)))) return true;

@@ -22,11 +22,12 @@ namespace nnti {
 /// late, and the kernel has counted that we left the core. Then waits block at once, for many times as long as it was
 /// late; then one tries again, more and more rarely as it keeps coming back late. A thread that is bound to one core,
 /// as launchers bind ranks, yields after two microseconds already, and spins on if nobody else wanted that core.
-/// Who blocks there for an answer (Waking::kInTurn) is a batch job to the scheduler while it sleeps: its service, if
-/// they share a core, is not interrupted by each answer that it gives, and gives several meanwhile. Sixteen processes
-/// and their service on two cores: two to four times as many answers. A transport without a descriptor is asked now and
-/// then while the others block: what comes is noticed late by a sixteenth of the time slept, 20 ms at most, which costs
-/// an idle process some thousandths of a core.
+/// Who blocks there for an answer (Waking::kInTurn) is a batch job to the scheduler while it sleeps, and between two
+/// sleeps of which one follows soon upon the other: its service, if they share a core, is not interrupted by each
+/// answer that it gives, and gives several meanwhile. Sixteen processes and their service on two cores: two to four
+/// times as many answers. A transport without a descriptor is asked now and then while the others block: what comes is
+/// noticed late by a sixteenth of the time slept, 20 ms at most, which costs an idle process some thousandths of a
+/// core.
 class Waiter {
  public:
   /// `poller` is borrowed for the waiter's life.
@@ -74,6 +75,7 @@ class Waiter {
   bool is_shared_ = false;  ///< others wanted that core when it was last left to them
   int caution_;             ///< how many times as long as the next late return waits shall block at once
   std::optional<nessie::Clock::time_point> crowded_until_;
+  nessie::Clock::time_point woken_at_;  ///< when the last sleep that was to end in turn did
   Fd wake_fd_;
   Fd timer_fd_;            ///< once somebody asked for descriptor()
   std::size_t armed_ = 0;  ///< how many of the transports
