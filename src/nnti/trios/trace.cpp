@@ -125,6 +125,7 @@ extern "C" {
 
 int trace_init(const char *trace_fname, const int) {
   std::lock_guard guard(trace().mutex);
+  if (trace().file) std::fflush(trace().file);  // or its rest would go into a new file of the same name
   FILE *file = trace_fname ? std::fopen(trace_fname, "w") : nullptr;
   if (trace_fname && file == nullptr) return errno;
   close_trace();

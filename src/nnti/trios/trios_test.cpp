@@ -345,6 +345,21 @@ TEST(TriosSupport, TracesOfEnabledGroupsAreWritten) {
   EXPECT_NE(text.find("rpc\tinterval\t8\t3"), std::string::npos) << text;
 }
 
+TEST(TriosSupport, ATraceBegunAnewInTheSameFileHasNothingOfTheOldOne) {
+  TemporaryFile file;
+  int group = -1;
+  ASSERT_EQ(trace_register_group("anew", &group), 0);
+  ASSERT_EQ(trace_init(file.path.c_str(), TRACE_DEFAULT_FTYPE), 0);
+  ASSERT_EQ(trace_enable("anew"), 0);
+  trace_event(group, 1, 0, "a line that is longer than the next");
+  ASSERT_EQ(trace_reset(file.path.c_str(), TRACE_DEFAULT_FTYPE, "anew"), 0);
+  trace_event(group, 2, 0, "short");
+  trace_fini();
+  const auto text = contents(file.path);
+  EXPECT_NE(text.find("anew\tevent\t2\t0\t0\tshort\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("next"), std::string::npos) << text;
+}
+
 TEST(TriosSignal, EndsWaits) {
   EXPECT_EXIT(
       {
