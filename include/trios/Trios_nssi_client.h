@@ -28,6 +28,16 @@ int nssi_get_services(const nssi_rpc_transport rpc_transport, const char **url, 
 int nssi_free_service(const nssi_rpc_transport rpc_transport, nssi_service *svc) TRIOS_SYMBOL(nssi_free_service);
 /* Ends the service; its nssi_service_start() returns `sig`. */
 int nssi_kill(const nssi_service *svc, const int sig, const long timeout) TRIOS_SYMBOL(nssi_kill);
+/* The service's process ends its trace (Trios_trace.h) and begins one in the file `fname`, of its own file system, in
+ * which only the groups of the list `enable` are traced; a file of that name is overwritten. NULL or "": no file, no
+ * groups. Beside the program's groups there are "rpc-counter", how often stubs were called, and "rpc-interval", how
+ * long each took; their events are the operations' codes, and their processes the requests' numbers. NSSI_EINVAL: svc
+ * is NULL, a string is too long (4095 bytes, `enable` 512), or the service does not have all of the groups, and traces
+ * those that it has. NSSI_EIO: the file cannot be written; the trace goes on as it was. NSSI_ETIMEDOUT: no answer
+ * within `timeout` ms (less than 0: as other calls); it may begin yet. NSSI_ENOENT: the service is one of nssi/nssi.h.
+ * NSSI_EPEERLOST, NSSI_ENOTINIT. */
+int nssi_trace_reset(const nssi_service *svc, const char *fname, const int ftype, const char *enable,
+                     const long timeout) TRIOS_SYMBOL(nssi_trace_reset);
 
 /* Fills a request, which nssi_send_request() encodes and sends. */
 int nssi_create_request(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_size,
@@ -63,6 +73,24 @@ int nssi_multicast_rpc(const nssi_service *svcs, const nssi_size num_svcs, const
 int nssi_multicast_rpc_sync(const nssi_service *svcs, const nssi_size num_svcs, const int opcode, void *args,
                             void *data, nssi_size data_size, void *results, nssi_size result_size)
     TRIOS_SYMBOL(nssi_multicast_rpc_sync);
+
+/* Atomic variables. Each transport that is open has an array of them, 512 or TRIOS_NNTI_MIN_ATOMIC_VARS if that is
+ * more, which begin with 0. They are NSSI's: those of NNTI_atomic_fop() are others. */
+
+/* Adds 1 to, or takes 1 from, the service's variable `remote_atomic`, exactly once; its former value is in our variable
+ * `local_atomic` when they return. The service needs a thread in nssi_service_start(). Callers that share a
+ * `local_atomic` overwrite each other's values. NSSI_EINVAL: svc is NULL, or one of the variables does not exist;
+ * nothing was changed. NSSI_ETIMEDOUT, NSSI_EPEERLOST: the service may have done it; `local_atomic` is as it was.
+ * NSSI_ENOENT: the service is one of nssi/nssi.h. NSSI_ENOTINIT. */
+int nssi_atomic_increment(const nssi_service *svc, const uint64_t remote_atomic, const uint64_t local_atomic)
+    TRIOS_SYMBOL(nssi_atomic_increment);
+int nssi_atomic_decrement(const nssi_service *svc, const uint64_t remote_atomic, const uint64_t local_atomic)
+    TRIOS_SYMBOL(nssi_atomic_decrement);
+/* The value of this process's variable `local_atomic`, of the transport of `svc`: what was fetched last, or, at the
+ * service itself, what its clients have made of it. NSSI_EINVAL: svc or value is NULL, or there is no such variable.
+ * NSSI_ENOTINIT. */
+int nssi_atomic_read(const nssi_service *svc, const uint64_t local_atomic, int64_t *value)
+    TRIOS_SYMBOL(nssi_atomic_read);
 
 #ifdef __cplusplus
 }

@@ -46,13 +46,23 @@ typedef struct rpc_request {
   double arrival_time; /* as trios_get_time() */
 } nssi_svc_rpc_request;
 
+/* Goes on as a daemon: the process that called ends with 0, without what exit() does, and its child returns, in a
+ * session of its own, with a umask of 0, and /dev/null for input, output and errors; in the same folder, with its other
+ * files open. To be called before any transport is opened, by a process of one thread. If a transport is open, or the
+ * system refuses, an error is logged, and the process goes on as it was. */
+void nssi_daemonize(void) TRIOS_SYMBOL(nssi_daemonize);
+
 /* Makes this process a service of `rpc_transport`, which must be open. `short_req_len` is passed over: requests of
  * every size are taken. */
 int nssi_service_init(const nssi_rpc_transport rpc_transport, const int short_req_len, nssi_service *service)
     TRIOS_SYMBOL(nssi_service_init);
 /* Before nssi_service_start(). NSSI_EEXIST: the code is taken. */
 int nssi_service_add_op(const nssi_service *svc, const nssi_svc_op *op) TRIOS_SYMBOL(nssi_service_add_op);
-/* Serves until nssi_kill(), whose `sig` it returns; or until service->max_reqs were served, or nssi_service_abort(). */
+/* Serves until nssi_kill(), whose `sig` it returns; or until service->max_reqs were served, or nssi_service_abort().
+ * Calls service->progress_callback, if there is one, in this thread, every service->progress_callback_timeout ms: with
+ * true if no stub of this process runs, or has run since the last time, otherwise with false. The callback has a stack
+ * of 1 MiB; while it computes, no stub goes on. It may call NSSI's functions: one that waits for them when the service
+ * ends goes on when the transport is used again, or closed. */
 int nssi_service_start(nssi_service *service) TRIOS_SYMBOL(nssi_service_start);
 /* The same; but requests are given to `process_req`, which calls nssi_process_rpc_request() or has a thread of the
  * program's call it, and returns NSSI_OK; or refuses, by another code, which the caller gets. */

@@ -71,9 +71,9 @@ typedef struct nssi_service {
   NNTI_buffer_t req_addr; /* has a size, and a segment without memory: nobody sends there by himself */
   uint32_t req_size;
   uint32_t res_size;
-  int max_reqs;               /* the service ends after so many requests; less than 0: never */
-  uint64_t progress_callback; /* not served: nssi_service_start() gives NSSI_ENOTSUP unless it is 0 */
-  uint64_t progress_callback_timeout;
+  int max_reqs;                       /* the service ends after so many requests; less than 0: never */
+  uint64_t progress_callback;         /* a void (*)(bool is_idle), see nssi_service_start(); 0: none */
+  uint64_t progress_callback_timeout; /* ms; less than 100 is 100 */
 } nssi_service;
 
 /* What Trios sent before arguments and results: for programs that count its bytes. Nessie's own headers are others, and

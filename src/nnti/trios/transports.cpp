@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nnti.h: transports, peers, buffers.
+#include "nnti/trios/atomic_variables.hpp"
 #include "nnti/trios/private.hpp"
 
 #include <algorithm>
@@ -26,13 +27,6 @@ Transports &transports() {
 }
 
 bool is_id(int id) { return id > 0 && id < NNTI_TRANSPORT_COUNT; }
-
-std::size_t variables_wanted() {
-  constexpr std::size_t kDefault = 512, kMost = 1 << 20;
-  const char *text = std::getenv("TRIOS_NNTI_MIN_ATOMIC_VARS");
-  const auto number = text ? std::strtoull(text, nullptr, 10) : 0;
-  return std::min(std::max<std::size_t>(number, kDefault), kMost);
-}
 
 Result<TransportPtr> open(int id, const char *my_url) {
   auto options = face::options_for(id, my_url, kOldTransports);
@@ -92,6 +86,13 @@ Outcome describe(const TransportPtr &transport, const Result<BufferHandle> &made
 }
 
 }  // namespace
+
+std::size_t variables_wanted() {
+  constexpr std::size_t kDefault = 512, kMost = 1 << 20;
+  const char *text = std::getenv("TRIOS_NNTI_MIN_ATOMIC_VARS");
+  const auto number = text ? std::strtoull(text, nullptr, 10) : 0;
+  return std::min(std::max<std::size_t>(number, kDefault), kMost);
+}
 
 TransportPtr find_transport(int id) {
   std::lock_guard guard(transports().mutex);

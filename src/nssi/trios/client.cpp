@@ -141,6 +141,12 @@ int nssi_kill(const nssi_service *svc, const int sig, const long timeout) {
   return paper::kill(svc->transport_id, peer_of(*svc), sig, timeout);
 }
 
+int nssi_trace_reset(const nssi_service *svc, const char *fname, const int ftype, const char *enable,
+                     const long timeout) {
+  if (svc == nullptr) return paper::fail(NSSI_EINVAL, "svc is NULL");
+  return paper::reset_trace(svc->transport_id, peer_of(*svc), fname, ftype, enable, timeout);
+}
+
 // --- calls ------------------------------------------------------------------------------------------------------------
 
 int nssi_create_request(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_size,
@@ -251,4 +257,21 @@ int nssi_multicast_rpc_sync(const nssi_service *svcs, const nssi_size num_svcs, 
   const int code =
       nssi_multicast_rpc(svcs, num_svcs, opcode, args, data, data_size, results, result_size, requests.data());
   return code != NSSI_OK ? code : nssi_waitall(requests.data(), num_svcs, -1);
+}
+
+// --- atomic variables -------------------------------------------------------------------------------------------------
+
+int nssi_atomic_increment(const nssi_service *svc, const uint64_t remote_atomic, const uint64_t local_atomic) {
+  if (svc == nullptr) return paper::fail(NSSI_EINVAL, "svc is NULL");
+  return paper::fetch_add(svc->transport_id, peer_of(*svc), remote_atomic, local_atomic, 1);
+}
+
+int nssi_atomic_decrement(const nssi_service *svc, const uint64_t remote_atomic, const uint64_t local_atomic) {
+  if (svc == nullptr) return paper::fail(NSSI_EINVAL, "svc is NULL");
+  return paper::fetch_add(svc->transport_id, peer_of(*svc), remote_atomic, local_atomic, -1);
+}
+
+int nssi_atomic_read(const nssi_service *svc, const uint64_t local_atomic, int64_t *value) {
+  if (svc == nullptr || value == nullptr) return paper::fail(NSSI_EINVAL, "svc or value is NULL");
+  return paper::read_variable(svc->transport_id, local_atomic, *value);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/trios/paper.hpp>
 
-#include <nssi/c_api.hpp>
+#include <nssi/trios/standard.hpp>
 
 #include <array>
 #include <utility>
@@ -21,11 +21,6 @@ constexpr std::array<Number, 6> kNumbers = {{{NSSI_EWOULDBLOCK, 1015},
                                              {NNTI_EINTR, NSSI_ECANCELED},
                                              {NNTI_EDROPPED, 1016}}};
 
-int to_trios(int code) {
-  for (const auto &[paper, trios] : kNumbers)
-    if (code == paper) return trios;
-  return code;
-}
 int to_paper(int code) {
   for (const auto &[paper, trios] : kNumbers)
     if (code == trios && trios > NSSI_EPERM) return paper;
@@ -73,17 +68,54 @@ int run_stub(const unsigned long id, const NNTI_peer_t *caller, const void *args
   return the_stub({id, running->opcode, caller->peer.local_id, data->payload_size, args});
 }
 
+/// Does the ticks of a service while it serves, in a fiber of its runtime: on the thread that serves.
+class Ticking {
+ public:
+  Ticking(int transport, const Ticks &ticks) {
+    if (!ticks.tick) return;
+    runtime_ = c_api::runtime_of(transport_id(transport));
+    if (!runtime_) return;
+    end_ = std::make_shared<Event>(*runtime_);
+    runtime_->spawn([end = end_, ticks] {
+      while (end->wait(Deadline::in(ticks.every)).code() == Code::kTimedOut) ticks.tick();
+    });
+  }
+  ~Ticking() {
+    if (end_) end_->set();
+  }
+  Ticking(const Ticking &) = delete;
+
+ private:
+  std::shared_ptr<Runtime> runtime_;  // outlives the event
+  std::shared_ptr<Event> end_;
+};
+
 }  // namespace
+
+int to_trios(int code) {
+  for (const auto &[paper, trios] : kNumbers)
+    if (code == paper) return trios;
+  return code;
+}
 
 const char *last_error() { return nssi_last_error(); }
 const char *name_of(int code) { return nssi_err_str(to_paper(code)); }
 int fail(int code, const char *sentence) { return c_api::fail(code, sentence); }
 
-int init(int transport) { return to_trios(nssi_init(transport_id(transport))); }
+int init(int transport) {
+  const int code = to_trios(nssi_init(transport_id(transport)));
+  const auto runtime = code == NSSI_OK ? c_api::runtime_of(transport_id(transport)) : nullptr;
+  if (!runtime) return code;
+  add_fetch_add(transport, *runtime);
+  add_reset_trace(*runtime);
+  return code;
+}
 int fini(int transport) { return to_trios(nssi_fini(transport_id(transport))); }
 int get_url(int transport, char *url, std::uint32_t most) {
   return to_trios(nssi_get_url(transport_id(transport), url, most));
 }
+
+bool is_open(int transport) { return c_api::runtime_of(transport_id(transport)) != nullptr; }
 
 // --- clients ----------------------------------------------------------------------------------------------------------
 
@@ -148,7 +180,8 @@ int add_op(int opcode, Stub stub, std::size_t sizeof_args, xdrproc_t decode_args
   return to_trios(nssi_service_add_op(nullptr, &op));
 }
 
-int start_service(int transport) {
+int start_service(int transport, const Ticks &ticks) {
+  const Ticking ticking(transport, ticks);
   auto service = service_of(transport, 0);
   return to_trios(nssi_service_start(&service));
 }

@@ -6,8 +6,10 @@
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,6 +25,7 @@ int fail(int code, const char *sentence);
 int init(int transport);
 int fini(int transport);
 int get_url(int transport, char *url, std::uint32_t most);
+bool is_open(int transport);
 
 // --- clients ----------------------------------------------------------------------------------------------------------
 
@@ -33,6 +36,12 @@ struct Peer {
 int get_service(int transport, const char *url, int timeout_ms, Peer &peer);
 int free_service(int transport, std::uint64_t peer);
 int kill(int transport, std::uint64_t peer, int signal, long timeout_ms);
+int reset_trace(int transport, std::uint64_t peer, const char *file, int type, const char *groups, long timeout_ms);
+
+/// Adds to the service's variable `remote`; its former value goes to our variable `local`.
+int fetch_add(int transport, std::uint64_t peer, std::uint64_t remote, std::uint64_t local, std::int64_t operand);
+/// Ours.
+int read_variable(int transport, std::uint64_t index, std::int64_t &value);
 
 int register_encoding(int opcode, xdrproc_t args, xdrproc_t result);
 
@@ -62,7 +71,12 @@ using Stub = int (*)(const Incoming &request);
 
 int add_op(int opcode, Stub stub, std::size_t sizeof_args, xdrproc_t decode_args, std::size_t sizeof_res,
            xdrproc_t encode_res);
-int start_service(int transport);
+/// What the thread that serves does every so often.
+struct Ticks {
+  std::chrono::milliseconds every{0};
+  std::function<void()> tick;  ///< none: nothing
+};
+int start_service(int transport, const Ticks &ticks);
 /// Makes start_service() return.
 void stop_service(int transport);
 void forget_ops();

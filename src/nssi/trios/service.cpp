@@ -2,11 +2,16 @@
 // Trios_nssi_server.h, on the paper's interface.
 #include <nssi/trios/service.hpp>
 
+#include <Trios_trace.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace {
 
@@ -17,6 +22,7 @@ using Time = std::chrono::steady_clock;
 std::mutex mutex;
 std::map<int, nssi_svc_op> operations;
 std::map<unsigned long, Time::time_point> begun;  ///< of stubs that run
+unsigned long ended = 0;                          ///< stubs
 std::array<std::atomic<bool>, NSSI_RPC_COUNT> serving;
 /// How many requests are left to the service of a transport; less than 0: it counts none.
 std::array<std::atomic<int>, NSSI_RPC_COUNT> requests_left;
@@ -34,12 +40,57 @@ class Running {
   ~Running() {
     std::lock_guard lock(mutex);
     begun.erase(id_);
+    ++ended;
   }
   Running(const Running &) = delete;
 
  private:
   unsigned long id_;
 };
+
+/// Trios' groups for what a service does.
+std::atomic<int> counters{-1}, intervals{-1};
+
+void register_groups() {
+  int group = -1;
+  if (trace_register_group("rpc-counter", &group) == 0) counters = group;
+  if (trace_register_group("rpc-interval", &group) == 0) intervals = group;
+}
+
+/// Counts a stub and measures it, by its operation, if the groups are traced. What runs at once is told apart by the
+/// request's number.
+class Traced {
+ public:
+  explicit Traced(const paper::Incoming &request) : opcode_(request.opcode), request_(static_cast<int>(request.id)) {
+    if (tracing_enabled(counters)) (void)trace_inc_count(counters, opcode_, request_, "");
+    is_measured_ = tracing_enabled(intervals) && trace_start_interval(intervals, request_);
+  }
+  ~Traced() {
+    if (is_measured_) (void)trace_end_interval(intervals, opcode_, request_, "");
+  }
+  Traced(const Traced &) = delete;
+
+ private:
+  const int opcode_, request_;
+  bool is_measured_ = false;
+};
+
+/// No stub runs, and none has ended since `seen` was what it becomes now.
+bool is_idle_since(unsigned long &seen) {
+  std::lock_guard lock(mutex);
+  return std::exchange(seen, ended) == ended && begun.empty();
+}
+
+/// Calls of the program's callback, if it has one.
+paper::Ticks ticks_of(const nssi_service &service) {
+  constexpr std::uint64_t kShortestMs = 100, kLongestMs = INT_MAX;
+  if (service.progress_callback == 0) return {};
+  const auto callback = reinterpret_cast<void (*)(bool is_idle)>(service.progress_callback);
+  unsigned long seen = 0;
+  (void)is_idle_since(seen);
+  const auto every = std::clamp(service.progress_callback_timeout, kShortestMs, kLongestMs);
+  return {std::chrono::milliseconds(every), [callback, seen]() mutable { callback(is_idle_since(seen)); }};
+}
 
 NNTI_buffer_t buffer_of(const paper::Incoming &request, const NNTI_peer_t &caller, std::uint64_t size_bytes) {
   NNTI_buffer_t buffer{};
@@ -61,6 +112,7 @@ void count_request() {
 
 int run_stub(const paper::Incoming &request) {
   const Running running(request.id);
+  const Traced traced(request);
   const Process handing_over = process;
   const int rc = handing_over != nullptr ? nssi::trios::hand_over(processed, handing_over, request)
                                          : nssi::trios::call_stub(request);
@@ -118,6 +170,7 @@ int nssi_service_init(const nssi_rpc_transport transport, const int, nssi_servic
   host.datatype = NNTI_dt_peer;
   if (int code = paper::get_url(transport, host.url, sizeof host.url); code != NSSI_OK) return code;
   *service = nssi::trios::service_of(transport, host);
+  register_groups();
   return NSSI_OK;
 }
 
@@ -145,15 +198,13 @@ int nssi_service_start(nssi_service *service) { return nssi_service_start_wfn(se
 int nssi_service_start_wfn(nssi_service *service, int (*process_req)(nssi_svc_rpc_request *req)) {
   if (service == nullptr || !is_transport(service->transport_id))
     return paper::fail(NSSI_EINVAL, "the service was not initialised");
-  if (service->progress_callback != 0)
-    return paper::fail(NSSI_ENOTSUP, "progress callbacks are not served: use a thread of the program's");
   if (service->max_reqs == 0) return NSSI_OK;
   const auto index = static_cast<std::size_t>(service->transport_id);
   requests_left[index] = service->max_reqs;
   processed = service;
   process = process_req;
   serving[index] = true;
-  const int code = paper::start_service(service->transport_id);
+  const int code = paper::start_service(service->transport_id, ticks_of(*service));
   serving[index] = false;
   return code;
 }

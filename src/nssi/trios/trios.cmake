@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # NSSI as Trios 12 has it (include/trios/), and its tests.
 nessie_library(nessie_trios_nssi SEPARATE   # macros give the paper's names to some of them, Trios' to others
-  SOURCES trios/client.cpp trios/common.cpp trios/paper.cpp trios/service.cpp trios/threads.cpp
+  SOURCES
+    trios/atomics.cpp trios/client.cpp trios/common.cpp trios/daemon.cpp trios/paper.cpp trios/service.cpp trios/standard.cpp
+    trios/threads.cpp trios/tracing.cpp
   PUBLIC nessie_trios nessie_nssi_c
   PRIVATE fmt::fmt)
 

@@ -2,14 +2,23 @@
 // What Trios' NSSI has beyond the paper's: requests that are filled by hand, objects as stubs, several services.
 #include <Trios_nssi_client.h>
 #include <Trios_nssi_server.h>
+#include <Trios_trace.h>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -305,7 +314,8 @@ TEST_F(TriosNssi, ARequestThatTheProgramRefuses_IsAnsweredSo) {
 }
 
 TEST_F(TriosNssi, ARequestThatNobodyTakes_GoesOnUntilItsTransportEnds) {
-  static std::atomic<nssi_svc_rpc_request *> kept{nullptr};
+  static std::atomic<nssi_svc_rpc_request *> kept;
+  kept = nullptr;
   nssi_service_abort();
   thread_.join();
   thread_ = std::thread([this] {
@@ -328,11 +338,267 @@ TEST_F(TriosNssi, ARequestThatNobodyTakes_GoesOnUntilItsTransportEnds) {
   EXPECT_EQ(nssi_rpc_init(kServing, NSSI_DEFAULT_ENCODE, nullptr), NSSI_OK);
 }
 
-TEST_F(TriosNssi, AProgressCallbackIsRefused) {
+// --- progress callbacks -----------------------------------------------------------------------------------------------
+
+/// What a progress callback was told.
+struct Progress {
+  static inline std::atomic<int> idle{0}, busy{0}, elsewhere{0};
+  static inline std::atomic<std::thread::id> server;
+  static inline std::atomic<const nssi_service *> asks{nullptr};
+
+  static void note(bool is_idle) {
+    ++(is_idle ? idle : busy);
+    if (std::this_thread::get_id() != server) ++elsewhere;
+  }
+  static void call(bool) {
+    int value = 21, result = 0;
+    if (nssi_call_rpc_sync(asks, kDoubleOp, &value, nullptr, 0, &result) == NSSI_OK && result == 42) ++idle;
+  }
+};
+
+class TriosNssiProgress : public TriosNssi {
+ protected:
+  void SetUp() override {
+    TriosNssi::SetUp();
+    nssi_service_abort();
+    thread_.join();
+    Progress::idle = Progress::busy = Progress::elsewhere = 0;
+  }
+  void start(void (*callback)(bool is_idle), uint64_t timeout_ms = 1) {
+    serving_.progress_callback = reinterpret_cast<uint64_t>(callback);
+    serving_.progress_callback_timeout = timeout_ms;
+    thread_ = std::thread([this] {
+      Progress::server = std::this_thread::get_id();
+      ended_with_ = nssi_service_start(&serving_);
+    });
+  }
+};
+
+TEST_F(TriosNssiProgress, IsToldOfIdlenessAndOfWork) {
+  const auto begin = std::chrono::steady_clock::now();
+  start(Progress::note);
+  while (Progress::idle < 2) std::this_thread::yield();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200)) << "100 ms is the least";
+  while (Progress::busy < 2)
+    EXPECT_EQ(nssi_call_rpc_sync(&service(), kCountOp, nullptr, nullptr, 0, nullptr), NSSI_OK) << nssi_last_error();
+  const int idle = Progress::idle;
+  while (Progress::idle == idle) std::this_thread::yield();
+  EXPECT_EQ(Progress::elsewhere, 0) << "in the thread that serves";
+  EXPECT_EQ(nssi_kill(&service(), 9, 20'000), NSSI_OK) << nssi_last_error();
+  thread_.join();
+  EXPECT_EQ(ended_with_, 9);
+}
+
+TEST_F(TriosNssiProgress, AServiceThatIsStartedAnewHasOnlyItsOwnCallback) {
+  start(Progress::note);
+  while (Progress::idle == 0) std::this_thread::yield();
   nssi_service_abort();
   thread_.join();
-  serving_.progress_callback = 1;
-  EXPECT_EQ(nssi_service_start(&serving_), NSSI_ENOTSUP);
+  const int before = Progress::idle + Progress::busy;
+  static std::atomic<int> others;
+  others = 0;
+  start([](bool) { ++others; }, 0);
+  while (others < 3) std::this_thread::yield();
+  EXPECT_EQ(Progress::idle + Progress::busy, before);
+}
+
+TEST_F(TriosNssiProgress, ACallbackMayCallAService) {
+  ASSERT_EQ(nssi_rpc_init(NSSI_RPC_INPROC, NSSI_DEFAULT_ENCODE, nullptr), NSSI_OK) << nssi_last_error();
+  nssi_service other, asked;
+  ASSERT_EQ(nssi_service_init(NSSI_RPC_INPROC, NSSI_SHORT_REQUEST_SIZE, &other), NSSI_OK);
+  std::thread others_thread([&] { EXPECT_EQ(nssi_service_start(&other), NSSI_OK); });
+  ASSERT_EQ(nssi_get_service(kServing, other.svc_host.url, 20'000, &asked), NSSI_OK) << nssi_last_error();
+  Progress::asks = &asked;
+  start(Progress::call);
+  while (Progress::idle == 0) std::this_thread::yield();
+  nssi_service_abort();
+  others_thread.join();
+  thread_.join();
+  EXPECT_EQ(nssi_rpc_fini(NSSI_RPC_INPROC), NSSI_OK);
+}
+
+// --- traces -----------------------------------------------------------------------------------------------------------
+
+class TriosNssiTrace : public TriosNssi {
+ protected:
+  void TearDown() override {
+    TriosNssi::TearDown();
+    EXPECT_EQ(trace_fini(), 0);
+    std::filesystem::remove(path_);
+  }
+  int reset(const std::string &file, const std::string &groups) {
+    return nssi_trace_reset(&service(), file.c_str(), TRACE_SDDF_ASCII, groups.c_str(), 20'000);
+  }
+  std::string text() const {
+    std::stringstream bytes;
+    bytes << std::ifstream(path_).rdbuf();
+    return bytes.str();
+  }
+  void call_once() {
+    int value = 21, result = 0;
+    EXPECT_EQ(nssi_call_rpc_sync(&service(), kDoubleOp, &value, nullptr, 0, &result), NSSI_OK) << nssi_last_error();
+  }
+
+  const std::string path_ = testing::TempDir() + "trios-" + std::to_string(::getpid()) + ".trace";
+};
+
+TEST_F(TriosNssiTrace, BeginsAnewInTheFile) {
+  call_once();
+  ASSERT_EQ(reset(path_, "rpc-interval,rpc-counter"), NSSI_OK) << nssi_last_error();
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  call_once();
+  ASSERT_EQ(reset("", ""), NSSI_OK) << nssi_last_error();
+  const auto first = text();
+  EXPECT_NE(first.find("rpc-interval\tinterval\t1\t"), std::string::npos) << first;
+  EXPECT_NE(first.find("rpc-counter\tcount\t1\t"), std::string::npos) << first;
+  EXPECT_EQ(std::ranges::count(first, '\n'), 2) << "the call before is not in it: " << first;
+  ASSERT_EQ(nssi_trace_reset(&service(), path_.c_str(), TRACE_SDDF_BINARY, nullptr, -1), NSSI_OK);
+  call_once();
+  ASSERT_EQ(reset("", ""), NSSI_OK);
+  EXPECT_EQ(text(), "") << "overwritten, and no group is traced";
+}
+
+TEST_F(TriosNssiTrace, CannotBeReset_SaysWhy) {
+  ASSERT_EQ(reset(path_, "rpc-interval"), NSSI_OK) << nssi_last_error();
+  EXPECT_EQ(reset(path_ + ".is-no-folder/trace", ""), NSSI_EIO);
+  EXPECT_NE(std::string(nssi_last_error()).find("No such file"), std::string::npos) << nssi_last_error();
+  EXPECT_EQ(reset(std::string(5000, 'x'), ""), NSSI_EINVAL);
+  EXPECT_EQ(reset("", std::string(600, 'x')), NSSI_EINVAL);
+  EXPECT_EQ(nssi_trace_reset(nullptr, "", TRACE_SDDF_ASCII, "", -1), NSSI_EINVAL);
+  call_once();
+  EXPECT_EQ(reset(path_, "rpc-interval,no-such-group"), NSSI_EINVAL) << "of those that there are, it writes";
+  call_once();
+  ASSERT_EQ(reset("", ""), NSSI_OK);
+  EXPECT_EQ(std::ranges::count(text(), '\n'), 1) << text();
+}
+
+TEST_F(TriosNssiTrace, OfAServiceThatDoesNotServe_IsWaitedForUntilTheTimeout) {
+  nssi_service_abort();
+  thread_.join();
+  EXPECT_EQ(nssi_trace_reset(&service(), "", TRACE_SDDF_ASCII, "", 50), NSSI_ETIMEDOUT);
+}
+
+// --- atomic variables -------------------------------------------------------------------------------------------------
+
+/// Fetches by increments, each as it was before, into a variable of its own.
+std::vector<int64_t> fetch(const nssi_service &service, uint64_t remote, uint64_t local, int times) {
+  std::vector<int64_t> values(times, -1);
+  for (auto &value : values) {
+    EXPECT_EQ(nssi_atomic_increment(&service, remote, local), NSSI_OK) << nssi_last_error();
+    EXPECT_EQ(nssi_atomic_read(&service, local, &value), NSSI_OK) << nssi_last_error();
+  }
+  return values;
+}
+
+TEST_F(TriosNssi, AtomicVariables_GiveEachOfConcurrentClientsValuesOfItsOwn) {
+  constexpr int kTimes = 1000;
+  constexpr auto kOther = NSSI_RPC_INPROC;
+  ASSERT_EQ(nssi_init(kOther), NSSI_OK) << nssi_last_error();
+  nssi_service others;
+  ASSERT_EQ(nssi_get_service(kOther, serving_.svc_host.url, 20'000, &others), NSSI_OK) << nssi_last_error();
+  std::vector<int64_t> values[3];
+  std::thread threads[] = {std::thread([&] { values[0] = fetch(service(), 7, 1, kTimes); }),
+                           std::thread([&] { values[1] = fetch(service(), 7, 2, kTimes); }),
+                           std::thread([&] { values[2] = fetch(others, 7, 1, kTimes); })};
+  for (auto &each : threads) each.join();
+  std::vector<int64_t> all;
+  for (const auto &each : values) {
+    EXPECT_TRUE(std::ranges::is_sorted(each));
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  std::ranges::sort(all);
+  for (int i = 0; i < 3 * kTimes; ++i) ASSERT_EQ(all[i], i);
+  int64_t value = -1;
+  EXPECT_EQ(nssi_atomic_read(&serving_, 7, &value), NSSI_OK) << "at the service";
+  EXPECT_EQ(value, 3 * kTimes);
+  EXPECT_EQ(nssi_fini(kOther), NSSI_OK);
+}
+
+TEST_F(TriosNssi, AtomicVariables_AreCountedDown_AndLessThanNothing) {
+  int64_t value = 0;
+  EXPECT_EQ(nssi_atomic_increment(&service(), 511, 0), NSSI_OK) << nssi_last_error();
+  for (const int64_t former : {1, 0, -1}) {
+    EXPECT_EQ(nssi_atomic_decrement(&service(), 511, 0), NSSI_OK) << nssi_last_error();
+    EXPECT_EQ(nssi_atomic_read(&service(), 0, &value), NSSI_OK);
+    EXPECT_EQ(value, former);
+  }
+  EXPECT_EQ(nssi_atomic_read(&serving_, 511, &value), NSSI_OK);
+  EXPECT_EQ(value, -2);
+  EXPECT_EQ(nssi_atomic_read(&service(), 511, &value), NSSI_OK);
+  EXPECT_EQ(value, 0) << "the client's own";
+}
+
+TEST_F(TriosNssi, AtomicVariables_ThatDoNotExist_AreRefused_AndNothingChanges) {
+  int64_t value = 4711;
+  EXPECT_EQ(nssi_atomic_increment(&service(), 512, 0), NSSI_EINVAL) << "at the service";
+  EXPECT_EQ(nssi_atomic_increment(&service(), UINT64_MAX, 0), NSSI_EINVAL);
+  EXPECT_EQ(nssi_atomic_decrement(&service(), 3, 512), NSSI_EINVAL) << "here";
+  EXPECT_EQ(nssi_atomic_read(&service(), 512, &value), NSSI_EINVAL);
+  EXPECT_EQ(nssi_atomic_read(&service(), 0, nullptr), NSSI_EINVAL);
+  EXPECT_EQ(nssi_atomic_increment(nullptr, 0, 0), NSSI_EINVAL);
+  EXPECT_EQ(value, 4711);
+  EXPECT_EQ(nssi_atomic_read(&serving_, 3, &value), NSSI_OK);
+  EXPECT_EQ(value, 0);
+  EXPECT_EQ(nssi_init(kCalling), NSSI_OK) << "once more";
+  EXPECT_EQ(nssi_atomic_increment(&service(), 3, 0), NSSI_OK);
+  EXPECT_EQ(nssi_fini(kCalling), NSSI_OK);
+}
+
+TEST_F(TriosNssi, AtomicVariables_BeginWithZeroWhenTheTransportIsOpenedAnew) {
+  int64_t value = 4711;
+  EXPECT_EQ(nssi_atomic_increment(&service(), 3, 0), NSSI_OK);
+  nssi_service_abort();
+  thread_.join();
+  EXPECT_EQ(nssi_rpc_fini(kServing), NSSI_OK);
+  EXPECT_EQ(nssi_atomic_read(&serving_, 3, &value), NSSI_ENOTINIT);
+  EXPECT_EQ(value, 4711);
+  EXPECT_EQ(nssi_rpc_init(kServing, NSSI_DEFAULT_ENCODE, nullptr), NSSI_OK);
+  EXPECT_EQ(nssi_atomic_read(&serving_, 3, &value), NSSI_OK);
+  EXPECT_EQ(value, 0);
+}
+
+// --- daemons ----------------------------------------------------------------------------------------------------------
+
+/// What a daemon is like, one line; a number says what is wrong.
+std::string describe_daemon(const std::string &folder) {
+  std::ostringstream text;
+  text << (::getsid(0) == ::getpid()) << (::umask(022) == 0) << (std::filesystem::current_path() == folder);
+  for (const auto *name : {"/proc/self/fd/0", "/proc/self/fd/1", "/proc/self/fd/2"})
+    text << ' ' << std::filesystem::read_symlink(name).string();
+  text << ' ' << nssi_rpc_init(kServing, NSSI_DEFAULT_ENCODE, nullptr) << nssi_rpc_fini(kServing) << '\n';
+  return text.str();
+}
+
+TEST(TriosNssiDaemon, GoesOnInASessionOfItsOwn_WhileItsParentEnds) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const auto folder = std::filesystem::current_path().string();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);
+    nssi_daemonize();
+    ::alarm(60);
+    const auto text = describe_daemon(folder);
+    ::_exit(::write(ends[1], text.data(), text.size()) < 0);
+  }
+  ::close(ends[1]);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  char line[200] = "";
+  EXPECT_GT(::read(ends[0], line, sizeof line - 1), 0);
+  EXPECT_STREQ(line, "111 /dev/null /dev/null /dev/null 00\n");
+  EXPECT_EQ(::read(ends[0], line, 1), 0) << "it has ended";
+  ::close(ends[0]);
+}
+
+TEST_F(TriosNssi, DoesNotBecomeADaemonOnceATransportIsOpen) {
+  const auto me = ::getpid(), session = ::getsid(0);
+  nssi_daemonize();
+  EXPECT_EQ(::getpid(), me);
+  EXPECT_EQ(::getsid(0), session);
+  int value = 21, result = 0;
+  EXPECT_EQ(nssi_call_rpc_sync(&service(), kDoubleOp, &value, nullptr, 0, &result), NSSI_OK) << nssi_last_error();
 }
 
 }  // namespace
