@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <utility>
@@ -21,9 +22,17 @@ class Birth {
   pid_t process_ = ::getpid();
 };
 
-/// What `object` points to is never destroyed: it is the parent's.
-template <class T> void leave(std::shared_ptr<T> object) noexcept {
-  (void)new (std::nothrow) std::shared_ptr<T>(std::move(object));
+/// What was left, so that whoever looks for leaks sees that it is meant.
+struct Left {
+  const std::shared_ptr<void> object;
+  const Left *before;
+};
+inline std::atomic<const Left *> last_left{nullptr};
+
+/// What `object` points to is never destroyed: it is the parent's, or a thread's that does not end.
+inline void leave(std::shared_ptr<void> object) noexcept {
+  auto *left = new (std::nothrow) Left{std::move(object), last_left.load()};
+  while (left != nullptr && !last_left.compare_exchange_weak(left->before, left)) {}
 }
 
 }  // namespace nessie

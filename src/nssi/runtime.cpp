@@ -16,12 +16,11 @@ Runtime::~Runtime() {
     page_.reset();
     if (engine_->close()) return;
     nessie::log::error(
-        "handlers in pools' threads have not ended within nssi.timeout, and are left behind with what they use; a "
-        "handler "
-        "must not block for ever");
+        "handlers in pools' threads have not ended within nssi.timeout, and are left behind with what they use; "
+        "a handler must not block for ever");
   }
-  (void)page_.release();
-  nessie::leave(std::shared_ptr<Engine>(std::move(engine_)));
+  nessie::leave(std::move(page_));
+  nessie::leave(std::move(engine_));
   nessie::leave(std::move(inspection_));
 }
 
