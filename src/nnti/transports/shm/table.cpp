@@ -11,7 +11,7 @@ namespace nnti::shm {
 namespace {
 
 /// Whoever sleeps again within this time does so often.
-constexpr std::chrono::milliseconds kOften{1};
+constexpr std::chrono::milliseconds kOften{5};
 
 }  // namespace
 
