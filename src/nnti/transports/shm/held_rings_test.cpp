@@ -120,7 +120,7 @@ TEST(ShmTable, WhoSleepsOften_AsksItsSendersToFence) {
   for (int i = 0; i < 1000 && !asked; ++i) asked = sleeps();
   EXPECT_TRUE(asked);
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(sleeps(false)) << "nobody has passed a fence";
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(sleeps());
 }
 
