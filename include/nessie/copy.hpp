@@ -6,12 +6,20 @@
 // at a third of the speed, as each read seems to depend on a write. That is the usual case here: what comes lies at the
 // start of a page, behind the length of an array (4 bytes), and what it is copied to has come from malloc by mmap (16
 // bytes into its page). Short pieces go by vector instructions, which do not mind.
+//
+// What a processor writes to memory that another one has read just before, as where a client encodes requests that its
+// service decodes, it has to take from that one's cache line by line, and the next reader takes it back: 2 to 7 GB/s on
+// the processors where this was measured. Stores past the caches do without both: 11 to 16 GB/s.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 
 namespace nessie {
 
@@ -26,8 +34,64 @@ inline std::size_t best_piece(const void *to, const void *from, std::size_t size
   return behind == 0 || behind >= kTooNear || size_bytes >= kLong ? size_bytes : std::min(size_bytes, kShortCopy);
 }
 
+namespace detail {
+inline constinit thread_local bool is_read_elsewhere = false;
+inline constexpr std::size_t kLine = 64, kPastCachesFrom = std::size_t{16} << 10;
+}  // namespace detail
+
+/// While one lives, the thread's large copies, and arrays that it encodes (xdr::swap_copy), go past its processor's
+/// caches: for what another one reads next. They nest.
+class ReadElsewhere {
+ public:
+  explicit ReadElsewhere(bool is_so = true) { detail::is_read_elsewhere |= is_so; }
+  ~ReadElsewhere() { detail::is_read_elsewhere = before_; }
+  ReadElsewhere(const ReadElsewhere &) = delete;
+  ReadElsewhere &operator=(const ReadElsewhere &) = delete;
+
+ private:
+  const bool before_ = detail::is_read_elsewhere;
+};
+
+/// Whether a copy of so many bytes goes past the caches now.
+inline bool goes_past_caches(std::size_t size_bytes) {
+  return size_bytes >= detail::kPastCachesFrom && detail::is_read_elsewhere;
+}
+
+/// Past the caches; `to` is where a line of 64 bytes begins, and `size_bytes` a number of whole ones. To be followed by
+/// end_of_lines() before anybody is told.
+inline void copy_lines(std::byte *to, const std::byte *from, std::size_t size_bytes) {
+#if defined(__x86_64__)
+  for (std::size_t at = 0; at != size_bytes; at += sizeof(__m128i))
+    _mm_stream_si128(reinterpret_cast<__m128i *>(to + at),
+                     _mm_loadu_si128(reinterpret_cast<const __m128i *>(from + at)));
+#else
+  std::memcpy(to, from, size_bytes);
+#endif
+}
+inline void end_of_lines() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+/// How many bytes there are before the next line begins.
+inline std::size_t before_line(const void *at) {
+  return (detail::kLine - reinterpret_cast<std::uintptr_t>(at) % detail::kLine) % detail::kLine;
+}
+
+/// At least a line.
+inline void copy_past_caches(std::byte *to, const std::byte *from, std::size_t size_bytes) {
+  const auto first = before_line(to), lines = (size_bytes - first) / detail::kLine * detail::kLine;
+  std::memcpy(to, from, first);
+  copy_lines(to + first, from + first, lines);
+  end_of_lines();
+  std::memcpy(to + first + lines, from + first + lines, size_bytes - first - lines);
+}
+
 /// As memcpy; of no bytes, the pointers may be null.
 inline void copy_bytes(void *to, const void *from, std::size_t size_bytes) {
+  if (goes_past_caches(size_bytes)) [[unlikely]]
+    return copy_past_caches(static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size_bytes);
   const auto piece = best_piece(to, from, size_bytes);
   auto *target = static_cast<std::byte *>(to);
   const auto *source = static_cast<const std::byte *>(from);

@@ -4,7 +4,7 @@
 
 #include <nssi/nssi.hpp>
 
-#include <algorithm>
+#include <nessie/copy.hpp>
 
 namespace nssi {
 
@@ -24,7 +24,7 @@ class Payload {
     if (is_encoded())
       (*encode_)(at);
     else
-      std::ranges::copy(bytes(), at.begin());
+      nessie::copy_bytes(at.data(), data_, size_bytes_);
   }
 
  private:

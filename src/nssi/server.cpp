@@ -362,7 +362,12 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result, 
     (void)answer(session, slot.id, block.error());
     return block.error();
   }
-  if (auto written = write(result, block->bytes()); !written.ok()) {
+  Status written;
+  {
+    const nessie::ReadElsewhere scope(is_here && engine_.endpoint().can_view(slot.peer));
+    written = write(result, block->bytes());
+  }
+  if (!written.ok()) {
     (void)answer(session, slot.id, written.error());
     return written;
   }

@@ -8,8 +8,11 @@
 //   - what is larger than the first cache is fetched ahead, the destination too: without that, such stores halve the
 //     bandwidth; with it, they are as fast as aligned ones. Stores past the caches win little over that, and
 //     more only while others keep the memory busy; whoever uses the message next would have to fetch it again.
+// Where that is another processor (nessie::ReadElsewhere), stores past the caches win much, whatever the kernel: it
+// swaps pieces in the first cache.
 #include <xdr/swap.hpp>
 
+#include <nessie/copy.hpp>
 #include <xdr/traits.hpp>
 
 #include <cstring>
@@ -251,12 +254,39 @@ std::size_t usable_kernels() {
   return 1;
 }
 
+/// Swaps pieces in the first cache, and writes whole lines of what they make.
+void swap_past_caches(const SwapKernel &kernel, const Swap &swap) {
+  constexpr std::size_t kLine = 64, kMost = 4096;
+  alignas(kLine) std::byte lines[kLine + kMost];
+  const auto most = kMost / swap.pattern->period() * swap.pattern->period();
+  auto held = reinterpret_cast<std::uintptr_t>(swap.to) % kLine;  // of the line that is next
+  auto *to = swap.to - held;
+  for (std::size_t at = 0, some; at != swap.size; at += some) {
+    some = std::min(most, swap.size - at);
+    kernel.run(lines + held, swap.from + at, some, *swap.pattern);
+    for (auto next = at + some; next < std::min(swap.size, at + 2 * some); next += kLine)
+      __builtin_prefetch(swap.from + next);
+    const auto end = held + some, whole = end / kLine * kLine;
+    const auto begun = at == 0 && held != 0 ? kLine : 0;  // the rest of the first line is others'
+    if (begun != 0) std::memcpy(swap.to, lines + held, kLine - held);
+    nessie::copy_lines(to + begun, lines + begun, whole - begun);
+    held = end - whole;
+    to += whole;
+    std::memcpy(lines, lines + whole, held);
+  }
+  nessie::end_of_lines();
+  std::memcpy(to, lines, held);
+}
+
 }  // namespace
 
 std::span<const SwapKernel> swap_kernels() { return std::span(kKernels).first(usable_kernels()); }
 
 void swap_copy(void *to, const void *from, std::size_t size, const SwapPattern &pattern) {
   static const auto fastest = swap_kernels().back();
+  if (nessie::goes_past_caches(size)) [[unlikely]]
+    return swap_past_caches(fastest,
+                            {static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size, &pattern});
   fastest.run(static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size, pattern);
 }
 
