@@ -112,7 +112,7 @@ void swap_vectors(std::byte *to, const std::byte *from, std::size_t size, const 
     kFirst(swap);
     swap.advance(skip);
   }
-  if (pattern.period() == kVector)
+  if (pattern.period() == kVector)  // NOLINT(bugprone-branch-clone): SSSE3 has one for both
     kSame(swap);
   else
     kAny(swap);
