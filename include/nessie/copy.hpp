@@ -34,9 +34,12 @@ inline std::size_t best_piece(const void *to, const void *from, std::size_t size
   return behind == 0 || behind >= kTooNear || size_bytes >= kLong ? size_bytes : std::min(size_bytes, kShortCopy);
 }
 
+/// Of a cache.
+inline constexpr std::size_t kLineBytes = 64;
+
 namespace detail {
 inline constinit thread_local bool is_read_elsewhere = false;
-inline constexpr std::size_t kLine = 64, kPastCachesFrom = std::size_t{16} << 10;
+inline constexpr std::size_t kPastCachesFrom = std::size_t{16} << 10;
 }  // namespace detail
 
 /// While one lives, the thread's large copies, and arrays that it encodes (xdr::swap_copy), go past its processor's
@@ -57,7 +60,7 @@ inline bool goes_past_caches(std::size_t size_bytes) {
   return size_bytes >= detail::kPastCachesFrom && detail::is_read_elsewhere;
 }
 
-/// Past the caches; `to` is where a line of 64 bytes begins, and `size_bytes` a number of whole ones. To be followed by
+/// Past the caches; `to` is where a line begins, and `size_bytes` a number of whole ones. To be followed by
 /// end_of_lines() before anybody is told.
 inline void copy_lines(std::byte *to, const std::byte *from, std::size_t size_bytes) {
 #if defined(__x86_64__)
@@ -76,12 +79,12 @@ inline void end_of_lines() {
 
 /// How many bytes there are before the next line begins.
 inline std::size_t before_line(const void *at) {
-  return (detail::kLine - reinterpret_cast<std::uintptr_t>(at) % detail::kLine) % detail::kLine;
+  return (kLineBytes - reinterpret_cast<std::uintptr_t>(at) % kLineBytes) % kLineBytes;
 }
 
 /// At least a line.
 inline void copy_past_caches(std::byte *to, const std::byte *from, std::size_t size_bytes) {
-  const auto first = before_line(to), lines = (size_bytes - first) / detail::kLine * detail::kLine;
+  const auto first = before_line(to), lines = (size_bytes - first) / kLineBytes * kLineBytes;
   std::memcpy(to, from, first);
   copy_lines(to + first, from + first, lines);
   end_of_lines();

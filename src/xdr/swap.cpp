@@ -256,19 +256,19 @@ std::size_t usable_kernels() {
 
 /// Swaps pieces in the first cache, and writes whole lines of what they make.
 void swap_past_caches(const SwapKernel &kernel, const Swap &swap) {
-  constexpr std::size_t kLine = 64, kMost = 4096;
-  alignas(kLine) std::byte lines[kLine + kMost];
+  constexpr std::size_t kMost = 4096;
+  alignas(nessie::kLineBytes) std::byte lines[nessie::kLineBytes + kMost];
   const auto most = kMost / swap.pattern->period() * swap.pattern->period();
-  auto held = reinterpret_cast<std::uintptr_t>(swap.to) % kLine;  // of the line that is next
+  auto held = reinterpret_cast<std::uintptr_t>(swap.to) % nessie::kLineBytes;  // of the line that is next
   auto *to = swap.to - held;
   for (std::size_t at = 0, some; at != swap.size; at += some) {
     some = std::min(most, swap.size - at);
     kernel.run(lines + held, swap.from + at, some, *swap.pattern);
-    for (auto next = at + some; next < std::min(swap.size, at + 2 * some); next += kLine)
+    for (auto next = at + some; next < std::min(swap.size, at + 2 * some); next += nessie::kLineBytes)
       __builtin_prefetch(swap.from + next);
-    const auto end = held + some, whole = end / kLine * kLine;
-    const auto begun = at == 0 && held != 0 ? kLine : 0;  // the rest of the first line is others'
-    if (begun != 0) std::memcpy(swap.to, lines + held, kLine - held);
+    const auto end = held + some, whole = end / nessie::kLineBytes * nessie::kLineBytes;
+    const auto begun = at == 0 && held != 0 ? nessie::kLineBytes : 0;  // the rest of the first line is others'
+    if (begun != 0) std::memcpy(swap.to, lines + held, nessie::kLineBytes - held);
     nessie::copy_lines(to + begun, lines + begun, whole - begun);
     held = end - whole;
     to += whole;

@@ -27,8 +27,6 @@ int to_paper(int code) {
   return code;
 }
 
-nssi_rpc_transport transport_id(int transport) { return static_cast<nssi_rpc_transport>(transport); }
-
 nssi_service service_of(int transport, std::uint64_t peer) {
   nssi_service service{};
   service.transport_id = transport_id(transport);

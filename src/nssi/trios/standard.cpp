@@ -7,7 +7,7 @@
 namespace nssi::trios::paper {
 
 int call_standard(int transport, std::uint64_t peer, OpCode op, const Bytes &args, long timeout_ms, Bytes &result) {
-  const auto runtime = c_api::runtime_of(static_cast<nssi_rpc_transport>(transport));
+  const auto runtime = c_api::runtime_of(transport_id(transport));
   if (!runtime) return NSSI_ENOTINIT;
   CallOptions options;
   if (timeout_ms >= 0) options.deadline = Deadline::from_ms(static_cast<int>(std::min<long>(timeout_ms, INT_MAX)));

@@ -10,6 +10,8 @@ namespace nssi::trios::paper {
 inline constexpr Interface kStandard{0x4E535354, 1};
 inline constexpr OpCode kFetchAddOp = 1, kResetTraceOp = 2;
 
+/// Of the paper's interface.
+inline nssi_rpc_transport transport_id(int transport) { return static_cast<nssi_rpc_transport>(transport); }
 /// The paper's code as Trios' number.
 int to_trios(int code);
 /// Calls the service of `peer`. `timeout_ms` less than 0: that of all calls. Returns Trios' code; `result` is written
