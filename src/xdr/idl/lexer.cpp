@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 
 namespace xdr::idl {
 namespace {
@@ -88,9 +89,50 @@ bool Lexer::skip_comment() {
   return true;
 }
 
-/// A branch that is not taken: up to its #else or #endif.
-void Lexer::skip_branch() {
-  const auto begin = at_;
+/// What stands between here and the line's end; a comment may lead to another line.
+std::vector<Token> Lexer::words_of_line() {
+  std::vector<Token> words;
+  while (!rest_.empty() && rest_[0] != '\n') {
+    if (is_space(rest_[0]))
+      advance(1);
+    else if (!skip_comment())
+      words.push_back(word());
+  }
+  return words;
+}
+
+/// Passes over a '#' and the name behind it.
+std::string_view Lexer::directive_name() {
+  const auto name = word_after(line(), 1);
+  advance(static_cast<std::size_t>(name.data() - rest_.data()) + name.size());
+  return name;
+}
+
+/// Reads the condition of an #if, #ifdef or #ifndef.
+bool Lexer::holds(std::string_view directive, Position at) {
+  const auto all = words_of_line();
+  if (fault_) return false;
+  auto words = std::span(all);
+  bool wanted = directive != "ifndef";
+  bool asks_whether_defined = directive != "if";
+  if (!asks_whether_defined) {
+    for (; !words.empty() && words[0].text == "!"; words = words.subspan(1)) wanted = !wanted;
+    asks_whether_defined = !words.empty() && words[0].text == "defined";
+    if (asks_whether_defined) words = words.subspan(1);
+  }
+  if (words.size() == 3 && words[0].text == "(" && words[2].text == ")") words = words.subspan(1, 1);
+  if (words.size() == 1 && words[0].kind == Token::Kind::kName) {
+    if (asks_whether_defined) return defined_.contains(words[0].text) == wanted;
+    return (replaced(words[0]).number.magnitude != 0) == wanted;  // what is not defined is 0
+  }
+  if (words.size() == 1 && words[0].kind == Token::Kind::kNumber && !asks_whether_defined)
+    return (words[0].number.magnitude != 0) == wanted;
+  fail(at, "conditions are understood of one name or number: #ifdef NAME, #if NAME, #if !defined(NAME), #if 0");
+  return false;
+}
+
+/// A branch that is not taken: up to its #endif, or another branch that is.
+void Lexer::skip_branch(Position begin, Others others) {
   for (int depth = 1; depth > 0;) {
     skip_line();
     if (rest_.empty()) {
@@ -98,20 +140,50 @@ void Lexer::skip_branch() {
       return;
     }
     advance(1);
-    const auto text = line();
-    const auto mark = text.find_first_not_of(" \t");
-    if (mark == std::string_view::npos || text[mark] != '#') continue;
-    const auto word = word_after(text, mark + 1);
-    if (word.starts_with("if"))
+    const auto mark = line().find_first_not_of(" \t");
+    if (mark == std::string_view::npos || rest_[mark] != '#') continue;
+    advance(mark);
+    const auto at = at_;
+    const auto name = directive_name();
+    const bool may_be_taken = depth == 1 && others == Others::kMayBeTaken;
+    if (name.starts_with("if")) {
       ++depth;
-    else if (word == "endif")
+    } else if (name == "endif") {
       --depth;
-    else if (word == "else" && depth == 1) {
+    } else if (may_be_taken && (name == "else" || (name == "elif" && holds("if", at)))) {
       ++open_conditions_;
       depth = 0;
     }
   }
   skip_line();
+}
+
+void Lexer::define(Position at) {
+  auto words = words_of_line();
+  if (fault_) return;
+  if (words.empty() || words[0].kind != Token::Kind::kName) {
+    fail(at, "a name expected behind #define");
+    return;
+  }
+  const auto name = words[0].text;
+  if (words.size() == 4 && words[1].text == "(" && words[1].text.data() != name.data() + name.size() &&
+      words[3].text == ")")
+    words = {words[0], words[2]};
+  const bool is_single =
+      words.size() == 2 && (words[1].kind == Token::Kind::kName || words[1].kind == Token::Kind::kNumber);
+  if (is_single || words.size() == 1)
+    defined_[name] = is_single ? words[1] : Token{};
+  else
+    fail(at, "#define is understood of one number, one name, or nothing");
+}
+
+void Lexer::undefine(Position at) {
+  const auto words = words_of_line();
+  if (fault_) return;
+  if (words.size() == 1 && words[0].kind == Token::Kind::kName)
+    defined_.erase(words[0].text);
+  else
+    fail(at, "one name expected behind #undef");
 }
 
 /// A line of the preprocessor's, or one for rpcgen's output.
@@ -123,30 +195,42 @@ bool Lexer::directive() {
     return true;
   }
   if (rest_[0] != '#') return false;
-  const auto word = word_after(line(), 1);
-  if (word == "ifdef" || word == "ifndef") {
-    const auto condition = word_after(line(), static_cast<std::size_t>(word.data() - rest_.data()) + word.size());
-    if ((condition == "RPC_HDR") != (word == "ifdef")) {
-      skip_branch();
-    } else {
+  const auto at = at_;
+  const auto name = directive_name();
+  if (name == "if" || name == "ifdef" || name == "ifndef") {
+    if (holds(name, at))
       ++open_conditions_;
-      skip_line();
-    }
-  } else if ((word == "else" || word == "endif") && open_conditions_ > 0) {
-    --open_conditions_;
-    if (word == "else")
-      skip_branch();
     else
+      skip_branch(at, Others::kMayBeTaken);
+  } else if (name == "elif" || name == "else" || name == "endif") {
+    if (open_conditions_ == 0) return fail(at, fmt::format("there is no condition to this #{}", name)), true;
+    --open_conditions_;
+    if (name == "endif")
       skip_line();
-  } else if (word == "else" || word == "endif") {
-    fail(at_, fmt::format("there is no condition to this #{}", word));
-  } else if (word.empty() || is_digit(word[0]) || word == "line") {
+    else
+      skip_branch(at, Others::kAreSkipped);
+  } else if (name == "define") {
+    define(at);
+  } else if (name == "undef") {
+    undefine(at);
+  } else if (name.empty() || is_digit(name[0]) || name == "line") {
     skip_line();  // a line marker
   } else {
-    fail(at_,
-         fmt::format("the preprocessor's #{} is not understood here; for a number, write: const NAME = VALUE;", word));
+    fail(at, fmt::format("the preprocessor's #{} is not understood here", name));
   }
   return true;
+}
+
+/// What a name stands for, where it stands.
+Token Lexer::replaced(const Token &name) const {
+  auto token = name;
+  for (std::size_t steps = 0; token.kind == Token::Kind::kName && steps <= defined_.size(); ++steps) {
+    const auto definition = defined_.find(token.text);
+    if (definition == defined_.end()) break;
+    token = definition->second;
+  }
+  token.at = name.at;
+  return token;
 }
 
 Token Lexer::number() {
@@ -178,29 +262,37 @@ Token Lexer::number() {
   return token;
 }
 
-Token Lexer::next() {
-  while (skip_space() || skip_comment() || directive()) {}
-  Token token{Token::Kind::kEnd, {}, at_, {}};
-  if (rest_.empty()) {
-    if (open_conditions_ > 0) fail(at_, "a condition has no #endif");
-    return token;
-  }
+/// The word that begins here.
+Token Lexer::word() {
   const char first = rest_[0];
   if (is_digit(first) || first == '-') return number();
+  Token token{Token::Kind::kMark, {}, at_, {}};
   std::size_t size = 1;
   if (is_letter(first)) {
     while (size < rest_.size() && is_name(rest_[size])) ++size;
     token.kind = Token::Kind::kName;
-  } else if (std::string_view("{}()[]<>*=,;:").find(first) != std::string_view::npos) {
-    token.kind = Token::Kind::kMark;
   } else if (rest_.starts_with("//")) {
     return fail(at_, "comments are written /* like this */");
-  } else {
+  } else if (std::string_view("{}()[]<>*=,;:!").find(first) == std::string_view::npos) {
     return fail(at_, fmt::format("a character that means nothing here (0x{:02x})", static_cast<unsigned char>(first)));
   }
   token.text = rest_.substr(0, size);
   advance(size);
   return token;
+}
+
+Token Lexer::next() {
+  for (;;) {
+    while (skip_space() || skip_comment() || directive()) {}
+    if (rest_.empty()) {
+      if (open_conditions_ > 0) fail(at_, "a condition has no #endif");
+      return {Token::Kind::kEnd, {}, at_, {}};
+    }
+    auto token = word();
+    if (token.kind != Token::Kind::kName) return token;
+    token = replaced(token);
+    if (token.kind != Token::Kind::kEnd) return token;
+  }
 }
 
 }  // namespace xdr::idl

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace xdr::idl {
 
@@ -40,8 +42,9 @@ struct Token {
 };
 
 /// Cuts a file into words. Comments are left out. Lines that begin with '%' are no words, but kept: they are for the
-/// output in C. Of the C preprocessor it knows #ifdef, #ifndef, #else and #endif, with RPC_HDR and nothing else
-/// defined, and skips line markers; it refuses the rest.
+/// output in C. Of the C preprocessor it knows #define and #undef of what is one number, one name, or nothing; #ifdef,
+/// #ifndef, #if and #elif (of one name or number, `defined` and `!`), #else and #endif. RPC_HDR is defined at first,
+/// and nothing else. It skips line markers, and refuses the rest.
 class Lexer {
  public:
   /// `source` outlives the lexer and its tokens.
@@ -60,13 +63,23 @@ class Lexer {
   bool skip_space();
   bool skip_comment();
   bool directive();
-  void skip_branch();
+  std::string_view directive_name();
+  bool holds(std::string_view directive, Position at);
+  enum class Others { kMayBeTaken, kAreSkipped };
+  void skip_branch(Position begin, Others others);
+  void define(Position at);
+  void undefine(Position at);
+  Token replaced(const Token &name) const;
+  std::vector<Token> words_of_line();
+  Token word();
   Token number();
 
   std::string_view rest_;
   Position at_;
   bool line_begins_ = true;  ///< only space since the line's beginning
   int open_conditions_ = 0;
+  std::map<std::string_view, Token> defined_ = {
+      {"RPC_HDR", {Token::Kind::kNumber, "1", {}, {1, false}}}};  ///< kEnd: as nothing
   std::optional<Fault> fault_;
   std::string passage_;
 };

@@ -49,7 +49,15 @@ INSTANTIATE_TEST_SUITE_P(
         // words
         Refused{"const A = 5; /* no end", 1, 14, "does not end"}, Refused{"const A = 08;", 1, 11, "no number"},
         Refused{"const A = 18446744073709551616;", 1, 11, "64 bits"}, Refused{"const A = 0x;", 1, 11, "no digits"},
-        Refused{"// so", 1, 1, "/* like this */"}, Refused{"const A = 5;\n#define B 5\n", 2, 1, "const NAME = VALUE"},
+        Refused{"// so", 1, 1, "/* like this */"},
+        Refused{"const A = 5;\n#include \"b.x\"\n", 2, 1, "#include is not understood"},
+        Refused{"#define\n", 1, 1, "a name expected"}, Refused{"#define A(x) 5\n", 1, 1, "one number"},
+        Refused{"#define A 5 + 5\n", 1, 13, "means nothing"}, Refused{"#define A B C\n", 1, 1, "one number"},
+        Refused{"#undef 5\n", 1, 1, "one name"}, Refused{"#if A < 2\n#endif\n", 1, 1, "one name or number"},
+        Refused{"\n #if\n#endif\n", 2, 2, "one name or number"}, Refused{"#elif A\n", 1, 1, "no condition"},
+        Refused{"#if A\n#elif A < 2\n#endif\n", 2, 1, "one name or number"},
+        Refused{"#define A B\n#define B A\nconst C = A;", 3, 11, "no constant"},
+        Refused{"#define A 5\n#undef A\nconst C = A;", 3, 11, "no constant"},
         Refused{"#ifdef X\nconst A = 1;\n", 1, 1, "no #endif"}, Refused{"#endif\n", 1, 1, "no condition"},
         Refused{"const A = $;", 1, 11, "means nothing"},
         // grammar
@@ -113,6 +121,33 @@ TEST(Idl, SkipsWhatIsForRpcgensOutput) {
       "# 7 \"other.x\"\n%more\nconst B = A;\n");
   ASSERT_EQ(interface.definitions.size(), 2u);
   EXPECT_EQ(std::get<Constant>(interface.definitions[1]).value.number, (Number{1, false}));
+}
+
+TEST(Idl, KnowsConditions) {
+  for (const auto *taken : {"#if RPC_HDR", "#if 1", "#if !0", "#if !OTHER", "#if !!RPC_HDR", "#if defined RPC_HDR",
+                            "#if defined(RPC_HDR)", "#if !defined(OTHER)", "#if (FOUR)", "#ifdef FOUR", "#ifdef EMPTY",
+                            "#if 0\n#elif 0\n#elif FOUR", "#if 0 /* and\n more */\n#else"}) {
+    const auto interface = accepted(
+        fmt::format("#define FOUR 4\n#define EMPTY /* so */\n{}\nconst A = FOUR;\n#else\n$\n#endif\n", taken).c_str());
+    EXPECT_EQ(interface.definitions.size(), 1u) << taken;
+  }
+  for (const auto *left : {"#if 0", "#if OTHER", "#if !RPC_HDR", "#ifndef FOUR", "#if EMPTY", "#if !defined(FOUR)"}) {
+    const auto interface =
+        accepted(fmt::format("#define FOUR 4\n#define EMPTY\n{}\n$\n#else\nconst A = FOUR;\n#endif\n", left).c_str());
+    EXPECT_EQ(interface.definitions.size(), 1u) << left;
+  }
+  EXPECT_EQ(accepted("#if 1\nconst A = 1;\n#elif 1\n$\n#elif 2 2\n#else\n$\n#endif\n").definitions.size(), 1u);
+}
+
+TEST(Idl, PutsInWhatIsDefined) {
+  const auto interface = accepted(
+      "#define MOST 0x10 /* of\n them */\n#define LEAST (-2)\n#define also MOST\n#define number int\n#define NOTHING\n"
+      "const A = also; NOTHING const B = LEAST; struct s { number a[MOST]; };\n#define MOST 3\nconst C = also;\n");
+  ASSERT_EQ(interface.definitions.size(), 4u);
+  const auto number = [&](std::size_t i) { return std::get<Constant>(interface.definitions[i]).value.number; };
+  EXPECT_EQ(number(0), (Number{16, false}));
+  EXPECT_EQ(number(1), (Number{2, true}));
+  EXPECT_EQ(number(3), (Number{3, false}));
 }
 
 TEST(Idl, KnowsNumbersInEveryBase) {
