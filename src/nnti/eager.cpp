@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/eager.hpp"
 
+#include <nessie/copy.hpp>
+
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 namespace nnti {
 namespace {
 
-/// As it travels.
+/// As it travels: one slot of a mailbox.
 struct WireNotice {
-  std::uint64_t key = 0, address = 0, arena_bytes = 0, location = 0, offset = 0, number = 0;
+  std::uint64_t key = 0, address = 0, arena_bytes = 0, location = 0, number = 0;
   std::uint32_t slot = 0, rights = 0, size_bytes = 0, block = 0;
 };
-static_assert(sizeof(WireNotice) <= kMinMessageBytes);
+static_assert(sizeof(WireNotice) == EagerBlocks::kNoticeBytes && sizeof(WireNotice) <= kMinMessageBytes);
 
-/// A block: the number of its message, 0 while it is written; on the next cache line, the message.
-constexpr std::size_t kHeaderBytes = 64, kBlockBytes = kHeaderBytes + kMaxEagerBytes;
+/// A block: the number of its message, 0 while it is written, and the message.
+constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
+constexpr std::size_t kBlockBytes = kMaxEagerBytes + nessie::kLineBytes;  // whole lines
 constexpr std::size_t kArenaBytes = EagerBlocks::kBlocksPerArena * kBlockBytes;
+
+/// In its arena.
+constexpr std::size_t offset_of(std::uint32_t block) { return block % EagerBlocks::kBlocksPerArena * kBlockBytes; }
 
 std::atomic_ref<std::uint64_t> number_of(std::byte *block) {
   return std::atomic_ref(*reinterpret_cast<std::uint64_t *>(block));
@@ -44,7 +51,7 @@ bool EagerBlocks::grow(Endpoint &endpoint) {
   auto arena = endpoint.allocate(kArenaBytes, Rights::kRemoteRead);
   if (!arena.ok()) return false;
   arena->outlive_endpoint();
-  arenas_.push_back(std::move(*arena));
+  arenas_.push_back({std::move(*arena), {}, {}});
   const auto first = static_cast<std::uint32_t>(blocks_.size());
   blocks_.resize(blocks_.size() + kBlocksPerArena);
   for (auto block = static_cast<std::uint32_t>(blocks_.size()); block > first; --block) free_.push_back(block - 1);
@@ -65,24 +72,29 @@ std::uint32_t EagerBlocks::fill(Endpoint &endpoint, PeerId peer, std::span<const
 }
 
 std::byte *EagerBlocks::place(std::uint32_t block) const {
-  return arenas_[block / kBlocksPerArena].bytes().data() + block % kBlocksPerArena * kBlockBytes;
+  return arenas_[block / kBlocksPerArena].memory.bytes().data() + offset_of(block);
 }
 
-std::vector<std::byte> EagerBlocks::notice(std::uint32_t block) const {
-  auto arena = arenas_[block / kBlocksPerArena].describe_for(blocks_[block].peer);
-  if (!arena.ok()) return {};
-  const WireNotice wire{arena->key,
-                        arena->address,
-                        arena->size_bytes,
-                        arena->location,
-                        block % kBlocksPerArena * kBlockBytes,
+std::optional<std::array<std::byte, EagerBlocks::kNoticeBytes>> EagerBlocks::notice(std::uint32_t block) {
+  auto &arena = arenas_[block / kBlocksPerArena];
+  const auto peer = blocks_[block].peer;
+  if (arena.described_to != peer) {
+    auto remote = arena.memory.describe_for(peer);
+    if (!remote.ok()) return std::nullopt;
+    arena.described_to = peer;
+    arena.remote = *remote;
+  }
+  const auto &remote = arena.remote;
+  const WireNotice wire{remote.key,
+                        remote.address,
+                        remote.size_bytes,
+                        remote.location,
                         blocks_[block].number,
-                        arena->slot,
-                        static_cast<std::uint32_t>(arena->rights),
+                        remote.slot,
+                        static_cast<std::uint32_t>(remote.rights),
                         blocks_[block].size_bytes,
                         block};
-  auto bytes = std::as_bytes(std::span(&wire, 1));
-  return {bytes.begin(), bytes.end()};
+  return std::bit_cast<std::array<std::byte, kNoticeBytes>>(wire);
 }
 
 bool EagerBlocks::on_done(PeerId peer, std::span<const std::byte> message) {
@@ -110,12 +122,10 @@ std::optional<EagerNotice> decode_eager_notice(std::span<const std::byte> messag
   WireNotice wire;
   if (message.size() != sizeof wire) return std::nullopt;
   std::memcpy(&wire, message.data(), sizeof wire);
-  if (wire.size_bytes > kMaxEagerBytes || wire.offset % kHeaderBytes != 0 || wire.offset > wire.arena_bytes ||
-      kHeaderBytes + wire.size_bytes > wire.arena_bytes - wire.offset)
-    return std::nullopt;
+  if (wire.size_bytes > kMaxEagerBytes || wire.arena_bytes != kArenaBytes) return std::nullopt;
   return EagerNotice{
       {wire.key, wire.address, wire.arena_bytes, wire.location, wire.slot, static_cast<Rights>(wire.rights)},
-      wire.offset,
+      offset_of(wire.block),
       wire.number,
       wire.size_bytes,
       wire.block};

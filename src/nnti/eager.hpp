@@ -14,6 +14,7 @@
 
 #include <array>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace nnti {
@@ -34,8 +35,9 @@ class EagerBlocks {
   void configure(std::size_t limit_bytes);
   /// Copies `message` into a block that `peer` will fetch. kNone: all are under way, or there is no memory.
   std::uint32_t fill(Endpoint &endpoint, PeerId peer, std::span<const std::byte> message);
-  /// The notice that names the block to its peer; empty: the block cannot be described to it.
-  std::vector<std::byte> notice(std::uint32_t block) const;
+  static constexpr std::size_t kNoticeBytes = 56;
+  /// The notice that names the block to its peer; none: the block cannot be described to it.
+  std::optional<std::array<std::byte, kNoticeBytes>> notice(std::uint32_t block);
   /// What a peer says of a block that it has fetched. False: it makes no sense.
   bool on_done(PeerId peer, std::span<const std::byte> message);
   void take_back(std::uint32_t block);
@@ -48,11 +50,16 @@ class EagerBlocks {
     std::uint32_t size_bytes = 0;
     std::uint64_t number = 0;
   };
+  struct Arena {
+    RegisteredBuffer memory;
+    PeerId described_to;  ///< last, as `remote`
+    RemoteBuffer remote;
+  };
   std::byte *place(std::uint32_t block) const;
   bool grow(Endpoint &endpoint);
 
   std::size_t max_arenas_ = 1;
-  std::vector<RegisteredBuffer> arenas_;
+  std::vector<Arena> arenas_;
   std::vector<Block> blocks_;
   std::deque<std::uint32_t> free_;
   std::uint64_t next_number_ = 1;

@@ -208,8 +208,7 @@ Status Endpoint::Impl::send_message(PeerId id, Peer &peer, std::span<const std::
 bool Endpoint::Impl::send_block(PeerId id, Peer &peer, std::span<const std::byte> message) {
   auto block = eager_blocks.fill(*self, id, message);
   if (block == EagerBlocks::kNone) return false;
-  if (auto notice = eager_blocks.notice(block);
-      !notice.empty() && peer.connection->try_send(MessageKind::kEager, notice))
+  if (auto notice = eager_blocks.notice(block); notice && peer.connection->try_send(MessageKind::kEager, *notice))
     return true;
   eager_blocks.take_back(block);
   return false;
@@ -309,7 +308,8 @@ bool Endpoint::Impl::on_protocol(Connection &connection, MessageKind kind, std::
   return false;
 }
 
-/// Acknowledges first: the callback may do anything. The copy keeps the message from changing while it is looked at.
+/// The copy keeps the message from changing while it is looked at. It is acknowledged afterwards: who is answered by the
+/// callback does not have to read the acknowledgement before the answer. The callback may end the connection.
 bool Endpoint::Impl::on_block(Connection &connection, std::span<const std::byte> message) {
   auto notice = decode_eager_notice(message);
   if (!notice) return false;
@@ -319,9 +319,9 @@ bool Endpoint::Impl::on_block(Connection &connection, std::span<const std::byte>
     nessie::log::error("nnti: a peer's message cannot be fetched: {}", bytes.error().message);
     return false;
   }
-  if (!send(connection.peer, MessageKind::kEagerDone, encode_eager_done(notice->block)).ok()) return false;
-  sink.on_message(connection.peer, *bytes);
-  return true;
+  const auto peer = connection.peer;
+  sink.on_message(peer, *bytes);
+  return send(peer, MessageKind::kEagerDone, encode_eager_done(notice->block)).ok() || find(peer) == nullptr;
 }
 
 bool Endpoint::Impl::on_fragment(Connection &connection, MessageKind kind, std::span<const std::byte> fragment) {
