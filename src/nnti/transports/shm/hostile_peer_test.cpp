@@ -221,11 +221,34 @@ TEST_F(HostilePeer, ThatAsksForRelayedDataWithoutSharingMemoryIsGivenUp) {
   expect_given_up();
 }
 
-TEST_F(HostilePeer, ThatNamesABlockThatIsNotThereIsGivenUp) {
+/// As nnti/README.md says; of an arena that nobody has registered.
+struct ForgedNotice {
+  std::uint64_t key = 7, address = 0, arena_bytes = 32 * 8256, location = 0, number = 1;
+  std::uint32_t slot = 5, rights = 1, size_bytes = 1000, block = 0;
+};
+
+class ForgedNotices : public HostilePeer, public testing::WithParamInterface<ForgedNotice> {};
+
+TEST_P(ForgedNotices, AreTheEndOfTheirSender) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok());
   RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(64), MessageKind::kEager), Outcome::kSent);
+  const auto notice = GetParam();
+  ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span(&notice, 1)), MessageKind::kEager), Outcome::kSent);
+  expect_given_up();
+  EXPECT_EQ(witness.messages, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ForgedNotices,
+                         testing::Values(ForgedNotice{}, ForgedNotice{.block = ~0u}, ForgedNotice{.slot = ~0u},
+                                         ForgedNotice{.arena_bytes = 0}, ForgedNotice{.arena_bytes = ~0ull},
+                                         ForgedNotice{.size_bytes = 8193}, ForgedNotice{.size_bytes = ~0u}));
+
+TEST_F(HostilePeer, ThatNamesABlockByTooFewBytesIsGivenUp) {
+  auto established = connect(hello());
+  ASSERT_TRUE(established.ok());
+  RingWriter writer(mailbox());
+  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(55), MessageKind::kEager), Outcome::kSent);
   expect_given_up();
 }
 
