@@ -223,7 +223,7 @@ TEST_F(HostilePeer, ThatAsksForRelayedDataWithoutSharingMemoryIsGivenUp) {
 
 /// As nnti/README.md says; of an arena that nobody has registered.
 struct ForgedNotice {
-  std::uint64_t key = 7, address = 0, arena_bytes = 32 * 8256, location = 0, number = 1;
+  std::uint64_t key = 7, address = 0, arena_bytes = 264192, location = 0, number = 1;
   std::uint32_t slot = 5, rights = 1, size_bytes = 1000, block = 0;
 };
 
