@@ -35,6 +35,15 @@ std::string_view word_after(std::string_view text, std::size_t begin) {
   return text.substr(begin, end - begin);
 }
 
+/// Of `( WORD )`, the word.
+std::span<const Token> without_parentheses(std::span<const Token> words) {
+  return words.size() == 3 && words[0].text == "(" && words[2].text == ")" ? words.subspan(1, 1) : words;
+}
+
+bool is_one_value(std::span<const Token> words) {
+  return words.size() == 1 && (words[0].kind == Token::Kind::kName || words[0].kind == Token::Kind::kNumber);
+}
+
 }  // namespace
 
 std::string describe(const Fault &fault, std::string_view file, std::string_view source) {
@@ -89,12 +98,14 @@ bool Lexer::skip_comment() {
   return true;
 }
 
-/// What stands between here and the line's end; a comment may lead to another line.
+/// What stands between here and the line's end, without comments; one may lead to another line.
 std::vector<Token> Lexer::words_of_line() {
   std::vector<Token> words;
   while (!rest_.empty() && rest_[0] != '\n') {
     if (is_space(rest_[0]))
       advance(1);
+    else if (rest_.starts_with("//"))
+      skip_line();
     else if (!skip_comment())
       words.push_back(word());
   }
@@ -112,7 +123,7 @@ std::string_view Lexer::directive_name() {
 bool Lexer::holds(std::string_view directive, Position at) {
   const auto all = words_of_line();
   if (fault_) return false;
-  auto words = std::span(all);
+  auto words = std::span<const Token>(all);
   bool wanted = directive != "ifndef";
   bool asks_whether_defined = directive != "if";
   if (!asks_whether_defined) {
@@ -120,13 +131,12 @@ bool Lexer::holds(std::string_view directive, Position at) {
     asks_whether_defined = !words.empty() && words[0].text == "defined";
     if (asks_whether_defined) words = words.subspan(1);
   }
-  if (words.size() == 3 && words[0].text == "(" && words[2].text == ")") words = words.subspan(1, 1);
-  if (words.size() == 1 && words[0].kind == Token::Kind::kName) {
-    if (asks_whether_defined) return defined_.contains(words[0].text) == wanted;
-    return (replaced(words[0]).number.magnitude != 0) == wanted;  // what is not defined is 0
+  words = without_parentheses(words);
+  if (is_one_value(words)) {
+    if (!asks_whether_defined)  // what is not defined is 0
+      return (replaced(words[0]).number.magnitude != 0) == wanted;
+    if (words[0].kind == Token::Kind::kName) return defined_.contains(words[0].text) == wanted;
   }
-  if (words.size() == 1 && words[0].kind == Token::Kind::kNumber && !asks_whether_defined)
-    return (words[0].number.magnitude != 0) == wanted;
   fail(at, "conditions are understood of one name or number: #ifdef NAME, #if NAME, #if !defined(NAME), #if 0");
   return false;
 }
@@ -159,20 +169,20 @@ void Lexer::skip_branch(Position begin, Others others) {
 }
 
 void Lexer::define(Position at) {
-  auto words = words_of_line();
+  const auto words = words_of_line();
   if (fault_) return;
   if (words.empty() || words[0].kind != Token::Kind::kName) {
     fail(at, "a name expected behind #define");
     return;
   }
   const auto name = words[0].text;
-  if (words.size() == 4 && words[1].text == "(" && words[1].text.data() != name.data() + name.size() &&
-      words[3].text == ")")
-    words = {words[0], words[2]};
-  const bool is_single =
-      words.size() == 2 && (words[1].kind == Token::Kind::kName || words[1].kind == Token::Kind::kNumber);
-  if (is_single || words.size() == 1)
-    defined_[name] = is_single ? words[1] : Token{};
+  const auto behind = std::span<const Token>(words).subspan(1);
+  const bool has_arguments = !behind.empty() && behind[0].text.data() == name.data() + name.size();
+  const auto value = has_arguments ? behind : without_parentheses(behind);
+  if (value.empty())
+    defined_[name] = {};
+  else if (is_one_value(value))
+    defined_[name] = value[0];
   else
     fail(at, "#define is understood of one number, one name, or nothing");
 }
@@ -202,13 +212,14 @@ bool Lexer::directive() {
       ++open_conditions_;
     else
       skip_branch(at, Others::kMayBeTaken);
-  } else if (name == "elif" || name == "else" || name == "endif") {
-    if (open_conditions_ == 0) return fail(at, fmt::format("there is no condition to this #{}", name)), true;
+  } else if ((name == "elif" || name == "else" || name == "endif") && open_conditions_ > 0) {
     --open_conditions_;
     if (name == "endif")
       skip_line();
     else
       skip_branch(at, Others::kAreSkipped);
+  } else if (name == "elif" || name == "else" || name == "endif") {
+    fail(at, fmt::format("there is no condition to this #{}", name));
   } else if (name == "define") {
     define(at);
   } else if (name == "undef") {

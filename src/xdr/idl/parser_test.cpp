@@ -124,9 +124,10 @@ TEST(Idl, SkipsWhatIsForRpcgensOutput) {
 }
 
 TEST(Idl, KnowsConditions) {
-  for (const auto *taken : {"#if RPC_HDR", "#if 1", "#if !0", "#if !OTHER", "#if !!RPC_HDR", "#if defined RPC_HDR",
-                            "#if defined(RPC_HDR)", "#if !defined(OTHER)", "#if (FOUR)", "#ifdef FOUR", "#ifdef EMPTY",
-                            "#if 0\n#elif 0\n#elif FOUR", "#if 0 /* and\n more */\n#else"}) {
+  for (const auto *taken :
+       {"#if RPC_HDR", "#if 1", "#if !0", "#if !OTHER", "#if !!RPC_HDR", "#if defined RPC_HDR", "#if defined(RPC_HDR)",
+        "#if !defined(OTHER)", "#if (FOUR)", "#ifdef FOUR", "#ifdef EMPTY", "#if 0\n#elif 0\n#elif FOUR",
+        "#ifdef FOUR // as C has them", "#if 0 /* and\n more */\n#else"}) {
     const auto interface = accepted(
         fmt::format("#define FOUR 4\n#define EMPTY /* so */\n{}\nconst A = FOUR;\n#else\n$\n#endif\n", taken).c_str());
     EXPECT_EQ(interface.definitions.size(), 1u) << taken;
