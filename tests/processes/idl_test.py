@@ -104,6 +104,10 @@ class Idl(ProcessTestCase):
             code, out, err = self.idl("--language", language, source, "--out", self.path("."))
             self.assertEqual((code, out), (1, ""))
             self.assertIn(source + why, err)
+        of_libtirpc = self.write("taken.x", "struct mine { int a; };\ntypedef mine array<>;\n")
+        code, out, err = self.idl("--language", "c", of_libtirpc, "--out", self.path("."))
+        self.assertEqual((code, out), (1, ""))
+        self.assertIn(of_libtirpc + ":2:14: error: in C, libtirpc has an xdr_array of its own: rename 'array'", err)
         self.assertFalse(os.path.exists(self.path("odd.hpp")) or os.path.exists(self.path("odd.h")))
         self.assertEqual(self.idl("--language", "python,fortran", source, "--out", self.path(".")), (0, "", ""))
 

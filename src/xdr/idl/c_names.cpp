@@ -45,6 +45,11 @@ constexpr std::string_view kFunctionsOfC[] = {
 /// Types of <rpc/rpc.h>, and macros, that are written as constants are.
 constexpr std::array<std::string_view, 6> kWordsOfRpc = {"XDR", "CLIENT", "SVCXPRT", "AUTH", "TRUE", "FALSE"};
 
+/// What has a function of libtirpc's for itself: a type called "array" would need another xdr_array().
+constexpr std::array<std::string_view, 17> kCodersOfRpc = {
+    "accepted_reply", "array", "authunix_parms", "bytes",   "callhdr",   "callmsg",  "des_block", "free",      "netobj",
+    "opaque_auth",    "pmap",  "pmaplist",       "pointer", "reference", "replymsg", "vector",    "wrapstring"};
+
 /// A long has 8 bytes in C on most machines, and 4 in XDR.
 constexpr std::array<CNumber, 18> kNumbers = {{
     {"int", "int", "xdr_int", 4},
@@ -124,6 +129,9 @@ std::string CNumberNames::undefined() const {
 
 std::optional<Fault> CNumberNames::find_fault(const Interface &interface) const {
   for (const auto &definition : interface.definitions) {
+    if (const auto name = type_name_of(definition); is_one_of(kCodersOfRpc, name))
+      return Fault{position_of(definition),
+                   fmt::format("in C, libtirpc has an xdr_{} of its own: rename '{}'", name, name)};
     const auto *it = std::get_if<Constant>(&definition);
     if (it == nullptr) continue;
     if (is_kept_by_headers(it->name))

@@ -69,9 +69,16 @@ enum class Passing { kValue, kString, kArray, kPointer };
 class Writer {
  public:
   Writer(const Interface &interface, const COptions &options)
-      : interface_(interface), graph_(interface), options_(options), services_(services_of(interface)) {}
+      : interface_(interface), graph_(interface), options_(options), services_(services_of(interface)) {
+    for (const auto &definition : interface.definitions) types_.insert(c_name(type_name_of(definition)));
+  }
 
  protected:
+  /// A parameter's name: it would hide a type of the file from the parameters behind it.
+  std::string own(std::string name) const {
+    while (types_.contains(name)) name += '_';
+    return name;
+  }
   Passing passing(const Type &type) const {
     if (type.kind == Kind::kString) return Passing::kString;
     if (type.kind != Kind::kNamed) return Passing::kValue;
@@ -100,13 +107,12 @@ class Writer {
   /// ", int *result"; nothing for void.
   std::string result_parameter(const Type &type) const {
     if (type.kind == Kind::kVoid) return {};
-    if (type.kind == Kind::kString) return ", char **result";
-    return fmt::format(", {} {}result", c_type(type), passing(type) == Passing::kArray ? "" : "*");
+    if (type.kind == Kind::kString) return ", char **" + own("result");
+    return fmt::format(", {} {}{}", c_type(type), passing(type) == Passing::kArray ? "" : "*", own("result"));
   }
-  static std::string result_name(const Type &type, const char *missing) {
-    return type.kind == Kind::kVoid ? missing : "result";
-  }
-  static std::string argument(std::size_t index) { return fmt::format("argument{}", index + 1); }
+  /// "result"; of void "NULL".
+  std::string result_name(const Type &type) const { return type.kind == Kind::kVoid ? "NULL" : own("result"); }
+  std::string argument(std::size_t index) const { return own(fmt::format("argument{}", index + 1)); }
   /// ", int argument1, const point *argument2".
   std::string parameters(const Procedure &it) const {
     std::string all;
@@ -116,22 +122,23 @@ class Writer {
 
   // --- the functions, as they are declared and defined ---------------------------------------------------------------
   std::string client_parameters(const Procedure &it) const {
-    return fmt::format("const nssi_rt_client *client{}{}, const nssi_rt_call_options *options", parameters(it),
-                       it.bulk != Bulk::kNone ? ", nssi_rt_buffer *data" : "");
+    return fmt::format("const nssi_rt_client *{}{}{}, const nssi_rt_call_options *{}", own("client"), parameters(it),
+                       it.bulk != Bulk::kNone ? ", nssi_rt_buffer *" + own("data") : "", own("options"));
   }
   std::string call_head(const CProcedure &p) const {
     return fmt::format("int {}({}{})", p.name, client_parameters(*p.it), result_parameter(p.it->result));
   }
   std::string async_head(const CProcedure &p) const {
-    return fmt::format("int {}_async({}, nssi_rt_call **call)", p.name, client_parameters(*p.it));
+    return fmt::format("int {}_async({}, nssi_rt_call **{})", p.name, client_parameters(*p.it), own("call"));
   }
   std::string wait_head(const CProcedure &p) const {
-    return fmt::format("int {}_wait(nssi_rt_call *call, int32_t timeout_ms{})", p.name, result_parameter(p.it->result));
+    return fmt::format("int {}_wait(nssi_rt_call *{}, int32_t {}{})", p.name, own("call"), own("timeout_ms"),
+                       result_parameter(p.it->result));
   }
   std::string reply_head(const CProcedure &p) const {
     const bool is_void = p.it->result.kind == Kind::kVoid;
-    return fmt::format("int {}_reply(nssi_rt_request *request{})", p.name,
-                       is_void ? "" : ", " + parameter(p.it->result, "result"));
+    return fmt::format("int {}_reply(nssi_rt_request *{}{})", p.name, own("request"),
+                       is_void ? "" : ", " + parameter(p.it->result, own("result")));
   }
   static std::string add_head(const CService &service) {
     return fmt::format("int {0}_add_to(nssi_rt_runtime *runtime, uint32_t provider, const {0}_service *service)",
@@ -142,6 +149,7 @@ class Writer {
   const TypeGraph graph_;
   const COptions &options_;
   const std::vector<CService> services_;
+  std::set<std::string> types_;
   std::string out_;
 };
 
@@ -197,8 +205,8 @@ class RpcHeaderWriter : public Writer {
         "NSSI_RT_FIBER */\n",
         service.name);
     for (const auto &each : service.procedures)
-      out_ += fmt::format("  int (*{})(void *context, nssi_rt_request *request{}{});\n", each.member,
-                          parameters(*each.it), result_parameter(each.it->result));
+      out_ += fmt::format("  int (*{})(void *{}, nssi_rt_request *{}{}{});\n", each.member, own("context"),
+                          own("request"), parameters(*each.it), result_parameter(each.it->result));
     out_ += fmt::format("}} {}_service;\n\n{};\n\n", service.name, add_head(service));
   }
 };
@@ -228,13 +236,13 @@ class SourceWriter : public Writer {
     write_add(service);
   }
 
-  /// "nessie_code_point", which is made where it is missing.
+  /// "nessie_coder_of_point", which is made where it is missing.
   std::string coder(const Type &type) {
     const auto name = type.kind == Kind::kString ? std::string("string") : c_type(type);
     if (coded_.insert(name).second)
-      coders_ += fmt::format("\nstatic bool_t nessie_code_{}(XDR *xdrs, void *value)\n{{\n  return {};\n}}\n", name,
+      coders_ += fmt::format("\nstatic bool_t nessie_coder_of_{}(XDR *xdrs, void *value)\n{{\n  return {};\n}}\n", name,
                              coding(type));
-    return "nessie_code_" + name;
+    return "nessie_coder_of_" + name;
   }
   static std::string coding(const Type &type) {
     if (type.kind == Kind::kString) return "nessie_xdr_string(xdrs, value, 0xffffffffu)";
@@ -258,20 +266,19 @@ class SourceWriter : public Writer {
   /// The skeleton's: from the struct of arguments to the user's function.
   void write_call_of(const CService &service, const CProcedure &p) {
     out_ += fmt::format(
-        "\nstatic int nessie_call_{}(const void *service_, nssi_rt_request *request, void *arguments_, void "
-        "*result)\n{{\n"
-        "  const {}_service *service = service_;\n",
+        "\nstatic int nessie_call_{}(const void *service_, nssi_rt_request *request_, void *arguments_, void "
+        "*result_)\n{{\n"
+        "  const {}_service *to_ = service_;\n",
         p.name, service.name);
     out_ += p.it->arguments.empty() ? std::string("  (void)arguments_;\n")
-                                    : fmt::format("  struct nessie_arguments_{} *arguments = arguments_;\n", p.name);
+                                    : fmt::format("  struct nessie_arguments_{} *of_ = arguments_;\n", p.name);
     const bool is_void = p.it->result.kind == Kind::kVoid;
-    if (is_void) out_ += "  (void)result;\n";
+    if (is_void) out_ += "  (void)result_;\n";
     std::string arguments;
     for (std::size_t i = 0; i < p.it->arguments.size(); ++i)
-      arguments +=
-          fmt::format(", {}arguments->{}", passing(p.it->arguments[i]) == Passing::kPointer ? "&" : "", argument(i));
-    out_ += fmt::format("  return service->{}(service->context, request{}{});\n}}\n", p.member, arguments,
-                        is_void ? "" : ", result");
+      arguments += fmt::format(", {}of_->{}", passing(p.it->arguments[i]) == Passing::kPointer ? "&" : "", argument(i));
+    out_ += fmt::format("  return to_->{}(to_->context, request_{}{});\n}}\n", p.member, arguments,
+                        is_void ? "" : ", result_");
   }
   static const char *c_rights(Bulk bulk) {
     switch (bulk) {
@@ -295,8 +302,8 @@ class SourceWriter : public Writer {
                     : fmt::format("  {}, sizeof({}),\n", coder(it.result), type_of(it.result));
     out_ += fmt::format("  nessie_call_{0}\n}};\n", p.name);
     out_ += fmt::format(
-        "static void nessie_serve_{0}(void *service, nssi_rt_request *request)\n{{\n"
-        "  nssi_stub_serve(request, &nessie_procedure_{0}, service);\n}}\n",
+        "static void nessie_serve_{0}(void *service_, nssi_rt_request *request_)\n{{\n"
+        "  nssi_stub_serve(request_, &nessie_procedure_{0}, service_);\n}}\n",
         p.name);
   }
 
@@ -307,24 +314,25 @@ class SourceWriter : public Writer {
     std::string all;
     for (std::size_t i = 0; i < it.arguments.size(); ++i)
       all += fmt::format("{}{}", i == 0 ? "" : ", ", address(it.arguments[i], argument(i)));
-    out_ += fmt::format("  const void *const arguments[] = {{{}}};\n", all);
-    return "arguments";
+    out_ += fmt::format("  const void *const {}[] = {{{}}};\n", own("arguments"), all);
+    return own("arguments");
   }
   void write_client(const CProcedure &p) {
-    const char *data = p.it->bulk != Bulk::kNone ? "data" : "NULL";
+    const auto client = own("client"), options = own("options"), call = own("call");
+    const auto data = p.it->bulk != Bulk::kNone ? own("data") : "NULL";
     out_ += fmt::format("\n{}\n{{\n", call_head(p));
-    out_ += fmt::format("  return nssi_stub_call(client, &nessie_procedure_{}, {}, {}, options, {});\n}}\n", p.name,
-                        gather(*p.it), data, result_name(p.it->result, "NULL"));
+    out_ += fmt::format("  return nssi_stub_call({}, &nessie_procedure_{}, {}, {}, {}, {});\n}}\n", client, p.name,
+                        gather(*p.it), data, options, result_name(p.it->result));
     out_ += fmt::format("\n{}\n{{\n", async_head(p));
-    out_ += fmt::format("  return nssi_stub_start(client, &nessie_procedure_{}, {}, {}, options, call);\n}}\n", p.name,
-                        gather(*p.it), data);
-    out_ += fmt::format("\n{}\n{{\n  return nssi_stub_wait(call, &nessie_procedure_{}, timeout_ms, {});\n}}\n",
-                        wait_head(p), p.name, result_name(p.it->result, "NULL"));
+    out_ += fmt::format("  return nssi_stub_start({}, &nessie_procedure_{}, {}, {}, {}, {});\n}}\n", client, p.name,
+                        gather(*p.it), data, options, call);
+    out_ += fmt::format("\n{}\n{{\n  return nssi_stub_wait({}, &nessie_procedure_{}, {}, {});\n}}\n", wait_head(p),
+                        call, p.name, own("timeout_ms"), result_name(p.it->result));
   }
   void write_reply(const CProcedure &p) {
     const auto &type = p.it->result;
-    out_ += fmt::format("\n{}\n{{\n  return nssi_stub_reply(request, &nessie_procedure_{}, {});\n}}\n", reply_head(p),
-                        p.name, type.kind == Kind::kVoid ? "NULL" : address(type, "result"));
+    out_ += fmt::format("\n{}\n{{\n  return nssi_stub_reply({}, &nessie_procedure_{}, {});\n}}\n", reply_head(p),
+                        own("request"), p.name, type.kind == Kind::kVoid ? "NULL" : address(type, own("result")));
   }
   void write_add(const CService &service) {
     out_ += fmt::format(

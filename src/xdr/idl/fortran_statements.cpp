@@ -59,10 +59,10 @@ void FortranStatements::use(const FortranForm &form) {
 }
 
 std::string FortranStatements::procedure(const std::string &verb, const FortranUse &use) {
-  const auto wanted = fmt::format("{}{}{}_{}", verb, fortran_suffix(use.layout), use.is_pointer ? "_behind" : "",
-                                  types_.at(use.type).name);
-  auto &name = procedures_[wanted];
-  if (name.empty()) name = names_.claim(wanted);
+  auto &name = procedures_[{verb, use}];
+  if (name.empty())
+    name = names_.claim(fmt::format("{}{}{}_{}", verb, fortran_suffix(use.layout), use.is_pointer ? "_behind" : "",
+                                    types_.at(use.type).name));
   return name;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace xdr::idl {
 
@@ -51,7 +52,8 @@ class FortranStatements {
   const FortranTypes &types_;
   FortranNames &names_;
   std::set<FortranUse> uses_;
-  std::map<std::string, std::string> procedures_, checks_;
+  std::map<std::pair<std::string, FortranUse>, std::string> procedures_;  ///< by verb and use
+  std::map<std::string, std::string> checks_;
 };
 
 /// "allocatable", or what goes instead; "associated" likewise.

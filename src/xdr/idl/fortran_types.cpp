@@ -29,13 +29,6 @@ std::optional<std::uint64_t> size_of(const Declaration &declaration) {
   return declaration.size->number.magnitude;
 }
 
-/// Of a type.
-Position position_of(const Definition &definition) {
-  if (const auto *it = std::get_if<Struct>(&definition)) return it->at;
-  if (const auto *it = std::get_if<Union>(&definition)) return it->at;
-  return std::get<Typedef>(definition).declaration.at;
-}
-
 }  // namespace
 
 FortranTypes::FortranTypes(const Interface &interface, FortranNames &names)

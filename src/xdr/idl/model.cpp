@@ -27,6 +27,17 @@ std::string type_name_of(const Definition &definition) {
   return {};
 }
 
+Position position_of(const Definition &definition) {
+  return std::visit(
+      [](const auto &it) {
+        if constexpr (requires { it.declaration; })
+          return it.declaration.at;
+        else
+          return it.at;
+      },
+      definition);
+}
+
 std::string literal(const Number &number) {
   constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
   if (number.negative && number.magnitude > kLargest) return fmt::format("-{} - 1", kLargest);

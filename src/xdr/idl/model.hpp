@@ -106,6 +106,7 @@ std::vector<const Declaration *> members_of(const Definition &definition);
 
 /// Empty: it defines no type.
 std::string type_name_of(const Definition &definition);
+Position position_of(const Definition &definition);
 
 /// As C and C++ write it.
 std::string literal(const Number &number);

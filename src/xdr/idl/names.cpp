@@ -11,14 +11,13 @@ namespace xdr::idl {
 PlacedNames names_of(const Interface &interface, bool with_enumerators) {
   PlacedNames names;
   for (const auto &definition : interface.definitions) {
-    std::visit(
-        [&](const auto &it) {
-          if constexpr (requires { it.declaration; })
-            names.emplace_back(it.declaration.name, it.declaration.at);
-          else
-            names.emplace_back(it.name, it.at);
-        },
-        definition);
+    const auto name_of = [](const auto &it) {
+      if constexpr (requires { it.declaration; })
+        return it.declaration.name;
+      else
+        return it.name;
+    };
+    names.emplace_back(std::visit(name_of, definition), position_of(definition));
     if (const auto *it = std::get_if<Enum>(&definition); it != nullptr && with_enumerators)
       for (const auto &each : it->enumerators) names.emplace_back(each.name, each.at);
   }
