@@ -38,16 +38,16 @@ TEST(CopyBytes, OfNoBytes_ThePointersMayBeNull) { copy_bytes(nullptr, nullptr, 0
 
 TEST(ReadElsewhere, LastsForItsScope_AndNests) {
   constexpr std::size_t kLarge = 1 << 20;
-  EXPECT_FALSE(goes_past_caches(kLarge));
+  EXPECT_FALSE(is_for_elsewhere(kLarge));
   {
     const ReadElsewhere outer;
     { const ReadElsewhere inner(false); }
     { const ReadElsewhere inner; }
-    EXPECT_TRUE(goes_past_caches(kLarge));
-    EXPECT_FALSE(goes_past_caches(100));
-    std::thread([] { EXPECT_FALSE(goes_past_caches(kLarge)); }).join();
+    EXPECT_TRUE(is_for_elsewhere(kLarge));
+    EXPECT_FALSE(is_for_elsewhere(100));
+    std::thread([] { EXPECT_FALSE(is_for_elsewhere(kLarge)); }).join();
   }
-  EXPECT_FALSE(goes_past_caches(kLarge));
+  EXPECT_FALSE(is_for_elsewhere(kLarge));
 }
 
 TEST(BestPiece, IsShort_WhereTheTargetLiesJustBehindInThePage) {

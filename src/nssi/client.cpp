@@ -189,7 +189,7 @@ void Client::measure(CallState &call, const Link *link, std::uint64_t args_bytes
 Status Client::lend(CallState &call, const Payload &args) {
   auto block = engine_.blocks().take(call.service.peer, args.size_bytes());
   if (!block.ok()) return block.error();
-  const nessie::ReadElsewhere scope(engine_.reads_past_caches(call.connection));
+  const nessie::ReadElsewhere scope(engine_.endpoint().can_view(call.connection));
   args.write(block->bytes());
   call.long_args = *std::move(block);
   return {};

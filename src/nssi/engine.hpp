@@ -9,7 +9,6 @@
 #pragma once
 
 #include <base/birth.hpp>
-#include <nessie/copy.hpp>
 #include <nssi/client.hpp>
 #include <nssi/driver.hpp>
 #include <nssi/hangup.hpp>
@@ -148,8 +147,6 @@ class Engine final : public nnti::EventSink {
   std::size_t max_inline_args(PeerId peer) const {
     return std::max(endpoint_->max_message_bytes(peer), wire::kAlwaysFits) - wire::kMaxRequestOverhead;
   }
-  /// Whether what `peer` reads next is best written past the caches.
-  bool reads_past_caches(PeerId peer) const { return nessie::past_caches_is_faster() && endpoint_->can_view(peer); }
   /// There is a connection to it.
   bool has_peer(PeerId peer) const { return peers_.contains(peer.value); }
   bool has_unsent(PeerId peer) const { return outbox_.holds(peer) || endpoint_->has_unsent(peer); }

@@ -364,7 +364,7 @@ Status Server::answer_long(Session &session, Slot &slot, const Payload &result, 
   }
   Status written;
   {
-    const nessie::ReadElsewhere scope(is_here && engine_.reads_past_caches(slot.peer));
+    const nessie::ReadElsewhere scope(is_here && engine_.endpoint().can_view(slot.peer));
     written = write(result, block->bytes());
   }
   if (!written.ok()) {

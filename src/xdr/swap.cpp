@@ -8,7 +8,7 @@
 //   - what is larger than the first cache is fetched ahead, the destination too: without that, such stores halve the
 //     bandwidth; with it, they are as fast as aligned ones. Stores past the caches win little over that, and
 //     more only while others keep the memory busy; whoever uses the message next would have to fetch it again.
-// Where that is another processor (nessie::ReadElsewhere), stores past the caches win much, whatever the kernel: it
+// Where that is another processor (nessie::ReadElsewhere), it is whole lines that win much, whatever the kernel: it
 // swaps pieces in the first cache.
 #include <xdr/swap.hpp>
 
@@ -255,7 +255,7 @@ std::size_t usable_kernels() {
 }
 
 /// Swaps pieces in the first cache, and writes whole lines of what they make.
-void swap_past_caches(const SwapKernel &kernel, const Swap &swap) {
+void swap_for_elsewhere(const SwapKernel &kernel, const Swap &swap) {
   constexpr std::size_t kMost = 4096;
   alignas(nessie::kLineBytes) std::byte lines[nessie::kLineBytes + kMost];
   const auto most = kMost / swap.pattern->period() * swap.pattern->period();
@@ -284,9 +284,9 @@ std::span<const SwapKernel> swap_kernels() { return std::span(kKernels).first(us
 
 void swap_copy(void *to, const void *from, std::size_t size, const SwapPattern &pattern) {
   static const auto fastest = swap_kernels().back();
-  if (nessie::goes_past_caches(size)) [[unlikely]]
-    return swap_past_caches(fastest,
-                            {static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size, &pattern});
+  if (nessie::is_for_elsewhere(size)) [[unlikely]]
+    return swap_for_elsewhere(fastest,
+                              {static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size, &pattern});
   fastest.run(static_cast<std::byte *>(to), static_cast<const std::byte *>(from), size, pattern);
 }
 
