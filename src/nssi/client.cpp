@@ -67,7 +67,7 @@ CallState *Client::start(const Service &service, OpCode op, const Payload &args,
   call.is_one_way = options.one_way;
   if (options.on_over) call.on_over = options.on_over;
   call.op = op;
-  if (engine_.traces()) call.trace.parent = engine_.trace_context();
+  call.trace.parent = engine_.has_traced_requests() ? engine_.trace_context() : TraceContext();
   call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
   call.timeout_ms =
       options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
@@ -123,12 +123,16 @@ void Client::keep(CallState &call, const Payload &args) {
   args.write(call.args);
 }
 
-/// Long arguments go straight into a block, or into the message if there is no memory for one and they fit.
+/// Long arguments go straight into a block, or into the message if there is no memory for one and they fit. A call that
+/// belongs to no trace may begin one.
 void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
-  if (engine_.traces()) begin_trace(call);
+  if (auto *tracer = engine_.tracer(); tracer != nullptr && call.trace.parent.trace == 0)
+    call.trace.parent = tracer->sample();
+  if (call.trace.parent.trace != 0) [[unlikely]]
+    begin_trace(call);
   if (engine_.counts()) measure(call, link, args.size_bytes());
   if (call.is_one_way && (call.data != nullptr || call.parts))
     return finish(call,
@@ -148,13 +152,12 @@ void Client::send(CallState &call, const Payload &args) {
   if (link == nullptr || link->is_ready) transmit(call);
 }
 
-/// A call that belongs to no trace may begin one. Who writes none passes on what it was told.
+/// Who writes no trace passes on what it was told.
 [[gnu::noinline]] void Client::begin_trace(CallState &call) {
   auto &trace = call.trace;
   auto *tracer = engine_.tracer();
-  if (trace.parent.trace == 0 && tracer != nullptr) trace.parent = tracer->sample();
   trace.here = trace.parent;
-  if (!trace || tracer == nullptr) return;
+  if (tracer == nullptr) return;
   trace.here.span = tracer->new_id();
   trace.here.row = tracer->row(Tracer::RowKind::kCalls, slot_of(call.id));
   trace.began = Clock::now();

@@ -97,7 +97,6 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
     auto tracer = Tracer::open(settings->trace_folder, settings->trace_every);
     if (!tracer.ok()) return tracer.error();
     engine->tracer_ = *std::move(tracer);
-    engine->traced_ = 1;
   }
   const bool serves = options.endpoint.listen;
   auto endpoint = nnti::Endpoint::open(std::move(options.endpoint), *engine);

@@ -62,8 +62,8 @@ class Engine final : public nnti::EventSink {
   const std::string &prometheus() const { return prometheus_; }
   /// Null: this process writes no trace.
   Tracer *tracer() { return tracer_.get(); }
-  /// Whether anything here may belong to a trace.
-  bool traces() const { return traced_.load(std::memory_order_relaxed) != 0; }
+  /// Whether a request that is here belongs to a trace.
+  bool has_traced_requests() const { return traced_.load(std::memory_order_relaxed) != 0; }
   /// What the calling fiber, or handler, does belongs to this. Any thread.
   TraceContext &trace_context();
   bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
@@ -201,7 +201,7 @@ class Engine final : public nnti::EventSink {
   std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
   std::unique_ptr<Tracer> tracer_;
-  std::atomic<int> traced_{0};  ///< requests, and one more if there is a tracer
+  std::atomic<int> traced_{0};  ///< requests
   TraceContext drivers_trace_;  ///< of the handler that the driver runs in place
   Client client_{*this};
   Server server_{*this};

@@ -59,7 +59,11 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const O
   segments_are_missing_ = false;
   if (request.carries != 0) accept_data();
   if (offered.counters) meter_.arrive(offered.counters->sampler, request.args_bytes());
-  if (request.trace || engine_.tracer() != nullptr) [[unlikely]]
+  if (request.trace)
+    trace_.here = {request.trace->id, request.trace->span, 0};
+  else if (auto *tracer = engine_.tracer(); tracer != nullptr)
+    trace_.here = tracer->sample();
+  if (trace_) [[unlikely]]
     begin_trace();
 }
 
@@ -74,15 +78,10 @@ void IncomingRequest::accept_data() {
   look_at_data();
 }
 
-/// A request that belongs to no trace may begin one here. Who writes none passes on what it was told.
+/// Who writes no trace passes on what it was told.
 [[gnu::noinline]] void IncomingRequest::begin_trace() {
   auto *tracer = engine_.tracer();
   if (!offered_->counters) meter_ = {};  // its error is shown
-  if (wire_.trace)
-    trace_.here = {wire_.trace->id, wire_.trace->span, 0};
-  else
-    trace_.here = tracer->sample();
-  if (!trace_) return;
   engine_.count_traced_requests(1);
   if (tracer == nullptr) return;
   trace_.parent = trace_.here;

@@ -105,11 +105,6 @@ void Tracer::write_head() {
   flush();
 }
 
-TraceContext Tracer::sample() {
-  if (candidates_++ % every_ != 0) return {};
-  return {new_id(), 0, 0};
-}
-
 std::uint64_t Tracer::row(RowKind kind, std::size_t number) {
   const bool is_calls = kind == RowKind::kCalls;
   const auto row = first_row_ + (is_calls ? 0 : kRowsOfKind) + number % kRowsOfKind + 1;

@@ -58,7 +58,11 @@ class Tracer {
   Tracer(const Tracer &) = delete;
 
   /// A new trace; none for most, as `every` says.
-  TraceContext sample();
+  TraceContext sample() {
+    if (--until_next_ != 0) return {};
+    until_next_ = every_;
+    return {new_id(), 0, 0};
+  }
   std::uint64_t new_id() { return ids_ + ++used_ids_; }
   std::uint64_t row(RowKind kind, std::size_t number);
 
@@ -82,7 +86,7 @@ class Tracer {
 
   const int fd_, pid_;
   const std::uint64_t every_, first_row_, ids_;
-  std::uint64_t used_ids_ = 0, candidates_ = 0;
+  std::uint64_t used_ids_ = 0, until_next_ = 1;
   std::set<std::uint64_t> named_rows_;
   std::string buffer_;
   Clock::time_point oldest_{};  ///< in the buffer
