@@ -110,6 +110,16 @@ double seconds_since(const Json &now, const Json &before) {
 
 Json list_of(const Json &it, const char *field) { return it.is_null() ? Json::array() : it[field]; }
 
+/// Its name; with whose it is, if others that were called have that name, too.
+std::string name_of(const Json &it, const Json &all) {
+  auto name = it["name"].get<std::string>();
+  const auto called_so = std::ranges::count_if(
+      all, [&](const Json &each) { return each["name"] == it["name"] && number(each, "calls") != 0; });
+  if (called_so < 2) return name;
+  return fmt::format("{} ({:#x}.{}, provider {})", name, number(it, "program"), number(it, "version"),
+                     number(it, "provider"));
+}
+
 std::string describe_operations(const Json &now, const Json &before) {
   Table table({"operation", "calls", "calls/s", "errors", "queued p50 p99", "executed p50 p99", "transfer p50 p99",
                "in", "out"});
@@ -119,10 +129,10 @@ std::string describe_operations(const Json &now, const Json &before) {
     const auto old = same_in(old_ones, it, {"program", "version", "provider", "op"});
     if (number(it, "calls") == 0) continue;
     const auto in = more(it, old, "args_bytes") + more(it, old, "pulled_bytes") + more(it, old, "viewed_bytes");
-    table.add({it["name"], std::to_string(more(it, old, "calls")), rate_text(more(it, old, "calls"), seconds),
-               std::to_string(errors_of(it) - errors_of(old)), times_text(it, old, "queueing"),
-               times_text(it, old, "execution"), times_text(it, old, "transfer"), format_size(in),
-               format_size(more(it, old, "result_bytes") + more(it, old, "pushed_bytes"))});
+    table.add({name_of(it, now["operations"]), std::to_string(more(it, old, "calls")),
+               rate_text(more(it, old, "calls"), seconds), std::to_string(errors_of(it) - errors_of(old)),
+               times_text(it, old, "queueing"), times_text(it, old, "execution"), times_text(it, old, "transfer"),
+               format_size(in), format_size(more(it, old, "result_bytes") + more(it, old, "pushed_bytes"))});
   }
   return table.is_empty() ? "  no operation was called\n" : table.text();
 }
