@@ -130,6 +130,8 @@ struct EndpointOptions {
   std::vector<std::string> transports;
   /// More transports to choose from; used only if `transports` names them.
   std::vector<const TransportKind *> extra_transports;
+  /// Proved to peers, and demanded from them. The empty one: that of nessie::Credential::of(config), by default the
+  /// user's own.
   nessie::Credential credential;
   /// Accept connections (servers), or only make them (clients). Who only makes them opens a transport when connect()
   /// first meets a URL that needs it; one whose opening is collective (mpi), with the endpoint.

@@ -4,6 +4,7 @@
 #include "base/config.hpp"
 #include "base/hex.hpp"
 #include "base/log.hpp"
+#include "base/users_credential.hpp"
 
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
@@ -19,7 +20,7 @@ namespace {
 
 Error no_credential() {
   return {Code::kInvalidArgument,
-          "a credential is 64 hexadecimal digits; take the one that the job's servers were started with"};
+          "a credential is 64 hexadecimal digits, or none; take the one that the job's servers were started with"};
 }
 
 const std::uint8_t *octets(const void *bytes) { return static_cast<const std::uint8_t *>(bytes); }
@@ -43,7 +44,13 @@ Result<Credential> Credential::from_hex(std::string_view hex) {
   return credential;
 }
 
-Result<Credential> Credential::of(const Config &config, const std::string &setting) {
+Result<Credential> Credential::of(const Config &config) {
+  const auto given = config.get("credential");
+  if (!given) return users_credential(config.get("credential_file"));
+  return *given == "none" ? Credential() : from_hex(*given);
+}
+
+Result<Credential> Credential::of_setting(const Config &config, const std::string &setting) {
   const auto hex = config.get(setting);
   return hex ? from_hex(*hex) : Credential();
 }

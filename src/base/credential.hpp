@@ -27,8 +27,14 @@ class Credential {
   static Credential generate();
   /// Parses what to_hex() wrote. kInvalidArgument unless it is 64 hexadecimal digits.
   static Result<Credential> from_hex(std::string_view hex);
-  /// What a setting holds; the empty one if it is not set. Errors as from_hex().
-  static Result<Credential> of(const Config &config, const std::string &setting = "credential");
+  /// What the setting `credential` holds; "none": the empty one. Without it that of the user who runs this process: of
+  /// `credential_file`, otherwise of ~/.config/nessie/credential, or, where there is no home that can be written,
+  /// /tmp/nessie-UID/credential; made when it is first asked for. So nobody but the user's own processes can connect to
+  /// each other by default, on any node that sees the file. kInvalidArgument: as from_hex(). kRefused: the file could
+  /// be known to others. kIo: it cannot be read or made.
+  static Result<Credential> of(const Config &config);
+  /// What another setting holds; the empty one if it is not set. Errors as from_hex().
+  static Result<Credential> of_setting(const Config &config, const std::string &setting);
   /// Not the empty one.
   bool is_set() const { return secret_ != std::array<std::byte, 32>{}; }
   std::string to_hex() const;

@@ -64,7 +64,9 @@ Error cannot_open(const std::string &path) {
   return error;
 }
 
-Status check_trusted(const struct stat &status, const std::string &path, std::size_t limit_bytes) {
+enum class Readers { kAll, kOwner };
+
+Status check_trusted(const struct stat &status, const std::string &path, std::size_t limit_bytes, Readers readers) {
   const auto refuse = [&](std::string why) -> Error { return {Code::kRefused, path + std::move(why)}; };
   if (!S_ISREG(status.st_mode)) return refuse(" is not a regular file");
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
@@ -72,10 +74,30 @@ Status check_trusted(const struct stat &status, const std::string &path, std::si
                               status.st_uid));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return refuse(" can be written by others than its owner; take that right away with: chmod go-w");
+  if (readers == Readers::kOwner && (status.st_mode & (S_IRGRP | S_IROTH)) != 0)
+    return refuse(" can be read by others than its owner; take that right away with: chmod 600, or remove it");
   if (static_cast<std::uint64_t>(status.st_size) > limit_bytes)
     return Error{Code::kTooLarge,
                  fmt::format("{} has {} bytes; {} at most are expected there", path, status.st_size, limit_bytes)};
   return {};
+}
+
+Result<std::string> read_checked_file(const std::string &path, std::size_t limit_bytes, Readers readers) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return cannot_open(path);
+  if (auto trusted = check_trusted(status, path, limit_bytes, readers); !trusted.ok()) return trusted.error();
+  std::string text(limit_bytes + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const auto got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got == 0) break;
+    if (got < 0 && errno != EINTR) return file_error(Code::kIo, "read", path);
+    if (got > 0) size += static_cast<std::size_t>(got);
+  }
+  if (size > limit_bytes) return Error{Code::kTooLarge, path + " grows while it is read"};
+  text.resize(size);
+  return text;
 }
 
 }  // namespace
@@ -114,22 +136,21 @@ Status write_private_file(const std::string &path, std::string_view text) {
   return error;
 }
 
+Status write_first_private_file(const std::string &path, std::string_view text) {
+  const auto part = fmt::format("{}.{:016x}.part", path, random_u64());
+  Status status;
+  if (!write_new_private_file(part, text) || ::link(part.c_str(), path.c_str()) != 0)
+    status = file_error(errno == EEXIST ? Code::kExists : Code::kIo, "write", path);
+  ::unlink(part.c_str());
+  return status;
+}
+
 Result<std::string> read_trusted_file(const std::string &path, std::size_t limit_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return cannot_open(path);
-  if (auto trusted = check_trusted(status, path, limit_bytes); !trusted.ok()) return trusted.error();
-  std::string text(limit_bytes + 1, '\0');
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const auto got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got == 0) break;
-    if (got < 0 && errno != EINTR) return file_error(Code::kIo, "read", path);
-    if (got > 0) size += static_cast<std::size_t>(got);
-  }
-  if (size > limit_bytes) return Error{Code::kTooLarge, path + " grows while it is read"};
-  text.resize(size);
-  return text;
+  return read_checked_file(path, limit_bytes, Readers::kAll);
+}
+
+Result<std::string> read_private_file(const std::string &path, std::size_t limit_bytes) {
+  return read_checked_file(path, limit_bytes, Readers::kOwner);
 }
 
 }  // namespace nessie

@@ -75,6 +75,7 @@ const std::vector<std::string> &setting_names() {
   static const auto *names = new std::vector<std::string>{
       "close",
       "credential",
+      "credential_file",
       "directory",
       "directory.entries",
       "directory.entries_per_caller",

@@ -99,9 +99,6 @@ Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   options.client_timeout = *timeout;
   options.runtime.endpoint.config = config;
   options.runtime.endpoint.transports = nessie::split(config.get_or("staging.listen", ""), ",");
-  auto credential = nessie::Credential::of(config);
-  if (!credential.ok()) return credential.error();
-  options.runtime.endpoint.credential = *credential;
   return options;
 }
 

@@ -178,7 +178,7 @@ Status Connector::on_challenge(const Page &page) {
   if (!body.good()) return bad_handshake("challenge");
   if (!credential_.check(proof, "accept", nonce, nonce_))
     return Error{Code::kRefused,
-                 "the peer does not have this job's credential; give both sides the same NESSIE_CREDENTIAL"};
+                 "the peer does not have this job's credential, or user's; give both sides the same NESSIE_CREDENTIAL"};
   send_hello(socket_, PageType::kProof, credential_.prove("connect", nonce_, nonce), mine_);
   mine_.descriptors.clear();
   proved_ = true;
@@ -328,7 +328,8 @@ Listener::Step Listener::on_proof(HalfOpen &peer, Page page) {
   if (!body.good()) return Step::kDropped;
   if (!credential_.check(proof, "connect", peer.their_nonce, peer.nonce)) {
     nessie::log::warning("{}: refused a peer with another credential", transport_);
-    refuse(peer.socket, Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL");
+    refuse(peer.socket, Code::kRefused,
+           "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL");
     return Step::kDropped;
   }
   Hello theirs{{body.rest().begin(), body.rest().end()}, std::move(page.descriptors)};

@@ -308,8 +308,8 @@ bool Endpoint::Impl::on_protocol(Connection &connection, MessageKind kind, std::
   return false;
 }
 
-/// The copy keeps the message from changing while it is looked at. It is acknowledged afterwards: who is answered by the
-/// callback does not have to read the acknowledgement before the answer. The callback may end the connection.
+/// The copy keeps the message from changing while it is looked at. It is acknowledged afterwards: who is answered by
+/// the callback does not have to read the acknowledgement before the answer. The callback may end the connection.
 bool Endpoint::Impl::on_block(Connection &connection, std::span<const std::byte> message) {
   auto notice = decode_eager_notice(message);
   if (!notice) return false;
@@ -382,6 +382,11 @@ Endpoint::~Endpoint() {
 }
 
 Result<std::unique_ptr<Endpoint>> Endpoint::open(EndpointOptions options, EventSink &sink) {
+  if (!options.credential.is_set()) {
+    auto credential = nessie::Credential::of(options.config);
+    if (!credential.ok()) return credential.error();
+    options.credential = *credential;
+  }
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::make_unique<Impl>(std::move(options), sink)));
   endpoint->impl_->self = endpoint.get();
   if (auto status = endpoint->impl_->open_transports(); !status.ok()) return status.error();

@@ -148,9 +148,6 @@ Result<ContextOptions> options_for(int transport, const char *my_url, std::span<
   options.config = std::move(*config);
   options.transports = std::move(*transports);
   if (auto status = apply_url(my_url, options.config, ignored); !status.ok()) return status.error();
-  auto credential = nessie::Credential::of(options.config);
-  if (!credential.ok()) return credential.error();
-  options.credential = *credential;
   return options;
 }
 

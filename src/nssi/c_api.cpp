@@ -35,9 +35,6 @@ Result<RuntimeOptions> options_for(nssi_rpc_transport id) {
   if (!config.ok()) return config.error();
   options.endpoint.transports = *transports;
   options.endpoint.config = *std::move(config);
-  auto credential = nessie::Credential::of(options.endpoint.config);
-  if (!credential.ok()) return credential.error();
-  options.endpoint.credential = *credential;
   options.fiber_stack_bytes = kStubStackBytes;
   return options;
 }

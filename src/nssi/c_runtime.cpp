@@ -49,9 +49,6 @@ Result<nnti::EndpointOptions> endpoint_options(const nssi_rt_options &from) {
     options.transports.emplace_back(name);
     return Status();
   });
-  auto credential = nessie::Credential::of(options.config);
-  if (!credential.ok()) return credential.error();
-  options.credential = *credential;
   options.listen = from.connects_only == 0;
   return options;
 }

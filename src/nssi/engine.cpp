@@ -73,11 +73,6 @@ Engine::Engine(const RuntimeOptions &options)
 
 Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   if (auto status = options.endpoint.config.complete(); !status.ok()) return status.error();
-  if (!options.endpoint.credential.is_set()) {
-    auto credential = nessie::Credential::of(options.endpoint.config);
-    if (!credential.ok()) return credential.error();
-    options.endpoint.credential = *credential;
-  }
   std::unique_ptr<Engine> engine(new Engine(options));
   engine->program_.limits = options.limits;
   engine->program_.pools = options.pools;
@@ -89,7 +84,7 @@ Result<std::unique_ptr<Engine>> Engine::open(RuntimeOptions options) {
   engine->config_ = options.endpoint.config;
   engine->operators_ = options.operators;
   if (!engine->operators_ && engine->config_.get("operator_credential")) {
-    auto credential = nessie::Credential::of(engine->config_, "operator_credential");
+    auto credential = nessie::Credential::of_setting(engine->config_, "operator_credential");
     if (!credential.ok()) return credential.error();
     engine->operators_ = *credential;
   }

@@ -8,9 +8,6 @@ Result<nssi::RuntimeOptions> runtime_options(const Config &config, const char *l
   options.endpoint.config = config;
   options.endpoint.listen = listen != nullptr;
   if (listen != nullptr) options.endpoint.transports = split(config.get_or(listen, ""), ",");
-  auto credential = Credential::of(config);
-  if (!credential.ok()) return credential.error();
-  options.endpoint.credential = *credential;
   return options;
 }
 

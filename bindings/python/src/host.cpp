@@ -48,7 +48,6 @@ nssi::RuntimeOptions options_of(HostOptions options) {
   made.endpoint.listen = options.listen;
   made.endpoint.config = take(nessie::Config::load());
   for (auto &[key, value] : options.settings) made.endpoint.config.set(key, std::move(value));
-  if (!options.credential) options.credential = made.endpoint.config.get("credential");
   if (options.credential) made.endpoint.credential = take(nessie::Credential::from_hex(*options.credential));
   return made;
 }

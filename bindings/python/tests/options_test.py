@@ -2,6 +2,7 @@
 """How calls are made, waited for and ended: options, several at once, callbacks, and what handlers see of their callers."""
 import asyncio
 import pickle
+import tempfile
 import threading
 import unittest
 
@@ -262,6 +263,24 @@ class Options(unittest.TestCase):
         self.assertEqual((first_role, role), (nssi.Role.USER, nssi.Role.OPERATOR))
         self.assertEqual((len(first), again), (16, first))
         self.assertNotEqual(first, other)
+
+    def test_another_user_cannot_connect_unless_that_was_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def of(name, **more):
+                return {"credential_file": f"{folder}/{name}", **more}
+
+            def connect(url, settings):
+                with nssi.Runtime.open(transports=["shm"], listen=False, settings=settings) as caller:
+                    caller.connect(url)
+
+            for one, other in ((of("mine"), of("mine")), (of("mine", credential="none"), of("yours", credential="none"))):
+                with nssi.Runtime.open(transports=["shm"], settings=one) as service:
+                    service.start_progress()
+                    connect(service.url, other)
+            with nssi.Runtime.open(transports=["shm"], settings=of("mine")) as service:
+                service.start_progress()
+                with self.assertRaisesRegex(nessie.Refused, "NESSIE_CREDENTIAL"):
+                    connect(service.url, of("yours"))
 
     def serve_anew(self):
         """By a runtime of its own, which runs in the thread. Calls go there."""

@@ -28,7 +28,7 @@ const char *const kUsage =
     "  --most-encoded SIZE  the most that a read is given encoded (default: 256M)\n"
     "  --announce PLACE   where clients find it: file:PATH, pmix:NAME or dir:NAME; may be said again and again\n"
     "\n"
-    "NESSIE_CREDENTIAL holds the job's credential, if there is one.\n";
+    "NESSIE_CREDENTIAL holds the job's credential; without it the user's own is proved.\n";
 
 namespace {
 
@@ -60,9 +60,6 @@ Status set_flag(CommandLine &line, const std::string &flag, const std::string &v
 Status configure(nnti::EndpointOptions &endpoint) {
   auto config = nessie::Config::load();
   if (!config) return config.error();
-  auto credential = nessie::Credential::of(*config);
-  if (!credential) return credential.error();
-  endpoint.credential = *credential;
   endpoint.config = *std::move(config);
   return {};
 }

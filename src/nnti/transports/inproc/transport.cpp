@@ -29,7 +29,8 @@ class InprocConnecting final : public Connecting {
       case LinkState::kAsked: return std::nullopt;
       case LinkState::kAccepted: return transport_.connected(link_);
       case LinkState::kRefused:
-        return Error{Code::kRefused, "the credentials differ; give both sides the same NESSIE_CREDENTIAL"};
+        return Error{Code::kRefused,
+                     "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL"};
       case LinkState::kGone: break;
     }
     return Error{Code::kPeerLost, "the endpoint has closed", nessie::Scope::kPeer, ECONNREFUSED};

@@ -46,6 +46,7 @@ struct IgnoredCompletion final : Completion {
 struct HostilePeer : testing::Test {
   HostilePeer() {
     EndpointOptions options;
+    options.credential = credential;
     options.transports = {"shm"};
     options.config.set("nnti.shm.cma", "off");
     server = std::move(*Endpoint::open(std::move(options), witness));
@@ -107,7 +108,7 @@ struct HostilePeer : testing::Test {
             reinterpret_cast<Slot *>(ring.mapping.base()), kSlots};
   }
 
-  nessie::Credential credential;
+  const nessie::Credential credential = nessie::Credential::generate();
   Witness witness;
   std::unique_ptr<Endpoint> server;
   std::string socket_name;

@@ -39,9 +39,6 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config
   if (!config.get("nnti.mailbox")) options.endpoint.config.set("nnti.mailbox", kMailbox);
   options.endpoint.config.set("nssi.reconnect",
                               "0");  // a lost server is asked nothing more: its ledger says what it did
-  auto credential = nessie::Credential::of(config);
-  if (!credential.ok()) return credential.error();
-  options.endpoint.credential = *credential;
   return nssi::Runtime::open(std::move(options));
 }
 
