@@ -12,8 +12,7 @@
 // back. Two ways around that, from whole lines in the first cache:
 //   - AMD's processors (Zen): stores past the caches, 11 to 16 GB/s instead of 2 to 7;
 //   - others: `rep movsb`, which takes lines without what is in them. On Intel's (2 MiB of second cache), with pieces
-//   of
-//     128 KiB under way, 15 GB/s, instead of 5; past the caches, 10.
+//     of 128 KiB under way, 15 GB/s, instead of 5; past the caches, 10.
 #pragma once
 
 #include <algorithm>

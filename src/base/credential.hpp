@@ -18,8 +18,14 @@ class Config;
 using Nonce = std::array<std::byte, 16>;
 using Proof = std::array<std::byte, 32>;
 
-/// A 256-bit secret. The default-constructed credential is the empty one ("no job"): two processes without a
-/// credential prove the same all-zero secret to each other and so can connect.
+/// What somebody is told who proves another credential, and what is said of such a peer.
+inline constexpr const char *kCredentialsDiffer =
+    "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL";
+inline constexpr const char *kPeerHasAnotherCredential =
+    "the peer does not have this job's credential, or user's; give both sides the same NESSIE_CREDENTIAL";
+
+/// A 256-bit secret. The default-constructed credential is the empty one ("none"): two processes with it prove the same
+/// all-zero secret to each other and so can connect.
 class Credential {
  public:
   Credential() = default;

@@ -54,6 +54,18 @@ bool write_new_private_file(const std::string &path, std::string_view text) {
   return file.get() >= 0 && ::fchmod(file.get(), 0600) == 0 && write_all(file.get(), text);
 }
 
+enum class Existing { kReplaced, kKept };
+
+Status write_private(const std::string &path, std::string_view text, Existing existing) {
+  const auto part = fmt::format("{}.{:016x}.part", path, random_u64());
+  const auto give_name = existing == Existing::kKept ? &::link : &std::rename;
+  Status status;
+  if (!write_new_private_file(part, text) || give_name(part.c_str(), path.c_str()) != 0)
+    status = file_error(existing == Existing::kKept && errno == EEXIST ? Code::kExists : Code::kIo, "write", path);
+  ::unlink(part.c_str());
+  return status;
+}
+
 Error cannot_open(const std::string &path) {
   if (errno == ELOOP)
     return {Code::kRefused, fmt::format("{} is a symbolic link, which is not followed: name the file itself", path),
@@ -129,20 +141,11 @@ Status write_file(const std::string &path, std::string_view text) {
 }
 
 Status write_private_file(const std::string &path, std::string_view text) {
-  const auto part = fmt::format("{}.{:016x}.part", path, random_u64());
-  if (write_new_private_file(part, text) && std::rename(part.c_str(), path.c_str()) == 0) return {};
-  auto error = file_error(Code::kIo, "write", path);
-  ::unlink(part.c_str());
-  return error;
+  return write_private(path, text, Existing::kReplaced);
 }
 
 Status write_first_private_file(const std::string &path, std::string_view text) {
-  const auto part = fmt::format("{}.{:016x}.part", path, random_u64());
-  Status status;
-  if (!write_new_private_file(part, text) || ::link(part.c_str(), path.c_str()) != 0)
-    status = file_error(errno == EEXIST ? Code::kExists : Code::kIo, "write", path);
-  ::unlink(part.c_str());
-  return status;
+  return write_private(path, text, Existing::kKept);
 }
 
 Result<std::string> read_trusted_file(const std::string &path, std::size_t limit_bytes) {

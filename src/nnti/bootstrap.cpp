@@ -177,8 +177,7 @@ Status Connector::on_challenge(const Page &page) {
   auto proof = body.array<sizeof(Proof)>();
   if (!body.good()) return bad_handshake("challenge");
   if (!credential_.check(proof, "accept", nonce, nonce_))
-    return Error{Code::kRefused,
-                 "the peer does not have this job's credential, or user's; give both sides the same NESSIE_CREDENTIAL"};
+    return Error{Code::kRefused, nessie::kPeerHasAnotherCredential};
   send_hello(socket_, PageType::kProof, credential_.prove("connect", nonce_, nonce), mine_);
   mine_.descriptors.clear();
   proved_ = true;
@@ -328,8 +327,7 @@ Listener::Step Listener::on_proof(HalfOpen &peer, Page page) {
   if (!body.good()) return Step::kDropped;
   if (!credential_.check(proof, "connect", peer.their_nonce, peer.nonce)) {
     nessie::log::warning("{}: refused a peer with another credential", transport_);
-    refuse(peer.socket, Code::kRefused,
-           "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL");
+    refuse(peer.socket, Code::kRefused, nessie::kCredentialsDiffer);
     return Step::kDropped;
   }
   Hello theirs{{body.rest().begin(), body.rest().end()}, std::move(page.descriptors)};

@@ -152,9 +152,9 @@ class Runtime:
         settings: Optional[Mapping[str, Any]] = None,
     ) -> Runtime:
         """transports: in order of preference; none: all that this machine has. listen: accept connections. credential: the
-        job's secret (64 hexadecimal digits); NESSIE_CREDENTIAL if not given, or the user's own. max_handlers: requests that are carried out at
-        once; of eight and more an eighth is for callers who have fewer than that in progress. settings: as in
-        docs/configuration.md, such as {"nnti.spin_us": 0}."""
+        job's secret (64 hexadecimal digits); NESSIE_CREDENTIAL if not given, or the user's own. max_handlers: requests that
+        are carried out at once; of eight and more an eighth is for callers who have fewer than that in progress. settings:
+        as in docs/configuration.md, such as {"nnti.spin_us": 0}."""
         texts = {key: str(value) for key, value in (settings or {}).items()}
         return cls(_core.Runtime(list(transports), listen, credential, texts, max(1, max_handlers)))
 

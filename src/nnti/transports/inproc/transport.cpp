@@ -28,9 +28,7 @@ class InprocConnecting final : public Connecting {
     switch (link_->state.load(std::memory_order_acquire)) {
       case LinkState::kAsked: return std::nullopt;
       case LinkState::kAccepted: return transport_.connected(link_);
-      case LinkState::kRefused:
-        return Error{Code::kRefused,
-                     "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL"};
+      case LinkState::kRefused: return Error{Code::kRefused, nessie::kCredentialsDiffer};
       case LinkState::kGone: break;
     }
     return Error{Code::kPeerLost, "the endpoint has closed", nessie::Scope::kPeer, ECONNREFUSED};

@@ -76,9 +76,7 @@ void MpiConnection::on_challenge(const Frame &frame) {
   if (!challenge || frame.header.operation == 0) return end_handshake(bad_handshake());
   their_token_ = frame.header.operation;
   if (!transport_.credential().check(challenge->proof, "accept", challenge->nonce, nonce_))
-    return end_handshake(Error{Code::kRefused,
-                               "the peer does not have this job's credential, or user's; give both sides the same "
-                               "NESSIE_CREDENTIAL"});
+    return end_handshake(Error{Code::kRefused, nessie::kPeerHasAnotherCredential});
   state_ = State::kProving;
   post(header_of(FrameType::kProof), raw(transport_.credential().prove("connect", nonce_, challenge->nonce)));
 }
@@ -88,8 +86,7 @@ void MpiConnection::on_proof(const Frame &frame) {
   if (!proof) return end_handshake(bad_handshake());
   if (!transport_.credential().check(*proof, "connect", their_nonce_, nonce_)) {
     nessie::log::warning("mpi: refused a peer with another credential");
-    refuse(Code::kRefused,
-           "the credentials differ, as different users' do; give both sides the same NESSIE_CREDENTIAL");
+    refuse(Code::kRefused, nessie::kCredentialsDiffer);
     return end_handshake(Error{Code::kRefused, "the credentials differ"});
   }
   post(header_of(FrameType::kWelcome), {});
