@@ -100,8 +100,8 @@ class Job:
 
     def __init__(self, case, command, env=None, stdin=subprocess.DEVNULL, **popen):
         self.case = case
-        self.process = subprocess.Popen(command, env={**case.env, **(env or {})}, cwd=case.folder, text=True,
-                                        stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
+        popen = {"cwd": case.folder, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen}
+        self.process = subprocess.Popen(command, env={**case.env, **(env or {})}, stdin=stdin, **popen)
         case.jobs.append(self)
 
     def finish(self, deadline_s=DEADLINE_S, text=None):
