@@ -231,9 +231,10 @@ struct ReportResult {
   std::vector<FileReport> drained;                              ///< every file that was written, in order of closing
   std::vector<FileReport> failures;
   std::vector<std::string> native;  ///< "path: why it went native"
+  std::vector<std::string> notes;   ///< sentences of programs whose PnetCDF calls did not come here, or not all
   template <class A> void xdr(A &a) {
     a(bytes_pulled, bytes_pushed, bytes_drained, bytes_pending, writes, reads, files, clients, memory_high_bytes,
-      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native);
+      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native, notes);
   }
 };
 

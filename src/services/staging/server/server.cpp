@@ -167,7 +167,7 @@ ReportResult Server::report() const {
     if (file->lost_anything()) r.failures.push_back(file->report());
   for (const auto &file : closing_)
     if (file->lost_anything()) r.failures.push_back(file->report());
-  r.native = native_;
+  r.native = native_, r.notes = notes_;
   return r;
 }
 

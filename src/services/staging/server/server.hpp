@@ -123,7 +123,7 @@ class Server {
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::deque<FileReport> closed_;
   std::vector<FileReport> failed_;
-  std::vector<std::string> native_;
+  std::vector<std::string> native_, notes_;
   std::vector<nssi::PeerId> peers_;
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
