@@ -233,6 +233,14 @@ class Endpoint {
   /// Allocates memory that peers on this node can map (zeroed, page-aligned) and registers it.
   Result<RegisteredBuffer> allocate(std::size_t size_bytes, Rights rights);
 
+  /// Gives `peer` a copy of an open descriptor: take_descriptor(`key`) there finds it, once, from any message on that
+  /// is sent afterwards. `descriptor` stays the caller's, and may be closed when this returns. The peer keeps at most
+  /// 64 that it has not taken. kUnsupported: the peer is not on this node. kBusy: too much waits to be sent. kPeerLost.
+  Status give_descriptor(PeerId peer, std::uint64_t key, int descriptor);
+  /// What `peer` gave under `key`, with the access that it was opened with there; the caller closes it. kNotFound:
+  /// nothing, or it was taken. kNoMemory: this process had no descriptor left when it came. kPeerLost.
+  Result<int> take_descriptor(PeerId peer, std::uint64_t key);
+
   /// Sends `message` (copied before the call returns). Locally complete on return; delivered in order, exactly once, as
   /// long as both sides live. Never blocks and never overruns the receiver: without credits the message is queued here
   /// and sent from progress(). kBusy: more than nnti.send_queue messages are queued for this peer. kInvalidArgument:

@@ -104,6 +104,10 @@ class Request {
   /// allocate() and is on this node, and they are in one part. Null otherwise. Valid while the request lives, even if
   /// the caller dies meanwhile.
   virtual const nnti::PeerView *view_data() const { return nullptr; }
+  /// What the caller gave under `key` by Runtime::give_descriptor() before it sent the request, once: with the access
+  /// that the caller has, which may be another user's, in another mount name space. The handler closes it. On the
+  /// progress thread; errors as nnti::Endpoint::take_descriptor.
+  virtual Result<int> take_descriptor(std::uint64_t key) = 0;
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
   /// The same, begun and not waited for, so that several are under way together, and with work. `destination`
@@ -392,6 +396,8 @@ class Runtime {
   std::size_t max_inline_args(PeerId service);
   /// As nnti::Endpoint::can_view.
   bool can_view(PeerId peer);
+  /// As nnti::Endpoint::give_descriptor: for handlers of `peer`, from any call on that is begun afterwards. Any thread.
+  Status give_descriptor(PeerId peer, std::uint64_t key, int descriptor);
   /// Whether requests for `peer` still wait here, and not in its inbox.
   bool has_unsent(PeerId peer);
   Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);

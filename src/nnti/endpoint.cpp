@@ -423,6 +423,24 @@ bool Endpoint::can_view(PeerId peer) const {
   return known != nullptr && known->connection->maps_memory();
 }
 
+Status Connection::give_descriptor(std::uint64_t, int) {
+  return Error{Code::kUnsupported, "descriptors are given to processes of this node only"};
+}
+
+Result<int> Connection::take_descriptor(std::uint64_t) {
+  return Error{Code::kNotFound, "the peer is not on this node, and gives no descriptors"};
+}
+
+Status Endpoint::give_descriptor(PeerId peer, std::uint64_t key, int descriptor) {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? Status(no_peer(peer)) : known->connection->give_descriptor(key, descriptor);
+}
+
+Result<int> Endpoint::take_descriptor(PeerId peer, std::uint64_t key) {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? Result<int>(no_peer(peer)) : known->connection->take_descriptor(key);
+}
+
 bool Endpoint::has_unsent(PeerId peer) const {
   auto *known = impl_->find(peer);
   return known != nullptr && !known->queue.empty();

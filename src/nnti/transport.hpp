@@ -111,6 +111,9 @@ class Connection {
   virtual bool maps_memory() const { return false; }
   /// As Endpoint::view; a transport that maps no memory of its peers leaves it at this.
   virtual Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes);
+  /// As Endpoint::give_descriptor and take_descriptor; a transport that crosses nodes leaves them at this.
+  virtual Status give_descriptor(std::uint64_t key, int descriptor);
+  virtual Result<int> take_descriptor(std::uint64_t key);
   /// Completes pending operations with kCancelled and closes; what was sent before still reaches the peer, which then
   /// sees kPeerLost. No event of this connection follows. Nothing but the destructor is called afterwards.
   virtual void close() = 0;

@@ -137,6 +137,10 @@ bool IncomingRequest::cancel() {
   return transfers_.empty();
 }
 
+Result<int> IncomingRequest::take_descriptor(std::uint64_t key) {
+  return engine_.endpoint().take_descriptor(caller(), key);
+}
+
 void IncomingRequest::lose_caller() {
   awaited_until_ = Clock::now() + engine_.reconnect();
   wake_watchers();

@@ -140,6 +140,14 @@ bool Runtime::can_view(PeerId peer) {
   return can;
 }
 
+Status Runtime::give_descriptor(PeerId peer, std::uint64_t key, int descriptor) {
+  Status given;
+  engine_->run_as_driver([&] {
+    given = engine_->endpoint().give_descriptor(engine_->client().links().connection_of(peer), key, descriptor);
+  });
+  return given;
+}
+
 bool Runtime::has_unsent(PeerId peer) {
   bool has = false;
   engine_->run_as_driver([&] { has = engine_->has_unsent(engine_->client().links().connection_of(peer)); });

@@ -7,6 +7,10 @@
 
 #include <nessie/copy.hpp>
 
+#include <fcntl.h>
+
+#include <cerrno>
+
 namespace nnti::inproc {
 
 InprocConnection::InprocConnection(InprocTransport &transport, std::shared_ptr<Link> link, int side)
@@ -78,6 +82,18 @@ std::optional<Result<std::uint64_t>> InprocConnection::try_atomic(const RemoteBu
     previous = execute_atomic({registration.bytes, registration.rights, -1}, offset, operation);
   });
   return status.ok() ? std::move(previous) : Result<std::uint64_t>(status.error());
+}
+
+Status InprocConnection::give_descriptor(std::uint64_t key, int descriptor) {
+  if (!open_) return Error{Code::kPeerLost, "the peer has left", nessie::Scope::kPeer};
+  Fd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return Error{Code::kIo, "a descriptor cannot be given", nessie::Scope::kOperation, errno};
+  link_->given[static_cast<std::size_t>(other())].add(key, std::move(copy));
+  return {};
+}
+
+Result<int> InprocConnection::take_descriptor(std::uint64_t key) {
+  return link_->given[static_cast<std::size_t>(side_)].take(key);
 }
 
 void InprocConnection::close() {

@@ -22,6 +22,8 @@ class InprocConnection final : public Connection {
            Completion &completion) override;
   std::optional<Result<std::uint64_t>> try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
                                                   const AtomicOperation &operation) override;
+  Status give_descriptor(std::uint64_t key, int descriptor) override;
+  Result<int> take_descriptor(std::uint64_t key) override;
   void close() override;
 
   /// Gives one credit back to the peer.

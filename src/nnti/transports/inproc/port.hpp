@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nnti/fd.hpp"
+#include "nnti/given_descriptors.hpp"
 #include "nnti/transport.hpp"
 
 #include <array>
@@ -34,6 +35,7 @@ struct Link {
   std::array<std::atomic<int>, 2> in_flight{};  ///< sent by that side, not yet delivered
   std::array<std::atomic<bool>, 2> starves{};   ///< that side waits for credits
   std::atomic<LinkState> state{LinkState::kAsked};
+  std::array<GivenDescriptors, 2> given;  ///< to that side
   nessie::Nonce nonce{};
   nessie::Proof proof{};  ///< of the side that connects
   // The thread of that side only:

@@ -99,8 +99,12 @@ bool ShmConnection::open_mailbox() {
   return true;
 }
 
-bool ShmConnection::take_memory(const Announcement &announcement, const std::vector<Fd> &descriptors) {
+bool ShmConnection::take_memory(const Announcement &announcement, std::vector<Fd> &descriptors) {
   if (descriptors.size() > 1) return false;
+  if (announcement.slot == kGivenSlot) {
+    given_.add(announcement.key, descriptors.empty() ? Fd() : std::move(descriptors[0]));
+    return true;
+  }
   const int memfd = descriptors.empty() ? -1 : descriptors[0].get();  // one side may have had none left
   if (announcement.slot == kBounceSlot) {
     auto bounce = map_shared_memory(memfd, kBounceBytes, Access::kReadWrite);
@@ -435,6 +439,22 @@ void ShmConnection::send_announcement(const Announcement &announcement, int memf
   auto descriptors = std::span<const int>(&memfd, memfd < 0 ? 0 : 1);
   socket_.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)), descriptors);
   if (socket_.has_unsent()) transport_.watch(socket_.fd(), parts_.own_seat, true);
+}
+
+Status ShmConnection::give_descriptor(std::uint64_t key, int descriptor) {
+  if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
+  if (socket_.unsent() >= kMaxUnsentAnnouncements)
+    return Error{Code::kBusy, "too many descriptors wait for the peer to take them"};
+  send_announcement({key, kGivenSlot, 0}, descriptor);
+  return {};
+}
+
+/// It was sent before the message that speaks of it: if it is not here yet, it waits in the socket.
+Result<int> ShmConnection::take_descriptor(std::uint64_t key) {
+  auto taken = given_.take(key);
+  if (taken.ok() || taken.code() != Code::kNotFound) return taken;
+  on_socket();
+  return given_.take(key);
 }
 
 void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {

@@ -4,6 +4,7 @@
 
 #include "base/fence.hpp"
 #include "nnti/bootstrap.hpp"
+#include "nnti/given_descriptors.hpp"
 #include "nnti/transports/shm/bulk.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
@@ -56,6 +57,8 @@ class ShmConnection final : public Connection, private RelayLink {
                                                   const AtomicOperation &operation) override;
   bool maps_memory() const override { return true; }
   Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) override;
+  Status give_descriptor(std::uint64_t key, int descriptor) override;
+  Result<int> take_descriptor(std::uint64_t key) override;
   void close() override;
 
   /// After construction: tells the peer what it needs, and sets the channel up if that shall not wait.
@@ -117,7 +120,7 @@ class ShmConnection final : public Connection, private RelayLink {
   void open_queue();
   void end(Error error);
   void on_page(bootstrap::Page &page);
-  bool take_memory(const Announcement &announcement, const std::vector<Fd> &descriptors);
+  bool take_memory(const Announcement &announcement, std::vector<Fd> &descriptors);
   bool take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors);
   void send_announcement(const Announcement &announcement, int memfd = -1);
   std::byte *mine() override;
@@ -152,6 +155,7 @@ class ShmConnection final : public Connection, private RelayLink {
   std::unique_ptr<Error> end_;  ///< the peer is gone; what it sent before is still to be delivered
   bootstrap::PageSocket socket_;
   PeerMappings mappings_;
+  GivenDescriptors given_;
   std::unordered_set<std::uint64_t> announced_;
   SharedMemory own_bounce_;
   Mapping their_bounce_;

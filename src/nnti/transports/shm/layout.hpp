@@ -11,7 +11,7 @@
 
 namespace nnti::shm {
 
-inline constexpr std::uint32_t kLayoutVersion = 5;
+inline constexpr std::uint32_t kLayoutVersion = 6;
 inline constexpr std::size_t kSlotBytes = 64;  ///< a cache line
 inline constexpr std::size_t kBounceBytes = 64 << 10;
 inline constexpr std::uint32_t kTableEntries = 65536;
@@ -159,5 +159,6 @@ inline constexpr std::uint32_t kBounceSlot = ~0u;   ///< what the sender relays 
 inline constexpr std::uint32_t kMailboxSlot = ~1u;  ///< the sender's mailbox
 inline constexpr std::uint32_t kSeatSlot = ~2u;     ///< no memory: `number` is the sender's seat
 inline constexpr std::uint32_t kQueueSlot = ~3u;    ///< the sender's queue of `key` entries; `number` as kSeatSlot
+inline constexpr std::uint32_t kGivenSlot = ~4u;    ///< no memory: a descriptor of the application's, given under `key`
 
 }  // namespace nnti::shm
