@@ -6,8 +6,14 @@
 #include <stdlib.h>
 
 static int rank, size;
-#define CHECK(call) do { int e_ = (call); if (e_ != NC_NOERR) { \
-  fprintf(stderr, "%d: line %d: %s\n", rank, __LINE__, ncmpi_strerror(e_)); MPI_Abort(MPI_COMM_WORLD, 3); } } while (0)
+#define CHECK(call)                                                             \
+  do {                                                                          \
+    int e_ = (call);                                                            \
+    if (e_ != NC_NOERR) {                                                       \
+      fprintf(stderr, "%d: line %d: %s\n", rank, __LINE__, ncmpi_strerror(e_)); \
+      MPI_Abort(MPI_COMM_WORLD, 3);                                             \
+    }                                                                           \
+  } while (0)
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);

@@ -34,7 +34,8 @@ std::vector<std::byte> content(Range range, unsigned value) {
 class SharedFile {
  public:
   SharedFile(Service &service, Client &owner, const std::string &name) : path_(service.file(name)) {
-    EXPECT_EQ(*owner.create({token, path_, NC_CLOBBER | NC_64BIT_DATA, 022, {}}), NC_NOERR);
+    EXPECT_EQ(*owner.create({token, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, testing::program_file(path_).get()),
+              NC_NOERR);
     EndDefArgs args;
     args.file = token;
     Definition length, line;
@@ -334,7 +335,7 @@ TEST_P(StagingBehind, ACloseThatArrivesBeforeTheWritesThatItKnowsOfWaitsForThem)
     (void)writer.client().report(0);
     writer.write(ranges, 1);
     if (durable) closing.join();
-    ASSERT_TRUE(owner.client().settle(file->path()).ok());
+    ASSERT_TRUE(owner.client().settle({{}, file->path()}).ok());
     file->expect_in_file();
     EXPECT_EQ(rehearsing.close(true), NC_NOERR);
   }

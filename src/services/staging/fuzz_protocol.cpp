@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<Decoder, 16> kDecoders = {
     decode<HelloArgs>,    decode<HelloResult>,  decode<NcResult>,       decode<CreateArgs>,
     decode<OpenArgs>,     decode<HeaderResult>, decode<EndDefArgs>,     decode<AmendArgs>,
-    decode<TransferArgs>, decode<FileArgs>,     decode<AttachArgs>,     decode<PathArgs>,
+    decode<TransferArgs>, decode<FileArgs>,     decode<AttachArgs>,     decode<SettleArgs>,
     decode<NativeNote>,   decode<ReportResult>, decode<FillRecordArgs>, decode<Nothing>};
 
 }  // namespace
@@ -31,6 +31,6 @@ std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
   transfer.pieces = {Piece{1, {0, 2}, {3, 4}, {}}, Piece{2, {0}, {8}, {2}}};
   ReportResult report;
   report.failures.emplace_back().missing = {"temperature[0:63]"};
-  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, 022, {{"romio_ds_write", "disable"}}}),
-          seed(6, end), seed(8, transfer), seed(13, report)};
+  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, {{"romio_ds_write", "disable"}}}), seed(6, end),
+          seed(8, transfer), seed(13, report)};
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Real servers, killed, stopped and starved.
+#include <nnti/fd.hpp>
 #include <services/staging/client/client.hpp>
 #include <services/staging/server/ledger.hpp>
 
@@ -144,7 +145,9 @@ class StagingProcess : public ::testing::Test {
   void create(Client &client, const std::string &path, int variables) {
     path_ = path;
     order_.emplace(client.servers());
-    ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, 022, {}}), NC_NOERR);
+    ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, {}},
+                             nnti::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
+              NC_NOERR);
     EndDefArgs args;
     args.file = kToken;
     for (auto [name, length] : {std::pair{"z", kZ}, {"y", kY}, {"x", kX}}) {
@@ -222,7 +225,7 @@ class StagingProcess : public ::testing::Test {
     const auto deadline = Deadline::in(kWatchdog);
     for (int server = 0; server < client.servers(); ++server)
       while (client.report(server)->drained.size() < files && !deadline.passed()) ::usleep(1000);
-    ASSERT_TRUE(client.settle(path_).ok());
+    ASSERT_TRUE(client.settle({{}, path_}).ok());
     for (int server = 0; server < client.servers(); ++server) EXPECT_TRUE(client.report(server)->failures.empty());
   }
 
@@ -348,7 +351,7 @@ TEST_F(StagingProcess, AKilledClientsFileIsDrainedAndClosed) {
   auto client = connect();
   const auto deadline = Deadline::in(kWatchdog);
   while (client->report(0)->drained.empty() && !deadline.passed()) std::this_thread::yield();
-  ASSERT_TRUE(client->settle(path_).ok());
+  ASSERT_TRUE(client->settle({{}, path_}).ok());
   EXPECT_TRUE(in_file(0, 0));
 }
 
@@ -488,7 +491,7 @@ TEST_F(StagingProcess, ACloseWhoseWritesWereNeverSentEndsWithAnError) {
   expect_killed(program);
   order_->know(std::vector<std::int64_t>{1});  // as if it had said so before it died
   EXPECT_EQ(*owner->close(kToken, 0, false, *order_), NC_NOERR);
-  ASSERT_TRUE(owner->settle(path_).ok());
+  ASSERT_TRUE(owner->settle({{}, path_}).ok());
   EXPECT_TRUE(in_file(0, 0));
   const auto report = *owner->report(0);
   ASSERT_EQ(report.failures.size(), 1u);

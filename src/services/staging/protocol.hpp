@@ -14,7 +14,7 @@
 
 namespace staging {
 
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 inline constexpr std::uint32_t kProgram = 0x20004E01;
 
 enum Op : std::uint32_t {
@@ -31,7 +31,7 @@ enum Op : std::uint32_t {
   kOpAbort = 110,
   kOpAttach = 111,
   kOpDetach = 112,
-  kOpDelete = 113,
+  kOpHold = 113,  ///< of a server that is not the file's home: keeps the descriptor for Attach
   kOpSettle = 114,
   kOpReport = 115,
   kOpShutdown = 116,
@@ -39,6 +39,7 @@ enum Op : std::uint32_t {
   kOpPing = 118,
   kOpWriteNow = 119,  ///< as kOpWrite; its sender waits
   kOpHasten = 120,
+  kOpRelease = 121,  ///< forgets what Hold gave
 };
 
 enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1 };
@@ -73,21 +74,41 @@ struct NcResult {
   template <class A> void xdr(A &a) { a(nc_error); }
 };
 
-struct CreateArgs {
-  FileToken file = 0;
-  std::string path;  ///< absolute
-  std::int32_t cmode = 0;
-  std::uint32_t umask = 022;
-  std::vector<Hint> hints;
-  template <class A> void xdr(A &a) { a(file, path, cmode, umask, hints); }
+/// Which file it is, whatever its names.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;  ///< zeros: none
+  bool operator==(const FileIdentity &) const = default;
+  template <class A> void xdr(A &a) { a(device, inode); }
 };
 
+/// How a server comes to a file that the program has opened. On the program's node it is given the descriptor: nothing
+/// is looked up by a name, or with rights, that are not the program's. On another node it opens the file by its name,
+/// as the same user only, and makes sure that it is the same file.
+struct FileHandle {
+  std::uint64_t descriptor = 0;  ///< the key that it was given under; 0: on another node
+  FileIdentity identity;         ///< as the program sees it
+  std::int64_t changed_ns = 0;   ///< its time of change
+  std::uint32_t user = 0;        ///< effective user of the program
+  template <class A> void xdr(A &a) { a(descriptor, identity, changed_ns, user); }
+};
+
+struct CreateArgs {
+  FileToken file = 0;
+  std::string path;  ///< absolute: for people, and for servers on other nodes
+  std::int32_t cmode = 0;
+  std::vector<Hint> hints;
+  FileHandle handle = {};
+  template <class A> void xdr(A &a) { a(file, path, cmode, hints, handle); }
+};
+
+/// Open, Hold.
 struct OpenArgs {
   FileToken file = 0;
   std::string path;
   std::int32_t omode = 0;
   std::vector<Hint> hints;
-  template <class A> void xdr(A &a) { a(file, path, omode, hints); }
+  FileHandle handle = {};
+  template <class A> void xdr(A &a) { a(file, path, omode, hints, handle); }
 };
 
 /// The header as it stands in the file, for the clients' mirrors.
@@ -187,18 +208,17 @@ struct FileArgs {
   template <class A> void xdr(A &a) { a(file, num_records, durable, after); }
 };
 
+/// Attach (of a file that the server holds), Release.
 struct AttachArgs {
   FileToken file = 0;
-  std::string path;
-  std::int32_t omode = 0;
-  std::vector<Hint> hints;
-  template <class A> void xdr(A &a) { a(file, path, omode, hints); }
+  template <class A> void xdr(A &a) { a(file); }
 };
 
-/// Delete (home server), Settle (all servers: answer when nothing of that path is left to drain).
-struct PathArgs {
-  std::string path;
-  template <class A> void xdr(A &a) { a(path); }
+/// Settle: answer when nothing of that file is left to drain.
+struct SettleArgs {
+  FileIdentity identity;
+  std::string path;  ///< names it where devices are numbered otherwise: on other nodes
+  template <class A> void xdr(A &a) { a(identity, path); }
 };
 
 /// A file that went native, for the report.

@@ -9,6 +9,7 @@ namespace {
 
 using testing::contents;
 using testing::IoThread;
+using testing::program_file;
 using testing::random_data;
 using testing::Schema;
 using testing::Service;
@@ -20,12 +21,11 @@ class Twins {
       : client_(client), staged_(service.file(name + ".staged.nc")), native_(service.file(name + ".native.nc")) {}
 
   void create(int cmode = NC_CLOBBER | NC_64BIT_DATA) {
-    CreateArgs args{token_, staged_, cmode, 022, {}};
-    auto created = client_.create(args);
+    const auto file = program_file(staged_);
+    auto created = client_.create({token_, staged_, cmode, {}}, file.get());
     ASSERT_TRUE(created.ok()) << created.error().message;
     ASSERT_EQ(*created, NC_NOERR);
-    args.path = native_;
-    IoThread::get().run([&] { twin_ = NativeFile::create(args).file; });
+    IoThread::get().run([&] { twin_ = NativeFile::create(program_file(native_), cmode, {}).file; });
   }
 
   HeaderResult enddef(std::vector<Definition> definitions, bool first = true) {
@@ -255,7 +255,7 @@ TEST_P(StagingTest, AFileWithoutItsProgramIsDrainedAndClosed) {
   file.close_twin();
   client_.reset();
   auto other = service_->client();
-  ASSERT_TRUE(other->settle(file.path()).ok());
+  ASSERT_TRUE(other->settle({{}, file.path()}).ok());
   service_->stop();
   file.expect_same_files();
 }
@@ -268,21 +268,38 @@ TEST_P(StagingTest, ASecondFileWaitsForTheFirstOfItsName) {
     file.put(Schema::box(), all(Schema::box(), 0));
     file.put(Schema::scalar(), {});
     file.close(false);
-    ASSERT_TRUE(client_->settle(file.path()).ok());
+    ASSERT_TRUE(client_->settle({{}, file.path()}).ok());
     file.expect_same_files();
   }
 }
 
-TEST_P(StagingTest, NativeErrorsAreTheAnswer) {
-  CreateArgs nowhere{1, service_->file("no/such/folder.nc"), NC_CLOBBER, 022, {}};
-  const int native = IoThread::get().run([&] { return NativeFile::create(nowhere).nc_error; });
-  EXPECT_EQ(*client_->create(nowhere), native);
-  OpenArgs absent{2, service_->file("absent.nc"), NC_NOWRITE, {}};
-  const int missing = IoThread::get().run([&] { return NativeFile::open(absent.path, NC_NOWRITE, {}).nc_error; });
-  EXPECT_NE(missing, NC_NOERR);
-  EXPECT_EQ(client_->open(absent)->nc_error, missing);
+TEST_P(StagingTest, AFileThatIsNoneAnswersWithNativesCode) {
+  const auto path = service_->file("text");
+  std::ofstream(path) << "neither CDF nor HDF5";
+  const auto native =
+      IoThread::get().run([&] { return NativeFile::open(program_file(path, O_RDONLY), NC_NOWRITE, {}).nc_error; });
+  EXPECT_NE(native, NC_NOERR);
+  EXPECT_EQ(client_->open({2, path, NC_NOWRITE, {}}, program_file(path, O_RDONLY).get())->nc_error, native);
   EXPECT_EQ(*client_->close(3, -1, true, Order(client_->servers())), NC_EBADID);
   EXPECT_EQ(*client_->sync(3, -1), NC_EBADID);
+}
+
+TEST_P(StagingTest, WhatTheProgramCannotWriteIsNotWrittenForIt) {
+  const auto path = service_->file("read-only.nc");
+  std::ofstream(path) << "precious";
+  EXPECT_EQ(client_->create({4, path, NC_CLOBBER, {}}, program_file(path, O_RDONLY).get()).code(),
+            nessie::Code::kInvalidArgument);
+  EXPECT_EQ(client_->create({4, path, NC_CLOBBER, {}}, program_file("/dev/null", O_RDWR).get()).code(),
+            nessie::Code::kInvalidArgument);
+  EXPECT_EQ(contents(path), "precious");
+}
+
+TEST_P(StagingTest, ANameThatLeadsElsewhere_DoesNotMatter) {
+  const auto staged = service_->file("staged.nc"), other = service_->file("other.nc");
+  std::ofstream(other) << "precious";
+  ASSERT_EQ(*client_->create({5, other, NC_CLOBBER, {}}, program_file(staged).get()), NC_NOERR);
+  EXPECT_EQ(*client_->close(5, -1, true, Order(client_->servers())), NC_NOERR);
+  EXPECT_EQ(contents(other), "precious");
 }
 
 TEST_P(StagingTest, PiecesOutsideTheirVariableAreRefused) {
@@ -347,20 +364,68 @@ TEST_P(StagingTest, TheReportAccountsForEveryByte) {
   EXPECT_EQ(in_file, bytes);
 }
 
-TEST_P(StagingTest, AbortOfANewFileRemovesIt) {
-  CreateArgs args{5, service_->file("aborted.nc"), NC_CLOBBER, 022, {}};
-  ASSERT_EQ(*client_->create(args), NC_NOERR);
-  EXPECT_TRUE(std::filesystem::exists(args.path));
+TEST_P(StagingTest, AbortOfANewFileLeavesItEmpty) {
+  const auto path = service_->file("aborted.nc");
+  ASSERT_EQ(*client_->create({5, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
   EXPECT_EQ(*client_->abort(5), NC_NOERR);
-  EXPECT_FALSE(std::filesystem::exists(args.path));
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
 }
 
 TEST_P(StagingTest, AFileThatWasNeverDefinedStaysEmptyWhenItsProgramDies) {
-  CreateArgs args{5, service_->file("undefined.nc"), NC_CLOBBER, 022, {}};
-  ASSERT_EQ(*client_->create(args), NC_NOERR);
+  const auto path = service_->file("undefined.nc");
+  ASSERT_EQ(*client_->create({5, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
   client_.reset();
   service_->stop();
-  EXPECT_EQ(std::filesystem::file_size(args.path), 0u);
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+}
+
+/// One value of the scalar, written or read through a handle.
+class ScalarHandle {
+ public:
+  ScalarHandle(Client &client, FileToken token) : client_(client), token_(token) {}
+  void put(std::int16_t value) { ASSERT_EQ(*client_.write(token_, 0, order_, {{item(value)}}), NC_NOERR); }
+  std::int16_t get() {
+    std::int16_t value = -1;
+    EXPECT_EQ(*client_.read(token_, 0, order_, {{item(value)}}), NC_NOERR);
+    return value;
+  }
+  void close() { EXPECT_EQ(*client_.close(token_, -1, false, order_), NC_NOERR); }
+
+ private:
+  Item item(std::int16_t &value) { return {&layout_, {1, {}, {}, {}}, std::as_writable_bytes(std::span(&value, 1))}; }
+  const VariableLayout layout_ = Schema::scalar();
+  Client &client_;
+  const FileToken token_;
+  Order order_{client_.servers()};
+};
+
+TEST_P(StagingTest, HandlesOnOneFile_EachSeeWhatTheOtherWrote_AndTheLastWordStays) {
+  Twins file(*service_, *client_, "handles");
+  file.create();
+  file.enddef(Schema::definitions());
+  const auto link = service_->file("another-name.nc");
+  std::filesystem::create_hard_link(file.path(), link);
+  ScalarHandle first(*client_, file.token());
+  first.put(1);
+  const auto other = service_->client();
+  ASSERT_TRUE(other->settle({identity_of(link), link}).ok());
+  ASSERT_EQ(other->open({7, link, NC_WRITE, {}}, program_file(link, O_RDWR).get())->nc_error, NC_NOERR);
+  ScalarHandle second(*other, 7);
+  EXPECT_EQ(second.get(), 1);
+  for (std::int16_t value = 2; value < 20; value += 2) {
+    first.put(value);
+    EXPECT_EQ(second.get(), value);
+    second.put(static_cast<std::int16_t>(value + 1));
+    EXPECT_EQ(first.get(), value + 1);
+  }
+  first.put(100);
+  second.put(101);
+  second.close();
+  first.close();
+  ASSERT_TRUE(client_->settle({identity_of(link), link}).ok());
+  ASSERT_EQ(other->open({8, link, NC_NOWRITE, {}}, program_file(link, O_RDONLY).get())->nc_error, NC_NOERR);
+  EXPECT_EQ(ScalarHandle(*other, 8).get(), 101);
+  file.close_twin();
 }
 
 TEST_P(StagingTest, ShutdownDrainsFirst) {

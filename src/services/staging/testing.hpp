@@ -4,8 +4,10 @@
 #pragma once
 
 #include <services/staging/client/client.hpp>
+#include <services/staging/handle.hpp>
 #include <services/staging/server/server.hpp>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 #include <pnetcdf.h>
@@ -107,6 +109,11 @@ class Service {
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<std::thread> threads_;
 };
+
+/// A file as a program has it open.
+inline nnti::Fd program_file(const std::string &path, int flags = O_RDWR | O_CREAT) {
+  return nnti::Fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+}
 
 inline std::string contents(const std::string &path) {
   std::ifstream in(path, std::ios::binary);

@@ -30,7 +30,7 @@ struct Variable {
 /// How the program opened the file; what it takes to open it again natively.
 struct OpenedAs {
   std::string path;                  ///< as the program gave it
-  std::string absolute_path;         ///< with the MPI-IO prefix ("ufs:"), if any
+  std::vector<std::string> names;    ///< what it may mean (absolute_names)
   int mode = 0;                      ///< root's cmode or omode
   std::vector<staging::Hint> hints;  ///< the program's, and PNETCDF_HINTS
 };

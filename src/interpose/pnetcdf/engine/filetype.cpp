@@ -5,6 +5,7 @@
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <algorithm>
@@ -37,8 +38,7 @@ int call_alone(File &file, const FiletypeAccess &access) {
   if (*synced != NC_NOERR) return *synced;
   int ncid = -1;
   const int mode = file.writable ? NC_WRITE : NC_NOWRITE;
-  if (int error = ncmpi_open(MPI_COMM_SELF, file.opened_as().absolute_path.c_str(), mode, MPI_INFO_NULL, &ncid))
-    return error;
+  if (int error = open_once_more(file.opened_as(), MPI_COMM_SELF, mode, MPI_INFO_NULL, &ncid)) return error;
   int status = ncmpi_begin_indep_data(ncid);
   if (status == NC_NOERR) status = call_natively(ncid, access);
   file.num_records = std::max(file.num_records, records_of(ncid));

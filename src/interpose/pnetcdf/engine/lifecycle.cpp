@@ -5,10 +5,12 @@
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/paths.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/credential.hpp>
+#include <services/staging/handle.hpp>
 
 #include <cstdio>
 #include <limits>
@@ -59,28 +61,56 @@ std::string why(const std::string &reason) {
 
 namespace {
 
-int create_as_root(File &file) {
-  const OpenedAs &as = file.opened_as();
-  const staging::CreateArgs args{file.token(), as.absolute_path, as.mode, current_umask(), as.hints};
-  auto result = Session::get().client()->create(args);
-  Session::get().settle_at_exit(as.absolute_path);
-  return result ? *result : file.lost(result.error(), "ncmpi_create", NC_EOFILE);
+/// What root made of the file: for the program, and at the servers.
+struct Attempt {
+  int error = NC_NOERR;
+  bool made = false;    ///< the program's file is there
+  bool staged = false;  ///< or it goes native, because:
+  std::string why;
+};
+
+/// Whether an error means that the server is gone, and not that it will not have this file.
+bool is_loss(const nessie::Error &error) {
+  return error.code == nessie::Code::kPeerLost || error.code == nessie::Code::kTimedOut;
 }
 
-/// Whether all ranks can stage, and what root's home server said: told in one go, as each rank has made its mirror.
-struct Creation {
-  bool everywhere = false;
-  int error = NC_NOERR;
+std::string no_descriptor() { return "the file that native PnetCDF opened is not found under its name"; }
+std::string not_at_server(int error) {
+  return std::string("the staging server cannot open it: ") + ncmpi_strerror(error);
+}
 
-  Creation(File &file, bool here) {
+Attempt create_as_root(File &file, MPI_Info info) {
+  const OpenedAs &as = file.opened_as();
+  settle(as);
+  auto program = create_as_program(as, as.mode, info);
+  if (program.nc_error != NC_NOERR) return {program.nc_error};
+  if (!program.file) return {NC_NOERR, true, false, no_descriptor()};
+  auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints}, program.file.get());
+  if (!result && is_loss(result.error())) return {file.lost(result.error(), "ncmpi_create", NC_EOFILE), true, true};
+  if (!result) return {NC_NOERR, true, false, result.error().message};
+  if (*result != NC_NOERR) return {NC_NOERR, true, false, not_at_server(*result)};
+  Session::get().settle_at_exit({staging::identity_of(program.file.get()), program.name});
+  return {NC_NOERR, true, true};
+}
+
+/// Whether all ranks can stage, and what root made of it: told in one go, as each rank has made its mirror.
+struct Creation {
+  bool everywhere = false, made = false;
+  int error = NC_NOERR;
+  std::string why;
+
+  Creation(File &file, MPI_Info info, bool here) {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
-    const bool asked = here && file.ranks().is_root();
-    const auto mine = asked ? create_as_root(file) : NC_NOERR;
-    const auto all =
-        file.ranks().max(std::array<std::int64_t, 2>{here ? 0 : 1, file.ranks().is_root() ? mine : kNotRoot});
+    const bool is_root = file.ranks().is_root();
+    const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
+    const bool fails = !here || (is_root && mine.error == NC_NOERR && !mine.staged);
+    const auto all = file.ranks().max(
+        std::array<std::int64_t, 3>{fails ? 1 : 0, is_root ? mine.error : kNotRoot, mine.made ? 1 : 0});
     everywhere = all[0] == 0;
     error = static_cast<int>(all[1]);
-    if (!everywhere && asked && mine == NC_NOERR) (void)Session::get().client()->abort(file.token());
+    made = all[2] != 0;
+    why = mine.why;
+    if (!everywhere && mine.staged && mine.error == NC_NOERR) (void)Session::get().client()->abort(file.token());
   }
 };
 
@@ -103,19 +133,22 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   const int status = proposal.mode() == cmode ? NC_NOERR : NC_EMULTIDEFINE_CMODE;
   const int mode = with_default_format(proposal.mode());
 
-  OpenedAs as{path, absolute_path(path), mode, collect_hints(info)};
+  OpenedAs as{path, absolute_names(path), mode, collect_hints(info)};
   std::string reason = why_not_staged(mode, as.hints);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
   int refusal = NC_NOERR;
   if (reason.empty()) refusal = file->mirror.create(mode, info);
   if (refusal == Mirror::kNoMirror) reason = "this system has no memfd or no /proc";
-  const Creation creation(*file, reason.empty() && refusal == NC_NOERR);
+  const Creation creation(*file, info, reason.empty() && refusal == NC_NOERR);
   if (refusal != NC_NOERR && refusal != Mirror::kNoMirror) {
     constexpr int kBoth = NC_64BIT_OFFSET | NC_64BIT_DATA;
     if ((mode & kBoth) != kBoth) *ncidp = -1;  // natively found out earlier, and later, respectively
     return refusal;
   }
-  if (!creation.everywhere) return create_natively(*file, comm, cmode, info, ncidp, why(reason));
+  if (!creation.everywhere) {
+    if (reason.empty()) reason = creation.why;
+    return create_natively(*file, comm, creation.made ? cmode & ~NC_NOCLOBBER : cmode, info, ncidp, why(reason));
+  }
   const int error = create_staged(std::move(file), creation.error, ncidp);
   return error != NC_NOERR ? error : status;
 }
@@ -124,15 +157,31 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
 
 namespace {
 
-staging::HeaderResult open_as_root(File &file) {
+bool is_harmless(int error) { return error == NC_NOERR || error == NC_ENULLPAD; }
+
+constexpr int kGoNative = 1;  // no code of PnetCDF's
+
+staging::HeaderResult failure(int error) {
+  staging::HeaderResult failed;
+  failed.nc_error = error;
+  return failed;
+}
+
+/// Root's answer, for all; `why` it is kGoNative.
+staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) {
   const OpenedAs &as = file.opened_as();
-  auto result = Session::get().client()->open({file.token(), as.absolute_path, as.mode, as.hints});
-  if (!result) {
-    staging::HeaderResult failure;
-    failure.nc_error = file.lost(result.error(), "ncmpi_open", NC_EOFILE);
-    return failure;
-  }
-  if ((as.mode & NC_WRITE) != 0) Session::get().settle_at_exit(as.absolute_path);
+  settle(as);
+  auto program = open_as_program(as, info);
+  if (!is_harmless(program.nc_error)) return failure(program.nc_error);
+  if (!program.file) return why = no_descriptor(), failure(kGoNative);
+  auto result = Session::get().client()->open({file.token(), program.name, as.mode, as.hints}, program.file.get());
+  if (!result && is_loss(result.error())) return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
+  if (!result) return why = result.error().message, failure(kGoNative);
+  if (result->nc_error != NC_NOERR) return why = not_at_server(result->nc_error), failure(kGoNative);
+  if ((as.mode & NC_WRITE) != 0)
+    Session::get().settle_at_exit({staging::identity_of(program.file.get()), program.name});
+  file.get_bytes = program.bytes_read;
+  result->nc_error = program.nc_error;
   return std::move(*result);
 }
 
@@ -142,19 +191,7 @@ bool is_early(int error) {
          error == NC_ENOTNC || error == NC_ENOTBUILT;
 }
 
-bool is_harmless(int error) { return error == NC_NOERR || error == NC_ENULLPAD; }
-
-/// Natively, root reads the header in large pieces, as the mirror has just done.
-std::int64_t size_read_by(const File &file) {
-  MPI_Offset size = 0;
-  ncmpi_inq_get_size(file.id(), &size);
-  return size;
-}
-
-int open_staged(std::unique_ptr<File> file, int *ncidp) {
-  staging::HeaderResult opened;
-  if (file->ranks().is_root()) opened = open_as_root(*file);
-  share(file->ranks(), opened);
+int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *ncidp) {
   const int error = opened.nc_error;
   if (!is_harmless(error)) {
     if (!is_early(error)) *ncidp = -1;
@@ -162,7 +199,7 @@ int open_staged(std::unique_ptr<File> file, int *ncidp) {
   }
   const OpenedAs &as = file->opened_as();
   const Info info(as.hints);
-  const int refusal = file->mirror.open(opened.header, opened.file_size, as.mode, info.get());
+  const int refusal = file->mirror.open(opened.header, as.mode, info.get());
   if (file->mirror.id() < 0) {
     *ncidp = -1;
     return refusal == Mirror::kNoMirror ? NC_EFILE : refusal;
@@ -171,7 +208,6 @@ int open_staged(std::unique_ptr<File> file, int *ncidp) {
   file->writable = (as.mode & NC_WRITE) != 0;
   file->num_records = opened.num_records;
   file->hints_in_use = std::move(opened.hints);
-  if (file->ranks().is_root()) file->get_bytes = size_read_by(*file);
   ncmpi_inq_format(file->id(), &file->format);
   const int full = register_file(std::move(file), ncidp);
   return full != NC_NOERR ? full : error;
@@ -185,12 +221,16 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
   const Proposal proposal(*ranks, omode);
   const int status = proposal.mode() == omode ? NC_NOERR : NC_EMULTIDEFINE_OMODE;
 
-  OpenedAs as{path, absolute_path(path), proposal.mode(), collect_hints(info)};
+  OpenedAs as{path, absolute_names(path), proposal.mode(), collect_hints(info)};
   std::string reason = why_not_staged(0, as.hints);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
   if (file->ranks().max(reason.empty() ? 0 : 1) != 0)
     return open_natively(*file, comm, omode, info, ncidp, why(reason));
-  const int error = open_staged(std::move(file), ncidp);
+  staging::HeaderResult opened;
+  if (file->ranks().is_root()) opened = open_as_root(*file, info, reason);
+  share(file->ranks(), opened);
+  if (opened.nc_error == kGoNative) return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  const int error = open_staged(std::move(file), std::move(opened), ncidp);
   return is_harmless(error) && status != NC_NOERR ? status : error;
 }
 
@@ -227,13 +267,16 @@ int close_on_servers(File &file) {
   return static_cast<int>(status[0]);
 }
 
+int abort_as_root(File &file) {
+  auto result = Session::get().client()->abort(file.token());
+  if (!result) return file.lost(result.error(), "ncmpi_abort", NC_EWRITE);
+  return *result == NC_NOERR && file.is_new ? ncmpi_delete(file.opened_as().path.c_str(), MPI_INFO_NULL) : *result;
+}
+
 int abort_on_servers(File &file) {
   agree(file);
   std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file.ranks().is_root()) {
-    auto result = Session::get().client()->abort(file.token());
-    status[0] = result ? *result : file.lost(result.error(), "ncmpi_abort", NC_EWRITE);
-  }
+  if (file.ranks().is_root()) status[0] = abort_as_root(file);
   file.ranks().broadcast(status);
   return static_cast<int>(status[0]);
 }
@@ -273,9 +316,8 @@ int on_abort(int ncid) {
 }
 
 int on_delete(const char *path, MPI_Info info) {
-  if (path == nullptr || *path == '\0' || !Session::get().connected()) return ncmpi_delete(path, info);
-  auto result = Session::get().client()->remove(absolute_path(path));
-  return result ? *result : ncmpi_delete(path, info);
+  if (path != nullptr && *path != '\0' && Session::get().connected()) settle({path, absolute_names(path), 0, {}});
+  return ncmpi_delete(path, info);
 }
 
 }  // namespace interpose

@@ -1,65 +1,119 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Design notes. A mirror costs the program one descriptor, that of MPI-IO, as the file itself would natively: ours is
+// closed as soon as PnetCDF has opened the memory, which stays reachable through a mapping of it. It is as long as the
+// header, whatever the file's size: a limit on the size of files counts what the program would have written itself.
 #include <interpose/pnetcdf/engine/mirror.hpp>
+
+#include <nnti/fd.hpp>
 
 #include <pnetcdf.h>
 
 #include <fmt/format.h>
 
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace interpose {
 
 namespace {
 
-std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+constexpr std::size_t kFirstMapping = 4096;
 
-bool write_all(int fd, std::span<const std::byte> bytes) {
+std::string path_of(const nnti::Fd &file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+
+/// Invalid if this system does not let us.
+nnti::Fd make_file() {
+  nnti::Fd file(memfd_create("nessie-header", MFD_CLOEXEC));
+  if (file && access(path_of(file).c_str(), R_OK | W_OK) != 0) file.reset();
+  return file;
+}
+
+bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto written = ::write(fd, bytes.data(), bytes.size());
+    const auto written = ::write(file.get(), bytes.data(), bytes.size());
     if (written <= 0) return false;
     bytes = bytes.subspan(static_cast<std::size_t>(written));
   }
   return true;
 }
 
+/// While it lives, a header longer than the program's files may be does not end it.
+class NoLimitOnSize {
+ public:
+  explicit NoLimitOnSize(std::size_t wanted_bytes) {
+    if (getrlimit(RLIMIT_FSIZE, &before_) != 0 || before_.rlim_cur >= wanted_bytes) return;
+    sigset_t exceeded;
+    sigemptyset(&exceeded);
+    sigaddset(&exceeded, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &exceeded, &mask_);
+    const rlimit raised{before_.rlim_max, before_.rlim_max};
+    lifted_ = setrlimit(RLIMIT_FSIZE, &raised) == 0;
+    held_back_ = true;
+  }
+  ~NoLimitOnSize() {
+    if (lifted_) setrlimit(RLIMIT_FSIZE, &before_);
+    if (!held_back_) return;
+    sigset_t exceeded;
+    sigemptyset(&exceeded);
+    sigaddset(&exceeded, SIGXFSZ);
+    const timespec at_once{};
+    while (sigtimedwait(&exceeded, nullptr, &at_once) == SIGXFSZ) continue;
+    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
+  }
+  NoLimitOnSize(const NoLimitOnSize &) = delete;
+
+ private:
+  rlimit before_{};
+  sigset_t mask_{};
+  bool lifted_ = false, held_back_ = false;
+};
+
 }  // namespace
 
-int Mirror::make_file() {
-  drop();
-  fd_ = memfd_create("nessie-header", MFD_CLOEXEC);
-  return fd_ < 0 || access(path_of(fd_).c_str(), R_OK | W_OK) != 0 ? kNoMirror : NC_NOERR;
-}
-
 int Mirror::create(int cmode, MPI_Info info) {
-  if (int error = make_file()) return error;
-  if (int error = ncmpi_create(MPI_COMM_SELF, path_of(fd_).c_str(), cmode & ~NC_NOCLOBBER, info, &id_)) return error;
+  drop();
+  const auto file = make_file();
+  if (!file) return kNoMirror;
+  if (int error = ncmpi_create(MPI_COMM_SELF, path_of(file).c_str(), cmode & ~NC_NOCLOBBER, info, &id_)) return error;
+  void *mapped = mmap(nullptr, kFirstMapping, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped != MAP_FAILED) mapped_ = {static_cast<const std::byte *>(mapped), kFirstMapping};
   // Leaves and enters define mode once, because aborting a file that is quite new would mean to delete it.
   if (int error = ncmpi_enddef(id_)) return error;
   return ncmpi_redef(id_);
 }
 
-int Mirror::open(std::span<const std::byte> header, std::int64_t file_size_bytes, int omode, MPI_Info info) {
-  if (int error = make_file()) return error;
-  const auto size = std::max(file_size_bytes, static_cast<std::int64_t>(header.size()));
-  if (!write_all(fd_, header) || ftruncate(fd_, size) != 0) return kNoMirror;
-  return ncmpi_open(MPI_COMM_SELF, path_of(fd_).c_str(), omode, info, &id_);
+int Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
+  drop();
+  const auto file = make_file();
+  const NoLimitOnSize no_limit(header.size());
+  if (!file || !write_all(file, header)) return kNoMirror;
+  return ncmpi_open(MPI_COMM_SELF, path_of(file).c_str(), omode, info, &id_);
 }
 
 bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
   if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
-  std::vector<std::byte> mine(header.size());
-  const auto got = pread(fd_, mine.data(), mine.size(), 0);
-  return got == static_cast<ssize_t>(mine.size()) && std::ranges::equal(mine, header);
+  MPI_Offset size = 0;
+  if (ncmpi_inq_header_size(id_, &size) != NC_NOERR || size != static_cast<MPI_Offset>(header.size())) return false;
+  return map(header.size()) && std::ranges::equal(mapped_.first(header.size()), header);
+}
+
+bool Mirror::map(std::size_t size_bytes) {
+  if (mapped_.empty() || mapped_.size() >= size_bytes) return !mapped_.empty();
+  void *mapped = mremap(const_cast<std::byte *>(mapped_.data()), mapped_.size(), size_bytes, MREMAP_MAYMOVE);
+  if (mapped == MAP_FAILED) return false;
+  mapped_ = {static_cast<const std::byte *>(mapped), size_bytes};
+  return true;
 }
 
 void Mirror::drop() {
   if (id_ >= 0) ncmpi_abort(id_);
-  if (fd_ >= 0) close(fd_);
-  id_ = fd_ = -1;
+  if (!mapped_.empty()) munmap(const_cast<std::byte *>(mapped_.data()), mapped_.size());
+  id_ = -1;
+  mapped_ = {};
 }
 
 }  // namespace interpose

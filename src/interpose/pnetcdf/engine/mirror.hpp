@@ -20,8 +20,8 @@ class Mirror {
 
   /// Makes an empty file in define mode. Native PnetCDF's code; kNoMirror if this system does not let us.
   int create(int cmode, MPI_Info info);
-  /// Opens `header`, of a file that has `file_size_bytes`, in data mode. Replaces what was there, also on failure.
-  int open(std::span<const std::byte> header, std::int64_t file_size_bytes, int omode, MPI_Info info);
+  /// Opens `header` in data mode. Replaces what was there, also on failure.
+  int open(std::span<const std::byte> header, int omode, MPI_Info info);
   /// Ends define mode natively and tells whether the header is `header` then, to the byte: there is no need to open it
   /// again. Only for a file that has no data to be moved or filled. If false, the mirror must be opened or dropped.
   bool settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
@@ -34,9 +34,10 @@ class Mirror {
   static constexpr int kNoMirror = 1;
 
  private:
-  int make_file();
+  bool map(std::size_t size_bytes);
 
-  int fd_ = -1, id_ = -1;
+  int id_ = -1;
+  std::span<const std::byte> mapped_;  ///< of a file that was created: what PnetCDF writes there
 };
 
 }  // namespace interpose

@@ -56,7 +56,7 @@ int take_over(File &file, const EndDefLayout &layout, staging::HeaderResult head
   file.keep_fill_modes();
   if (!mirror_settles(file, layout, header)) {
     const Info info(file.opened_as().hints);
-    const int error = file.mirror.open(header.header, header.file_size, NC_WRITE, info.get());
+    const int error = file.mirror.open(header.header, NC_WRITE, info.get());
     if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
   }
   file.num_records = std::max(file.num_records, header.num_records);

@@ -3,6 +3,7 @@
 
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
@@ -25,16 +26,13 @@ void announce(File &file, const std::string &why) {
   if (!file.ranks().is_root()) return;
   nessie::log::warning("{} is not staged, but read and written by native PnetCDF: {}", file.opened_as().path, why);
   if (!Session::get().connected()) return;
-  if (auto told = Session::get().client()->note_native(file.opened_as().absolute_path, why); !told)
+  if (auto told = Session::get().client()->note_native(file.opened_as().names.front(), why); !told)
     nessie::log::info("the staging server does not know: {}", told.error().to_string());
 }
 
-/// Returns on every rank when the servers have nothing of this path left to write.
-void settle(File &file) {
-  if (file.ranks().is_root() && Session::get().connected()) {
-    auto settled = Session::get().client()->settle(file.opened_as().absolute_path);
-    if (!settled) file.lost(settled.error(), "waiting for its data to be written", NC_EWRITE);
-  }
+/// Returns on every rank when the servers have nothing of this file left to write.
+void settle_for_all(File &file) {
+  if (file.ranks().is_root() && Session::get().connected()) settle(file.opened_as());
   file.ranks().max(0);
 }
 
@@ -63,7 +61,7 @@ std::string why_not_staged(int cmode, const Hints &hints) {
 
 int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
   announce(file, why);
-  settle(file);
+  settle_for_all(file);
   int native_id = kUntouched;
   const int error = ncmpi_create(comm, file.opened_as().path.c_str(), cmode, info, &native_id);
   take(native_id, ncidp);
@@ -72,7 +70,7 @@ int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *nc
 
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
   announce(file, why);
-  settle(file);
+  settle_for_all(file);
   int native_id = kUntouched;
   const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
   take(native_id, ncidp);
@@ -117,7 +115,7 @@ int hand_back(File &file, const std::string &why) {
   const Info info(as.hints);
   const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
   int native_id = -1;
-  const int opened = ncmpi_open(file.ranks().get(), as.absolute_path.c_str(), mode, info.get(), &native_id);
+  const int opened = open_once_more(as, file.ranks().get(), mode, info.get(), &native_id);
   if (native_id < 0) return closed != NC_NOERR ? closed : opened;
   if (file.attached_buffer) ncmpi_buffer_attach(native_id, file.attached_buffer->size());
   file.hand_back(native_id);

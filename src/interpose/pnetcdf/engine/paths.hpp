@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a server must know of this process to find and make the same files.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace interpose {
 
-/// The path without links, "." and "..", from the root; a prefix that names a file system to MPI-IO ("ufs:") stays.
-std::string absolute_path(std::string_view path);
-std::uint32_t current_umask();
+/// Absolute names of the file that `path` may mean, the likelier first: one, unless there is a colon in it. What stands
+/// before the first colon is a file system's name to PnetCDF, and to ROMIO, and part of the name to Open MPI's own
+/// MPI-IO.
+std::vector<std::string> absolute_names(std::string_view path);
 
 }  // namespace interpose

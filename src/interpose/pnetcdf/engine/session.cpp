@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace interpose {
 
 Session &Session::get() {
@@ -21,16 +23,17 @@ Session::~Session() {
     settle_files();
 }
 
-void Session::settle_at_exit(const std::string &path) {
+void Session::settle_at_exit(const staging::SettleArgs &file) {
   std::lock_guard lock(mutex_);
-  paths_to_settle_.insert(path);
+  const auto same = [&](const staging::SettleArgs &other) { return other.identity == file.identity; };
+  if (std::ranges::none_of(to_settle_, same)) to_settle_.push_back(file);
 }
 
 void Session::settle_files() {
-  for (const auto &path : paths_to_settle_)
-    if (auto settled = client_->settle(path); !settled) {
-      nessie::log::warning("{}: at the end of the program, it is not known whether its data are in the file: {}", path,
-                           settled.error().to_string());
+  for (const auto &file : to_settle_)
+    if (auto settled = client_->settle(file); !settled) {
+      nessie::log::warning("{}: at the end of the program, it is not known whether its data are in the file: {}",
+                           file.path, settled.error().to_string());
       return;
     }
 }

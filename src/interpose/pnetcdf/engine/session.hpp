@@ -7,8 +7,8 @@
 
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace interpose {
 
@@ -37,10 +37,10 @@ class Session {
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
   bool close_is_durable() const { return close_is_durable_; }
 
-  /// When the process ends, it waits until the servers have nothing of this path left to write, so that the next
+  /// When the process ends, it waits until the servers have nothing of this file left to write, so that the next
   /// command of a script finds the file complete. Makes no MPI calls then; ends early when a server gives no sign of
   /// life.
-  void settle_at_exit(const std::string &path);
+  void settle_at_exit(const staging::SettleArgs &file);
 
  private:
   Session() = default;
@@ -51,7 +51,7 @@ class Session {
   std::mutex mutex_;
   std::unique_ptr<staging::Client> client_;
   std::string reason_;
-  std::set<std::string> paths_to_settle_;
+  std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   bool tried_ = false;
   bool close_is_durable_ = false;
   int pid_ = 0;

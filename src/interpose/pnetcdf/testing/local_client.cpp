@@ -16,7 +16,7 @@ namespace {
 struct LocalFile {
   int ncid = -1;
   std::string path;
-  bool independent = false;
+  bool independent = false, is_new = false;
 };
 
 int replay(int ncid, const Definition &definition) {
@@ -108,15 +108,15 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const st
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
 }
 
-Result<int> Client::create(const CreateArgs &args) {
+Result<int> Client::create(CreateArgs args, int) {
   const interpose::Info info(args.hints);
-  LocalFile file{-1, args.path};
-  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, info.get(), &file.ncid);
+  LocalFile file{-1, args.path, false, true};
+  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode & ~NC_NOCLOBBER, info.get(), &file.ncid);
   if (error == NC_NOERR) impl_->files[args.file] = file;
   return error;
 }
 
-Result<HeaderResult> Client::open(const OpenArgs &args) {
+Result<HeaderResult> Client::open(OpenArgs args, int) {
   const interpose::Info info(args.hints);
   LocalFile file{-1, args.path};
   const int error = ncmpi_open(MPI_COMM_SELF, args.path.c_str(), args.omode, info.get(), &file.ncid);
@@ -136,7 +136,9 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
     result.nc_error = args.has_layout != 0
                           ? ncmpi__enddef(file.ncid, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
                           : ncmpi_enddef(file.ncid);
-  return result.nc_error == NC_NOERR ? impl_->header(file) : result;
+  if (result.nc_error != NC_NOERR) return result;
+  file.is_new = false;
+  return impl_->header(file);
 }
 
 Result<int> Client::amend(const AmendArgs &args) {
@@ -167,13 +169,13 @@ Result<int> Client::close(FileToken token, std::int64_t records, bool, const Ord
 
 Result<int> Client::abort(FileToken token) {
   impl_->make_collective(impl_->files.at(token));
-  const int error = ncmpi_abort(impl_->files.at(token).ncid);
+  const LocalFile file = impl_->files.at(token);
+  const int error = file.is_new ? ncmpi_close(file.ncid) : ncmpi_abort(file.ncid);  // its program deletes it
   impl_->files.erase(token);
   return error;
 }
 
-Result<int> Client::remove(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
-Status Client::settle(const std::string &) { return {}; }
+Status Client::settle(const SettleArgs &) { return {}; }
 Status Client::note_native(const std::string &, const std::string &) { return {}; }
 
 namespace {

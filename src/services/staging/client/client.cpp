@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/client/impl.hpp>
 
+#include <base/credential.hpp>
 #include <base/log.hpp>
+#include <services/staging/handle.hpp>
 
 #include <fmt/format.h>
 
@@ -87,11 +89,10 @@ int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
 
-// FNV-1a: every process must come to the same server.
-int Client::home_of(const std::string &path) const {
-  std::uint64_t hash = 14695981039346656037u;
-  for (unsigned char c : path) hash = (hash ^ c) * 1099511628211u;
-  return static_cast<int>(hash % impl_->servers.size());
+// Spreads files over the servers. All handles on one file have the same home.
+int Client::Impl::home_of(const FileIdentity &identity) const {
+  const auto mixed = (identity.inode ^ identity.device << 32) * 0x9E3779B97F4A7C15u;
+  return static_cast<int>((mixed >> 32) % servers.size());
 }
 
 nssi::Service Client::Impl::service(int server) const {
@@ -141,10 +142,32 @@ Result<int> Client::Impl::first_error(std::vector<std::pair<int, nssi::Call>> &c
   return nc_error;
 }
 
+/// What a server needs to come to a file that this process has open.
+Result<FileHandle> Client::Impl::hand_over(int server, int descriptor) {
+  auto handle = describe_handle(descriptor);
+  const auto key = nessie::random_u64() | 1;
+  const auto given = runtime->give_descriptor(at(server).peer, key, descriptor);
+  if (given.ok()) handle.descriptor = key;
+  if (given.ok() || given.code() == Code::kUnsupported) return handle;
+  return given.error();
+}
+
+/// Has the other servers hold a file, until they attach it.
+Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home) {
+  std::vector<std::pair<int, nssi::Call>> calls;
+  for (int server = 0; server < count(); ++server) {
+    if (server == home) continue;
+    auto handle = hand_over(server, descriptor);
+    if (!handle.ok()) return handle.error();
+    args.handle = *handle;
+    calls.emplace_back(server, start(server, kOpHold, xdr::encode(args)));
+  }
+  return first_error(calls);
+}
+
 Result<int> Client::Impl::attach_others(FileToken token, int home) {
-  auto &file = opened[token];
-  file.attached = true;
-  return ask_all(kOpAttach, AttachArgs{token, file.path, file.omode, file.hints}, home);
+  opened[token].attached = true;
+  return ask_all(kOpAttach, AttachArgs{token}, home);
 }
 
 Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {
@@ -152,22 +175,29 @@ Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_record
   return ask_all(kOpDetach, FileArgs{token, num_records, 1, {}}, home);
 }
 
-// The home server itself waits for what it has to drain of this path.
-Result<int> Client::create(const CreateArgs &args) {
-  const int home = home_of(args.path);
-  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{args.path}, home); !settled.ok()) return settled;
+Result<int> Client::create(CreateArgs args, int descriptor) {
+  const int home = impl_->home_of(identity_of(descriptor));
+  auto held = impl_->hold_by_others({args.file, args.path, kNcWrite, args.hints}, descriptor, home);
+  if (!held.ok()) return held;
+  auto handle = impl_->hand_over(home, descriptor);
+  if (!handle.ok()) return handle.error();
+  args.handle = *handle;
   auto result = impl_->ask<NcResult>(home, kOpCreate, args);
   if (!result.ok()) return result.error();
-  if (result->nc_error == 0) impl_->opened[args.file] = {args.path, kNcWrite, args.hints, false};
+  if (result->nc_error == 0) impl_->opened[args.file] = {home, false};
   return result->nc_error;
 }
 
-Result<HeaderResult> Client::open(const OpenArgs &args) {
-  const int home = home_of(args.path);
-  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{args.path}, home); !settled.ok()) return settled.error();
+Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
+  const int home = impl_->home_of(identity_of(descriptor));
+  auto held = impl_->hold_by_others(args, descriptor, home);
+  if (!held.ok()) return held.error();
+  auto handle = impl_->hand_over(home, descriptor);
+  if (!handle.ok()) return handle.error();
+  args.handle = *handle;
   auto result = impl_->ask<HeaderResult>(home, kOpOpen, args);
   if (!result.ok() || result->nc_error != 0) return result;
-  impl_->opened[args.file] = {args.path, args.omode, args.hints, false};
+  impl_->opened[args.file] = {home, false};
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   result->nc_error = *attached;
@@ -177,7 +207,7 @@ Result<HeaderResult> Client::open(const OpenArgs &args) {
 
 Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   impl_->finish_writes(args.file);
-  const int home = home_of(impl_->opened[args.file].path);
+  const int home = impl_->opened[args.file].home;
   if (!first && impl_->opened[args.file].attached) {
     auto detached = impl_->detach_others(args.file, args.num_records, home);
     if (!detached.ok()) return detached.error();
@@ -201,13 +231,13 @@ Result<int> code_of(const Result<NcResult> &result) {
 }  // namespace
 
 Result<int> Client::amend(const AmendArgs &args) {
-  return code_of(impl_->ask<NcResult>(home_of(impl_->opened[args.file].path), kOpAmend, args));
+  return code_of(impl_->ask<NcResult>(impl_->opened[args.file].home, kOpAmend, args));
 }
 
 // A record may have several owners: each drains what it has before the home server fills it all.
 Result<int> Client::fill_record(const FillRecordArgs &args) {
   impl_->finish_writes(args.file);
-  const int home = home_of(impl_->opened[args.file].path);
+  const int home = impl_->opened[args.file].home;
   auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0, {}}, home);
   if (!drained.ok() || *drained != 0) return drained;
   return code_of(impl_->ask<NcResult>(home, kOpFillRecord, args));
@@ -218,44 +248,39 @@ Result<int> Client::sync(FileToken file, std::int64_t num_records) {
   const bool attached = impl_->opened[file].attached;
   const FileArgs args{file, num_records, 0, {}};
   return attached ? impl_->ask_all(kOpSync, args)
-                  : code_of(impl_->ask<NcResult>(home_of(impl_->opened[file].path), kOpSync, args));
+                  : code_of(impl_->ask<NcResult>(impl_->opened[file].home, kOpSync, args));
 }
 
 Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
   const auto opened = impl_->opened[file];
   impl_->opened.erase(file);
-  const auto home = home_of(opened.path);
   std::vector<std::pair<int, nssi::Call>> calls;
   for (int server = 0; server < impl_->count(); ++server) {
-    if (!opened.attached && server != home) continue;
+    if (!opened.attached && server != opened.home) continue;
     const FileArgs args{file, num_records, durable ? 1u : 0u, order.known(server)};
     calls.emplace_back(server, impl_->start(server, kOpClose, xdr::encode(args)));
   }
+  if (impl_->count() > 1) (void)impl_->ask_all(kOpRelease, AttachArgs{file}, opened.home);
   return impl_->first_error(calls);
 }
 
 Result<int> Client::abort(FileToken file) {
   impl_->finish_writes(file);
-  const int home = home_of(impl_->opened[file].path);
+  const int home = impl_->opened[file].home;
   if (impl_->opened[file].attached)
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
   impl_->opened.erase(file);
+  if (impl_->count() > 1) (void)impl_->ask_all(kOpRelease, AttachArgs{file}, home);
   return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, 0, {}}));
 }
 
-Result<int> Client::remove(const std::string &path) {
-  const int home = home_of(path);
-  if (auto settled = impl_->ask_all(kOpSettle, PathArgs{path}, home); !settled.ok()) return settled;
-  return code_of(impl_->ask<NcResult>(home, kOpDelete, PathArgs{path}));
-}
-
-Status Client::settle(const std::string &path) {
-  auto settled = impl_->ask_all(kOpSettle, PathArgs{path});
+Status Client::settle(const SettleArgs &args) {
+  auto settled = impl_->ask_all(kOpSettle, args);
   return settled.ok() ? Status() : settled.error();
 }
 
 Status Client::note_native(const std::string &path, const std::string &why) {
-  auto result = impl_->ask<NcResult>(home_of(path), kOpNoteNative, NativeNote{path, why});
+  auto result = impl_->ask<NcResult>(0, kOpNoteNative, NativeNote{path, why});
   return result.ok() ? Status() : result.error();
 }
 

@@ -95,15 +95,16 @@ class Client {
   int servers() const;
   Mode mode() const;
   const std::string &server_url(int index) const;
-  /// The server that keeps a path's header: a hash of the path.
-  int home_of(const std::string &path) const;
 
   // --- by rank 0 of the file's communicator only ---------------------------------------------------------------------
   // Results hold native PnetCDF's code (in nc_error, or as the int itself); errors are the transport's.
-  /// Waits until no server has anything of this path left to drain, then creates / opens it at its home server. open
-  /// also attaches the other servers.
-  Result<int> create(const CreateArgs &args);
-  Result<HeaderResult> open(const OpenArgs &args);
+  /// Stages a file that the program has created / opened, with this descriptor of it (borrowed): for reading and
+  /// writing, or for reading. Its home server creates / opens it natively, too; open also attaches the other servers.
+  /// Nothing of it may be left to drain: settle() it before it is truncated or its header is read. kRefused, kNotFound:
+  /// a server on another node may not, or cannot, open this file; kInvalidArgument: it is no regular file; kNoMemory:
+  /// a server has no descriptors left. It is not staged then.
+  Result<int> create(CreateArgs args, int descriptor);
+  Result<HeaderResult> open(OpenArgs args, int descriptor);
   /// Ends define mode: detaches the other servers if the file was in data mode before, has the home server drain,
   /// (redef,) replay the definitions and enddef natively, then attaches the others.
   Result<HeaderResult> enddef(const EndDefArgs &args, bool first);
@@ -115,9 +116,8 @@ class Client {
   /// servers have taken note.
   Result<int> close(FileToken file, std::int64_t num_records, bool durable, const Order &order);
   Result<int> abort(FileToken file);
-  Result<int> remove(const std::string &path);
-  /// Returns when no server has anything of this path left to drain.
-  Status settle(const std::string &path);
+  /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written.
+  Status settle(const SettleArgs &args);
   /// Tells the servers, for the report, that a file went native.
   Status note_native(const std::string &path, const std::string &why);
 

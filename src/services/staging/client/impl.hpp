@@ -46,12 +46,9 @@ struct Client::Impl {
     bool views = false;  ///< finds copied data where they are
     bool lost = false;
   };
-  /// How the other servers open a file.
   struct Opened {
-    std::string path;
-    std::int32_t omode = 0;
-    std::vector<Hint> hints;
-    bool attached = false;
+    int home = 0;           ///< the server that keeps the header
+    bool attached = false;  ///< the others have it open
   };
 
   class Sender;
@@ -93,6 +90,9 @@ struct Client::Impl {
   }
   Result<int> first_error(std::vector<std::pair<int, nssi::Call>> &calls);
 
+  int home_of(const FileIdentity &identity) const;
+  Result<FileHandle> hand_over(int server, int descriptor);
+  Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
   Result<int> attach_others(FileToken token, int home);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
   void finish_oldest();

@@ -4,6 +4,7 @@
 
 #include <base/log.hpp>
 
+#include <fcntl.h>
 #include <pnetcdf.h>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   file->in_define_mode = opened.file->is_new();
   file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
+  note_handle(*file);
   files_.emplace(token, file);
   ++statistics_.files;
   // The program may have died while the file was opened.
@@ -31,7 +33,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
 namespace {
 
 constexpr std::chrono::milliseconds kWriteMoment{50};
-constexpr std::chrono::milliseconds kLastWords{1000};  // what a program that is gone has sent is read in less
+constexpr std::chrono::milliseconds kLastWords{1000};  // what has been sent is read in less
 
 /// Counts what is being opened, so that a shutdown waits for it.
 class Opening {
@@ -56,7 +58,9 @@ Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const Opening opening(opening_, closed_one_);
-  auto opened = open_settled(args.path, [&] { return NativeFile::create(args); });
+  auto file = come_to(request, args.path, args.handle, true);
+  if (!file.ok()) return file.error();
+  auto opened = on_io([&] { return NativeFile::create(std::move(*file), args.cmode, args.hints); });
   return NcResult{take(request, args.file, args.path, std::move(opened))};
 }
 
@@ -64,8 +68,10 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const Opening opening(opening_, closed_one_);
+  auto descriptor = come_to(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
+  if (!descriptor.ok()) return descriptor.error();
+  auto opened = on_io([&] { return NativeFile::open(std::move(*descriptor), args.omode, args.hints); });
   HeaderResult result;
-  auto opened = open_settled(args.path, [&] { return NativeFile::open(args.path, args.omode, args.hints); });
   result.nc_error = take(request, args.file, args.path, std::move(opened));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
@@ -73,13 +79,33 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   return result;
 }
 
+Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
+  if (finishing_) return shutting_down();
+  auto file = come_to(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
+  if (!file.ok()) return file.error();
+  held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, std::move(*file)});
+  return NcResult{};
+}
+
+Result<Nothing> Server::release(Request &, const AttachArgs &args) {
+  held_.erase(args.file);
+  return Nothing{};
+}
+
 Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
+  const auto held = held_.find(args.file);
+  if (held == held_.end())
+    return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
   const Opening opening(opening_, closed_one_);
   HeaderResult unused;
-  auto opened = on_io([&] { return NativeFile::open(args.path, args.omode, args.hints); });
-  int error = take(request, args.file, args.path, std::move(opened));
+  const auto path = held->second.path;
+  auto opened = on_io([omode = held->second.omode, hints = held->second.hints,
+                       file = nnti::Fd(::fcntl(held->second.file.get(), F_DUPFD_CLOEXEC, 0))]() mutable {
+    return NativeFile::open(std::move(file), omode, hints);
+  });
+  int error = take(request, args.file, path, std::move(opened));
   const auto file = find(args.file);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
   return NcResult{error};
@@ -158,9 +184,9 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
   return true;
 }
 
-/// Suspends the fiber until all that has arrived for a file whose program is gone is in pages. What was given up before
-/// it was begun never will be.
-void Server::await_last_words(OpenFile &file) {
+/// Suspends the fiber until all that has arrived for a file is in pages. What was given up before it was begun never
+/// will be.
+void Server::await_arrived(OpenFile &file) {
   runtime_.hasten_bulk();
   auto deadline = nessie::Deadline::in(kLastWords);
   while (file.has_arrived() && !deadline.passed()) {
@@ -197,13 +223,14 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   return NcResult{file->take_error()};
 }
 
+// What it holds stays, to be attached again.
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
   FileArgs durable = args;
   durable.durable = 1;
   return close(request, durable);
 }
 
-// As natively: a file that was never defined disappears, any other is closed as it is.
+// A file that was never defined is left empty, for the program to delete; any other is closed as it is.
 Result<NcResult> Server::abort(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
@@ -212,7 +239,7 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
   closing_.push_back(file);
   drainer_.flush(*file, PageState::kUrgent);
   const int drained = file->take_error();
-  const int error = on_io([&] { return file->native->abort(); });
+  const int error = on_io([&] { return file->native->is_new() ? file->native->forsake() : file->native->abort(); });
   note_closed(file);
   std::erase(closing_, file);
   closed_one_.notify_all();
@@ -223,7 +250,7 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
 void Server::abandon(File file) {
   if (files_.erase(file->token) == 0) return;
   closing_.push_back(file);
-  await_last_words(*file);
+  await_arrived(*file);
   if (file->defined) return finish_close(file, PageState::kUrgent, {});
   const FileGate::Alone alone(file->gate);
   on_io([&] { return file->native->forsake(); });
@@ -231,52 +258,11 @@ void Server::abandon(File file) {
   closed_one_.notify_all();
 }
 
-Result<NcResult> Server::remove(Request &, const PathArgs &args) {
-  settle_path(args.path);
-  return NcResult{on_io([&] { return remove_natively(args.path); })};
-}
-
-Result<NcResult> Server::settle(Request &, const PathArgs &args) {
-  settle_path(args.path);
-  return NcResult{};
-}
-
-/// Opens a file when nothing of it, under whatever name, is left to drain here.
-NativeFile::Opened Server::open_settled(const std::string &path, const std::function<NativeFile::Opened()> &open) {
-  settle_files([&](const OpenFile &file) { return file.path == path; });
-  std::vector<NativeFile::Identity> held;
-  for (const auto &[token, file] : files_) held.push_back(file->identity);
-  for (const auto &file : closing_) held.push_back(file->identity);
-  bool other_name = false;
-  auto opened = on_io([&] {
-    other_name = std::find(held.begin(), held.end(), identify(path)) != held.end();
-    return other_name ? NativeFile::Opened{} : open();
+Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
+  settle_files([&](const OpenFile &file) {
+    return (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;
   });
-  if (!other_name) return opened;
-  settle_path(path);
-  return on_io(open);
-}
-
-// The same file may go by several names.
-void Server::settle_path(const std::string &path) {
-  if (files_.empty() && closing_.empty()) return;
-  const auto identity = on_io([&] { return identify(path); });
-  settle_files(
-      [&](const OpenFile &file) { return file.path == path || (identity.inode != 0 && file.identity == identity); });
-}
-
-/// Drains those that are open, waits for those that are closed to be in the file.
-void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
-  std::vector<File> open;
-  for (const auto &[token, file] : files_)
-    if (same(*file)) open.push_back(file);
-  for (const auto &file : open) drainer_.flush(*file, PageState::kUrgent);
-  for (;;) {
-    const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return same(*file); });
-    if (found == closing_.end()) return;
-    drainer_.hasten(**found);
-    (void)closed_one_.wait();
-  }
+  return NcResult{};
 }
 
 }  // namespace staging

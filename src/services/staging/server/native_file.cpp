@@ -43,11 +43,8 @@ class Info {
   MPI_Info info_;
 };
 
-/// The path without the prefix ("ufs:") that PnetCDF takes for MPI-IO.
-std::string system_path(const std::string &path) {
-  const auto colon = path.find(':'), slash = path.find('/');
-  return colon != std::string::npos && (slash == std::string::npos || colon < slash) ? path.substr(colon + 1) : path;
-}
+/// A name of an open file that PnetCDF and MPI-IO take, whatever it is called.
+std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 int type_bytes(nc_type type) {
   switch (type) {
@@ -96,34 +93,25 @@ std::vector<MPI_Offset> offsets(const Extents &extents) {
 
 }  // namespace
 
-NativeFile::NativeFile(int ncid, const std::string &path, bool writable, bool is_new)
-    : ncid_(ncid), writable_(writable), new_(is_new) {
-  struct stat status {};
-  fd_ = ::open(system_path(path).c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-  if (fd_ >= 0 && ::fstat(fd_, &status) == 0) identity_ = {status.st_dev, status.st_ino};
-}
-
 NativeFile::~NativeFile() {
   if (ncid_ >= 0) close(0);
-  if (fd_ >= 0) ::close(fd_);
 }
 
-NativeFile::Opened NativeFile::create(const CreateArgs &args) {
-  int ncid = -1;
-  const Info info(args.hints);
-  const auto mine = ::umask(static_cast<mode_t>(args.umask & 0777));
-  const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode, info, &ncid);
-  ::umask(mine);
-  if (error != NC_NOERR) return {error, nullptr};
-  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, args.path, true, true))};
-}
-
-NativeFile::Opened NativeFile::open(const std::string &path, int omode, const std::vector<Hint> &hints) {
+NativeFile::Opened NativeFile::create(nnti::Fd file, int cmode, const std::vector<Hint> &hints) {
   int ncid = -1;
   const Info info(hints);
-  const int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), omode, info, &ncid);
+  const int error = ncmpi_create(MPI_COMM_SELF, path_of(file.get()).c_str(), cmode & ~NC_NOCLOBBER, info, &ncid);
   if (error != NC_NOERR) return {error, nullptr};
-  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, path, (omode & NC_WRITE) != 0, false))};
+  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), true, true))};
+}
+
+NativeFile::Opened NativeFile::open(nnti::Fd file, int omode, const std::vector<Hint> &hints) {
+  int ncid = -1;
+  const Info info(hints);
+  const bool writable = (omode & NC_WRITE) != 0;
+  const int error = ncmpi_open(MPI_COMM_SELF, path_of(file.get()).c_str(), omode, info, &ncid);
+  if (error != NC_NOERR && error != NC_ENULLPAD) return {error, nullptr};
+  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), writable, false))};
 }
 
 namespace {
@@ -183,10 +171,10 @@ int NativeFile::describe(HeaderResult &result) const {
   MPI_Offset size = 0;
   if (int error = ncmpi_inq_header_size(ncid_, &size); error != NC_NOERR) return error;
   result.header.resize(static_cast<std::size_t>(size));
-  const auto got = ::pread(fd_, result.header.data(), result.header.size(), 0);
+  const auto got = ::pread(fd_.get(), result.header.data(), result.header.size(), 0);
   if (got != size) return NC_EREAD;
   struct stat status {};
-  if (::fstat(fd_, &status) == 0) result.file_size = status.st_size;
+  if (::fstat(fd_.get(), &status) == 0) result.file_size = status.st_size;
   result.num_records = num_records();
   MPI_Info info = MPI_INFO_NULL;
   if (ncmpi_inq_file_info(ncid_, &info) != NC_NOERR) return NC_NOERR;
@@ -244,14 +232,14 @@ int NativeFile::note_errno(int nc_error) {
   struct statvfs room {};
   constexpr std::array likely = {ENOSPC, EDQUOT, EFBIG, EIO, EACCES, EPERM, EROFS, ESTALE};
   write_errno_ = std::find(likely.begin(), likely.end(), cause) != likely.end() ? cause : 0;
-  if (write_errno_ == 0 && ::fstatvfs(fd_, &room) == 0 && room.f_bavail == 0) write_errno_ = ENOSPC;
+  if (write_errno_ == 0 && ::fstatvfs(fd_.get(), &room) == 0 && room.f_bavail == 0) write_errno_ = ENOSPC;
   return nc_error;
 }
 
 // PnetCDF writes the number of records that it knows of; another server may have written a larger one.
 template <class Put> int NativeFile::put(Put put) {
   std::uint64_t present = 0;
-  if (has_records_) read_num_records(fd_, present);
+  if (has_records_) read_num_records(fd_.get(), present);
   errno = 0;
   const int error = note_errno(put());
   if (present > 0) raise_num_records(static_cast<std::int64_t>(present));
@@ -331,24 +319,40 @@ int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_
 int NativeFile::raise_num_records(std::int64_t num_records) {
   std::uint64_t present = 0;
   if (num_records <= 0 || !writable_) return NC_NOERR;
-  if (!read_num_records(fd_, present)) return NC_EREAD;
+  if (!read_num_records(fd_.get(), present)) return NC_EREAD;
   if (present >= static_cast<std::uint64_t>(num_records)) return NC_NOERR;
-  return write_num_records(fd_, static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
+  return write_num_records(fd_.get(), static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
 }
 
 // PnetCDF reads the number of records when it opens a file, and never again.
 int NativeFile::see_records(std::int64_t num_records) {
   if (num_records <= this->num_records()) return NC_NOERR;
-  if (int error = raise_num_records(num_records); error != NC_NOERR) return error;
-  const auto path = fmt::format("/proc/self/fd/{}", fd_);
+  return writable_ ? extend_to(num_records) : reopen_to_read();
+}
+
+int NativeFile::reopen_to_read() {
   const Info info({});
   int ncid = -1;
-  if (int error = ncmpi_open(MPI_COMM_SELF, path.c_str(), writable_ ? NC_WRITE : NC_NOWRITE, info, &ncid);
-      error != NC_NOERR)
+  if (int error = ncmpi_open(MPI_COMM_SELF, path_of(fd_.get()).c_str(), NC_NOWRITE, info, &ncid); error != NC_NOERR)
     return error;
   ncmpi_close(ncid_);
   ncid_ = ncid;
   return NC_NOERR;
+}
+
+// Opening it again would lose what PnetCDF keeps in memory of a file that it has laid out, and with which it lays it
+// out once more. Writing none of the records after the last has it know of them all.
+int NativeFile::extend_to(std::int64_t num_records) {
+  std::vector<Variable> all;
+  if (int error = variables(all); error != NC_NOERR) return error;
+  const auto record = std::ranges::find_if(all, [](const Variable &variable) { return variable.is_record; });
+  if (record == all.end()) return NC_NOERR;
+  std::vector<MPI_Offset> start(record->shape.size(), 0), count(record->shape.size(), 0);
+  start[0] = num_records;
+  const char nothing = 0;
+  return put([&] {
+    return ncmpi_put_vara_all(ncid_, record->varid, start.data(), count.data(), &nothing, 0, MPI_DATATYPE_NULL);
+  });
 }
 
 int NativeFile::sync(std::int64_t num_records) {
@@ -374,16 +378,9 @@ int NativeFile::abort() {
 int NativeFile::forsake() {
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;
-  return ::ftruncate(fd_, 0) == 0 ? error : NC_EWRITE;
+  return ::ftruncate(fd_.get(), 0) == 0 ? error : NC_EWRITE;
 }
 
-NativeFile::Identity identify(const std::string &path) {
-  struct stat status {};
-  if (::stat(system_path(path).c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
-}
-
-int remove_natively(const std::string &path) { return ncmpi_delete(path.c_str(), MPI_INFO_NULL); }
 // PnetCDF writes some of its sentences into one buffer of the process.
 std::string native_message(int nc_error, int system_error) {
   static std::mutex mutex;

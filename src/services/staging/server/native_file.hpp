@@ -3,7 +3,10 @@
 // Thread: the I/O thread only (the one that initialised MPI).
 #pragma once
 
+#include <services/staging/handle.hpp>
 #include <services/staging/index_space.hpp>
+
+#include <nnti/fd.hpp>
 
 #include <memory>
 #include <string>
@@ -18,8 +21,10 @@ class NativeFile {
     int nc_error = 0;
     std::unique_ptr<NativeFile> file;
   };
-  static Opened create(const CreateArgs &args);
-  static Opened open(const std::string &path, int omode, const std::vector<Hint> &hints);
+  /// `file` is open for reading and, unless `omode` says otherwise, for writing. Its name plays no part: it may have
+  /// none that PnetCDF or MPI-IO understand. What it held is gone after create().
+  static Opened create(nnti::Fd file, int cmode, const std::vector<Hint> &hints);
+  static Opened open(nnti::Fd file, int omode, const std::vector<Hint> &hints);
   /// Closes what is open, as close() does.
   ~NativeFile();
 
@@ -55,14 +60,15 @@ class NativeFile {
   /// Closes a file whose definition never ended, and leaves it as a program that is killed leaves it: empty.
   int forsake();
 
-  struct Identity {
-    std::uint64_t device = 0, inode = 0;
-    bool operator==(const Identity &) const = default;
-  };
-  Identity identity() const { return identity_; }
+  /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
+  int publish_records(std::int64_t num_records) { return raise_num_records(num_records); }
+  FileIdentity identity() const { return identity_of(fd_.get()); }
 
  private:
-  NativeFile(int ncid, const std::string &path, bool writable, bool is_new);
+  NativeFile(int ncid, nnti::Fd file, bool writable, bool is_new)
+      : ncid_(ncid), fd_(std::move(file)), writable_(writable), new_(is_new) {}
+  int reopen_to_read();
+  int extend_to(std::int64_t num_records);
   int raise_num_records(std::int64_t num_records);
   int see_records(std::int64_t num_records);
   int note_errno(int nc_error);
@@ -72,15 +78,11 @@ class NativeFile {
 
   int ncid_ = -1;
   int write_errno_ = 0;
-  int fd_ = -1;  ///< the file, whatever becomes of its name
+  nnti::Fd fd_;  ///< the file, whatever becomes of its name
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
-  Identity identity_;
 };
 
-/// Of the file that goes by this name; zeros if there is none.
-NativeFile::Identity identify(const std::string &path);
-int remove_natively(const std::string &path);
 /// "No space left on device (Unknown error occurs in writing file)".
 std::string native_message(int nc_error, int system_error);
 /// "1.12.3".

@@ -59,11 +59,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const std::string path;
   const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
-  NativeFile::Identity identity;
+  FileIdentity identity;
   bool in_define_mode = false;   ///< natively: it is new, or ending define mode has failed
   bool defined = false;          ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;  ///< the most that anyone has told
   FileGate gate;
+  /// Of all handles on the same file, if there is more than this one: they take turns.
+  std::shared_ptr<FileGate> turns;
   WriteCount writes;
   WaitQueue wrote;     ///< told when a write has been carried out
   int in_hand = 0;     ///< writes that have begun, and may wait for others

@@ -95,7 +95,8 @@ Status Server::add_operations() {
       add(kOpAbort, "abort", &Server::abort),
       add(kOpAttach, "attach", &Server::attach),
       add(kOpDetach, "detach", &Server::detach),
-      add(kOpDelete, "delete", &Server::remove),
+      add(kOpHold, "hold", &Server::hold),
+      add(kOpRelease, "release", &Server::release, HandlerKind::kShort),
       add(kOpSettle, "settle", &Server::settle),
       add(kOpReport, "report", &Server::answer_report, HandlerKind::kShort),
       add(kOpShutdown, "shutdown", &Server::shutdown),
@@ -181,6 +182,7 @@ void Server::note_closed(const File &file) {
 // was written.
 void Server::lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
+  std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
     if (file->owner == peer) orphans.push_back(file);

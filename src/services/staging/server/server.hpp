@@ -46,10 +46,19 @@ class Server {
 
  private:
   class Bounce;
+  class Turn;
   class Move;
   class Writing;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
+  /// A file that this server will be asked to attach.
+  struct Held {
+    nssi::PeerId owner;
+    std::string path;
+    std::int32_t omode = 0;
+    std::vector<Hint> hints;
+    nnti::Fd file;
+  };
   using Request = nssi::Request;
 
   Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
@@ -63,23 +72,30 @@ class Server {
   Result<HeaderResult> open_file(Request &request, const OpenArgs &args);
   Result<HeaderResult> end_define(Request &request, const EndDefArgs &args);
   Result<NcResult> amend(Request &request, const AmendArgs &args);
+  Result<NcResult> hold(Request &request, const OpenArgs &args);
   Result<NcResult> attach(Request &request, const AttachArgs &args);
+  Result<Nothing> release(Request &request, const AttachArgs &args);
   Result<NcResult> detach(Request &request, const FileArgs &args);
   Result<NcResult> sync(Request &request, const FileArgs &args);
   Result<NcResult> close(Request &request, const FileArgs &args);
   Result<NcResult> abort(Request &request, const FileArgs &args);
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
-  Result<NcResult> remove(Request &request, const PathArgs &args);
-  Result<NcResult> settle(Request &request, const PathArgs &args);
+  Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
-  void await_last_words(OpenFile &file);
+  void await_arrived(OpenFile &file);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
   void note_closed(const File &file);
   void abandon(File file);
-  NativeFile::Opened open_settled(const std::string &path, const std::function<NativeFile::Opened()> &open);
-  void settle_path(const std::string &path);
+
+  // handles.cpp
+  Result<nnti::Fd> come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable);
+  std::vector<File> others_like(const OpenFile &file) const;
+  void note_handle(OpenFile &file);
+  void drain_others(const OpenFile &file);
+  void await_what_others_sent(const OpenFile &file);
+  void await_inboxes();
   void settle_files(const std::function<bool(const OpenFile &)> &same);
 
   // transfers.cpp
@@ -121,6 +137,7 @@ class Server {
   Drainer drainer_;
   std::map<FileToken, File> files_;  ///< open, by token
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
+  std::map<FileToken, Held> held_;   ///< for Attach
   std::deque<FileReport> closed_;
   std::vector<FileReport> failed_;
   std::vector<std::string> native_, notes_;

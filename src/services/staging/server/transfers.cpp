@@ -36,6 +36,15 @@ Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes)
   return {};
 }
 
+/// The records that a file has when these have been written.
+std::int64_t records_after(OpenFile &file, const std::vector<Piece> &pieces) {
+  std::int64_t records = 0;
+  for (const auto &piece : pieces)
+    if (file.find(piece.varid)->cached->variable.is_record && piece.elements() > 0)
+      records = std::max(records, piece.start[0] + (piece.count[0] - 1) * piece.step(0) + 1);
+  return records;
+}
+
 }  // namespace
 
 /// One of the few buffers that data pass through.
@@ -56,6 +65,19 @@ class Server::Bounce {
  private:
   Server &server_;
   std::unique_ptr<std::byte[]> memory_;
+};
+
+/// While it lives, no other handle on the same file writes or reads; what others wrote before is in the file.
+class Server::Turn {
+ public:
+  Turn(Server &server, OpenFile &file) {
+    if (!file.turns) return;
+    alone_.emplace(*file.turns);
+    server.drain_others(file);
+  }
+
+ private:
+  std::optional<FileGate::Alone> alone_;
 };
 
 /// Data on their way, for the watch.
@@ -120,7 +142,8 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
-  file->num_records = std::max(file->num_records, args.num_records);
+  file->num_records = std::max({file->num_records, args.num_records, records_after(*file, args.pieces)});
+  const Turn turn(*this, *file);
   std::uint64_t offset = 0;
   int first_error = NC_NOERR;
   for (const auto &piece : args.pieces) {
@@ -207,11 +230,13 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   runtime_.hasten_bulk();
   (void)await_writes(*file, args.after);
+  await_what_others_sent(*file);
   const FileGate::Shared shared(file->gate);
   if (!find(args.file)) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   ++statistics_.reads;
   file->num_records = std::max(file->num_records, args.num_records);
+  const Turn turn(*this, *file);
   std::uint64_t offset = 0;
   int first_error = NC_NOERR;
   for (const auto &piece : args.pieces) {

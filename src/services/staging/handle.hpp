@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a server comes to a file that the program has opened. The program opens it, with its own rights, in its own mount
+// name space, by whatever name; a server of the same node is given the descriptor. A server of another node opens the
+// name itself: as the same user, never as root, and only if that is the same file.
+#pragma once
+
+#include <services/staging/protocol.hpp>
+
+#include <nessie/result.hpp>
+#include <nnti/fd.hpp>
+
+namespace staging {
+
+/// Zeros if there is none.
+FileIdentity identity_of(int descriptor);
+FileIdentity identity_of(const std::string &path);
+
+/// What tells a server which file this is; the key of the descriptor is the caller's to add.
+FileHandle describe_handle(int descriptor);
+
+/// For a descriptor that was given. kInvalidArgument: it is no regular file, or not open for what the program asks.
+nessie::Status check_given(int descriptor, bool writable);
+
+/// For a program on another node. kRefused: this server runs as root, or as another user than the program. kNotFound:
+/// the name cannot be opened here, or leads to another file; the cause is errno, if there was one.
+nessie::Result<nnti::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable);
+
+}  // namespace staging

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the server comes to the program's files, and what several handles on one file owe each other: natively, on one
+// node, each sees at once what the others have written. So they take turns, and before each turn what the others have
+// written goes to the file. Who has the only handle, as nearly always, pays nothing for it.
+#include <services/staging/server/server.hpp>
+
+#include <algorithm>
+
+namespace staging {
+
+namespace {
+
+constexpr int kTurnsOverInboxes = 2;  // one may have begun before
+
+}  // namespace
+
+Result<nnti::Fd> Server::come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable) {
+  Result<nnti::Fd> file = nnti::Fd();
+  if (handle.descriptor == 0) {
+    on_io([&] { return file = open_by_name(path, handle, writable), 0; });
+    return file;
+  }
+  auto given = request.take_descriptor(handle.descriptor);
+  if (!given.ok()) return given.error();
+  file = nnti::Fd(*given);
+  if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
+  return file;
+}
+
+/// Other handles on the same file, those that are closed and not drained included.
+std::vector<Server::File> Server::others_like(const OpenFile &file) const {
+  std::vector<File> others;
+  const auto is_other = [&](const File &other) { return other.get() != &file && other->identity == file.identity; };
+  for (const auto &[token, open] : files_)
+    if (is_other(open)) others.push_back(open);
+  std::ranges::copy_if(closing_, std::back_inserter(others), is_other);
+  return others;
+}
+
+/// A new handle: if there are others, all take turns from now on.
+void Server::note_handle(OpenFile &file) {
+  for (const auto &other : others_like(file)) {
+    if (!other->turns) other->turns = std::make_shared<FileGate>(runtime_);
+    file.turns = other->turns;
+  }
+}
+
+void Server::drain_others(const OpenFile &file) {
+  for (const auto &other : others_like(file))
+    if (other->dirty_bytes() > 0) drainer_.flush(*other, PageState::kUrgent);
+}
+
+/// Suspends the fiber until everything has been looked at that was in an inbox when it was called.
+void Server::await_inboxes() {
+  for (int turn = 0; turn < kTurnsOverInboxes; ++turn) {
+    nssi::Event done(runtime_);
+    runtime_.post([&] { done.set(); });
+    (void)done.wait();
+  }
+}
+
+/// Before a read: what was put through other handles, by whatever process, was in an inbox before the put returned.
+void Server::await_what_others_sent(const OpenFile &file) {
+  if (!file.turns) return;
+  await_inboxes();
+  for (const auto &other : others_like(file)) await_arrived(*other);
+}
+
+/// Drains those that are open, waits for those that are closed to be in the file.
+void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
+  std::vector<File> open;
+  for (const auto &[token, file] : files_)
+    if (same(*file)) open.push_back(file);
+  if (!open.empty()) await_inboxes();
+  for (const auto &file : open) {
+    await_arrived(*file);
+    drainer_.flush(*file, PageState::kUrgent);
+    if (!file->defined || !file->native->writable()) continue;
+    on_io([&, records = file->num_records] { return file->native->publish_records(records); });
+  }
+  for (;;) {
+    const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return same(*file); });
+    if (found == closing_.end()) return;
+    drainer_.hasten(**found);
+    (void)closed_one_.wait();
+  }
+}
+
+}  // namespace staging
