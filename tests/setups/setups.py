@@ -46,6 +46,7 @@ class Outcome:
 
 
 class SetupCase(ProcessTestCase):
+    maxDiff = None
     def setUp(self):
         super().setUp()
         if SWEEP != getattr(getattr(self, self._testMethodName), "is_sweep", False):

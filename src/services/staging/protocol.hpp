@@ -114,11 +114,11 @@ struct OpenArgs {
 /// The header as it stands in the file, for the clients' mirrors.
 struct HeaderResult {
   std::int32_t nc_error = 0;
-  Bytes header;  ///< the first ncmpi_inq_header_size() bytes of the file
-  std::int64_t file_size = 0;
+  Bytes header;                 ///< the first ncmpi_inq_header_size() bytes of the file
+  std::int64_t bytes_read = 0;  ///< of ncmpi_inq_get_size
   std::int64_t num_records = 0;
   std::vector<Hint> hints;  ///< of ncmpi_inq_file_info
-  template <class A> void xdr(A &a) { a(nc_error, header, file_size, num_records, hints); }
+  template <class A> void xdr(A &a) { a(nc_error, header, bytes_read, num_records, hints); }
 };
 
 /// One definition, as the client's mirror accepted it.

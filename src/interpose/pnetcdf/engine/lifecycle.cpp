@@ -61,12 +61,13 @@ std::string why(const std::string &reason) {
 
 namespace {
 
-/// What root made of the file: for the program, and at the servers.
+/// What came of a file on root. It goes native unless it is staged, or the server was lost; `why` says why, if it would
+/// not have to.
 struct Attempt {
   int error = NC_NOERR;
-  bool made = false;    ///< the program's file is there
-  bool staged = false;  ///< or it goes native, because:
-  std::string why;
+  bool made = false;  ///< the program's file is there
+  bool staged = false;
+  std::string why = {};
 };
 
 /// Whether an error means that the server is gone, and not that it will not have this file.
@@ -74,7 +75,8 @@ bool is_loss(const nessie::Error &error) {
   return error.code == nessie::Code::kPeerLost || error.code == nessie::Code::kTimedOut;
 }
 
-std::string no_descriptor() { return "the file that native PnetCDF opened is not found under its name"; }
+constexpr char kNoRegularFile[] = "it is no regular file that a server could be given";
+
 std::string not_at_server(int error) {
   return std::string("the staging server cannot open it: ") + ncmpi_strerror(error);
 }
@@ -82,9 +84,8 @@ std::string not_at_server(int error) {
 Attempt create_as_root(File &file, MPI_Info info) {
   const OpenedAs &as = file.opened_as();
   settle(as);
-  auto program = create_as_program(as, as.mode, info);
-  if (program.nc_error != NC_NOERR) return {program.nc_error};
-  if (!program.file) return {NC_NOERR, true, false, no_descriptor()};
+  const auto program = create_as_program(as, as.mode, info);
+  if (!program.file) return {NC_NOERR, false, false, kNoRegularFile};
   auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints}, program.file.get());
   if (!result && is_loss(result.error())) return {file.lost(result.error(), "ncmpi_create", NC_EOFILE), true, true};
   if (!result) return {NC_NOERR, true, false, result.error().message};
@@ -103,7 +104,7 @@ struct Creation {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool is_root = file.ranks().is_root();
     const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
-    const bool fails = !here || (is_root && mine.error == NC_NOERR && !mine.staged);
+    const bool fails = !here || (is_root && !mine.staged);
     const auto all = file.ranks().max(
         std::array<std::int64_t, 3>{fails ? 1 : 0, is_root ? mine.error : kNotRoot, mine.made ? 1 : 0});
     everywhere = all[0] == 0;
@@ -167,34 +168,26 @@ staging::HeaderResult failure(int error) {
   return failed;
 }
 
-/// Root's answer, for all; `why` it is kGoNative.
+/// Root's answer, for all; `why` it is kGoNative, if it would not have to be.
 staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) {
   const OpenedAs &as = file.opened_as();
   settle(as);
-  auto program = open_as_program(as, info);
-  if (!is_harmless(program.nc_error)) return failure(program.nc_error);
-  if (!program.file) return why = no_descriptor(), failure(kGoNative);
+  const auto program = open_as_program(as, info);
+  if (!program.file) return why = kNoRegularFile, failure(kGoNative);
   auto result = Session::get().client()->open({file.token(), program.name, as.mode, as.hints}, program.file.get());
   if (!result && is_loss(result.error())) return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
   if (!result) return why = result.error().message, failure(kGoNative);
-  if (result->nc_error != NC_NOERR) return why = not_at_server(result->nc_error), failure(kGoNative);
+  if (!is_harmless(result->nc_error)) return why = not_at_server(result->nc_error), failure(kGoNative);
   if ((as.mode & NC_WRITE) != 0)
     Session::get().settle_at_exit({staging::identity_of(program.file.get()), program.name});
-  file.get_bytes = program.bytes_read;
-  result->nc_error = program.nc_error;
+  file.get_bytes = result->bytes_read;
   return std::move(*result);
-}
-
-/// Errors that native PnetCDF finds before it gives the file an id.
-bool is_early(int error) {
-  return error == NC_ENOENT || error == NC_EACCESS || error == NC_EBAD_FILE || error == NC_EFILE ||
-         error == NC_ENOTNC || error == NC_ENOTBUILT;
 }
 
 int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *ncidp) {
   const int error = opened.nc_error;
   if (!is_harmless(error)) {
-    if (!is_early(error)) *ncidp = -1;
+    *ncidp = -1;
     return error;
   }
   const OpenedAs &as = file->opened_as();

@@ -60,20 +60,20 @@ std::string why_not_staged(int cmode, const Hints &hints) {
 }
 
 int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
-  announce(file, why);
   settle_for_all(file);
   int native_id = kUntouched;
   const int error = ncmpi_create(comm, file.opened_as().path.c_str(), cmode, info, &native_id);
   take(native_id, ncidp);
+  if (native_id >= 0) announce(file, why);
   return error;
 }
 
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
-  announce(file, why);
   settle_for_all(file);
   int native_id = kUntouched;
   const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
   take(native_id, ncidp);
+  if (native_id >= 0) announce(file, why);
   return error;
 }
 

@@ -9,6 +9,10 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
 
 namespace interpose {
@@ -23,45 +27,54 @@ bool is_open_here(const staging::FileIdentity &identity) {
   return false;
 }
 
-nnti::Fd open_file(const std::string &name, bool writable) {
-  return nnti::Fd(::open(name.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK));
+/// Invalid if it cannot be opened, or is no regular file.
+nnti::Fd open_file(const std::string &name, int flags) {
+  nnti::Fd file(::open(name.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666));
+  struct stat status {};
+  if (file && (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))) file.reset();
+  return file;
 }
 
-/// Finds the file that PnetCDF has open just now: MPI-IO decides whether what stands before a colon belongs to its
-/// name.
-void find_file(const OpenedAs &as, bool writable, ProgramFile &found) {
+int access_of(int omode) { return (omode & NC_WRITE) != 0 ? O_RDWR : O_RDONLY; }
+
+/// Whether MPI-IO must have its say in what is made: it decides what a name with a colon means, and how a file is
+/// striped.
+bool needs_mpi_io(const OpenedAs &as) {
+  const auto stripes = [](const staging::Hint &hint) { return hint.key.starts_with("striping_"); };
+  return as.names.size() > 1 || std::ranges::any_of(as.hints, stripes);
+}
+
+/// Finds the file that PnetCDF has open just now as `id`, and closes that.
+ProgramFile find_file(const OpenedAs &as, int flags, int id) {
+  ProgramFile found;
   for (const auto &name : as.names) {
-    auto file = open_file(name, writable);
-    if (!file || (as.names.size() > 1 && !is_open_here(staging::identity_of(file.get())))) continue;
-    found.file = std::move(file);
-    found.name = name;
-    return;
+    auto file = open_file(name, flags);
+    if (!file || !is_open_here(staging::identity_of(file.get()))) continue;
+    found = {std::move(file), name};
+    break;
   }
+  (void)ncmpi_close(id);
+  return found;
 }
 
 }  // namespace
 
 ProgramFile create_as_program(const OpenedAs &as, int cmode, MPI_Info info) {
-  ProgramFile created;
-  int id = -1;
-  created.nc_error = ncmpi_create(MPI_COMM_SELF, as.path.c_str(), cmode, info, &id);
-  if (created.nc_error != NC_NOERR) return created;
-  find_file(as, true, created);
-  (void)ncmpi_close(id);
-  return created;
+  if (needs_mpi_io(as)) {
+    int id = -1;
+    if (ncmpi_create(MPI_COMM_SELF, as.path.c_str(), cmode, info, &id) != NC_NOERR) return {};
+    return find_file(as, O_RDWR, id);
+  }
+  if ((cmode & NC_NOCLOBBER) != 0 && ::access(as.path.c_str(), F_OK) == 0) return {};
+  return {open_file(as.path, O_RDWR | O_CREAT), as.names.front()};
 }
 
 ProgramFile open_as_program(const OpenedAs &as, MPI_Info info) {
-  ProgramFile opened;
+  if (as.names.size() == 1) return {open_file(as.path, access_of(as.mode)), as.names.front()};
   int id = -1;
-  opened.nc_error = ncmpi_open(MPI_COMM_SELF, as.path.c_str(), as.mode, info, &id);
-  if (opened.nc_error != NC_NOERR && opened.nc_error != NC_ENULLPAD) return opened;
-  MPI_Offset bytes = 0;
-  ncmpi_inq_get_size(id, &bytes);
-  opened.bytes_read = bytes;
-  find_file(as, (as.mode & NC_WRITE) != 0, opened);
-  (void)ncmpi_close(id);
-  return opened;
+  const int error = ncmpi_open(MPI_COMM_SELF, as.path.c_str(), as.mode, info, &id);
+  if (error != NC_NOERR && error != NC_ENULLPAD) return {};
+  return find_file(as, access_of(as.mode), id);
 }
 
 // A file that does not exist has nothing to be settled: that saves new files a question.
@@ -78,7 +91,7 @@ void settle(const OpenedAs &as) {
 int open_once_more(const OpenedAs &as, MPI_Comm comm, int omode, MPI_Info info, int *native_id) {
   nnti::Fd file;
   for (const auto &name : as.names)
-    if (!file) file = open_file(name, (omode & NC_WRITE) != 0);
+    if (!file) file = open_file(name, access_of(omode));
   const auto name = as.names.size() == 1 ? as.names.front() : fmt::format("/proc/self/fd/{}", file.get());
   return ncmpi_open(comm, name.c_str(), omode, info, native_id);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The program opens its files itself, with native PnetCDF: so names, rights, error codes and what is printed are
-// native. What is staged then is the open file, and no longer its name.
+// The program opens its files itself: so names, rights, and what opening leaves behind are native. What is staged then
+// is the open file, and no longer its name. Whatever cannot be opened is left to native PnetCDF, for its error codes.
 #pragma once
 
 #include <interpose/pnetcdf/engine/file.hpp>
@@ -9,16 +9,14 @@
 
 namespace interpose {
 
-/// What came of opening it on this process alone.
+/// A file that is open on this process.
 struct ProgramFile {
-  int nc_error = 0;  ///< native PnetCDF's; if it is no harmless one, there is no file
-  nnti::Fd file;     ///< for what the program may do; invalid if it cannot be had, though PnetCDF has opened it
+  nnti::Fd file;     ///< for reading and, if the program may write, writing; invalid: it cannot be opened in this way
   std::string name;  ///< absolute
-  std::int64_t bytes_read = 0;
 };
 
-/// ncmpi_create and ncmpi_open on MPI_COMM_SELF, closed again: what ncmpi_create leaves is a file without content that
-/// counts.
+/// What ncmpi_create and ncmpi_open would open. A file that is created has no content that counts; what cannot be
+/// created natively has not been touched.
 ProgramFile create_as_program(const OpenedAs &as, int cmode, MPI_Info info);
 ProgramFile open_as_program(const OpenedAs &as, MPI_Info info);
 

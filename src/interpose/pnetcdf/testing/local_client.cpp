@@ -87,7 +87,9 @@ struct Client::Impl {
     ncmpi_sync(file.ncid);
     ncmpi_inq_header_size(file.ncid, &size);
     std::ifstream stream(file.path, std::ios::binary | std::ios::ate);
-    result.file_size = stream.tellg();
+    MPI_Offset read = 0;
+    ncmpi_inq_get_size(file.ncid, &read);
+    result.bytes_read = read;
     result.header.resize(static_cast<std::size_t>(size));
     stream.seekg(0).read(reinterpret_cast<char *>(result.header.data()), size);
     MPI_Offset records = 0;

@@ -196,11 +196,11 @@ Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   if (!handle.ok()) return handle.error();
   args.handle = *handle;
   auto result = impl_->ask<HeaderResult>(home, kOpOpen, args);
-  if (!result.ok() || result->nc_error != 0) return result;
+  if (!result.ok() || result->header.empty()) return result;
   impl_->opened[args.file] = {home, false};
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
-  result->nc_error = *attached;
+  if (*attached != 0) result->nc_error = *attached;
   if (*attached != 0) (void)close(args.file, -1, true, Order(servers()));
   return result;
 }

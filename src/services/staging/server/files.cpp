@@ -14,7 +14,7 @@ namespace staging {
 using nessie::Code;
 using nessie::Error;
 
-/// Makes `opened` a file of the program's; answers the native code.
+/// Makes `opened` a file of the program's. NC_NOERR, or the native code if there is none.
 int Server::take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
   if (!opened.file) return opened.nc_error;
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
@@ -72,10 +72,12 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (!descriptor.ok()) return descriptor.error();
   auto opened = on_io([&] { return NativeFile::open(std::move(*descriptor), args.omode, args.hints); });
   HeaderResult result;
+  const int harmless = opened.file ? opened.nc_error : NC_NOERR;
   result.nc_error = take(request, args.file, args.path, std::move(opened));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
+  if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;
 }
 

@@ -111,7 +111,7 @@ NativeFile::Opened NativeFile::open(nnti::Fd file, int omode, const std::vector<
   const bool writable = (omode & NC_WRITE) != 0;
   const int error = ncmpi_open(MPI_COMM_SELF, path_of(file.get()).c_str(), omode, info, &ncid);
   if (error != NC_NOERR && error != NC_ENULLPAD) return {error, nullptr};
-  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), writable, false))};
+  return {error, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), writable, false))};
 }
 
 namespace {
@@ -173,8 +173,8 @@ int NativeFile::describe(HeaderResult &result) const {
   result.header.resize(static_cast<std::size_t>(size));
   const auto got = ::pread(fd_.get(), result.header.data(), result.header.size(), 0);
   if (got != size) return NC_EREAD;
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) == 0) result.file_size = status.st_size;
+  MPI_Offset read = 0;
+  if (ncmpi_inq_get_size(ncid_, &read) == NC_NOERR) result.bytes_read = read;
   result.num_records = num_records();
   MPI_Info info = MPI_INFO_NULL;
   if (ncmpi_inq_file_info(ncid_, &info) != NC_NOERR) return NC_NOERR;

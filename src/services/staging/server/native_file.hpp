@@ -16,7 +16,7 @@ namespace staging {
 
 class NativeFile {
  public:
-  /// Null `file` with the code that says why.
+  /// Null `file` with the code that says why; or a harmless code (NC_ENULLPAD).
   struct Opened {
     int nc_error = 0;
     std::unique_ptr<NativeFile> file;

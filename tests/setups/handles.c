@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Several handles on one file, in the ways that programs have them. Argument: the way. Natively, on one node, what was
+ * put is seen at once through every handle. */
+#include "setups.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { kX = 500 };
+static const char *const kFile = "two.nc";
+
+static int values[kX];
+static const int *some(int step) {
+  for (int i = 0; i < kX; i++) values[i] = step * 100000 + rank * kX + i;
+  return values;
+}
+
+static int create(void) {
+  int ncid, dims[2], v, w;
+  CHECK(ncmpi_create(MPI_COMM_WORLD, kFile, NC_CLOBBER, MPI_INFO_NULL, &ncid));
+  CHECK(ncmpi_def_dim(ncid, "t", NC_UNLIMITED, &dims[0]));
+  CHECK(ncmpi_def_dim(ncid, "x", (MPI_Offset)kX * size, &dims[1]));
+  CHECK(ncmpi_def_var(ncid, "v", NC_INT, 1, dims + 1, &v));
+  CHECK(ncmpi_def_var(ncid, "w", NC_INT, 2, dims, &w));
+  CHECK(ncmpi_enddef(ncid));
+  return ncid;
+}
+
+static int open_again(int mode) {
+  int ncid;
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(ncmpi_open(MPI_COMM_WORLD, kFile, mode, MPI_INFO_NULL, &ncid));
+  return ncid;
+}
+
+static void put(int ncid, int record, int step) {
+  const MPI_Offset start[2] = {record, (MPI_Offset)kX * rank}, count[2] = {1, kX};
+  CHECK(ncmpi_put_vara_int_all(ncid, 0, start + 1, count + 1, some(step)));
+  CHECK(ncmpi_put_vara_int_all(ncid, 1, start, count, some(step)));
+}
+
+/* How many of the next rank's values are not those of `step`. */
+static int stale(int ncid, int record, int step) {
+  const int other = (rank + 1) % size;
+  const MPI_Offset start[2] = {record, (MPI_Offset)kX * other}, count[2] = {1, kX};
+  int back[2][kX], wrong = 0, all = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(ncmpi_get_vara_int_all(ncid, 0, start + 1, count + 1, back[0]));
+  CHECK(ncmpi_get_vara_int_all(ncid, 1, start, count, back[1]));
+  for (int v = 0; v < 2; v++)
+    for (int i = 0; i < kX; i++) wrong += back[v][i] != step * 100000 + other * kX + i;
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return all;
+}
+
+static MPI_Offset records(int ncid) {
+  MPI_Offset length = -1;
+  CHECK(ncmpi_inq_dimlen(ncid, 0, &length));
+  return length;
+}
+
+static void monitor(void) { /* one writes, one looks on */
+  const int writer = create();
+  put(writer, 0, 1);
+  const int reader = open_again(NC_NOWRITE);
+  SAY("%lld records at the beginning\n", (long long)records(reader));
+  for (int step = 2; step < 6; step++) {
+    put(writer, 0, step);
+    const int wrong = stale(reader, 0, step);
+    SAY("step %d: %d stale\n", step, wrong);
+  }
+  CHECK(ncmpi_close(reader));
+  CHECK(ncmpi_close(writer));
+}
+
+static void both_write(void) {
+  const int one = create();
+  put(one, 0, 1);
+  const int two = open_again(NC_WRITE);
+  for (int step = 2; step < 8; step += 2) {
+    put(two, 0, step);
+    const int first = stale(one, 0, step);
+    MPI_Barrier(MPI_COMM_WORLD);
+    put(one, 0, step + 1);
+    const int second = stale(two, 0, step + 1);
+    SAY("step %d: %d and %d stale\n", step, first, second);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  put(one, 0, 50);
+  MPI_Barrier(MPI_COMM_WORLD);
+  put(two, 0, 51);
+  CHECK(ncmpi_close(one));
+  CHECK(ncmpi_close(two));
+}
+
+static void open_before_close(void) { /* the next phase opens what the last one has not closed yet */
+  const int writer = create();
+  for (int r = 0; r < 3; r++) put(writer, r, r);
+  const int next = open_again(NC_WRITE);
+  SAY("%lld records\n", (long long)records(next));
+  CHECK(ncmpi_close(writer));
+  put(next, 3, 3);
+  for (int r = 0; r < 4; r++) {
+    const int wrong = stale(next, r, r == 3 ? 3 : r);
+    if (wrong && r != 0) SAY("record %d: %d\n", r, wrong);
+  }
+  CHECK(ncmpi_close(next));
+}
+
+static void created_over(void) { /* while another handle has it open */
+  const int old = create();
+  put(old, 0, 1);
+  CHECK(ncmpi_sync(old));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int new = create();
+  put(new, 0, 2);
+  const int wrong = stale(new, 0, 2);
+  SAY("%d stale\n", wrong);
+  CHECK(ncmpi_close(new));
+  CHECK(ncmpi_close(old));
+}
+
+static void deleted(void) { /* while it is open, and made anew */
+  const int old = create();
+  put(old, 0, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) CHECK(ncmpi_delete(kFile, MPI_INFO_NULL));
+  struct stat status;
+  SAY("%s\n", stat(kFile, &status) == 0 ? "there" : "gone");
+  put(old, 1, 2);
+  int wrong = stale(old, 1, 2);
+  const int new = create();
+  put(new, 0, 7);
+  CHECK(ncmpi_close(old));
+  wrong += stale(new, 0, 7);
+  SAY("%d stale\n", wrong);
+  CHECK(ncmpi_close(new));
+}
+
+static void renamed(void) { /* while it is open; opened by the new name */
+  const int old = create();
+  put(old, 0, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0 && rename(kFile, "renamed.nc") != 0) perror("rename");
+  put(old, 1, 2);
+  MPI_Barrier(MPI_COMM_WORLD);
+  int new;
+  CHECK(ncmpi_open(MPI_COMM_WORLD, "renamed.nc", NC_NOWRITE, MPI_INFO_NULL, &new));
+  const int wrong = stale(new, 1, 2);
+  SAY("%lld records, %d stale\n", (long long)records(new), wrong);
+  CHECK(ncmpi_close(new));
+  CHECK(ncmpi_close(old));
+}
+
+static void append(void) { /* what a second program of the same job does */
+  const int ncid = open_again(NC_WRITE);
+  const int before = (int)records(ncid);
+  put(ncid, before, before);
+  const int wrong = stale(ncid, before, before);
+  SAY("%d records before, %d stale\n", before, wrong);
+  CHECK(ncmpi_close(ncid));
+}
+
+static void begin_to_append(void) {
+  const int ncid = create();
+  put(ncid, 0, 0);
+  CHECK(ncmpi_close(ncid));
+}
+
+static void each_its_own(void) { /* each process opens the shared file by itself */
+  const int whole = create();
+  put(whole, 0, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  int own, back[kX], wrong = 0, all = 0;
+  CHECK(ncmpi_open(MPI_COMM_SELF, kFile, NC_WRITE, MPI_INFO_NULL, &own));
+  const MPI_Offset mine = (MPI_Offset)kX * rank, other = (MPI_Offset)kX * ((rank + 1) % size), count = kX;
+  CHECK(ncmpi_put_vara_int_all(own, 0, &mine, &count, some(9)));
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(ncmpi_get_vara_int_all(own, 0, &other, &count, back));
+  for (int i = 0; i < kX; i++) wrong += back[i] != 900000 + (rank + 1) % size * kX + i;
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  SAY("%d stale\n", all);
+  CHECK(ncmpi_close(own));
+  CHECK(ncmpi_close(whole));
+}
+
+int main(int argc, char **argv) {
+  static const struct {
+    const char *name;
+    void (*run)(void);
+  } ways[] = {{"monitor", monitor},
+              {"both_write", both_write},
+              {"open_before_close", open_before_close},
+              {"created_over", created_over},
+              {"deleted", deleted},
+              {"renamed", renamed},
+              {"append", append},
+              {"begin_to_append", begin_to_append},
+              {"each_its_own", each_its_own}};
+  begin(&argc, &argv);
+  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+    if (argc > 1 && strcmp(argv[1], ways[i].name) == 0) ways[i].run();
+  MPI_Finalize();
+  return 0;
+}

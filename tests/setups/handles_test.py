@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two handles, one file: what is visible natively, on one node, is visible."""
+import setups
+from harness import mpiexec
+
+WAYS = ["monitor", "both_write", "open_before_close", "created_over", "deleted", "renamed", "each_its_own"]
+
+
+class Handles(setups.SetupCase):
+    def ways_in(self, modes):
+        for way in WAYS:
+            with self.subTest(way=way):
+                self.compare(mpiexec(3, setups.program("handles"), way), modes)
+                for label in ("native", *modes):
+                    self.run_command(["rm", "-rf", self.path(label)])
+
+    def test_each_handle_sees_at_once_what_was_put_through_another(self):
+        self.ways_in(["caching"])
+
+    def test_the_same_with_two_servers(self):
+        self.ways_in(["two"])
+
+    @setups.sweep
+    def test_the_same_in_direct_mode(self):
+        self.ways_in(["direct"])
+
+    def test_a_second_program_of_the_same_run_appends(self):
+        ranks = "mpiexec --oversubscribe -n 2 " + setups.program("handles")
+        script = f"{ranks} begin_to_append && {ranks} append && {ranks} append"
+        self.compare(["sh", "-c", script], ["caching", "two"])
+
+
+if __name__ == "__main__":
+    setups.main()
