@@ -10,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,37 +39,6 @@ bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// While it lives, a header longer than the program's files may be does not end it.
-class NoLimitOnSize {
- public:
-  explicit NoLimitOnSize(std::size_t wanted_bytes) {
-    if (getrlimit(RLIMIT_FSIZE, &before_) != 0 || before_.rlim_cur >= wanted_bytes) return;
-    sigset_t exceeded;
-    sigemptyset(&exceeded);
-    sigaddset(&exceeded, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &exceeded, &mask_);
-    const rlimit raised{before_.rlim_max, before_.rlim_max};
-    lifted_ = setrlimit(RLIMIT_FSIZE, &raised) == 0;
-    held_back_ = true;
-  }
-  ~NoLimitOnSize() {
-    if (lifted_) setrlimit(RLIMIT_FSIZE, &before_);
-    if (!held_back_) return;
-    sigset_t exceeded;
-    sigemptyset(&exceeded);
-    sigaddset(&exceeded, SIGXFSZ);
-    const timespec at_once{};
-    while (sigtimedwait(&exceeded, nullptr, &at_once) == SIGXFSZ) continue;
-    pthread_sigmask(SIG_SETMASK, &mask_, nullptr);
-  }
-  NoLimitOnSize(const NoLimitOnSize &) = delete;
-
- private:
-  rlimit before_{};
-  sigset_t mask_{};
-  bool lifted_ = false, held_back_ = false;
-};
-
 }  // namespace
 
 int Mirror::create(int cmode, MPI_Info info) {
@@ -89,7 +56,6 @@ int Mirror::create(int cmode, MPI_Info info) {
 int Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
   drop();
   const auto file = make_file();
-  const NoLimitOnSize no_limit(header.size());
   if (!file || !write_all(file, header)) return kNoMirror;
   return ncmpi_open(MPI_COMM_SELF, path_of(file).c_str(), omode, info, &id_);
 }

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whoever runs is who he is: the servers do for a program what it may do itself, where it sees its files, and no more."""
+import os
+import shutil
+import subprocess
+import unittest
+
+import setups
+from harness import mpiexec
+
+NOBODY = 65534
+# What gosu, su or a batch prolog do. Open MPI's folders are those of a fresh process.
+AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "env", "HOME=/nonexistent"]
+
+
+def can(*command):
+    return shutil.which(command[0]) and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def attributes(path):
+    status = os.stat(path)
+    return status.st_uid, status.st_gid, oct(status.st_mode)
+
+
+class Attributes(setups.SetupCase):
+    """What files look like that were made under this mask, or in such a folder."""
+
+    def compare_attributes(self, command, prepare=lambda folder: None, modes=("caching", "direct")):
+        for label in ("native", *modes):
+            os.makedirs(self.path(label))
+            prepare(self.path(label))
+        outcomes = self.compare(command, modes)
+        expected = attributes(os.path.join(outcomes[0].folder, "out.nc"))
+        for outcome in outcomes[1:]:
+            self.assertEqual(attributes(os.path.join(outcome.folder, "out.nc")), expected)
+
+    def test_the_programs_own_mask_holds(self):
+        for mask in ("077", "002", "027"):
+            script = f"umask {mask} && exec mpiexec --oversubscribe -n 2 {setups.program('writer')} out.nc"
+            self.compare_attributes(["sh", "-c", script])
+            for label in ("native", "caching", "direct"):
+                shutil.rmtree(self.path(label))
+
+    @unittest.skipUnless(os.geteuid() == 0, "gives folders away, which root can")
+    def test_a_folders_group_is_inherited(self):
+        def prepare(folder):
+            os.chown(folder, 0, NOBODY)
+            os.chmod(folder, 0o2775)
+        self.compare_attributes(mpiexec(2, setups.program("writer"), "out.nc"), prepare)
+
+    def test_a_file_that_is_there_keeps_its_owner_and_mode(self):
+        def prepare(folder):
+            with open(os.path.join(folder, "out.nc"), "w", encoding="utf-8") as file:
+                file.write("older and longer " * 100000)
+            os.chmod(os.path.join(folder, "out.nc"), 0o604)
+        self.compare_attributes(mpiexec(2, setups.program("writer"), "out.nc"), prepare)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "runs programs as another user, which root can")
+class AnotherUser(setups.SetupCase):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.folder, 0o755)   # the program passes through
+        self.env["TMPDIR"] = "/tmp"
+
+    def folder_of_nobody(self, label):
+        os.makedirs(self.path(label))
+        os.chown(self.path(label), NOBODY, NOBODY)
+
+    def test_root_starts_it_the_files_are_the_users(self):
+        command = [*AS_NOBODY, *mpiexec(2, setups.program("writer"), "out.nc")]
+        self.folder_of_nobody("native")
+        native = self.native(command)
+        for mode in setups.MODES:
+            self.folder_of_nobody(mode)
+            staged = self.staged(mode, command)
+            self.assert_same(native, staged)
+            self.assertEqual(attributes(staged.folder + "/out.nc"), attributes(native.folder + "/out.nc"))
+
+    def test_what_the_user_may_not_enter_stays_closed(self):
+        os.makedirs(self.path("private"), mode=0o700)
+        precious = self.path("private/precious.nc")
+        with open(precious, "w", encoding="utf-8") as file:
+            file.write("of root")
+        for name in ("private/precious.nc", "private/new.nc"):
+            command = [*AS_NOBODY, *mpiexec(1, setups.program("names"), self.path(name))]
+            self.compare(command, ["caching", "direct"], must_be_staged=False)
+            for label in ("native", "caching", "direct"):
+                shutil.rmtree(self.path(label))
+        self.assertEqual(os.listdir(self.path("private")), ["precious.nc"])
+        with open(precious, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of root")
+
+    def test_what_the_user_may_only_read_is_not_written(self):
+        self.run_in("made", mpiexec(1, setups.program("writer"), self.path("shared.nc")))
+        os.chmod(self.path("shared.nc"), 0o644)
+        os.makedirs(self.path("locked"))
+        shutil.move(self.path("shared.nc"), self.path("locked/shared.nc"))
+        before = os.stat(self.path("locked/shared.nc")).st_mtime_ns
+        command = [*AS_NOBODY, *mpiexec(1, setups.program("names"), self.path("locked/shared.nc"))]
+        self.compare(command, ["caching"], must_be_staged=False)
+        self.assertEqual(os.stat(self.path("locked/shared.nc")).st_mtime_ns, before)
+
+
+@unittest.skipUnless(can("unshare", "-m", "true"), "makes mount name spaces, which takes rights")
+class AnotherMountNameSpace(setups.SetupCase):
+    """A container that shares the network: its files are its own, whatever lies outside under the same name."""
+
+    def in_container(self, label):
+        """The program writes into a folder that is its own in there; what it wrote is copied out by the container."""
+        inside, outside = self.path("data"), self.path(label)
+        script = (f"mount -t tmpfs none {inside} && cd {inside} && mpiexec --oversubscribe -n 2 "
+                  f"{setups.program('writer')} out.nc && cp out.nc {outside}/")
+        return ["unshare", "-m", "sh", "-c", script]
+
+    def test_its_output_stays_inside_and_what_is_outside_stays(self):
+        os.makedirs(self.path("data"))
+        with open(self.path("data/out.nc"), "w", encoding="utf-8") as file:
+            file.write("of the host")
+        native = self.native(self.in_container("native"))
+        self.assertEqual(native.code, 0, native.err)
+        for mode in setups.MODES:
+            staged = self.staged(mode, self.in_container(mode), env={"NESSIE_CLOSE": "durable"})
+            self.assert_same(native, staged)
+        with open(self.path("data/out.nc"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "of the host")
+
+
+if __name__ == "__main__":
+    setups.main()

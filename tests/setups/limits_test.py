@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Limits are the program's: what it may have natively is enough with Nessie."""
+import setups
+from harness import mpiexec
+
+
+def limited(limit, command):
+    """The whole job below a limit of `ulimit`, as a shell or a batch system sets it."""
+    return ["sh", "-c", f'ulimit {limit} && exec "$@"', "sh", *command]
+
+
+class Limits(setups.SetupCase):
+    def compare_below(self, limit, command, modes=("caching", "two"), **options):
+        """`nessie run` itself is below the limit, too."""
+        native = self.native(limited(limit, command), **options)
+        self.assertEqual(native.code, 0, native.err)
+        for mode in modes:
+            staged = self.staged(mode, command, before=limited(limit, []), **options)
+            self.assert_same(native, staged)
+
+    def test_as_many_files_as_natively_may_be_open_at_once(self):
+        self.compare_below("-S -n 256", mpiexec(2, setups.program("limits"), "many", "180"))
+
+    def test_a_file_longer_than_the_program_may_write_is_read(self):
+        self.run_in("made", mpiexec(1, setups.program("writer"), "long.nc", "12"))
+        self.compare_below("-f 65536", mpiexec(2, setups.program("limits"), "read", self.path("made/long.nc")))
+
+    def test_small_stacks_processes_and_core_dumps(self):
+        for limit in ("-c 0", "-S -s 1024", "-S -s unlimited"):
+            with self.subTest(limit=limit):
+                self.compare_below(limit, mpiexec(2, setups.program("writer"), "out.nc"), ["caching"])
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+
+
+if __name__ == "__main__":
+    setups.main()
