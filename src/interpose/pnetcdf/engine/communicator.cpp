@@ -29,6 +29,13 @@ bool contains(const std::vector<int> &variables, int varid) {
   return std::any_of(variables.begin(), variables.end(), is_meant);
 }
 
+/// Whether several threads may call MPI at once: then each file needs a communicator that no other uses.
+bool has_concurrent_threads() {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&level);
+  return level == MPI_THREAD_MULTIPLE;
+}
+
 MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -75,7 +82,7 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_size(comm, &size_);
   if (size_ == 1) {
     comm_ = MPI_COMM_SELF;
-  } else if (comm == MPI_COMM_WORLD) {
+  } else if (comm == MPI_COMM_WORLD && !has_concurrent_threads()) {
     comm_ = copy_of_world();
   } else {
     MPI_Comm_dup(comm, &comm_);

@@ -20,7 +20,7 @@ namespace interpose {
 class Communicator {
  public:
   Communicator() = default;
-  /// Collective over `comm`. Copies of MPI_COMM_WORLD are made once.
+  /// Collective over `comm`. Copies of MPI_COMM_WORLD are made once, unless the program has MPI_THREAD_MULTIPLE.
   explicit Communicator(MPI_Comm comm);
   Communicator(const Communicator &) = delete;
   Communicator &operator=(const Communicator &) = delete;

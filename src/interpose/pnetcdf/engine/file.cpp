@@ -129,25 +129,24 @@ int File::lost(const nessie::Error &error, std::string_view doing, int code) {
 }
 
 File *FileTable::find(int ncid) {
-  return ncid >= 0 && ncid < static_cast<int>(files_.size()) ? files_[static_cast<std::size_t>(ncid)].get() : nullptr;
+  if (ncid < 0 || ncid >= static_cast<int>(files_.size())) return nullptr;
+  return files_[static_cast<std::size_t>(ncid)].load(std::memory_order_acquire);
 }
 
 int FileTable::add(std::unique_ptr<File> file) {
-  for (std::size_t id = 0; id < NC_MAX_NFILES; ++id) {
-    if (id == files_.size()) files_.emplace_back();
-    if (files_[id] != nullptr) continue;
-    files_[id] = std::move(file);
-    return static_cast<int>(id);
-  }
-  return -1;
+  const std::lock_guard lock(mutex_);
+  const auto free = std::ranges::find_if(files_, [](const auto &place) { return place.load() == nullptr; });
+  if (free == files_.end()) return -1;
+  free->store(file.release(), std::memory_order_release);
+  return static_cast<int>(free - files_.begin());
 }
 
-void FileTable::remove(int ncid) { files_[static_cast<std::size_t>(ncid)].reset(); }
+void FileTable::remove(int ncid) { delete files_[static_cast<std::size_t>(ncid)].exchange(nullptr); }
 
 std::vector<int> FileTable::ids() const {
   std::vector<int> open;
   for (std::size_t id = 0; id < files_.size(); ++id)
-    if (files_[id] != nullptr) open.push_back(static_cast<int>(id));
+    if (files_[id].load() != nullptr) open.push_back(static_cast<int>(id));
   return open;
 }
 

@@ -10,8 +10,11 @@
 #include <pnetcdf.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -112,7 +115,8 @@ class File {
   int untold_error_ = NC_NOERR;  ///< of a write that the program believes done
 };
 
-/// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them.
+/// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them. Any thread,
+/// each with files of its own.
 class FileTable {
  public:
   /// nullptr if no open file has this id.
@@ -123,7 +127,8 @@ class FileTable {
   std::vector<int> ids() const;
 
  private:
-  std::vector<std::unique_ptr<File>> files_;
+  std::mutex mutex_;                                        ///< of those who add
+  std::array<std::atomic<File *>, NC_MAX_NFILES> files_{};  ///< each owned
 };
 
 FileTable &files();

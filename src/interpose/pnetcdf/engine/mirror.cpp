@@ -14,12 +14,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace interpose {
 
 namespace {
 
 constexpr std::size_t kFirstMapping = 4096;
+
+/// PnetCDF's table of open files, and MPI-IO's ways to open one, are not safe for several threads. Mirrors are this
+/// process's alone, so that who holds this waits for nobody.
+std::mutex &opening() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 std::string path_of(const nnti::Fd &file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
@@ -43,6 +51,7 @@ bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
 
 int Mirror::create(int cmode, MPI_Info info) {
   drop();
+  const std::lock_guard lock(opening());
   const auto file = make_file();
   if (!file) return kNoMirror;
   if (int error = ncmpi_create(MPI_COMM_SELF, path_of(file).c_str(), cmode & ~NC_NOCLOBBER, info, &id_)) return error;
@@ -55,12 +64,14 @@ int Mirror::create(int cmode, MPI_Info info) {
 
 int Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
   drop();
+  const std::lock_guard lock(opening());
   const auto file = make_file();
   if (!file || !write_all(file, header)) return kNoMirror;
   return ncmpi_open(MPI_COMM_SELF, path_of(file).c_str(), omode, info, &id_);
 }
 
 bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
+  const std::lock_guard lock(opening());
   if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
   MPI_Offset size = 0;
   if (ncmpi_inq_header_size(id_, &size) != NC_NOERR || size != static_cast<MPI_Offset>(header.size())) return false;
@@ -76,6 +87,8 @@ bool Mirror::map(std::size_t size_bytes) {
 }
 
 void Mirror::drop() {
+  if (id_ < 0 && mapped_.empty()) return;
+  const std::lock_guard lock(opening());
   if (id_ >= 0) ncmpi_abort(id_);
   if (!mapped_.empty()) munmap(const_cast<std::byte *>(mapped_.data()), mapped_.size());
   id_ = -1;

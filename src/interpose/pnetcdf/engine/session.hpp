@@ -22,17 +22,8 @@ class Session {
   /// Why not, in a sentence.
   const std::string &reason() const { return reason_; }
 
-  /// The client, for one call: no two threads use it at once. Only if connected().
-  class Use {
-   public:
-    explicit Use(Session &session) : lock_(session.mutex_), client_(*session.client_) {}
-    staging::Client *operator->() { return &client_; }
-
-   private:
-    std::unique_lock<std::mutex> lock_;
-    staging::Client &client_;
-  };
-  Use client() { return Use(*this); }
+  /// The client, for any thread. Only if connected().
+  staging::Client *client() { return client_.get(); }
 
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
   bool close_is_durable() const { return close_is_durable_; }

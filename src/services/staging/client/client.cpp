@@ -50,7 +50,8 @@ Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 // What the program has written must be carried out, or somebody must know that it was not.
 Client::~Client() {
-  while (!impl_->messages.empty()) impl_->finish_oldest();
+  const std::lock_guard lock(impl_->mutex);
+  while (!impl_->messages.empty()) impl_->finish_one();
   for (const auto &[file, outcome] : impl_->written)
     if (auto result = outcome->take(); !result.ok() || *result != 0)
       nessie::log::error("something that this process has written may not be in its file: {}",
@@ -76,6 +77,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     if (!peer.ok()) return peer.error();
     impl->servers.push_back({url, *peer, impl->runtime->max_inline_args(*peer), impl->runtime->can_view(*peer)});
   }
+  const std::lock_guard lock(impl->mutex);
   const HelloArgs hello{kProtocolVersion, program, ::getpid()};
   for (int s = 0; s < impl->count(); ++s) {
     auto answer = impl->ask<HelloResult>(s, kOpHello, hello);
@@ -106,21 +108,40 @@ nssi::Call Client::Impl::start(int server, Op op, std::span<const std::byte> arg
   return runtime->call(service(server), op, args, options);
 }
 
+namespace {
+
+/// Lets other threads into the client while it lives.
+class Unlocked {
+ public:
+  explicit Unlocked(std::mutex &mutex) : mutex_(mutex) { mutex_.unlock(); }
+  ~Unlocked() { mutex_.lock(); }
+  Unlocked(const Unlocked &) = delete;
+
+ private:
+  std::mutex &mutex_;
+};
+
+}  // namespace
+
 Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
   for (;;) {
-    auto status = call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+    const auto status = [&] {
+      const Unlocked others_go_on(mutex);
+      return call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+    }();
     if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
     if (alive(server)) continue;
     give_up(server);
-    return no_sign_of_life(servers[static_cast<std::size_t>(server)].url, timeout);
+    return no_sign_of_life(at(server).url, timeout);
   }
 }
 
 bool Client::Impl::alive(int server) {
-  if (servers[static_cast<std::size_t>(server)].lost) return false;
+  if (at(server).lost) return false;
   nssi::CallOptions options;
   options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
   auto ping = runtime->call(service(server), kOpPing, xdr::encode(Nothing{}), options);
+  const Unlocked others_go_on(mutex);
   return ping.wait(*options.deadline).code() != Code::kTimedOut;
 }
 
@@ -176,6 +197,7 @@ Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_record
 }
 
 Result<int> Client::create(CreateArgs args, int descriptor) {
+  const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   auto held = impl_->hold_by_others({args.file, args.path, kNcWrite, args.hints}, descriptor, home);
   if (!held.ok()) return held;
@@ -189,6 +211,7 @@ Result<int> Client::create(CreateArgs args, int descriptor) {
 }
 
 Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
+  const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   auto held = impl_->hold_by_others(args, descriptor, home);
   if (!held.ok()) return held.error();
@@ -201,11 +224,12 @@ Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   if (*attached != 0) result->nc_error = *attached;
-  if (*attached != 0) (void)close(args.file, -1, true, Order(servers()));
+  if (*attached != 0) (void)impl_->close(args.file, -1, true, Order(servers()));
   return result;
 }
 
 Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(args.file);
   const int home = impl_->opened[args.file].home;
   if (!first && impl_->opened[args.file].attached) {
@@ -231,11 +255,13 @@ Result<int> code_of(const Result<NcResult> &result) {
 }  // namespace
 
 Result<int> Client::amend(const AmendArgs &args) {
+  const std::lock_guard lock(impl_->mutex);
   return code_of(impl_->ask<NcResult>(impl_->opened[args.file].home, kOpAmend, args));
 }
 
 // A record may have several owners: each drains what it has before the home server fills it all.
 Result<int> Client::fill_record(const FillRecordArgs &args) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(args.file);
   const int home = impl_->opened[args.file].home;
   auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0, {}}, home);
@@ -244,6 +270,7 @@ Result<int> Client::fill_record(const FillRecordArgs &args) {
 }
 
 Result<int> Client::sync(FileToken file, std::int64_t num_records) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
   const bool attached = impl_->opened[file].attached;
   const FileArgs args{file, num_records, 0, {}};
@@ -252,19 +279,25 @@ Result<int> Client::sync(FileToken file, std::int64_t num_records) {
 }
 
 Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
-  const auto opened = impl_->opened[file];
-  impl_->opened.erase(file);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->close(file, num_records, durable, order);
+}
+
+Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
+  const auto closing = opened[file];
+  opened.erase(file);
   std::vector<std::pair<int, nssi::Call>> calls;
-  for (int server = 0; server < impl_->count(); ++server) {
-    if (!opened.attached && server != opened.home) continue;
+  for (int server = 0; server < count(); ++server) {
+    if (!closing.attached && server != closing.home) continue;
     const FileArgs args{file, num_records, durable ? 1u : 0u, order.known(server)};
-    calls.emplace_back(server, impl_->start(server, kOpClose, xdr::encode(args)));
+    calls.emplace_back(server, start(server, kOpClose, xdr::encode(args)));
   }
-  if (impl_->count() > 1) (void)impl_->ask_all(kOpRelease, AttachArgs{file}, opened.home);
-  return impl_->first_error(calls);
+  if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{file}, closing.home);
+  return first_error(calls);
 }
 
 Result<int> Client::abort(FileToken file) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
   const int home = impl_->opened[file].home;
   if (impl_->opened[file].attached)
@@ -275,18 +308,24 @@ Result<int> Client::abort(FileToken file) {
 }
 
 Status Client::settle(const SettleArgs &args) {
+  const std::lock_guard lock(impl_->mutex);
   auto settled = impl_->ask_all(kOpSettle, args);
   return settled.ok() ? Status() : settled.error();
 }
 
 Status Client::note_native(const std::string &path, const std::string &why) {
+  const std::lock_guard lock(impl_->mutex);
   auto result = impl_->ask<NcResult>(0, kOpNoteNative, NativeNote{path, why});
   return result.ok() ? Status() : result.error();
 }
 
-Result<ReportResult> Client::report(int server) { return impl_->ask<ReportResult>(server, kOpReport, Nothing{}); }
+Result<ReportResult> Client::report(int server) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->ask<ReportResult>(server, kOpReport, Nothing{});
+}
 
 Result<ReportResult> Client::shutdown(int server, Deadline deadline) {
+  const std::lock_guard lock(impl_->mutex);
   return impl_->answer<ReportResult>(impl_->start(server, kOpShutdown, xdr::encode(Nothing{})), server, deadline);
 }
 

@@ -3,7 +3,7 @@
 // files and pieces of variables; nothing of MPI, of communicators, or of PnetCDF's argument rules, which are the
 // interposer's (src/interpose/pnetcdf).
 //
-// Threads: any thread, one at a time (the interposer holds its own lock).
+// Threads: any, several at once, each with files of its own: what one waits for does not hold up the others.
 #pragma once
 
 #include <nssi/nssi.hpp>

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The client's inside: connections, and the way in which every answer is waited for.
+//
+// Design notes. A process may have several threads, each with files of its own, and what one of them waits for may come
+// only after another thread has gone on, here or in another process. So the client is a monitor: one mutex around all
+// of its state, which is given up while an answer is awaited. Whoever waits takes the message out of `messages` first;
+// who needs a message that another thread has taken waits for `changed`.
 #pragma once
 
 #include <services/staging/client/client.hpp>
@@ -7,8 +12,10 @@
 
 #include <xdr/codec.hpp>
 
+#include <condition_variable>
 #include <deque>
 #include <map>
+#include <mutex>
 
 namespace staging {
 
@@ -68,6 +75,7 @@ struct Client::Impl {
   nssi::Call start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data = nullptr);
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
+  /// The mutex, which the caller holds, is free meanwhile.
   Status await(nssi::Call &call, int server, nessie::Deadline deadline = nessie::Deadline::never());
   bool alive(int server);
   void give_up(int server);
@@ -94,13 +102,20 @@ struct Client::Impl {
   Result<FileHandle> hand_over(int server, int descriptor);
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
   Result<int> attach_others(FileToken token, int home);
+  Result<int> close(FileToken file, std::int64_t num_records, bool durable, const Order &order);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
-  void finish_oldest();
+  /// Takes in the answer to a message; waits for another thread to do so if that has all of them.
+  void finish_one();
+  void finish(std::unique_ptr<Message> message);
   /// Until `left`, which counts messages, is 0.
   void finish(const int &left);
+  std::shared_ptr<Outcome> outcome_of(FileToken file);
   /// Of this process, to one file; their outcome is kept.
   void finish_writes(FileToken file) {
-    if (auto found = written.find(file); found != written.end()) finish(found->second->pending);
+    const auto found = written.find(file);
+    if (found == written.end()) return;
+    const auto outcome = found->second;
+    finish(outcome->pending);
   }
   void hasten();
   void finish_unsent();
@@ -109,13 +124,16 @@ struct Client::Impl {
   bool meets_pending_write(FileToken file, std::span<const Item> items) const;
   int count() const { return static_cast<int>(servers.size()); }
 
+  std::mutex mutex;
+  std::condition_variable_any changed;  ///< another message has its answer
   std::unique_ptr<nssi::Runtime> runtime;
   std::vector<Server> servers;
   Mode mode = Mode::kCaching;
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;  ///< on rank 0
   std::unique_ptr<CopyBuffers> copy_buffers;
-  std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first
+  std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
+  std::size_t awaited = 0;                        ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
 };
 

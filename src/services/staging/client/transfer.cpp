@@ -166,12 +166,12 @@ std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t si
     }
     if (*buffer) return std::move(*buffer);
     if (client_.messages.empty()) flush_all();  // what is used up is being packed
-    client_.finish_oldest();
+    client_.finish_one();
   }
 }
 
 void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
-  while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_oldest();
+  while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_one();
   const auto server = static_cast<std::size_t>(message->server);
   const auto args =
       xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server), message->pieces});
@@ -192,27 +192,37 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
 
 // --- outstanding messages -------------------------------------------------------------------------------------------
 
-void Client::Impl::finish_oldest() {
-  if (messages.empty()) return;
+void Client::Impl::finish_one() {
+  if (messages.empty()) {
+    if (awaited > 0) changed.wait(mutex);
+    return;
+  }
   auto oldest = std::move(messages.front());
   messages.pop_front();
-  auto &outcome = *oldest->outcome;
-  auto status = await(oldest->call, oldest->server);
+  finish(std::move(oldest));
+}
+
+void Client::Impl::finish(std::unique_ptr<Message> message) {
+  ++awaited;
+  auto &outcome = *message->outcome;
+  auto status = await(message->call, message->server);
   outcome.note(status);
-  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(oldest->call.view()));
-  const std::byte *from = oldest->buffer.bytes().data();
-  for (auto place : oldest->destinations) {
+  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(message->call.view()));
+  const std::byte *from = message->buffer.bytes().data();
+  for (auto place : message->destinations) {
     if (status.ok()) std::memcpy(place.data(), from, place.size());
     from += place.size();
   }
   --outcome.pending;
-  outcome.borrowed -= oldest->borrows ? 1 : 0;
-  recycle(*oldest);
+  outcome.borrowed -= message->borrows ? 1 : 0;
+  recycle(*message);
+  --awaited;
+  changed.notify_all();
 }
 
 void Client::Impl::finish(const int &left) {
   if (left > 0) hasten();
-  while (left > 0) finish_oldest();
+  while (left > 0) finish_one();
 }
 
 /// Has the servers carry out what this process is about to wait for.
@@ -232,7 +242,7 @@ void Client::Impl::recycle(Message &message) {
 /// What is behind the program's back must be in the servers' inboxes.
 void Client::Impl::finish_unsent() {
   for (const auto &server : servers)
-    while (!messages.empty() && runtime->has_unsent(server.peer)) finish_oldest();
+    while ((!messages.empty() || awaited > 0) && runtime->has_unsent(server.peer)) finish_one();
 }
 
 /// Whether one of the items meets what this process is still writing.
@@ -251,11 +261,9 @@ bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> ite
 // --- the client's functions -----------------------------------------------------------------------------------------
 
 Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
-  if (!impl_->written.contains(file))
-    std::erase_if(impl_->written, [](const auto &old) { return old.second->is_fine(); });
-  auto &outcome = impl_->written[file];
-  if (!outcome) outcome = std::make_shared<Outcome>();
-  while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_oldest();
+  const std::lock_guard lock(impl_->mutex);
+  const auto outcome = impl_->outcome_of(file);
+  while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_one();
   if (impl_->meets_pending_write(file, items)) impl_->finish(outcome->pending);
   Impl::Sender sender(*impl_, kOpWrite, file, num_records, order, outcome);
   sender.send(items);
@@ -265,7 +273,17 @@ Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order
   return outcome->take();
 }
 
+/// What became of the writes to a file; forgets files that nobody writes to, and whose writes all went well.
+std::shared_ptr<Outcome> Client::Impl::outcome_of(FileToken file) {
+  const auto is_over = [](const auto &old) { return old.second->is_fine() && old.second.use_count() == 1; };
+  if (!written.contains(file)) std::erase_if(written, is_over);
+  auto &outcome = written[file];
+  if (!outcome) outcome = std::make_shared<Outcome>();
+  return outcome;
+}
+
 Result<int> Client::finish_writes(FileToken file) {
+  const std::lock_guard lock(impl_->mutex);
   const auto written = impl_->written.find(file);
   if (written == impl_->written.end()) return 0;
   const auto outcome = written->second;
@@ -275,6 +293,7 @@ Result<int> Client::finish_writes(FileToken file) {
 }
 
 Result<int> Client::read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items) {
+  const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
   auto outcome = std::make_shared<Outcome>();
   Impl::Sender(*impl_, kOpRead, file, num_records, order, outcome).send(items);
