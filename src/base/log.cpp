@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/log.hpp"
 
+#include "base/printable.hpp"
+
 #include <unistd.h>
 
 #include <atomic>
@@ -61,7 +63,7 @@ void set_program(std::string name) {
 }
 
 void write(Level level, std::string_view text) {
-  auto line = fmt::format("{}[{}] {}: {}\n", program_name(), ::getpid(), name_of(level), text);
+  auto line = fmt::format("{}[{}] {}: {}\n", program_name(), ::getpid(), name_of(level), printable(text));
   // A log that cannot be written is nobody's error.
   [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -17,7 +17,7 @@ Level level();
 void set_level(Level level);
 /// A name put in front of every line instead of "nessie", e.g. "nessied.0".
 void set_program(std::string name);
-/// Writes one line with one write(2), so that lines of several processes do not mix.
+/// Writes one line, what is not printable escaped, with one write(2), so that lines of several processes do not mix.
 void write(Level level, std::string_view text);
 
 template <class... Args> void error(fmt::format_string<Args...> format, Args &&...args) {

@@ -47,11 +47,11 @@ void Environment::unset_prefix(std::string_view prefix) {
   std::erase_if(variables_, [prefix](const auto &variable) { return variable.first.starts_with(prefix); });
 }
 
-void Environment::prepend(const std::string &name, const std::string &value, char separator) {
+void Environment::append(const std::string &name, const std::string &value, char separator) {
   auto &list = variables_[name];
   const auto parts = split(list, std::string_view(&separator, 1));
   if (std::find(parts.begin(), parts.end(), value) != parts.end()) return;
-  list = list.empty() ? value : value + separator + list;
+  list = list.empty() ? value : list + separator + value;
 }
 
 std::vector<char *> Environment::to_envp() {
@@ -64,13 +64,13 @@ std::vector<char *> Environment::to_envp() {
 }
 
 void put_in_front(const Staging &staging, bool other_nodes, Environment &environment) {
-  environment.prepend("LD_PRELOAD", staging.preload_library, ':');
+  environment.append("LD_PRELOAD", staging.preload_library, ':');  // so that tools before it see the program's calls
   environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
   environment.set("NESSIE_CREDENTIAL", staging.credential);
   leave_crashes_alone(environment);
   if (!other_nodes) return;
   for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {
-    environment.prepend("OMPI_MCA_mca_base_env_list", name, ';');
+    environment.append("OMPI_MCA_mca_base_env_list", name, ';');
   }
 }
 
@@ -81,7 +81,7 @@ void keep_shared_memory_in(const std::string &folder, Environment &environment) 
   }
 }
 
-void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment) {
+void make_singleton(const std::string &scratch_folder, Environment &environment) {
   for (const char *prefix : {"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "OMPI_APP_", "OMPI_FIRST_", "OMPI_MCA_ess",
                              "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {
     environment.unset_prefix(prefix);
@@ -91,12 +91,7 @@ void make_singleton(const std::string &preload_library, const std::string &scrat
   environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
   environment.set("OMPI_MCA_btl", "self");
   if (!environment.get("HWLOC_COMPONENTS")) environment.set("HWLOC_COMPONENTS", "-gl");  // no looking for displays
-  if (const auto list = environment.get("LD_PRELOAD")) {
-    auto parts = split(*list, " :");
-    std::erase(parts, preload_library);
-    environment.set("LD_PRELOAD", fmt::format("{}", fmt::join(parts, ":")));
-    if (parts.empty()) environment.unset("LD_PRELOAD");
-  }
+  environment.unset("LD_PRELOAD");  // the user's tools are for his program
 }
 
 }  // namespace nessie::cli

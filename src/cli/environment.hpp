@@ -20,8 +20,8 @@ class Environment {
   void unset(const std::string &name);
   /// Drops all variables whose name starts with `prefix`.
   void unset_prefix(std::string_view prefix);
-  /// Puts `value` in front of a list joined by `separator`, unless it is in it already.
-  void prepend(const std::string &name, const std::string &value, char separator);
+  /// Puts `value` at the end of a list joined by `separator`, unless it is in it already.
+  void append(const std::string &name, const std::string &value, char separator);
 
   /// For execve: "NAME=value" and a null pointer at the end. Borrows from this object until it is changed.
   std::vector<char *> to_envp();
@@ -45,8 +45,8 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
 /// that is opened makes, and removes, a file of the session's; on a disk that takes longer than all of the rest.
 void keep_shared_memory_in(const std::string &folder, Environment &environment);
 
-/// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and our own interposer, and
-/// has Open MPI keep its session files in `scratch_folder`, so that none are left when the process is killed.
-void make_singleton(const std::string &preload_library, const std::string &scratch_folder, Environment &environment);
+/// For a process that shall be an MPI singleton: removes what a launcher tells its ranks, and whatever is preloaded,
+/// and has Open MPI keep its session files in `scratch_folder`, so that none are left when the process is killed.
+void make_singleton(const std::string &scratch_folder, Environment &environment);
 
 }  // namespace nessie::cli

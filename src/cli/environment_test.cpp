@@ -6,12 +6,12 @@
 namespace nessie::cli {
 namespace {
 
-TEST(Environment, PrependPutsTheValueInFrontOnce) {
+TEST(Environment, AppendPutsTheValueAtTheEndOnce) {
   Environment environment;
-  environment.prepend("LIST", "b", ':');
-  environment.prepend("LIST", "a", ':');
-  environment.prepend("LIST", "b", ':');
-  EXPECT_EQ(environment.get("LIST"), "a:b");
+  environment.append("LIST", "b", ':');
+  environment.append("LIST", "a", ':');
+  environment.append("LIST", "b", ':');
+  EXPECT_EQ(environment.get("LIST"), "b:a");
 }
 
 TEST(Environment, EnvpEndsWithANullPointer) {
@@ -23,11 +23,11 @@ TEST(Environment, EnvpEndsWithANullPointer) {
   EXPECT_EQ(envp[1], nullptr);
 }
 
-TEST(PutInFront, KeepsWhatThePreloadListHeldAlready) {
+TEST(PutInFront, StandsBehindTheUsersTools_SoThatTheySeeTheProgramsCalls) {
   Environment environment;
   environment.set("LD_PRELOAD", "libother.so");
   put_in_front({"/lib/ours.so", {"shm://a;ofi://b", "shm://c"}, "secret"}, false, environment);
-  EXPECT_EQ(environment.get("LD_PRELOAD"), "/lib/ours.so:libother.so");
+  EXPECT_EQ(environment.get("LD_PRELOAD"), "libother.so:/lib/ours.so");
   EXPECT_EQ(environment.get("NESSIE_SERVERS"), "shm://a;ofi://b shm://c");
   EXPECT_EQ(environment.get("NESSIE_CREDENTIAL"), "secret");
   EXPECT_FALSE(environment.get("OMPI_MCA_mca_base_env_list"));
@@ -37,7 +37,7 @@ TEST(PutInFront, OnOtherNodes_AsksOpenMpiToCarryTheVariables) {
   Environment environment;
   environment.set("OMPI_MCA_mca_base_env_list", "MINE");
   put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, true, environment);
-  EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "LD_PRELOAD;NESSIE_SERVERS;NESSIE_CREDENTIAL;MINE");
+  EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "MINE;NESSIE_CREDENTIAL;NESSIE_SERVERS;LD_PRELOAD");
 }
 
 TEST(PutInFront, KeepsLibfabricFromCatchingTheProgramsCrashes) {
@@ -55,17 +55,17 @@ TEST(KeepSharedMemoryIn, RespectsTheUsersChoice) {
   EXPECT_EQ(environment.get("OMPI_MCA_orte_tmpdir_base"), "/dev/shm/x");
 }
 
-TEST(MakeSingleton, ForgetsTheLauncherAndTheInterposer) {
+TEST(MakeSingleton, ForgetsTheLauncherAndWhatIsPreloaded) {
   Environment environment;
   environment.set("OMPI_COMM_WORLD_RANK", "3");
   environment.set("PMIX_RANK", "3");
   environment.set("OMPI_MCA_io", "romio321");
   environment.set("LD_PRELOAD", "/lib/ours.so:libasan.so");
-  make_singleton("/lib/ours.so", "/run/x", environment);
+  make_singleton("/run/x", environment);
   EXPECT_FALSE(environment.get("OMPI_COMM_WORLD_RANK"));
   EXPECT_FALSE(environment.get("PMIX_RANK"));
   EXPECT_EQ(environment.get("OMPI_MCA_io"), "romio321");
-  EXPECT_EQ(environment.get("LD_PRELOAD"), "libasan.so");
+  EXPECT_FALSE(environment.get("LD_PRELOAD"));
   EXPECT_EQ(environment.get("OMPI_MCA_orte_tmpdir_base"), "/run/x");
 }
 

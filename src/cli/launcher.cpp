@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launcher.hpp"
 
+#include <base/config.hpp>
+#include <base/host.hpp>
+
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +63,60 @@ bool lists_several_hosts(const std::string &path) {
   return hosts.size() > 1;
 }
 
+/// The addresses of this host's interfaces, as text.
+std::set<std::string> own_addresses() {
+  std::set<std::string> found;
+  ifaddrs *list = nullptr;
+  if (getifaddrs(&list) != 0) return found;
+  for (const auto *each = list; each != nullptr; each = each->ifa_next) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (each->ifa_addr == nullptr) continue;
+    const void *address = nullptr;
+    if (each->ifa_addr->sa_family == AF_INET)
+      address = &reinterpret_cast<const sockaddr_in *>(each->ifa_addr)->sin_addr;
+    else if (each->ifa_addr->sa_family == AF_INET6)
+      address = &reinterpret_cast<const sockaddr_in6 *>(each->ifa_addr)->sin6_addr;
+    if (address != nullptr && inet_ntop(each->ifa_addr->sa_family, address, text.data(), text.size()) != nullptr)
+      found.insert(text.data());
+  }
+  freeifaddrs(list);
+  return found;
+}
+
+/// "node:4" and "[::1]:4" without what follows the host.
+std::string host_in(const std::string &word) {
+  if (word.starts_with('[')) return word.substr(1, word.find(']') - 1);
+  const bool is_address = std::count(word.begin(), word.end(), ':') > 1;  // of IPv6
+  return is_address ? word : word.substr(0, word.find(':'));
+}
+
+bool is_this_host(const std::string &host) {
+  static const auto addresses = own_addresses();
+  const auto name = host_name();
+  return host == "localhost" || host.starts_with("127.") || host == "::1" || host == name ||
+         name.starts_with(host + '.') || host.starts_with(name + '.') || addresses.contains(host);
+}
+
+/// "a:4,b" of --host.
+bool lists_other_hosts(const std::string &list) {
+  const auto words = split(list, ",");
+  return words.empty() || !std::ranges::all_of(words, [](const auto &word) { return is_this_host(host_in(word)); });
+}
+
+/// A host file: a host begins each line; "#" begins a comment. One that cannot be read may name any.
+bool file_lists_other_hosts(const std::string &path) {
+  std::ifstream file(path);
+  bool any = false;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string host;
+    if (!(words >> host)) continue;
+    any = true;
+    if (!is_this_host(host_in(host))) return true;
+  }
+  return !any;
+}
+
 }  // namespace
 
 MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment) {
@@ -103,12 +163,16 @@ std::optional<std::string> mismatch(const std::vector<std::string> &command, con
 }
 
 bool may_use_other_nodes(const std::vector<std::string> &command, const Environment &environment) {
-  static constexpr std::array<std::string_view, 8> kHostOptions = {
-      "-H", "-host", "--host", "-hosts", "-hostfile", "--hostfile", "-machinefile", "--machinefile"};
-  const bool names_hosts = std::any_of(command.begin(), command.end(), [](const std::string &word) {
-    return std::find(kHostOptions.begin(), kHostOptions.end(), word) != kHostOptions.end();
-  });
-  if (names_hosts || number(environment.get("SLURM_JOB_NUM_NODES")) > 1) return true;
+  static constexpr std::array<std::string_view, 4> kLists = {"-H", "-host", "--host", "-hosts"};
+  static constexpr std::array<std::string_view, 5> kFiles = {"-f", "-hostfile", "--hostfile", "-machinefile",
+                                                             "--machinefile"};
+  const bool is_mpiexec = flavour_of_launcher(command.front(), environment) != MpiFlavour::kUnknown;
+  for (std::size_t i = 0; i + 1 < command.size(); ++i) {
+    if (std::ranges::count(kLists, command[i]) > 0 && lists_other_hosts(command[i + 1])) return true;
+    const bool is_file = std::ranges::count(kFiles, command[i]) > 0 && (command[i] != "-f" || is_mpiexec);
+    if (is_file && file_lists_other_hosts(command[i + 1])) return true;
+  }
+  if (number(environment.get("SLURM_JOB_NUM_NODES")) > 1) return true;
   const auto node_file = environment.get("PBS_NODEFILE");
   return node_file && lists_several_hosts(*node_file);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launcher.hpp"
 
+#include <base/host.hpp>
+
 #include "run_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -70,6 +72,10 @@ TEST_F(Launcher, OfTheProgramsOwnMpi_IsNoMismatch) {
 TEST_F(Launcher, MayUseOtherNodesWhenHostsAreNamed) {
   EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-n", "8", "sim"}, environment_));
   EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--host", "a,b", "sim"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--host", "localhost:4,b:4", "sim"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--hostfile", "/absent", "sim"}, environment_));
+  EXPECT_FALSE(may_use_other_nodes({"mpiexec", "sim", "--host"}, environment_));
+  EXPECT_FALSE(may_use_other_nodes({"sim", "-f", "input.nml"}, environment_));
   environment_.set("SLURM_JOB_NUM_NODES", "2");
   EXPECT_TRUE(may_use_other_nodes({"srun", "sim"}, environment_));
 }
@@ -81,6 +87,12 @@ TEST_F(Launcher, MayUseOtherNodesOfABatchJob) {
   EXPECT_FALSE(may_use_other_nodes({"mpiexec", "sim"}, environment_));
   std::ofstream(path) << "a\nb\n";
   EXPECT_TRUE(may_use_other_nodes({"mpiexec", "sim"}, environment_));
+}
+
+TEST_F(Launcher, HostsThatAreThisOneAreNoOtherNodes) {
+  for (const char *list : {"localhost:4", "localhost,127.0.0.1:2", "[::1]:4", "127.0.1.1"})
+    EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-host", list, "sim"}, environment_)) << list;
+  EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-H", nessie::host_name() + ":8", "sim"}, environment_));
 }
 
 }  // namespace

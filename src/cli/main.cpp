@@ -9,6 +9,7 @@
 #include "version.hpp"
 
 #include <base/config.hpp>
+#include <base/descriptors.hpp>
 #include <base/nearest.hpp>
 #include <xdr/idl/command.hpp>
 
@@ -260,6 +261,7 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
 }  // namespace
 
 int main(int argc, char **argv) {
+  nessie::occupy_closed_standard_streams();
   CLI::App app(kIntroduction, "nessie");
   app.require_subcommand(1);
   app.set_version_flag("--version", version, "Print the version");

@@ -18,6 +18,7 @@
 #include "run_directory.hpp"
 #include "servers.hpp"
 #include "signals.hpp"
+#include "speech.hpp"
 #include "summary.hpp"
 
 #include <base/config.hpp>
@@ -32,7 +33,6 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 
 namespace nessie::cli {
 
@@ -47,13 +47,11 @@ constexpr auto kDefaultLinger = seconds(10);
 constexpr auto kServerExitTimeout = seconds(10);
 constexpr auto kTermGrace = seconds(3);
 
-void say(const std::string &text) { fmt::print(stderr, "nessie: {}\n", text); }
-
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // LD_PRELOAD knows no quoting: a folder with a blank or a colon in its name is reached through a link in the run's.
 std::string preloadable(const std::string &library, const RunDirectory &folder) {
-  if (library.find_first_of(" :") == std::string::npos) return library;
+  if (library.find_first_of(kPreloadSeparators) == std::string::npos) return library;
   const std::filesystem::path path(library);
   std::error_code error;
   std::filesystem::create_directory_symlink(path.parent_path(), folder.file("lib"), error);
@@ -157,6 +155,7 @@ void Job::make_shared_memory_folder() {
   std::vector<std::string> folders = {folder_.path()};
   if (!may_use_other_nodes(options_.command, Environment::current())) {
     if (auto folder = RunDirectory::make_in("/dev/shm")) {
+      folder->share();
       folders.push_back(folder->path());
       shared_memory_.emplace(std::move(*folder));
     }
@@ -170,7 +169,6 @@ void Job::make_shared_memory_folder() {
 Status Job::start_servers() {
   ServerOptions options;
   options.program = nessied_;
-  options.preload_library = preload_library_;
   options.count = options_.servers;
   options.mode = mode_;
   options.memory = memory_;
@@ -338,11 +336,12 @@ void Job::show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains)
   most_pending_ = std::max(most_pending_, pending);
   if (pending == 0) return;
   progress_shown_ = true;
-  fmt::print(stderr, "\r\033[Knessie: draining: {} of {} to go", format_size(pending), format_size(most_pending_));
+  write_to_stderr(
+      fmt::format("\r\033[Knessie: draining: {} of {} to go", format_size(pending), format_size(most_pending_)));
 }
 
 void Job::hide_progress() {
-  if (std::exchange(progress_shown_, false)) fmt::print(stderr, "\r\033[K");
+  if (std::exchange(progress_shown_, false)) write_to_stderr("\r\033[K");
 }
 
 void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
@@ -376,17 +375,15 @@ void Job::await_servers_end() {
 
 int Job::tell() {
   const int code = exit_code(record_);
-  if (!options_.quiet) fmt::print(stderr, "{}", describe_work(record_));
-  fmt::print(stderr, "{}", describe_trouble(record_));
+  if (!options_.quiet) write_to_stderr(describe_work(record_));
+  write_to_stderr(describe_trouble(record_));
   return options_.json_file.empty() ? code : write_json(record_, code);
 }
 
 int Job::write_json(const RunRecord &record, int code) const {
-  std::ofstream file(options_.json_file);
-  file << to_json(record).dump(2) << '\n';
-  file.close();
-  if (file) return code;
-  say(fmt::format("error: cannot write {}", options_.json_file));
+  const auto written = write_output(options_.json_file, to_json(record).dump(2) + "\n");
+  if (written) return code;
+  say("error: " + written.error().message);
   return code == 0 ? 1 : code;
 }
 

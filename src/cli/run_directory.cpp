@@ -1,19 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run_directory.hpp"
 
+#include <base/printable.hpp>
+
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <vector>
 
 namespace nessie::cli {
 
 namespace {
 
-// Sockets live in the folder, and their paths are short by law (sun_path).
+// Open MPI keeps sockets below it, whose paths are short by law (sun_path).
 constexpr std::size_t kMaxBaseLength = 64;
+constexpr std::uint64_t kRoomNeeded = 1 << 20;  // for ledgers and reports
+
+/// Where it may be, the better first: the user's own, the job's, the system's.
+std::vector<std::string> bases() {
+  std::vector<std::string> found;
+  for (const char *name : {"XDG_RUNTIME_DIR", "TMPDIR"})
+    if (const char *base = std::getenv(name); base != nullptr && *base == '/') found.emplace_back(base);
+  for (const char *base : {"/tmp", "/var/tmp", "/dev/shm", "/run/shm"}) found.emplace_back(base);
+  const auto is_awkward = [](const std::string &base) {
+    return base.size() > kMaxBaseLength || base.find_first_of(kPreloadSeparators) != std::string::npos;
+  };
+  std::ranges::stable_partition(found, std::not_fn(is_awkward));
+  return found;
+}
+
+bool has_room(const std::string &base) {
+  struct statvfs space {};
+  return statvfs(base.c_str(), &space) == 0 && std::uint64_t{space.f_bavail} * space.f_frsize >= kRoomNeeded;
+}
 
 }  // namespace
 
@@ -28,11 +55,20 @@ Result<RunDirectory> RunDirectory::make_in(const std::string &base) {
 }
 
 Result<RunDirectory> RunDirectory::make() {
-  const char *runtime_dir = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime_dir && *runtime_dir == '/' && std::strlen(runtime_dir) <= kMaxBaseLength) {
-    if (auto folder = make_in(runtime_dir)) return folder;
+  std::string tried;
+  for (const auto &base : bases()) {
+    if (has_room(base))
+      if (auto folder = make_in(base)) return folder;
+    tried += (tried.empty() ? "" : ", ") + printable(base);
   }
-  return make_in("/tmp");
+  return Error{Code::kIo,
+               fmt::format("no folder can be made: none of {} can be written and has 1 MiB of room; set TMPDIR", tried),
+               Scope::kProcess};
+}
+
+// Who is root may run programs as another user, with folders of their own in here, as in /tmp.
+void RunDirectory::share() const {
+  if (::geteuid() == 0) (void)::chmod(path_.c_str(), 01777);
 }
 
 RunDirectory::~RunDirectory() {

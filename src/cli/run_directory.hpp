@@ -8,10 +8,13 @@
 
 namespace nessie::cli {
 
+/// What separates names in LD_PRELOAD, which knows no quoting.
+inline constexpr char kPreloadSeparators[] = " :";
+
 /// Made with mode 0700; removed, with all that is in it, when dropped.
 class RunDirectory {
  public:
-  /// In $XDG_RUNTIME_DIR, or in /tmp. kIo with the cause if neither can be written.
+  /// In the first of $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp, /dev/shm that can be written and has room. kIo: none.
   static Result<RunDirectory> make();
   /// In `base`. kIo with the cause.
   static Result<RunDirectory> make_in(const std::string &base);
@@ -19,6 +22,8 @@ class RunDirectory {
   RunDirectory &operator=(RunDirectory &&) = delete;
   ~RunDirectory();
 
+  /// Lets other users make folders of their own in it, if this is root.
+  void share() const;
   const std::string &path() const { return path_; }
   std::string file(const std::string &name) const { return path_ + "/" + name; }
 

@@ -23,7 +23,7 @@ SpawnOptions server_command(const ServerOptions &options, const RunDirectory &fo
   if (!options.memory.empty()) spawn.command.insert(spawn.command.end(), {"--memory", options.memory});
   spawn.command.insert(spawn.command.end(), options.arguments.begin(), options.arguments.end());
   spawn.environment = Environment::current();
-  make_singleton(options.preload_library, folder.path(), spawn.environment);
+  make_singleton(folder.path(), spawn.environment);
   spawn.environment.set("NESSIE_CREDENTIAL", options.credential);
   spawn.environment.unset("NESSIE_SERVERS");
   spawn.own_process_group = true;

@@ -16,8 +16,7 @@
 namespace nessie::cli {
 
 struct ServerOptions {
-  std::string program;          ///< nessied
-  std::string preload_library;  ///< not for the servers
+  std::string program;  ///< nessied
   int count = 1;
   std::string mode, memory;
   std::string credential;

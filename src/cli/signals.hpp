@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include <array>
 #include <optional>
 
 namespace nessie::cli {
@@ -16,8 +17,9 @@ struct Signal {
   bool from_terminal = false;  ///< Ctrl-C, Ctrl-\: the whole foreground process group has it already
 };
 
-/// Holds back SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, and ignores SIGPIPE, from open() to the
-/// end of the process. One per process; to be opened before the first thread and the first child.
+/// Holds back SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, but those that the parent had ignored
+/// (nohup), and ignores SIGPIPE and SIGTTOU, from open() to the end of the process. One per process; to be opened
+/// before the first thread and the first child.
 class Signals {
  public:
   static Result<Signals> open();
@@ -32,9 +34,10 @@ class Signals {
 
  private:
   Signals() = default;
+  void take_over(int number);
   int fd_ = -1;
   sigset_t original_mask_{};
-  struct sigaction original_pipe_ {};
+  std::array<struct sigaction, 32> originals_{};  ///< by number
 };
 
 }  // namespace nessie::cli

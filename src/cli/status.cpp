@@ -6,6 +6,7 @@
 #include "summary.hpp"
 
 #include <base/config.hpp>
+#include <base/printable.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <fmt/format.h>
@@ -31,7 +32,8 @@ std::string describe_staging(int index, const std::string &url, const staging::R
   text += fmt::format("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
                       format_size(report.bytes_pending), format_size(report.memory_high_bytes));
   for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
-  for (const auto &failure : report.failures) text += fmt::format("  failed: {}: {}\n", failure.path, failure.message);
+  for (const auto &failure : report.failures)
+    text += fmt::format("  failed: {}: {}\n", printable(failure.path), printable(failure.message));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include "summary.hpp"
 
 #include <base/config.hpp>
+#include <base/printable.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -90,7 +91,7 @@ std::string describe_staged(const Totals &totals) {
 std::string describe_files(const std::vector<FileReport> &files) {
   std::string text;
   for (std::size_t i = 0; i < std::min(files.size(), kMaxFilesListed); ++i) {
-    text += fmt::format("nessie:   {}: {}\n", files[i].path, format_size(files[i].bytes_in_file));
+    text += fmt::format("nessie:   {}: {}\n", printable(files[i].path), format_size(files[i].bytes_in_file));
   }
   if (files.size() > kMaxFilesListed)
     text += fmt::format("nessie:   … and {} more files\n", files.size() - kMaxFilesListed);
@@ -103,12 +104,12 @@ std::uint64_t missing_bytes(const FileReport &file) {
 
 std::string describe_loss(const FileReport &file) {
   const auto missing = missing_bytes(file);
-  std::string text =
-      fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", file.path, format_size(missing), missing);
+  std::string text = fmt::format("nessie: error: {}: {} ({} bytes) did not reach the file", printable(file.path),
+                                 format_size(missing), missing);
   if (!file.message.empty()) text += ": " + file.message;
   text += '\n';
   for (std::size_t i = 0; i < std::min(file.missing.size(), kMaxRangesListed); ++i) {
-    text += fmt::format("nessie:   missing: {}\n", file.missing[i]);
+    text += fmt::format("nessie:   missing: {}\n", printable(file.missing[i]));
   }
   if (file.missing.size() > kMaxRangesListed) {
     text +=
@@ -117,13 +118,18 @@ std::string describe_loss(const FileReport &file) {
   return text;
 }
 
+std::vector<std::string> texts(std::vector<std::string> list) {
+  for (auto &text : list) text = to_utf8(text);
+  return list;
+}
+
+/// JSON is UTF-8. A name that is not has its bytes beside it.
 nlohmann::json file_json(const FileReport &file) {
-  return {{"path", file.path},
-          {"nc_error", file.nc_error},
-          {"message", file.message},
-          {"bytes_acknowledged", file.bytes_acknowledged},
-          {"bytes_in_file", file.bytes_in_file},
-          {"missing", file.missing}};
+  nlohmann::json json = {{"path", to_utf8(file.path)},          {"nc_error", file.nc_error},
+                         {"message", to_utf8(file.message)},    {"bytes_acknowledged", file.bytes_acknowledged},
+                         {"bytes_in_file", file.bytes_in_file}, {"missing", texts(file.missing)}};
+  if (!is_utf8(file.path)) json["path_bytes"] = hex_bytes(file.path);
+  return json;
 }
 
 nlohmann::json files_json(const std::vector<FileReport> &files) {
@@ -166,7 +172,7 @@ std::string describe_work(const RunRecord &record) {
       record.memory, record.drain_s);
   text += describe_staged(totals);
   text += describe_files(totals.files);
-  for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", note);
+  for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text;
 }
 
@@ -180,7 +186,7 @@ std::string describe_trouble(const RunRecord &record) {
 
 nlohmann::json to_json(const RunRecord &record) {
   const auto totals = add_up(record);
-  return {{"command", record.command},
+  return {{"command", texts(record.command)},
           {"mode", record.mode},
           {"servers", record.servers},
           {"memory", record.memory},
@@ -199,8 +205,8 @@ nlohmann::json to_json(const RunRecord &record) {
           {"perceived_MBps", totals.perceived_bytes_per_s / 1e6},
           {"durable_MBps", totals.durable_bytes_per_s / 1e6},
           {"files", files_json(totals.files)},
-          {"native", totals.native},
-          {"broken_servers", record.broken_servers},
+          {"native", texts(totals.native)},
+          {"broken_servers", texts(record.broken_servers)},
           {"gave_up", record.gave_up},
           {"failures", files_json(all_losses(record, totals))}};
 }
@@ -216,7 +222,7 @@ nlohmann::json server_json(int index, const std::string &url, const ReportResult
           {"writes", report.writes},
           {"reads", report.reads},
           {"memory_high_bytes", report.memory_high_bytes},
-          {"native", report.native},
+          {"native", texts(report.native)},
           {"files", files_json(report.drained)},
           {"failures", files_json(report.failures)}};
 }

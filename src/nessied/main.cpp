@@ -76,8 +76,10 @@ int run(const Options &options) {
 }  // namespace
 
 int main(int argc, char **argv) {
+  nessie::occupy_closed_standard_streams();
   log::set_program("nessied");
   nessie::raise_descriptor_limit();
+  nessie::raise_limits();
   auto options = nessied::parse_options(argc, argv);
   if (!options.ok()) return log::error("{}", options.error().message), 2;
   if (options->help) return std::fputs(nessied::kUsage, stdout), 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report_json.hpp"
 
+#include <base/printable.hpp>
+
 #include <fmt/format.h>
 
 namespace nessied {
@@ -9,7 +11,7 @@ namespace {
 
 std::string quoted(const std::string &text) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const char c : nessie::to_utf8(text)) {
     if (c == '"' || c == '\\')
       out += '\\', out += c;
     else if (static_cast<unsigned char>(c) < 0x20)
@@ -27,9 +29,11 @@ template <class List, class Print> std::string array(const List &list, Print pri
 }
 
 std::string to_json(const staging::FileReport &file) {
+  const auto bytes =
+      nessie::is_utf8(file.path) ? std::string() : fmt::format(R"("path_bytes": "{}", )", nessie::hex_bytes(file.path));
   return fmt::format(
-      R"({{"path": {}, "nc_error": {}, "message": {}, "bytes_acknowledged": {}, "bytes_in_file": {}, "missing": {}}})",
-      quoted(file.path), file.nc_error, quoted(file.message), file.bytes_acknowledged, file.bytes_in_file,
+      R"({{"path": {}, {}"nc_error": {}, "message": {}, "bytes_acknowledged": {}, "bytes_in_file": {}, "missing": {}}})",
+      quoted(file.path), bytes, file.nc_error, quoted(file.message), file.bytes_acknowledged, file.bytes_in_file,
       array(file.missing, quoted));
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/library.hpp"
 
+#include <base/host.hpp>
 #include <base/signals.hpp>
 
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include <climits>
 #include <cstdlib>
 #include <optional>
 
@@ -88,8 +90,16 @@ nessie::Result<Library> load_quietly() {
   return loaded;
 }
 
+/// UCX 1.13's constructor copies the host's name to where one of the longest that Linux has does not fit, and the C
+/// library ends the process for it.
+bool host_name_is_too_long() { return nessie::host_name().size() >= HOST_NAME_MAX; }
+
 const nessie::Result<Library> &loaded() {
-  static const nessie::Result<Library> once = load_quietly();
+  static const nessie::Result<Library> once =
+      host_name_is_too_long() ? unusable(
+                                    "this host's name is too long for UCX, which would end the process over it; use "
+                                    "another transport, or give the host a shorter name")
+                              : load_quietly();
   return once;
 }
 

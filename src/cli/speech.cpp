@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "speech.hpp"
+
+#include <base/printable.hpp>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace nessie::cli {
+
+namespace {
+
+constexpr int kPatienceMs = 1000;  // with a terminal that is stopped, a pipe that nobody empties
+
+/// False: no more of it can be written; errno says why.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    pollfd room{fd, POLLOUT, 0};
+    if (poll(&room, 1, kPatienceMs) == 0) return errno = EAGAIN, false;
+    const auto written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+Status cannot_write(const std::string &path, int cause) {
+  return Error{Code::kIo, fmt::format("cannot write {}: {}", printable(path), std::strerror(cause)), Scope::kOperation,
+               cause};
+}
+
+}  // namespace
+
+void write_to_stderr(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
+
+void say(std::string_view text) { write_to_stderr(fmt::format("nessie: {}\n", text)); }
+
+Status write_output(const std::string &path, std::string_view text) {
+  // Without O_NONBLOCK a FIFO that nobody reads would be waited for.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (fd < 0) return cannot_write(path, errno);
+  const bool written = write_all(fd, text);
+  const int cause = errno;
+  if (::close(fd) != 0 && written) return cannot_write(path, errno);
+  return written ? Status() : cannot_write(path, cause);
+}
+
+}  // namespace nessie::cli

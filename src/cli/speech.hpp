@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What `nessie run` says, and writes: its streams may be closed, full, or have no reader any more, which is no reason
+// to fail, nor to wait.
+#pragma once
+
+#include <nessie/result.hpp>
+
+#include <string_view>
+
+namespace nessie::cli {
+
+/// To stderr, as it is. What cannot be written is dropped.
+void write_to_stderr(std::string_view text);
+
+/// "nessie: TEXT" and a line end.
+void say(std::string_view text);
+
+/// To a file, which is made, or replaced; or to a device, or a pipe that somebody reads. kIo, with the cause.
+Status write_output(const std::string &path, std::string_view text);
+
+}  // namespace nessie::cli
