@@ -55,7 +55,7 @@ void ServerDrain::note_finished(Status outcome) {
 }
 
 void ServerDrain::stop_server() {
-  auto client = staging::Client::connect(config_, "nessie run");
+  auto client = staging::Client::connect(config_, "");
   if (!client) return note_finished(client.error());
   auto report = (*client)->shutdown(0, Deadline::never());
   if (!report) return note_finished(report.error());
@@ -67,7 +67,7 @@ void ServerDrain::stop_server() {
 }
 
 void ServerDrain::watch_server() {
-  auto client = staging::Client::connect(config_, "nessie run");
+  auto client = staging::Client::connect(config_, "");
   if (!client) return;  // the stopper says so
   while (true) {
     auto report = (*client)->report(0);

@@ -67,6 +67,7 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   environment.append("LD_PRELOAD", staging.preload_library, ':');  // so that tools before it see the program's calls
   environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
   environment.set("NESSIE_CREDENTIAL", staging.credential);
+  if (!staging.notes.empty()) environment.set("NESSIE_NOTES", staging.notes);
   leave_crashes_alone(environment);
   if (!other_nodes) return;
   for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {

@@ -31,12 +31,14 @@ class Environment {
   std::vector<std::string> lines_;
 };
 
-/// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL; and, for
-/// Open MPI, the request to carry them to other nodes (its mpiexec forwards nothing else; the others forward all).
+/// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL,
+/// NESSIE_NOTES; and, for Open MPI, the request to carry them to other nodes (its mpiexec forwards nothing else; the
+/// others forward all).
 struct Staging {
   std::string preload_library;
   std::vector<std::string> server_urls;
   std::string credential;
+  std::string notes = {};  ///< where the interposer's notes go; empty: nowhere
 };
 void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
 

@@ -14,6 +14,7 @@
 #include "launcher.hpp"
 #include "losses.hpp"
 #include "memory.hpp"
+#include "notes.hpp"
 #include "process.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
@@ -113,6 +114,7 @@ class Job {
   std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
+  std::optional<Notes> notes_;
   Phase phase_ = Phase::kStarting;
   pid_t program_ = -1;
   std::optional<int> program_status_;
@@ -130,6 +132,7 @@ int Job::execute() {
   record_.memory = memory_;
   record_.servers = options_.servers;
   make_shared_memory_folder();
+  if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
   if (auto started = start_servers(); !started) {
     if (stop_signal_) return 128 + stop_signal_;
     say("error: " + started.error().message);
@@ -144,6 +147,9 @@ int Job::execute() {
   record_.program_s = seconds_since(start);
   record_.program_exit_code = exit_code_of(*program_status_);
   end_stragglers();
+  if (notes_) notes_->take();
+  if (notes_) record_.notes = notes_->sentences();
+  record_.preload_library = preload_library_;
   const auto drain_start = Clock::now();
   drain();
   record_.drain_s = seconds_since(drain_start);
@@ -209,8 +215,8 @@ Status Job::start_program() {
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
-  put_in_front({preload_library_, servers_->urls(), credential_}, may_use_other_nodes(options_.command, environment),
-               environment);
+  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : ""},
+               may_use_other_nodes(options_.command, environment), environment);
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
@@ -264,7 +270,10 @@ void Job::on_signal_in_drain(const Signal &signal) {
 }
 
 void Job::await_program() {
-  while (!program_status_) turn(seconds(1));
+  while (!program_status_) {
+    turn(seconds(1));
+    if (notes_) notes_->take();
+  }
 }
 
 std::vector<pid_t> Job::stragglers() const {

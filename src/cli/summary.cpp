@@ -54,6 +54,7 @@ void add(const ReportResult &report, Totals &totals) {
   totals.bytes_pending += report.bytes_pending;
   totals.writes += report.writes;
   totals.reads += report.reads;
+  totals.clients = std::max(totals.clients, report.clients);
   totals.memory_high_bytes = std::max(totals.memory_high_bytes, report.memory_high_bytes);
   totals.perceived_bytes_per_s += rate(report.bytes_pulled, report.busy_pull_s);
   totals.durable_bytes_per_s += rate(report.bytes_drained, report.busy_drain_s);
@@ -75,10 +76,43 @@ std::string format_rate(double bytes_per_s) {
   return fmt::format("{}/s", format_size(static_cast<std::uint64_t>(bytes_per_s)));
 }
 
-std::string describe_staged(const Totals &totals) {
-  if (totals.writes == 0 && totals.reads == 0) {
-    return "nessie: nothing was staged: the program made no PnetCDF transfers, or is linked to PnetCDF statically\n";
+/// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on.
+std::string preload_in(const std::vector<std::string> &command) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const auto next = i + 1 < command.size() ? command[i + 1] : std::string();
+    const auto &word = command[i];
+    if (word.starts_with("--export=") && word.find("ALL") == std::string::npos) return word;
+    const bool sets = word == "-x" || word == "-env" || word == "-genv" || word == "--env" || word == "--export" ||
+                      word == "-E" || word == "env";
+    if (sets && next.starts_with("LD_PRELOAD")) return word + " " + next;
+    if (word.starts_with("LD_PRELOAD=")) return word;
   }
+  return {};
+}
+
+/// Why no process of the program came to the servers.
+std::string why_nobody_came(const RunRecord &record) {
+  if (const auto word = preload_in(record.command); !word.empty())
+    return fmt::format("LD_PRELOAD was replaced by what starts the program ('{}'): add ':{}' to it", printable(word),
+                       record.preload_library);
+  return "no process of the program came to the servers: it does not call PnetCDF, or is linked to it statically, or "
+         "what "
+         "starts it replaced LD_PRELOAD";
+}
+
+/// Derived from what happened.
+std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals) {
+  if (!totals.native.empty()) return "all files went native";
+  if (!record.broken_servers.empty() && totals.clients == 0)
+    return "a staging server ended before it had stored anything";
+  if (totals.clients > 0) return "the program's processes came to the servers, but moved no data";
+  if (!record.notes.empty()) return printable(record.notes.front());
+  return why_nobody_came(record);
+}
+
+std::string describe_staged(const RunRecord &record, const Totals &totals) {
+  if (totals.writes == 0 && totals.reads == 0)
+    return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
   std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
   if (totals.perceived_bytes_per_s > 0)
     text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
@@ -170,7 +204,8 @@ std::string describe_work(const RunRecord &record) {
       "nessie: the program ended with {} after {:.2f} s; {} staging server{} ({}, {}) drained for {:.2f} s more\n",
       record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
       record.memory, record.drain_s);
-  text += describe_staged(totals);
+  text += describe_staged(record, totals);
+  for (const auto &note : record.notes) text += fmt::format("nessie: not staged: {}\n", printable(note));
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text;
@@ -206,6 +241,8 @@ nlohmann::json to_json(const RunRecord &record) {
           {"durable_MBps", totals.durable_bytes_per_s / 1e6},
           {"files", files_json(totals.files)},
           {"native", texts(totals.native)},
+          {"notes", texts(record.notes)},
+          {"clients", totals.clients},
           {"broken_servers", texts(record.broken_servers)},
           {"gave_up", record.gave_up},
           {"failures", files_json(all_losses(record, totals))}};

@@ -21,9 +21,11 @@ struct RunRecord {
   std::string memory;
   int servers = 1;
   int program_exit_code = 0;
-  double program_s = 0;  ///< from the program's start to its end
-  double drain_s = 0;    ///< from its end until everything was in the files
-  bool gave_up = false;  ///< the user ended the drain
+  double program_s = 0;            ///< from the program's start to its end
+  double drain_s = 0;              ///< from its end until everything was in the files
+  bool gave_up = false;            ///< the user ended the drain
+  std::string preload_library;     ///< what was put in front of PnetCDF
+  std::vector<std::string> notes;  ///< what it said of programs that it could not stage, or not wholly
   /// The last report of each server that gave one.
   std::vector<staging::ReportResult> reports;
   /// Servers that ended before their work did: "staging server 1 was killed by signal 9 (Killed)".
@@ -36,6 +38,7 @@ struct RunRecord {
 struct Totals {
   std::uint64_t bytes_staged = 0, bytes_read = 0, bytes_drained = 0, bytes_pending = 0;
   std::uint64_t writes = 0, reads = 0;
+  std::uint64_t clients = 0;            ///< processes of the program that came to a server
   std::uint64_t memory_high_bytes = 0;  ///< of the server that needed most
   double perceived_bytes_per_s = 0;     ///< while data were pulled
   double durable_bytes_per_s = 0;       ///< while data were written to the files

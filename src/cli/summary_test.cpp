@@ -94,7 +94,28 @@ TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
   EXPECT_EQ(to_json(record)["failures"][0]["missing"].size(), 20u);
 }
 
-TEST(Summary, WhenNothingWasStaged_SaysWhy) { EXPECT_TRUE(contains(describe_work(RunRecord{}), "nothing was staged")); }
+TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {
+  RunRecord record;
+  record.preload_library = "/opt/nessie/lib/libnessie_pnetcdf.so";
+  EXPECT_TRUE(contains(describe_work(record), "no process of the program came to the servers"));
+  record.command = {"mpiexec", "-x", "LD_PRELOAD=/opt/tool.so", "./sim"};
+  EXPECT_TRUE(contains(describe_work(record),
+                       "LD_PRELOAD was replaced by what starts the program ('-x LD_PRELOAD=/opt/tool.so'): add "
+                       "':/opt/nessie/lib/libnessie_pnetcdf.so' to it"));
+  record.notes = {"LD_PRELOAD was replaced by 'tool.so' for ./sim"};
+  EXPECT_TRUE(contains(describe_work(record), "nothing was staged: LD_PRELOAD was replaced by 'tool.so' for ./sim"));
+  record.reports.emplace_back().clients = 4;
+  EXPECT_TRUE(contains(describe_work(record), "came to the servers, but moved no data"));
+  record.reports[0].native = {"a.nc: it is a netCDF-4 file"};
+  EXPECT_TRUE(contains(describe_work(record), "nothing was staged: all files went native"));
+}
+
+TEST(Summary, WhenAServerEndedBeforeAnythingCame_SaysSo) {
+  RunRecord record;
+  record.broken_servers = {"staging server 0 was killed by signal 9 (Killed)"};
+  EXPECT_TRUE(
+      contains(describe_work(record), "nothing was staged: a staging server ended before it had stored anything"));
+}
 
 TEST(DefaultMemory, IsSharedAmongTheServers) {
   EXPECT_GT(available_memory_bytes(), 0u);

@@ -12,9 +12,14 @@ extern "C" {
 
 typedef void (*nessie_function)(void);
 
-/* Returns the engine's functions, in the order of functions.h, if it was built for `count` of them, otherwise NULL.
- * The table lives as long as the process. */
-const nessie_function *nessie_pnetcdf_engine(int count);
+typedef struct {
+  const nessie_function *functions; /* in the order of functions.h */
+  void (*finish)(void);             /* the last thing that happens in the process: waits for its files to be written */
+} nessie_engine;
+
+/* Returns the engine, if it was built for `count` functions, otherwise NULL. `native` gives the native function of a
+ * number. What is returned lives as long as the process. */
+const nessie_engine *nessie_pnetcdf_engine(int count, nessie_function (*native)(int));
 
 #ifdef __cplusplus
 }

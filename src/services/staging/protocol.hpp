@@ -56,7 +56,7 @@ struct Hint {
 
 struct HelloArgs {
   std::uint32_t version = kProtocolVersion;
-  std::string program;  ///< for the report
+  std::string program;  ///< empty: of who only looks on, and does not count
   std::int64_t pid = 0;
   template <class A> void xdr(A &a) { a(version, program, pid); }
 };
@@ -251,10 +251,9 @@ struct ReportResult {
   std::vector<FileReport> drained;                              ///< every file that was written, in order of closing
   std::vector<FileReport> failures;
   std::vector<std::string> native;  ///< "path: why it went native"
-  std::vector<std::string> notes;   ///< sentences of programs whose PnetCDF calls did not come here, or not all
   template <class A> void xdr(A &a) {
     a(bytes_pulled, bytes_pushed, bytes_drained, bytes_pending, writes, reads, files, clients, memory_high_bytes,
-      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native, notes);
+      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native);
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
 
@@ -20,6 +21,20 @@ int code_of_exception(const char *function) {
 
 }  // namespace interpose
 
-extern "C" __attribute__((visibility("default"))) const nessie_function *nessie_pnetcdf_engine(int count) {
-  return count == NESSIE_PNETCDF_FUNCTION_COUNT ? interpose::kEngineFunctions : nullptr;
+extern "C" {
+
+/// For native_entries.c.
+nessie_function (*nessie_native)(int) = nullptr;
+
+/// Nothing that is static in this library is ever destroyed: a program may use its files until its last instruction, in
+/// destructors of its own static objects, which would come later. What is to be done at the end, finish() does.
+int __cxa_atexit(void (*)(void *), void *, void *) { return 0; }
+
+__attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engine(int count,
+                                                                                  nessie_function (*native)(int)) {
+  static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
+  nessie_native = native;
+  return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;
 }
+
+}  // extern "C"

@@ -15,12 +15,8 @@ Session &Session::get() {
   return session;
 }
 
-Session::~Session() {
-  // A forked child that exits must not say good-bye in its parent's name.
-  if (getpid() != pid_)
-    (void)client_.release();
-  else if (client_ != nullptr)
-    settle_files();
+void Session::finish() {
+  if (client_ != nullptr && getpid() == pid_) settle_files();
 }
 
 void Session::settle_at_exit(const staging::SettleArgs &file) {

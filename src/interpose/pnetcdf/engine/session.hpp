@@ -28,6 +28,9 @@ class Session {
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
   bool close_is_durable() const { return close_is_durable_; }
 
+  /// The end of the process has come.
+  void finish();
+
   /// When the process ends, it waits until the servers have nothing of this file left to write, so that the next
   /// command of a script finds the file complete. Makes no MPI calls then; ends early when a server gives no sign of
   /// life.
@@ -35,7 +38,6 @@ class Session {
 
  private:
   Session() = default;
-  ~Session();
   void connect();
   void settle_files();
 

@@ -6,6 +6,8 @@
 #include "shim.h"
 
 #include "functions.h"
+#include "library.h"
+#include "notes.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,15 +15,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NESSIE_NAME(name) #name,
 static const char *const function_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAME)};
 #undef NESSIE_NAME
 
-static _Atomic(nessie_function) native_functions[NESSIE_PNETCDF_FUNCTION_COUNT];
-static const nessie_function *engine_functions; /* NULL: transparent */
+extern nessie_function const nessie_shim_entries[];
+
+typedef _Atomic(nessie_function) Found;
+
+static Found native_functions[NESSIE_PNETCDF_FUNCTION_COUNT];
+static Found next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind us, or the native one */
+static const nessie_engine *engine;                         /* NULL: transparent */
+static pid_t engine_pid;
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
-static __thread int inside;
+static __thread int inside, passing_tool;
+enum { kNothing, kEngine, kTool }; /* what was entered */
 
 /* Says it on one process of a job only, as far as the launcher tells which one this is. */
 static void notice(const char *text, const char *detail) {
@@ -40,11 +50,8 @@ static nessie_function as_function(void *symbol) {
 }
 
 static nessie_function find_native(const char *name) {
-  void *symbol = dlsym(RTLD_NEXT, name);
-  if (symbol == NULL) {
-    void *library = dlopen(NESSIE_PNETCDF_SONAME, RTLD_LAZY | RTLD_LOCAL);
-    if (library != NULL) symbol = dlsym(library, name);
-  }
+  void *library = nessie_native_library();
+  void *symbol = library == NULL ? NULL : nessie_real_dlsym(library, name);
   if (symbol == NULL) {
     const char *reason = dlerror();
     fprintf(stderr, "nessie: native PnetCDF has no %s: %s\n", name, reason != NULL ? reason : "not found");
@@ -62,6 +69,17 @@ static nessie_function native(int index) {
   return function;
 }
 
+/* Who comes behind us: a preloaded tool, or the native function. */
+static nessie_function next(int index) {
+  nessie_function function = atomic_load_explicit(&next_functions[index], memory_order_acquire);
+  if (function == NULL) {
+    void *symbol = nessie_real_dlsym(RTLD_NEXT, function_names[index]);
+    function = symbol == NULL ? native(index) : as_function(symbol);
+    atomic_store_explicit(&next_functions[index], function, memory_order_release);
+  }
+  return function;
+}
+
 /* Opens the engine beside this library, wherever that was installed. */
 static void *open_engine_library(void) {
   Dl_info self;
@@ -71,37 +89,76 @@ static void *open_engine_library(void) {
   int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
   int length = snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, NESSIE_PNETCDF_ENGINE_LIBRARY);
   if (length < 0 || (size_t)length >= sizeof path) return NULL;
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+static void do_not_stage(const char *why) {
+  notice("files are written by native PnetCDF, not staged", why);
+  nessie_note((const char *[]){why}, 1);
 }
 
 static void open_engine(void) {
   const char *servers = getenv("NESSIE_SERVERS");
   if (servers == NULL || *servers == '\0') return;
+  const char *foreign = nessie_foreign_library();
+  if (foreign != NULL) return do_not_stage(foreign);
   void *library = open_engine_library();
   if (library == NULL) {
     const char *reason = dlerror();
-    notice("files are written by native PnetCDF, not staged, because the client library cannot be loaded",
-           reason != NULL ? reason : NESSIE_PNETCDF_ENGINE_LIBRARY);
-    return;
+    return do_not_stage(reason != NULL ? reason : NESSIE_PNETCDF_ENGINE_LIBRARY " cannot be loaded");
   }
-  void *symbol = dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
-  const nessie_function *(*engine)(int) = NULL;
-  if (symbol != NULL) memcpy(&engine, &symbol, sizeof engine);
-  if (engine != NULL) engine_functions = engine(NESSIE_PNETCDF_FUNCTION_COUNT);
-  if (engine_functions == NULL)
-    notice("files are written by native PnetCDF, not staged, because the client library is of another version",
-           NESSIE_PNETCDF_ENGINE_LIBRARY);
+  void *symbol = nessie_real_dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
+  const nessie_engine *(*open)(int, nessie_function (*)(int)) = NULL;
+  if (symbol != NULL) memcpy(&open, &symbol, sizeof open);
+  if (open != NULL) engine = open(NESSIE_PNETCDF_FUNCTION_COUNT, native);
+  engine_pid = getpid();
+  if (engine == NULL) do_not_stage(NESSIE_PNETCDF_ENGINE_LIBRARY " is of another version");
 }
 
-nessie_function nessie_shim_enter(int index, int *entered) {
-  if (inside) return native(index);
-  pthread_once(&engine_once, open_engine);
-  if (engine_functions == NULL) return native(index);
+/* After the program's exit handlers, and the destructors of its static objects, which may still use files. */
+__attribute__((destructor)) static void finish(void) {
+  if (engine == NULL || getpid() != engine_pid) return;
   inside = 1;
-  *entered = 1;
-  return engine_functions[index];
+  engine->finish();
+}
+
+static void note_way_past(void) {
+  static atomic_flag noted = ATOMIC_FLAG_INIT;
+  if (atomic_flag_test_and_set(&noted)) return;
+  nessie_note((const char *[]){"functions of PnetCDF were reached past Nessie, in the library itself"}, 1);
+}
+
+nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
+  if (inside) return native(index);
+  if (nessie_is_native(caller) && nessie_is_native_inside(caller)) {
+    note_way_past();
+    return native(index);
+  }
+  if (!passing_tool && next(index) != native(index)) {
+    passing_tool = 1;
+    *entered = kTool;
+    return next(index);
+  }
+  pthread_once(&engine_once, open_engine);
+  if (engine == NULL) return native(index);
+  inside = 1;
+  *entered = kEngine;
+  return engine->functions[index];
 }
 
 void nessie_shim_leave(int entered) {
-  if (entered) inside = 0;
+  if (entered == kEngine) inside = 0;
+  if (entered == kTool) passing_tool = 0;
+}
+
+int nessie_shim_index(const char *name) {
+  for (int i = 0; i < NESSIE_PNETCDF_FUNCTION_COUNT; ++i)
+    if (strcmp(function_names[i], name) == 0) return i;
+  return -1;
+}
+
+void *nessie_shim_entry(int index) {
+  void *entry;
+  memcpy(&entry, &nessie_shim_entries[index], sizeof entry);
+  return entry;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shim decides, for each call of a ncmpi_ function, who answers: the engine or native PnetCDF. */
+/* The shim decides, for each call of a ncmpi_ function, who answers: the engine, a tool that is preloaded behind us, or
+ * native PnetCDF. */
 #ifndef NESSIE_PNETCDF_SHIM_H
 #define NESSIE_PNETCDF_SHIM_H
 
@@ -7,10 +8,15 @@
 
 #define NESSIE_EXPORT __attribute__((visibility("default")))
 
-/* Returns the function that answers a call of function number `index`. Sets *entered if that is the engine's; until
- * nessie_shim_leave, what this thread calls is native: PnetCDF calls some of its own public functions, and the engine
- * calls PnetCDF. */
-nessie_function nessie_shim_enter(int index, int *entered);
+/* Returns the function that answers a call of function number `index` from `caller`, and sets *entered to what
+ * nessie_shim_leave is to be given after it. While the engine runs, what this thread calls is native: PnetCDF calls
+ * some of its own public functions. */
+nessie_function nessie_shim_enter(int index, int *entered, const void *caller);
 void nessie_shim_leave(int entered);
+
+/* The number of a function of this name; -1: none. */
+int nessie_shim_index(const char *name);
+/* Our entry point for it. */
+void *nessie_shim_entry(int index);
 
 #endif

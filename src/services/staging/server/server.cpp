@@ -134,7 +134,7 @@ Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
                  fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
                              "install both from the same release",
                              kProtocolVersion, args.version)};
-  ++statistics_.clients;
+  if (!args.program.empty()) ++statistics_.clients;
   return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
 
@@ -168,7 +168,7 @@ ReportResult Server::report() const {
     if (file->lost_anything()) r.failures.push_back(file->report());
   for (const auto &file : closing_)
     if (file->lost_anything()) r.failures.push_back(file->report());
-  r.native = native_, r.notes = notes_;
+  r.native = native_;
   return r;
 }
 

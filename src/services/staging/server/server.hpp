@@ -140,7 +140,7 @@ class Server {
   std::map<FileToken, Held> held_;   ///< for Attach
   std::deque<FileReport> closed_;
   std::vector<FileReport> failed_;
-  std::vector<std::string> native_, notes_;
+  std::vector<std::string> native_;
   std::vector<nssi::PeerId> peers_;
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Says when a program is started without this library: a launcher's -x LD_PRELOAD, or a wrapper, has put something in
+ * its place. Nothing else is changed. The functions are called in children of fork() and vfork(): no memory is
+ * allocated, no lock taken. */
+#define _GNU_SOURCE
+#include "library.h"
+#include "notes.h"
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NESSIE_LIBRARY "libnessie_pnetcdf.so"
+
+extern char **environ;
+
+static int (*real_execvpe)(const char *, char *const[], char *const[]);
+static int (*real_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                         char *const[], char *const[]);
+static int (*real_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                          char *const[], char *const[]);
+
+static void find(void *function, const char *name) {
+  void *symbol = nessie_real_dlsym(RTLD_NEXT, name);
+  memcpy(function, &symbol, sizeof symbol);
+}
+
+/* Beforehand: in a child of vfork() nothing can be looked up. */
+__attribute__((constructor)) static void find_functions(void) {
+  find(&real_execvpe, "execvpe");
+  find(&real_spawn, "posix_spawn");
+  find(&real_spawnp, "posix_spawnp");
+}
+
+static const char *value_in(char *const environment[], const char *name) {
+  const size_t length = strlen(name);
+  for (; environment != NULL && *environment != NULL; ++environment)
+    if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=') return *environment + length + 1;
+  return NULL;
+}
+
+static void watch(const char *program, char *const environment[]) {
+  if (getenv("NESSIE_NOTES") == NULL || program == NULL) return;
+  const char *preload = value_in(environment, "LD_PRELOAD");
+  if (preload != NULL && strstr(preload, NESSIE_LIBRARY) != NULL) return;
+  if (preload != NULL) {
+    nessie_note((const char *[]){"LD_PRELOAD was replaced by '", preload, "' for ", program}, 4);
+  } else if (value_in(environment, "NESSIE_SERVERS") != NULL) {
+    nessie_note((const char *[]){"LD_PRELOAD was taken out of the environment of ", program}, 2);
+  }
+}
+
+NESSIE_EXPORT int execve(const char *path, char *const argv[], char *const envp[]) {
+  watch(path, envp);
+  return (int)syscall(SYS_execve, path, argv, envp);
+}
+
+NESSIE_EXPORT int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
+
+NESSIE_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]) {
+  watch(file, envp);
+  if (real_execvpe != NULL) return real_execvpe(file, argv, envp);
+  errno = ENOSYS;
+  return -1;
+}
+
+NESSIE_EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
+
+NESSIE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                              const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+  watch(path, envp);
+  return real_spawn == NULL ? ENOSYS : real_spawn(pid, path, actions, attributes, argv, envp);
+}
+
+NESSIE_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                               const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
+  watch(file, envp);
+  return real_spawnp == NULL ? ENOSYS : real_spawnp(pid, file, actions, attributes, argv, envp);
+}
+
+/* The arguments from `first` on, up to the null pointer, as an array on the stack; then the statement. */
+#define WITH_ARGUMENTS(first, statement)                                \
+  do {                                                                  \
+    va_list list;                                                       \
+    size_t count = 1;                                                   \
+    va_start(list, first);                                              \
+    while (va_arg(list, const char *) != NULL) ++count;                 \
+    va_end(list);                                                       \
+    char *argv[count + 1];                                              \
+    argv[0] = (char *)first;                                            \
+    va_start(list, first);                                              \
+    for (size_t i = 1; i <= count; ++i) argv[i] = va_arg(list, char *); \
+    statement;                                                          \
+  } while (0)
+
+NESSIE_EXPORT int execl(const char *path, const char *argument, ...) {
+  WITH_ARGUMENTS(argument, va_end(list); return execve(path, argv, environ));
+}
+
+NESSIE_EXPORT int execlp(const char *file, const char *argument, ...) {
+  WITH_ARGUMENTS(argument, va_end(list); return execvpe(file, argv, environ));
+}
+
+NESSIE_EXPORT int execle(const char *path, const char *argument, ...) {
+  WITH_ARGUMENTS(argument, char *const *envp = va_arg(list, char *const *); va_end(list);
+                 return execve(path, argv, envp));
+}

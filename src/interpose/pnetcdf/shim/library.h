@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The native PnetCDF of this process, and who else stands between it and the program. */
+#ifndef NESSIE_PNETCDF_LIBRARY_H
+#define NESSIE_PNETCDF_LIBRARY_H
+
+#include <stdbool.h>
+
+/* dlsym as the C library has it; this library stands in front of it, too (lookup.c). */
+void *nessie_real_dlsym(void *handle, const char *name);
+
+/* The loaded libpnetcdf, or the one that we were built for, which is loaded then. NULL: there is none. */
+void *nessie_native_library(void);
+/* Whether an address lies in that library; false as long as none is known. */
+bool nessie_is_native(const void *address);
+/* Whether a call from `address`, within the native library, is native PnetCDF's own business: its Fortran and C++ faces
+ * lie there as well, and their calls are the program's. */
+bool nessie_is_native_inside(const void *address);
+
+/* NULL if this process's MPI and PnetCDF are those that the engine was built for; otherwise a sentence that says which
+ * are not. */
+const char *nessie_foreign_library(void);
+
+#endif

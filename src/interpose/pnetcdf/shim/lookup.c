@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Design notes. Interpreters and plug-in systems look functions up in libpnetcdf itself (Julia's ccall, Python's
+ * ctypes), and preloaded tools look up who comes behind them. So this library stands in front of dlsym as well: whoever
+ * would get a function of the native libpnetcdf gets ours. Everything else goes on to the C library's dlsym by a jump,
+ * with the caller's return address in place, because what RTLD_NEXT means depends on who asks; that takes a few
+ * instructions of assembly. Where those are not written, dlsym is left alone, and such programs are not staged
+ * (shim.c). */
+#define _GNU_SOURCE
+#include "library.h"
+#include "shim.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <string.h>
+
+typedef void *(*Lookup)(void *, const char *);
+
+/* Read by the assembly. */
+__attribute__((visibility("hidden"))) _Atomic(Lookup) nessie_dlsym_of_libc;
+
+/* Finds it. Called by the assembly, too. */
+__attribute__((visibility("hidden"))) Lookup nessie_find_dlsym(void) {
+  static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+  void *symbol = NULL;
+  for (size_t i = 0; symbol == NULL && i < sizeof versions / sizeof *versions; ++i)
+    symbol = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+  Lookup found = NULL;
+  memcpy(&found, &symbol, sizeof found);
+  atomic_store(&nessie_dlsym_of_libc, found);
+  return found;
+}
+
+void *nessie_real_dlsym(void *handle, const char *name) {
+  Lookup lookup = atomic_load(&nessie_dlsym_of_libc);
+  if (lookup == NULL) lookup = nessie_find_dlsym();
+  return lookup == NULL ? NULL : lookup(handle, name);
+}
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+/* Whether the library that comes first behind the caller's, and defines `name`, is the native one. */
+static int native_comes_next(const void *caller, const char *name) {
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return 0;
+  for (map = map->l_next; map != NULL; map = map->l_next) {
+    void *library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+    void *symbol = library == NULL ? NULL : nessie_real_dlsym(library, name);
+    Dl_info definer;
+    const int defines = symbol != NULL && dladdr(symbol, &definer) != 0 && (ElfW(Addr))definer.dli_fbase == map->l_addr;
+    if (library != NULL) dlclose(library);
+    if (defines) return nessie_is_native(symbol);
+  }
+  return 0;
+}
+
+/* What dlsym(handle, name), called at `caller`, is to give instead of a native function; NULL: what it gives anyway. */
+__attribute__((visibility("hidden"))) void *nessie_lookup(void *handle, const char *name, const void *caller) {
+  const int index = nessie_shim_index(name);
+  if (index < 0 || handle == RTLD_DEFAULT || nessie_native_library() == NULL) return NULL;
+  if (handle == RTLD_NEXT) return native_comes_next(caller, name) ? nessie_shim_entry(index) : NULL;
+  return nessie_is_native(nessie_real_dlsym(handle, name)) ? nessie_shim_entry(index) : NULL;
+}
+
+#endif
+
+#if defined(__x86_64__)
+__asm__(
+    ".text\n.globl dlsym\n.type dlsym, @function\n"
+    "dlsym:\n"
+    "  test %rsi, %rsi\n  jz 1f\n"
+    "  cmpb $'n', (%rsi)\n  jne 1f\n"
+    "  cmpb $'c', 1(%rsi)\n  jne 1f\n"
+    "  cmpb $'m', 2(%rsi)\n  jne 1f\n"
+    "  cmpb $'p', 3(%rsi)\n  jne 1f\n"
+    "  cmpb $'i', 4(%rsi)\n  jne 1f\n"
+    "  mov (%rsp), %rdx\n"
+    "  push %rdi\n  push %rsi\n  sub $8, %rsp\n"
+    "  call nessie_lookup\n"
+    "  add $8, %rsp\n  pop %rsi\n  pop %rdi\n"
+    "  test %rax, %rax\n  jz 1f\n"
+    "  ret\n"
+    "1:\n"
+    "  mov nessie_dlsym_of_libc(%rip), %rax\n"
+    "  test %rax, %rax\n  jnz 2f\n"
+    "  push %rdi\n  push %rsi\n  sub $8, %rsp\n"
+    "  call nessie_find_dlsym\n"
+    "  add $8, %rsp\n  pop %rsi\n  pop %rdi\n"
+    "2:\n"
+    "  jmp *%rax\n"
+    ".size dlsym, . - dlsym\n");
+#elif defined(__aarch64__)
+__asm__(
+    ".text\n.globl dlsym\n.type dlsym, %function\n"
+    "dlsym:\n"
+    "  cbz x1, 1f\n"
+    "  ldrb w9, [x1]\n  cmp w9, #'n'\n  b.ne 1f\n"
+    "  ldrb w9, [x1, #1]\n  cmp w9, #'c'\n  b.ne 1f\n"
+    "  ldrb w9, [x1, #2]\n  cmp w9, #'m'\n  b.ne 1f\n"
+    "  ldrb w9, [x1, #3]\n  cmp w9, #'p'\n  b.ne 1f\n"
+    "  ldrb w9, [x1, #4]\n  cmp w9, #'i'\n  b.ne 1f\n"
+    "  stp x29, x30, [sp, #-32]!\n  stp x0, x1, [sp, #16]\n  mov x29, sp\n"
+    "  mov x2, x30\n"
+    "  bl nessie_lookup\n"
+    "  mov x9, x0\n"
+    "  ldp x0, x1, [sp, #16]\n  ldp x29, x30, [sp], #32\n"
+    "  cbz x9, 1f\n"
+    "  mov x0, x9\n  ret\n"
+    "1:\n"
+    "  adrp x9, nessie_dlsym_of_libc\n  ldr x9, [x9, #:lo12:nessie_dlsym_of_libc]\n"
+    "  cbnz x9, 2f\n"
+    "  stp x29, x30, [sp, #-32]!\n  stp x0, x1, [sp, #16]\n  mov x29, sp\n"
+    "  bl nessie_find_dlsym\n"
+    "  mov x9, x0\n"
+    "  ldp x0, x1, [sp, #16]\n  ldp x29, x30, [sp], #32\n"
+    "2:\n"
+    "  br x9\n"
+    ".size dlsym, . - dlsym\n");
+#endif
