@@ -2,6 +2,7 @@
 #include "environment.hpp"
 
 #include <base/config.hpp>
+#include <services/staging/board.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -68,6 +69,7 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
   environment.set("NESSIE_CREDENTIAL", staging.credential);
   if (!staging.notes.empty()) environment.set("NESSIE_NOTES", staging.notes);
+  if (!staging.boards.empty()) environment.set(NESSIE_BOARD_VARIABLE, staging.boards);
   leave_crashes_alone(environment);
   if (!other_nodes) return;
   for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {

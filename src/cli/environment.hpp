@@ -38,7 +38,8 @@ struct Staging {
   std::string preload_library;
   std::vector<std::string> server_urls;
   std::string credential;
-  std::string notes = {};  ///< where the interposer's notes go; empty: nowhere
+  std::string notes = {};   ///< where the interposer's notes go; empty: nowhere
+  std::string boards = {};  ///< how many there are, and in which folder; empty: none
 };
 void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
 

@@ -83,6 +83,8 @@ class Job {
   enum class Phase { kStarting, kRunning, kDraining };
 
   void make_shared_memory_folder();
+  /// In memory, where there is such a folder.
+  const std::string &board_directory() const { return (shared_memory_ ? *shared_memory_ : folder_).path(); }
   Status start_servers();
   Status await_urls();
   Status start_program();
@@ -179,6 +181,7 @@ Status Job::start_servers() {
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
+  options.board_directory = board_directory();
   // A network that nobody will use costs a third of a second to look for.
   if (!config_.get("staging.listen") && !may_use_other_nodes(options_.command, Environment::current()))
     options.arguments = {"--listen", "shm"};
@@ -215,7 +218,8 @@ Status Job::start_program() {
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
-  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : ""},
+  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
+                fmt::format("{} {}", servers_->count(), board_directory())},
                may_use_other_nodes(options_.command, environment), environment);
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;

@@ -20,6 +20,7 @@ struct ServerOptions {
   int count = 1;
   std::string mode, memory;
   std::string credential;
+  std::string board_directory;  ///< where programs of the run look for what is not in the files yet
   /// Each server's extra arguments, e.g. where to listen.
   std::vector<std::string> arguments;
 };

@@ -69,6 +69,8 @@ int run(const Options &options) {
   server_options->index = options.index.value_or(static_cast<std::uint32_t>(rank));
   server_options->servers = options.servers.value_or(static_cast<std::uint32_t>(size));
   server_options->ledger_path = run_file(options, server_options->index, "ledger");
+  if (!options.board_directory.empty())
+    server_options->board_path = fmt::format("{}/board.{}", options.board_directory, server_options->index);
   log::set_program(fmt::format("nessied.{}", server_options->index));
   return serve(options, *server_options);
 }

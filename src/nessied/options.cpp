@@ -24,6 +24,8 @@ const char *const kUsage =
     "file\n"
     "  --memory SIZE      memory for data on their way to the files, e.g. 2G (default: 512M)\n"
     "  --run-dir DIR      where to put server.N.url, server.N.ledger and server.N.report (default: .)\n"
+    "  --board-dir DIR    where to put board.N, by which other programs see which files are not complete yet (default: "
+    "none)\n"
     "  --listen LIST      transports to listen on, e.g. shm,ofi (default: all that this machine has)\n"
     "  --parent FD        drain and exit at the end of file of FD (default: standard input, if it is a pipe)\n"
     "\n"
@@ -52,6 +54,7 @@ nessie::Status set_flag(Options &options, const std::string &flag, const std::st
   if (const auto setting = settings.find(flag); setting != settings.end())
     return options.config.set(setting->second, value), nessie::Status();
   if (flag == "--run-dir") return options.run_directory = value, nessie::Status();
+  if (flag == "--board-dir") return options.board_directory = value, nessie::Status();
   if (flag != "--index" && flag != "--servers" && flag != "--parent") return bad("unknown option " + flag);
   auto number = parse_number(flag, value);
   if (!number.ok()) return number.error();

@@ -3,6 +3,7 @@
  * its place. Nothing else is changed. The functions are called in children of fork() and vfork(): no memory is
  * allocated, no lock taken. */
 #define _GNU_SOURCE
+#include "files.h"
 #include "library.h"
 #include "notes.h"
 #include "shim.h"
@@ -46,9 +47,11 @@ static const char *value_in(char *const environment[], const char *name) {
 }
 
 static void watch(const char *program, char *const environment[]) {
-  if (getenv("NESSIE_NOTES") == NULL || program == NULL) return;
+  if (program == NULL) return;
   const char *preload = value_in(environment, "LD_PRELOAD");
-  if (preload != NULL && strstr(preload, NESSIE_LIBRARY) != NULL) return;
+  const int kept = preload != NULL && strstr(preload, NESSIE_LIBRARY) != NULL;
+  nessie_settle_before_exec(program, kept);
+  if (kept || getenv("NESSIE_NOTES") == NULL) return;
   if (preload != NULL) {
     nessie_note((const char *[]){"LD_PRELOAD was replaced by '", preload, "' for ", program}, 4);
   } else if (value_in(environment, "NESSIE_SERVERS") != NULL) {

@@ -151,6 +151,8 @@ void nessie_shim_leave(int entered) {
   if (entered == kTool) passing_tool = 0;
 }
 
+int nessie_shim_is_inside(void) { return inside; }
+
 int nessie_shim_index(const char *name) {
   for (int i = 0; i < NESSIE_PNETCDF_FUNCTION_COUNT; ++i)
     if (strcmp(function_names[i], name) == 0) return i;

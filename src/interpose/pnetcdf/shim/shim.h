@@ -14,6 +14,9 @@
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller);
 void nessie_shim_leave(int entered);
 
+/* Whether the engine runs on this thread. */
+int nessie_shim_is_inside(void);
+
 /* The number of a function of this name; -1: none. */
 int nessie_shim_index(const char *name);
 /* Our entry point for it. */

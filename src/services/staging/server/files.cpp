@@ -23,6 +23,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
   note_handle(*file);
+  if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
   files_.emplace(token, file);
   ++statistics_.files;
   // The program may have died while the file was opened.

@@ -4,6 +4,8 @@
 // written goes to the file. Who has the only handle, as nearly always, pays nothing for it.
 #include <services/staging/server/server.hpp>
 
+#include <base/log.hpp>
+
 #include <algorithm>
 
 namespace staging {
@@ -84,6 +86,23 @@ void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
     drainer_.hasten(**found);
     (void)closed_one_.wait();
   }
+}
+
+/// Without it, programs that read a file right after it was closed may find it incomplete.
+void Server::open_door() {
+  const auto settle = [this](const FileIdentity &identity, std::function<void()> done) {
+    runtime_.spawn([this, identity, done = std::move(done)] {
+      settle_files([&](const OpenFile &file) { return identity.inode == 0 || file.identity == identity; });
+      done();
+    });
+  };
+  auto door = Door::open(settle, [this](std::function<void()> alive) { runtime_.post(std::move(alive)); });
+  auto board = door.ok() ? Board::create(options_.board_path, (*door)->name())
+                         : nessie::Result<std::unique_ptr<Board>>(door.error());
+  if (!board.ok())
+    return nessie::log::warning("files may be seen incomplete right after they were closed: {}", board.error().message);
+  door_ = std::move(*door);
+  board_ = std::move(*board);
 }
 
 }  // namespace staging

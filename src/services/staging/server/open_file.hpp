@@ -3,6 +3,7 @@
 // bytes. Progress thread only; `native` is handed to the I/O thread.
 #pragma once
 
+#include <services/staging/server/board.hpp>
 #include <services/staging/server/interval_set.hpp>
 #include <services/staging/server/ledger.hpp>
 #include <services/staging/server/native_file.hpp>
@@ -60,6 +61,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
+  Board::Entry on_board;  ///< as long as something of it may not be in the file
   bool in_define_mode = false;   ///< natively: it is new, or ending define mode has failed
   bool defined = false;          ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;  ///< the most that anyone has told

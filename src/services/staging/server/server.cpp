@@ -48,6 +48,7 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
   for (std::size_t i = 0; i < kBounces; ++i)
     bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
   if (options_.mode == Mode::kCaching) drainer_.touch_ahead(kTouchedAhead);
+  if (!options_.board_path.empty()) open_door();
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
   if (ledger.ok())
@@ -59,6 +60,7 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
 
 // Fibers that still wait end first, while all that they look at exists.
 Server::~Server() {
+  door_.reset();
   drainer_.end_touching();
   owned_runtime_.reset();
 }

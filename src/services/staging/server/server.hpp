@@ -3,6 +3,7 @@
 // that nothing here needs a lock; IoQueue::run() is the I/O thread, which must be the one that initialised MPI.
 #pragma once
 
+#include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
 
 #include <nssi/nssi.hpp>
@@ -25,6 +26,7 @@ struct ServerOptions {
   Mode mode = Mode::kCaching;
   std::uint64_t memory_bytes = 512 << 20;
   std::string ledger_path;  ///< empty: no ledger
+  std::string board_path;   ///< empty: no board
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
   nssi::RuntimeOptions runtime;
@@ -96,6 +98,7 @@ class Server {
   void drain_others(const OpenFile &file);
   void await_what_others_sent(const OpenFile &file);
   void await_inboxes();
+  void open_door();
   void settle_files(const std::function<bool(const OpenFile &)> &same);
 
   // transfers.cpp
@@ -133,6 +136,7 @@ class Server {
   std::unique_ptr<nssi::Runtime> owned_runtime_;
   nssi::Runtime &runtime_;
   std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<Board> board_;  ///< goes after the files on it
   Statistics statistics_;
   Drainer drainer_;
   std::map<FileToken, File> files_;  ///< open, by token
@@ -145,6 +149,7 @@ class Server {
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
   std::vector<const Move *> moves_;  ///< data on their way from or to a client
+  std::unique_ptr<Door> door_;
   bool watching_moves_ = false, finishing_ = false, stopped_ = false;
   int opening_ = 0;  ///< creates and opens in progress
 };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The board: which files a staging server may still have something of that is not in the file. Every program of the run maps
+ * it, to read, so that opening any other file costs nothing; who opens one that is on the board asks at the server's door,
+ * and goes on when the file is whole. C, because the library that is preloaded into programs reads it.
+ *
+ * In the machine's byte order. Only the server writes. A place is taken by its device first, and counts from when its inode
+ * is there; it is given back by its inode being 0. */
+#ifndef NESSIE_STAGING_BOARD_H
+#define NESSIE_STAGING_BOARD_H
+
+#include <stdint.h>
+
+#define NESSIE_BOARD_MAGIC 0x3144524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_PLACES 4096
+#define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
+
+typedef struct {
+  uint64_t device, inode;
+} nessie_board_place;
+
+typedef struct {
+  uint64_t magic;
+  uint32_t files;    /* on the board; 0: nobody needs to look */
+  uint32_t used;     /* places that may be taken, from the first one on */
+  uint32_t overflow; /* files that found no place: any file may be one of them */
+  uint32_t unused;
+  char door[104]; /* name of the abstract socket, ending in a zero */
+  nessie_board_place places[NESSIE_BOARD_PLACES];
+} nessie_board;
+
+/* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer is kSettled when what was put before is in
+ * the file, or has failed; kWorking each second meanwhile. */
+enum { NESSIE_DOOR_SETTLED = '+', NESSIE_DOOR_WORKING = '.' };
+
+#endif

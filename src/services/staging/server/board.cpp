@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/board.hpp>
+
+#include <nnti/fd.hpp>
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+
+namespace {
+
+constexpr std::uint32_t kNoPlace = NESSIE_BOARD_PLACES;
+
+template <class T> std::atomic_ref<T> shared(T &word) { return std::atomic_ref<T>(word); }
+
+Error cannot_make(const std::string &path) {
+  return {Code::kIo, fmt::format("cannot make {}: {}", path, std::strerror(errno)), nessie::Scope::kProcess, errno};
+}
+
+}  // namespace
+
+nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door) {
+  const nnti::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file || ::fchmod(file.get(), 0644) != 0 || ::ftruncate(file.get(), sizeof(nessie_board)) != 0)
+    return cannot_make(path);
+  void *mapped = ::mmap(nullptr, sizeof(nessie_board), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) return cannot_make(path);
+  auto *board = static_cast<nessie_board *>(mapped);
+  door.copy(board->door, sizeof board->door - 1);
+  shared(board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
+  return std::unique_ptr<Board>(new Board(board));
+}
+
+Board::~Board() { ::munmap(board_, sizeof *board_); }
+
+Board::Entry Board::enter(const FileIdentity &identity) {
+  std::uint32_t place = 0;
+  while (place < kNoPlace && board_->places[place].inode != 0) ++place;
+  if (place == kNoPlace) {
+    shared(board_->overflow).fetch_add(1);
+  } else {
+    shared(board_->places[place].device).store(identity.device);
+    shared(board_->places[place].inode).store(identity.inode, std::memory_order_release);
+    if (place >= board_->used) shared(board_->used).store(place + 1);
+  }
+  shared(board_->files).fetch_add(1);
+  return {this, place};
+}
+
+void Board::leave(std::uint32_t place) {
+  if (place == kNoPlace)
+    shared(board_->overflow).fetch_sub(1);
+  else
+    shared(board_->places[place].inode).store(0);
+  shared(board_->files).fetch_sub(1);
+}
+
+}  // namespace staging

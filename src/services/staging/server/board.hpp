@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The server's side of the board (board.h). Progress thread.
+#pragma once
+
+#include <services/staging/board.h>
+#include <services/staging/protocol.hpp>
+
+#include <nessie/result.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace staging {
+
+class Board {
+ public:
+  /// A file's place, given back when dropped.
+  class Entry {
+   public:
+    Entry() = default;
+    Entry(Board *board, std::uint32_t place) : board_(board), place_(place) {}
+    Entry(Entry &&other) noexcept : board_(std::exchange(other.board_, nullptr)), place_(other.place_) {}
+    Entry &operator=(Entry &&other) noexcept {
+      std::swap(board_, other.board_);
+      std::swap(place_, other.place_);
+      return *this;
+    }
+    ~Entry() {
+      if (board_ != nullptr) board_->leave(place_);
+    }
+
+   private:
+    Board *board_ = nullptr;
+    std::uint32_t place_ = 0;
+  };
+
+  /// A new file at `path`, which everybody may read who may enter its folder. kIo, with the cause.
+  static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door);
+  ~Board();
+  Board(const Board &) = delete;
+
+  /// From now on whoever opens this file asks at the door first.
+  Entry enter(const FileIdentity &identity);
+
+ private:
+  explicit Board(nessie_board *board) : board_(board) {}
+  void leave(std::uint32_t place);
+
+  nessie_board *board_;
+};
+
+}  // namespace staging
