@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "environment.hpp"
 
-#include <base/config.hpp>
 #include <services/staging/board.h>
+#include <base/config.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

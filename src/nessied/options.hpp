@@ -16,7 +16,7 @@ struct Options {
   std::optional<std::uint32_t> servers;
   std::string run_directory = ".";
   std::string board_directory;  ///< empty: no board
-  int parent_fd = -1;  ///< at its end of file the server drains and exits; -1: none
+  int parent_fd = -1;           ///< at its end of file the server drains and exits; -1: none
   bool help = false;
   nessie::Config config;  ///< with the flags put in
 };

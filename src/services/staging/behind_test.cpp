@@ -105,7 +105,7 @@ class Process {
                                        << " on the first that is wrong is number " << differs - data.begin();
   }
   int close(bool durable) {
-    auto closed = client_->close(file_.token, 0, durable, order);
+    auto closed = client_->close(file_.token, 0, durable ? Closing::kDurable : Closing::kEarly, order);
     EXPECT_TRUE(closed.ok()) << closed.error().message;
     return closed.ok() ? *closed : -1;
   }

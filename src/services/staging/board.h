@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The board: which files a staging server may still have something of that is not in the file. Every program of the run maps
- * it, to read, so that opening any other file costs nothing; who opens one that is on the board asks at the server's door,
- * and goes on when the file is whole. C, because the library that is preloaded into programs reads it.
+/* The board: which files a staging server may still have something of that is not in the file. Every program of the run
+ * maps it, to read, so that opening any other file costs nothing; who opens one that is on the board asks at the
+ * server's door, and goes on when the file is whole. C, because the library that is preloaded into programs reads it.
  *
- * In the machine's byte order. Only the server writes. A place is taken by its device first, and counts from when its inode
- * is there; it is given back by its inode being 0. */
+ * In the machine's byte order. Only the server writes. A place is taken by its device first, and counts from when its
+ * inode is there; it is given back by its inode being 0. */
 #ifndef NESSIE_STAGING_BOARD_H
 #define NESSIE_STAGING_BOARD_H
 
@@ -28,8 +28,8 @@ typedef struct {
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 
-/* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer is kSettled when what was put before is in
- * the file, or has failed; kWorking each second meanwhile. */
+/* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer is kSettled when what was put before
+ * is in the file, or has failed; kWorking each second meanwhile. */
 enum { NESSIE_DOOR_SETTLED = '+', NESSIE_DOOR_WORKING = '.' };
 
 #endif

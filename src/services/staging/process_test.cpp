@@ -262,7 +262,7 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   ::kill(daemon.pid(), SIGKILL);
   EXPECT_EQ(daemon.wait_end(), 128 + SIGKILL);
   EXPECT_EQ(put(*client, 0).code(), Code::kPeerLost);
-  EXPECT_FALSE(client->close(kToken, 0, false, *order_).ok());
+  EXPECT_FALSE(client->close(kToken, 0, Closing::kEarly, *order_).ok());
   auto lost = read_ledger(folder_ + "/server.0.ledger");
   ASSERT_TRUE(lost.ok()) << lost.error().message;
   ASSERT_EQ(lost->size(), 1u);
@@ -360,7 +360,7 @@ TEST_F(StagingProcess, ShutdownAnswersAndExits) {
   auto client = connect();
   create(*client, folder_ + "/two.nc", 3);
   for (int v = 0; v < 3; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
-  ASSERT_EQ(*client->close(kToken, 0, false, *order_), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, Closing::kEarly, *order_), NC_NOERR);
   std::uint64_t drained = 0;
   for (int s : {0, 1}) {
     auto report = client->shutdown(s, Deadline::in(kWatchdog));
@@ -386,7 +386,7 @@ TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
   auto client = connect();
   create(*client, folder_ + "/large.nc", 12);
   for (int v = 0; v < 12; ++v) ASSERT_EQ(*put(*client, v), NC_NOERR);
-  ASSERT_EQ(*client->close(kToken, 0, true, *order_), NC_NOERR);
+  ASSERT_EQ(*client->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);
   for (int v = 0; v < 12; ++v) EXPECT_TRUE(in_file(v, 11 - v)) << v;
   const auto report = *client->report(0);
   EXPECT_LE(report.memory_high_bytes, 8u << 20);
@@ -472,7 +472,7 @@ TEST_F(StagingProcess, ACloseWaitsForThePutsOfAProcessThatIsDead) {
   expect_killed(program);
   daemon.go_on();
   order_->know(std::vector<std::int64_t>{16});
-  EXPECT_EQ(*owner->close(kToken, 0, true, *order_), NC_NOERR);
+  EXPECT_EQ(*owner->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);
   for (int v : {0, 1}) EXPECT_TRUE(in_file(v, 1 - v)) << v;
 }
 
@@ -490,7 +490,7 @@ TEST_F(StagingProcess, ACloseWhoseWritesWereNeverSentEndsWithAnError) {
   ASSERT_TRUE(put_pieces(*owner, 0, 4));
   expect_killed(program);
   order_->know(std::vector<std::int64_t>{1});  // as if it had said so before it died
-  EXPECT_EQ(*owner->close(kToken, 0, false, *order_), NC_NOERR);
+  EXPECT_EQ(*owner->close(kToken, 0, Closing::kEarly, *order_), NC_NOERR);
   ASSERT_TRUE(owner->settle({{}, path_}).ok());
   EXPECT_TRUE(in_file(0, 0));
   const auto report = *owner->report(0);
@@ -515,7 +515,7 @@ TEST_F(StagingProcess, AProgramThatDiesBeforeItHasSentWhatItsCloseKnowsOfLeavesA
       [&] {
         if (!put_pieces(*client, 0, 4)) return false;
         order_->know(std::vector<std::int64_t>{1});
-        return client->close(kToken, 0, false, *order_).ok();
+        return client->close(kToken, 0, Closing::kEarly, *order_).ok();
       }));
   ::kill(daemon.pid(), SIGTERM);
   EXPECT_EQ(daemon.wait_end(), 1);
@@ -542,7 +542,7 @@ TEST_F(StagingProcess, ManyClientsPassThroughTheBudget) {
   create(*owner, folder_ + "/many.nc", kClients);
   for (const auto program : programs) ::kill(program, SIGCONT);
   for (const auto program : programs) expect_killed(program);
-  EXPECT_EQ(*owner->close(kToken, 0, true, *order_), NC_NOERR);
+  EXPECT_EQ(*owner->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);
   for (int v = 0; v < kClients; ++v) EXPECT_TRUE(in_file(v, kClients - 1 - v)) << v;
   EXPECT_LE(owner->report(0)->memory_high_bytes, 8u << 20);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -554,7 +554,7 @@ TEST_F(StagingProcess, ManyClientsPassThroughTheBudget) {
 void expect_disk_error(Client &client, const std::function<Result<int>(int)> &put, FileToken token,
                        const std::string &reason) {
   for (int v = 0; v < 2; ++v) ASSERT_EQ(*put(v), NC_NOERR);
-  auto closed = client.close(token, 0, true, Order(client.servers()));
+  auto closed = client.close(token, 0, Closing::kDurable, Order(client.servers()));
   ASSERT_TRUE(closed.ok()) << closed.error().message;
   EXPECT_NE(*closed, NC_NOERR);
   auto report = client.shutdown(0, Deadline::in(kWatchdog));

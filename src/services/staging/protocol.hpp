@@ -199,13 +199,17 @@ struct FillRecordArgs {
   template <class A> void xdr(A &a) { a(file, varid, record); }
 };
 
+/// When Close answers: at once; when the data are in the file; or then, if that takes next to no time, at once
+/// otherwise.
+enum class Closing : std::uint32_t { kEarly = 0, kDurable = 1, kAuto = 2 };
+
 /// Sync, Close, Detach.
 struct FileArgs {
   FileToken file = 0;
   std::int64_t num_records = -1;  ///< as the clients agreed; -1: unknown
-  std::uint32_t durable = 0;      ///< Close: answer when the data are in the file
-  WritesBefore after;             ///< Close
-  template <class A> void xdr(A &a) { a(file, num_records, durable, after); }
+  Closing closing = Closing::kEarly;
+  WritesBefore after;  ///< Close
+  template <class A> void xdr(A &a) { a(file, num_records, closing, after); }
 };
 
 /// Attach (of a file that the server holds), Release.

@@ -65,7 +65,7 @@ class Twins {
   }
 
   void close(bool durable) {
-    auto closed = client_.close(token_, num_records, durable, order_);
+    auto closed = client_.close(token_, num_records, durable ? Closing::kDurable : Closing::kEarly, order_);
     ASSERT_TRUE(closed.ok()) << closed.error().message;
     ASSERT_EQ(*closed, NC_NOERR);
     close_twin();
@@ -242,7 +242,7 @@ TEST_P(StagingTest, SyncPutsEverythingIntoTheFile) {
   ASSERT_TRUE(synced.ok() && *synced == NC_NOERR);
   file.close_twin();
   file.expect_same_files();
-  auto closed = client_->close(file.token(), file.num_records, true, Order(client_->servers()));
+  auto closed = client_->close(file.token(), file.num_records, Closing::kDurable, Order(client_->servers()));
   ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
 }
 
@@ -280,7 +280,7 @@ TEST_P(StagingTest, AFileThatIsNoneAnswersWithNativesCode) {
       IoThread::get().run([&] { return NativeFile::open(program_file(path, O_RDONLY), NC_NOWRITE, {}).nc_error; });
   EXPECT_NE(native, NC_NOERR);
   EXPECT_EQ(client_->open({2, path, NC_NOWRITE, {}}, program_file(path, O_RDONLY).get())->nc_error, native);
-  EXPECT_EQ(*client_->close(3, -1, true, Order(client_->servers())), NC_EBADID);
+  EXPECT_EQ(*client_->close(3, -1, Closing::kDurable, Order(client_->servers())), NC_EBADID);
   EXPECT_EQ(*client_->sync(3, -1), NC_EBADID);
 }
 
@@ -298,7 +298,7 @@ TEST_P(StagingTest, ANameThatLeadsElsewhere_DoesNotMatter) {
   const auto staged = service_->file("staged.nc"), other = service_->file("other.nc");
   std::ofstream(other) << "precious";
   ASSERT_EQ(*client_->create({5, other, NC_CLOBBER, {}}, program_file(staged).get()), NC_NOERR);
-  EXPECT_EQ(*client_->close(5, -1, true, Order(client_->servers())), NC_NOERR);
+  EXPECT_EQ(*client_->close(5, -1, Closing::kDurable, Order(client_->servers())), NC_NOERR);
   EXPECT_EQ(contents(other), "precious");
 }
 
@@ -389,7 +389,7 @@ class ScalarHandle {
     EXPECT_EQ(*client_.read(token_, 0, order_, {{item(value)}}), NC_NOERR);
     return value;
   }
-  void close() { EXPECT_EQ(*client_.close(token_, -1, false, order_), NC_NOERR); }
+  void close() { EXPECT_EQ(*client_.close(token_, -1, Closing::kEarly, order_), NC_NOERR); }
 
  private:
   Item item(std::int16_t &value) { return {&layout_, {1, {}, {}, {}}, std::as_writable_bytes(std::span(&value, 1))}; }

@@ -252,8 +252,7 @@ int close_on_servers(File &file) {
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file.ranks().is_root()) {
     auto &session = Session::get();
-    auto result =
-        session.client()->close(file.token(), file.num_records, session.close_is_durable(), file.ranks().order());
+    auto result = session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order());
     status[0] = result ? *result : file.lost(result.error(), "ncmpi_close", NC_EWRITE);
   }
   file.ranks().broadcast(status);

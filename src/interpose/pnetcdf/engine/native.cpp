@@ -85,7 +85,8 @@ int close_durably(File &file) {
   agree(file);
   std::array<std::int64_t, 1> status{NC_NOERR};
   if (file.ranks().is_root()) {
-    auto result = Session::get().client()->close(file.token(), file.num_records, true, file.ranks().order());
+    auto result = Session::get().client()->close(file.token(), file.num_records, staging::Closing::kDurable,
+                                                 file.ranks().order());
     status[0] = result ? *result : file.lost(result.error(), "writing its data", NC_EWRITE);
   }
   file.ranks().broadcast(status);

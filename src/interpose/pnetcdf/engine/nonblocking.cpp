@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/functions.hpp>
 
-#include <algorithm>
-
 namespace interpose {
 
 int on_wait(int ncid, int count, int ids[], int statuses[]) {
@@ -48,9 +46,7 @@ int on_buffer_detach(int ncid) {
   if (file == nullptr) return NC_EBADID;
   if (file->is_native()) return ncmpi_buffer_detach(file->id());
   if (!file->attached_buffer) return NC_ENULLABUF;
-  const auto &puts = file->requests.puts.pending();
-  const auto uses_it = [](const Request &request) { return request.attached_slot >= 0; };
-  if (std::any_of(puts.begin(), puts.end(), uses_it)) return NC_EPENDINGBPUT;
+  if (file->requests.puts.uses_attached_buffer()) return NC_EPENDINGBPUT;
   file->attached_buffer.reset();
   return NC_NOERR;
 }

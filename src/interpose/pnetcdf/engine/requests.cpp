@@ -40,14 +40,27 @@ void AttachedBuffer::clear() {
 int Queue::add(Request request) {
   newest_id_ = pending_.empty() ? first_id_ : newest_id_ + 2;
   request.id = newest_id_;
-  pending_.push_back(std::move(request));
+  pending_.emplace_hint(pending_.end(), newest_id_, std::move(request));
   return newest_id_;
 }
 
 Request *Queue::find(int id) {
-  const auto found =
-      std::find_if(pending_.begin(), pending_.end(), [id](const Request &request) { return request.id == id; });
-  return found == pending_.end() ? nullptr : &*found;
+  const auto found = pending_.find(id);
+  return found == pending_.end() ? nullptr : &found->second;
+}
+
+Request Queue::take(int id) { return std::move(pending_.extract(id).mapped()); }
+
+std::vector<Request> Queue::take_all() {
+  std::vector<Request> all;
+  all.reserve(pending_.size());
+  for (auto &[id, request] : pending_) all.push_back(std::move(request));
+  pending_.clear();
+  return all;
+}
+
+bool Queue::uses_attached_buffer() const {
+  return std::ranges::any_of(pending_, [](const auto &pair) { return pair.second.attached_slot >= 0; });
 }
 
 namespace {
@@ -58,14 +71,9 @@ struct Selection {
   std::vector<int *> get_statuses;
 };
 
-void take_all(Queue &queue, std::vector<Request> &selected) {
-  selected = std::move(queue.pending());
-  queue.pending().clear();
-}
-
 void take_everything(Requests &requests, int count, int *ids, int *statuses, Selection &selection) {
-  take_all(requests.puts, selection.puts);
-  take_all(requests.gets, selection.gets);
+  selection.puts = requests.puts.take_all();
+  selection.gets = requests.gets.take_all();
   std::fill_n(ids, count, NC_REQ_NULL);
   if (statuses == nullptr) return;
   std::fill_n(statuses, count, NC_NOERR);
@@ -93,11 +101,9 @@ void take_marked(Requests &requests, std::span<int> ids, int *statuses, Selectio
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] == NC_REQ_NULL) continue;
     Queue &queue = requests.of(ids[i]);
-    Request *request = queue.find(ids[i]);
     const bool is_read = &queue == &requests.gets;
-    (is_read ? selection.gets : selection.puts).push_back(std::move(*request));
+    (is_read ? selection.gets : selection.puts).push_back(queue.take(ids[i]));
     if (is_read) selection.get_statuses.push_back(statuses == nullptr ? nullptr : statuses + i);
-    queue.pending().erase(queue.pending().begin() + (request - queue.pending().data()));
     ids[i] = NC_REQ_NULL;
   }
 }
@@ -105,8 +111,8 @@ void take_marked(Requests &requests, std::span<int> ids, int *statuses, Selectio
 /// Takes out what a wait for (count, ids) completes. As natively, a wait for as many requests as are pending, all of
 /// one kind, completes them all, whatever ids it names.
 int select(Requests &requests, int count, int *ids, int *statuses, Selection &selection) {
-  if (count == NC_REQ_ALL || count == NC_PUT_REQ_ALL) take_all(requests.puts, selection.puts);
-  if (count == NC_REQ_ALL || count == NC_GET_REQ_ALL) take_all(requests.gets, selection.gets);
+  if (count == NC_REQ_ALL || count == NC_PUT_REQ_ALL) selection.puts = requests.puts.take_all();
+  if (count == NC_REQ_ALL || count == NC_GET_REQ_ALL) selection.gets = requests.gets.take_all();
   if (count < 0) return NC_NOERR;
   const bool all_of_one_kind = (requests.gets.size() == 0 && count == requests.puts.size()) ||
                                (requests.puts.size() == 0 && count == requests.gets.size());
@@ -125,7 +131,7 @@ void put_back(Requests &requests, Selection &selection) {
   const auto restore = [](Queue &queue, std::vector<Request> &selected) {
     for (Request &request : selected) {
       request.refused = true;
-      queue.pending().push_back(std::move(request));
+      queue.put_back(std::move(request));
     }
   };
   restore(requests.puts, selection.puts);
@@ -211,10 +217,9 @@ namespace {
 
 bool cancel_one(File &file, int id) {
   Queue &queue = file.requests.of(id);
-  Request *request = queue.find(id);
-  if (request == nullptr) return false;
-  if (file.attached_buffer) file.attached_buffer->release(request->attached_slot);
-  queue.pending().erase(queue.pending().begin() + (request - queue.pending().data()));
+  if (queue.find(id) == nullptr) return false;
+  const Request request = queue.take(id);
+  if (file.attached_buffer) file.attached_buffer->release(request.attached_slot);
   return true;
 }
 
@@ -223,9 +228,9 @@ bool cancel_one(File &file, int id) {
 int cancel(File &file, int count, int *ids, int *statuses) {
   if (count == 0) return NC_NOERR;
   if (count < NC_PUT_REQ_ALL) return NC_EINVAL;
-  if (count == NC_REQ_ALL || count == NC_GET_REQ_ALL) file.requests.gets.pending().clear();
+  if (count == NC_REQ_ALL || count == NC_GET_REQ_ALL) (void)file.requests.gets.take_all();
   if (count == NC_REQ_ALL || count == NC_PUT_REQ_ALL) {
-    file.requests.puts.pending().clear();
+    (void)file.requests.puts.take_all();
     if (file.attached_buffer) file.attached_buffer->clear();
   }
   int status = NC_NOERR;

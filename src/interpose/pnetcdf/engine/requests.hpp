@@ -5,6 +5,7 @@
 #include <interpose/pnetcdf/engine/packing.hpp>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -49,20 +50,27 @@ class AttachedBuffer {
   std::vector<Slot> slots_;
 };
 
-/// Pending requests of one direction. Ids as native PnetCDF gives them: even for writes, odd for reads, from the
-/// beginning whenever nothing is pending.
+/// Pending requests of one direction, in the order of their posting. Ids as native PnetCDF gives them: even for writes,
+/// odd for reads, from the beginning whenever nothing is pending.
 class Queue {
  public:
   explicit Queue(int first_id) : first_id_(first_id) {}
   int add(Request request);
-  std::vector<Request> &pending() { return pending_; }
-  const std::vector<Request> &pending() const { return pending_; }
+  /// What was taken and stays pending after all, under its id.
+  void put_back(Request request) { pending_.insert_or_assign(request.id, std::move(request)); }
   int size() const { return static_cast<int>(pending_.size()); }
+  /// nullptr if there is none with this id.
   Request *find(int id);
+  /// The request with this id, which must be there, pending no more.
+  Request take(int id);
+  /// All of them.
+  std::vector<Request> take_all();
+  /// Whether one of them uses the attached buffer.
+  bool uses_attached_buffer() const;
 
  private:
   int first_id_, newest_id_ = 0;
-  std::vector<Request> pending_;
+  std::map<int, Request> pending_;
 };
 
 struct Requests {

@@ -44,13 +44,30 @@ bool Session::connected() {
   return client_ != nullptr;
 }
 
+namespace {
+
+nessie::Result<staging::Closing> closing_of(const nessie::Config &config) {
+  const auto text = config.get_or("close", "auto");
+  if (text == "auto") return staging::Closing::kAuto;
+  if (text == "early") return staging::Closing::kEarly;
+  if (text == "durable") return staging::Closing::kDurable;
+  return config.bad_value("close", "auto, early or durable");
+}
+
+}  // namespace
+
 void Session::connect() {
   auto config = nessie::Config::load();
   if (!config) {
     reason_ = config.error().message;
     return;
   }
-  close_is_durable_ = config->get_or("close", "") == "durable";
+  const auto closing = closing_of(*config);
+  if (!closing) {
+    reason_ = closing.error().message;
+    return;
+  }
+  closing_ = *closing;
   auto client = staging::Client::connect(*config, program_invocation_short_name);
   if (client) {
     client_ = std::move(*client);

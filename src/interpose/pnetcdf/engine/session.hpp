@@ -25,8 +25,8 @@ class Session {
   /// The client, for any thread. Only if connected().
   staging::Client *client() { return client_.get(); }
 
-  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE=durable).
-  bool close_is_durable() const { return close_is_durable_; }
+  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE).
+  staging::Closing closing() const { return closing_; }
 
   /// The end of the process has come.
   void finish();
@@ -46,7 +46,7 @@ class Session {
   std::string reason_;
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   bool tried_ = false;
-  bool close_is_durable_ = false;
+  staging::Closing closing_ = staging::Closing::kAuto;
   int pid_ = 0;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Design notes. ncmpi_close returns, and a put does, before the data are in the file; natively, on one node, every program
- * would see them from then on. So this library stands in front of the functions by which programs open files and ask for
- * their sizes, in every program of the run. Each server has a board of the files that it may still have something of; as
- * long as it is empty, that costs one look at memory. Whoever opens a file that is on the board has the server write it
- * first. Nothing is waited for while the engine runs, whose own files are on the board.
+/* Design notes. ncmpi_close returns, and a put does, before the data are in the file; natively, on one node, every
+ * program would see them from then on. So this library stands in front of the functions by which programs open files
+ * and ask for their sizes, in every program of the run. Each server has a board of the files that it may still have
+ * something of; as long as it is empty, that costs one look at memory. Whoever opens a file that is on the board has
+ * the server write it first. Nothing is waited for while the engine runs, whose own files are on the board.
  *
  * The functions may be called anywhere that open(2) may: no memory is allocated, no lock is taken, errno is kept. */
 #define _GNU_SOURCE
@@ -30,8 +30,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,7 +70,9 @@ __attribute__((constructor)) static void map_boards(void) {
   errno = error;
 }
 
-static uint32_t look(const uint32_t *word) { return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire); }
+static uint32_t look(const uint32_t *word) {
+  return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire);
+}
 
 /* Whether anything needs to be looked at. */
 static bool any_files(void) {
@@ -85,7 +87,8 @@ static bool is_on(const nessie_board *board, dev_t device, ino_t inode) {
   const uint32_t used = look(&board->used);
   for (uint32_t i = 0; i < used && i < NESSIE_BOARD_PLACES; ++i) {
     const nessie_board_place *place = &board->places[i];
-    if (atomic_load_explicit((const _Atomic uint64_t *)&place->inode, memory_order_acquire) == inode && place->device == device)
+    if (atomic_load_explicit((const _Atomic uint64_t *)&place->inode, memory_order_acquire) == inode &&
+        place->device == device)
       return true;
   }
   return false;
@@ -148,7 +151,8 @@ static bool settle(dev_t device, ino_t inode) {
 static bool identify(int folder, const char *path, int flags, dev_t *device, ino_t *inode) {
   struct statx status;
   const int error = errno;
-  const bool known = syscall(SYS_statx, folder, path, flags, STATX_TYPE | STATX_INO, &status) == 0 && S_ISREG(status.stx_mode);
+  const bool known =
+      syscall(SYS_statx, folder, path, flags, STATX_TYPE | STATX_INO, &status) == 0 && S_ISREG(status.stx_mode);
   errno = error;
   if (!known) return false;
   *device = makedev(status.stx_dev_major, status.stx_dev_minor);
@@ -172,17 +176,20 @@ static void settle_descriptor(int fd) {
 static bool is_static(int fd) {
   ElfW(Ehdr) head;
   ElfW(Phdr) segment;
-  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+    return false;
   for (size_t i = 0; i < head.e_phnum; ++i) {
     const off_t place = (off_t)(head.e_phoff + i * sizeof segment);
-    if (pread(fd, &segment, sizeof segment, place) != (ssize_t)sizeof segment || segment.p_type == PT_INTERP) return false;
+    if (pread(fd, &segment, sizeof segment, place) != (ssize_t)sizeof segment || segment.p_type == PT_INTERP)
+      return false;
   }
   return true;
 }
 
 static bool runs_as_another_user(int fd) {
   struct statx status;
-  return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MODE, &status) == 0 && (status.stx_mode & (S_ISUID | S_ISGID)) != 0;
+  return syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_MODE, &status) == 0 &&
+         (status.stx_mode & (S_ISUID | S_ISGID)) != 0;
 }
 
 static bool runs_without_us(const char *path) {
@@ -203,14 +210,14 @@ void nessie_settle_before_exec(const char *path, int kept) {
 /* --- in front of the C library -------------------------------------------------------------------------------------------- */
 
 /* The function behind us of this name. */
-#define REAL(name)                                                          \
-  static __typeof__(&name) real_##name;                                     \
-  static __typeof__(&name) find_##name(void) {                              \
-    if (real_##name == NULL) {                                              \
-      void *symbol = nessie_real_dlsym(RTLD_NEXT, #name);                   \
-      memcpy(&real_##name, &symbol, sizeof symbol);                         \
-    }                                                                       \
-    return real_##name;                                                     \
+#define REAL(name)                                        \
+  static __typeof__(&name) real_##name;                   \
+  static __typeof__(&name) find_##name(void) {            \
+    if (real_##name == NULL) {                            \
+      void *symbol = nessie_real_dlsym(RTLD_NEXT, #name); \
+      memcpy(&real_##name, &symbol, sizeof symbol);       \
+    }                                                     \
+    return real_##name;                                   \
   }
 
 /* What is not there cannot be called: an old C library has no such function either. */
@@ -218,13 +225,13 @@ void nessie_settle_before_exec(const char *path, int kept) {
 
 static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-#define READ_MODE(flags, mode)                       \
-  mode_t mode = 0;                                   \
-  if (takes_mode(flags)) {                           \
-    va_list list;                                    \
-    va_start(list, flags);                           \
-    mode = va_arg(list, mode_t);                     \
-    va_end(list);                                    \
+#define READ_MODE(flags, mode)   \
+  mode_t mode = 0;               \
+  if (takes_mode(flags)) {       \
+    va_list list;                \
+    va_start(list, flags);       \
+    mode = va_arg(list, mode_t); \
+    va_end(list);                \
   }
 
 /* Who truncates must wait before, everybody else after: then the file is known. */
@@ -233,22 +240,22 @@ static int opened(int fd, int flags) {
   return fd;
 }
 
-#define OPEN(name)                                                     \
-  REAL(name)                                                           \
-  NESSIE_EXPORT int name(const char *path, int flags, ...) {           \
-    READ_MODE(flags, mode)                                             \
-    if ((flags & O_TRUNC) != 0) settle_path(AT_FDCWD, path);           \
-    return opened(BEHIND(name)(path, flags, mode), flags);             \
+#define OPEN(name)                                           \
+  REAL(name)                                                 \
+  NESSIE_EXPORT int name(const char *path, int flags, ...) { \
+    READ_MODE(flags, mode)                                   \
+    if ((flags & O_TRUNC) != 0) settle_path(AT_FDCWD, path); \
+    return opened(BEHIND(name)(path, flags, mode), flags);   \
   }
 OPEN(open)
 OPEN(open64)
 
-#define OPENAT(name)                                                   \
-  REAL(name)                                                           \
+#define OPENAT(name)                                                     \
+  REAL(name)                                                             \
   NESSIE_EXPORT int name(int folder, const char *path, int flags, ...) { \
-    READ_MODE(flags, mode)                                             \
-    if ((flags & O_TRUNC) != 0) settle_path(folder, path);             \
-    return opened(BEHIND(name)(folder, path, flags, mode), flags);     \
+    READ_MODE(flags, mode)                                               \
+    if ((flags & O_TRUNC) != 0) settle_path(folder, path);               \
+    return opened(BEHIND(name)(folder, path, flags, mode), flags);       \
   }
 OPENAT(openat)
 OPENAT(openat64)
@@ -295,31 +302,31 @@ static FILE *opened_stream(FILE *stream) {
   return stream;
 }
 
-#define FOPEN(name)                                                       \
-  REAL(name)                                                              \
-  NESSIE_EXPORT FILE *name(const char *path, const char *mode) {          \
-    if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path);        \
-    return opened_stream(BEHIND(name)(path, mode));                       \
+#define FOPEN(name)                                                \
+  REAL(name)                                                       \
+  NESSIE_EXPORT FILE *name(const char *path, const char *mode) {   \
+    if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path); \
+    return opened_stream(BEHIND(name)(path, mode));                \
   }
 FOPEN(fopen)
 FOPEN(fopen64)
 
-#define FREOPEN(name)                                                            \
-  REAL(name)                                                                     \
-  NESSIE_EXPORT FILE *name(const char *path, const char *mode, FILE *stream) {   \
-    if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path);               \
-    return opened_stream(BEHIND(name)(path, mode, stream));                      \
+#define FREOPEN(name)                                                          \
+  REAL(name)                                                                   \
+  NESSIE_EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
+    if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path);             \
+    return opened_stream(BEHIND(name)(path, mode, stream));                    \
   }
 FREOPEN(freopen)
 FREOPEN(freopen64)
 
 /* Asks once more if the file was not whole. */
-#define STAT(name, declaration, arguments)                                                   \
-  REAL(name)                                                                                       \
-  NESSIE_EXPORT int name declaration {                                                             \
-    const int result = BEHIND(name) arguments;                                                     \
-    if (result != 0 || !any_files() || !S_ISREG(status->st_mode)) return result;                   \
-    return settle(status->st_dev, status->st_ino) ? BEHIND(name) arguments : result;               \
+#define STAT(name, declaration, arguments)                                           \
+  REAL(name)                                                                         \
+  NESSIE_EXPORT int name declaration {                                               \
+    const int result = BEHIND(name) arguments;                                       \
+    if (result != 0 || !any_files() || !S_ISREG(status->st_mode)) return result;     \
+    return settle(status->st_dev, status->st_ino) ? BEHIND(name) arguments : result; \
   }
 STAT(stat, (const char *path, struct stat *status), (path, status))
 STAT(stat64, (const char *path, struct stat64 *status), (path, status))
@@ -351,7 +358,8 @@ STAT(__fxstatat64, (int version, int folder, const char *path, struct stat64 *st
      (version, folder, path, status, flags))
 
 REAL(statx)
-NESSIE_EXPORT int statx(int folder, const char *restrict path, int flags, unsigned mask, struct statx *restrict status) {
+NESSIE_EXPORT int statx(int folder, const char *restrict path, int flags, unsigned mask,
+                        struct statx *restrict status) {
   const int result = BEHIND(statx)(folder, path, flags, mask, status);
   if (result != 0 || !any_files() || !S_ISREG(status->stx_mode)) return result;
   const dev_t device = makedev(status->stx_dev_major, status->stx_dev_minor);

@@ -3,8 +3,9 @@
 #ifndef NESSIE_PNETCDF_FILES_H
 #define NESSIE_PNETCDF_FILES_H
 
-/* Before another program is executed: one that this library will not be in front of, because `kept` says so, or because it
- * is linked statically or runs as another user, finds all files whole. Async-signal-safe, also in a child of vfork(). */
+/* Before another program is executed: one that this library will not be in front of, because `kept` says so, or because
+ * it is linked statically or runs as another user, finds all files whole. Async-signal-safe, also in a child of
+ * vfork(). */
 void nessie_settle_before_exec(const char *path, int kept);
 
 #endif

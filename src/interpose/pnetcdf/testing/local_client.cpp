@@ -161,7 +161,7 @@ Result<int> Client::sync(FileToken token, std::int64_t records) {
   return ncmpi_sync(impl_->files.at(token).ncid);
 }
 
-Result<int> Client::close(FileToken token, std::int64_t records, bool, const Order &) {
+Result<int> Client::close(FileToken token, std::int64_t records, Closing, const Order &) {
   impl_->make_collective(impl_->files.at(token));
   raise_records(impl_->files.at(token).ncid, records);
   const int error = ncmpi_close(impl_->files.at(token).ncid);

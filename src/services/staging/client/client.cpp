@@ -193,7 +193,7 @@ Result<int> Client::Impl::attach_others(FileToken token, int home) {
 
 Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {
   opened[token].attached = false;
-  return ask_all(kOpDetach, FileArgs{token, num_records, 1, {}}, home);
+  return ask_all(kOpDetach, FileArgs{token, num_records, Closing::kDurable, {}}, home);
 }
 
 Result<int> Client::create(CreateArgs args, int descriptor) {
@@ -224,7 +224,7 @@ Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
   if (*attached != 0) result->nc_error = *attached;
-  if (*attached != 0) (void)impl_->close(args.file, -1, true, Order(servers()));
+  if (*attached != 0) (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));
   return result;
 }
 
@@ -264,7 +264,7 @@ Result<int> Client::fill_record(const FillRecordArgs &args) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(args.file);
   const int home = impl_->opened[args.file].home;
-  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, 0, {}}, home);
+  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, {}, {}}, home);
   if (!drained.ok() || *drained != 0) return drained;
   return code_of(impl_->ask<NcResult>(home, kOpFillRecord, args));
 }
@@ -273,23 +273,23 @@ Result<int> Client::sync(FileToken file, std::int64_t num_records) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
   const bool attached = impl_->opened[file].attached;
-  const FileArgs args{file, num_records, 0, {}};
+  const FileArgs args{file, num_records, {}, {}};
   return attached ? impl_->ask_all(kOpSync, args)
                   : code_of(impl_->ask<NcResult>(impl_->opened[file].home, kOpSync, args));
 }
 
-Result<int> Client::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
+Result<int> Client::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->close(file, num_records, durable, order);
+  return impl_->close(file, num_records, how, order);
 }
 
-Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, bool durable, const Order &order) {
+Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
   const auto closing = opened[file];
   opened.erase(file);
   std::vector<std::pair<int, nssi::Call>> calls;
   for (int server = 0; server < count(); ++server) {
     if (!closing.attached && server != closing.home) continue;
-    const FileArgs args{file, num_records, durable ? 1u : 0u, order.known(server)};
+    const FileArgs args{file, num_records, how, order.known(server)};
     calls.emplace_back(server, start(server, kOpClose, xdr::encode(args)));
   }
   if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{file}, closing.home);
@@ -304,7 +304,7 @@ Result<int> Client::abort(FileToken file) {
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
   impl_->opened.erase(file);
   if (impl_->count() > 1) (void)impl_->ask_all(kOpRelease, AttachArgs{file}, home);
-  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, 0, {}}));
+  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, {}, {}}));
 }
 
 Status Client::settle(const SettleArgs &args) {

@@ -112,9 +112,8 @@ class Client {
   Result<int> fill_record(const FillRecordArgs &args);
   /// All servers: drain, native sync.
   Result<int> sync(FileToken file, std::int64_t num_records);
-  /// All servers, after the writes known to `order`. durable: returns when the data are in the file; otherwise when the
-  /// servers have taken note.
-  Result<int> close(FileToken file, std::int64_t num_records, bool durable, const Order &order);
+  /// All servers, after the writes known to `order`.
+  Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> abort(FileToken file);
   /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written.
   Status settle(const SettleArgs &args);

@@ -102,7 +102,7 @@ struct Client::Impl {
   Result<FileHandle> hand_over(int server, int descriptor);
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
   Result<int> attach_others(FileToken token, int home);
-  Result<int> close(FileToken file, std::int64_t num_records, bool durable, const Order &order);
+  Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
   /// Takes in the answer to a message; waits for another thread to do so if that has all of them.
   void finish_one();

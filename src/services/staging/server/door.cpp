@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/door.hpp>
 
-#include <base/credential.hpp>
 #include <services/staging/board.h>
+#include <base/credential.hpp>
 
 #include <fmt/format.h>
 
@@ -126,7 +126,8 @@ void Door::answer_settled() {
 /// Tells those who wait that the server works, if it does; sends away who says nothing.
 void Door::keep_up_hope() {
   const auto now = std::chrono::steady_clock::now();
-  std::erase_if(visitors_, [&](const Visitor &visitor) { return !visitor.waits && now - visitor.since > kTimeToSpeak; });
+  std::erase_if(visitors_,
+                [&](const Visitor &visitor) { return !visitor.waits && now - visitor.since > kTimeToSpeak; });
   if (mail_->alive.exchange(false))
     for (const auto &visitor : visitors_)
       if (visitor.waits) say(visitor.socket, NESSIE_DOOR_WORKING);

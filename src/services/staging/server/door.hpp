@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where programs that know nothing of staging ask for a file to be whole (board.h): a socket, and a thread of its own that
-// hands their wishes to the server. Whoever can reach the socket may ask; all that it does is to have a file written a
-// little sooner.
+// Where programs that know nothing of staging ask for a file to be whole (board.h): a socket, and a thread of its own
+// that hands their wishes to the server. Whoever can reach the socket may ask; all that it does is to have a file
+// written a little sooner.
 #pragma once
 
 #include <services/staging/protocol.hpp>

@@ -19,6 +19,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   if (!opened.file) return opened.nc_error;
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
+  file->opened_s = seconds_now();
   file->in_define_mode = opened.file->is_new();
   file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
@@ -213,13 +214,27 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
   closed_one_.notify_all();
 }
 
+/// Whether what the file still needs takes less than a twentieth of the time that its program has had since it opened
+/// the file, or waited for one last.
+bool Server::is_soon_in_file(OpenFile &file, const WritesBefore &after) {
+  constexpr double kShare = 0.05, kCautiousBytesPerSecond = 250e6, kWorthMeasuring = 0.01;
+  if (!file.writes.has(after) || file.has_arrived()) return false;
+  const bool measured = statistics_.busy_drain_s > kWorthMeasuring;
+  const auto rate =
+      measured ? static_cast<double>(statistics_.bytes_drained) / statistics_.busy_drain_s : kCautiousBytesPerSecond;
+  const auto now = seconds_now(), takes = static_cast<double>(file.dirty_bytes()) / rate;
+  const bool soon = takes < kShare * (now - std::max(file.opened_s, last_waited_s_));
+  if (soon) last_waited_s_ = now + takes;
+  return soon;
+}
+
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
   files_.erase(args.file);
   closing_.push_back(file);
   file->num_records = std::max(file->num_records, args.num_records);
-  if (args.durable != 0)
+  if (args.closing == Closing::kDurable || (args.closing == Closing::kAuto && is_soon_in_file(*file, args.after)))
     finish_close(file, PageState::kUrgent, args.after);
   else
     runtime_.spawn([this, file, after = args.after] { finish_close(file, PageState::kClosing, after); });
@@ -229,7 +244,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
 // What it holds stays, to be attached again.
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
   FileArgs durable = args;
-  durable.durable = 1;
+  durable.closing = Closing::kDurable;
   return close(request, durable);
 }
 

@@ -62,6 +62,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
   Board::Entry on_board;  ///< as long as something of it may not be in the file
+  double opened_s = 0;
   bool in_define_mode = false;   ///< natively: it is new, or ending define mode has failed
   bool defined = false;          ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;  ///< the most that anyone has told

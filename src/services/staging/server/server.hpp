@@ -87,6 +87,7 @@ class Server {
   void await_arrived(OpenFile &file);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
+  bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
   void note_closed(const File &file);
   void abandon(File file);
@@ -151,7 +152,8 @@ class Server {
   std::vector<const Move *> moves_;  ///< data on their way from or to a client
   std::unique_ptr<Door> door_;
   bool watching_moves_ = false, finishing_ = false, stopped_ = false;
-  int opening_ = 0;  ///< creates and opens in progress
+  int opening_ = 0;           ///< creates and opens in progress
+  double last_waited_s_ = 0;  ///< until when a close that need not be durable was to wait
 };
 
 template <class Work> auto Server::on_io(Work work) {
