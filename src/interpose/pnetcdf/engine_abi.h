@@ -17,9 +17,24 @@ typedef struct {
   void (*finish)(void);             /* the last thing that happens in the process: waits for its files to be written */
 } nessie_engine;
 
-/* Returns the engine, if it was built for `count` functions, otherwise NULL. `native` gives the native function of a
- * number. What is returned lives as long as the process. */
-const nessie_engine *nessie_pnetcdf_engine(int count, nessie_function (*native)(int));
+struct nessie_board;
+
+/* The staging servers' boards that this process sees. */
+typedef struct {
+  const struct nessie_board *const *boards;
+  int count;
+  int (*holds)(unsigned long long device, unsigned long long inode); /* whether a file is on one of them */
+} nessie_boards;
+
+/* What the shim has for the engine. */
+typedef struct {
+  nessie_function (*native)(int); /* the native function of a number */
+  const nessie_boards *boards;
+} nessie_shim;
+
+/* Returns the engine, if it was built for `count` functions, otherwise NULL. What either has of the other lives
+ * as long as the process. */
+const nessie_engine *nessie_pnetcdf_engine(int count, const nessie_shim *shim);
 
 #ifdef __cplusplus
 }

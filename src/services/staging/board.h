@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3144524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3244524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
 
@@ -18,13 +18,14 @@ typedef struct {
   uint64_t device, inode;
 } nessie_board_place;
 
-typedef struct {
+typedef struct nessie_board {
   uint64_t magic;
   uint32_t files;    /* on the board; 0: nobody needs to look */
   uint32_t used;     /* places that may be taken, from the first one on */
   uint32_t overflow; /* files that found no place: any file may be one of them */
   uint32_t unused;
-  char door[104]; /* name of the abstract socket, ending in a zero */
+  uint64_t entered; /* how many files have come on the board since the beginning; also raised when a file goes native */
+  char door[104];   /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 

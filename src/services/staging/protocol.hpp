@@ -118,7 +118,8 @@ struct HeaderResult {
   std::int64_t bytes_read = 0;  ///< of ncmpi_inq_get_size
   std::int64_t num_records = 0;
   std::vector<Hint> hints;  ///< of ncmpi_inq_file_info
-  template <class A> void xdr(A &a) { a(nc_error, header, bytes_read, num_records, hints); }
+  FileIdentity identity = {};
+  template <class A> void xdr(A &a) { a(nc_error, header, bytes_read, num_records, hints, identity); }
 };
 
 /// One definition, as the client's mirror accepted it.

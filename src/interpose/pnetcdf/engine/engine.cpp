@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -30,10 +31,10 @@ nessie_function (*nessie_native)(int) = nullptr;
 /// destructors of its own static objects, which would come later. What is to be done at the end, finish() does.
 int __cxa_atexit(void (*)(void *), void *, void *) { return 0; }
 
-__attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engine(int count,
-                                                                                  nessie_function (*native)(int)) {
+__attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engine(int count, const nessie_shim *shim) {
   static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
-  nessie_native = native;
+  nessie_native = shim->native;
+  interpose::boards().set(shim->boards);
   return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;
 }
 

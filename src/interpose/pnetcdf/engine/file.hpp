@@ -4,6 +4,7 @@
 
 #include <interpose/pnetcdf/engine/communicator.hpp>
 #include <interpose/pnetcdf/engine/mirror.hpp>
+#include <interpose/pnetcdf/engine/read_ahead.hpp>
 #include <interpose/pnetcdf/engine/requests.hpp>
 #include <services/staging/client/client.hpp>
 
@@ -100,6 +101,8 @@ class File {
   std::int64_t num_records = 0;
   std::int64_t put_bytes = 0, get_bytes = 0;
   std::vector<staging::Hint> hints_in_use;  ///< as ncmpi_inq_file_info gave them on the home server
+  staging::FileIdentity identity;           ///< of a file that was opened
+  ReadAhead read_ahead;
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;
 

@@ -200,6 +200,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
   file->in_define_mode = false;
   file->writable = (as.mode & NC_WRITE) != 0;
   file->num_records = opened.num_records;
+  file->identity = opened.identity;
   file->hints_in_use = std::move(opened.hints);
   ncmpi_inq_format(file->id(), &file->format);
   const int full = register_file(std::move(file), ncidp);

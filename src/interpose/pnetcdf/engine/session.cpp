@@ -71,6 +71,7 @@ void Session::connect() {
   auto client = staging::Client::connect(*config, program_invocation_short_name);
   if (client) {
     client_ = std::move(*client);
+    servers_ = client_->servers();
   } else {
     reason_ = client.error().to_string();
   }

@@ -5,6 +5,7 @@
 #include <base/config.hpp>
 #include <services/staging/client/client.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +25,9 @@ class Session {
 
   /// The client, for any thread. Only if connected().
   staging::Client *client() { return client_.get(); }
+
+  /// How many there are; 0 if not connected.
+  int servers() const { return servers_.load(std::memory_order_relaxed); }
 
   /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE).
   staging::Closing closing() const { return closing_; }
@@ -45,6 +49,7 @@ class Session {
   std::unique_ptr<staging::Client> client_;
   std::string reason_;
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
+  std::atomic<int> servers_{0};
   bool tried_ = false;
   staging::Closing closing_ = staging::Closing::kAuto;
   int pid_ = 0;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 
+#include "files.h"
 #include "functions.h"
 #include "library.h"
 #include "notes.h"
@@ -107,10 +108,12 @@ static void open_engine(void) {
     const char *reason = dlerror();
     return do_not_stage(reason != NULL ? reason : NESSIE_PNETCDF_ENGINE_LIBRARY " cannot be loaded");
   }
+  static nessie_shim shim = {native, NULL};
+  shim.boards = nessie_seen_boards();
   void *symbol = nessie_real_dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
-  const nessie_engine *(*open)(int, nessie_function (*)(int)) = NULL;
+  const nessie_engine *(*open)(int, const nessie_shim *) = NULL;
   if (symbol != NULL) memcpy(&open, &symbol, sizeof open);
-  if (open != NULL) engine = open(NESSIE_PNETCDF_FUNCTION_COUNT, native);
+  if (open != NULL) engine = open(NESSIE_PNETCDF_FUNCTION_COUNT, &shim);
   engine_pid = getpid();
   if (engine == NULL) do_not_stage(NESSIE_PNETCDF_ENGINE_LIBRARY " is of another version");
 }

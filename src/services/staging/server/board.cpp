@@ -56,8 +56,11 @@ Board::Entry Board::enter(const FileIdentity &identity) {
     if (place >= board_->used) shared(board_->used).store(place + 1);
   }
   shared(board_->files).fetch_add(1);
+  note_writer();
   return {this, place};
 }
+
+void Board::note_writer() { shared(board_->entered).fetch_add(1); }
 
 void Board::leave(std::uint32_t place) {
   if (place == kNoPlace)

@@ -42,6 +42,8 @@ class Board {
 
   /// From now on whoever opens this file asks at the door first.
   Entry enter(const FileIdentity &identity);
+  /// Somebody writes to some file from now on: what was read of any is to be read again.
+  void note_writer();
 
  private:
   explicit Board(nessie_board *board) : board_(board) {}

@@ -176,6 +176,7 @@ int NativeFile::describe(HeaderResult &result) const {
   MPI_Offset read = 0;
   if (ncmpi_inq_get_size(ncid_, &read) == NC_NOERR) result.bytes_read = read;
   result.num_records = num_records();
+  result.identity = identity();
   MPI_Info info = MPI_INFO_NULL;
   if (ncmpi_inq_file_info(ncid_, &info) != NC_NOERR) return NC_NOERR;
   int keys = 0, found = 0;

@@ -142,6 +142,7 @@ Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
   native_.push_back(args.path + ": " + args.why);
+  if (board_) board_->note_writer();
   return NcResult{};
 }
 
