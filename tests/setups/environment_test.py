@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a parent leaves behind: nothing of it hangs the run, changes the program's exit code, or loses a byte."""
+import os
+import signal
+import subprocess
+import unittest
+
+import setups
+from harness import NESSIE, mpiexec
+
+# Runs the rest of its arguments with what its first one asks for.
+ODD_PARENT = r"""
+import os, signal, sys
+how, command = sys.argv[1], sys.argv[2:]
+if how == "ignored-child":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+elif how == "blocked":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGUSR1})
+elif how == "ignored":
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM, signal.SIGTTOU):
+        signal.signal(number, signal.SIG_IGN)
+elif how.startswith("closed"):
+    for fd in how[6:]:
+        os.close(int(fd))
+elif how == "full":
+    os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+elif how == "nice":
+    os.nice(5)
+    os.sched_setaffinity(0, {0})
+elif how == "session":
+    os.setsid() if os.getpid() != os.getpgrp() else None
+os.execvp(command[0], command)
+"""
+
+
+class Parents(setups.SetupCase):
+    def odd(self, how):
+        return ["/usr/bin/python3", "-c", ODD_PARENT, how]
+
+    def compare_below(self, how, must_be_staged=True):
+        """The exit code and the files are native's; what it prints, where it can."""
+        command = mpiexec(2, setups.program("writer"), "out.nc")
+        native = self.native([*self.odd(how), *command], label=f"{how}.native")
+        staged = self.staged("caching", command, before=self.odd(how), label=f"{how}.staged")
+        self.assertEqual((native.code, native.out), (staged.code, staged.out), f"{how}: {staged.err}")
+        self.assert_same(native, staged, must_be_staged and "2" not in how and how != "full")
+
+    def test_signals_that_are_ignored_or_held_back(self):
+        for how in ("ignored-child", "blocked", "ignored"):
+            with self.subTest(how=how):
+                self.compare_below(how)
+
+    def test_streams_that_are_closed_or_full(self):
+        for how in ("closed0", "closed1", "closed2", "closed02", "closed012", "full"):
+            with self.subTest(how=how):
+                self.compare_below(how)
+
+    def test_nice_affinity_and_a_session_of_its_own(self):
+        for how in ("nice", "session"):
+            with self.subTest(how=how):
+                self.compare_below(how)
+
+    def test_a_reader_that_has_gone_does_not_change_the_exit_code(self):
+        for code in (0, 7):
+            script = (f"{{ {NESSIE} run -- sh -c 'mpiexec --oversubscribe -n 2 {setups.program('writer')} out.nc; exit {code}'; "
+                      "echo $? > code; } 2>&1 | true")
+            outcome = self.run_in(f"reader{code}", ["sh", "-c", script])
+            with open(os.path.join(outcome.folder, "code"), encoding="utf-8") as file:
+                self.assertEqual(file.read().strip(), str(code))
+            self.assertGreater(os.path.getsize(os.path.join(outcome.folder, "out.nc")), 1 << 20)
+
+    def test_sigterm_ends_it_though_no_child_is_to_be_waited_for(self):
+        job = self.job([*self.odd("ignored-child"), NESSIE, "run", "-q", "--", "sleep", "600"])
+        job.wait_for("sleep")
+        job.process.send_signal(signal.SIGTERM)
+        code, _, _ = job.finish()
+        self.assertNotEqual(code, 0)
+
+    def test_the_program_gets_the_signals_as_the_parent_left_them(self):
+        show = ["sh", "-c", "grep -E 'Sig(Blk|Ign)' /proc/self/status"]
+        for how in ("ignored", "blocked", "ignored-child"):
+            native = self.native([*self.odd(how), *show], label=f"{how}.native")
+            staged = self.staged("caching", show, before=self.odd(how), label=f"{how}.staged")
+            self.assertEqual(native.out, staged.out, how)
+
+    def test_an_empty_environment_and_a_folder_that_is_gone(self):
+        command = mpiexec(2, setups.program("writer"), self.path("out.nc"))
+        keep = [f"{name}={self.env[name]}" for name in ("PATH", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")]
+        empty = self.staged("caching", command, before=["env", "-i", *keep])
+        self.assertEqual((empty.code, empty.was_staged), (0, True), empty.err)
+        gone = self.run_in("gone", ["sh", "-c", 'mkdir sub && cd sub && rmdir ../sub && exec "$@"', "sh", NESSIE, "run", "--",
+                                    "true"])
+        self.assertEqual(gone.code, 0, gone.err)
+
+
+class Summaries(setups.SetupCase):
+    def test_a_summary_that_cannot_be_written_is_an_error_of_its_own(self):
+        for target in ("/dev/full", "/absent/folder.json", "/"):
+            for code, expected in ((0, 1), (3, 3)):
+                outcome = self.staged("caching", ["sh", "-c", f"exit {code}"], flags=["--json", target])
+                self.assertEqual(outcome.code, expected, outcome.err)
+                self.assertIn(f"cannot write {target}", outcome.err)
+
+    def test_a_summary_into_a_pipe_that_nobody_reads_is_not_waited_for(self):
+        os.mkfifo(self.path("pipe"))
+        outcome = self.staged("caching", ["true"], flags=["--json", self.path("pipe")])
+        self.assertEqual(outcome.code, 1)
+
+    def test_too_many_arguments_are_a_sentence(self):
+        outcome = self.staged("caching", ["sh", "-c", f'exec "{NESSIE}" run -q -- true "$(head -c 3000000 /dev/zero | tr "\\0" x)"'])
+        self.assertNotEqual(outcome.code, 0)
+        self.assertNotIn("terminate", outcome.err)
+
+
+class OtherPreloads(setups.SetupCase):
+    @unittest.skipIf(subprocess.run(["sh", "-c", "exit 0"], check=False).returncode, "needs a shell")
+    def test_a_server_that_was_killed_before_anything_came_is_what_is_said(self):
+        script = f"pkill -9 -P $PPID nessied; sleep 0.2; exec mpiexec --oversubscribe -n 1 {setups.program('writer')} out.nc"
+        outcome = self.staged("caching", ["sh", "-c", script])
+        self.assertIn("a staging server ended before it had stored anything", outcome.err)
+        self.assertNotIn("linked to it statically", outcome.err)
+
+
+if __name__ == "__main__":
+    setups.main()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Folders as they are: /tmp that cannot be written, TMPDIR with blanks, no /dev/shm, somebody else's XDG_RUNTIME_DIR."""
+import os
+import shutil
+import subprocess
+import unittest
+
+import setups
+from harness import mpiexec
+
+MAY_MOUNT = shutil.which("unshare") and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+
+
+class Folders(setups.SetupCase):
+    def compare_with(self, label, variables, wrap=lambda command: command):
+        command = wrap(mpiexec(2, setups.program("writer"), "out.nc"))
+        native = self.native(command, label=f"{label}.native", env=variables)
+        staged = self.staged("caching", command, label=f"{label}.staged", env=variables)
+        self.assertEqual(native.code, 0, native.err)
+        self.assert_same(native, staged)
+
+    def test_a_temporary_folder_with_blanks_colons_and_links(self):
+        for name in ("with a blank", "co:lon", "x" * 60):
+            os.makedirs(self.path(name))
+            self.compare_with(name, {"TMPDIR": self.path(name), "XDG_RUNTIME_DIR": ""})
+        os.symlink("with a blank", self.path("link"))
+        self.compare_with("link", {"TMPDIR": self.path("link"), "XDG_RUNTIME_DIR": ""})
+
+    def test_run_time_folders_that_are_none(self):
+        for number, folder in enumerate(("/absent", "/proc/version", "relative", "/proc")):
+            self.compare_with(f"runtime{number}", {"XDG_RUNTIME_DIR": folder})
+
+    @unittest.skipUnless(MAY_MOUNT, "mounts folders, which takes rights")
+    def test_mounted_otherwise(self):
+        """The folder of the test stays writable; `how` changes the rest."""
+        ways = {
+            "no-shared-memory": "mount -t tmpfs -o ro none /dev/shm",
+            "little-shared-memory": "mount -t tmpfs -o size=64m none /dev/shm",
+            "tmp-read-only": "mkdir -p /mnt/nt && mount --bind {0} /mnt/nt && mount --bind /tmp /tmp && "
+                             "mount -o remount,ro,bind /tmp && mount --bind /mnt/nt {0}",
+            "tmp-full": "mkdir -p /mnt/nt && mount --bind {0} /mnt/nt && mount -t tmpfs -o size=64k none /tmp && mkdir -p {0} && "
+                        "mount --bind /mnt/nt {0} && cd $PWD",
+        }
+        for label, how in ways.items():
+            with self.subTest(how=label):
+                def wrap(command, how=how.format(self.folder)):
+                    return ["unshare", "-m", "sh", "-c", f'{how} && cd "$PWD" && exec "$@"', "sh", *command]
+                command = mpiexec(2, setups.program("writer"), "out.nc")
+                env = {"TMPDIR": self.folder, "XDG_RUNTIME_DIR": ""}
+                native = self.native(wrap(command), label=f"{label}.native", env=env)
+                staged = self.staged("caching", command, label=f"{label}.staged", before=wrap([]), env=env)
+                if native.code == 0:
+                    self.assert_same(native, staged)
+
+
+if __name__ == "__main__":
+    setups.main()

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hosts whose names nobody resolves, with little or no network."""
+import shutil
+import subprocess
+import unittest
+
+import setups
+
+MAY_UNSHARE = shutil.which("unshare") and \
+    subprocess.run(["unshare", "-n", "-u", "true"], capture_output=True, check=False).returncode == 0
+LOOPBACK_UP = ("import fcntl,socket,struct; s=socket.socket(); "
+               "fcntl.ioctl(s, 0x8914, struct.pack('16sh14x', b'lo', 0x49))")
+
+
+@unittest.skipUnless(MAY_UNSHARE, "makes name spaces, which takes rights")
+class Hosts(setups.SetupCase):
+    def on_host(self, name, setup, command):
+        script = f'{setup}; hostname {name}; exec "$@"'
+        return ["unshare", "-n", "-u", "sh", "-c", script, "sh", *command]
+
+    def compare_on(self, label, name, setup, launch):
+        command = [*launch, "-n", "2", setups.program("writer"), "out.nc"]
+        native = self.native(self.on_host(name, setup, command), label=f"{label}.native")
+        for mode in ("caching", "direct"):
+            staged = self.staged(mode, command, label=f"{label}.{mode}", before=self.on_host(name, setup, []))
+            if native.code == 0:
+                self.assert_same(native, staged)
+
+    def test_long_names_that_nobody_resolves(self):
+        loopback = f'/usr/bin/python3 -c "{LOOPBACK_UP}"'
+        for length in (54, 64):   # Open MPI itself does not bear some lengths in between
+            for number, launch in enumerate((["mpiexec", "--oversubscribe"], ["mpiexec", "--host", "localhost:4"])):
+                with self.subTest(length=length, launch=launch):
+                    self.compare_on(f"name{length}.{number}", ("node-" + "x" * 64)[:length], loopback, launch)
+
+    def test_no_network_at_all(self):
+        self.compare_on("none", "lonely", "true", ["mpiexec", "--oversubscribe"])
+
+
+if __name__ == "__main__":
+    setups.main()

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A plug-in that is linked to PnetCDF, for plugin_host. */
+#include "setups.h"
+
+void run_plugin(void);
+
+void run_plugin(void) {
+  int ncid, dim, var, back[10] = {0}, data[10];
+  MPI_Offset length = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const MPI_Offset start = 10 * rank, count = 10;
+  for (int i = 0; i < 10; i++) data[i] = rank * 10 + i;
+  CHECK(ncmpi_create(MPI_COMM_WORLD, "plugin.nc", NC_CLOBBER, MPI_INFO_NULL, &ncid));
+  CHECK(ncmpi_def_dim(ncid, "x", 10 * size, &dim));
+  CHECK(ncmpi_def_var(ncid, "v", NC_INT, 1, &dim, &var));
+  CHECK(ncmpi_enddef(ncid));
+  CHECK(ncmpi_put_vara_int_all(ncid, var, &start, &count, data));
+  CHECK(ncmpi_inq_dimlen(ncid, dim, &length));
+  CHECK(ncmpi_get_vara_int_all(ncid, var, &start, &count, back));
+  CHECK(ncmpi_close(ncid));
+  SAY("%lld long, read %d\n", (long long)length, back[9]);
+}

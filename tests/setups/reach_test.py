@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How functions are reached: looked up in the library itself, through plug-ins, before and behind other preloaded tools,
+beside other libraries. Each program is staged whole or not at all, and that is said."""
+import ctypes.util
+import os
+import unittest
+
+import setups
+from harness import BUILD, mpiexec, read_file
+
+NESSIE_LIBRARY = os.path.join(BUILD, "lib", "libnessie_pnetcdf.so")
+WRITER = setups.program("writer")
+
+LOOKED_UP = r"""
+import ctypes
+mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
+nc = ctypes.CDLL("libpnetcdf.so.0d")
+mpi.MPI_Init(None, None)
+world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world")))
+null = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, "ompi_mpi_info_null")))
+ncid, dim, var, length = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_longlong()
+def check(code): assert code == 0, code
+check(nc.ncmpi_create(world, b"py.nc", 0, null, ctypes.byref(ncid)))
+check(nc.ncmpi_def_dim(ncid, b"x", ctypes.c_longlong(7), ctypes.byref(dim)))
+check(nc.ncmpi_def_var(ncid, b"v", 4, 1, ctypes.byref(dim), ctypes.byref(var)))
+check(nc.ncmpi_enddef(ncid))
+check(nc.ncmpi_put_var_int_all(ncid, var, (ctypes.c_int * 7)(*range(7))))
+check(nc.ncmpi_close(ncid))
+check(nc.ncmpi_open(world, b"py.nc", 0, null, ctypes.byref(ncid)))
+check(nc.ncmpi_inq_dimlen(ncid, dim, ctypes.byref(length)))
+check(nc.ncmpi_close(ncid))
+print("length", length.value)
+mpi.MPI_Finalize()
+"""
+
+
+class Reach(setups.SetupCase):
+    def test_functions_looked_up_in_the_library_are_staged(self):
+        self.compare(mpiexec(1, "/usr/bin/python3", "-c", LOOKED_UP), ["caching", "direct"])
+
+    def test_a_plugin_is_staged_whole_or_not_at_all(self):
+        for how, staged in (("local", True), ("deepbind", False)):
+            with self.subTest(how=how):
+                outcomes = self.compare(mpiexec(2, setups.program("plugin_host"), setups.program("libplugin.so"), how),
+                                        ["caching"], must_be_staged=staged)
+                self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
+                for label in ("native", "caching"):
+                    self.run_command(["rm", "-rf", self.path(label)])
+
+
+class Tools(setups.SetupCase):
+    """Counters of calls, in every order of preloading."""
+
+    def counted(self, label, run, preload, env=None):
+        log = self.path(label + ".log")
+        env = {**(env or {}), "TOOL_LOG": log}
+        preload = [os.environ["NESSIE_TEST_PRELOAD"], *preload] if "NESSIE_TEST_PRELOAD" in os.environ else preload
+        command = ["mpiexec", "--oversubscribe", "-n", "2", "sh", "-c", 'LD_PRELOAD=$0 exec "$@"', ":".join(preload), WRITER,
+                   "out.nc"]
+        return run(command, label=label, env=env), read_file(log) if os.path.exists(log) else b""
+
+    def test_before_and_behind_us_they_see_what_they_see_natively(self):
+        for tool in ("libtool.so", "libtool_once.so"):
+            tool = setups.program(tool)
+            native, expected = self.counted("native." + os.path.basename(tool), self.native, [tool])
+            for order, preload in {"before": [tool, NESSIE_LIBRARY], "behind": [NESSIE_LIBRARY, tool]}.items():
+                def run(command, label, env):
+                    return self.staged("caching", command, label=label, env=env)
+                staged, seen = self.counted(f"{order}.{os.path.basename(tool)}", run, preload)
+                self.assert_same(native, staged)
+                self.assertEqual(seen, expected, f"{tool} {order}")
+
+    def test_in_the_environment_it_stands_before_us(self):
+        env = {"LD_PRELOAD": setups.program("libtool.so"), "TOOL_LOG": self.path("log")}
+        command = mpiexec(2, WRITER, "out.nc")
+        native = self.native(command, env=env)
+        expected = read_file(self.path("log"))
+        os.remove(self.path("log"))
+        self.assert_same(native, self.staged("caching", command, env=env))
+        self.assertEqual(read_file(self.path("log")), expected)
+
+    def test_who_takes_our_place_is_named(self):
+        tool = setups.program("libtool.so")
+        env = {"TOOL_LOG": self.path("log")}
+        native = self.native(mpiexec(2, WRITER, "out.nc"), env=env)
+        ways = {"launcher": ["mpiexec", "-x", f"LD_PRELOAD={tool}", "-n", "2", WRITER, "out.nc"],
+                "wrapper": mpiexec(2, "sh", "-c", f'LD_PRELOAD={tool} exec "$@"', "sh", WRITER, "out.nc"),
+                "unset": mpiexec(2, "env", "-u", "LD_PRELOAD", WRITER, "out.nc")}
+        for label, command in ways.items():
+            with self.subTest(way=label):
+                outcome = self.staged("caching", command, label=label, env=env)
+                self.assert_same(native, outcome, must_be_staged=False)
+                self.assertIn("nothing was staged: LD_PRELOAD was", outcome.err)
+
+
+class OtherLibraries(setups.SetupCase):
+    def test_a_program_with_an_mpi_of_its_own_is_left_alone(self):
+        outcomes = self.compare([setups.program("own_mpi")], ["caching"], must_be_staged=False)
+        self.assertIn("the program brings its own MPI", outcomes[1].err)
+
+    def test_another_pnetcdf_is_left_alone(self):
+        outcomes = self.compare(mpiexec(1, setups.program("other_pnetcdf")), ["caching"], must_be_staged=False)
+        self.assertIn("PnetCDF 1.99.0", outcomes[1].err)
+        self.assertIn("nothing was staged", outcomes[1].err)
+
+    @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
+    def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):
+        outcomes = self.compare(["mpiexec.mpich", "-n", "2", "hostname"], ["caching"], must_be_staged=False)
+        self.assertEqual(outcomes[1].code, 0)
+
+
+if __name__ == "__main__":
+    setups.main()

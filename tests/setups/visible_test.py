@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Right after a file was closed, or written to, every program of the run sees it as it sees it natively."""
+import signal
+
+import setups
+from harness import mpiexec, wait_until
+
+WAYS = ["closed", "open", "renamed", "truncated", "others"]
+
+
+class Visible(setups.SetupCase):
+    def compare_ways(self, ways, modes):
+        for way in ways:
+            with self.subTest(way=way):
+                self.compare(mpiexec(2, setups.program("visible"), way), modes)
+                self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", *modes))])
+
+    def test_by_the_program_itself_and_by_others(self):
+        self.compare_ways(WAYS, ["caching"])
+
+    def test_with_two_servers(self):
+        self.compare_ways(["closed", "open"], ["two"])
+
+    @setups.sweep
+    def test_every_way_in_every_mode(self):
+        self.compare_ways(WAYS, list(setups.MODES))
+
+    def test_by_the_next_command_of_a_script_whatever_it_is(self):
+        """Also by one that nothing can be preloaded into."""
+        count = setups.program("count_bytes")
+        script = (f"mpiexec --oversubscribe -n 2 {setups.program('visible')} closed 6 > /dev/null; {count} step2.nc; "
+                  f"env -i {count} step2.nc; cksum step2.nc; md5sum < step1.nc")
+        self.compare(["sh", "-c", script], ["caching", "two"])
+
+    def test_a_killed_or_stopped_server_does_not_hold_up_who_opens_its_files(self):
+        for number in (signal.SIGKILL, signal.SIGSTOP):
+            job = self.start_nessie_run(["sh", "-c", f"{' '.join(mpiexec(1, setups.program('writer'), 'out.nc'))}; "
+                                         "mkfifo ready go; echo > ready; read _ < go; cat out.nc | wc -c; rm ready go"],
+                                        env={"NESSIE_STAGING_TIMEOUT": "1"})
+            wait_until(lambda: self.run_command(["sh", "-c", "test -p ready && cat ready"])[0] == 0, "the program to end")
+            server = job.wait_for("nessied")[0]
+            self.run_command(["kill", f"-{int(number)}", str(server.pid)])
+            self.run_command(["sh", "-c", "echo > go"])
+            _, out, err = job.finish()
+            self.assertIn("1573", out + err)   # 1.5 MiB and a header
+
+
+if __name__ == "__main__":
+    setups.main()
