@@ -281,19 +281,46 @@ int NativeFile::write(const Piece &piece, std::byte *data) {
   });
 }
 
-int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
-  if (boxes.size() == 1) return write(Piece{varid, boxes[0].start, boxes[0].count, {}}, data);
+namespace {
+
+/// Boxes as ncmpi_put_varn and ncmpi_get_varn take them.
+struct Lists {
+  explicit Lists(const std::vector<Box> &boxes) {
+    extents.reserve(2 * boxes.size());
+    for (const auto &box : boxes) {
+      starts.push_back(extents.emplace_back(offsets(box.start)).data());
+      counts.push_back(extents.emplace_back(offsets(box.count)).data());
+    }
+  }
+  int size() const { return static_cast<int>(starts.size()); }
   std::vector<std::vector<MPI_Offset>> extents;
   std::vector<MPI_Offset *> starts, counts;
-  extents.reserve(2 * boxes.size());
-  for (const auto &box : boxes) {
-    starts.push_back(extents.emplace_back(offsets(box.start)).data());
-    counts.push_back(extents.emplace_back(offsets(box.count)).data());
-  }
-  const auto boxes_in_call = static_cast<int>(boxes.size());
+};
+
+}  // namespace
+
+int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data) {
+  if (boxes.size() == 1) return write(Piece{varid, boxes[0].start, boxes[0].count, {}}, data);
+  const Lists lists(boxes);
   return put([&] {
-    return ncmpi_put_varn_all(ncid_, varid, boxes_in_call, starts.data(), counts.data(), data, 0, MPI_DATATYPE_NULL);
+    return ncmpi_put_varn_all(ncid_, varid, lists.size(), lists.starts.data(), lists.counts.data(), data, 0,
+                              MPI_DATATYPE_NULL);
   });
+}
+
+int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, std::int64_t known_records,
+                     std::byte *data) {
+  std::int64_t records = 0, elements = 0;
+  for (const auto &box : boxes) {
+    if (variable.is_record) records = std::max(records, box.start[0] + box.count[0]);
+    elements += box.elements();
+  }
+  if (records <= known_records)
+    if (int error = see_records(records); error != NC_NOERR) return error;
+  if (writable_) std::memset(data, 0, static_cast<std::size_t>(elements * variable.element_bytes));  // as below
+  const Lists lists(boxes);
+  return ncmpi_get_varn_all(ncid_, variable.varid, lists.size(), lists.starts.data(), lists.counts.data(), data, 0,
+                            MPI_DATATYPE_NULL);
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {

@@ -47,6 +47,8 @@ class NativeFile {
   int write(const Piece &piece, std::byte *data);
   /// Reads one piece. `known_records`: records that other servers may have added.
   int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
+  /// Reads boxes, none of more than one record, one after the other.
+  int read(const Variable &variable, const std::vector<Box> &boxes, std::int64_t known_records, std::byte *data);
   /// The system's reason for the last write that failed, if it can be known: MPI-IO does not pass it on. 0: unknown.
   int write_errno() const { return write_errno_; }
   int fill_record(int varid, std::int64_t record);

@@ -112,8 +112,16 @@ class Server {
                      std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
+  Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
+  Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
+  void note_written(FileVariable &variable, std::uint64_t bytes);
   void watch_moves();
   int fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data);
+
+  // batches.cpp
+  static std::size_t batch_of(OpenFile &file, std::span<const Piece> pieces);
+  Result<int> write_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
+  Result<int> read_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
 
   // server.cpp
   Result<HelloResult> hello(Request &request, const HelloArgs &args);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Write and read: data are pulled and pushed a slice at a time, so that a piece of any size needs little memory.
-#include <services/staging/server/server.hpp>
+#include <services/staging/server/moving.hpp>
 
 #include <base/log.hpp>
 
@@ -47,26 +47,6 @@ std::int64_t records_after(OpenFile &file, const std::vector<Piece> &pieces) {
 
 }  // namespace
 
-/// One of the few buffers that data pass through.
-class Server::Bounce {
- public:
-  explicit Bounce(Server &server) : server_(server) {
-    while (server_.bounces_.empty()) (void)server_.bounce_free_.wait();
-    memory_ = std::move(server_.bounces_.back());
-    server_.bounces_.pop_back();
-  }
-  ~Bounce() {
-    server_.bounces_.push_back(std::move(memory_));
-    server_.bounce_free_.notify_all();
-  }
-  Bounce(const Bounce &) = delete;
-  std::byte *data() const { return memory_.get(); }
-
- private:
-  Server &server_;
-  std::unique_ptr<std::byte[]> memory_;
-};
-
 /// While it lives, no other handle on the same file writes or reads; what others wrote before is in the file.
 class Server::Turn {
  public:
@@ -78,26 +58,6 @@ class Server::Turn {
 
  private:
   std::optional<FileGate::Alone> alone_;
-};
-
-/// Data on their way, for the watch.
-class Server::Move {
- public:
-  Move(Server &server, nssi::PeerId client)
-      : server_(server), client_(client), deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
-    server_.moves_.push_back(this);
-    if (std::exchange(server_.watching_moves_, true)) return;
-    server_.runtime_.spawn([&server] { server.watch_moves(); });
-  }
-  ~Move() { std::erase(server_.moves_, this); }
-  Move(const Move &) = delete;
-  bool late() const { return deadline_.passed(); }
-  nssi::PeerId client() const { return client_; }
-
- private:
-  Server &server_;
-  const nssi::PeerId client_;
-  const nessie::Deadline deadline_;
 };
 
 void Server::watch_moves() {
@@ -146,10 +106,13 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const Turn turn(*this, *file);
   std::uint64_t offset = 0;
   int first_error = NC_NOERR;
-  for (const auto &piece : args.pieces) {
-    auto error = write_piece(request, *file, piece, offset);
+  for (std::span<const Piece> left = args.pieces; !left.empty();) {
+    const auto count = options_.mode == Mode::kDirect ? batch_of(*file, left) : 1;
+    auto error = count > 1 ? write_batch(request, *file, left.first(count), offset)
+                           : write_piece(request, *file, left.front(), offset);
     if (!error.ok()) return error.error();
     if (first_error == NC_NOERR) first_error = *error;
+    left = left.subspan(count);
   }
   if (const auto *view = request.view_data()) view->release_pages();
   const int earlier = file->take_error();
@@ -201,8 +164,7 @@ void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece,
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
 }
 
-Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
-                           std::span<std::byte> bytes, std::uint64_t offset, int &nc_error) {
+Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset) {
   const auto before = seconds_now();
   {
     const Move move(*this, request.caller());
@@ -211,16 +173,32 @@ Status Server::write_slice(Request &request, OpenFile &file, FileVariable &varia
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
   statistics_.bytes_pulled += bytes.size();
+  return {};
+}
+
+Status Server::push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset) {
+  const Move move(*this, request.caller());
+  if (auto status = request.put_data(bytes, offset); !status.ok()) return status;
+  statistics_.bytes_pushed += bytes.size();
+  return {};
+}
+
+/// Past the pages.
+void Server::note_written(FileVariable &variable, std::uint64_t bytes) {
+  statistics_.bytes_drained += bytes;
+  statistics_.last_drain_s = seconds_now();
+  variable.in_file += bytes;
+}
+
+Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
+                           std::span<std::byte> bytes, std::uint64_t offset, int &nc_error) {
+  if (auto status = pull(request, bytes, offset); !status.ok()) return status;
   if (options_.mode == Mode::kCaching) {
     drainer_.put(*variable.cached, slice, bytes.data());
     return {};
   }
   const int error = on_io([&] { return file.native->write(slice, bytes.data()); });
-  if (error == NC_NOERR) {
-    statistics_.bytes_drained += bytes.size();
-    statistics_.last_drain_s = seconds_now();
-    variable.in_file += bytes.size();
-  }
+  if (error == NC_NOERR) note_written(variable, bytes.size());
   if (nc_error == NC_NOERR) nc_error = error;
   return {};
 }
@@ -239,10 +217,14 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   const Turn turn(*this, *file);
   std::uint64_t offset = 0;
   int first_error = NC_NOERR;
-  for (const auto &piece : args.pieces) {
-    auto error = read_piece(request, *file, piece, offset);
+  for (std::span<const Piece> left = args.pieces; !left.empty();) {
+    const bool is_clean = file->find(left.front().varid)->cached->dirty_bytes == 0;
+    const auto count = is_clean ? batch_of(*file, left) : 1;
+    auto error = count > 1 ? read_batch(request, *file, left.first(count), offset)
+                           : read_piece(request, *file, left.front(), offset);
     if (!error.ok()) return error.error();
     if (first_error == NC_NOERR) first_error = *error;
+    left = left.subspan(count);
   }
   return NcResult{first_error};
 }
@@ -256,11 +238,8 @@ Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &pi
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
     const int error = fetch(file, variable, slices.slice(), bounce.data());
     if (nc_error == NC_NOERR) nc_error = error;
-    if (error == NC_NOERR) {
-      const Move move(*this, request.caller());
-      if (auto status = request.put_data({bounce.data(), size}, offset); !status.ok()) return status.error();
-      statistics_.bytes_pushed += size;
-    }
+    if (error == NC_NOERR)
+      if (auto status = push(request, {bounce.data(), size}, offset); !status.ok()) return status.error();
     offset += size;
   }
   return nc_error;
