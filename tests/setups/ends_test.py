@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The beginning and the end of a process: files are used from its first instruction to its last."""
+import os
+import signal
+import time
+
 import setups
-from harness import mpiexec
+from harness import mpiexec, wait_until
 
 QUICK = ["static", "atexit-before", "_exit"]
 ALL = ["static", "atexit-before", "atexit-after", "late-init", "fork-exit", "fork-exec", "system", "_exit", "quick_exit", "return"]
@@ -20,6 +24,18 @@ class Ends(setups.SetupCase):
     @setups.sweep
     def test_every_way_in_every_mode(self):
         self.compare_ways(ALL, list(setups.MODES))
+
+    def test_a_process_that_is_stopped_for_long_goes_on(self):
+        """Ctrl-Z, a debugger, a batch system that makes room: longer than a silent process is waited for."""
+        command = mpiexec(2, setups.program("writer"), "out.nc", "0.25", "400")
+        native = self.native(command)
+        job = self.job([*setups.nessie_run("caching"), *command], cwd=self.make("caching"), env={"NESSIE_STAGING_TIMEOUT": "1"})
+        process = job.wait_for("writer", 2)[1]
+        os.kill(process.pid, signal.SIGSTOP)
+        end = time.monotonic() + 3
+        wait_until(lambda: time.monotonic() > end, "three times as long to pass")
+        os.kill(process.pid, signal.SIGCONT)
+        self.assert_same(native, setups.Outcome(self.path("caching"), *job.finish()))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,11 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def nessie_run(mode, flags=()):
+    """The words in front of a command that is to be staged."""
+    return [NESSIE, "run", *MODES[mode], *flags, "--"]
+
+
 def files_below(folder):
     """Names of all files below `folder`, as bytes."""
     folder = os.fsencode(folder)
@@ -52,10 +57,14 @@ class SetupCase(ProcessTestCase):
         if SWEEP != getattr(getattr(self, self._testMethodName), "is_sweep", False):
             self.skipTest("runs in ./dev test-all" if not SWEEP else "runs in ./dev test")
 
+    def make(self, label):
+        """A new folder of the test's, called `label`."""
+        os.makedirs(self.path(label), exist_ok=True)
+        return self.path(label)
+
     def run_in(self, label, command, env=None, **popen):
         """Runs `command` in a new folder called `label`; its stdout and stderr are decoded with escapes."""
-        folder = self.path(label)
-        os.makedirs(folder, exist_ok=True)
+        folder = self.make(label)
         job = self.job(command, env={"OMPI_MCA_rmaps_base_oversubscribe": "1", **(env or {})}, errors="backslashreplace",
                        **{"cwd": folder, **popen})
         return Outcome(folder, *job.finish())
@@ -65,7 +74,7 @@ class SetupCase(ProcessTestCase):
 
     def staged(self, mode, command, label=None, before=(), flags=(), **options):
         """`before`: words in front of nessie; `flags`: more options of `nessie run`."""
-        return self.run_in(label or mode, [*before, NESSIE, "run", *MODES[mode], *flags, "--", *command], **options)
+        return self.run_in(label or mode, [*before, *nessie_run(mode, flags), *command], **options)
 
     def assert_same(self, native, staged, must_be_staged=True):
         self.assertEqual((native.code, native.out), (staged.code, staged.out), f"{staged.folder}:\n{staged.err}")

@@ -180,6 +180,10 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
     if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
     const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
     if (nessie::Clock::now() - progress < patience) continue;
+    if (any_is_stopped()) {
+      progress = nessie::Clock::now();
+      continue;
+    }
     nessie::log::error("{}: a process of the program ended, or stopped, before the servers had all that it wrote",
                        file.path);
     file.remember(NC_EWRITE);

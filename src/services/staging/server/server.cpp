@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 namespace staging {
 
@@ -130,13 +132,14 @@ Server::File Server::find_to_write(FileToken token) const {
   return found == closing_.end() ? nullptr : *found;
 }
 
-Result<HelloResult> Server::hello(Request &, const HelloArgs &args) {
+Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
   if (args.version != kProtocolVersion)
     return Error{Code::kUnsupported,
                  fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
                              "install both from the same release",
                              kProtocolVersion, args.version)};
   if (!args.program.empty()) ++statistics_.clients;
+  processes_[request.caller().value] = static_cast<pid_t>(args.pid);
   return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
 
@@ -185,6 +188,7 @@ void Server::note_closed(const File &file) {
 // was written.
 void Server::lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
+  processes_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
@@ -194,6 +198,29 @@ void Server::lost(nssi::PeerId peer) {
       await_silence();
       abandon(file);
     });
+}
+
+namespace {
+
+/// Whether a process of this node was stopped (Ctrl-Z, a debugger, a batch system), and may go on later.
+bool is_stopped(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto name_end = text.rfind(')');  // the name may hold anything
+  return name_end != std::string::npos && name_end + 2 < text.size() &&
+         (text[name_end + 2] == 'T' || text[name_end + 2] == 't');
+}
+
+}  // namespace
+
+bool Server::is_stopped(nssi::PeerId peer) const {
+  const auto found = processes_.find(peer.value);
+  return found != processes_.end() && staging::is_stopped(found->second);
+}
+
+/// Who is stopped is silent, and not gone.
+bool Server::any_is_stopped() const {
+  return std::ranges::any_of(processes_, [](const auto &process) { return staging::is_stopped(process.second); });
 }
 
 /// A program's processes die together, but not at the same instant: what the others have sent is taken first.

@@ -134,6 +134,8 @@ class Server {
   void stop_when_gone(nssi::PeerId caller);
   void lost(nssi::PeerId peer);
   void await_silence();
+  bool is_stopped(nssi::PeerId peer) const;
+  bool any_is_stopped() const;
   File find(FileToken token) const;
   /// Also a file that is closed, but still waits for data.
   File find_to_write(FileToken token) const;
@@ -155,6 +157,7 @@ class Server {
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
   std::vector<nssi::PeerId> peers_;
+  std::map<std::uint64_t, pid_t> processes_;  ///< of peers, as they say
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
   std::vector<const Move *> moves_;  ///< data on their way from or to a client
