@@ -281,7 +281,7 @@ TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   EXPECT_EQ(written.code(), Code::kTimedOut);
 }
 
-TEST_F(StagingProcess, AStoppedClientIsGivenUpAfterTheTimeout) {
+TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   auto &daemon = start({}, 0, 1, [] { ::setenv("NESSIE_STAGING_TIMEOUT", "300ms", 1); });
   const auto url = daemon.url();
   const pid_t pid = ::fork();

@@ -8,7 +8,7 @@ namespace staging {
 
 namespace {
 
-constexpr std::size_t kSmallest = 64 << 10;
+constexpr std::size_t kSmallest = 256 << 10;  // each takes a descriptor, and memory only where it is written
 
 }  // namespace
 

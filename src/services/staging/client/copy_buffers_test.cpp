@@ -8,7 +8,7 @@
 namespace staging {
 namespace {
 
-constexpr std::size_t kSmall = 64 << 10, kLimit = 16 * kSmall;
+constexpr std::size_t kSmall = 256 << 10, kLimit = 16 * kSmall;
 
 class CopyBuffersTest : public ::testing::Test {
  protected:

@@ -180,7 +180,7 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
     if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
     const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
     if (nessie::Clock::now() - progress < patience) continue;
-    if (any_is_stopped()) {
+    if (!finishing_ && any_is_stopped()) {
       progress = nessie::Clock::now();
       continue;
     }

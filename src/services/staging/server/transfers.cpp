@@ -63,8 +63,9 @@ class Server::Turn {
 void Server::watch_moves() {
   while (!moves_.empty() && !stopped_) {
     runtime_.sleep_until(nessie::Deadline::in(options_.client_timeout / 4));
-    const auto late = std::find_if(moves_.begin(), moves_.end(),
-                                   [this](const Move *move) { return move->late() && !is_stopped(move->client()); });
+    const auto late = std::find_if(moves_.begin(), moves_.end(), [this](const Move *move) {
+      return move->late() && (finishing_ || !is_stopped(move->client()));
+    });
     if (late == moves_.end()) continue;
     const auto client = (*late)->client();
     nessie::log::warning("a process of the program moved no data for {} ms and is given up",
