@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The board and the door, as programs that only open files see them.
+#include <services/staging/server/board.hpp>
+#include <services/staging/server/door.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+namespace staging {
+namespace {
+
+constexpr int kWatchdogMs = 20000;
+
+class BoardTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = ::testing::TempDir() + "board." + std::to_string(::getpid());
+    std::filesystem::remove(path_);
+    auto made = Board::create(path_, "somewhere");
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    board_ = std::move(*made);
+    const nnti::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    seen_ =
+        static_cast<const nessie_board *>(::mmap(nullptr, sizeof(nessie_board), PROT_READ, MAP_SHARED, file.get(), 0));
+    ASSERT_NE(seen_, MAP_FAILED);
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  bool shows(const FileIdentity &file) const {
+    for (std::uint32_t i = 0; i < seen_->used; ++i)
+      if (seen_->places[i].inode == file.inode && seen_->places[i].device == file.device) return true;
+    return false;
+  }
+  std::string path_;
+  std::unique_ptr<Board> board_;
+  const nessie_board *seen_ = nullptr;
+};
+
+TEST_F(BoardTest, ShowsFilesAsLongAsTheyHaveAPlace) {
+  EXPECT_EQ(seen_->magic, NESSIE_BOARD_MAGIC);
+  EXPECT_STREQ(seen_->door, "somewhere");
+  EXPECT_EQ(seen_->files, 0u);
+  {
+    const auto one = board_->enter({3, 7}), again = board_->enter({3, 7}), other = board_->enter({3, 8});
+    EXPECT_EQ(seen_->files, 3u);
+    EXPECT_TRUE(shows({3, 7}));
+    EXPECT_TRUE(shows({3, 8}));
+    EXPECT_FALSE(shows({4, 7}));
+  }
+  EXPECT_EQ(seen_->files, 0u);
+  EXPECT_FALSE(shows({3, 7}));
+  EXPECT_EQ(seen_->entered, 3u);
+}
+
+TEST_F(BoardTest, PlacesAreUsedAgain) {
+  auto first = board_->enter({1, 1});
+  const auto second = board_->enter({1, 2});
+  first = Board::Entry();
+  const auto third = board_->enter({1, 3});
+  EXPECT_EQ(seen_->used, 2u);
+  EXPECT_TRUE(shows({1, 3}));
+}
+
+TEST_F(BoardTest, MoreFilesThanPlaces_AreSaidToBeAnyFile) {
+  std::vector<Board::Entry> entries;
+  for (std::uint64_t i = 0; i < NESSIE_BOARD_PLACES + 2; ++i) entries.push_back(board_->enter({1, i + 1}));
+  EXPECT_EQ(seen_->overflow, 2u);
+  EXPECT_EQ(seen_->files, NESSIE_BOARD_PLACES + 2u);
+  entries.clear();
+  EXPECT_EQ(seen_->overflow, 0u);
+}
+
+/// A server that settles when the test says so.
+class DoorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = Door::open(
+        [this](const FileIdentity &identity, std::function<void()> done) {
+          const std::lock_guard lock(mutex_);
+          asked_.emplace_back(identity, std::move(done));
+        },
+        [this](const std::function<void()> &alive) {
+          if (works_) alive();
+        });
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    door_ = std::move(*opened);
+  }
+  nnti::Fd knock() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    door_->name().copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    nnti::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + door_->name().size());
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), size), 0);
+    return socket;
+  }
+  /// What the door says next; nothing if it has closed.
+  static std::optional<char> hear(const nnti::Fd &socket) {
+    pollfd event{socket.get(), POLLIN, 0};
+    char word = 0;
+    if (::poll(&event, 1, kWatchdogMs) != 1 || ::recv(socket.get(), &word, 1, 0) != 1) return std::nullopt;
+    return word;
+  }
+  static void ask(const nnti::Fd &socket, nessie_board_place file) {
+    EXPECT_EQ(::send(socket.get(), &file, sizeof file, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof file));
+  }
+  /// The wish that came as number `n`.
+  std::pair<FileIdentity, std::function<void()>> wish(std::size_t n) {
+    for (int i = 0; i < kWatchdogMs; ++i) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (asked_.size() > n) return asked_[n];
+      }
+      ::poll(nullptr, 0, 1);
+    }
+    return {};
+  }
+  std::mutex mutex_;
+  std::vector<std::pair<FileIdentity, std::function<void()>>> asked_;
+  std::atomic<bool> works_{true};
+  std::unique_ptr<Door> door_;
+};
+
+TEST_F(DoorTest, WhoAsksIsToldWhenTheFileIsWhole) {
+  const auto one = knock(), two = knock();
+  ask(one, {5, 6});
+  ask(two, {5, 7});
+  wish(0), wish(1);
+  for (const auto &[identity, done] : {wish(0), wish(1)})
+    if (identity == FileIdentity{5, 6}) done();
+  EXPECT_EQ(hear(one), NESSIE_DOOR_SETTLED);
+  EXPECT_EQ(hear(two), NESSIE_DOOR_WORKING);
+}
+
+TEST_F(DoorTest, WhoTalksNonsenseIsSentAway) {
+  const auto short_of = knock(), long_of = knock(), twice = knock();
+  EXPECT_EQ(::send(short_of.get(), "abc", 3, MSG_NOSIGNAL), 3);
+  const std::string much(4096, 'x');
+  EXPECT_EQ(::send(long_of.get(), much.data(), much.size(), MSG_NOSIGNAL), 4096);
+  ask(twice, {1, 1});
+  ask(twice, {1, 1});
+  EXPECT_EQ(hear(short_of), std::nullopt);
+  EXPECT_EQ(hear(long_of), std::nullopt);
+  EXPECT_EQ(hear(twice), std::nullopt);
+}
+
+TEST_F(DoorTest, WhenItCloses_WhoWaitsIsFree_AndALateAnswerHarmsNobody) {
+  const auto visitor = knock();
+  ask(visitor, {1, 1});
+  const auto late = wish(0).second;
+  door_.reset();
+  EXPECT_EQ(hear(visitor), std::nullopt);
+  late();
+}
+
+}  // namespace
+}  // namespace staging
