@@ -96,7 +96,9 @@ std::string why_nobody_came(const RunRecord &record) {
     return fmt::format("LD_PRELOAD was replaced by what starts the program ('{}'): add ':{}' to it", printable(word),
                        record.preload_library);
   return "no process of the program came to the servers: it does not call PnetCDF, or is linked to it statically, or "
-         "reaches it past preloaded libraries (RTLD_DEEPBIND), or what starts it replaced LD_PRELOAD";
+         "reaches it past preloaded libraries (RTLD_DEEPBIND), or cannot reach the servers, which it says itself, or "
+         "what "
+         "starts it replaced LD_PRELOAD";
 }
 
 /// Derived from what happened.

@@ -1,24 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small checkpoint writer: FILE [MIB_PER_RANK [STEPS]]. Blocking and nonblocking puts, reads back, closes. */
-#include <mpi.h>
-#include <pnetcdf.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-static int rank, size;
-#define CHECK(call)                                                             \
-  do {                                                                          \
-    int e_ = (call);                                                            \
-    if (e_ != NC_NOERR) {                                                       \
-      fprintf(stderr, "%d: line %d: %s\n", rank, __LINE__, ncmpi_strerror(e_)); \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                             \
-    }                                                                           \
-  } while (0)
+#include "setups.h"
 
 int main(int argc, char **argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  begin(&argc, &argv);
   const char *path = argc > 1 ? argv[1] : "out.nc";
   const double mib = argc > 2 ? atof(argv[2]) : 0.25;
   const int steps = argc > 3 ? atoi(argv[3]) : 4;
