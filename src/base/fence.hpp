@@ -13,7 +13,8 @@
 
 namespace nessie {
 
-/// Registers this process, once, to be reached by heavy_fence() of others. False: the kernel cannot.
+/// Registers this process, once, to be reached by heavy_fence() of others. False: the kernel cannot. Takes no time
+/// while the process has one thread; afterwards the kernel waits for all processors, some 10 ms.
 bool join_asymmetric_fences();
 
 /// The frequent side's. `asymmetric`: both processes have joined, and the other side uses heavy_fence().

@@ -24,6 +24,7 @@
 
 #include <base/config.hpp>
 #include <base/credential.hpp>
+#include <base/fence.hpp>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -409,6 +410,7 @@ template <class T> Status keep(Result<T> result, std::optional<T> &place) {
 }  // namespace
 
 int run(const RunOptions &options) {
+  nessie::join_asymmetric_fences();  // before there are threads
   std::optional<Config> config;
   std::optional<Installation> installation;
   std::optional<Signals> signals;

@@ -6,6 +6,7 @@
 #include "watcher.hpp"
 
 #include <base/descriptors.hpp>
+#include <base/fence.hpp>
 #include <base/file.hpp>
 #include <base/log.hpp>
 
@@ -86,6 +87,7 @@ int main(int argc, char **argv) {
   if (!options.ok()) return log::error("{}", options.error().message), 2;
   if (options->help) return std::fputs(nessied::kUsage, stdout), 0;
   nessied::prepare_signals();
+  nessie::join_asymmetric_fences();  // before there are threads
   prepare_mpi();
   int provided = 0;
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
