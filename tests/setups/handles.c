@@ -185,6 +185,26 @@ static void each_its_own(void) { /* each process opens the shared file by itself
   CHECK(ncmpi_close(whole));
 }
 
+static void others_put(void) { /* by itself, through the one handle, and tells who reads by a message */
+  const int ncid = create();
+  int wrong = 0, all = 0;
+  CHECK(ncmpi_begin_indep_data(ncid));
+  for (int i = 0; i < 3000; i++) {
+    const MPI_Offset at = i * 7 % (kX * size);
+    const int value = i + 1;
+    int got = -1;
+    if (rank == i % size) CHECK(ncmpi_put_var1_int(ncid, 0, &at, &value));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(ncmpi_get_var1_int(ncid, 0, &at, &got));
+    wrong += got != value;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  CHECK(ncmpi_end_indep_data(ncid));
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  SAY("%d stale\n", all);
+  CHECK(ncmpi_close(ncid));
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -197,7 +217,8 @@ int main(int argc, char **argv) {
               {"renamed", renamed},
               {"append", append},
               {"begin_to_append", begin_to_append},
-              {"each_its_own", each_its_own}};
+              {"each_its_own", each_its_own},
+              {"others_put", others_put}};
   begin(&argc, &argv);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (argc > 1 && strcmp(argv[1], ways[i].name) == 0) ways[i].run();

@@ -3,7 +3,7 @@
 import setups
 from harness import mpiexec
 
-WAYS = ["monitor", "both_write", "open_before_close", "created_over", "deleted", "renamed", "each_its_own"]
+WAYS = ["monitor", "both_write", "open_before_close", "created_over", "deleted", "renamed", "each_its_own", "others_put"]
 
 
 class Handles(setups.SetupCase):

@@ -98,9 +98,12 @@ int main(int argc, char **argv) {
   int ncid = create("many.nc"), reader;
   requests(ncid);
   for (int record = 0; record < 3; record++) put_records(ncid, record, 100);
+  MPI_Barrier(MPI_COMM_WORLD);
+  long wrong = small_reads(ncid, 100);
+  SAY("by the writer: %ld wrong\n", wrong);
   CHECK(ncmpi_close(ncid));
   CHECK(ncmpi_open(MPI_COMM_WORLD, "many.nc", NC_NOWRITE, MPI_INFO_NULL, &reader));
-  long wrong = small_reads(reader, 100);
+  wrong = small_reads(reader, 100);
   SAY("read only: %ld wrong\n", wrong);
   CHECK(ncmpi_open(MPI_COMM_WORLD, "many.nc", NC_WRITE, MPI_INFO_NULL, &ncid));
   for (int value = 200; value < 203; value++) {

@@ -18,12 +18,14 @@ typedef struct {
 } nessie_engine;
 
 struct nessie_board;
+struct nessie_board_writes;
 
 /* The staging servers' boards that this process sees. */
 typedef struct {
   const struct nessie_board *const *boards;
+  struct nessie_board_writes *const *writes; /* of each; NULL: cannot be seen */
+  int may_write;                             /* whether `writes` can be raised */
   int count;
-  int (*holds)(unsigned long long device, unsigned long long inode); /* whether a file is on one of them */
 } nessie_boards;
 
 /* What the shim has for the engine. */

@@ -4,13 +4,16 @@
  * server's door, and goes on when the file is whole. C, because the library that is preloaded into programs reads it.
  *
  * In the machine's byte order. Only the server writes. A place is taken by its device first, and counts from when its
- * inode is there; it is given back by its inode being 0. */
+ * inode is there; it is given back by its inode being 0.
+ *
+ * Beside it, in a file of its own, are counts of writes, which programs raise as well: who has kept a copy of what he
+ * read knows by them whether it still holds. A file's is at its nessie_board_count_of(). */
 #ifndef NESSIE_STAGING_BOARD_H
 #define NESSIE_STAGING_BOARD_H
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3244524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3344524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
 
@@ -24,10 +27,22 @@ typedef struct nessie_board {
   uint32_t used;     /* places that may be taken, from the first one on */
   uint32_t overflow; /* files that found no place: any file may be one of them */
   uint32_t unused;
-  uint64_t entered; /* how many files have come on the board since the beginning; also raised when a file goes native */
+  uint64_t natives; /* how many files went native: they are written without being counted */
   char door[104];   /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
+
+#define NESSIE_BOARD_COUNTS 4096
+#define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
+
+/* Raised after data have come to where any later read finds them, and before the write is known to be over. */
+typedef struct nessie_board_writes {
+  uint64_t counts[NESSIE_BOARD_COUNTS];
+} nessie_board_writes;
+
+static inline uint32_t nessie_board_count_of(uint64_t device, uint64_t inode) {
+  return (uint32_t)(((inode ^ device << 32) * 0x9E3779B97F4A7C15u) >> 52); /* its upper 12 bits */
+}
 
 /* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer is kSettled when what was put before
  * is in the file, or has failed; kWorking each second meanwhile. */

@@ -9,15 +9,36 @@
 
 namespace interpose {
 
-bool Boards::are_complete() const {
-  return boards_ != nullptr && boards_->count > 0 && boards_->count == Session::get().servers();
+namespace {
+
+std::uint64_t &count_in(nessie_board_writes *writes, const staging::FileIdentity &identity) {
+  return writes->counts[nessie_board_count_of(identity.device, identity.inode)];
 }
 
-std::uint64_t Boards::count_of_writers() const {
+std::uint64_t look(const std::uint64_t &word) {
+  return std::atomic_ref(const_cast<std::uint64_t &>(word)).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+bool Boards::are_complete() const {
+  if (boards_ == nullptr || boards_->count == 0 || boards_->count != Session::get().servers()) return false;
+  for (int i = 0; i < boards_->count; ++i)
+    if (boards_->writes[i] == nullptr) return false;
+  return true;
+}
+
+std::uint64_t Boards::count_of_writes(const staging::FileIdentity &identity) const {
   std::uint64_t sum = 0;
   for (int i = 0; i < boards_->count; ++i)
-    sum += std::atomic_ref(const_cast<std::uint64_t &>(boards_->boards[i]->entered)).load(std::memory_order_acquire);
+    sum += look(boards_->boards[i]->natives) + look(count_in(boards_->writes[i], identity));
   return sum;
+}
+
+bool Boards::note_write(const staging::FileIdentity &identity) const {
+  if (!are_complete() || boards_->may_write == 0) return false;
+  std::atomic_ref(count_in(boards_->writes[0], identity)).fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 Boards &boards() {

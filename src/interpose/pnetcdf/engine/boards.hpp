@@ -10,14 +10,13 @@ namespace interpose {
 class Boards {
  public:
   void set(const nessie_boards *boards) { boards_ = boards; }
-  /// Whether those of all servers can be seen.
+  /// Whether the counts of all servers can be seen.
   bool are_complete() const;
-  /// Changes whenever any file is opened to be written.
-  std::uint64_t count_of_writers() const;
-  /// Whether the file is open for writing, or a server may have something of it that is not in the file.
-  bool is_written(const staging::FileIdentity &identity) const {
-    return boards_->holds(identity.device, identity.inode) != 0;
-  }
+  /// Changes whenever somebody of the run has written to the file, or began to write to any natively.
+  std::uint64_t count_of_writes(const staging::FileIdentity &identity) const;
+  /// Tells those who keep copies that what was put is where any later read finds it. False: they cannot be told by
+  /// this process; the server does when it has carried the write out.
+  bool note_write(const staging::FileIdentity &identity) const;
 
  private:
   const nessie_boards *boards_ = nullptr;

@@ -101,7 +101,7 @@ class File {
   std::int64_t num_records = 0;
   std::int64_t put_bytes = 0, get_bytes = 0;
   std::vector<staging::Hint> hints_in_use;  ///< as ncmpi_inq_file_info gave them on the home server
-  staging::FileIdentity identity;           ///< of a file that was opened
+  staging::FileIdentity identity;           ///< as root sees it
   ReadAhead read_ahead;
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;

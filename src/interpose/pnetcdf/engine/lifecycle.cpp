@@ -68,6 +68,7 @@ struct Attempt {
   bool made = false;  ///< the program's file is there
   bool staged = false;
   std::string why = {};
+  staging::FileIdentity identity = {};
 };
 
 /// Whether an error means that the server is gone, and not that it will not have this file.
@@ -90,8 +91,9 @@ Attempt create_as_root(File &file, MPI_Info info) {
   if (!result && is_loss(result.error())) return {file.lost(result.error(), "ncmpi_create", NC_EOFILE), true, true};
   if (!result) return {NC_NOERR, true, false, result.error().message};
   if (*result != NC_NOERR) return {NC_NOERR, true, false, not_at_server(*result)};
-  Session::get().settle_at_exit({staging::identity_of(program.file.get()), program.name});
-  return {NC_NOERR, true, true};
+  const auto identity = staging::identity_of(program.file.get());
+  Session::get().settle_at_exit({identity, program.name});
+  return {NC_NOERR, true, true, {}, identity};
 }
 
 /// Whether all ranks can stage, and what root made of it: told in one go, as each rank has made its mirror.
@@ -99,27 +101,32 @@ struct Creation {
   bool everywhere = false, made = false;
   int error = NC_NOERR;
   std::string why;
+  staging::FileIdentity identity;
 
   Creation(File &file, MPI_Info info, bool here) {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool is_root = file.ranks().is_root();
     const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
     const bool fails = !here || (is_root && !mine.staged);
-    const auto all = file.ranks().max(
-        std::array<std::int64_t, 3>{fails ? 1 : 0, is_root ? mine.error : kNotRoot, mine.made ? 1 : 0});
+    const auto of_root = [&](auto value) { return is_root ? static_cast<std::int64_t>(value) : kNotRoot; };
+    const auto all =
+        file.ranks().max(std::array<std::int64_t, 5>{fails ? 1 : 0, of_root(mine.error), mine.made ? 1 : 0,
+                                                     of_root(mine.identity.device), of_root(mine.identity.inode)});
     everywhere = all[0] == 0;
     error = static_cast<int>(all[1]);
     made = all[2] != 0;
     why = mine.why;
+    identity = {static_cast<std::uint64_t>(all[3]), static_cast<std::uint64_t>(all[4])};
     if (!everywhere && mine.staged && mine.error == NC_NOERR) (void)Session::get().client()->abort(file.token());
   }
 };
 
-int create_staged(std::unique_ptr<File> file, int error, int *ncidp) {
-  if (error != NC_NOERR) {
+int create_staged(std::unique_ptr<File> file, const Creation &creation, int *ncidp) {
+  if (creation.error != NC_NOERR) {
     *ncidp = -1;
-    return error;
+    return creation.error;
   }
+  file->identity = creation.identity;
   file->in_define_mode = file->is_new = file->was_created = true;
   ncmpi_inq_format(file->id(), &file->format);
   return register_file(std::move(file), ncidp);
@@ -150,7 +157,7 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
     if (reason.empty()) reason = creation.why;
     return create_natively(*file, comm, creation.made ? cmode & ~NC_NOCLOBBER : cmode, info, ncidp, why(reason));
   }
-  const int error = create_staged(std::move(file), creation.error, ncidp);
+  const int error = create_staged(std::move(file), creation, ncidp);
   return error != NC_NOERR ? error : status;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/movement.hpp>
 
+#include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -59,6 +60,8 @@ int write(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   auto items = items_of(requests);
   auto result = Session::get().client()->write(file.token(), file.num_records, file.ranks().order(), items);
+  if (result && *result == NC_NOERR && !boards().note_write(file.identity))
+    result = Session::get().client()->finish_writes(file.token());
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);
   const int error = *result != NC_NOERR ? *result : file.take_error();
   if (error == NC_NOERR) file.put_bytes += covered_bytes(std::move(items));
@@ -104,7 +107,7 @@ int read(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   auto items = items_of(requests);
   const auto bytes = covered_bytes(items);
-  if (!file.writable) answer_from_copies(file, items);
+  answer_from_copies(file, items);
   if (items.empty()) return file.get_bytes += bytes, NC_NOERR;
   auto result = Session::get().client()->read(file.token(), file.num_records, file.ranks().order(), items);
   if (!result) return file.lost(result.error(), doing(file, "reading", requests), NC_EREAD);

@@ -27,7 +27,8 @@ std::chrono::nanoseconds coarse_now() {
 
 bool ReadAhead::answer(const staging::Item &item, const staging::FileIdentity &identity, std::int64_t last,
                        const Fetch &fetch) {
-  if (item.data.size() > kSmall || !boards().are_complete() || !are_valid(identity)) return false;
+  if (item.data.size() > kSmall || !boards().are_complete()) return false;
+  drop_stale(identity);
   if (small_reads_ < kFirstReads) return ++small_reads_, false;
   const auto size = static_cast<std::size_t>(item.layout->element_bytes);
   auto *to = item.data.data();
@@ -46,18 +47,16 @@ bool ReadAhead::answer(const staging::Item &item, const staging::FileIdentity &i
   return true;
 }
 
-/// Whether copies may be used, and those that there are: drops them otherwise.
-bool ReadAhead::are_valid(const staging::FileIdentity &identity) {
+/// Copies that are too old, or have been written over.
+void ReadAhead::drop_stale(const staging::FileIdentity &identity) {
   const auto now = coarse_now();
-  const auto counted = boards().count_of_writers();
-  if (counted == made_at_ && now < until_) return true;
+  const auto counted = boards().count_of_writes(identity);
+  if (counted == made_at_ && now < until_) return;
+  if (!copies_.empty()) judge(copies_[latest_]);
   copies_.clear();
   oldest_ = 0;
   made_at_ = counted;
   until_ = now + kOldest;
-  const bool is_free = !boards().is_written(identity);
-  if (!is_free) until_ = now;
-  return is_free;
 }
 
 ReadAhead::Copy *ReadAhead::find(int varid, std::int64_t element) {
@@ -87,7 +86,7 @@ ReadAhead::Copy *ReadAhead::fetch_around(const staging::VariableLayout &layout, 
   return nullptr;
 }
 
-/// Where the next copy goes. One that nobody used makes the next reads go without.
+/// Where the next copy goes.
 ReadAhead::Copy &ReadAhead::place() {
   if (copies_.size() < kMostCopies) {
     latest_ = copies_.size();
@@ -95,10 +94,14 @@ ReadAhead::Copy &ReadAhead::place() {
   }
   latest_ = oldest_;
   oldest_ = (oldest_ + 1) % kMostCopies;
-  const bool was_worth_it = copies_[latest_].hits >= kWorthIt;
-  patience_ = was_worth_it ? 0 : std::min(2 * patience_ + 16, kLongestPatience);
-  plain_reads_ = patience_;
+  judge(copies_[latest_]);
   return copies_[latest_];
+}
+
+/// One that is given up, and that nobody used, makes the next reads go without.
+void ReadAhead::judge(const Copy &copy) {
+  patience_ = copy.hits >= kWorthIt ? 0 : std::min(2 * patience_ + 16, kLongestPatience);
+  plain_reads_ = patience_;
 }
 
 }  // namespace interpose

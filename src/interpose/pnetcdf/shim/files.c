@@ -39,19 +39,33 @@
 enum { kMostServers = 64, kDefaultPatienceMs = 30000 };
 
 static const nessie_board *boards[kMostServers];
-static int board_count;
+static nessie_board_writes *writes[kMostServers];
+static int board_count, may_write = 1;
 static int patience_ms = kDefaultPatienceMs;
 
 /* --- the boards ------------------------------------------------------------------------------------------------------ */
 
-static const nessie_board *map_board(const char *path) {
-  const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+/* NULL: cannot be had so. */
+static void *map(const char *path, size_t size, bool to_write) {
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, (to_write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
   if (fd < 0) return NULL;
-  void *mapped = mmap(NULL, sizeof(nessie_board), PROT_READ, MAP_SHARED, fd, 0);
+  void *mapped = mmap(NULL, size, to_write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd, 0);
   syscall(SYS_close, fd);
-  if (mapped == MAP_FAILED) return NULL;
-  const nessie_board *board = mapped;
-  return board->magic == NESSIE_BOARD_MAGIC ? board : NULL;
+  return mapped == MAP_FAILED ? NULL : mapped;
+}
+
+static void map_board(char *path, size_t size) {
+  const nessie_board *board = map(path, sizeof *board, false);
+  if (board == NULL || board->magic != NESSIE_BOARD_MAGIC) return;
+  const size_t length = strlen(path);
+  (void)snprintf(path + length, size - length, "%s", NESSIE_BOARD_COUNTS_SUFFIX);
+  nessie_board_writes *counts = map(path, sizeof *counts, true);
+  if (counts == NULL) {
+    may_write = 0; /* it is another user's */
+    counts = map(path, sizeof *counts, false);
+  }
+  writes[board_count] = counts;
+  boards[board_count++] = board;
 }
 
 /* Before main(), when there is one thread. Programs that do not see the folder go on without. */
@@ -63,9 +77,9 @@ __attribute__((constructor)) static void map_boards(void) {
   const long count = text == NULL ? 0 : strtol(text, &folder, 10);
   if (patience != NULL && atof(patience) > 0) patience_ms = (int)(atof(patience) * 1000);
   for (long i = 0; i < count && i < kMostServers && folder != NULL && *folder == ' '; ++i) {
-    if (snprintf(path, sizeof path, "%s/board.%ld", folder + 1, i) >= (int)sizeof path) break;
-    const nessie_board *board = map_board(path);
-    if (board != NULL) boards[board_count++] = board;
+    const int length = snprintf(path, sizeof path, "%s/board.%ld", folder + 1, i);
+    if (length < 0 || (size_t)length + sizeof NESSIE_BOARD_COUNTS_SUFFIX > sizeof path) break;
+    map_board(path, sizeof path);
   }
   errno = error;
 }
@@ -94,14 +108,9 @@ static bool is_on(const nessie_board *board, dev_t device, ino_t inode) {
   return false;
 }
 
-static int holds(unsigned long long device, unsigned long long inode) {
-  for (int i = 0; i < board_count; ++i)
-    if (is_on(boards[i], device, inode)) return 1;
-  return 0;
-}
-
 const nessie_boards *nessie_seen_boards(void) {
-  static nessie_boards seen = {boards, 0, holds};
+  static nessie_boards seen = {boards, writes, 0, 0};
+  seen.may_write = may_write;
   seen.count = board_count;
   return &seen;
 }

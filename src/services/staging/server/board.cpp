@@ -29,21 +29,34 @@ Error cannot_make(const std::string &path) {
   return {Code::kIo, fmt::format("cannot make {}: {}", path, std::strerror(errno)), nessie::Scope::kProcess, errno};
 }
 
+/// A new file of zeros, mapped. Null: errno says why not.
+template <class T> T *make(const std::string &path) {
+  const nnti::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file || ::fchmod(file.get(), 0644) != 0 || ::ftruncate(file.get(), sizeof(T)) != 0) return nullptr;
+  void *mapped = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<T *>(mapped);
+}
+
 }  // namespace
 
 nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door) {
-  const nnti::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || ::fchmod(file.get(), 0644) != 0 || ::ftruncate(file.get(), sizeof(nessie_board)) != 0)
-    return cannot_make(path);
-  void *mapped = ::mmap(nullptr, sizeof(nessie_board), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  if (mapped == MAP_FAILED) return cannot_make(path);
-  auto *board = static_cast<nessie_board *>(mapped);
+  auto *writes = make<nessie_board_writes>(path + NESSIE_BOARD_COUNTS_SUFFIX);
+  if (writes == nullptr) return cannot_make(path + NESSIE_BOARD_COUNTS_SUFFIX);
+  auto *board = make<nessie_board>(path);
+  if (board == nullptr) {
+    auto error = cannot_make(path);
+    ::munmap(writes, sizeof *writes);
+    return error;
+  }
   door.copy(board->door, sizeof board->door - 1);
   shared(board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
-  return std::unique_ptr<Board>(new Board(board));
+  return std::unique_ptr<Board>(new Board(board, writes));
 }
 
-Board::~Board() { ::munmap(board_, sizeof *board_); }
+Board::~Board() {
+  ::munmap(board_, sizeof *board_);
+  ::munmap(writes_, sizeof *writes_);
+}
 
 Board::Entry Board::enter(const FileIdentity &identity) {
   std::uint32_t place = 0;
@@ -56,11 +69,14 @@ Board::Entry Board::enter(const FileIdentity &identity) {
     if (place >= board_->used) shared(board_->used).store(place + 1);
   }
   shared(board_->files).fetch_add(1);
-  note_writer();
   return {this, place};
 }
 
-void Board::note_writer() { shared(board_->entered).fetch_add(1); }
+void Board::note_write(const FileIdentity &identity) {
+  shared(writes_->counts[nessie_board_count_of(identity.device, identity.inode)]).fetch_add(1);
+}
+
+void Board::note_native() { shared(board_->natives).fetch_add(1); }
 
 void Board::leave(std::uint32_t place) {
   if (place == kNoPlace)

@@ -35,21 +35,24 @@ class Board {
     std::uint32_t place_ = 0;
   };
 
-  /// A new file at `path`, which everybody may read who may enter its folder. kIo, with the cause.
+  /// New files at `path` and beside it, which everybody may read who may enter their folder. kIo, with the cause.
   static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door);
   ~Board();
   Board(const Board &) = delete;
 
   /// From now on whoever opens this file asks at the door first.
   Entry enter(const FileIdentity &identity);
-  /// Somebody writes to some file from now on: what was read of any is to be read again.
-  void note_writer();
+  /// Something of this file is another than before: what was read of it is to be read again.
+  void note_write(const FileIdentity &identity);
+  /// Somebody writes to some file natively from now on: what was read of any is to be read again.
+  void note_native();
 
  private:
-  explicit Board(nessie_board *board) : board_(board) {}
+  Board(nessie_board *board, nessie_board_writes *writes) : board_(board), writes_(writes) {}
   void leave(std::uint32_t place);
 
-  nessie_board *board_;
+  nessie_board *const board_;
+  nessie_board_writes *const writes_;
 };
 
 }  // namespace staging

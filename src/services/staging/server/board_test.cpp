@@ -23,7 +23,7 @@ class BoardTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = ::testing::TempDir() + "board." + std::to_string(::getpid());
-    std::filesystem::remove(path_);
+    clean_up();
     auto made = Board::create(path_, "somewhere");
     ASSERT_TRUE(made.ok()) << made.error().message;
     board_ = std::move(*made);
@@ -32,7 +32,11 @@ class BoardTest : public ::testing::Test {
         static_cast<const nessie_board *>(::mmap(nullptr, sizeof(nessie_board), PROT_READ, MAP_SHARED, file.get(), 0));
     ASSERT_NE(seen_, MAP_FAILED);
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override { clean_up(); }
+  void clean_up() const {
+    std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + NESSIE_BOARD_COUNTS_SUFFIX);
+  }
   bool shows(const FileIdentity &file) const {
     for (std::uint32_t i = 0; i < seen_->used; ++i)
       if (seen_->places[i].inode == file.inode && seen_->places[i].device == file.device) return true;
@@ -56,7 +60,22 @@ TEST_F(BoardTest, ShowsFilesAsLongAsTheyHaveAPlace) {
   }
   EXPECT_EQ(seen_->files, 0u);
   EXPECT_FALSE(shows({3, 7}));
-  EXPECT_EQ(seen_->entered, 3u);
+}
+
+TEST_F(BoardTest, CountsWhatIsWrittenToAFile) {
+  const auto name = path_ + NESSIE_BOARD_COUNTS_SUFFIX;
+  const nnti::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto *seen = static_cast<const nessie_board_writes *>(
+      ::mmap(nullptr, sizeof(nessie_board_writes), PROT_READ, MAP_SHARED, file.get(), 0));
+  ASSERT_NE(seen, MAP_FAILED);
+  const auto one = nessie_board_count_of(3, 7), other = nessie_board_count_of(4, 7);
+  ASSERT_NE(one, other);
+  board_->note_write({3, 7});
+  board_->note_write({3, 7});
+  EXPECT_EQ(seen->counts[one], 2u);
+  EXPECT_EQ(seen->counts[other], 0u);
+  board_->note_native();
+  EXPECT_EQ(seen_->natives, 1u);
 }
 
 TEST_F(BoardTest, PlacesAreUsedAgain) {

@@ -25,6 +25,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   file->native = std::move(opened.file);
   note_handle(*file);
   if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
+  if (file->native->is_new()) note_write(*file);
   files_.emplace(token, file);
   ++statistics_.files;
   // The program may have died while the file was opened.
@@ -139,6 +140,7 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   drainer_.flush(*file, PageState::kUrgent);
   if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
+  note_write(*file);
   file->in_define_mode = result.nc_error != NC_NOERR;
   file->defined = file->defined || !file->in_define_mode;
   return result;
@@ -156,7 +158,9 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
-  return NcResult{on_io([&] { return file->native->fill_record(args.varid, args.record); })};
+  const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
+  note_write(*file);
+  return NcResult{error};
 }
 
 Result<NcResult> Server::sync(Request &, const FileArgs &args) {

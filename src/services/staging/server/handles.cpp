@@ -61,11 +61,19 @@ void Server::await_inboxes() {
   }
 }
 
-/// Before a read: what was put through other handles, by whatever process, was in an inbox before the put returned.
-void Server::await_what_others_sent(const OpenFile &file) {
-  if (!file.turns) return;
+/// Before a read: what was put before, by whatever process and through whatever handle, was in an inbox when the put
+/// returned. What this process put itself has been answered, and so has everything in direct mode.
+void Server::await_what_was_sent(OpenFile &file) {
+  const bool others_put = peers_.size() > 1 && file.native->writable();
+  if (options_.mode == Mode::kDirect || !(others_put || file.turns)) return;
   await_inboxes();
+  await_arrived(file);
   for (const auto &other : others_like(file)) await_arrived(*other);
+}
+
+/// Copies that programs have of what they read hold no more.
+void Server::note_write(const OpenFile &file) {
+  if (board_) board_->note_write(file.identity);
 }
 
 /// Drains those that are open, waits for those that are closed to be in the file.

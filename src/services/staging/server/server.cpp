@@ -145,7 +145,7 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
   native_.push_back(args.path + ": " + args.why);
-  if (board_) board_->note_writer();
+  if (board_) board_->note_native();
   return NcResult{};
 }
 

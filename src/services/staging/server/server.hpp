@@ -96,8 +96,9 @@ class Server {
   Result<nnti::Fd> come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable);
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);
+  void note_write(const OpenFile &file);
   void drain_others(const OpenFile &file);
-  void await_what_others_sent(const OpenFile &file);
+  void await_what_was_sent(OpenFile &file);
   void await_inboxes();
   void open_door();
   void settle_files(const std::function<bool(const OpenFile &)> &same);
@@ -110,6 +111,7 @@ class Server {
                std::uint64_t &offset);
   Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
                      std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
+  Result<int> write_pieces(Request &request, OpenFile &file, std::span<const Piece> pieces);
   Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);

@@ -106,19 +106,27 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
   file->num_records = std::max({file->num_records, args.num_records, records_after(*file, args.pieces)});
   const Turn turn(*this, *file);
-  std::uint64_t offset = 0;
-  int first_error = NC_NOERR;
-  for (std::span<const Piece> left = args.pieces; !left.empty();) {
-    const auto count = options_.mode == Mode::kDirect ? batch_of(*file, left) : 1;
-    auto error = count > 1 ? write_batch(request, *file, left.first(count), offset)
-                           : write_piece(request, *file, left.front(), offset);
-    if (!error.ok()) return error.error();
-    if (first_error == NC_NOERR) first_error = *error;
-    left = left.subspan(count);
-  }
+  auto first_error = write_pieces(request, *file, args.pieces);
+  note_write(*file);
+  if (!first_error.ok()) return first_error.error();
   if (const auto *view = request.view_data()) view->release_pages();
   const int earlier = file->take_error();
-  return NcResult{earlier != NC_NOERR ? earlier : first_error};
+  return NcResult{earlier != NC_NOERR ? earlier : *first_error};
+}
+
+/// The first native code that is none of success.
+Result<int> Server::write_pieces(Request &request, OpenFile &file, std::span<const Piece> pieces) {
+  std::uint64_t offset = 0;
+  int first_error = NC_NOERR;
+  while (!pieces.empty()) {
+    const auto count = options_.mode == Mode::kDirect ? batch_of(file, pieces) : 1;
+    auto error = count > 1 ? write_batch(request, file, pieces.first(count), offset)
+                           : write_piece(request, file, pieces.front(), offset);
+    if (!error.ok()) return error.error();
+    if (first_error == NC_NOERR) first_error = *error;
+    pieces = pieces.subspan(count);
+  }
+  return first_error;
 }
 
 Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset) {
@@ -210,7 +218,7 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   runtime_.hasten_bulk();
   (void)await_writes(*file, args.after);
-  await_what_others_sent(*file);
+  await_what_was_sent(*file);
   const FileGate::Shared shared(file->gate);
   if (!find(args.file)) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
