@@ -25,6 +25,15 @@ class Ends(setups.SetupCase):
     def test_every_way_in_every_mode(self):
         self.compare_ways(ALL, list(setups.MODES))
 
+    def test_who_is_killed_does_nothing_to_the_file_of_who_comes_after(self):
+        """Another program of the run is there all the while, so that the servers cannot tell that all is over."""
+        run = setups.program("restart")
+        script = f"""{run} bystander & until [ -e there ]; do sleep 0.02; done
+            for way in killed-while-defining killed-in-data-mode; do
+              {run} $way; {run} whole; sleep 1; od -An -tx1 -N8 out.nc; wc -c < out.nc; done
+            touch go; wait"""
+        self.compare(["sh", "-c", script], ["caching"])
+
     def test_a_process_that_is_stopped_for_long_goes_on(self):
         """Ctrl-Z, a debugger, a batch system that makes room: longer than a silent process is waited for."""
         command = mpiexec(2, setups.program("writer"), "out.nc", "0.25", "400")

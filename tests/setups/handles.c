@@ -205,6 +205,48 @@ static void others_put(void) { /* by itself, through the one handle, and tells w
   CHECK(ncmpi_close(ncid));
 }
 
+/* One after the other, to the same places, through one handle each: what was put last is what stays. */
+static void put_over(int handles, MPI_Offset width) {
+  enum { kRounds = 300 };
+  int ncid[2], dims[2], var, wrong = 0;
+  int *row = malloc((size_t)width * sizeof *row);
+  for (int h = 0; h < handles; h++) {
+    if (h == 0) {
+      CHECK(ncmpi_create(MPI_COMM_WORLD, kFile, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &ncid[0]));
+      CHECK(ncmpi_def_dim(ncid[0], "t", NC_UNLIMITED, &dims[0]));
+      CHECK(ncmpi_def_dim(ncid[0], "x", width, &dims[1]));
+      CHECK(ncmpi_def_var(ncid[0], "v", NC_INT, 2, dims, &var));
+      CHECK(ncmpi_enddef(ncid[0]));
+    } else {
+      ncid[h] = open_again(NC_WRITE);
+    }
+    CHECK(ncmpi_begin_indep_data(ncid[h]));
+  }
+  for (int i = 0; i < kRounds; i++)
+    for (int k = 0; k < size * handles; k++) {
+      const MPI_Offset start[2] = {i % 20, 0}, count[2] = {1, width};
+      for (MPI_Offset j = 0; j < width; j++) row[j] = i * 100 + k;
+      if (rank == (i + k) % size) CHECK(ncmpi_put_vara_int(ncid[k / size], 0, start, count, row));
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  for (int h = 0; h < handles; h++) CHECK(ncmpi_end_indep_data(ncid[h]));
+  for (int h = 0; h < handles; h++) CHECK(ncmpi_close(ncid[h]));
+  CHECK(ncmpi_open(MPI_COMM_WORLD, kFile, NC_NOWRITE, MPI_INFO_NULL, &ncid[0]));
+  for (int record = 0; record < 20; record++) {
+    const MPI_Offset start[2] = {record, 0}, count[2] = {1, width};
+    CHECK(ncmpi_get_vara_int_all(ncid[0], 0, start, count, row));
+    for (MPI_Offset j = 0; j < width; j++) wrong += row[j] != (kRounds - 20 + record) * 100 + size * handles - 1;
+  }
+  SAY("%d are not what was put last\n", wrong);
+  CHECK(ncmpi_close(ncid[0]));
+  free(row);
+}
+
+static void put_over_small(void) { put_over(1, 3); }
+static void put_over_large(void) { put_over(1, 60000); }
+static void put_over_by_two(void) { put_over(2, 3); }
+static void put_over_large_by_two(void) { put_over(2, 60000); }
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -218,7 +260,11 @@ int main(int argc, char **argv) {
               {"append", append},
               {"begin_to_append", begin_to_append},
               {"each_its_own", each_its_own},
-              {"others_put", others_put}};
+              {"others_put", others_put},
+              {"put_over_small", put_over_small},
+              {"put_over_large", put_over_large},
+              {"put_over_by_two", put_over_by_two},
+              {"put_over_large_by_two", put_over_large_by_two}};
   begin(&argc, &argv);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (argc > 1 && strcmp(argv[1], ways[i].name) == 0) ways[i].run();

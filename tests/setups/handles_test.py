@@ -4,13 +4,14 @@ import setups
 from harness import mpiexec
 
 WAYS = ["monitor", "both_write", "open_before_close", "created_over", "deleted", "renamed", "each_its_own", "others_put"]
+PUT_OVER = ["put_over_small", "put_over_large", "put_over_by_two", "put_over_large_by_two"]
 
 
 class Handles(setups.SetupCase):
-    def ways_in(self, modes):
-        for way in WAYS:
+    def ways_in(self, modes, ways=WAYS, processes=3):
+        for way in ways:
             with self.subTest(way=way):
-                self.compare(mpiexec(3, setups.program("handles"), way), modes)
+                self.compare(mpiexec(processes, setups.program("handles"), way), modes)
                 for label in ("native", *modes):
                     self.run_command(["rm", "-rf", self.path(label)])
 
@@ -19,6 +20,14 @@ class Handles(setups.SetupCase):
 
     def test_the_same_with_two_servers(self):
         self.ways_in(["two"])
+
+    def test_what_was_put_last_stays(self):
+        self.ways_in(["caching"], PUT_OVER, 2)
+
+    @setups.sweep
+    def test_what_was_put_last_stays_with_more_processes_and_servers(self):
+        self.ways_in(["caching", "two", "direct"], PUT_OVER, 4)
+        self.ways_in(["caching", "two"], ["put_over_by_two", "put_over_large_by_two"], 1)
 
     @setups.sweep
     def test_the_same_in_direct_mode(self):

@@ -189,8 +189,14 @@ struct TransferArgs {
   std::int64_t num_records = 0;  ///< what the client knows: reads may reach so far
   std::uint64_t call = 0;        ///< Write: the number of the collective call that it belongs to
   WritesBefore after;
+  /// Write that goes on behind the program's back: when it was sent, in nanoseconds of this node's clock. 0: its sender
+  /// waits for the answer.
+  std::int64_t sent_ns = 0;
+  /// Write: 1 if other processes have the file open and may put to the same places, in an order that they have agreed
+  /// on by themselves. Within collective calls the order is that of the calls.
+  std::uint32_t by_itself = 0;
   std::vector<Piece> pieces;
-  template <class A> void xdr(A &a) { a(file, num_records, call, after, pieces); }
+  template <class A> void xdr(A &a) { a(file, num_records, call, after, sent_ns, by_itself, pieces); }
 };
 
 struct FillRecordArgs {

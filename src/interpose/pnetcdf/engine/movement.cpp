@@ -59,7 +59,9 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 int write(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   auto items = items_of(requests);
-  auto result = Session::get().client()->write(file.token(), file.num_records, file.ranks().order(), items);
+  auto &order = file.ranks().order();
+  order.by_itself = file.independent && file.ranks().size() > 1;
+  auto result = Session::get().client()->write(file.token(), file.num_records, order, items);
   if (result && *result == NC_NOERR && !boards().note_write(file.identity))
     result = Session::get().client()->finish_writes(file.token());
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);

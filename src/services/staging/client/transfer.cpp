@@ -13,6 +13,7 @@
 
 namespace staging {
 
+using nessie::Clock;
 using nessie::Error;
 using nnti::RegisteredBuffer;
 using nnti::Rights;
@@ -24,7 +25,7 @@ constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, becau
 constexpr std::size_t kPackBytes = 256 << 10;
 constexpr std::size_t kMessagesInFlight = 32;  // bounds what a client's requests take of a server's memory
 constexpr std::size_t kMostComparisons = 4096;
-constexpr std::size_t kBytesBesidesPieces = 64;  // of encoded arguments
+constexpr std::size_t kBytesBesidesPieces = 80;  // of encoded arguments
 
 /// Encoded; see Piece::xdr.
 std::size_t args_bytes(const Piece &piece) {
@@ -173,8 +174,9 @@ std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t si
 void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
   while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_one();
   const auto server = static_cast<std::size_t>(message->server);
-  const auto args =
-      xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server), message->pieces});
+  const auto sent_ns = goes_behind(message->server) ? Clock::now().time_since_epoch() : std::chrono::nanoseconds(0);
+  const auto args = xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server),
+                                             sent_ns.count(), order_.by_itself ? 1U : 0U, message->pieces});
   message->file = file_;
   message->is_write = op_ == kOpWrite;
   message->borrows =

@@ -25,7 +25,7 @@ int Server::take(Request &request, FileToken token, const std::string &path, Nat
   file->native = std::move(opened.file);
   note_handle(*file);
   if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
-  if (file->native->is_new()) note_write(*file);
+  if (file->native->is_new()) note_created(*file);
   files_.emplace(token, file);
   ++statistics_.files;
   // The program may have died while the file was opened.
@@ -166,6 +166,7 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
 Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
+  await_what_was_sent(*file);
   const FileGate::Shared shared(file->gate);
   file->num_records = std::max(file->num_records, args.num_records);
   drainer_.flush(*file, PageState::kUrgent);
@@ -196,25 +197,13 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
   return true;
 }
 
-/// Suspends the fiber until all that has arrived for a file is in pages. What was given up before it was begun never
-/// will be.
-void Server::await_arrived(OpenFile &file) {
-  runtime_.hasten_bulk();
-  auto deadline = nessie::Deadline::in(kLastWords);
-  while (file.has_arrived() && !deadline.passed()) {
-    const auto status = file.wrote.wait(nessie::Deadline::in(kWriteMoment));
-    if (status.code() == Code::kCancelled) return;
-    if (status.ok() || file.in_hand > 0) deadline = nessie::Deadline::in(kLastWords);
-  }
-}
-
 /// Drains a file that is in closing_, and closes it natively.
 void Server::finish_close(const File &file, PageState priority, const WritesBefore &after) {
   (void)await_writes(*file, after);
   const FileGate::Alone alone(file->gate);
   file->ended = true;
   drainer_.flush(*file, priority);
-  const auto records = file->num_records;
+  const auto records = file->created_over ? 0 : file->num_records;
   const int error = on_io([&] { return file->native->close(records); });
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
@@ -265,21 +254,21 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
   closing_.push_back(file);
   drainer_.flush(*file, PageState::kUrgent);
   const int drained = file->take_error();
-  const int error = on_io([&] { return file->native->is_new() ? file->native->forsake() : file->native->abort(); });
+  const bool empties = file->native->is_new() && !file->created_over;
+  const int error = on_io([&] { return empties ? file->native->forsake() : file->native->abort(); });
   note_closed(file);
   std::erase(closing_, file);
   closed_one_.notify_all();
   return NcResult{drained != NC_NOERR ? drained : error};
 }
 
-/// Ends a file whose program is gone.
+/// Ends a file whose program is gone, in closing_.
 void Server::abandon(File file) {
-  if (files_.erase(file->token) == 0) return;
-  closing_.push_back(file);
-  await_arrived(*file);
+  file->line->await_arrived();
   if (file->defined) return finish_close(file, PageState::kUrgent, {});
   const FileGate::Alone alone(file->gate);
-  on_io([&] { return file->native->forsake(); });
+  file->ended = true;
+  on_io([&] { return file->created_over ? file->native->abort() : file->native->forsake(); });
   std::erase(closing_, file);
   closed_one_.notify_all();
 }

@@ -42,8 +42,8 @@ std::vector<Server::File> Server::others_like(const OpenFile &file) const {
 /// A new handle: if there are others, all take turns from now on.
 void Server::note_handle(OpenFile &file) {
   for (const auto &other : others_like(file)) {
-    if (!other->turns) other->turns = std::make_shared<FileGate>(runtime_);
-    file.turns = other->turns;
+    file.line = other->line;
+    file.takes_turns = other->takes_turns = true;
   }
 }
 
@@ -65,10 +65,15 @@ void Server::await_inboxes() {
 /// returned. What this process put itself has been answered, and so has everything in direct mode.
 void Server::await_what_was_sent(OpenFile &file) {
   const bool others_put = peers_.size() > 1 && file.native->writable();
-  if (options_.mode == Mode::kDirect || !(others_put || file.turns)) return;
+  if (options_.mode == Mode::kDirect || !(others_put || file.takes_turns)) return;
   await_inboxes();
-  await_arrived(file);
-  for (const auto &other : others_like(file)) await_arrived(*other);
+  file.line->await_arrived();
+}
+
+/// The file was emptied: what other handles know of it is over.
+void Server::note_created(const OpenFile &file) {
+  for (const auto &other : others_like(file)) other->created_over = true;
+  note_write(file);
 }
 
 /// Copies that programs have of what they read hold no more.
@@ -76,23 +81,32 @@ void Server::note_write(const OpenFile &file) {
   if (board_) board_->note_write(file.identity);
 }
 
-/// Drains those that are open, waits for those that are closed to be in the file.
-void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
-  std::vector<File> open;
-  for (const auto &[token, file] : files_)
-    if (same(*file)) open.push_back(file);
-  if (!open.empty()) await_inboxes();
-  for (const auto &file : open) {
-    await_arrived(*file);
-    drainer_.flush(*file, PageState::kUrgent);
-    if (!file->defined || !file->native->writable()) continue;
-    on_io([&, records = file->num_records] { return file->native->publish_records(records); });
-  }
-  for (;;) {
-    const auto found = std::find_if(closing_.begin(), closing_.end(), [&](const File &file) { return same(*file); });
-    if (found == closing_.end()) return;
-    drainer_.hasten(**found);
+/// Puts what an open file has into it.
+void Server::publish(const File &file) {
+  file->line->await_arrived();
+  drainer_.flush(*file, PageState::kUrgent);
+  if (!file->defined || !file->native->writable() || file->created_over) return;
+  on_io([&, records = file->num_records] { return file->native->publish_records(records); });
+}
+
+/// Suspends the fiber until a file that is closed is whole.
+void Server::await_closed(const File &file) {
+  while (std::ranges::find(closing_, file) != closing_.end()) {
+    drainer_.hasten(*file);
     (void)closed_one_.wait();
+  }
+}
+
+/// Drains those that are open, waits for those that are closed to be in the file: what comes later is not waited for.
+void Server::settle_files(const std::function<bool(const OpenFile &)> &same) {
+  std::vector<File> files;
+  for (const auto &[token, file] : files_)
+    if (same(*file)) files.push_back(file);
+  if (!files.empty()) await_inboxes();
+  std::ranges::copy_if(closing_, std::back_inserter(files), [&](const File &file) { return same(*file); });
+  for (const auto &file : files) {
+    if (find(file->token) == file) publish(file);
+    if (find(file->token) != file) await_closed(file);
   }
 }
 

@@ -63,7 +63,7 @@ class NativeFile {
   int forsake();
 
   /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
-  int publish_records(std::int64_t num_records) { return raise_num_records(num_records); }
+  int publish_records(std::int64_t num_records) { return ncid_ < 0 ? 0 : raise_num_records(num_records); }
   FileIdentity identity() const { return identity_of(fd_.get()); }
 
  private:

@@ -6,6 +6,7 @@
 #include <services/staging/server/board.hpp>
 #include <services/staging/server/interval_set.hpp>
 #include <services/staging/server/ledger.hpp>
+#include <services/staging/server/line.hpp>
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
 #include <services/staging/server/wait_queue.hpp>
@@ -30,7 +31,13 @@ struct FileVariable {
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   OpenFile(nssi::Runtime &runtime, FileToken token, std::string path, nssi::PeerId owner, Ledger *ledger)
-      : token(token), path(std::move(path)), owner(owner), gate(runtime), wrote(runtime), ledger_(ledger) {}
+      : token(token),
+        path(std::move(path)),
+        owner(owner),
+        gate(runtime),
+        line(std::make_shared<Line>(runtime)),
+        wrote(runtime),
+        ledger_(ledger) {}
   ~OpenFile();
 
   /// Takes the variables as the native file has them; those that were there before keep their accounts.
@@ -67,12 +74,12 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool defined = false;          ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;  ///< the most that anyone has told
   FileGate gate;
-  /// Of all handles on the same file, if there is more than this one: they take turns.
-  std::shared_ptr<FileGate> turns;
+  std::shared_ptr<Line> line;  ///< of all handles on the same file
+  bool takes_turns = false;    ///< there is another handle
+  bool created_over = false;   ///< through another handle: what this one knows of records is over
   WriteCount writes;
   WaitQueue wrote;     ///< told when a write has been carried out
-  int in_hand = 0;     ///< writes that have begun, and may wait for others
-  int writing = 0;     ///< of those, writes that are being carried out
+  int writing = 0;     ///< writes that are being carried out
   bool ended = false;  ///< no more writes are taken
 
  private:

@@ -193,11 +193,14 @@ void Server::lost(nssi::PeerId peer) {
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)
     if (file->owner == peer) orphans.push_back(file);
-  for (const auto &file : orphans)
+  for (const auto &file : orphans) {
+    files_.erase(file->token);
+    closing_.push_back(file);
     runtime_.spawn([this, file] {
       await_silence();
       abandon(file);
     });
+  }
 }
 
 namespace {
@@ -249,10 +252,12 @@ void Server::finish_everything() {
   runtime_.sleep_until(nessie::Deadline::in(kMoment));  // what has been sent is taken out of the inboxes meanwhile
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
     for (const auto &file : closing_) drainer_.hasten(*file);
-    if (files_.empty())
+    if (files_.empty()) {
       (void)closed_one_.wait();
-    else
-      abandon(files_.begin()->second);
+      continue;
+    }
+    closing_.push_back(files_.extract(files_.begin()).mapped());
+    abandon(closing_.back());
   }
 }
 

@@ -48,7 +48,6 @@ class Server {
 
  private:
   class Bounce;
-  class Turn;
   class Move;
   class Writing;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
@@ -84,7 +83,6 @@ class Server {
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
   Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
-  void await_arrived(OpenFile &file);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
@@ -96,11 +94,14 @@ class Server {
   Result<nnti::Fd> come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable);
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);
+  void note_created(const OpenFile &file);
   void note_write(const OpenFile &file);
   void drain_others(const OpenFile &file);
   void await_what_was_sent(OpenFile &file);
   void await_inboxes();
   void open_door();
+  void publish(const File &file);
+  void await_closed(const File &file);
   void settle_files(const std::function<bool(const OpenFile &)> &same);
 
   // transfers.cpp

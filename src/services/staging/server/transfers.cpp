@@ -47,19 +47,6 @@ std::int64_t records_after(OpenFile &file, const std::vector<Piece> &pieces) {
 
 }  // namespace
 
-/// While it lives, no other handle on the same file writes or reads; what others wrote before is in the file.
-class Server::Turn {
- public:
-  Turn(Server &server, OpenFile &file) {
-    if (!file.turns) return;
-    alone_.emplace(*file.turns);
-    server.drain_others(file);
-  }
-
- private:
-  std::optional<FileGate::Alone> alone_;
-};
-
 void Server::watch_moves() {
   while (!moves_.empty() && !stopped_) {
     runtime_.sleep_until(nessie::Deadline::in(options_.client_timeout / 4));
@@ -79,10 +66,9 @@ void Server::watch_moves() {
 /// A write that is in hand, and from begin() on carried out: counted when it is over, whatever its end.
 class Server::Writing {
  public:
-  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) { ++file_.in_hand; }
+  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) {}
   void begin() { ++file_.writing; }
   ~Writing() {
-    --file_.in_hand;
     --file_.writing;
     file_.writes.add(call_);
     file_.wrote.notify_all();
@@ -98,14 +84,20 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
   Writing writing(*file, args.call);
+  const bool is_ordered = file->takes_turns || args.by_itself != 0;
+  const auto is_held_up = [&] { return !file->writes.has(args.after) || file->gate.is_wanted_alone(); };
+  std::optional<Line::Place> place;
+  if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
   (void)await_writes(*file, args.after);
+  if (is_ordered && args.sent_ns != 0) await_inboxes();  // in which there may be what was sent before
   writing.begin();
   const FileGate::Shared shared(file->gate);
   if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
   file->num_records = std::max({file->num_records, args.num_records, records_after(*file, args.pieces)});
-  const Turn turn(*this, *file);
+  if (is_ordered) place->await_turn();
+  if (file->takes_turns) drain_others(*file);
   auto first_error = write_pieces(request, *file, args.pieces);
   note_write(*file);
   if (!first_error.ok()) return first_error.error();
@@ -158,6 +150,7 @@ void Server::note_arrival(Request &request) {
   const auto file = find_to_write(args->file);
   if (!file || !check(*file, *args, request.data_bytes()).ok()) return;
   for (const auto &piece : args->pieces) file->arrived(*file->find(piece.varid), piece);
+  file->line->note_arrival(request.caller(), args->sent_ns);
 }
 
 /// Puts a piece into pages from where it lies in the client's memory. `offset` moves on to the next one.
@@ -224,7 +217,12 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   ++statistics_.reads;
   file->num_records = std::max(file->num_records, args.num_records);
-  const Turn turn(*this, *file);
+  std::optional<Line::Place> place;
+  if (file->takes_turns) {
+    place.emplace(*file->line, request.caller());
+    place->await_turn();
+    drain_others(*file);
+  }
   std::uint64_t offset = 0;
   int first_error = NC_NOERR;
   for (std::span<const Piece> left = args.pieces; !left.empty();) {

@@ -34,6 +34,7 @@ class WaitQueue {
 class FileGate {
  public:
   explicit FileGate(nssi::Runtime &runtime) : changed_(runtime) {}
+  bool is_wanted_alone() const { return alone_wanted_ > 0; }
 
   class Shared {
    public:
