@@ -49,7 +49,9 @@ nessie::Status check_given(int descriptor, bool writable) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode))
     return Error{Code::kInvalidArgument, "what the program opened is no regular file"};
-  const int access = ::fcntl(descriptor, F_GETFL) & O_ACCMODE;
+  const int flags = ::fcntl(descriptor, F_GETFL), access = flags & O_ACCMODE;
+  if ((flags & O_PATH) != 0)
+    return Error{Code::kInvalidArgument, "the program's descriptor names a file that it has not opened"};
   if (access == O_RDWR || (access == O_RDONLY && !writable)) return {};
   return Error{Code::kInvalidArgument, "the program's descriptor does not allow what it asks for"};
 }

@@ -192,11 +192,10 @@ struct TransferArgs {
   /// Write that goes on behind the program's back: when it was sent, in nanoseconds of this node's clock. 0: its sender
   /// waits for the answer.
   std::int64_t sent_ns = 0;
-  /// Write: 1 if other processes have the file open and may put to the same places, in an order that they have agreed
-  /// on by themselves. Within collective calls the order is that of the calls.
-  std::uint32_t by_itself = 0;
+  /// Write: 1 if it may meet others that nothing else orders: what was sent before is carried out first.
+  std::uint32_t in_order = 0;
   std::vector<Piece> pieces;
-  template <class A> void xdr(A &a) { a(file, num_records, call, after, sent_ns, by_itself, pieces); }
+  template <class A> void xdr(A &a) { a(file, num_records, call, after, sent_ns, in_order, pieces); }
 };
 
 struct FillRecordArgs {

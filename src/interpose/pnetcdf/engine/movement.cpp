@@ -59,14 +59,16 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 int write(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   auto items = items_of(requests);
+  const auto bytes = covered_bytes(items);
+  const bool overlaps = bytes < total_bytes(requests), others_put = file.independent && file.ranks().size() > 1;
   auto &order = file.ranks().order();
-  order.by_itself = file.independent && file.ranks().size() > 1;
+  order.in_order = overlaps || others_put;
   auto result = Session::get().client()->write(file.token(), file.num_records, order, items);
   if (result && *result == NC_NOERR && !boards().note_write(file.identity))
     result = Session::get().client()->finish_writes(file.token());
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);
   const int error = *result != NC_NOERR ? *result : file.take_error();
-  if (error == NC_NOERR) file.put_bytes += covered_bytes(std::move(items));
+  if (error == NC_NOERR) file.put_bytes += bytes;
   return error;
 }
 

@@ -123,6 +123,7 @@ int select(Requests &requests, int count, int *ids, int *statuses, Selection &se
   const std::span<int> named(ids, static_cast<std::size_t>(count));
   if (int error = mark(requests, named, statuses)) return error;
   take_marked(requests, named, statuses, selection);
+  std::ranges::sort(selection.puts, {}, &Request::id);  // where they overlap, the one that was posted last stays
   return NC_NOERR;
 }
 

@@ -91,10 +91,10 @@ int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
 
-// Spreads files over the servers. All handles on one file have the same home.
+// Spreads files over the servers. All handles on one file have the same home: by its inode, as nodes number devices each
+// in its own way.
 int Client::Impl::home_of(const FileIdentity &identity) const {
-  const auto mixed = (identity.inode ^ identity.device << 32) * 0x9E3779B97F4A7C15u;
-  return static_cast<int>((mixed >> 32) % servers.size());
+  return static_cast<int>((identity.inode * 0x9E3779B97F4A7C15u >> 32) % servers.size());
 }
 
 nssi::Service Client::Impl::service(int server) const {
@@ -176,14 +176,33 @@ Result<FileHandle> Client::Impl::hand_over(int server, int descriptor) {
 /// Has the other servers hold a file, until they attach it.
 Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home) {
   std::vector<std::pair<int, nssi::Call>> calls;
-  for (int server = 0; server < count(); ++server) {
+  Status given;
+  for (int server = 0; server < count() && given.ok(); ++server) {
     if (server == home) continue;
     auto handle = hand_over(server, descriptor);
-    if (!handle.ok()) return handle.error();
+    if (!handle.ok()) {
+      given = handle.error();
+      continue;
+    }
     args.handle = *handle;
     calls.emplace_back(server, start(server, kOpHold, xdr::encode(args)));
   }
-  return first_error(calls);
+  auto held = first_error(calls);
+  return given.ok() ? held : given.error();
+}
+
+void Client::Impl::release_by_others(FileToken token, int home) {
+  if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{token}, home);
+}
+
+/// Gives the file to all servers, and has the home server do `op` with it.
+template <class Answer, class Args> Result<Answer> Client::Impl::present(Op op, Args args, std::int32_t omode, int descriptor, int home) {
+  auto held = hold_by_others({args.file, args.path, omode, args.hints}, descriptor, home);
+  if (!held.ok()) return held.error();
+  auto handle = hand_over(home, descriptor);
+  if (!handle.ok()) return handle.error();
+  args.handle = *handle;
+  return ask<Answer>(home, op, args);
 }
 
 Result<int> Client::Impl::attach_others(FileToken token, int home) {
@@ -196,35 +215,40 @@ Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_record
   return ask_all(kOpDetach, FileArgs{token, num_records, Closing::kDurable, {}}, home);
 }
 
+namespace {
+
+Result<int> code_of(const Result<NcResult> &result) {
+  if (!result.ok()) return result.error();
+  return result->nc_error;
+}
+
+}  // namespace
+
 Result<int> Client::create(CreateArgs args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto held = impl_->hold_by_others({args.file, args.path, kNcWrite, args.hints}, descriptor, home);
-  if (!held.ok()) return held;
-  auto handle = impl_->hand_over(home, descriptor);
-  if (!handle.ok()) return handle.error();
-  args.handle = *handle;
-  auto result = impl_->ask<NcResult>(home, kOpCreate, args);
-  if (!result.ok()) return result.error();
-  if (result->nc_error == 0) impl_->opened[args.file] = {home, false};
-  return result->nc_error;
+  auto result = impl_->present<NcResult>(kOpCreate, args, kNcWrite, descriptor, home);
+  if (result.ok() && result->nc_error == 0)
+    impl_->opened[args.file] = {home, false};
+  else
+    impl_->release_by_others(args.file, home);
+  return code_of(result);
 }
 
 Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto held = impl_->hold_by_others(args, descriptor, home);
-  if (!held.ok()) return held.error();
-  auto handle = impl_->hand_over(home, descriptor);
-  if (!handle.ok()) return handle.error();
-  args.handle = *handle;
-  auto result = impl_->ask<HeaderResult>(home, kOpOpen, args);
-  if (!result.ok() || result->header.empty()) return result;
+  auto result = impl_->present<HeaderResult>(kOpOpen, args, args.omode, descriptor, home);
+  if (!result.ok() || result->header.empty()) {
+    impl_->release_by_others(args.file, home);
+    return result;
+  }
   impl_->opened[args.file] = {home, false};
   auto attached = impl_->attach_others(args.file, home);
+  if (attached.ok() && *attached == 0) return result;
+  (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));
   if (!attached.ok()) return attached.error();
-  if (*attached != 0) result->nc_error = *attached;
-  if (*attached != 0) (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));
+  result->nc_error = *attached;
   return result;
 }
 
@@ -245,15 +269,6 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   return result;
 }
 
-namespace {
-
-Result<int> code_of(const Result<NcResult> &result) {
-  if (!result.ok()) return result.error();
-  return result->nc_error;
-}
-
-}  // namespace
-
 Result<int> Client::amend(const AmendArgs &args) {
   const std::lock_guard lock(impl_->mutex);
   return code_of(impl_->ask<NcResult>(impl_->opened[args.file].home, kOpAmend, args));
@@ -272,10 +287,10 @@ Result<int> Client::fill_record(const FillRecordArgs &args) {
 Result<int> Client::sync(FileToken file, std::int64_t num_records) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
-  const bool attached = impl_->opened[file].attached;
+  const auto opened = impl_->opened.find(file);
   const FileArgs args{file, num_records, {}, {}};
-  return attached ? impl_->ask_all(kOpSync, args)
-                  : code_of(impl_->ask<NcResult>(impl_->opened[file].home, kOpSync, args));
+  if (opened == impl_->opened.end() || opened->second.attached) return impl_->ask_all(kOpSync, args);
+  return code_of(impl_->ask<NcResult>(opened->second.home, kOpSync, args));
 }
 
 Result<int> Client::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
@@ -292,7 +307,7 @@ Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closin
     const FileArgs args{file, num_records, how, order.known(server)};
     calls.emplace_back(server, start(server, kOpClose, xdr::encode(args)));
   }
-  if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{file}, closing.home);
+  release_by_others(file, closing.home);
   return first_error(calls);
 }
 
@@ -303,7 +318,7 @@ Result<int> Client::abort(FileToken file) {
   if (impl_->opened[file].attached)
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
   impl_->opened.erase(file);
-  if (impl_->count() > 1) (void)impl_->ask_all(kOpRelease, AttachArgs{file}, home);
+  impl_->release_by_others(file, home);
   return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, {}, {}}));
 }
 

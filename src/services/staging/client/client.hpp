@@ -68,7 +68,7 @@ struct Order {
     ++known_call;
     std::ranges::transform(known_writes, writes, known_writes.begin(), std::plus<>());
   }
-  bool by_itself = false;                  ///< the program puts independently of other processes that do so, too
+  bool in_order = false;                   ///< the next writes may meet others, of whatever process: the last one stays
   std::uint64_t call = 1;                  ///< the present collective call, or the next one
   std::vector<std::int64_t> sent;          ///< by this process in it, to each server
   std::uint64_t known_call = 0;            ///< up to this call it is known

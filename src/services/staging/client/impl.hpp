@@ -101,6 +101,8 @@ struct Client::Impl {
   int home_of(const FileIdentity &identity) const;
   Result<FileHandle> hand_over(int server, int descriptor);
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
+  void release_by_others(FileToken token, int home);
+  template <class Answer, class Args> Result<Answer> present(Op op, Args args, std::int32_t omode, int descriptor, int home);
   Result<int> attach_others(FileToken token, int home);
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
@@ -130,10 +132,10 @@ struct Client::Impl {
   std::vector<Server> servers;
   Mode mode = Mode::kCaching;
   std::chrono::milliseconds timeout{30000};
-  std::map<FileToken, Opened> opened;  ///< on rank 0
+  std::map<FileToken, Opened> opened;  ///< by rank 0
   std::unique_ptr<CopyBuffers> copy_buffers;
   std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
-  std::size_t awaited = 0;                        ///< those
+  std::vector<const Message *> awaited;           ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
 };
 

@@ -112,6 +112,7 @@ void Client::Impl::Sender::add_part(int server, Piece piece, std::span<std::byte
 }
 
 void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byte> data) {
+  if (op_ == kOpWrite && order_.in_order) flush(server);
   auto message = std::make_unique<Message>();
   message->server = server;
   message->pieces.push_back(std::move(piece));
@@ -176,7 +177,7 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
   const auto server = static_cast<std::size_t>(message->server);
   const auto sent_ns = goes_behind(message->server) ? Clock::now().time_since_epoch() : std::chrono::nanoseconds(0);
   const auto args = xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server),
-                                             sent_ns.count(), order_.by_itself ? 1U : 0U, message->pieces});
+                                             sent_ns.count(), order_.in_order ? 1U : 0U, message->pieces});
   message->file = file_;
   message->is_write = op_ == kOpWrite;
   message->borrows =
@@ -196,7 +197,7 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
 
 void Client::Impl::finish_one() {
   if (messages.empty()) {
-    if (awaited > 0) changed.wait(mutex);
+    if (!awaited.empty()) changed.wait(mutex);
     return;
   }
   auto oldest = std::move(messages.front());
@@ -205,7 +206,7 @@ void Client::Impl::finish_one() {
 }
 
 void Client::Impl::finish(std::unique_ptr<Message> message) {
-  ++awaited;
+  awaited.push_back(message.get());
   auto &outcome = *message->outcome;
   auto status = await(message->call, message->server);
   outcome.note(status);
@@ -218,7 +219,7 @@ void Client::Impl::finish(std::unique_ptr<Message> message) {
   --outcome.pending;
   outcome.borrowed -= message->borrows ? 1 : 0;
   recycle(*message);
-  --awaited;
+  std::erase(awaited, message.get());
   changed.notify_all();
 }
 
@@ -244,20 +245,22 @@ void Client::Impl::recycle(Message &message) {
 /// What is behind the program's back must be in the servers' inboxes.
 void Client::Impl::finish_unsent() {
   for (const auto &server : servers)
-    while ((!messages.empty() || awaited > 0) && runtime->has_unsent(server.peer)) finish_one();
+    while ((!messages.empty() || !awaited.empty()) && runtime->has_unsent(server.peer)) finish_one();
 }
 
 /// Whether one of the items meets what this process is still writing.
 bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> items) const {
   std::size_t comparisons = 0;
-  for (const auto &message : messages) {
-    if (message->file != file || !message->is_write) continue;
-    if ((comparisons += message->pieces.size() * items.size()) > kMostComparisons) return true;
-    for (const auto &piece : message->pieces)
+  const auto meets = [&](const Message &message) {
+    if (message.file != file || !message.is_write) return false;
+    if ((comparisons += message.pieces.size() * items.size()) > kMostComparisons) return true;
+    for (const auto &piece : message.pieces)
       for (const auto &item : items)
         if (overlap(piece, item.piece)) return true;
-  }
-  return false;
+    return false;
+  };
+  return std::ranges::any_of(messages, [&](const auto &message) { return meets(*message); }) ||
+         std::ranges::any_of(awaited, [&](const Message *message) { return meets(*message); });
 }
 
 // --- the client's functions -----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ using nessie::Error;
 /// Makes `opened` a file of the program's. NC_NOERR, or the native code if there is none.
 int Server::take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
   if (!opened.file) return opened.nc_error;
+  if (find(token)) return on_io([&] { return opened.file->abort(), NC_EEXIST; });  // opened twice at the same time
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
   file->opened_s = seconds_now();
@@ -80,6 +81,7 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
+  if (file && result.nc_error != NC_NOERR) let_go(file);
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;
 }
@@ -88,6 +90,7 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
   auto file = come_to(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!file.ok()) return file.error();
+  if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
   held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, std::move(*file)});
   return NcResult{};
 }
@@ -113,7 +116,13 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   int error = take(request, args.file, path, std::move(opened));
   const auto file = find(args.file);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
+  if (error != NC_NOERR && file) let_go(file);
   return NcResult{error};
+}
+
+/// Closes a file of which nothing is known but that it can be opened.
+void Server::let_go(const File &file) {
+  if (files_.erase(file->token) > 0) on_io([&] { return file->native->abort(); });
 }
 
 /// Does `first`, then reads the header for the clients, and the variables for this server: one task of the I/O thread,
@@ -185,7 +194,7 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
     if (status.ok() || file.writing > 0) progress = nessie::Clock::now();
     const auto patience = peers_.empty() ? kLastWords : options_.client_timeout;
     if (nessie::Clock::now() - progress < patience) continue;
-    if (!finishing_ && any_is_stopped()) {
+    if (!finishing_ && any_is_stopped(file)) {
       progress = nessie::Clock::now();
       continue;
     }

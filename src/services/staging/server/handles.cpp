@@ -19,6 +19,8 @@ constexpr int kTurnsOverInboxes = 2;  // one may have begun before
 Result<nnti::Fd> Server::come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable) {
   Result<nnti::Fd> file = nnti::Fd();
   if (handle.descriptor == 0) {
+    if (runtime_.can_view(request.caller()))
+      return Error{Code::kRefused, "a process of this node gives what it has opened, and names nothing"};
     on_io([&] { return file = open_by_name(path, handle, writable), 0; });
     return file;
   }

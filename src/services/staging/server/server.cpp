@@ -139,7 +139,8 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
                              "install both from the same release",
                              kProtocolVersion, args.version)};
   if (!args.program.empty()) ++statistics_.clients;
-  processes_[request.caller().value] = static_cast<pid_t>(args.pid);
+  if (runtime_.can_view(request.caller()))
+    processes_[request.caller().value] = {static_cast<pid_t>(args.pid), args.program};
   return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
 
@@ -218,12 +219,15 @@ bool is_stopped(pid_t process) {
 
 bool Server::is_stopped(nssi::PeerId peer) const {
   const auto found = processes_.find(peer.value);
-  return found != processes_.end() && staging::is_stopped(found->second);
+  return found != processes_.end() && staging::is_stopped(found->second.pid);
 }
 
-/// Who is stopped is silent, and not gone.
-bool Server::any_is_stopped() const {
-  return std::ranges::any_of(processes_, [](const auto &process) { return staging::is_stopped(process.second); });
+/// Of the program whose file it is. Who is stopped is silent, and not gone.
+bool Server::any_is_stopped(const OpenFile &file) const {
+  const auto owner = processes_.find(file.owner.value);
+  return owner != processes_.end() && std::ranges::any_of(processes_, [&](const auto &process) {
+           return process.second.program == owner->second.program && staging::is_stopped(process.second.pid);
+         });
 }
 
 /// A program's processes die together, but not at the same instant: what the others have sent is taken first.

@@ -60,6 +60,11 @@ class Server {
     std::vector<Hint> hints;
     nnti::Fd file;
   };
+  /// What a peer says of itself.
+  struct Process {
+    pid_t pid;
+    std::string program;
+  };
   using Request = nssi::Request;
 
   Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
@@ -84,6 +89,7 @@ class Server {
   Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
   int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
+  void let_go(const File &file);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
@@ -138,7 +144,7 @@ class Server {
   void lost(nssi::PeerId peer);
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;
-  bool any_is_stopped() const;
+  bool any_is_stopped(const OpenFile &file) const;
   File find(FileToken token) const;
   /// Also a file that is closed, but still waits for data.
   File find_to_write(FileToken token) const;
@@ -160,7 +166,7 @@ class Server {
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
   std::vector<nssi::PeerId> peers_;
-  std::map<std::uint64_t, pid_t> processes_;  ///< of peers, as they say
+  std::map<std::uint64_t, Process> processes_;  ///< of this node, by peer
   WaitQueue closed_one_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
   std::vector<const Move *> moves_;  ///< data on their way from or to a client

@@ -84,7 +84,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
   Writing writing(*file, args.call);
-  const bool is_ordered = file->takes_turns || args.by_itself != 0;
+  const bool is_ordered = file->takes_turns || args.in_order != 0;
   const auto is_held_up = [&] { return !file->writes.has(args.after) || file->gate.is_wanted_alone(); };
   std::optional<Line::Place> place;
   if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
