@@ -188,6 +188,9 @@ static void each_its_own(void) { /* each process opens the shared file by itself
 static void others_put(void) { /* by itself, through the one handle, and tells who reads by a message */
   const int ncid = create();
   int wrong = 0, all = 0;
+  MPI_Datatype filetype;
+  MPI_Type_contiguous(kX, MPI_INT, &filetype);
+  MPI_Type_commit(&filetype);
   CHECK(ncmpi_begin_indep_data(ncid));
   for (int i = 0; i < 3000; i++) {
     const MPI_Offset at = i * 7 % (kX * size);
@@ -197,9 +200,15 @@ static void others_put(void) { /* by itself, through the one handle, and tells w
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK(ncmpi_get_var1_int(ncid, 0, &at, &got));
     wrong += got != value;
+    if (i % 50 == 0) { /* by a way that is not staged */
+      int all[kX];
+      CHECK(ncmpi_get_vard(ncid, 0, filetype, all, kX, MPI_INT));
+      wrong += at < kX && all[at] != value;
+    }
     MPI_Barrier(MPI_COMM_WORLD);
   }
   CHECK(ncmpi_end_indep_data(ncid));
+  MPI_Type_free(&filetype);
   MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   SAY("%d stale\n", all);
   CHECK(ncmpi_close(ncid));

@@ -284,6 +284,20 @@ TEST_P(StagingTest, AFileThatIsNoneAnswersWithNativesCode) {
   EXPECT_EQ(*client_->sync(3, -1), NC_EBADID);
 }
 
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_P(StagingTest, AFileThatIsNotOpenedStaysWithNoServer) {
+  const auto path = service_->file("text");
+  std::ofstream(path) << "neither CDF nor HDF5";
+  const auto before = open_descriptors();
+  for (FileToken token = 20; token < 40; ++token)
+    EXPECT_NE(client_->open({token, path, NC_NOWRITE, {}}, program_file(path, O_RDONLY).get())->nc_error, NC_NOERR);
+  EXPECT_LE(open_descriptors(), before);
+}
+
 TEST_P(StagingTest, WhatTheProgramCannotWriteIsNotWrittenForIt) {
   const auto path = service_->file("read-only.nc");
   std::ofstream(path) << "precious";
@@ -425,6 +439,23 @@ TEST_P(StagingTest, HandlesOnOneFile_EachSeeWhatTheOtherWrote_AndTheLastWordStay
   ASSERT_TRUE(client_->settle({identity_of(link), link}).ok());
   ASSERT_EQ(other->open({8, link, NC_NOWRITE, {}}, program_file(link, O_RDONLY).get())->nc_error, NC_NOERR);
   EXPECT_EQ(ScalarHandle(*other, 8).get(), 101);
+  file.close_twin();
+}
+
+TEST_P(StagingTest, WhatIsPutThroughTwoHandlesInTurnStays_AsItWasPut) {
+  Twins file(*service_, *client_, "in-turn");
+  file.create();
+  file.enddef(Schema::definitions());
+  ASSERT_EQ(client_->open({9, file.path(), NC_WRITE, {}}, program_file(file.path(), O_RDWR).get())->nc_error, NC_NOERR);
+  ScalarHandle first(*client_, file.token()), second(*client_, 9);
+  for (std::int16_t value = 0; value < 2000; value += 2) {
+    first.put(value);
+    second.put(static_cast<std::int16_t>(value + 1));
+    if (value % 200 == 0) { EXPECT_EQ(first.get(), value + 1); }
+  }
+  EXPECT_EQ(first.get(), 1999);
+  first.close();
+  second.close();
   file.close_twin();
 }
 

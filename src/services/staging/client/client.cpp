@@ -91,8 +91,8 @@ int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
 
-// Spreads files over the servers. All handles on one file have the same home: by its inode, as nodes number devices each
-// in its own way.
+// Spreads files over the servers. All handles on one file have the same home: by its inode, as nodes number devices
+// each in its own way.
 int Client::Impl::home_of(const FileIdentity &identity) const {
   return static_cast<int>((identity.inode * 0x9E3779B97F4A7C15u >> 32) % servers.size());
 }
@@ -196,7 +196,8 @@ void Client::Impl::release_by_others(FileToken token, int home) {
 }
 
 /// Gives the file to all servers, and has the home server do `op` with it.
-template <class Answer, class Args> Result<Answer> Client::Impl::present(Op op, Args args, std::int32_t omode, int descriptor, int home) {
+template <class Answer, class Args>
+Result<Answer> Client::Impl::present(Op op, Args args, std::int32_t omode, int descriptor, int home) {
   auto held = hold_by_others({args.file, args.path, omode, args.hints}, descriptor, home);
   if (!held.ok()) return held.error();
   auto handle = hand_over(home, descriptor);
