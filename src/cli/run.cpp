@@ -84,8 +84,6 @@ class Job {
   enum class Phase { kStarting, kRunning, kDraining };
 
   void make_shared_memory_folder();
-  /// In memory, where there is such a folder.
-  const std::string &board_directory() const { return (shared_memory_ ? *shared_memory_ : folder_).path(); }
   Status start_servers();
   Status await_urls();
   Status start_program();
@@ -115,6 +113,7 @@ class Job {
   std::optional<Janitor> janitor_;  ///< goes after the folders
   RunDirectory folder_;
   std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
+  std::string board_directory_;                ///< in memory, where there is such a folder with room
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   std::optional<Notes> notes_;
@@ -169,6 +168,7 @@ void Job::make_shared_memory_folder() {
       shared_memory_.emplace(std::move(*folder));
     }
   }
+  board_directory_ = (shared_memory_ && shared_memory_->has_room() ? *shared_memory_ : folder_).path();
   janitor_.emplace(folders, credential_);
 }
 
@@ -182,7 +182,7 @@ Status Job::start_servers() {
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
-  options.board_directory = board_directory();
+  options.board_directory = board_directory_;
   // A network that nobody will use costs a third of a second to look for.
   if (!config_.get("staging.listen") && !may_use_other_nodes(options_.command, Environment::current()))
     options.arguments = {"--listen", "shm"};
@@ -220,7 +220,7 @@ Status Job::start_program() {
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
   put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
-                fmt::format("{} {}", servers_->count(), board_directory())},
+                fmt::format("{} {}", servers_->count(), board_directory_)},
                may_use_other_nodes(options_.command, environment), environment);
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;

@@ -22,7 +22,7 @@ namespace {
 
 // Open MPI keeps sockets below it, whose paths are short by law (sun_path).
 constexpr std::size_t kMaxBaseLength = 64;
-constexpr std::uint64_t kRoomNeeded = 1 << 20;  // for ledgers and reports
+constexpr std::uint64_t kRoomNeeded = 1 << 20;  // for ledgers and reports, or boards
 
 /// Where it may be, the better first: the user's own, the job's, the system's.
 std::vector<std::string> bases() {
@@ -57,7 +57,7 @@ Result<RunDirectory> RunDirectory::make_in(const std::string &base) {
 Result<RunDirectory> RunDirectory::make() {
   std::string tried;
   for (const auto &base : bases()) {
-    if (has_room(base))
+    if (cli::has_room(base))
       if (auto folder = make_in(base)) return folder;
     tried += (tried.empty() ? "" : ", ") + printable(base);
   }
@@ -65,6 +65,8 @@ Result<RunDirectory> RunDirectory::make() {
                fmt::format("no folder can be made: none of {} can be written and has 1 MiB of room; set TMPDIR", tried),
                Scope::kProcess};
 }
+
+bool RunDirectory::has_room() const { return cli::has_room(path_); }
 
 // Who is root may run programs as another user, with folders of their own in here, as in /tmp.
 void RunDirectory::share() const {

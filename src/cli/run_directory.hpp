@@ -24,6 +24,8 @@ class RunDirectory {
 
   /// Lets other users make folders of their own in it, if this is root.
   void share() const;
+  /// Whether what `nessie run` and its servers keep fits in.
+  bool has_room() const;
   const std::string &path() const { return path_; }
   std::string file(const std::string &name) const { return path_ + "/" + name; }
 

@@ -10,6 +10,10 @@ from harness import mpiexec
 
 MAY_MOUNT = shutil.which("unshare") and subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
 
+# What Open MPI has in /dev/shm otherwise.
+IN_TMP = {"OMPI_MCA_orte_tmpdir_base": "/tmp", "OMPI_MCA_btl_vader_backing_directory": "/tmp", "OMPI_MCA_sharedfp": "^sm"}
+FILL = "{{ dd if=/dev/zero of=/dev/shm/fill bs=4k; :; }} 2> /dev/null"
+
 
 class Folders(setups.SetupCase):
     def compare_with(self, label, variables, wrap=lambda command: command):
@@ -36,6 +40,7 @@ class Folders(setups.SetupCase):
         ways = {
             "no-shared-memory": "mount -t tmpfs -o ro none /dev/shm",
             "little-shared-memory": "mount -t tmpfs -o size=64m none /dev/shm",
+            "shared-memory-full": f"mount -t tmpfs -o size=64m none /dev/shm && {FILL}",
             "tmp-read-only": "mkdir -p /mnt/nt && mount --bind {0} /mnt/nt && mount --bind /tmp /tmp && "
                              "mount -o remount,ro,bind /tmp && mount --bind /mnt/nt {0}",
             "tmp-full": "mkdir -p /mnt/nt && mount --bind {0} /mnt/nt && mount -t tmpfs -o size=64k none /tmp && mkdir -p {0} && "
@@ -46,11 +51,21 @@ class Folders(setups.SetupCase):
                 def wrap(command, how=how.format(self.folder)):
                     return ["unshare", "-m", "sh", "-c", f'{how} && cd "$PWD" && exec "$@"', "sh", *command]
                 command = mpiexec(2, setups.program("writer"), "out.nc")
-                env = {"TMPDIR": self.folder, "XDG_RUNTIME_DIR": ""}
+                env = {"TMPDIR": self.folder, "XDG_RUNTIME_DIR": "", **(IN_TMP if label == "shared-memory-full" else {})}
                 native = self.native(wrap(command), label=f"{label}.native", env=env)
                 staged = self.staged("caching", command, label=f"{label}.staged", before=wrap([]), env=env)
                 if native.code == 0:
                     self.assert_same(native, staged)
+                self.assertNotIn("Bus error", staged.err)
+
+    @unittest.skipUnless(MAY_MOUNT, "mounts folders, which takes rights")
+    def test_shared_memory_that_fills_up_after_the_servers_started(self):
+        before = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m none /dev/shm && cd "$PWD" && exec "$@"', "sh"]
+        command = ["sh", "-c", FILL.format() + '; "$@"; rm /dev/shm/fill', "sh", *mpiexec(2, setups.program("writer"), "out.nc")]
+        native = self.native([*before, *command], env=IN_TMP)
+        self.assertEqual(native.code, 0, native.err)
+        for mode in ("caching", "two"):
+            self.assert_same(native, self.staged(mode, command, before=before, env=IN_TMP))
 
 
 if __name__ == "__main__":

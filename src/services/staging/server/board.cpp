@@ -29,23 +29,41 @@ Error cannot_make(const std::string &path) {
   return {Code::kIo, fmt::format("cannot make {}: {}", path, std::strerror(errno)), nessie::Scope::kProcess, errno};
 }
 
-/// A new file of zeros, mapped. Null: errno says why not.
+/// Takes all of the room at once: where it is missing later, whoever touches the memory is killed. Null: errno says
+/// why.
+void *map_zeros(int file, std::size_t size) {
+  if (::fchmod(file, 0644) != 0) return nullptr;
+  if (const int cause = ::posix_fallocate(file, 0, static_cast<off_t>(size)); cause != 0) return errno = cause, nullptr;
+  void *mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+void discard(const std::string &path) {
+  const int cause = errno;
+  ::unlink(path.c_str());
+  errno = cause;
+}
+
+/// A new file of zeros, mapped. Null: there is none, and errno says why.
 template <class T> T *make(const std::string &path) {
   const nnti::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file || ::fchmod(file.get(), 0644) != 0 || ::ftruncate(file.get(), sizeof(T)) != 0) return nullptr;
-  void *mapped = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  return mapped == MAP_FAILED ? nullptr : static_cast<T *>(mapped);
+  if (!file) return nullptr;
+  void *mapped = map_zeros(file.get(), sizeof(T));
+  if (mapped == nullptr) discard(path);
+  return static_cast<T *>(mapped);
 }
 
 }  // namespace
 
 nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door) {
-  auto *writes = make<nessie_board_writes>(path + NESSIE_BOARD_COUNTS_SUFFIX);
-  if (writes == nullptr) return cannot_make(path + NESSIE_BOARD_COUNTS_SUFFIX);
+  const auto counts_path = path + NESSIE_BOARD_COUNTS_SUFFIX;
+  auto *writes = make<nessie_board_writes>(counts_path);
+  if (writes == nullptr) return cannot_make(counts_path);
   auto *board = make<nessie_board>(path);
   if (board == nullptr) {
     auto error = cannot_make(path);
     ::munmap(writes, sizeof *writes);
+    discard(counts_path);
     return error;
   }
   door.copy(board->door, sizeof board->door - 1);

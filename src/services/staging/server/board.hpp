@@ -35,7 +35,8 @@ class Board {
     std::uint32_t place_ = 0;
   };
 
-  /// New files at `path` and beside it, which everybody may read who may enter their folder. kIo, with the cause.
+  /// New files at `path` and beside it, which everybody may read who may enter their folder. kIo, with the cause: there
+  /// are none.
   static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door);
   ~Board();
   Board(const Board &) = delete;

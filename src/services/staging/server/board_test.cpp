@@ -8,8 +8,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -60,6 +63,30 @@ TEST_F(BoardTest, ShowsFilesAsLongAsTheyHaveAPlace) {
   }
   EXPECT_EQ(seen_->files, 0u);
   EXPECT_FALSE(shows({3, 7}));
+}
+
+TEST_F(BoardTest, HasItsRoomFromTheBeginning) {
+  for (const auto &path : {path_, path_ + NESSIE_BOARD_COUNTS_SUFFIX}) {
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_GE(status.st_blocks * 512, status.st_size) << path;
+  }
+}
+
+TEST_F(BoardTest, WhereThereIsNoRoom_NothingIsLeft) {
+  const auto path = path_ + ".none";
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{sizeof(nessie_board_writes), before.rlim_max};  // enough for the first of the two
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  const auto made = Board::create(path, "somewhere");
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().cause, EFBIG);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + NESSIE_BOARD_COUNTS_SUFFIX));
 }
 
 TEST_F(BoardTest, CountsWhatIsWrittenToAFile) {
