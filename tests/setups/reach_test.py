@@ -48,6 +48,13 @@ class Reach(setups.SetupCase):
                     self.run_command(["rm", "-rf", self.path(label)])
 
 
+class Loading(setups.SetupCase):
+    def test_the_dynamic_linker_is_left_alone(self):
+        """Its lock, which a library that is being loaded may hold, and what dlerror() is to say."""
+        command = [setups.program("loader"), setups.program("libearly_library.so")]
+        self.compare(command, ["caching"], must_be_staged=False)
+
+
 class Tools(setups.SetupCase):
     """Counters of calls, in every order of preloading."""
 
@@ -69,6 +76,16 @@ class Tools(setups.SetupCase):
                 staged, seen = self.counted(f"{order}.{os.path.basename(tool)}", run, preload)
                 self.assert_same(native, staged)
                 self.assertEqual(seen, expected, f"{tool} {order}")
+
+    def test_who_watches_programs_being_started_sees_them(self):
+        def start(label, run, preload):
+            return run(["env", "LD_PRELOAD=" + ":".join(preload), setups.program("starter")], label=label)
+        tool = setups.program("libexec_tool.so")
+        native = start("native", self.native, [tool])
+        self.assertEqual(native.out.split(), "tool: execve tool: execv tool: execvp".split())
+        for order, preload in {"before": [tool, NESSIE_LIBRARY], "behind": [NESSIE_LIBRARY, tool]}.items():
+            staged = start(order, lambda command, label: self.staged("caching", command, label=label), preload)
+            self.assert_same(native, staged, must_be_staged=False)
 
     def test_in_the_environment_it_stands_before_us(self):
         env = {"LD_PRELOAD": setups.program("libtool.so"), "TOOL_LOG": self.path("log")}

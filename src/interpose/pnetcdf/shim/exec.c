@@ -3,41 +3,20 @@
  * its place. Nothing else is changed. The functions are called in children of fork() and vfork(): no memory is
  * allocated, no lock taken. */
 #define _GNU_SOURCE
+#include "behind.h"
 #include "files.h"
-#include "library.h"
 #include "notes.h"
 #include "shim.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NESSIE_LIBRARY "libnessie_pnetcdf.so"
 
 extern char **environ;
-
-static int (*real_execvpe)(const char *, char *const[], char *const[]);
-static int (*real_spawn)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                         char *const[], char *const[]);
-static int (*real_spawnp)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
-                          char *const[], char *const[]);
-
-static void find(void *function, const char *name) {
-  void *symbol = nessie_real_dlsym(RTLD_NEXT, name);
-  memcpy(function, &symbol, sizeof symbol);
-}
-
-/* Beforehand: in a child of vfork() nothing can be looked up. */
-__attribute__((constructor)) static void find_functions(void) {
-  find(&real_execvpe, "execvpe");
-  find(&real_spawn, "posix_spawn");
-  find(&real_spawnp, "posix_spawnp");
-}
 
 static const char *value_in(char *const environment[], const char *name) {
   const size_t length = strlen(name);
@@ -59,35 +38,46 @@ static void watch(const char *program, char *const environment[]) {
   }
 }
 
+REAL(execve)
 NESSIE_EXPORT int execve(const char *path, char *const argv[], char *const envp[]) {
   watch(path, envp);
-  return (int)syscall(SYS_execve, path, argv, envp);
+  return BEHIND(execve)(path, argv, envp);
 }
 
-NESSIE_EXPORT int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
+REAL(execv)
+NESSIE_EXPORT int execv(const char *path, char *const argv[]) {
+  watch(path, environ);
+  return BEHIND(execv)(path, argv);
+}
 
+REAL(execvpe)
 NESSIE_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[]) {
   watch(file, envp);
-  if (real_execvpe != NULL) return real_execvpe(file, argv, envp);
-  errno = ENOSYS;
-  return -1;
+  return BEHIND(execvpe)(file, argv, envp);
 }
 
-NESSIE_EXPORT int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
+REAL(execvp)
+NESSIE_EXPORT int execvp(const char *file, char *const argv[]) {
+  watch(file, environ);
+  return BEHIND(execvp)(file, argv);
+}
 
+REAL(posix_spawn)
 NESSIE_EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                               const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
   watch(path, envp);
-  return real_spawn == NULL ? ENOSYS : real_spawn(pid, path, actions, attributes, argv, envp);
+  return BEHIND(posix_spawn)(pid, path, actions, attributes, argv, envp);
 }
 
+REAL(posix_spawnp)
 NESSIE_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                                const posix_spawnattr_t *attributes, char *const argv[], char *const envp[]) {
   watch(file, envp);
-  return real_spawnp == NULL ? ENOSYS : real_spawnp(pid, file, actions, attributes, argv, envp);
+  return BEHIND(posix_spawnp)(pid, file, actions, attributes, argv, envp);
 }
 
-/* The arguments from `first` on, up to the null pointer, as an array on the stack; then the statement. */
+/* The arguments from `first` on, up to the null pointer, as an array on the stack; then the statement. What has its
+ * arguments in a list cannot be handed on so: who comes next is asked for the same with an array. */
 #define WITH_ARGUMENTS(first, statement)                                \
   do {                                                                  \
     va_list list;                                                       \
@@ -103,11 +93,11 @@ NESSIE_EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_f
   } while (0)
 
 NESSIE_EXPORT int execl(const char *path, const char *argument, ...) {
-  WITH_ARGUMENTS(argument, va_end(list); return execve(path, argv, environ));
+  WITH_ARGUMENTS(argument, va_end(list); return execv(path, argv));
 }
 
 NESSIE_EXPORT int execlp(const char *file, const char *argument, ...) {
-  WITH_ARGUMENTS(argument, va_end(list); return execvpe(file, argv, environ));
+  WITH_ARGUMENTS(argument, va_end(list); return execvp(file, argv));
 }
 
 NESSIE_EXPORT int execle(const char *path, const char *argument, ...) {

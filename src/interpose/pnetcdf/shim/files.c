@@ -9,12 +9,11 @@
 #define _GNU_SOURCE
 #include "files.h"
 
-#include "library.h"
+#include "behind.h"
 #include "shim.h"
 
 #include <services/staging/board.h>
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -229,20 +228,6 @@ void nessie_settle_before_exec(const char *path, int kept) {
 }
 
 /* --- in front of the C library -------------------------------------------------------------------------------------------- */
-
-/* The function behind us of this name. */
-#define REAL(name)                                        \
-  static __typeof__(&name) real_##name;                   \
-  static __typeof__(&name) find_##name(void) {            \
-    if (real_##name == NULL) {                            \
-      void *symbol = nessie_real_dlsym(RTLD_NEXT, #name); \
-      memcpy(&real_##name, &symbol, sizeof symbol);       \
-    }                                                     \
-    return real_##name;                                   \
-  }
-
-/* What is not there cannot be called: an old C library has no such function either. */
-#define BEHIND(name) find_##name()
 
 static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
