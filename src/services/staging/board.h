@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3344524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3444524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
 
@@ -23,12 +23,14 @@ typedef struct {
 
 typedef struct nessie_board {
   uint64_t magic;
-  uint32_t files;    /* on the board; 0: nobody needs to look */
-  uint32_t used;     /* places that may be taken, from the first one on */
-  uint32_t overflow; /* files that found no place: any file may be one of them */
-  uint32_t unused;
-  uint64_t natives; /* how many files went native: they are written without being counted */
-  char door[104];   /* name of the abstract socket, ending in a zero */
+  uint32_t files;       /* on the board; 0: nobody needs to look */
+  uint32_t used;        /* places that may be taken, from the first one on */
+  uint32_t overflow;    /* files that found no place: any file may be one of them */
+  uint32_t alive;       /* raised by the thread that does the server's work, four times a second while anybody waits */
+  uint64_t natives;     /* how many files went native: they are written without being counted */
+  uint64_t network;     /* inode of the network name space in which the door can be reached; 0: not known */
+  uint64_t patience_ms; /* whoever has waited for so long, with `alive` as it was, gives the server up */
+  char door[104];       /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 
@@ -44,8 +46,8 @@ static inline uint32_t nessie_board_count_of(uint64_t device, uint64_t inode) {
   return (uint32_t)(((inode ^ device << 32) * 0x9E3779B97F4A7C15u) >> 52); /* its upper 12 bits */
 }
 
-/* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer is kSettled when what was put before
- * is in the file, or has failed; kWorking each second meanwhile. */
-enum { NESSIE_DOOR_SETTLED = '+', NESSIE_DOOR_WORKING = '.' };
+/* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer comes when what was put before is in
+ * the file, or has failed. Whoever is sent away without it comes again a moment later. */
+enum { NESSIE_DOOR_SETTLED = '+' };
 
 #endif

@@ -4,8 +4,10 @@
  * allocated, no lock taken. */
 #define _GNU_SOURCE
 #include "behind.h"
-#include "files.h"
+#include "boards.h"
+#include "door.h"
 #include "notes.h"
+#include "programs.h"
 #include "shim.h"
 
 #include <spawn.h>
@@ -29,7 +31,8 @@ static void watch(const char *program, char *const environment[]) {
   if (program == NULL) return;
   const char *preload = value_in(environment, "LD_PRELOAD");
   const int kept = preload != NULL && strstr(preload, NESSIE_LIBRARY) != NULL;
-  nessie_settle_before_exec(program, kept);
+  if (nessie_any_files() && (!kept || (strchr(program, '/') != NULL && nessie_runs_without_us(program))))
+    nessie_settle_all();
   if (kept || getenv("NESSIE_NOTES") == NULL) return;
   if (preload != NULL) {
     nessie_note((const char *[]){"LD_PRELOAD was replaced by '", preload, "' for ", program}, 4);

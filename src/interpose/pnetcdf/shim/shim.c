@@ -5,7 +5,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 
-#include "files.h"
+#include "boards.h"
 #include "functions.h"
 #include "library.h"
 #include "notes.h"

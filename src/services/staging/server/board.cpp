@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -21,6 +22,7 @@ using nessie::Error;
 
 namespace {
 
+constexpr std::chrono::milliseconds kLeastPatience{1000}, kMostPatience{24 * 3600 * 1000};
 constexpr std::uint32_t kNoPlace = NESSIE_BOARD_PLACES;
 
 template <class T> std::atomic_ref<T> shared(T &word) { return std::atomic_ref<T>(word); }
@@ -53,9 +55,16 @@ template <class T> T *make(const std::string &path) {
   return static_cast<T *>(mapped);
 }
 
+/// 0: not known.
+std::uint64_t own_network() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/net", &status) == 0 ? status.st_ino : 0;
+}
+
 }  // namespace
 
-nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door) {
+nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door,
+                                                     std::chrono::milliseconds patience) {
   const auto counts_path = path + NESSIE_BOARD_COUNTS_SUFFIX;
   auto *writes = make<nessie_board_writes>(counts_path);
   if (writes == nullptr) return cannot_make(counts_path);
@@ -66,6 +75,8 @@ nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, co
     discard(counts_path);
     return error;
   }
+  board->network = own_network();
+  board->patience_ms = static_cast<std::uint64_t>(std::clamp(patience, kLeastPatience, kMostPatience).count());
   door.copy(board->door, sizeof board->door - 1);
   shared(board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
   return std::unique_ptr<Board>(new Board(board, writes));
@@ -95,6 +106,8 @@ void Board::note_write(const FileIdentity &identity) {
 }
 
 void Board::note_native() { shared(board_->natives).fetch_add(1); }
+
+void Board::show_life() { shared(board_->alive).fetch_add(1); }
 
 void Board::leave(std::uint32_t place) {
   if (place == kNoPlace)

@@ -7,6 +7,7 @@
 
 #include <nessie/result.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,7 +38,8 @@ class Board {
 
   /// New files at `path` and beside it, which everybody may read who may enter their folder. kIo, with the cause: there
   /// are none.
-  static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door);
+  static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door,
+                                                       std::chrono::milliseconds patience);
   ~Board();
   Board(const Board &) = delete;
 
@@ -47,6 +49,8 @@ class Board {
   void note_write(const FileIdentity &identity);
   /// Somebody writes to some file natively from now on: what was read of any is to be read again.
   void note_native();
+  /// Tells those who wait that the server works.
+  void show_life();
 
  private:
   Board(nessie_board *board, nessie_board_writes *writes) : board_(board), writes_(writes) {}

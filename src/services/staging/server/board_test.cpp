@@ -3,6 +3,8 @@
 #include <services/staging/server/board.hpp>
 #include <services/staging/server/door.hpp>
 
+#include <base/descriptors.hpp>
+
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -11,11 +13,18 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <thread>
+#include <vector>
 
 namespace staging {
 namespace {
@@ -27,7 +36,7 @@ class BoardTest : public ::testing::Test {
   void SetUp() override {
     path_ = ::testing::TempDir() + "board." + std::to_string(::getpid());
     clean_up();
-    auto made = Board::create(path_, "somewhere");
+    auto made = Board::create(path_, "somewhere", std::chrono::milliseconds(300));
     ASSERT_TRUE(made.ok()) << made.error().message;
     board_ = std::move(*made);
     const nnti::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
@@ -65,6 +74,16 @@ TEST_F(BoardTest, ShowsFilesAsLongAsTheyHaveAPlace) {
   EXPECT_FALSE(shows({3, 7}));
 }
 
+TEST_F(BoardTest, TellsWhereItsDoorIs_AndWhenToGiveUp) {
+  struct stat network {};
+  ASSERT_EQ(::stat("/proc/self/ns/net", &network), 0);
+  EXPECT_EQ(seen_->network, network.st_ino);
+  EXPECT_EQ(seen_->patience_ms, 1000u);  // several signs of life at least
+  EXPECT_EQ(seen_->alive, 0u);
+  board_->show_life();
+  EXPECT_EQ(seen_->alive, 1u);
+}
+
 TEST_F(BoardTest, HasItsRoomFromTheBeginning) {
   for (const auto &path : {path_, path_ + NESSIE_BOARD_COUNTS_SUFFIX}) {
     struct stat status {};
@@ -80,7 +99,7 @@ TEST_F(BoardTest, WhereThereIsNoRoom_NothingIsLeft) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit little{sizeof(nessie_board_writes), before.rlim_max};  // enough for the first of the two
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
-  const auto made = Board::create(path, "somewhere");
+  const auto made = Board::create(path, "somewhere", std::chrono::seconds(30));
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
   ASSERT_FALSE(made.ok());
@@ -127,22 +146,24 @@ TEST_F(BoardTest, MoreFilesThanPlaces_AreSaidToBeAnyFile) {
 class DoorTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    nessie::raise_descriptor_limit();
     auto opened = Door::open(
         [this](const FileIdentity &identity, std::function<void()> done) {
           const std::lock_guard lock(mutex_);
           asked_.emplace_back(identity, std::move(done));
         },
         [this](const std::function<void()> &alive) {
+          ++pulses_;
           if (works_) alive();
         });
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     door_ = std::move(*opened);
   }
-  nnti::Fd knock() const {
+  nnti::Fd knock() const { return connect(nnti::Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))); }
+  nnti::Fd connect(nnti::Fd socket) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     door_->name().copy(address.sun_path + 1, sizeof address.sun_path - 1);
-    nnti::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + door_->name().size());
     EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), size), 0);
     return socket;
@@ -170,8 +191,29 @@ class DoorTest : public ::testing::Test {
   }
   std::mutex mutex_;
   std::vector<std::pair<FileIdentity, std::function<void()>>> asked_;
+  static bool has_come_true(const std::function<bool()> &condition) {
+    for (int i = 0; i < kWatchdogMs && !condition(); ++i) ::poll(nullptr, 0, 1);
+    return condition();
+  }
   std::atomic<bool> works_{true};
+  std::atomic<int> pulses_{0};
   std::unique_ptr<Door> door_;
+};
+
+/// Takes all descriptors that this process may have, until it goes.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit little{256, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &little);
+    for (nnti::Fd one(::dup(0)); one; one = nnti::Fd(::dup(0))) taken_.push_back(std::move(one));
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  std::vector<nnti::Fd> taken_;
 };
 
 TEST_F(DoorTest, WhoAsksIsToldWhenTheFileIsWhole) {
@@ -182,7 +224,78 @@ TEST_F(DoorTest, WhoAsksIsToldWhenTheFileIsWhole) {
   for (const auto &[identity, done] : {wish(0), wish(1)})
     if (identity == FileIdentity{5, 6}) done();
   EXPECT_EQ(hear(one), NESSIE_DOOR_SETTLED);
-  EXPECT_EQ(hear(two), NESSIE_DOOR_WORKING);
+  EXPECT_EQ(hear(one), std::nullopt);  // and has to go
+  pollfd event{two.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&event, 1, 0), 0);
+}
+
+TEST_F(DoorTest, WhileSomebodyWaits_ItPulses_HoweverOftenOthersCome) {
+  const auto one = knock();
+  ask(one, {5, 6});
+  EXPECT_TRUE(has_come_true([&] {
+    ask(knock(), {9, 9});
+    return pulses_ >= 3;
+  }));
+}
+
+TEST_F(DoorTest, AServerThatDoesNotWorkIsNotAskedAgain) {
+  works_ = false;
+  const auto one = knock();
+  ask(one, {5, 6});
+  EXPECT_TRUE(has_come_true([&] { return pulses_ == 1; }));
+  ::poll(nullptr, 0, 600);  // two pulses more
+  EXPECT_EQ(pulses_, 1);
+}
+
+TEST_F(DoorTest, WithoutDescriptors_ItPulses_AndLetsVisitorsInLater) {
+  nnti::Fd visitor;
+  {
+    nnti::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    const NoDescriptors none;
+    visitor = connect(std::move(socket));
+    ask(visitor, {5, 6});
+    EXPECT_TRUE(has_come_true([&] { return pulses_ >= 3; }));
+  }
+  wish(0).second();
+  EXPECT_EQ(hear(visitor), NESSIE_DOOR_SETTLED);
+}
+
+TEST_F(DoorTest, WhoWaitsForTheSameFileWaitsTogether_ForADrainThatBeganAfterHeCame) {
+  const auto one = knock();
+  ask(one, {5, 6});
+  const auto first = wish(0).second;
+  const auto two = knock(), three = knock(), other = knock();
+  ask(two, {5, 6});
+  ask(three, {5, 6});
+  ask(other, {5, 7});
+  EXPECT_EQ(wish(1).first, (FileIdentity{5, 7}));
+  first();
+  EXPECT_EQ(hear(one), NESSIE_DOOR_SETTLED);
+  EXPECT_EQ(wish(2).first, (FileIdentity{5, 6}));
+  wish(2).second();
+  EXPECT_EQ(hear(two), NESSIE_DOOR_SETTLED);
+  EXPECT_EQ(hear(three), NESSIE_DOOR_SETTLED);
+  const std::lock_guard lock(mutex_);
+  EXPECT_EQ(asked_.size(), 3u);
+}
+
+TEST_F(DoorTest, ManyVisitorsOfTheServersUserWait_AndFewOfAnother) {
+  constexpr int kMany = 300;
+  std::vector<nnti::Fd> own, others;
+  for (int i = 0; i < kMany; ++i) ask(own.emplace_back(knock()), {5, 6});
+  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
+  std::thread([&] {  // of this thread only
+    ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
+    for (int i = 0; i < kMany; ++i) others.push_back(knock());
+  })
+      .join();
+  const auto is_sent_away = [](const nnti::Fd &socket) {
+    pollfd event{socket.get(), POLLIN, 0};
+    return ::poll(&event, 1, 0) == 1 && (event.revents & POLLHUP) != 0;
+  };
+  EXPECT_TRUE(has_come_true([&] { return std::ranges::any_of(others, is_sent_away); }));
+  EXPECT_FALSE(std::ranges::all_of(others, is_sent_away));
+  EXPECT_TRUE(std::ranges::none_of(own, is_sent_away));
 }
 
 TEST_F(DoorTest, WhoTalksNonsenseIsSentAway) {

@@ -8,8 +8,10 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,13 +25,27 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::size_t kMostVisitors = 256;  // further ones wait outside, in the socket's queue
-constexpr int kPulseMs = 1000;
+constexpr std::size_t kMostVisitors = 1024;  // further ones wait outside, in the socket's queue
+constexpr std::size_t kAtOnce = 64;
+constexpr std::chrono::milliseconds kPulse{250};
 constexpr std::chrono::seconds kTimeToSpeak{10};
 
 Error no_door(int cause) { return {Code::kIo, "cannot make a socket", nessie::Scope::kProcess, cause}; }
 
 void say(const nnti::Fd &socket, char word) { (void)!::send(socket.get(), &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
+
+/// The server's files need descriptors, too.
+std::size_t most_visitors() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? std::min<std::size_t>(kMostVisitors, limit.rlim_cur / 4)
+                                                 : kMostVisitors;
+}
+
+uid_t user_of(const nnti::Fd &socket) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid : static_cast<uid_t>(-1);
+}
 
 }  // namespace
 
@@ -56,7 +72,11 @@ nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse) {
 }
 
 Door::Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse)
-    : listener_(std::move(listener)), name_(std::move(name)), settle_(std::move(settle)), pulse_(std::move(pulse)) {}
+    : listener_(std::move(listener)),
+      name_(std::move(name)),
+      settle_(std::move(settle)),
+      pulse_(std::move(pulse)),
+      most_visitors_(most_visitors()) {}
 
 Door::~Door() {
   closing_ = true;
@@ -66,50 +86,79 @@ Door::~Door() {
 
 void Door::serve() {
   std::vector<bool> readable;
-  for (bool visitor_came = false; !closing_;) {
-    if (!wait_for_something(readable, visitor_came)) keep_up_hope();
-    answer_settled();
+  while (!closing_) {
+    const bool visitor_came = wait_for_something(readable);
     std::size_t i = 0;
-    std::erase_if(visitors_, [&](Visitor &visitor) { return i < readable.size() && readable[i++] && !hear(visitor); });
+    std::erase_if(visitors_, [&](Visitor &visitor) { return readable[i++] && !hear(visitor); });
+    answer_settled();
     if (visitor_came) let_in();
+    if (anybody_waits() && Clock::now() >= next_pulse_) pulse();
   }
 }
 
-/// False: nothing happened for a pulse.
-bool Door::wait_for_something(std::vector<bool> &readable, bool &visitor_came) {
-  std::vector<pollfd> fds{{mail_->bell.get(), POLLIN, 0},
-                          {listener_.get(), static_cast<short>(visitors_.size() < kMostVisitors ? POLLIN : 0), 0}};
+int Door::time_to_pulse_ms() const {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_pulse_ - Clock::now());
+  return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
+}
+
+/// Until the next pulse, if anybody waits for it. True: there are new visitors.
+bool Door::wait_for_something(std::vector<bool> &readable) {
+  const bool has_room = visitors_.size() < most_visitors_ && !cannot_accept_;
+  std::vector<pollfd> fds{{mail_->bell.get(), POLLIN, 0}, {has_room ? listener_.get() : -1, POLLIN, 0}};
   for (const auto &visitor : visitors_) fds.push_back({visitor.socket.get(), POLLIN, 0});
-  const int events = ::poll(fds.data(), fds.size(), visitors_.empty() ? -1 : kPulseMs);
+  const int events = ::poll(fds.data(), fds.size(), anybody_waits() ? time_to_pulse_ms() : -1);
   std::uint64_t rings = 0;
   (void)!::read(mail_->bell.get(), &rings, sizeof rings);
-  visitor_came = events > 0 && fds[1].revents != 0;
   readable.clear();
   for (std::size_t i = 2; i < fds.size(); ++i) readable.push_back(events > 0 && fds[i].revents != 0);
-  return events != 0;
+  return events > 0 && fds[1].revents != 0;
 }
 
 void Door::let_in() {
-  while (visitors_.size() < kMostVisitors) {
+  for (std::size_t i = 0; i < kAtOnce && visitors_.size() < most_visitors_; ++i) {
     nnti::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
-    visitors_.push_back({std::move(socket), next_id_++, false, std::chrono::steady_clock::now()});
+    if (!socket) return (void)(cannot_accept_ = errno != EAGAIN && errno != EINTR);
+    const auto user = user_of(socket);
+    if (is_welcome(user)) visitors_.push_back({std::move(socket), user, 0, Clock::now()});
   }
 }
 
-/// False: the visitor has gone, or says what makes no sense.
+bool Door::is_welcome(uid_t user) const {
+  const auto same = std::ranges::count(visitors_, user, &Visitor::user);
+  return user == 0 || user == ::geteuid() || static_cast<std::size_t>(same) < most_visitors_ / 4;
+}
+
+/// False: the visitor has gone, or says what makes no sense, or comes at a bad time.
 bool Door::hear(Visitor &visitor) {
   nessie_board_place file{};
   const auto got = ::recv(visitor.socket.get(), &file, sizeof file, MSG_DONTWAIT | MSG_TRUNC);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (got != sizeof file || visitor.waits) return false;
-  visitor.waits = true;
-  settle_({file.device, file.inode}, [mail = mail_, id = visitor.id] {
+  if (got != sizeof file || visitor.wish != 0 || wishes_.size() >= most_visitors_) return false;
+  visitor.wish = join({file.device, file.inode});
+  return true;
+}
+
+/// The number of a wish for this file that has not begun before.
+std::uint64_t Door::join(const FileIdentity &file) {
+  bool one_has_begun = false;
+  for (const auto &wish : wishes_) {
+    if (!(wish.file == file)) continue;
+    if (!wish.begun) return wish.number;
+    one_has_begun = true;
+  }
+  const auto number = next_wish_++;
+  wishes_.push_back({number, file});
+  if (!one_has_begun) begin(wishes_.back());
+  return number;
+}
+
+void Door::begin(Wish &wish) {
+  wish.begun = true;
+  settle_(wish.file, [mail = mail_, number = wish.number] {
     const std::lock_guard lock(mail->mutex);
-    mail->settled.push_back(id);
+    mail->settled.push_back(number);
     mail->ring();
   });
-  return true;
 }
 
 void Door::answer_settled() {
@@ -118,20 +167,30 @@ void Door::answer_settled() {
     const std::lock_guard lock(mail_->mutex);
     settled.swap(mail_->settled);
   }
-  if (settled.empty()) return;
-  for (const auto &visitor : visitors_)
-    if (std::ranges::find(settled, visitor.id) != settled.end()) say(visitor.socket, NESSIE_DOOR_SETTLED);
+  for (const auto number : settled) answer(number);
 }
 
-/// Tells those who wait that the server works, if it does; sends away who says nothing.
-void Door::keep_up_hope() {
-  const auto now = std::chrono::steady_clock::now();
-  std::erase_if(visitors_,
-                [&](const Visitor &visitor) { return !visitor.waits && now - visitor.since > kTimeToSpeak; });
-  if (mail_->alive.exchange(false))
-    for (const auto &visitor : visitors_)
-      if (visitor.waits) say(visitor.socket, NESSIE_DOOR_WORKING);
-  pulse_([mail = mail_] { mail->alive = true; });
+/// To all who wait for this wish, and leave. Who came meanwhile is next.
+void Door::answer(std::uint64_t number) {
+  for (const auto &visitor : visitors_)
+    if (visitor.wish == number) say(visitor.socket, NESSIE_DOOR_SETTLED);
+  std::erase_if(visitors_, [&](const Visitor &visitor) { return visitor.wish == number; });
+  const auto done = std::ranges::find(wishes_, number, &Wish::number);
+  const auto file = done->file;
+  wishes_.erase(done);
+  const auto next = std::ranges::find(wishes_, file, &Wish::file);
+  if (next != wishes_.end()) begin(*next);
+}
+
+/// Asks the server to show that it works, if it has since the last time; sends away who says nothing; tries to let in
+/// who could not be let in.
+void Door::pulse() {
+  next_pulse_ = Clock::now() + kPulse;
+  cannot_accept_ = false;
+  std::erase_if(visitors_, [&](const Visitor &visitor) {
+    return visitor.wish == 0 && next_pulse_ - visitor.since > kTimeToSpeak;
+  });
+  if (mail_->alive.exchange(false)) pulse_([mail = mail_] { mail->alive = true; });
 }
 
 }  // namespace staging

@@ -120,8 +120,14 @@ void Server::open_door() {
       done();
     });
   };
-  auto door = Door::open(settle, [this](std::function<void()> alive) { runtime_.post(std::move(alive)); });
-  auto board = door.ok() ? Board::create(options_.board_path, (*door)->name())
+  const auto pulse = [this](std::function<void()> alive) {
+    runtime_.post([this, alive = std::move(alive)] {
+      if (board_) board_->show_life();
+      alive();
+    });
+  };
+  auto door = Door::open(settle, pulse);
+  auto board = door.ok() ? Board::create(options_.board_path, (*door)->name(), options_.client_timeout)
                          : nessie::Result<std::unique_ptr<Board>>(door.error());
   if (!board.ok())
     return nessie::log::warning("files may be seen incomplete right after they were closed: {}", board.error().message);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The servers' boards (services/staging/board.h), as this process sees them. What is said here is async-signal-safe. */
+#ifndef NESSIE_PNETCDF_BOARDS_H
+#define NESSIE_PNETCDF_BOARDS_H
+
+#include "../engine_abi.h"
+
+#include <services/staging/board.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { NESSIE_MOST_SERVERS = 64 };
+
+int nessie_board_count(void);
+const nessie_board *nessie_board_at(int index);
+
+/* Reads what the server may be changing. */
+uint32_t nessie_look(const uint32_t *word);
+
+/* Whether any file is on any board; never while the engine runs, whose own files are. */
+bool nessie_any_files(void);
+/* Whether the file is on the board; zeros: whether any is. */
+bool nessie_is_on(const nessie_board *board, nessie_board_place file);
+
+/* For the engine. */
+const nessie_boards *nessie_seen_boards(void);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting until what a staging server has of a file is in it. Async-signal-safe, also in a child of vfork(): no memory
+ * is allocated, no lock is taken, errno is kept. */
+#ifndef NESSIE_PNETCDF_DOOR_H
+#define NESSIE_PNETCDF_DOOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Returns when the file is whole, or nobody can make it so. False: it was whole before. */
+bool nessie_settle(dev_t device, ino_t inode);
+/* The same for all files. */
+void nessie_settle_all(void);
+
+#endif
