@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Right after a file was closed, or written to, every program of the run sees it as it sees it natively."""
+import os
 import signal
 
 import setups
@@ -31,6 +32,16 @@ class Visible(setups.SetupCase):
         script = (f"mpiexec --oversubscribe -n 2 {setups.program('visible')} closed 6 > /dev/null; {count} step2.nc; "
                   f"env -i {count} step2.nc; cksum step2.nc; md5sum < step1.nc")
         self.compare(["sh", "-c", script], ["caching", "two"])
+
+    def test_in_whatever_way_a_program_looks(self):
+        """At a file that is still open: what was put is in the server's memory until somebody looks."""
+        count = setups.program("count_bytes")
+        script = self.path("script")
+        with open(script, "w") as file:
+            file.write(f"#! {count} script.nc\n")
+        os.chmod(script, 0o755)
+        env = {"PATH": f"{setups.PROGRAMS}:{os.environ['PATH']}"}
+        self.compare(mpiexec(1, setups.program("looks"), count, script), ["caching", "two"], env=env)
 
     def test_a_killed_or_stopped_server_does_not_hold_up_who_opens_its_files(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):

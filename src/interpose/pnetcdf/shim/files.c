@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Design notes. ncmpi_close returns, and a put does, before the data are in the file; natively, on one node, every
- * program would see them from then on. So this library stands in front of the functions by which programs open files
- * and ask for their sizes, in every program of the run. Each server has a board of the files that it
+ * program would see them from then on. So this library stands in front of the functions by which programs open files,
+ * ask for their sizes and set their times, in every program of the run. Each server has a board of the files that it
  * may still have something of; as long as it is empty, that costs one look at memory. Whoever opens a file that is on
  * the board has the server write it first. Nothing is waited for while the engine runs, whose own files are on the
  * board.
@@ -15,13 +15,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <unistd.h>
+#include <utime.h>
 
 /* The kernel's own struct differs between machines; statx does not. */
 static bool identify(int folder, const char *path, int flags, dev_t *device, ino_t *inode) {
@@ -36,11 +41,14 @@ static bool identify(int folder, const char *path, int flags, dev_t *device, ino
   return true;
 }
 
-static void settle_path(int folder, const char *path) {
+static void settle_named(int folder, const char *path, int flags) {
   dev_t device;
   ino_t inode;
-  if (path != NULL && nessie_any_files() && identify(folder, path, 0, &device, &inode)) nessie_settle(device, inode);
+  if (path != NULL && nessie_any_files() && identify(folder, path, flags, &device, &inode))
+    nessie_settle(device, inode);
 }
+
+static void settle_path(int folder, const char *path) { settle_named(folder, path, 0); }
 
 static void settle_descriptor(int fd) {
   dev_t device;
@@ -111,12 +119,13 @@ NESSIE_EXPORT int __openat64_2(int folder, const char *path, int flags) {
   return opened(BEHIND(__openat64_2)(folder, path, flags), flags);
 }
 
-#define TRUNCATES(name, declaration, arguments) \
-  REAL(name)                                    \
-  NESSIE_EXPORT int name declaration {          \
-    settle_path(AT_FDCWD, path);                \
-    return BEHIND(name) arguments;              \
+#define AFTER(settled, name, declaration, arguments) \
+  REAL(name)                                         \
+  NESSIE_EXPORT int name declaration {               \
+    settled;                                         \
+    return BEHIND(name) arguments;                   \
   }
+#define TRUNCATES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), name, declaration, arguments)
 TRUNCATES(creat, (const char *path, mode_t mode), (path, mode))
 TRUNCATES(creat64, (const char *path, mode_t mode), (path, mode))
 TRUNCATES(truncate, (const char *path, off_t length), (path, length))
@@ -136,10 +145,18 @@ static FILE *opened_stream(FILE *stream) {
 FOPEN(fopen)
 FOPEN(fopen64)
 
+/* Without a path the stream's own file is opened anew. */
+static void settle_before_reopening(const char *path, FILE *stream) {
+  if (path != NULL)
+    settle_path(AT_FDCWD, path);
+  else
+    settle_descriptor(fileno(stream));
+}
+
 #define FREOPEN(name)                                                          \
   REAL(name)                                                                   \
   NESSIE_EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
-    if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path);             \
+    if (mode != NULL && *mode == 'w') settle_before_reopening(path, stream);   \
     return opened_stream(BEHIND(name)(path, mode, stream));                    \
   }
 FREOPEN(freopen)
@@ -190,3 +207,52 @@ NESSIE_EXPORT int statx(int folder, const char *restrict path, int flags, unsign
   const dev_t device = makedev(status->stx_dev_major, status->stx_dev_minor);
   return nessie_settle(device, status->stx_ino) ? BEHIND(statx)(folder, path, flags, mask, status) : result;
 }
+
+/* Times that are set would be lost when something is written afterwards. */
+#define SETS_TIMES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), name, declaration, arguments)
+SETS_TIMES(utime, (const char *path, const struct utimbuf *times), (path, times))
+SETS_TIMES(utimes, (const char *path, const struct timeval times[2]), (path, times))
+AFTER(settle_descriptor(fd), futimes, (int fd, const struct timeval times[2]), (fd, times))
+AFTER(settle_descriptor(fd), futimens, (int fd, const struct timespec times[2]), (fd, times))
+AFTER(settle_named(folder, path, 0), futimesat, (int folder, const char *path, const struct timeval times[2]),
+      (folder, path, times))
+AFTER(settle_named(folder, path, flags &AT_SYMLINK_NOFOLLOW), utimensat,
+      (int folder, const char *path, const struct timespec times[2], int flags), (folder, path, times, flags))
+AFTER(settle_named(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), lutimes, (const char *path, const struct timeval times[2]),
+      (path, times))
+
+/* --- what the C library opens or asks for inside ---------------------------------------------------------------------- */
+
+/* What the new program is to find open. */
+AFTER(settle_path(AT_FDCWD, path), posix_spawn_file_actions_addopen,
+      (posix_spawn_file_actions_t *restrict actions, int fd, const char *restrict path, int flags, mode_t mode),
+      (actions, fd, path, flags, mode))
+
+static void settle_any(void) {
+  if (nessie_any_files()) nessie_settle_all();
+}
+
+/* The sizes of files that are closed while the walk goes on may be as they were. */
+AFTER(settle_any(), ftw, (const char *path, __ftw_func_t visit, int descriptors), (path, visit, descriptors))
+AFTER(settle_any(), ftw64, (const char *path, __ftw64_func_t visit, int descriptors), (path, visit, descriptors))
+AFTER(settle_any(), nftw, (const char *path, __nftw_func_t visit, int descriptors, int flags),
+      (path, visit, descriptors, flags))
+AFTER(settle_any(), nftw64, (const char *path, __nftw64_func_t visit, int descriptors, int flags),
+      (path, visit, descriptors, flags))
+
+#define FTS_WALK(read, children, walk, entry, ask)                                                               \
+  REAL(read)                                                                                                     \
+  NESSIE_EXPORT entry *read(walk *at) {                                                                          \
+    entry *found = BEHIND(read)(at);                                                                             \
+    if (found != NULL && found->fts_info == FTS_F && nessie_any_files() && S_ISREG(found->fts_statp->st_mode) && \
+        nessie_settle(found->fts_statp->st_dev, found->fts_statp->st_ino))                                       \
+      (void)BEHIND(ask)(found->fts_accpath, found->fts_statp);                                                   \
+    return found;                                                                                                \
+  }                                                                                                              \
+  REAL(children)                                                                                                 \
+  NESSIE_EXPORT entry *children(walk *at, int options) {                                                         \
+    settle_any();                                                                                                \
+    return BEHIND(children)(at, options);                                                                        \
+  }
+FTS_WALK(fts_read, fts_children, FTS, FTSENT, stat)
+FTS_WALK(fts64_read, fts64_children, FTS64, FTSENT64, stat64)
