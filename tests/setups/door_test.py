@@ -153,6 +153,13 @@ class Door(setups.SetupCase):
         server.listener.close()
         self.assert_ends(self.look(server), 1, says="cannot be reached from here")
 
+    def test_patience_is_the_servers_timeout_in_whatever_unit(self):
+        for text, expected in (("2min", 120000), ("5", 5000), ("500ms", PATIENCE_MS)):   # several signs of life at least
+            with self.subTest(timeout=text):
+                board = 'cat "${NESSIE_BOARDS#1 }/board.0" | od -An -tu8 -j40 -N8'
+                outcome = self.staged("caching", ["sh", "-c", board], env={"NESSIE_STAGING_TIMEOUT": text})
+                self.assertEqual(int(outcome.out), expected, outcome.err)
+
 
 if __name__ == "__main__":
     setups.main()

@@ -91,6 +91,7 @@ static int visit_n(const char *path, const struct stat *status, int flag, struct
 }
 static void by_ftw(void) { ftw(".", visit, 5); }
 static void by_nftw(void) { nftw(".", visit_n, 5, FTW_PHYS); }
+static void by_nftw_from_within(void) { nftw(".", visit_n, 5, FTW_PHYS | FTW_CHDIR); }
 
 static void by_fts(void) {
   char *paths[] = {(char *)".", NULL};
@@ -175,6 +176,7 @@ static const struct {
             {"popen", by_popen_without_us},
             {"ftw", by_ftw},
             {"nftw", by_nftw},
+            {"nftw-from-within", by_nftw_from_within},
             {"fts", by_fts},
             {"fts-children", by_fts_children},
             {"stat", by_stat_without_descriptors},

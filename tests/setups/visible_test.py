@@ -47,7 +47,7 @@ class Visible(setups.SetupCase):
         for number in (signal.SIGKILL, signal.SIGSTOP):
             job = self.start_nessie_run(["sh", "-c", f"{' '.join(mpiexec(1, setups.program('writer'), 'out.nc'))}; "
                                          "mkfifo ready go; echo > ready; read _ < go; cat out.nc | wc -c; rm ready go"],
-                                        env={"NESSIE_STAGING_TIMEOUT": "1000ms"})
+                                        env={"NESSIE_STAGING_TIMEOUT": "1"})
             wait_until(lambda: self.run_command(["sh", "-c", "test -p ready && cat ready"])[0] == 0, "the program to end")
             server = job.wait_for("nessied")[0]
             self.run_command(["kill", f"-{int(number)}", str(server.pid)])

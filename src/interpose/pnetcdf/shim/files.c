@@ -228,31 +228,68 @@ AFTER(settle_path(AT_FDCWD, path), posix_spawn_file_actions_addopen,
       (posix_spawn_file_actions_t *restrict actions, int fd, const char *restrict path, int flags, mode_t mode),
       (actions, fd, path, flags, mode))
 
-static void settle_any(void) {
-  if (nessie_any_files()) nessie_settle_all();
+/* True: the file was not whole, and is now. */
+static bool is_settled(mode_t mode, dev_t device, ino_t inode) {
+  return nessie_any_files() && S_ISREG(mode) && nessie_settle(device, inode);
 }
 
-/* The sizes of files that are closed while the walk goes on may be as they were. */
-AFTER(settle_any(), ftw, (const char *path, __ftw_func_t visit, int descriptors), (path, visit, descriptors))
-AFTER(settle_any(), ftw64, (const char *path, __ftw64_func_t visit, int descriptors), (path, visit, descriptors))
-AFTER(settle_any(), nftw, (const char *path, __nftw_func_t visit, int descriptors, int flags),
-      (path, visit, descriptors, flags))
-AFTER(settle_any(), nftw64, (const char *path, __nftw64_func_t visit, int descriptors, int flags),
-      (path, visit, descriptors, flags))
+/* Walks visit through a function of ours, which asks again for the size of a file that was not whole. */
+#define FTW_WALK(walk, visitor, information, ask)                                                        \
+  REAL(walk)                                                                                             \
+  static __thread visitor visitor_of_##walk;                                                             \
+  static int visit_of_##walk(const char *path, const struct information *status, int kind) {             \
+    struct information now = *status;                                                                    \
+    if (kind == FTW_F && is_settled(now.st_mode, now.st_dev, now.st_ino)) (void)BEHIND(ask)(path, &now); \
+    return visitor_of_##walk(path, &now, kind);                                                          \
+  }                                                                                                      \
+  NESSIE_EXPORT int walk(const char *path, visitor visit, int descriptors) {                             \
+    const visitor before = visitor_of_##walk; /* a visitor may walk, too */                              \
+    visitor_of_##walk = visit;                                                                           \
+    const int result = BEHIND(walk)(path, visit_of_##walk, descriptors);                                 \
+    visitor_of_##walk = before;                                                                          \
+    return result;                                                                                       \
+  }
 
-#define FTS_WALK(read, children, walk, entry, ask)                                                               \
-  REAL(read)                                                                                                     \
-  NESSIE_EXPORT entry *read(walk *at) {                                                                          \
-    entry *found = BEHIND(read)(at);                                                                             \
-    if (found != NULL && found->fts_info == FTS_F && nessie_any_files() && S_ISREG(found->fts_statp->st_mode) && \
-        nessie_settle(found->fts_statp->st_dev, found->fts_statp->st_ino))                                       \
-      (void)BEHIND(ask)(found->fts_accpath, found->fts_statp);                                                   \
-    return found;                                                                                                \
-  }                                                                                                              \
-  REAL(children)                                                                                                 \
-  NESSIE_EXPORT entry *children(walk *at, int options) {                                                         \
-    settle_any();                                                                                                \
-    return BEHIND(children)(at, options);                                                                        \
+#define NFTW_WALK(walk, visitor, information, ask)                                                           \
+  REAL(walk)                                                                                                 \
+  static __thread struct {                                                                                   \
+    visitor visit;                                                                                           \
+    int flags;                                                                                               \
+  } state_of_##walk;                                                                                         \
+  static int visit_of_##walk(const char *path, const struct information *status, int kind, struct FTW *at) { \
+    struct information now = *status;                                                                        \
+    const bool within = (state_of_##walk.flags & FTW_CHDIR) != 0; /* the file's folder is the working one */ \
+    if (kind == FTW_F && is_settled(now.st_mode, now.st_dev, now.st_ino))                                    \
+      (void)BEHIND(ask)(within ? path + at->base : path, &now);                                              \
+    return state_of_##walk.visit(path, &now, kind, at);                                                      \
+  }                                                                                                          \
+  NESSIE_EXPORT int walk(const char *path, visitor visit, int descriptors, int flags) {                      \
+    const __typeof__(state_of_##walk) before = state_of_##walk;                                              \
+    state_of_##walk.visit = visit;                                                                           \
+    state_of_##walk.flags = flags;                                                                           \
+    const int result = BEHIND(walk)(path, visit_of_##walk, descriptors, flags);                              \
+    state_of_##walk = before;                                                                                \
+    return result;                                                                                           \
+  }
+
+FTW_WALK(ftw, __ftw_func_t, stat, stat)
+FTW_WALK(ftw64, __ftw64_func_t, stat64, stat64)
+NFTW_WALK(nftw, __nftw_func_t, stat, stat)
+NFTW_WALK(nftw64, __nftw64_func_t, stat64, stat64)
+
+#define FTS_WALK(read, children, walk, entry, ask)                                                 \
+  REAL(read)                                                                                       \
+  NESSIE_EXPORT entry *read(walk *at) {                                                            \
+    entry *found = BEHIND(read)(at);                                                               \
+    if (found != NULL && found->fts_info == FTS_F &&                                               \
+        is_settled(found->fts_statp->st_mode, found->fts_statp->st_dev, found->fts_statp->st_ino)) \
+      (void)BEHIND(ask)(found->fts_accpath, found->fts_statp);                                     \
+    return found;                                                                                  \
+  }                                                                                                \
+  REAL(children) /* From which folder its entries can be reached is not known here. */             \
+  NESSIE_EXPORT entry *children(walk *at, int options) {                                           \
+    if (nessie_any_files()) nessie_settle_all();                                                   \
+    return BEHIND(children)(at, options);                                                          \
   }
 FTS_WALK(fts_read, fts_children, FTS, FTSENT, stat)
 FTS_WALK(fts64_read, fts64_children, FTS64, FTSENT64, stat64)
