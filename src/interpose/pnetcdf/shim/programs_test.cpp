@@ -9,6 +9,7 @@ extern "C" {
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ extern "C" {
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -103,6 +105,15 @@ TEST_F(ProgramsTest, WhatCannotBeTold_DoesNot_AndWhatCannotBeExecutedIsNotLooked
   const auto pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0755), 0);
   EXPECT_FALSE(without_us(pipe));
+}
+
+TEST_F(ProgramsTest, WhatCannotBeRead_DoesNot) {
+  const auto path = make("unreadable", dynamic_, 0111);
+  std::thread([&] {  // root reads everything; of this thread only
+    ASSERT_TRUE(::geteuid() != 0 || ::syscall(SYS_setresuid, -1, 65534, -1) == 0);
+    EXPECT_TRUE(without_us(path));
+  })
+      .join();
 }
 
 TEST_F(ProgramsTest, ByName_TheFirstOfPathThatMayBeExecutedCounts) {
