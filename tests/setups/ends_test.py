@@ -34,6 +34,12 @@ class Ends(setups.SetupCase):
             touch go; wait"""
         self.compare(["sh", "-c", script], ["caching"])
 
+    def test_a_library_uses_files_after_the_program(self):
+        for library in ("linked", "only", setups.program("liblate_plugin.so")):
+            with self.subTest(library=library):
+                self.compare(mpiexec(2, setups.program("late"), library), ["caching"])
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+
     def test_a_process_that_is_stopped_for_long_goes_on(self):
         """Ctrl-Z, a debugger, a batch system that makes room: longer than a silent process is waited for."""
         command = mpiexec(2, setups.program("writer"), "out.nc", "0.25", "400")

@@ -14,7 +14,7 @@ typedef void (*nessie_function)(void);
 
 typedef struct {
   const nessie_function *functions; /* in the order of functions.h */
-  void (*finish)(void);             /* the last thing that happens in the process: waits for its files to be written */
+  void (*finish)(void);             /* the process is about to end: waits for its files to be written */
 } nessie_engine;
 
 struct nessie_board;

@@ -16,6 +16,7 @@ Session &Session::get() {
 }
 
 void Session::finish() {
+  ended_ = true;
   if (client_ != nullptr && getpid() == pid_) settle_files();
 }
 
@@ -26,7 +27,10 @@ void Session::settle_at_exit(const staging::SettleArgs &file) {
 }
 
 void Session::settle_files() {
-  for (const auto &file : to_settle_)
+  std::unique_lock lock(mutex_);
+  const auto files = to_settle_;
+  lock.unlock();
+  for (const auto &file : files)
     if (auto settled = client_->settle(file); !settled) {
       nessie::log::warning("{}: at the end of the program, it is not known whether its data are in the file: {}",
                            file.path, settled.error().to_string());

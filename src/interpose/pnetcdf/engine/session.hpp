@@ -29,10 +29,10 @@ class Session {
   /// How many there are; 0 if not connected.
   int servers() const { return servers_.load(std::memory_order_relaxed); }
 
-  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE).
-  staging::Closing closing() const { return closing_; }
+  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE). After finish() it does: nobody else would.
+  staging::Closing closing() const { return ended_ ? staging::Closing::kDurable : closing_; }
 
-  /// The end of the process has come.
+  /// The end of the process has come. Destructors that are still to run may go on to use files.
   void finish();
 
   /// When the process ends, it waits until the servers have nothing of this file left to write, so that the next
@@ -51,6 +51,7 @@ class Session {
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   std::atomic<int> servers_{0};
   bool tried_ = false;
+  std::atomic<bool> ended_{false};
   staging::Closing closing_ = staging::Closing::kAuto;
   int pid_ = 0;
 };

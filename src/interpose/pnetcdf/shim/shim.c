@@ -34,6 +34,7 @@ static Found next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind 
 static const nessie_engine *engine;                         /* NULL: transparent */
 static pid_t engine_pid;
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
+static int ended; /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
 enum { kNothing, kEngine, kTool }; /* what was entered */
 
@@ -109,6 +110,13 @@ static void do_not_stage(const char *why) {
   nessie_note((const char *[]){why}, 1);
 }
 
+static void finish_engine(void) {
+  if (engine == NULL || getpid() != engine_pid) return;
+  inside = 1;
+  engine->finish();
+  inside = 0;
+}
+
 static void open_engine(void) {
   const char *servers = getenv("NESSIE_SERVERS");
   if (servers == NULL || *servers == '\0') return;
@@ -127,13 +135,14 @@ static void open_engine(void) {
   if (open != NULL) engine = open(NESSIE_PNETCDF_FUNCTION_COUNT, &shim);
   engine_pid = getpid();
   if (engine == NULL) do_not_stage(NESSIE_PNETCDF_ENGINE_LIBRARY " is of another version");
+  if (ended) finish_engine();
 }
 
-/* After the program's exit handlers, and the destructors of its static objects, which may still use files. */
+/* After the program's exit handlers, and the destructors of its static objects, which may still use files. So may those
+ * of the libraries that it is linked to, which come later: the engine goes on to serve them. */
 __attribute__((destructor)) static void finish(void) {
-  if (engine == NULL || getpid() != engine_pid) return;
-  inside = 1;
-  engine->finish();
+  ended = 1;
+  finish_engine();
 }
 
 static void note_way_past(void) {
