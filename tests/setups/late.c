@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ends with files in use by a library: the one that it is linked to (`linked`, or `only` if nothing is opened before), or a
- * plug-in, FILE, that is left open. */
+/* Ends with files in use by a library: the one that it is linked to (`linked`, or `only` if nothing is opened before),
+ * or a plug-in, FILE, that is left open. */
 #include "late.h"
 
 #include <dlfcn.h>

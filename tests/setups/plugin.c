@@ -5,10 +5,9 @@
 void run_plugin(void);
 
 void run_plugin(void) {
-  int ncid, dim, var, back[10] = {0}, data[10];
+  int ncid, dim, var, dimensions = -1, back[10] = {0}, data[10];
   MPI_Offset length = -1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  begin(NULL, NULL);
   const MPI_Offset start = 10 * rank, count = 10;
   for (int i = 0; i < 10; i++) data[i] = rank * 10 + i;
   CHECK(ncmpi_create(MPI_COMM_WORLD, "plugin.nc", NC_CLOBBER, MPI_INFO_NULL, &ncid));
@@ -19,5 +18,9 @@ void run_plugin(void) {
   CHECK(ncmpi_inq_dimlen(ncid, dim, &length));
   CHECK(ncmpi_get_vara_int_all(ncid, var, &start, &count, back));
   CHECK(ncmpi_close(ncid));
-  SAY("%lld long, read %d\n", (long long)length, back[9]);
+  CHECK(ncmpi_open(MPI_COMM_WORLD, "plugin.nc", NC_NOWRITE, MPI_INFO_NULL, &ncid));
+  CHECK(ncmpi_inq_ndims(ncid, &dimensions));
+  CHECK(ncmpi_close(ncid));
+  SAY("%lld long, read %d, %d dimensions\n", (long long)length, back[9], dimensions);
+  MPI_Finalize();
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Runs a plug-in: FILE local|deepbind. It is closed before the program ends. */
+/* Runs a plug-in: FILE local|deepbind. It is closed before the program ends. PnetCDF and MPI come with it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <string.h>
 
 int main(int argc, char **argv) {
   void (*run)(void) = NULL;
-  MPI_Init(&argc, &argv);
   const int deep = argc > 2 && strcmp(argv[2], "deepbind") == 0;
   void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL | (deep ? RTLD_DEEPBIND : 0));
   void *symbol = plugin == NULL ? NULL : dlsym(plugin, "run_plugin");
@@ -16,6 +14,5 @@ int main(int argc, char **argv) {
   memcpy(&run, &symbol, sizeof run);
   run();
   dlclose(plugin);
-  MPI_Finalize();
   return 0;
 }

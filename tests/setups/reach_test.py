@@ -3,6 +3,8 @@
 beside other libraries. Each program is staged whole or not at all, and that is said."""
 import ctypes.util
 import os
+import re
+import subprocess
 import unittest
 
 import setups
@@ -46,6 +48,9 @@ class Reach(setups.SetupCase):
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
                 for label in ("native", "caching"):
                     self.run_command(["rm", "-rf", self.path(label)])
+
+    def test_what_dlerror_has_to_say_is_kept(self):
+        self.compare([setups.program("errors")], ["caching"], must_be_staged=False)
 
 
 class Loading(setups.SetupCase):
@@ -119,6 +124,38 @@ class OtherLibraries(setups.SetupCase):
         outcomes = self.compare(mpiexec(1, setups.program("other_pnetcdf")), ["caching"], must_be_staged=False)
         self.assertIn("PnetCDF 1.99.0", outcomes[1].err)
         self.assertIn("nothing was staged", outcomes[1].err)
+
+    def rename_pnetcdf(self, *users):
+        """A copy of PnetCDF under the name of an I/O library, and copies of `users` that need it. Returns their folder."""
+        folder, (old, new) = self.make("renamed"), (b"libpnetcdf.so.", b"libparaioo.so.")
+        listed = subprocess.run(["ldd", WRITER], check=True, capture_output=True, text=True).stdout
+        pnetcdf = re.search(r"=> (\S*/libpnetcdf\.so\S*)", listed).group(1)
+        for file in (pnetcdf, *users):
+            copy = os.path.join(folder, os.path.basename(file).replace(old.decode(), new.decode()))
+            with open(copy, "wb") as output:
+                output.write(read_file(file).replace(old, new))
+            os.chmod(copy, 0o755)
+        return folder
+
+    def test_a_pnetcdf_under_another_name_is_left_alone(self):
+        folder = self.rename_pnetcdf(setups.program("handles"), setups.program("libplugin.so"))
+        plugin = [setups.program("plugin_host"), os.path.join(folder, "libplugin.so"), "local"]
+        for way, command in {"linked": [os.path.join(folder, "handles"), "open_before_close"], "plugin": plugin}.items():
+            with self.subTest(way=way):
+                outcomes = self.compare(mpiexec(2, *command), ["caching"], must_be_staged=False,
+                                        env={"LD_LIBRARY_PATH": folder})
+                self.assertRegex(outcomes[1].err, "nothing was staged: the program uses .*/libparaioo.so")
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+
+    def test_a_plugin_with_an_mpi_of_its_own_is_left_alone(self):
+        for kind in ("wheel", "other_mpi"):
+            with self.subTest(kind=kind):
+                command = [setups.program("plugin_host"), setups.program(f"{kind}/plugin.so"), "local"]
+                outcomes = self.compare(command, ["caching"], must_be_staged=False)
+                self.assertRegex(outcomes[1].err, f"nothing was staged: the program uses .*/{kind}/libmpi")
+                alone = self.run_in("alone", command, env={"LD_PRELOAD": NESSIE_LIBRARY})
+                self.assert_same(outcomes[0], alone, must_be_staged=False)
+                self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", "caching", "alone"))])
 
     @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
     def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):

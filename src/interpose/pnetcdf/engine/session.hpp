@@ -29,7 +29,8 @@ class Session {
   /// How many there are; 0 if not connected.
   int servers() const { return servers_.load(std::memory_order_relaxed); }
 
-  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE). After finish() it does: nobody else would.
+  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE). After finish() it does: nobody else
+  /// would.
   staging::Closing closing() const { return ended_ ? staging::Closing::kDurable : closing_; }
 
   /// The end of the process has come. Destructors that are still to run may go on to use files.

@@ -1,88 +1,120 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Design notes. Native PnetCDF is whatever library defines its functions, under whatever name: a wheel renames it, an
+ * I/O library has it inside. Preloaded tools define some of the functions, too. Such a tool has to look up who comes
+ * behind it, which PnetCDF never does; and PnetCDF has functions of its own inside, and writes through MPI-IO. */
 #define _GNU_SOURCE
 #include "library.h"
 
 #include "functions.h"
+#include "symbols.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-  uintptr_t begin, end;
-} Range;
-
-static _Atomic(void *) native_library;
-static _Atomic uintptr_t native_begin, native_end;
-
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash == NULL ? path : slash + 1;
-}
+static _Atomic(const nessie_library *) native_library;
 
 static bool begins_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
-/* The first loaded library whose file's name begins so, referred to once more; NULL: none. */
-static void *find_loaded(const char *prefix) {
-  void *self = dlopen(NULL, RTLD_LAZY);
-  struct link_map *map = NULL;
-  if (self == NULL || dlinfo(self, RTLD_DI_LINKMAP, &map) != 0) return NULL;
-  while (map->l_prev != NULL) map = map->l_prev;
-  for (; map != NULL; map = map->l_next)
-    if (begins_with(base_name(map->l_name), prefix)) return dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-  return NULL;
+static bool is_program(const nessie_library *library) { return *library->file == '\0'; }
+
+static bool defines(const nessie_library *library, const char *name) {
+  return nessie_defined_in(library, name) != NULL;
 }
 
-static struct link_map *map_of(void *library) {
-  struct link_map *map = NULL;
-  return library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? map : NULL;
+/* --- native PnetCDF ------------------------------------------------------------------------------------------------- */
+
+static bool looks_functions_up(const nessie_library *library) {
+  return nessie_is_asked_for_by(library, "dlsym") || nessie_is_asked_for_by(library, "dlvsym");
+}
+
+static bool is_pnetcdf(const nessie_library *library) {
+  if (!defines(library, "ncmpi_create")) return false;
+  if (defines(library, "ncmpii_error_mpi2nc") || nessie_is_asked_for_by(library, "MPI_File_set_view")) return true;
+  return defines(library, "ncmpi_inq_libvers") && !looks_functions_up(library);
 }
 
 typedef struct {
-  uintptr_t base;
-  Range range;
+  const void *behind_us; /* an address in the library that is to be preferred */
+  nessie_library found;
+  bool any;
 } Search;
 
-static int note_range(struct dl_phdr_info *info, size_t size, void *argument) {
+/* A program that has PnetCDF inside, and shows it, never calls us. We ourselves look functions up. */
+static int consider(struct dl_phdr_info *info, size_t size, void *argument) {
   Search *search = argument;
+  nessie_library library;
   (void)size;
-  if (info->dlpi_addr != search->base) return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-    const uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
-    if (segment->p_type != PT_LOAD) continue;
-    if (search->range.begin == 0 || begin < search->range.begin) search->range.begin = begin;
-    if (end > search->range.end) search->range.end = end;
-  }
-  return 1;
+  if (!nessie_read_library(info, &library) || is_program(&library) || !is_pnetcdf(&library)) return 0;
+  const bool preferred = nessie_is_in(&library, search->behind_us);
+  if (!search->any || preferred) search->found = library;
+  search->any = true;
+  return preferred;
 }
 
-static void remember_range(void *library) {
-  const struct link_map *map = map_of(library);
-  Search search = {map == NULL ? 0 : map->l_addr, {0, 0}};
-  if (map == NULL || dl_iterate_phdr(note_range, &search) == 0) return;
-  atomic_store(&native_end, search.range.end);
-  atomic_store(&native_begin, search.range.begin);
-}
-
-void *nessie_native_library(void) {
-  void *library = atomic_load_explicit(&native_library, memory_order_acquire);
-  if (library != NULL) return library;
-  library = find_loaded("libpnetcdf.so");
-  if (library == NULL) library = dlopen(NESSIE_PNETCDF_SONAME, RTLD_LAZY | RTLD_LOCAL);
+/* Several threads may do so at once; they find the same. */
+static const nessie_library *remember(const nessie_library *found) {
+  const nessie_library *nobody = NULL;
+  nessie_library *library = malloc(sizeof *library);
   if (library == NULL) return NULL;
-  remember_range(library);
-  atomic_store_explicit(&native_library, library, memory_order_release);
-  return library;
+  *library = *found;
+  (void)dlopen(library->file, RTLD_LAZY | RTLD_NOLOAD); /* a plug-in may not take it along */
+  if (atomic_compare_exchange_strong(&native_library, &nobody, library)) return library;
+  free(library);
+  return nobody;
+}
+
+static const nessie_library *find_native(void) {
+  const nessie_library *known = atomic_load_explicit(&native_library, memory_order_acquire);
+  if (known != NULL) return known;
+  Search search = {.behind_us = nessie_real_dlsym(RTLD_NEXT, "ncmpi_create")};
+  dl_iterate_phdr(consider, &search);
+  return search.any ? remember(&search.found) : NULL;
+}
+
+bool nessie_has_native(void) { return find_native() != NULL; }
+
+void *nessie_native_function(const char *name) {
+  const nessie_library *library = find_native();
+  return library == NULL ? NULL : nessie_defined_in(library, name);
+}
+
+const char *nessie_load_native(void) {
+  if (find_native() != NULL || dlopen(NESSIE_PNETCDF_SONAME, RTLD_LAZY | RTLD_LOCAL) != NULL) return NULL;
+  return dlerror();
 }
 
 bool nessie_is_native(const void *address) {
-  const uintptr_t at = (uintptr_t)address;
-  return at >= atomic_load_explicit(&native_begin, memory_order_relaxed) &&
-         at < atomic_load_explicit(&native_end, memory_order_relaxed);
+  const nessie_library *library = atomic_load_explicit(&native_library, memory_order_acquire);
+  return library != NULL && nessie_is_in(library, address);
+}
+
+/* --- who comes next ------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  const void *caller;
+  const char *name;
+  bool passed; /* whether the caller's own library was seen */
+  const void *next;
+} Walk;
+
+static int walk(struct dl_phdr_info *info, size_t size, void *argument) {
+  Walk *walk = argument;
+  nessie_library library;
+  (void)size;
+  if (!nessie_read_library(info, &library)) return 0;
+  if (walk->passed) walk->next = nessie_defined_in(&library, walk->name);
+  if (nessie_is_in(&library, walk->caller)) walk->passed = true;
+  return walk->next != NULL;
+}
+
+bool nessie_native_comes_next(const void *caller, const char *name) {
+  Walk search = {caller, name, false, NULL};
+  return dl_iterate_phdr(walk, &search) != 0 && nessie_is_native(search.next);
 }
 
 /* --- who calls from inside ---------------------------------------------------------------------------------------- */
@@ -111,44 +143,65 @@ bool nessie_is_native_inside(const void *address) {
 
 /* --- other libraries ------------------------------------------------------------------------------------------------ */
 
-/* The file that defines a symbol for the program; NULL: nobody. *in_program: the program itself. */
-static const char *definer_of(const char *name, bool *in_program) {
-  Dl_info info, program;
-  void *symbol = nessie_real_dlsym(RTLD_DEFAULT, name);
-  if (symbol == NULL || dladdr(symbol, &info) == 0) return NULL;
-  struct link_map *map = map_of(dlopen(NULL, RTLD_LAZY));
-  *in_program =
-      map != NULL && map->l_ld != NULL && dladdr(map->l_ld, &program) != 0 && program.dli_fbase == info.dli_fbase;
-  return info.dli_fname;
+typedef struct {
+  bool in_program, any; /* whether the program itself, or any library, is an MPI */
+  const char *other;    /* the file of one that is not the engine's, or of a second one */
+  const char *stub;     /* the file of what has a part of MPI only */
+} Mpis;
+
+static bool is_mpi(const nessie_library *library) { return defines(library, "PMPI_Comm_rank"); }
+
+/* Tools define MPI_ functions, too, and go on to the PMPI_ functions of an MPI. */
+static bool is_stub(const nessie_library *library) {
+  return defines(library, "MPI_Comm_rank") && !nessie_is_asked_for_by(library, "PMPI_Comm_rank") &&
+         !looks_functions_up(library);
+}
+
+static int note_mpi(struct dl_phdr_info *info, size_t size, void *argument) {
+  Mpis *mpis = argument;
+  nessie_library library;
+  (void)size;
+  if (!nessie_read_library(info, &library)) return 0;
+  const bool whole = is_mpi(&library), stub = !whole && is_stub(&library);
+  if (is_program(&library)) mpis->in_program = whole || stub;
+  if (whole && (mpis->any || strcmp(library.soname, NESSIE_MPI_SONAME) != 0)) mpis->other = library.file;
+  if (whole) mpis->any = true;
+  if (stub) mpis->stub = library.file;
+  return mpis->in_program;
 }
 
 static const char *foreign_mpi(void) {
   static char text[512];
-  bool in_program = false;
-  const char *file = definer_of("MPI_Comm_rank", &in_program);
-  if (file != NULL && in_program) return "the program brings its own MPI, or one that it was linked to statically";
-  const char *profiled = definer_of("PMPI_Comm_rank", &in_program); /* tools define MPI_ functions, but not these */
-  if (profiled != NULL) file = profiled;
-  if (file == NULL || begins_with(base_name(file), NESSIE_MPI_SONAME)) return NULL;
+  Mpis mpis = {false, false, NULL, NULL};
+  dl_iterate_phdr(note_mpi, &mpis);
+  if (mpis.in_program) return "the program brings its own MPI, or one that it was linked to statically";
+  const char *file = mpis.other != NULL || mpis.any ? mpis.other : mpis.stub;
+  if (file == NULL) return NULL;
   snprintf(text, sizeof text, "the program uses %s, and Nessie was built for %s", file, NESSIE_MPI_SONAME);
   return text;
 }
 
+static bool is_our_version(const char *version) {
+  const size_t length = strlen(NESSIE_PNETCDF_VERSION);
+  return begins_with(version, NESSIE_PNETCDF_VERSION) && (version[length] == '\0' || version[length] == ' ');
+}
+
+static const char *version_of(const nessie_library *library) {
+  const char *(*version)(void) = NULL;
+  void *symbol = nessie_defined_in(library, "ncmpi_inq_libvers");
+  if (symbol == NULL) return "?";
+  memcpy(&version, &symbol, sizeof version);
+  return version();
+}
+
 static const char *foreign_pnetcdf(void) {
   static char text[512];
-  void *library = nessie_native_library();
-  const struct link_map *map = map_of(library);
-  if (map == NULL) return NULL; /* each call says what is missing */
-  const char *(*version)(void) = NULL;
-  void *symbol = nessie_real_dlsym(library, "ncmpi_inq_libvers");
-  if (symbol != NULL) memcpy(&version, &symbol, sizeof version);
-  const char *text_of_it = version == NULL ? "?" : version();
-  const size_t length = strlen(NESSIE_PNETCDF_VERSION);
-  const bool same = strncmp(text_of_it, NESSIE_PNETCDF_VERSION, length) == 0 &&
-                    (text_of_it[length] == '\0' || text_of_it[length] == ' ');
-  if (same && map_of(dlopen(NESSIE_PNETCDF_SONAME, RTLD_LAZY | RTLD_NOLOAD)) == map) return NULL;
-  snprintf(text, sizeof text, "the program uses %s (PnetCDF %.40s), and Nessie was built for %s (%s)", map->l_name,
-           text_of_it, NESSIE_PNETCDF_SONAME, NESSIE_PNETCDF_VERSION);
+  const nessie_library *library = find_native();
+  if (library == NULL) return NULL; /* each call says what is missing */
+  const char *version = version_of(library);
+  if (is_our_version(version) && strcmp(library->soname, NESSIE_PNETCDF_SONAME) == 0) return NULL;
+  snprintf(text, sizeof text, "the program uses %s (PnetCDF %.40s), and Nessie was built for %s (%s)", library->file,
+           version, NESSIE_PNETCDF_SONAME, NESSIE_PNETCDF_VERSION);
   return text;
 }
 

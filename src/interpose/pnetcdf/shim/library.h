@@ -8,13 +8,19 @@
 /* dlsym as the C library has it; this library stands in front of it, too (lookup.c). */
 void *nessie_real_dlsym(void *handle, const char *name);
 
-/* The loaded libpnetcdf, or the one that we were built for, which is loaded then. NULL: there is none. */
-void *nessie_native_library(void);
+/* Whether native PnetCDF is loaded. Nothing is loaded by asking. */
+bool nessie_has_native(void);
+/* Loads the PnetCDF that we were built for if there is none. Returns NULL, or why that cannot be. */
+const char *nessie_load_native(void);
+/* Its function of this name; NULL: there is none. */
+void *nessie_native_function(const char *name);
 /* Whether an address lies in that library; false as long as none is known. */
 bool nessie_is_native(const void *address);
 /* Whether a call from `address`, within the native library, is native PnetCDF's own business: its Fortran and C++ faces
  * lie there as well, and their calls are the program's. */
 bool nessie_is_native_inside(const void *address);
+/* Whether the library that comes first behind the caller's, and defines `name`, is the native one. */
+bool nessie_native_comes_next(const void *caller, const char *name);
 
 /* NULL if this process's MPI and PnetCDF are those that the engine was built for; otherwise a sentence that says which
  * are not. */

@@ -10,7 +10,6 @@
 #include "shim.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -39,28 +38,15 @@ void *nessie_real_dlsym(void *handle, const char *name) {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
-/* Whether the library that comes first behind the caller's, and defines `name`, is the native one. */
-static int native_comes_next(const void *caller, const char *name) {
-  Dl_info info;
-  struct link_map *map = NULL;
-  if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return 0;
-  for (map = map->l_next; map != NULL; map = map->l_next) {
-    void *library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    void *symbol = library == NULL ? NULL : nessie_real_dlsym(library, name);
-    Dl_info definer;
-    const int defines = symbol != NULL && dladdr(symbol, &definer) != 0 && (ElfW(Addr))definer.dli_fbase == map->l_addr;
-    if (library != NULL) dlclose(library);
-    if (defines) return nessie_is_native(symbol);
-  }
-  return 0;
-}
-
 /* What dlsym(handle, name), called at `caller`, is to give instead of a native function; NULL: what it gives anyway. */
 __attribute__((visibility("hidden"))) void *nessie_lookup(void *handle, const char *name, const void *caller) {
   const int index = nessie_shim_index(name);
-  if (index < 0 || handle == RTLD_DEFAULT || nessie_native_library() == NULL) return NULL;
-  if (handle == RTLD_NEXT) return native_comes_next(caller, name) ? nessie_shim_entry(index) : NULL;
-  return nessie_is_native(nessie_real_dlsym(handle, name)) ? nessie_shim_entry(index) : NULL;
+  if (index < 0 || handle == RTLD_DEFAULT || !nessie_has_native()) return NULL;
+  const bool native =
+      handle == RTLD_NEXT ? nessie_native_comes_next(caller, name) : nessie_is_native(nessie_real_dlsym(handle, name));
+  if (!native) return NULL;
+  (void)dlerror(); /* what was found leaves no error behind */
+  return nessie_shim_entry(index);
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Design notes. This library may be preloaded into anything: shells, launchers, interpreters, programs that never call
- * PnetCDF. So it needs libc only, does nothing until the first call of a ncmpi_ function, and looks native functions up
- * when they are called: an extension of an interpreter loads libpnetcdf long after this library. */
+ * PnetCDF. So it needs libc only. At its start a program of a run maps the servers' boards, joins a barrier of the
+ * kernel's, and looks up what starts other programs; whatever has to do with PnetCDF waits for the first call of a
+ * ncmpi_ function, because an extension of an interpreter loads libpnetcdf long after this library. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -27,13 +28,12 @@ static const char *const function_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAM
 
 extern nessie_function const nessie_shim_entries[];
 
-typedef _Atomic(nessie_function) Found;
-
-static Found native_functions[NESSIE_PNETCDF_FUNCTION_COUNT];
-static Found next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind us, or the native one */
-static const nessie_engine *engine;                         /* NULL: transparent */
+static nessie_function native_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* NULL: PnetCDF has none of the name */
+static nessie_function next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind us, or the native one; NULL */
+static char why_not_native[512] = "not found";
+static const nessie_engine *engine; /* NULL: transparent */
 static pid_t engine_pid;
-static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
+static pthread_once_t first_call = PTHREAD_ONCE_INIT;
 static int ended; /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
 enum { kNothing, kEngine, kTool }; /* what was entered */
@@ -54,35 +54,23 @@ static nessie_function as_function(void *symbol) {
   return function;
 }
 
-static nessie_function find_native(const char *name) {
-  void *library = nessie_native_library();
-  void *symbol = library == NULL ? NULL : nessie_real_dlsym(library, name);
-  if (symbol == NULL) {
-    const char *reason = dlerror();
-    fprintf(stderr, "nessie: native PnetCDF has no %s: %s\n", name, reason != NULL ? reason : "not found");
+static nessie_function native(int index) {
+  if (native_functions[index] == NULL) {
+    fprintf(stderr, "nessie: native PnetCDF has no %s: %s\n", function_names[index], why_not_native);
     exit(127); /* what the dynamic linker does about a missing symbol */
   }
-  return as_function(symbol);
-}
-
-static nessie_function native(int index) {
-  nessie_function function = atomic_load_explicit(&native_functions[index], memory_order_acquire);
-  if (function == NULL) {
-    function = find_native(function_names[index]);
-    atomic_store_explicit(&native_functions[index], function, memory_order_release);
-  }
-  return function;
+  return native_functions[index];
 }
 
 /* Who comes behind us: a preloaded tool, or the native function. */
-static nessie_function next(int index) {
-  nessie_function function = atomic_load_explicit(&next_functions[index], memory_order_acquire);
-  if (function == NULL) {
-    void *symbol = nessie_real_dlsym(RTLD_NEXT, function_names[index]);
-    function = symbol == NULL ? native(index) : as_function(symbol);
-    atomic_store_explicit(&next_functions[index], function, memory_order_release);
+static nessie_function next(int index) { return next_functions[index] != NULL ? next_functions[index] : native(index); }
+
+/* All at once: dlsym() makes the program's dlerror() forget what it was about to say. */
+static void find_functions(void) {
+  for (int i = 0; i < NESSIE_PNETCDF_FUNCTION_COUNT; ++i) {
+    native_functions[i] = as_function(nessie_native_function(function_names[i]));
+    next_functions[i] = as_function(nessie_real_dlsym(RTLD_NEXT, function_names[i]));
   }
-  return function;
 }
 
 /* Opens the engine beside this library, wherever that was installed. */
@@ -138,6 +126,13 @@ static void open_engine(void) {
   if (ended) finish_engine();
 }
 
+static void begin(void) {
+  const char *reason = nessie_load_native();
+  if (reason != NULL) (void)snprintf(why_not_native, sizeof why_not_native, "%s", reason);
+  find_functions();
+  open_engine();
+}
+
 /* After the program's exit handlers, and the destructors of its static objects, which may still use files. So may those
  * of the libraries that it is linked to, which come later: the engine goes on to serve them. */
 __attribute__((destructor)) static void finish(void) {
@@ -152,8 +147,9 @@ static void note_way_past(void) {
 }
 
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
+  pthread_once(&first_call, begin);
   if (inside) return native(index);
-  if (nessie_is_native(caller) && nessie_is_native_inside(caller)) {
+  if (engine != NULL && nessie_is_native(caller) && nessie_is_native_inside(caller)) {
     note_way_past();
     return native(index);
   }
@@ -162,7 +158,6 @@ nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
     *entered = kTool;
     return next(index);
   }
-  pthread_once(&engine_once, open_engine);
   if (engine == NULL) return native(index);
   inside = 1;
   *entered = kEngine;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "symbols.h"
+
+#include <string.h>
+
+/* --- where the tables are --------------------------------------------------------------------------------------------- */
+
+static void note_range(const struct dl_phdr_info *info, nessie_library *library) {
+  library->begin = UINTPTR_MAX;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    const uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
+    if (segment->p_type != PT_LOAD) continue;
+    if (begin < library->begin) library->begin = begin;
+    if (end > library->end) library->end = end;
+  }
+}
+
+static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *info) {
+  for (int i = 0; i < info->dlpi_phnum; ++i)
+    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+      return (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+  return NULL;
+}
+
+/* The C library has mostly made an address of what was an offset in the file. */
+static const void *place(const nessie_library *library, ElfW(Addr) value) {
+  return (const void *)(value < library->base ? library->base + value : value);
+}
+
+static void note_table(const ElfW(Dyn) * entry, nessie_library *library) {
+  if (entry->d_tag == DT_SYMTAB) library->symbols = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_STRTAB) library->names = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_GNU_HASH) library->gnu_hash = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_HASH) library->hash = place(library, entry->d_un.d_ptr);
+}
+
+bool nessie_read_library(const struct dl_phdr_info *info, nessie_library *library) {
+  const ElfW(Dyn) *first = dynamic_of(info);
+  *library = (nessie_library){.file = info->dlpi_name, .soname = "", .base = info->dlpi_addr};
+  note_range(info, library);
+  for (const ElfW(Dyn) *entry = first; entry != NULL && entry->d_tag != DT_NULL; ++entry) note_table(entry, library);
+  if (library->symbols == NULL || library->names == NULL) return false;
+  for (const ElfW(Dyn) *entry = first; entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_SONAME) library->soname = library->names + entry->d_un.d_val;
+  return library->gnu_hash != NULL || library->hash != NULL;
+}
+
+bool nessie_is_in(const nessie_library *library, const void *address) {
+  return (uintptr_t)address >= library->begin && (uintptr_t)address < library->end;
+}
+
+/* --- symbols ------------------------------------------------------------------------------------------------------------ */
+
+static bool is_named(const nessie_library *library, uint32_t number, const char *name) {
+  return strcmp(library->names + library->symbols[number].st_name, name) == 0;
+}
+
+static bool is_defined(const nessie_library *library, uint32_t number) {
+  return library->symbols[number].st_shndx != SHN_UNDEF;
+}
+
+static uint32_t gnu_hash_of(const char *name) {
+  uint32_t hash = 5381;
+  for (; *name != '\0'; ++name) hash = hash * 33 + (unsigned char)*name;
+  return hash;
+}
+
+/* The table: how many chains there are, the number of the first symbol in them, the size and the shift of a filter, the
+ * filter, where each chain begins, and for each symbol its hash, with the lowest bit set in the last of a chain. */
+static uint32_t find_by_gnu_hash(const nessie_library *library, const char *name) {
+  const uint32_t *table = library->gnu_hash, chains = table[0], first = table[1];
+  const uint32_t *begins = (const uint32_t *)((const ElfW(Addr) *)(table + 4) + table[2]), *hashes = begins + chains;
+  const uint32_t hash = gnu_hash_of(name);
+  uint32_t number = chains == 0 ? 0 : begins[hash % chains];
+  for (; number >= first && number != 0; ++number) {
+    const uint32_t found = hashes[number - first];
+    if ((found | 1) == (hash | 1) && is_named(library, number, name)) return number;
+    if ((found & 1) != 0) return 0;
+  }
+  return 0;
+}
+
+/* The first of this name that is defined, or asked for; 0: there is none. */
+static uint32_t find_one_by_one(const nessie_library *library, const char *name, bool defined, uint32_t count) {
+  for (uint32_t number = 1; number < count; ++number)
+    if (is_defined(library, number) == defined && is_named(library, number, name)) return number;
+  return 0;
+}
+
+void *nessie_defined_in(const nessie_library *library, const char *name) {
+  const uint32_t number = library->gnu_hash != NULL ? find_by_gnu_hash(library, name)
+                                                    : find_one_by_one(library, name, true, library->hash[1]);
+  if (number == 0 || !is_defined(library, number)) return NULL;
+  return (void *)(library->base + library->symbols[number].st_value);
+}
+
+bool nessie_is_asked_for_by(const nessie_library *library, const char *name) {
+  const uint32_t count =
+      library->gnu_hash != NULL ? library->gnu_hash[1] : library->hash[1]; /* those in chains are defined */
+  return find_one_by_one(library, name, false, count) != 0;
+}
