@@ -20,6 +20,12 @@ void leave_crashes_alone(Environment &environment) {
   }
 }
 
+// A program that is built with AddressSanitizer, and says itself by default how the sanitizer is to behave, would not
+// start with a library preloaded. For all others the library itself answers.
+void let_sanitizer_come_later(Environment &environment) {
+  environment.append("ASAN_OPTIONS", "verify_asan_link_order=0", ':');
+}
+
 }  // namespace
 
 Environment Environment::current() {
@@ -71,6 +77,7 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   if (!staging.notes.empty()) environment.set("NESSIE_NOTES", staging.notes);
   if (!staging.boards.empty()) environment.set(NESSIE_BOARD_VARIABLE, staging.boards);
   leave_crashes_alone(environment);
+  let_sanitizer_come_later(environment);
   if (!other_nodes) return;
   for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {
     environment.append("OMPI_MCA_mca_base_env_list", name, ';');

@@ -46,6 +46,13 @@ TEST(PutInFront, KeepsLibfabricFromCatchingTheProgramsCrashes) {
   EXPECT_EQ(environment.get("IPATH_NO_BACKTRACE"), "1");
 }
 
+TEST(PutInFront, LetsAProgramStartWhoseSanitizerWantsToBeFirst) {
+  Environment environment;
+  environment.set("ASAN_OPTIONS", "detect_leaks=0");
+  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, false, environment);
+  EXPECT_EQ(environment.get("ASAN_OPTIONS"), "detect_leaks=0:verify_asan_link_order=0");
+}
+
 TEST(KeepSharedMemoryIn, RespectsTheUsersChoice) {
   Environment environment;
   environment.set("OMPI_MCA_btl_vader_backing_directory", "/mine");

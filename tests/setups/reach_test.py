@@ -101,6 +101,14 @@ class Tools(setups.SetupCase):
         self.assert_same(native, self.staged("caching", command, env=env))
         self.assertEqual(read_file(self.path("log")), expected)
 
+    @unittest.skipUnless(os.path.exists(setups.program("sanitized")), "no AddressSanitizer, or everything is built with it")
+    def test_programs_with_a_sanitizer_start(self):
+        changed = ["env", "ASAN_OPTIONS=detect_leaks=0", setups.program("sanitized"), "out.nc"]
+        for way, command in {"options": changed, "built in": [setups.program("sanitized_by_itself"), "out.nc"]}.items():
+            with self.subTest(way=way):
+                self.compare(mpiexec(2, *command), ["caching"])
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+
     def test_who_takes_our_place_is_named(self):
         tool = setups.program("libtool.so")
         env = {"TOOL_LOG": self.path("log")}

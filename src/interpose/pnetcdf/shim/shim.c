@@ -133,6 +133,12 @@ static void begin(void) {
   open_engine();
 }
 
+/* A program that is built with AddressSanitizer ends at once where a preloaded library comes before the sanitizer's,
+ * unless it is told that this is meant. The sanitizer asks this function, or one of the same name that the program has,
+ * and then ASAN_OPTIONS. */
+const char *__asan_default_options(void);
+NESSIE_EXPORT const char *__asan_default_options(void) { return "verify_asan_link_order=0"; }
+
 /* After the program's exit handlers, and the destructors of its static objects, which may still use files. So may those
  * of the libraries that it is linked to, which come later: the engine goes on to serve them. */
 __attribute__((destructor)) static void finish(void) {
