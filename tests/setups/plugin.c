@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plug-in that is linked to PnetCDF, for plugin_host. */
+/* A plug-in that is linked to PnetCDF, for plugin_host. The first that is closed finalizes MPI. */
 #include "setups.h"
 
 void run_plugin(void);
@@ -7,7 +7,11 @@ void run_plugin(void);
 void run_plugin(void) {
   int ncid, dim, var, dimensions = -1, back[10] = {0}, data[10];
   MPI_Offset length = -1;
-  begin(NULL, NULL);
+  int is_initialized;
+  MPI_Initialized(&is_initialized);
+  if (!is_initialized) MPI_Init(NULL, NULL);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
   const MPI_Offset start = 10 * rank, count = 10;
   for (int i = 0; i < 10; i++) data[i] = rank * 10 + i;
   CHECK(ncmpi_create(MPI_COMM_WORLD, "plugin.nc", NC_CLOBBER, MPI_INFO_NULL, &ncid));
@@ -22,5 +26,11 @@ void run_plugin(void) {
   CHECK(ncmpi_inq_ndims(ncid, &dimensions));
   CHECK(ncmpi_close(ncid));
   SAY("%lld long, read %d, %d dimensions\n", (long long)length, back[9], dimensions);
-  MPI_Finalize();
+}
+
+__attribute__((destructor)) static void end(void) {
+  int is_initialized, is_finalized;
+  MPI_Initialized(&is_initialized);
+  MPI_Finalized(&is_finalized);
+  if (is_initialized && !is_finalized) MPI_Finalize();
 }

@@ -43,7 +43,7 @@ class Reach(setups.SetupCase):
     def test_a_plugin_is_staged_whole_or_not_at_all(self):
         for how, staged in (("local", True), ("deepbind", False)):
             with self.subTest(how=how):
-                outcomes = self.compare(mpiexec(2, setups.program("plugin_host"), setups.program("libplugin.so"), how),
+                outcomes = self.compare(mpiexec(2, setups.program("plugin_host"), how, setups.program("libplugin.so")),
                                         ["caching"], must_be_staged=staged)
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
                 for label in ("native", "caching"):
@@ -147,7 +147,7 @@ class OtherLibraries(setups.SetupCase):
 
     def test_a_pnetcdf_under_another_name_is_left_alone(self):
         folder = self.rename_pnetcdf(setups.program("handles"), setups.program("libplugin.so"))
-        plugin = [setups.program("plugin_host"), os.path.join(folder, "libplugin.so"), "local"]
+        plugin = [setups.program("plugin_host"), "local", os.path.join(folder, "libplugin.so")]
         for way, command in {"linked": [os.path.join(folder, "handles"), "open_before_close"], "plugin": plugin}.items():
             with self.subTest(way=way):
                 outcomes = self.compare(mpiexec(2, *command), ["caching"], must_be_staged=False,
@@ -158,12 +158,24 @@ class OtherLibraries(setups.SetupCase):
     def test_a_plugin_with_an_mpi_of_its_own_is_left_alone(self):
         for kind in ("wheel", "other_mpi"):
             with self.subTest(kind=kind):
-                command = [setups.program("plugin_host"), setups.program(f"{kind}/plugin.so"), "local"]
+                command = [setups.program("plugin_host"), "local", setups.program(f"{kind}/plugin.so")]
                 outcomes = self.compare(command, ["caching"], must_be_staged=False)
                 self.assertRegex(outcomes[1].err, f"nothing was staged: the program uses .*/{kind}/libmpi")
                 alone = self.run_in("alone", command, env={"LD_PRELOAD": NESSIE_LIBRARY})
                 self.assert_same(outcomes[0], alone, must_be_staged=False)
                 self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", "caching", "alone"))])
+
+    def test_each_plugin_has_the_pnetcdf_that_it_brings(self):
+        ours, folder = setups.program("libplugin.so"), self.rename_pnetcdf(setups.program("libplugin.so"))
+        other = os.path.join(folder, "libplugin.so")
+        for staged, plugins in {True: [ours, other], False: [other, ours]}.items():
+            with self.subTest(staged=staged):
+                outcomes = self.compare(mpiexec(1, setups.program("plugin_host"), "local", *plugins), ["caching"],
+                                        must_be_staged=staged, env={"LD_LIBRARY_PATH": folder})
+                self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
+                self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
+                self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
 
     @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
     def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):

@@ -129,16 +129,73 @@ static bool look_whether_inside(const void *address) {
 }
 
 /* Places of calls are few, and looking one up takes longer than the call. */
-bool nessie_is_native_inside(const void *address) {
-  enum { kPlaces = 1024 };
-  static _Atomic uintptr_t known[kPlaces]; /* an address, and in its lowest bit, shifted, what it is */
+enum { kPlaces = 1024 };
+typedef _Atomic uintptr_t Places[kPlaces]; /* an address, and in its lowest bit, shifted, what is known of it */
+
+static bool look_once(Places known, const void *address, bool (*look)(const void *address)) {
   const uintptr_t at = (uintptr_t)address;
   _Atomic uintptr_t *place = &known[(at >> 2 ^ at >> 11) % kPlaces];
   const uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);
   if (found >> 1 == at) return found & 1;
-  const bool inside = look_whether_inside((const char *)address - 1);
-  atomic_store_explicit(place, at << 1 | inside, memory_order_relaxed);
-  return inside;
+  const bool is_so = look((const char *)address - 1);
+  atomic_store_explicit(place, at << 1 | is_so, memory_order_relaxed);
+  return is_so;
+}
+
+bool nessie_is_native_inside(const void *address) {
+  static Places known;
+  return look_once(known, address, look_whether_inside);
+}
+
+/* --- plug-ins that each bring a PnetCDF ----------------------------------------------------------------------------- */
+
+typedef struct {
+  const void *address;
+  bool is_pnetcdf;
+} Place;
+
+static int look_at_place(struct dl_phdr_info *info, size_t size, void *argument) {
+  Place *place = argument;
+  nessie_library library;
+  (void)size;
+  if (!nessie_read_library(info, &library) || !nessie_is_in(&library, place->address)) return 0;
+  place->is_pnetcdf = !is_program(&library) && is_pnetcdf(&library);
+  return 1;
+}
+
+static bool is_of_other_pnetcdf(const void *symbol) {
+  Place place = {symbol, false};
+  if (symbol == NULL || nessie_is_native(symbol)) return false;
+  dl_iterate_phdr(look_at_place, &place);
+  return place.is_pnetcdf;
+}
+
+void *nessie_other_function(const void *caller, const char *name) {
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return NULL;
+  void *library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  void *symbol = library == NULL ? NULL : nessie_real_dlsym(library, name);
+  if (library != NULL) dlclose(library);
+  return is_of_other_pnetcdf(symbol) ? symbol : NULL;
+}
+
+static int count_pnetcdf(struct dl_phdr_info *info, size_t size, void *count) {
+  nessie_library library;
+  (void)size;
+  if (nessie_read_library(info, &library) && !is_program(&library) && is_pnetcdf(&library)) ++*(int *)count;
+  return 0;
+}
+
+static bool look_whether_other(const void *caller) {
+  int count = 0;
+  dl_iterate_phdr(count_pnetcdf, &count);
+  return count > 1 && nessie_other_function(caller, "ncmpi_create") != NULL;
+}
+
+bool nessie_has_other(const void *caller) {
+  static Places known;
+  return look_once(known, caller, look_whether_other);
 }
 
 /* --- other libraries ------------------------------------------------------------------------------------------------ */

@@ -22,6 +22,11 @@ bool nessie_is_native_inside(const void *address);
 /* Whether the library that comes first behind the caller's, and defines `name`, is the native one. */
 bool nessie_native_comes_next(const void *caller, const char *name);
 
+/* Whether the library that calls from here comes with another PnetCDF than the native one, as plug-ins do; its function
+ * of this name. */
+bool nessie_has_other(const void *caller);
+void *nessie_other_function(const void *caller, const char *name);
+
 /* NULL if this process's MPI and PnetCDF are those that the engine was built for; otherwise a sentence that says which
  * are not. */
 const char *nessie_foreign_library(void);
