@@ -39,8 +39,9 @@ static void note_table(const ElfW(Dyn) * entry, nessie_library *library) {
 bool nessie_read_library(const struct dl_phdr_info *info, nessie_library *library) {
   const ElfW(Dyn) *first = dynamic_of(info);
   *library = (nessie_library){.file = info->dlpi_name, .soname = "", .base = info->dlpi_addr};
+  if (first == NULL) return false;
   note_range(info, library);
-  for (const ElfW(Dyn) *entry = first; entry != NULL && entry->d_tag != DT_NULL; ++entry) note_table(entry, library);
+  for (const ElfW(Dyn) *entry = first; entry->d_tag != DT_NULL; ++entry) note_table(entry, library);
   if (library->symbols == NULL || library->names == NULL) return false;
   for (const ElfW(Dyn) *entry = first; entry->d_tag != DT_NULL; ++entry)
     if (entry->d_tag == DT_SONAME) library->soname = library->names + entry->d_un.d_val;
