@@ -33,6 +33,22 @@ class Hosts(setups.SetupCase):
                 with self.subTest(length=length, launch=launch):
                     self.compare_on(f"name{length}.{number}", ("node-" + "x" * 64)[:length], loopback, launch)
 
+    @setups.sweep
+    @unittest.skipUnless(shutil.which("ip"), "sets interfaces up with ip")
+    def test_interfaces_of_all_sorts(self):
+        def pair(number):
+            return (f"ip link add d{number} type veth peer name e{number} && ip link set e{number} up && "
+                    f"ip link set d{number} up && ip addr add fd0{number}::1/64 dev d{number} nodad")
+        networks = {
+            "ipv6": pair(0),
+            "several": " && ".join(f"{pair(n)} && ip addr add 10.{n}.0.1/24 dev d{n}" for n in range(3)),
+            "down": f"{pair(0)} && ip addr add 10.9.0.1/24 dev d0 && ip link set d0 down",
+            "point-to-point": f"{pair(0)} && ip addr add 172.16.9.1 peer 172.16.9.2 dev d0 && ip route add default dev d0",
+        }
+        for label, setup in networks.items():
+            with self.subTest(network=label):
+                self.compare_on(label, "node", f"ip link set lo up && {setup}", ["mpiexec", "--oversubscribe"])
+
     def test_no_network_at_all(self):
         self.compare_on("none", "lonely", "true", ["mpiexec", "--oversubscribe"])
 
