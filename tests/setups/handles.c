@@ -192,7 +192,7 @@ static void others_put(void) { /* by itself, through the one handle, and tells w
   MPI_Type_contiguous(kX, MPI_INT, &filetype);
   MPI_Type_commit(&filetype);
   CHECK(ncmpi_begin_indep_data(ncid));
-  for (int i = 0; i < 3000; i++) {
+  for (int i = 0; i < 1000; i++) {
     const MPI_Offset at = i * 7 % (kX * size);
     const int value = i + 1;
     int got = -1;
@@ -216,7 +216,7 @@ static void others_put(void) { /* by itself, through the one handle, and tells w
 
 /* One after the other, to the same places, through one handle each: what was put last is what stays. */
 static void put_over(int handles, MPI_Offset width) {
-  enum { kRounds = 300 };
+  enum { kRounds = 150 };
   int ncid[2], dims[2], var, wrong = 0;
   int *row = malloc((size_t)width * sizeof *row);
   for (int h = 0; h < handles; h++) {

@@ -16,10 +16,7 @@ class Handles(setups.SetupCase):
                     self.run_command(["rm", "-rf", self.path(label)])
 
     def test_each_handle_sees_at_once_what_was_put_through_another(self):
-        self.ways_in(["caching"])
-
-    def test_the_same_with_two_servers(self):
-        self.ways_in(["two"])
+        self.ways_in(["caching", "two"])
 
     def test_what_was_put_last_stays(self):
         self.ways_in(["caching"], PUT_OVER, 2)
