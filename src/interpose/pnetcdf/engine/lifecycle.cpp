@@ -293,6 +293,13 @@ int close_staged(File &file) {
   return first(status, file.take_error());
 }
 
+/// In data mode natively the same as closing, but that pending requests are forgotten without a word.
+int abort_staged(File &file) {
+  if (file.independent) leave_independent_mode(file);
+  const int status = file.in_define_mode ? abort_on_servers(file) : close_on_servers(file);
+  return first(status, file.take_error());
+}
+
 }  // namespace
 
 int on_close(int ncid) {
@@ -306,11 +313,7 @@ int on_close(int ncid) {
 int on_abort(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  int status = NC_NOERR;
-  if (file->is_native())
-    status = ncmpi_abort(file->id());
-  else
-    status = file->in_define_mode ? abort_on_servers(*file) : close_on_servers(*file);
+  const int status = file->is_native() ? ncmpi_abort(file->id()) : abort_staged(*file);
   files().remove(ncid);
   return status;
 }
