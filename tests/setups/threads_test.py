@@ -23,6 +23,13 @@ class Threads(setups.SetupCase):
     def test_two_threads_with_two_servers(self):
         self.compare_with_one_thread(["two"], threads=2, steps=12, processes=3)
 
+    def test_threads_open_files_of_every_kind_all_the_time(self):
+        """In a layer of MPI-IO that takes a colon as native PnetCDF does, so that what was written can be opened."""
+        command = ["mpiexec", "--mca", "io", "romio321", "-n", "1", setups.program("openings"), "6", "40"]
+        native = self.native([*command, "serial"])
+        self.assertEqual(native.out, "6 threads, 0 wrong\n", native.err)
+        self.assert_same(native, self.staged("caching", command))
+
     @setups.sweep
     def test_again_and_again(self):
         self.compare_with_one_thread(list(setups.MODES), threads=3, steps=16, processes=3, rounds=12)

@@ -14,7 +14,7 @@ namespace {
 bool ask_whether_end_is_legal() {
   Mirror probe;
   int dimension = 0, variable = 0, request = NC_REQ_NULL;
-  if (probe.create(NC_CLOBBER, MPI_INFO_NULL) != NC_NOERR) return true;
+  if (!probe.create(NC_CLOBBER, MPI_INFO_NULL)) return true;
   ncmpi_def_dim(probe.id(), "x", 1, &dimension);
   ncmpi_def_var(probe.id(), "v", NC_BYTE, 1, &dimension, &variable);
   const MPI_Offset start = 1, count = 0;

@@ -48,16 +48,17 @@ Variable describe(int mirror, int varid) {
 }  // namespace
 
 File::File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token)
-    : ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {
+    : is_alone_(ranks->size() == 1), ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {
   if (!Session::get().connected()) return;
   ranks_->begin(Session::get().client()->servers(), [this] {
     if (int error = finish_writes(*this)) untold_error_ = error;
   });
 }
 
-void File::hand_back(int native_id) {
+void File::hand_back(int native_id, nnti::Fd named) {
   mirror.drop();
   native_id_ = native_id;
+  named_ = std::move(named);
 }
 
 const Variable *File::variable(int varid) {
@@ -133,7 +134,7 @@ File *FileTable::find(int ncid) {
   return files_[static_cast<std::size_t>(ncid)].load(std::memory_order_acquire);
 }
 
-int FileTable::add(std::unique_ptr<File> file) {
+int FileTable::add(std::unique_ptr<File> &file) {
   const std::lock_guard lock(mutex_);
   const auto free = std::ranges::find_if(files_, [](const auto &place) { return place.load() == nullptr; });
   if (free == files_.end()) return -1;

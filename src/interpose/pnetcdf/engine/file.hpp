@@ -6,6 +6,7 @@
 #include <interpose/pnetcdf/engine/mirror.hpp>
 #include <interpose/pnetcdf/engine/read_ahead.hpp>
 #include <interpose/pnetcdf/engine/requests.hpp>
+#include <nnti/fd.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <pnetcdf.h>
@@ -43,14 +44,16 @@ class File {
  public:
   /// A staged file.
   File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token);
-  /// A native file.
-  explicit File(int native_id) : native_id_(native_id) {}
+  /// A native file, of the ranks of `ranks`.
+  File(int native_id, const Communicator &ranks) : native_id_(native_id), is_alone_(ranks.size() == 1) {}
 
   bool is_native() const { return native_id_ >= 0; }
   /// The id by which native PnetCDF knows the file, or its mirror.
   int id() const { return is_native() ? native_id_ : mirror.id(); }
-  /// From now on native PnetCDF has the file.
-  void hand_back(int native_id);
+  /// From now on native PnetCDF has the file, by a name that `named` may keep.
+  void hand_back(int native_id, nnti::Fd named);
+  /// Whether it is this process's alone.
+  bool is_alone() const { return is_alone_; }
 
   Communicator &ranks() { return *ranks_; }
   const OpenedAs &opened_as() const { return opened_as_; }
@@ -108,6 +111,8 @@ class File {
 
  private:
   int native_id_ = -1;
+  bool is_alone_ = false;
+  nnti::Fd named_;
   std::unique_ptr<Communicator> ranks_;
   OpenedAs opened_as_;
   staging::FileToken token_ = 0;
@@ -124,8 +129,8 @@ class FileTable {
  public:
   /// nullptr if no open file has this id.
   File *find(int ncid);
-  /// The new id, or -1 if the table is full (NC_ENFILE).
-  int add(std::unique_ptr<File> file);
+  /// The new id; or -1, and `file` stays the caller's, if the table is full (NC_ENFILE).
+  int add(std::unique_ptr<File> &file);
   void remove(int ncid);
   std::vector<int> ids() const;
 

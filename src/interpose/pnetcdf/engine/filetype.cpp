@@ -32,17 +32,30 @@ std::int64_t records_of(int ncid) {
   return records;
 }
 
+/// Opens the file for this process, in independent mode.
+int open_alone(const File &file, NativeHandle &handle) {
+  NativeTurn turn;
+  (void)turn.lend_reserve();
+  const int mode = file.writable ? NC_WRITE : NC_NOWRITE;
+  const int opened = open_once_more(file, MPI_COMM_SELF, mode, MPI_INFO_NULL, handle);
+  return handle.id < 0 ? opened : ncmpi_begin_indep_data(handle.id);
+}
+
+int close_alone(int ncid) {
+  const NativeTurn turn;
+  return ncmpi_close(ncid);
+}
+
 int call_alone(File &file, const FiletypeAccess &access) {
   auto synced = Session::get().client()->sync(file.token(), file.num_records);
   if (!synced) return file.lost(synced.error(), "an independent access by filetype", NC_EFILE);
   if (*synced != NC_NOERR) return *synced;
-  int ncid = -1;
-  const int mode = file.writable ? NC_WRITE : NC_NOWRITE;
-  if (int error = open_once_more(file.opened_as(), MPI_COMM_SELF, mode, MPI_INFO_NULL, &ncid)) return error;
-  int status = ncmpi_begin_indep_data(ncid);
-  if (status == NC_NOERR) status = call_natively(ncid, access);
-  file.num_records = std::max(file.num_records, records_of(ncid));
-  const int closed = ncmpi_close(ncid);
+  NativeHandle handle;
+  int status = open_alone(file, handle);
+  if (handle.id < 0) return status;
+  if (status == NC_NOERR) status = call_natively(handle.id, access);
+  file.num_records = std::max(file.num_records, records_of(handle.id));
+  const int closed = close_alone(handle.id);
   return status != NC_NOERR ? status : closed;
 }
 

@@ -20,9 +20,16 @@ namespace interpose {
 
 namespace {
 
+/// For a file that the servers have, and the program will not get from them.
+void forget_at_servers(const Communicator &ranks, staging::FileToken token) {
+  if (ranks.is_root()) (void)Session::get().client()->abort(token);
+}
+
 int register_file(std::unique_ptr<File> file, int *ncidp) {
-  *ncidp = files().add(std::move(file));
-  return *ncidp < 0 ? NC_ENFILE : NC_NOERR;
+  *ncidp = files().add(file);
+  if (*ncidp >= 0) return NC_NOERR;
+  forget_at_servers(file->ranks(), file->token());
+  return NC_ENFILE;
 }
 
 /// The program's mode with the format that it means when it names none.
@@ -50,9 +57,12 @@ struct Proposal {
   }
 };
 
+constexpr char kNoMirror[] = "this process has no descriptor or memory left for its header, or no memfd or no /proc";
+
 /// Why a file is not staged, as far as this rank knows.
 std::string why(const std::string &reason) {
-  return reason.empty() ? "another process of the program cannot reach the staging servers" : reason;
+  constexpr char kAnother[] = "another process of the program cannot reach the staging servers, or hold its header";
+  return reason.empty() ? kAnother : reason;
 }
 
 }  // namespace
@@ -117,7 +127,7 @@ struct Creation {
     made = all[2] != 0;
     why = mine.why;
     identity = {static_cast<std::uint64_t>(all[3]), static_cast<std::uint64_t>(all[4])};
-    if (!everywhere && mine.staged && mine.error == NC_NOERR) (void)Session::get().client()->abort(file.token());
+    if (!everywhere && mine.staged && mine.error == NC_NOERR) forget_at_servers(file.ranks(), file.token());
   }
 };
 
@@ -144,15 +154,8 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   OpenedAs as{path, absolute_names(path), mode, collect_hints(info)};
   std::string reason = why_not_staged(mode, as.hints);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  int refusal = NC_NOERR;
-  if (reason.empty()) refusal = file->mirror.create(mode, info);
-  if (refusal == Mirror::kNoMirror) reason = "this system has no memfd or no /proc";
-  const Creation creation(*file, info, reason.empty() && refusal == NC_NOERR);
-  if (refusal != NC_NOERR && refusal != Mirror::kNoMirror) {
-    constexpr int kBoth = NC_64BIT_OFFSET | NC_64BIT_DATA;
-    if ((mode & kBoth) != kBoth) *ncidp = -1;  // natively found out earlier, and later, respectively
-    return refusal;
-  }
+  if (reason.empty() && !file->mirror.create(mode, info)) reason = kNoMirror;
+  const Creation creation(*file, info, reason.empty());
   if (!creation.everywhere) {
     if (reason.empty()) reason = creation.why;
     return create_natively(*file, comm, creation.made ? cmode & ~NC_NOCLOBBER : cmode, info, ncidp, why(reason));
@@ -168,12 +171,6 @@ namespace {
 bool is_harmless(int error) { return error == NC_NOERR || error == NC_ENULLPAD; }
 
 constexpr int kGoNative = 1;  // no code of PnetCDF's
-
-staging::HeaderResult failure(int error) {
-  staging::HeaderResult failed;
-  failed.nc_error = error;
-  return failed;
-}
 
 /// Root's answer, for all; `why` it is kGoNative, if it would not have to be.
 staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) {
@@ -191,27 +188,24 @@ staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) 
   return std::move(*result);
 }
 
-int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *ncidp) {
-  const int error = opened.nc_error;
-  if (!is_harmless(error)) {
-    *ncidp = -1;
-    return error;
-  }
-  const OpenedAs &as = file->opened_as();
+/// Makes the rank's mirror of an open file, on all ranks. False: one of them cannot have it.
+bool mirror_everywhere(File &file, const staging::HeaderResult &opened, std::string &why) {
+  const OpenedAs &as = file.opened_as();
   const Info info(as.hints);
-  const int refusal = file->mirror.open(opened.header, as.mode, info.get());
-  if (file->mirror.id() < 0) {
-    *ncidp = -1;
-    return refusal == Mirror::kNoMirror ? NC_EFILE : refusal;
-  }
+  const bool here = file.mirror.open(opened.header, as.mode, info.get());
+  if (!here) why = kNoMirror;
+  return file.ranks().max(here ? 0 : 1) == 0;
+}
+
+int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *ncidp) {
   file->in_define_mode = false;
-  file->writable = (as.mode & NC_WRITE) != 0;
+  file->writable = (file->opened_as().mode & NC_WRITE) != 0;
   file->num_records = opened.num_records;
   file->identity = opened.identity;
   file->hints_in_use = std::move(opened.hints);
   ncmpi_inq_format(file->id(), &file->format);
   const int full = register_file(std::move(file), ncidp);
-  return full != NC_NOERR ? full : error;
+  return full != NC_NOERR ? full : opened.nc_error;
 }
 
 }  // namespace
@@ -231,6 +225,14 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
   if (file->ranks().is_root()) opened = open_as_root(*file, info, reason);
   share(file->ranks(), opened);
   if (opened.nc_error == kGoNative) return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  if (!is_harmless(opened.nc_error)) {
+    *ncidp = -1;
+    return opened.nc_error;
+  }
+  if (!mirror_everywhere(*file, opened, reason)) {
+    forget_at_servers(file->ranks(), file->token());
+    return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  }
   const int error = open_staged(std::move(file), std::move(opened), ncidp);
   return is_harmless(error) && status != NC_NOERR ? status : error;
 }
@@ -300,12 +302,22 @@ int abort_staged(File &file) {
   return first(status, file.take_error());
 }
 
+int close_natively(const File &file) {
+  const auto turn = turn_for(file);
+  return ncmpi_close(file.id());
+}
+
+int abort_natively(const File &file) {
+  const auto turn = turn_for(file);
+  return ncmpi_abort(file.id());
+}
+
 }  // namespace
 
 int on_close(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  const int status = file->is_native() ? ncmpi_close(file->id()) : close_staged(*file);
+  const int status = file->is_native() ? close_natively(*file) : close_staged(*file);
   files().remove(ncid);
   return status;
 }
@@ -313,7 +325,7 @@ int on_close(int ncid) {
 int on_abort(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  const int status = file->is_native() ? ncmpi_abort(file->id()) : abort_staged(*file);
+  const int status = file->is_native() ? abort_natively(*file) : abort_staged(*file);
   files().remove(ncid);
   return status;
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. A mirror costs the program one descriptor, that of MPI-IO, as the file itself would natively: ours is
 // closed as soon as PnetCDF has opened the memory, which stays reachable through a mapping of it. It is as long as the
-// header, whatever the file's size: a limit on the size of files counts what the program would have written itself.
+// header, whatever the file's size: a limit on the size of files counts what the program would have written itself. Our
+// descriptor is the first that is taken and the first that is given back; those of MPI-IO come from a reserve.
 #include <interpose/pnetcdf/engine/mirror.hpp>
+
+#include <interpose/pnetcdf/engine/native_turn.hpp>
 
 #include <nnti/fd.hpp>
 
@@ -14,20 +17,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace interpose {
 
 namespace {
 
 constexpr std::size_t kFirstMapping = 4096;
-
-/// PnetCDF's table of open files, and MPI-IO's ways to open one, are not safe for several threads. Mirrors are this
-/// process's alone, so that who holds this waits for nobody.
-std::mutex &opening() {
-  static std::mutex mutex;
-  return mutex;
-}
 
 std::string path_of(const nnti::Fd &file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
@@ -49,29 +44,29 @@ bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-int Mirror::create(int cmode, MPI_Info info) {
+bool Mirror::create(int cmode, MPI_Info info) {
   drop();
-  const std::lock_guard lock(opening());
+  NativeTurn turn;
   const auto file = make_file();
-  if (!file) return kNoMirror;
-  if (int error = ncmpi_create(MPI_COMM_SELF, path_of(file).c_str(), cmode & ~NC_NOCLOBBER, info, &id_)) return error;
+  if (!file || !turn.lend_reserve()) return false;
+  if (ncmpi_create(MPI_COMM_SELF, path_of(file).c_str(), cmode & ~NC_NOCLOBBER, info, &id_) != NC_NOERR) return false;
   void *mapped = mmap(nullptr, kFirstMapping, PROT_READ, MAP_SHARED, file.get(), 0);
   if (mapped != MAP_FAILED) mapped_ = {static_cast<const std::byte *>(mapped), kFirstMapping};
   // Leaves and enters define mode once, because aborting a file that is quite new would mean to delete it.
-  if (int error = ncmpi_enddef(id_)) return error;
-  return ncmpi_redef(id_);
+  return ncmpi_enddef(id_) == NC_NOERR && ncmpi_redef(id_) == NC_NOERR;
 }
 
-int Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
+bool Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
   drop();
-  const std::lock_guard lock(opening());
+  NativeTurn turn;
   const auto file = make_file();
-  if (!file || !write_all(file, header)) return kNoMirror;
-  return ncmpi_open(MPI_COMM_SELF, path_of(file).c_str(), omode, info, &id_);
+  if (!file || !write_all(file, header) || !turn.lend_reserve()) return false;
+  (void)ncmpi_open(MPI_COMM_SELF, path_of(file).c_str(), omode, info, &id_);  // NC_ENULLPAD does no harm
+  return id_ >= 0;
 }
 
 bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
-  const std::lock_guard lock(opening());
+  const NativeTurn turn;
   if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
   MPI_Offset size = 0;
   if (ncmpi_inq_header_size(id_, &size) != NC_NOERR || size != static_cast<MPI_Offset>(header.size())) return false;
@@ -88,7 +83,7 @@ bool Mirror::map(std::size_t size_bytes) {
 
 void Mirror::drop() {
   if (id_ < 0 && mapped_.empty()) return;
-  const std::lock_guard lock(opening());
+  const NativeTurn turn;
   if (id_ >= 0) ncmpi_abort(id_);
   if (!mapped_.empty()) munmap(const_cast<std::byte *>(mapped_.data()), mapped_.size());
   id_ = -1;

@@ -18,10 +18,11 @@ class Mirror {
   Mirror &operator=(const Mirror &) = delete;
   ~Mirror() { drop(); }
 
-  /// Makes an empty file in define mode. Native PnetCDF's code; kNoMirror if this system does not let us.
-  int create(int cmode, MPI_Info info);
-  /// Opens `header` in data mode. Replaces what was there, also on failure.
-  int open(std::span<const std::byte> header, int omode, MPI_Info info);
+  /// Makes an empty file in define mode. False: PnetCDF refuses the cmode, or this process cannot have a mirror, for
+  /// want of memory, descriptors, or room in PnetCDF's table.
+  bool create(int cmode, MPI_Info info);
+  /// Opens `header` in data mode. Replaces what was there, also on failure. False: this process cannot have a mirror.
+  bool open(std::span<const std::byte> header, int omode, MPI_Info info);
   /// Ends define mode natively and tells whether the header is `header` then, to the byte: there is no need to open it
   /// again. Only for a file that has no data to be moved or filled. If false, the mirror must be opened or dropped.
   bool settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
@@ -30,8 +31,6 @@ class Mirror {
 
   /// The native id, or -1.
   int id() const { return id_; }
-
-  static constexpr int kNoMirror = 1;
 
  private:
   bool map(std::size_t size_bytes);

@@ -4,8 +4,10 @@
 
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <base/log.hpp>
 #include <xdr/codec.hpp>
 
 #include <algorithm>
@@ -31,13 +33,13 @@ void share(Communicator &ranks, staging::HeaderResult &header) {
 
 // --- leaving define mode -------------------------------------------------------------------------------------------------
 
-namespace {
-
 staging::HeaderResult failure(int code) {
   staging::HeaderResult result;
   result.nc_error = code;
   return result;
 }
+
+namespace {
 
 staging::HeaderResult end_definitions_as_root(File &file, const EndDefLayout &layout) {
   staging::EndDefArgs args{file.token(),   file.take_log(),  layout.given,   layout.h_minfree,
@@ -52,17 +54,15 @@ bool mirror_settles(File &file, const EndDefLayout &layout, const staging::Heade
   return file.mirror.settle(header.header, {layout.h_minfree, layout.v_align, layout.v_minfree, layout.r_align});
 }
 
-int take_over(File &file, const EndDefLayout &layout, staging::HeaderResult header) {
+/// Gives this rank's mirror the file's new header. False: this process cannot have a mirror.
+bool take_over(File &file, const EndDefLayout &layout, staging::HeaderResult header) {
   file.keep_fill_modes();
-  if (!mirror_settles(file, layout, header)) {
-    const Info info(file.opened_as().hints);
-    const int error = file.mirror.open(header.header, NC_WRITE, info.get());
-    if (file.mirror.id() < 0) return error == Mirror::kNoMirror ? NC_EFILE : error;
-  }
+  const Info info(file.opened_as().hints);
+  const bool mirrored = mirror_settles(file, layout, header) || file.mirror.open(header.header, NC_WRITE, info.get());
   file.num_records = std::max(file.num_records, header.num_records);
   file.hints_in_use = std::move(header.hints);
   file.in_define_mode = file.independent = file.is_new = false;
-  return NC_NOERR;
+  return mirrored;
 }
 
 }  // namespace
@@ -74,9 +74,12 @@ int end_definitions(File &file, const EndDefLayout &layout) {
   if (file.ranks().is_root()) header = end_definitions_as_root(file, layout);
   share(file.ranks(), header);
   if (header.nc_error != NC_NOERR) return header.nc_error;
-  const int error = take_over(file, layout, std::move(header));
+  const bool here = take_over(file, layout, std::move(header));
   file.count_header_written();
-  return error;
+  if (file.ranks().max(here ? 0 : 1) == 0) return NC_NOERR;
+  if (!here) nessie::log::error("{}: this process cannot hold its new header", file.opened_as().path);
+  file.mirror.drop();
+  return NC_EFILE;
 }
 
 int on_enddef(int ncid) {
@@ -133,11 +136,21 @@ void leave_independent_mode(File &file) {
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);
 }
 
+namespace {
+
+/// Opens the file once more, for this process alone.
+int begin_natively(const File &file) {
+  const NativeTurn turn;
+  return ncmpi_begin_indep_data(file.id());
+}
+
+}  // namespace
+
 // The mirror takes no part: native PnetCDF would open its file once more, by a name that it no longer has.
 int on_begin_indep_data(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_begin_indep_data(file->id());
+  if (file->is_native()) return begin_natively(*file);
   if (file->in_define_mode) return NC_EINDEFINE;
   if (file->independent) return NC_NOERR;
   file->ranks().await_notes();

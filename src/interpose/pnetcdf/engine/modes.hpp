@@ -14,6 +14,8 @@ struct EndDefLayout {
 
 /// Makes every rank's writes done, and the number of records the same everywhere.
 void agree(File &file);
+/// What stands for a header that there is not.
+staging::HeaderResult failure(int code);
 /// Root's header, to all ranks.
 void share(Communicator &ranks, staging::HeaderResult &header);
 /// Carries the definitions out in the file, and takes its new header over. Native PnetCDF's code, the same on all

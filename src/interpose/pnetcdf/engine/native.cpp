@@ -30,21 +30,23 @@ void announce(File &file, const std::string &why) {
     nessie::log::info("the staging server does not know: {}", told.error().to_string());
 }
 
-/// Returns on every rank when the servers have nothing of this file left to write.
+/// Returns on every rank when the servers have nothing of this file left to write, and no rank a mirror.
 void settle_for_all(File &file) {
+  file.mirror.drop();
   if (file.ranks().is_root() && Session::get().connected()) settle(file.opened_as());
   file.ranks().max(0);
 }
 
 constexpr int kUntouched = -2;
 
-int take(int native_id, int *ncidp) {
+/// What native PnetCDF made of `file`, for the program.
+void take(File &file, int native_id, int *ncidp) {
   if (native_id >= 0) {
-    *ncidp = files().add(std::make_unique<File>(native_id));
+    auto native = std::make_unique<File>(native_id, file.ranks());
+    *ncidp = files().add(native);
   } else if (native_id != kUntouched) {
     *ncidp = native_id;
   }
-  return NC_NOERR;
 }
 
 }  // namespace
@@ -62,8 +64,10 @@ std::string why_not_staged(int cmode, const Hints &hints) {
 int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
   settle_for_all(file);
   int native_id = kUntouched;
+  auto turn = turn_for(file);
   const int error = ncmpi_create(comm, file.opened_as().path.c_str(), cmode, info, &native_id);
-  take(native_id, ncidp);
+  turn.reset();
+  take(file, native_id, ncidp);
   if (native_id >= 0) announce(file, why);
   return error;
 }
@@ -71,10 +75,17 @@ int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *nc
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
   settle_for_all(file);
   int native_id = kUntouched;
+  auto turn = turn_for(file);
   const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
-  take(native_id, ncidp);
+  turn.reset();
+  take(file, native_id, ncidp);
   if (native_id >= 0) announce(file, why);
   return error;
+}
+
+std::optional<NativeTurn> turn_for(const File &file) {
+  if (file.is_alone()) return std::optional<NativeTurn>(std::in_place);
+  return std::nullopt;
 }
 
 // --- an open file ------------------------------------------------------------------------------------------------------------
@@ -92,10 +103,6 @@ int close_durably(File &file) {
   file.ranks().broadcast(status);
   return static_cast<int>(status[0]);
 }
-
-}  // namespace
-
-namespace {
 
 /// What the program asks for goes on from what it was when the file was staged.
 void forget_sizes_of_opening(File &file) {
@@ -115,11 +122,14 @@ int hand_back(File &file, const std::string &why) {
   const OpenedAs &as = file.opened_as();
   const Info info(as.hints);
   const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
-  int native_id = -1;
-  const int opened = open_once_more(as, file.ranks().get(), mode, info.get(), &native_id);
-  if (native_id < 0) return closed != NC_NOERR ? closed : opened;
-  if (file.attached_buffer) ncmpi_buffer_attach(native_id, file.attached_buffer->size());
-  file.hand_back(native_id);
+  NativeHandle handle;
+  file.mirror.drop();
+  auto turn = turn_for(file);
+  const int opened = open_once_more(file, file.ranks().get(), mode, info.get(), handle);
+  turn.reset();
+  if (handle.id < 0) return closed != NC_NOERR ? closed : opened;
+  if (file.attached_buffer) ncmpi_buffer_attach(handle.id, file.attached_buffer->size());
+  file.hand_back(handle.id, std::move(handle.named));
   forget_sizes_of_opening(file);
   return closed != NC_NOERR ? closed : pending;
 }

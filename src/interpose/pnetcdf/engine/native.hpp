@@ -4,7 +4,9 @@
 
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/native_turn.hpp>
 
+#include <optional>
 #include <string>
 
 namespace interpose {
@@ -16,6 +18,9 @@ std::string why_not_staged(int cmode, const Hints &hints);
 /// on root. Collective, with the program's own arguments.
 int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why);
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why);
+
+/// A turn, for a file that is this process's alone.
+std::optional<NativeTurn> turn_for(const File &file);
 
 /// Gives an open file in collective data mode back to native PnetCDF for the rest of its life: the servers write what
 /// they hold of it and close it; pending requests are carried out first. Collective. Native PnetCDF's code; on failure

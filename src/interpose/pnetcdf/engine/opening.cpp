@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/opening.hpp>
 
+#include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
@@ -22,6 +23,7 @@ namespace {
 /// Whether one of this process's descriptors is this file.
 bool is_open_here(const staging::FileIdentity &identity) {
   std::error_code error;
+  if (identity.inode == 0) return false;
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd", error))
     if (staging::identity_of(entry.path().string()) == identity) return true;
   return false;
@@ -44,15 +46,18 @@ bool needs_mpi_io(const OpenedAs &as) {
   return as.names.size() > 1 || std::ranges::any_of(as.hints, stripes);
 }
 
+/// By which of its names native PnetCDF has the file open; empty: there is no telling.
+std::string name_of_open(const OpenedAs &as) {
+  if (as.names.size() == 1) return as.names.front();
+  for (const auto &name : as.names)
+    if (is_open_here(staging::identity_of(name))) return name;
+  return {};
+}
+
 /// Finds the file that PnetCDF has open just now as `id`, and closes that.
 ProgramFile find_file(const OpenedAs &as, int flags, int id) {
   ProgramFile found;
-  for (const auto &name : as.names) {
-    auto file = open_file(name, flags);
-    if (!file || !is_open_here(staging::identity_of(file.get()))) continue;
-    found = {std::move(file), name};
-    break;
-  }
+  if (auto name = name_of_open(as); !name.empty()) found = {open_file(name, flags), std::move(name)};
   (void)ncmpi_close(id);
   return found;
 }
@@ -62,6 +67,8 @@ ProgramFile find_file(const OpenedAs &as, int flags, int id) {
 ProgramFile create_as_program(const OpenedAs &as, int cmode, MPI_Info info) {
   if (needs_mpi_io(as)) {
     int id = -1;
+    NativeTurn turn;
+    (void)turn.lend_reserve();
     if (ncmpi_create(MPI_COMM_SELF, as.path.c_str(), cmode, info, &id) != NC_NOERR) return {};
     return find_file(as, O_RDWR, id);
   }
@@ -72,6 +79,8 @@ ProgramFile create_as_program(const OpenedAs &as, int cmode, MPI_Info info) {
 ProgramFile open_as_program(const OpenedAs &as, MPI_Info info) {
   if (as.names.size() == 1) return {open_file(as.path, access_of(as.mode)), as.names.front()};
   int id = -1;
+  NativeTurn turn;
+  (void)turn.lend_reserve();
   const int error = ncmpi_open(MPI_COMM_SELF, as.path.c_str(), as.mode, info, &id);
   if (error != NC_NOERR && error != NC_ENULLPAD) return {};
   return find_file(as, access_of(as.mode), id);
@@ -87,13 +96,35 @@ void settle(const OpenedAs &as) {
   }
 }
 
+namespace {
+
+bool has_colon(const std::string &name) { return name.find(':') != std::string::npos; }
+
+/// What the program opened. On another node than root's its identity may be another: the likeliest of its names, then.
+ProgramFile find_again(const File &file, int flags) {
+  ProgramFile found;
+  for (const auto &name : file.opened_as().names) {
+    auto candidate = open_file(name, flags);
+    if (!candidate) continue;
+    const bool is_it = staging::identity_of(candidate.get()) == file.identity;
+    if (is_it || !found.file) found = {std::move(candidate), name};
+    if (is_it) break;
+  }
+  return found;
+}
+
+}  // namespace
+
 // A name with a colon would be taken apart by PnetCDF: each process has a name of its own for what it has open.
-int open_once_more(const OpenedAs &as, MPI_Comm comm, int omode, MPI_Info info, int *native_id) {
-  nnti::Fd file;
-  for (const auto &name : as.names)
-    if (!file) file = open_file(name, access_of(omode));
-  const auto name = as.names.size() == 1 ? as.names.front() : fmt::format("/proc/self/fd/{}", file.get());
-  return ncmpi_open(comm, name.c_str(), omode, info, native_id);
+int open_once_more(const File &file, MPI_Comm comm, int omode, MPI_Info info, NativeHandle &handle) {
+  const auto &names = file.opened_as().names;
+  auto name = names.front();
+  if (names.size() > 1 || has_colon(name)) {
+    auto found = find_again(file, access_of(omode));
+    name = has_colon(found.name) ? fmt::format("/proc/self/fd/{}", found.file.get()) : found.name;
+    handle.named = std::move(found.file);
+  }
+  return ncmpi_open(comm, name.c_str(), omode, info, &handle.id);
 }
 
 }  // namespace interpose

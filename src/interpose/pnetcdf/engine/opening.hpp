@@ -23,7 +23,15 @@ ProgramFile open_as_program(const OpenedAs &as, MPI_Info info);
 /// Returns when the servers have nothing left to write of the file that goes by this name.
 void settle(const OpenedAs &as);
 
-/// Opens it natively on the communicator, under whatever name it can be opened with: it was open before.
-int open_once_more(const OpenedAs &as, MPI_Comm comm, int omode, MPI_Info info, int *native_id);
+/// A file that native PnetCDF has open. It may open the name again at any time, which `named` may keep: that lives as
+/// long.
+struct NativeHandle {
+  int id = -1;
+  nnti::Fd named;
+};
+
+/// Opens natively, on the communicator, what `file` is, under whatever name it can be opened with. Native PnetCDF's
+/// code, which does no harm if there is an id.
+int open_once_more(const File &file, MPI_Comm comm, int omode, MPI_Info info, NativeHandle &handle);
 
 }  // namespace interpose
