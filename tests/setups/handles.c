@@ -74,10 +74,7 @@ static void monitor(void) { /* one writes, one looks on */
   CHECK(ncmpi_close(writer));
 }
 
-static void both_write(void) {
-  const int one = create();
-  put(one, 0, 1);
-  const int two = open_again(NC_WRITE);
+static void take_turns(int one, int two) {
   for (int step = 2; step < 8; step += 2) {
     put(two, 0, step);
     const int first = stale(one, 0, step);
@@ -92,6 +89,26 @@ static void both_write(void) {
   put(two, 0, 51);
   CHECK(ncmpi_close(one));
   CHECK(ncmpi_close(two));
+}
+
+static void both_write(void) {
+  const int one = create();
+  put(one, 0, 1);
+  take_turns(one, open_again(NC_WRITE));
+}
+
+/* By what is not staged. */
+static int open_natively(int mode) {
+  setenv("PNETCDF_SAFE_MODE", "1", 1);
+  const int ncid = open_again(mode);
+  unsetenv("PNETCDF_SAFE_MODE");
+  return ncid;
+}
+
+static void one_is_native(void) {
+  const int one = create();
+  put(one, 0, 1);
+  take_turns(one, open_natively(NC_WRITE));
 }
 
 static void open_before_close(void) { /* the next phase opens what the last one has not closed yet */
@@ -256,6 +273,62 @@ static void put_over_large(void) { put_over(1, 60000); }
 static void put_over_by_two(void) { put_over(2, 3); }
 static void put_over_large_by_two(void) { put_over(2, 60000); }
 
+/* Puts the part of this process in variable v by an MPI filetype, which goes past all staging. */
+static void put_by_filetype(int ncid, int step) {
+  const int whole = kX * size, part = kX, start = kX * rank;
+  MPI_Datatype type;
+  MPI_Type_create_subarray(1, &whole, &part, &start, MPI_ORDER_C, MPI_INT, &type);
+  MPI_Type_commit(&type);
+  CHECK(ncmpi_put_vard_all(ncid, 0, type, some(step), kX, MPI_INT));
+  MPI_Type_free(&type);
+}
+
+/* Reads bit by bit, through a staged handle, what `write` puts through a native one. */
+static void bit_by_bit(int writer, void (*write)(int, int)) {
+  int reader = open_again(NC_NOWRITE), wrong = 0, all = 0;
+  for (int step = 2; step < 32; step++) {
+    const MPI_Offset other = (MPI_Offset)kX * ((rank + 1) % size);
+    write(writer, step);
+    CHECK(ncmpi_sync(writer));
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(ncmpi_begin_indep_data(reader));
+    for (MPI_Offset i = 0; i < 7; i++) {
+      const MPI_Offset at = other + i;
+      int got = -1;
+      CHECK(ncmpi_get_var1_int(reader, 0, &at, &got));
+      wrong += got != step * 100000 + other + i;
+    }
+    CHECK(ncmpi_end_indep_data(reader));
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Allreduce(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  SAY("%d stale\n", all);
+  CHECK(ncmpi_close(reader));
+  CHECK(ncmpi_close(writer));
+}
+
+static void handed_back(void) { /* by its first access by a filetype */
+  const int writer = create();
+  put(writer, 0, 1);
+  bit_by_bit(writer, put_by_filetype);
+}
+
+static void put_and_wait(int ncid, int step) {
+  const MPI_Offset start = (MPI_Offset)kX * rank, count = kX;
+  int request;
+  if (step % 2 == 0) CHECK(ncmpi_put_vara_int_all(ncid, 0, &start, &count, some(step)));
+  if (step % 2 == 0) return;
+  CHECK(ncmpi_iput_vara_int(ncid, 0, &start, &count, some(step), &request));
+  CHECK(ncmpi_wait_all(ncid, 1, &request, NULL));
+}
+
+static void native_writer(void) {
+  const int first = create();
+  put(first, 0, 1);
+  CHECK(ncmpi_close(first));
+  bit_by_bit(open_natively(NC_WRITE), put_and_wait);
+}
+
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -273,7 +346,10 @@ int main(int argc, char **argv) {
               {"put_over_small", put_over_small},
               {"put_over_large", put_over_large},
               {"put_over_by_two", put_over_by_two},
-              {"put_over_large_by_two", put_over_large_by_two}};
+              {"put_over_large_by_two", put_over_large_by_two},
+              {"handed_back", handed_back},
+              {"native_writer", native_writer},
+              {"one_is_native", one_is_native}};
   begin(&argc, &argv);
   for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
     if (argc > 1 && strcmp(argv[1], ways[i].name) == 0) ways[i].run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Definitions: the mirror accepts or refuses them; what it accepts is noted for the home server.
+#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -177,7 +178,7 @@ int fill_record_as_root(File &file, int varid, MPI_Offset record) {
 int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_fill_var_rec(file->id(), varid, record);
+  if (file->is_native()) return write_natively(*file, [&] { return ncmpi_fill_var_rec(file->id(), varid, record); });
   if (int error = check_fill_record(*file, varid)) return error;
   const auto records = file->ranks().max(record + 1);
   file->ranks().await_notes();

@@ -45,7 +45,8 @@ class File {
   /// A staged file.
   File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token);
   /// A native file, of the ranks of `ranks`.
-  File(int native_id, const Communicator &ranks) : native_id_(native_id), is_alone_(ranks.size() == 1) {}
+  File(int native_id, const Communicator &ranks, const staging::FileIdentity &identity)
+      : identity(identity), native_id_(native_id), is_alone_(ranks.size() == 1) {}
 
   bool is_native() const { return native_id_ >= 0; }
   /// The id by which native PnetCDF knows the file, or its mirror.
@@ -104,7 +105,7 @@ class File {
   std::int64_t num_records = 0;
   std::int64_t put_bytes = 0, get_bytes = 0;
   std::vector<staging::Hint> hints_in_use;  ///< as ncmpi_inq_file_info gave them on the home server
-  staging::FileIdentity identity;           ///< as root sees it
+  staging::FileIdentity identity;           ///< as root sees it; a native one's, as this process does
   ReadAhead read_ahead;
   Requests requests;
   std::optional<AttachedBuffer> attached_buffer;

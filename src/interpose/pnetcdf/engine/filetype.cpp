@@ -3,6 +3,7 @@
 // hands the file back to native PnetCDF for good; an independent one, which cannot change what the other ranks do, is
 // carried out by this rank alone on the file on disk.
 #include <interpose/pnetcdf/engine/access.hpp>
+#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>
@@ -59,6 +60,10 @@ int call_alone(File &file, const FiletypeAccess &access) {
   return status != NC_NOERR ? status : closed;
 }
 
+template <class Call> int beside(const File &file, const FiletypeAccess &access, const Call &call) {
+  return access.direction == Direction::kPut ? write_natively(file, call) : read_natively(file, call);
+}
+
 }  // namespace
 
 int transfer(File &file, const FiletypeAccess &access) {
@@ -67,10 +72,10 @@ int transfer(File &file, const FiletypeAccess &access) {
   if (is_fatal(error) || (error != NC_NOERR && (!collective || file.ranks().size() == 1))) return error;
   if (!collective) {
     if (access.memory.type != MPI_DATATYPE_NULL && access.memory.count == 0) return NC_NOERR;
-    return call_alone(file, access);
+    return beside(file, access, [&] { return call_alone(file, access); });
   }
   if (int status = hand_back(file, "it is accessed by an MPI filetype (ncmpi_put_vard, ncmpi_get_vard)")) return status;
-  return call_natively(file.id(), access);
+  return beside(file, access, [&] { return call_natively(file.id(), access); });
 }
 
 }  // namespace interpose

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From ncmpi_create and ncmpi_open to ncmpi_close. All ranks of the program's communicator decide together whether a
 // file is staged: it is if every rank reaches the servers and nothing asks for what is not staged.
+#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
@@ -303,13 +304,17 @@ int abort_staged(File &file) {
 }
 
 int close_natively(const File &file) {
-  const auto turn = turn_for(file);
-  return ncmpi_close(file.id());
+  return write_natively(file, [&] {
+    const auto turn = turn_for(file);
+    return ncmpi_close(file.id());
+  });
 }
 
 int abort_natively(const File &file) {
-  const auto turn = turn_for(file);
-  return ncmpi_abort(file.id());
+  return write_natively(file, [&] {
+    const auto turn = turn_for(file);
+    return ncmpi_abort(file.id());
+  });
 }
 
 }  // namespace

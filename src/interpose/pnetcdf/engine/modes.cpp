@@ -2,6 +2,7 @@
 // Define mode and data mode, collective and independent, and what is made known between them.
 #include <interpose/pnetcdf/engine/modes.hpp>
 
+#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
@@ -85,14 +86,15 @@ int end_definitions(File &file, const EndDefLayout &layout) {
 int on_enddef(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_enddef(file->id());
+  if (file->is_native()) return write_natively(*file, [&] { return ncmpi_enddef(file->id()); });
   return file->in_define_mode ? end_definitions(*file, {}) : NC_ENOTINDEFINE;
 }
 
 int on__enddef(int ncid, MPI_Offset h_minfree, MPI_Offset v_align, MPI_Offset v_minfree, MPI_Offset r_align) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi__enddef(file->id(), h_minfree, v_align, v_minfree, r_align);
+  if (file->is_native())
+    return write_natively(*file, [&] { return ncmpi__enddef(file->id(), h_minfree, v_align, v_minfree, r_align); });
   if (!file->in_define_mode) return NC_ENOTINDEFINE;
   if (h_minfree < 0 || v_align < 0 || v_minfree < 0 || r_align < 0) return NC_EINVAL;
   return end_definitions(*file, {true, h_minfree, v_align, v_minfree, r_align});
@@ -184,13 +186,13 @@ int on_sync_numrecs(int ncid) {
 int on_flush(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  return file->is_native() ? ncmpi_flush(file->id()) : NC_NOERR;
+  return file->is_native() ? write_natively(*file, [&] { return ncmpi_flush(file->id()); }) : NC_NOERR;
 }
 
 int on_sync(int ncid) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_sync(file->id());
+  if (file->is_native()) return write_natively(*file, [&] { return ncmpi_sync(file->id()); });
   if (file->in_define_mode) return NC_EINDEFINE;
   if (!file->writable) return NC_NOERR;
   agree(*file);

@@ -42,7 +42,7 @@ constexpr int kUntouched = -2;
 /// What native PnetCDF made of `file`, for the program.
 void take(File &file, int native_id, int *ncidp) {
   if (native_id >= 0) {
-    auto native = std::make_unique<File>(native_id, file.ranks());
+    auto native = std::make_unique<File>(native_id, file.ranks(), identity_of_open(file.opened_as()));
     *ncidp = files().add(native);
   } else if (native_id != kUntouched) {
     *ncidp = native_id;

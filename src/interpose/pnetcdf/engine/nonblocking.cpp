@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 
 namespace interpose {
@@ -6,14 +7,14 @@ namespace interpose {
 int on_wait(int ncid, int count, int ids[], int statuses[]) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  return file->is_native() ? ncmpi_wait(file->id(), count, ids, statuses)
+  return file->is_native() ? write_natively(*file, [&] { return ncmpi_wait(file->id(), count, ids, statuses); })
                            : complete(*file, count, ids, statuses, false);
 }
 
 int on_wait_all(int ncid, int count, int ids[], int statuses[]) {
   File *file = files().find(ncid);
   if (file == nullptr) return NC_EBADID;
-  return file->is_native() ? ncmpi_wait_all(file->id(), count, ids, statuses)
+  return file->is_native() ? write_natively(*file, [&] { return ncmpi_wait_all(file->id(), count, ids, statuses); })
                            : complete(*file, count, ids, statuses, true);
 }
 

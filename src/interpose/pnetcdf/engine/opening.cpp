@@ -96,6 +96,8 @@ void settle(const OpenedAs &as) {
   }
 }
 
+staging::FileIdentity identity_of_open(const OpenedAs &as) { return staging::identity_of(name_of_open(as)); }
+
 namespace {
 
 bool has_colon(const std::string &name) { return name.find(':') != std::string::npos; }

@@ -23,6 +23,9 @@ ProgramFile open_as_program(const OpenedAs &as, MPI_Info info);
 /// Returns when the servers have nothing left to write of the file that goes by this name.
 void settle(const OpenedAs &as);
 
+/// The file that native PnetCDF has just opened for this process, under whichever of its names.
+staging::FileIdentity identity_of_open(const OpenedAs &as);
+
 /// A file that native PnetCDF has open. It may open the name again at any time, which `named` may keep: that lives as
 /// long.
 struct NativeHandle {
