@@ -32,8 +32,8 @@ class Environment {
 };
 
 /// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL,
-/// NESSIE_NOTES, ASAN_OPTIONS; and, for Open MPI, the request to carry them to other nodes (its mpiexec forwards nothing else; the
-/// others forward all).
+/// NESSIE_NOTES, ASAN_OPTIONS; and, for Open MPI, the request to carry them to other nodes (its mpiexec forwards
+/// nothing else; the others forward all).
 struct Staging {
   std::string preload_library;
   std::vector<std::string> server_urls;

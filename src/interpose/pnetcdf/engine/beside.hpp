@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Native handles beside staged ones on the same file: what native PnetCDF reads has to be in the file before, and what it
-// writes is not to be written over by what was put before, nor hidden by copies.
+// Native handles beside staged ones on the same file: what native PnetCDF reads has to be in the file before, and what
+// it writes is not to be written over by what was put before, nor hidden by copies.
 #pragma once
 
 #include <interpose/pnetcdf/engine/file.hpp>
@@ -8,11 +8,8 @@
 
 namespace interpose {
 
-/// The boards on which servers list the files that they may hold something of.
-void see_boards(const nessie_boards *boards);
-
-/// Returns when the servers hold nothing of the file that was put before. Costs a look at memory, as long as the file is
-/// staged by nobody.
+/// Returns when the servers hold nothing of the file that was put before. Costs a look at memory, as long as the file
+/// is staged by nobody.
 void settle_beside(const File &file);
 
 /// Tells those who keep copies of what they read that native PnetCDF has written to the file.

@@ -12,6 +12,8 @@ class Boards {
   void set(const nessie_boards *boards) { boards_ = boards; }
   /// Whether the counts of all servers can be seen.
   bool are_complete() const;
+  /// Whether a server may have something of a file that is not in it: of any file, where the boards cannot be seen.
+  bool may_hold(const staging::FileIdentity &identity) const;
   /// Changes whenever somebody of the run has written to the file, or began to write to any natively.
   std::uint64_t count_of_writes(const staging::FileIdentity &identity) const;
   /// Tells those who keep copies that what was put is where any later read finds it. False: they cannot be told by

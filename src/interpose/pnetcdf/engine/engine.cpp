@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
@@ -36,7 +35,6 @@ __attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engin
   static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
   nessie_native = shim->native;
   interpose::boards().set(shim->boards);
-  interpose::see_boards(shim->boards);
   return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;
 }
 
