@@ -77,6 +77,21 @@ class AnotherUser(setups.SetupCase):
             self.assert_same(native, staged)
             self.assertEqual(attributes(staged.folder + "/out.nc"), attributes(native.folder + "/out.nc"))
 
+    def test_servers_that_the_network_alone_reaches_open_by_name_but_not_as_root(self):
+        command = mpiexec(2, setups.program("writer"), "out.nc")
+        for label in ("native", "caching", "two"):
+            self.folder_of_nobody(label)
+        native = self.native([*AS_NOBODY, *command])
+        network = {"NESSIE_STAGING_LISTEN": "ofi"}
+        for mode in ("caching", "two"):
+            staged = self.staged(mode, command, before=[*AS_NOBODY, "TMPDIR=/tmp"], env=network)
+            self.assert_same(native, staged)
+            self.assertEqual(attributes(staged.folder + "/out.nc"), attributes(native.folder + "/out.nc"))
+        as_root = self.staged("caching", command, label="root", env=network)
+        self.assert_same(native, as_root, must_be_staged=False)
+        self.assertFalse(as_root.was_staged, as_root.err)
+        self.assertIn("never as root", as_root.err)
+
     def test_what_the_user_may_not_enter_stays_closed(self):
         os.makedirs(self.path("private"), mode=0o700)
         precious = self.path("private/precious.nc")
