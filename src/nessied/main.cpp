@@ -24,6 +24,7 @@ using nessied::Options;
 /// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
 /// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
 void prepare_mpi() {
+  for (const char *hints : {"PNETCDF_HINTS", "ROMIO_HINTS"}) ::unsetenv(hints);  // a file's are its program's
   const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
                      std::getenv("PMIX_RANK") == nullptr;
   ::setenv("OMPI_MCA_io", "romio321", 0);

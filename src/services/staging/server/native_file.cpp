@@ -19,17 +19,28 @@ namespace staging {
 
 namespace {
 
-constexpr char kOurHint[] = "romio_ds_write";
+constexpr std::string_view kDataSieving = "romio_ds_write", kCollectiveBuffering = "romio_cb_";
 
-/// An MPI_Info with the program's hints and ours.
+/// Whether a hint is about what MPI-IO does with the data of several processes. A server is one, and ROMIO's ways for
+/// several would read, and write again, what lies between its pieces, which may be another server's; or never end.
+bool is_withheld(std::string_view key) {
+  return key == kDataSieving || key.starts_with(kCollectiveBuffering) || key == "romio_no_indep_rw";
+}
+
+std::vector<Hint> withheld_of(const std::vector<Hint> &hints) {
+  std::vector<Hint> withheld;
+  std::ranges::copy_if(hints, std::back_inserter(withheld), [](const Hint &hint) { return is_withheld(hint.key); });
+  return withheld;
+}
+
+/// An MPI_Info with the program's hints, but those that are withheld.
 class Info {
  public:
   explicit Info(const std::vector<Hint> &hints) {
     MPI_Info_create(&info_);
     for (const auto &hint : hints)
       if (usable(hint)) MPI_Info_set(info_, hint.key.c_str(), hint.value.c_str());
-    // With data sieving a write would read, and write again, bytes of other servers.
-    MPI_Info_set(info_, kOurHint, "disable");
+    MPI_Info_set(info_, kDataSieving.data(), "disable");
   }
   ~Info() { MPI_Info_free(&info_); }
   Info(const Info &) = delete;
@@ -37,7 +48,7 @@ class Info {
 
  private:
   static bool usable(const Hint &hint) {
-    return !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY && !hint.value.empty() &&
+    return !is_withheld(hint.key) && !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY && !hint.value.empty() &&
            hint.value.size() < MPI_MAX_INFO_VAL;
   }
   MPI_Info info_;
@@ -102,7 +113,7 @@ NativeFile::Opened NativeFile::create(nnti::Fd file, int cmode, const std::vecto
   const Info info(hints);
   const int error = ncmpi_create(MPI_COMM_SELF, path_of(file.get()).c_str(), cmode & ~NC_NOCLOBBER, info, &ncid);
   if (error != NC_NOERR) return {error, nullptr};
-  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), true, true))};
+  return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), withheld_of(hints), true, true))};
 }
 
 NativeFile::Opened NativeFile::open(nnti::Fd file, int omode, const std::vector<Hint> &hints) {
@@ -111,7 +122,8 @@ NativeFile::Opened NativeFile::open(nnti::Fd file, int omode, const std::vector<
   const bool writable = (omode & NC_WRITE) != 0;
   const int error = ncmpi_open(MPI_COMM_SELF, path_of(file.get()).c_str(), omode, info, &ncid);
   if (error != NC_NOERR && error != NC_ENULLPAD) return {error, nullptr};
-  return {error, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), writable, false))};
+  return {error,
+          std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), withheld_of(hints), writable, false))};
 }
 
 namespace {
@@ -186,8 +198,11 @@ int NativeFile::describe(HeaderResult &result) const {
   for (int i = 0; i < keys; ++i) {
     MPI_Info_get_nthkey(info, i, key.data());
     MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
-    if (found != 0 && std::string_view(key.data()) != kOurHint) result.hints.push_back({key.data(), value.data()});
+    const auto is_same = [&](const Hint &hint) { return hint.key == key.data(); };
+    if (found == 0 || key.data() == kDataSieving || std::ranges::any_of(withheld_, is_same)) continue;
+    result.hints.push_back({key.data(), value.data()});
   }
+  std::ranges::copy(withheld_, std::back_inserter(result.hints));
   MPI_Info_free(&info);
   return NC_NOERR;
 }

@@ -67,8 +67,8 @@ class NativeFile {
   FileIdentity identity() const { return identity_of(fd_.get()); }
 
  private:
-  NativeFile(int ncid, nnti::Fd file, bool writable, bool is_new)
-      : ncid_(ncid), fd_(std::move(file)), writable_(writable), new_(is_new) {}
+  NativeFile(int ncid, nnti::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
+      : ncid_(ncid), fd_(std::move(file)), withheld_(std::move(withheld)), writable_(writable), new_(is_new) {}
   int reopen_to_read();
   int extend_to(std::int64_t num_records);
   int raise_num_records(std::int64_t num_records);
@@ -80,7 +80,8 @@ class NativeFile {
 
   int ncid_ = -1;
   int write_errno_ = 0;
-  nnti::Fd fd_;  ///< the file, whatever becomes of its name
+  nnti::Fd fd_;                       ///< the file, whatever becomes of its name
+  const std::vector<Hint> withheld_;  ///< hints of the program that native PnetCDF does not get
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
 };
