@@ -293,10 +293,12 @@ void Job::end_stragglers() {
   const auto linger = config_.get_duration("run.linger", kDefaultLinger);
   const auto terminate = Deadline::in(broken || !linger ? milliseconds(1000) : *linger);
   const auto kill = Deadline::at(terminate.when() + kTermGrace);
+  const auto worth_a_word = Deadline::in(milliseconds(1000));  // a launcher's helper ends in less
   bool told = false, terminated = false;
   for (auto left = stragglers(); !left.empty(); left = stragglers()) {
-    if (!std::exchange(told, true))
-      say(fmt::format("waiting for {} processes that the program left behind", left.size()));
+    if (worth_a_word.passed() && !std::exchange(told, true))
+      say(fmt::format("waiting for {} that the program left behind",
+                      left.size() == 1 ? "a process" : fmt::format("{} processes", left.size())));
     if (terminate.passed() && !std::exchange(terminated, true)) {
       for (pid_t pid : left) ::kill(pid, SIGTERM);
     }
@@ -307,8 +309,7 @@ void Job::end_stragglers() {
   }
 }
 
-// --- drain
-// ------------------------------------------------------------------------------------------------------------
+// --- drain ------------------------------------------------------------------------------------------------------------
 
 void Job::drain() {
   phase_ = Phase::kDraining;

@@ -206,7 +206,9 @@ std::string describe_work(const RunRecord &record) {
       record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
       record.memory, record.drain_s);
   text += describe_staged(record, totals);
-  for (const auto &note : record.notes) text += fmt::format("nessie: not staged: {}\n", printable(note));
+  for (const auto &note : record.notes)
+    if (text.find(printable(note)) == std::string::npos)
+      text += fmt::format("nessie: not staged: {}\n", printable(note));
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text;

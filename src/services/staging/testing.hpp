@@ -38,7 +38,8 @@ class IoThread {
   }
 
  private:
-  IoThread() : thread_([this] { live(); }) {}
+  /// MPI changes the environment, which others read, until it is there.
+  IoThread() : thread_([this] { live(); }) { is_ready_.get_future().wait(); }
   ~IoThread() {
     queue_.stop();
     thread_.join();
@@ -51,11 +52,13 @@ class IoThread {
       ::setenv(name, value, 0);
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    is_ready_.set_value();
     queue_.run();
     MPI_Finalize();
   }
 
   IoQueue queue_;
+  std::promise<void> is_ready_;
   std::thread thread_;
 };
 
