@@ -19,14 +19,18 @@ class ShortageCase(setups.SetupCase):
 
 class Descriptors(ShortageCase):
     def test_descriptors_that_are_enough_natively_are_enough(self):
-        self.compare_short("create", 1, "2", ["caching", "two"])
-        self.compare_short("create", 0, "2", ["caching"])
-        self.compare_short("open", 2, "2", ["caching", "two"])
-        self.compare_short("open", 0, "2", ["caching"])
+        self.compare_short("create", 1, "2", ["caching"])
+        self.compare_short("open", 2, "2", ["caching"])
 
     def test_leaving_define_mode_takes_no_descriptor(self):
-        self.compare_short("enddef", 1, "0", ["caching", "two"])
-        self.compare_short("enddef", 0, "0", ["caching"])
+        self.compare_short("enddef", 1, "0", ["caching"])
+
+    @setups.sweep
+    def test_the_same_of_root_and_with_two_servers(self):
+        for what, left in (("create", "2"), ("open", "2"), ("enddef", "0")):
+            for rank in (0, 1):
+                self.compare_short(what, rank, left, ["caching", "two"])
+
 
 class Ids(setups.SetupCase):
     def test_a_file_that_finds_no_room_in_pnetcdfs_table_is_not_open_anywhere(self):
