@@ -49,6 +49,7 @@ static void read_all(const char *path) {
   CHECK(ncmpi_inq_get_size(ncid, &got));
   CHECK(ncmpi_close(ncid));
   SAY("sum %.3f, %lld bytes read\n", sum, (long long)got);
+  free(data);
 }
 
 int main(int argc, char **argv) {
