@@ -34,6 +34,20 @@ typedef struct nessie_board {
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 
+/* Whether the file is on the board. Async-signal-safe. */
+static inline int nessie_board_lists(const nessie_board *board, uint64_t device, uint64_t inode) {
+  if (__atomic_load_n(&board->files, __ATOMIC_ACQUIRE) == 0) return 0;
+  if (__atomic_load_n(&board->overflow, __ATOMIC_ACQUIRE) != 0) return 1;
+  const uint32_t used = __atomic_load_n(&board->used, __ATOMIC_ACQUIRE);
+  for (uint32_t i = 0; i < used && i < NESSIE_BOARD_PLACES; ++i) {
+    const nessie_board_place *place = &board->places[i];
+    if (__atomic_load_n(&place->inode, __ATOMIC_ACQUIRE) == inode &&
+        __atomic_load_n(&place->device, __ATOMIC_RELAXED) == device)
+      return 1;
+  }
+  return 0;
+}
+
 #define NESSIE_BOARD_COUNTS 4096
 #define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
 

@@ -5,9 +5,7 @@
 
 #include <services/staging/board.h>
 
-#include <algorithm>
 #include <atomic>
-#include <span>
 
 namespace interpose {
 
@@ -17,17 +15,8 @@ std::uint64_t &count_in(nessie_board_writes *writes, const staging::FileIdentity
   return writes->counts[nessie_board_count_of(identity.device, identity.inode)];
 }
 
-template <class Word> Word look(const Word &word) {
-  return std::atomic_ref(const_cast<Word &>(word)).load(std::memory_order_acquire);
-}
-
-bool lists(const nessie_board &board, const staging::FileIdentity &identity) {
-  if (look(board.files) == 0) return false;
-  if (look(board.overflow) != 0) return true;
-  const auto places = std::span(board.places).first(look(board.used));
-  return std::ranges::any_of(places, [&](const nessie_board_place &place) {
-    return look(place.inode) == identity.inode && look(place.device) == identity.device;
-  });
+std::uint64_t look(const std::uint64_t &word) {
+  return std::atomic_ref(const_cast<std::uint64_t &>(word)).load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -41,8 +30,9 @@ bool Boards::are_complete() const {
 
 bool Boards::may_hold(const staging::FileIdentity &identity) const {
   if (!are_complete()) return true;
-  const std::span all(boards_->boards, static_cast<std::size_t>(boards_->count));
-  return std::ranges::any_of(all, [&](const nessie_board *board) { return lists(*board, identity); });
+  for (int i = 0; i < boards_->count; ++i)
+    if (nessie_board_lists(boards_->boards[i], identity.device, identity.inode) != 0) return true;
+  return false;
 }
 
 std::uint64_t Boards::count_of_writes(const staging::FileIdentity &identity) const {

@@ -72,16 +72,8 @@ bool nessie_any_files(void) {
 }
 
 bool nessie_is_on(const nessie_board *board, nessie_board_place file) {
-  if (nessie_look(&board->files) == 0) return false;
-  if (file.inode == 0 || nessie_look(&board->overflow) != 0) return true;
-  const uint32_t used = nessie_look(&board->used);
-  for (uint32_t i = 0; i < used && i < NESSIE_BOARD_PLACES; ++i) {
-    const nessie_board_place *place = &board->places[i];
-    if (atomic_load_explicit((const _Atomic uint64_t *)&place->inode, memory_order_acquire) == file.inode &&
-        place->device == file.device)
-      return true;
-  }
-  return false;
+  if (file.inode == 0) return nessie_look(&board->files) != 0;
+  return nessie_board_lists(board, file.device, file.inode) != 0;
 }
 
 const nessie_boards *nessie_seen_boards(void) {
