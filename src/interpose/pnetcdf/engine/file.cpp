@@ -56,7 +56,6 @@ File::File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::Fil
 }
 
 void File::hand_back(int native_id, nnti::Fd named) {
-  mirror.drop();
   native_id_ = native_id;
   named_ = std::move(named);
 }

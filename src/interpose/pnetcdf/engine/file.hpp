@@ -51,7 +51,7 @@ class File {
   bool is_native() const { return native_id_ >= 0; }
   /// The id by which native PnetCDF knows the file, or its mirror.
   int id() const { return is_native() ? native_id_ : mirror.id(); }
-  /// From now on native PnetCDF has the file, by a name that `named` may keep.
+  /// From now on native PnetCDF has the file, by a name that `named` may keep. The mirror has been dropped.
   void hand_back(int native_id, nnti::Fd named);
   /// Whether it is this process's alone.
   bool is_alone() const { return is_alone_; }

@@ -34,15 +34,17 @@ std::int64_t total_bytes(std::span<const Request> requests) {
 
 /// Bytes of the file that the items meet. Natively, what several requests of one call write or read is written or read,
 /// and counted, once.
-std::int64_t covered_bytes(std::vector<staging::Item> items) {
+std::int64_t covered_bytes(const std::vector<staging::Item> &items) {
   if (items.size() == 1) return static_cast<std::int64_t>(items.front().data.size());
   std::int64_t bytes = 0;
+  std::vector<const staging::Item *> sorted;
   std::vector<staging::Piece> pieces;
-  std::ranges::stable_sort(items, {}, [](const staging::Item &item) { return item.layout->varid; });
-  for (auto item = items.begin(); item != items.end();) {
-    const auto &layout = *item->layout;
+  for (const auto &item : items) sorted.push_back(&item);
+  std::ranges::stable_sort(sorted, {}, [](const staging::Item *item) { return item->layout->varid; });
+  for (auto item = sorted.begin(); item != sorted.end();) {
+    const auto &layout = *(*item)->layout;
     pieces.clear();
-    for (; item != items.end() && item->layout->varid == layout.varid; ++item) pieces.push_back(item->piece);
+    for (; item != sorted.end() && (*item)->layout->varid == layout.varid; ++item) pieces.push_back((*item)->piece);
     bytes += staging::covered_elements(layout, pieces) * layout.element_bytes;
   }
   return bytes;
@@ -57,10 +59,11 @@ std::string doing(File &file, const char *what, std::span<const Request> request
 }  // namespace
 
 int write(File &file, std::span<const Request> requests) {
-  if (total_bytes(requests) == 0) return NC_NOERR;
-  auto items = items_of(requests);
+  const auto total = total_bytes(requests);
+  if (total == 0) return NC_NOERR;
+  const auto items = items_of(requests);
   const auto bytes = covered_bytes(items);
-  const bool overlaps = bytes < total_bytes(requests), others_put = file.independent && file.ranks().size() > 1;
+  const bool overlaps = bytes < total, others_put = file.independent && file.ranks().size() > 1;
   auto &order = file.ranks().order();
   order.in_order = overlaps || others_put;
   auto result = Session::get().client()->write(file.token(), file.num_records, order, items);
