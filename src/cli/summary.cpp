@@ -101,18 +101,26 @@ std::string why_nobody_came(const RunRecord &record) {
          "starts it replaced LD_PRELOAD";
 }
 
+bool moved_nothing(const Totals &totals) { return totals.writes == 0 && totals.reads == 0; }
+
+/// Whether a process of the program has said itself, first of all, why nothing was staged.
+bool reason_is_a_note(const RunRecord &record, const Totals &totals) {
+  return moved_nothing(totals) && totals.native.empty() && record.broken_servers.empty() && totals.clients == 0 &&
+         !record.notes.empty();
+}
+
 /// Derived from what happened.
 std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals) {
   if (!totals.native.empty()) return "all files went native";
   if (!record.broken_servers.empty() && totals.clients == 0)
     return "a staging server ended before it had stored anything";
   if (totals.clients > 0) return "the program's processes came to the servers, but moved no data";
-  if (!record.notes.empty()) return printable(record.notes.front());
+  if (reason_is_a_note(record, totals)) return printable(record.notes.front());
   return why_nobody_came(record);
 }
 
 std::string describe_staged(const RunRecord &record, const Totals &totals) {
-  if (totals.writes == 0 && totals.reads == 0)
+  if (moved_nothing(totals))
     return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
   std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
   if (totals.perceived_bytes_per_s > 0)
@@ -206,9 +214,8 @@ std::string describe_work(const RunRecord &record) {
       record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
       record.memory, record.drain_s);
   text += describe_staged(record, totals);
-  for (const auto &note : record.notes)
-    if (text.find(printable(note)) == std::string::npos)
-      text += fmt::format("nessie: not staged: {}\n", printable(note));
+  for (std::size_t i = reason_is_a_note(record, totals) ? 1 : 0; i < record.notes.size(); ++i)
+    text += fmt::format("nessie: not staged: {}\n", printable(record.notes[i]));
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text;
