@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that end with ncmpi_abort, which loses what was defined last and nothing that was put. Argument: the way. */
-#include "setups.h"
+#include "two_variables.h"
 
 #include <string.h>
 #include <unistd.h>
 
 enum { kX = 1000 };
 
-static int create(const char *name) {
-  int ncid, dims[2], v, w;
-  CHECK(ncmpi_create(MPI_COMM_WORLD, name, NC_CLOBBER, MPI_INFO_NULL, &ncid));
-  CHECK(ncmpi_def_dim(ncid, "t", NC_UNLIMITED, &dims[0]));
-  CHECK(ncmpi_def_dim(ncid, "x", (MPI_Offset)kX * size, &dims[1]));
-  CHECK(ncmpi_def_var(ncid, "v", NC_INT, 1, dims + 1, &v));
-  CHECK(ncmpi_def_var(ncid, "w", NC_INT, 2, dims, &w));
-  CHECK(ncmpi_enddef(ncid));
-  return ncid;
-}
+static int create(const char *name) { return create_two_variables(name, kX); }
 
 static int values[kX];
 static const int *some(int seed) {

@@ -11,8 +11,7 @@ class Aborts(setups.SetupCase):
     def compare_ways(self, ways, modes, processes):
         for way in ways:
             with self.subTest(way=way, processes=processes):
-                self.compare(mpiexec(processes, setups.program("aborts"), way), modes)
-                self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", *modes))])
+                self.compare_apart(mpiexec(processes, setups.program("aborts"), way), modes)
 
     def test_what_was_put_before_is_in_the_file(self):
         self.compare_ways(QUICK, ["caching", "two"], 3)

@@ -15,8 +15,7 @@ class Ends(setups.SetupCase):
     def compare_ways(self, ways, modes):
         for way in ways:
             with self.subTest(way=way):
-                self.compare(mpiexec(2, setups.program("static_end"), way), modes)
-                self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", *modes))])
+                self.compare_apart(mpiexec(2, setups.program("static_end"), way), modes)
 
     def test_files_are_closed_and_mpi_is_finalized_after_main(self):
         self.compare_ways(QUICK, ["caching"])
@@ -37,8 +36,7 @@ class Ends(setups.SetupCase):
     def test_a_library_uses_files_after_the_program(self):
         for library in ("linked", "only", setups.program("liblate_plugin.so")):
             with self.subTest(library=library):
-                self.compare(mpiexec(2, setups.program("late"), library), ["caching"])
-                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+                self.compare_apart(mpiexec(2, setups.program("late"), library), ["caching"])
 
     def test_a_process_that_is_stopped_for_long_goes_on(self):
         """Ctrl-Z, a debugger, a batch system that makes room: longer than a silent process is waited for."""

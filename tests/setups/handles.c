@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Several handles on one file, in the ways that programs have them. Argument: the way. Natively, on one node, what was
  * put is seen at once through every handle. */
-#include "setups.h"
+#include "two_variables.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -16,16 +16,7 @@ static const int *some(int step) {
   return values;
 }
 
-static int create(void) {
-  int ncid, dims[2], v, w;
-  CHECK(ncmpi_create(MPI_COMM_WORLD, kFile, NC_CLOBBER, MPI_INFO_NULL, &ncid));
-  CHECK(ncmpi_def_dim(ncid, "t", NC_UNLIMITED, &dims[0]));
-  CHECK(ncmpi_def_dim(ncid, "x", (MPI_Offset)kX * size, &dims[1]));
-  CHECK(ncmpi_def_var(ncid, "v", NC_INT, 1, dims + 1, &v));
-  CHECK(ncmpi_def_var(ncid, "w", NC_INT, 2, dims, &w));
-  CHECK(ncmpi_enddef(ncid));
-  return ncid;
-}
+static int create(void) { return create_two_variables(kFile, kX); }
 
 static int open_again(int mode) {
   int ncid;

@@ -13,8 +13,7 @@ class Hints(setups.SetupCase):
     def compare_hints(self, hints, modes):
         for hint in hints:
             with self.subTest(hint=hint):
-                self.compare(mpiexec(2, setups.program("hints"), *hint), modes)
-                self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", *modes))])
+                self.compare_apart(mpiexec(2, setups.program("hints"), *hint), modes)
 
     def test_hints_of_the_call(self):
         self.compare_hints(QUICK, ["two"])

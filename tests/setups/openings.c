@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that create, close and open files of their own all the time, of each kind that MPI-IO has a say in: THREADS
  * ROUNDS [serial]. With "serial" one thread does the same work: native PnetCDF is not safe for several. */
+#include "in_threads.h"
 #include "setups.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { kX = 10, kMost = 16 };
 static int rounds;
-static pthread_t ids[kMost];
 static int wrong[kMost];
 
 static int write_file(const char *name, MPI_Info info, int seed) {
@@ -60,13 +59,7 @@ int main(int argc, char **argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   rounds = argc > 2 ? atoi(argv[2]) : 50;
-  for (int i = 0; i < threads; i++) {
-    if (serial)
-      work(&wrong[i]);
-    else
-      pthread_create(&ids[i], NULL, work, &wrong[i]);
-  }
-  for (int i = 0; i < threads && !serial; i++) pthread_join(ids[i], NULL);
+  in_threads(threads, work, wrong, sizeof *wrong, serial);
   for (int i = 0; i < threads; i++) sum += wrong[i];
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   SAY("%d threads, %d wrong\n", threads, sum);

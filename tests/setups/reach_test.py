@@ -43,11 +43,9 @@ class Reach(setups.SetupCase):
     def test_a_plugin_is_staged_whole_or_not_at_all(self):
         for how, staged in (("local", True), ("deepbind", False)):
             with self.subTest(how=how):
-                outcomes = self.compare(mpiexec(2, setups.program("plugin_host"), how, setups.program("libplugin.so")),
-                                        ["caching"], must_be_staged=staged)
+                command = mpiexec(2, setups.program("plugin_host"), how, setups.program("libplugin.so"))
+                outcomes = self.compare_apart(command, ["caching"], must_be_staged=staged)
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
-                for label in ("native", "caching"):
-                    self.run_command(["rm", "-rf", self.path(label)])
 
     def test_what_dlerror_has_to_say_is_kept(self):
         self.compare([setups.program("errors")], ["caching"], must_be_staged=False)
@@ -106,8 +104,7 @@ class Tools(setups.SetupCase):
         changed = ["env", "ASAN_OPTIONS=detect_leaks=0", setups.program("sanitized"), "out.nc"]
         for way, command in {"options": changed, "built in": [setups.program("sanitized_by_itself"), "out.nc"]}.items():
             with self.subTest(way=way):
-                self.compare(mpiexec(2, *command), ["caching"])
-                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+                self.compare_apart(mpiexec(2, *command), ["caching"])
 
     def test_who_takes_our_place_is_named(self):
         tool = setups.program("libtool.so")
@@ -150,10 +147,9 @@ class OtherLibraries(setups.SetupCase):
         plugin = [setups.program("plugin_host"), "local", os.path.join(folder, "libplugin.so")]
         for way, command in {"linked": [os.path.join(folder, "handles"), "open_before_close"], "plugin": plugin}.items():
             with self.subTest(way=way):
-                outcomes = self.compare(mpiexec(2, *command), ["caching"], must_be_staged=False,
-                                        env={"LD_LIBRARY_PATH": folder})
+                outcomes = self.compare_apart(mpiexec(2, *command), ["caching"], must_be_staged=False,
+                                              env={"LD_LIBRARY_PATH": folder})
                 self.assertRegex(outcomes[1].err, "nothing was staged: the program uses .*/libparaioo.so")
-                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
 
     def test_a_plugin_with_an_mpi_of_its_own_is_left_alone(self):
         for kind in ("wheel", "other_mpi"):
@@ -170,12 +166,11 @@ class OtherLibraries(setups.SetupCase):
         other = os.path.join(folder, "libplugin.so")
         for staged, plugins in {True: [ours, other], False: [other, ours]}.items():
             with self.subTest(staged=staged):
-                outcomes = self.compare(mpiexec(1, setups.program("plugin_host"), "local", *plugins), ["caching"],
-                                        must_be_staged=staged, env={"LD_LIBRARY_PATH": folder})
+                outcomes = self.compare_apart(mpiexec(1, setups.program("plugin_host"), "local", *plugins), ["caching"],
+                                              must_be_staged=staged, env={"LD_LIBRARY_PATH": folder})
                 self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
                 self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
-                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
 
     @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
     def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):

@@ -95,5 +95,11 @@ class SetupCase(ProcessTestCase):
             self.assert_same(outcomes[0], outcomes[-1], must_be_staged)
         return outcomes
 
+    def compare_apart(self, command, modes=tuple(MODES), **options):
+        """As compare(), for one of several commands of a test, each of which begins with empty folders."""
+        outcomes = self.compare(command, modes, **options)
+        self.run_command(["rm", "-rf", *(outcome.folder for outcome in outcomes)])
+        return outcomes
+
 
 main = unittest.main

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* I/O threads with a file each: THREADS STEPS [serial]. With "serial" one thread does the same work, file after file,
  * which is what the files are compared with: native PnetCDF, as Debian builds it, is not safe for several threads. */
+#include "in_threads.h"
 #include "setups.h"
 
-#include <pthread.h>
 #include <string.h>
 
 enum { kX = 3000, kMost = 8 };
@@ -65,7 +65,6 @@ int main(int argc, char **argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 20;
   const int serial = argc > 3 && strcmp(argv[3], "serial") == 0;
   Output out[kMost];
-  pthread_t ids[kMost];
   int level;
   MPI_Init_thread(&argc, &argv, serial ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -77,13 +76,7 @@ int main(int argc, char **argv) {
     else
       create(&out[i]);
   }
-  for (int i = 0; i < threads; i++) {
-    if (serial)
-      work(&out[i]);
-    else
-      pthread_create(&ids[i], NULL, work, &out[i]);
-  }
-  for (int i = 0; i < threads && !serial; i++) pthread_join(ids[i], NULL);
+  in_threads(threads, work, out, sizeof *out, serial);
   long wrong = 0;
   for (int i = 0; i < threads; i++) {
     if (i % 2)

@@ -11,9 +11,7 @@ COLON = "wrfout_d01_2005-08-28_00:00:00"
 class Vard(setups.SetupCase):
     def compare_way(self, way, name, modes=("caching", "two"), processes=2, command=()):
         with self.subTest(way=way, name=name):
-            self.compare([*(command or mpiexec(processes)), setups.program("vard"), way, name], modes)
-            self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", *modes))])
-
+            self.compare_apart([*(command or mpiexec(processes)), setups.program("vard"), way, name], modes)
 
     def test_independent_ones_with_and_without_a_colon_in_the_name(self):
         self.compare_way("independent", "plain.nc")
