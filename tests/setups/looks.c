@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Puts data into a file and, before it is closed, has a child look at it, in each way that programs have: of starting
- * other programs, of walking through folders, without a descriptor left; or set its times. Arguments: COUNT_BYTES, a
+ * other programs, of walking through folders, without a descriptor left, through a descriptor that was open before the
+ * data; or set its times. Arguments: COUNT_BYTES, a
  * program that is linked statically and can be found by PATH; SCRIPT, for which COUNT_BYTES is the interpreter. */
 #define _GNU_SOURCE
 #include "setups.h"
@@ -11,6 +12,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -23,6 +25,7 @@ enum { kElements = 1 << 20, kFewDescriptors = 64 };
 extern char **environ;
 
 static const char *counter, *script, *file;
+static int older; /* the file's, from before the data were put */
 
 static void say(long long bytes) { printf("%lld\n", bytes); }
 
@@ -146,6 +149,67 @@ static void by_reopening(void) {
   fclose(stream);
 }
 
+int __open64(const char *path, int flags, ...);
+FILE *_IO_fopen(const char *path, const char *mode);
+
+static void by_another_name_of_open(void) { say(syscall(SYS_lseek, __open64(file, O_RDONLY), 0, SEEK_END)); }
+static void by_another_name_of_fopen(void) { say(syscall(SYS_lseek, fileno(_IO_fopen(file, "r")), 0, SEEK_END)); }
+
+static void by_handle(void) {
+  union {
+    struct file_handle handle;
+    char bytes[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+  } of = {.handle = {.handle_bytes = MAX_HANDLE_SZ}};
+  int mount;
+  if (name_to_handle_at(AT_FDCWD, file, &of.handle, &mount, 0) != 0) return say(-1);
+  say(syscall(SYS_lseek, open_by_handle_at(older, &of.handle, O_RDONLY), 0, SEEK_END));
+}
+
+static void by_lseek(void) { say(lseek(older, 0, SEEK_END)); }
+static void by_lseek64(void) { say(lseek64(older, 0, SEEK_END)); }
+
+static void by_fseek(void) {
+  FILE *stream = fdopen(older, "r");
+  say(fseek(stream, 0, SEEK_END));
+  say(ftell(stream));
+}
+
+static void by_copy_file_range(void) {
+  off64_t from = 0;
+  say(copy_file_range(older, &from, open("copied.nc", O_CREAT | O_WRONLY, 0644), NULL, 1 << 30, 0));
+}
+
+static void by_sendfile(void) {
+  off_t from = 0;
+  say(sendfile(open("sent.nc", O_CREAT | O_WRONLY, 0644), older, &from, 1 << 30));
+}
+
+/* Without any function that this library could stand in front of. */
+static void say_what_is_there(void) {
+  struct statx status;
+  if (syscall(SYS_statx, older, "", AT_EMPTY_PATH, STATX_SIZE, &status) == 0) say((long long)status.stx_size);
+}
+
+static void by_fsync(void) {
+  say(fsync(older));
+  say_what_is_there();
+}
+
+static void by_syncfs(void) {
+  say(syncfs(older));
+  say_what_is_there();
+}
+
+/* What was put before is cut off, made zero, or followed by more. */
+static void change_by_ftruncate(void) { say(ftruncate(older, 1000)); }
+static void change_by_fallocate(void) {
+  say(fallocate(older, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 1 << 20));
+}
+static void change_by_posix_fallocate(void) {
+  say(posix_fallocate(older, 0, 5 << 20));
+  say_what_is_there();
+}
+
 static const struct timeval kLongAgo[2] = {{1000000, 0}, {1000000, 0}};
 static const struct timespec kLongAgoToo[2] = {{1000000, 0}, {1000000, 0}};
 
@@ -156,6 +220,7 @@ static void set_by_utime(void) {
 static void set_by_utimes(void) { say(utimes(file, kLongAgo)); }
 static void set_by_lutimes(void) { say(lutimes(file, kLongAgo)); }
 static void set_by_futimesat(void) { say(futimesat(AT_FDCWD, file, kLongAgo)); }
+static void set_by_futimesat_open(void) { say(futimesat(older, NULL, kLongAgo)); }
 static void set_by_utimensat(void) { say(utimensat(AT_FDCWD, file, kLongAgoToo, 0)); }
 
 static const struct {
@@ -183,10 +248,24 @@ static const struct {
             {"open", by_open_of_the_last_descriptor},
             {"exec", by_exec_without_descriptors},
             {"freopen", by_reopening},
+            {"open64", by_another_name_of_open},
+            {"IO-fopen", by_another_name_of_fopen},
+            {"handle", by_handle},
+            {"lseek", by_lseek},
+            {"lseek64", by_lseek64},
+            {"fseek", by_fseek},
+            {"copy", by_copy_file_range},
+            {"sendfile", by_sendfile},
+            {"fsync", by_fsync},
+            {"syncfs", by_syncfs},
+            {"ftruncate", change_by_ftruncate},
+            {"fallocate", change_by_fallocate},
+            {"posix-fallocate", change_by_posix_fallocate},
             {"utime", set_by_utime},
             {"utimes", set_by_utimes},
             {"lutimes", set_by_lutimes},
             {"futimesat", set_by_futimesat},
+            {"futimesat-open", set_by_futimesat_open},
             {"utimensat", set_by_utimensat}};
 
 static void look_in_child(void (*look)(void)) {
@@ -215,9 +294,11 @@ int main(int argc, char **argv) {
     CHECK(ncmpi_def_dim(ncid, "x", kElements, &dim));
     CHECK(ncmpi_def_var(ncid, "v", NC_INT, 1, &dim, &var));
     CHECK(ncmpi_enddef(ncid));
+    older = open(file, O_RDWR);
     CHECK(ncmpi_put_var_int_all(ncid, var, data));
     printf("%s: ", ways[i].name);
     look_in_child(ways[i].look);
+    close(older);
     CHECK(ncmpi_close(ncid));
     struct stat status;
     printf("%s\n", stat(file, &status) == 0 && status.st_mtime == 1000000 ? "set long ago" : "just written");

@@ -4,6 +4,7 @@
 #define NESSIE_PNETCDF_BEHIND_H
 
 #include "library.h"
+#include "shim.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -23,5 +24,13 @@
 
 /* What is not there cannot be called: an old C library has no such function either. */
 #define BEHIND(name) behind_##name()
+
+/* A function of ours that does something first. */
+#define AFTER(something, type, name, declaration, arguments) \
+  REAL(name)                                                 \
+  NESSIE_EXPORT type name declaration {                      \
+    something;                                               \
+    return BEHIND(name) arguments;                           \
+  }
 
 #endif

@@ -31,6 +31,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -191,3 +192,31 @@ static bool settle(nessie_board_place file) {
 bool nessie_settle(dev_t device, ino_t inode) { return settle((nessie_board_place){device, inode}); }
 
 void nessie_settle_all(void) { (void)settle((nessie_board_place){0, 0}); }
+
+/* --- of what file ------------------------------------------------------------------------------------------------------- */
+
+/* The kernel's own struct differs between machines; statx does not. */
+static bool identify(int folder, const char *path, int flags, dev_t *device, ino_t *inode) {
+  struct statx status;
+  const int error = errno;
+  const bool known =
+      syscall(SYS_statx, folder, path, flags, STATX_TYPE | STATX_INO, &status) == 0 && S_ISREG(status.stx_mode);
+  errno = error;
+  if (!known) return false;
+  *device = makedev(status.stx_dev_major, status.stx_dev_minor);
+  *inode = status.stx_ino;
+  return true;
+}
+
+void nessie_settle_named(int folder, const char *path, int flags) {
+  dev_t device;
+  ino_t inode;
+  if (path != NULL && nessie_any_files() && identify(folder, path, flags, &device, &inode))
+    nessie_settle(device, inode);
+}
+
+void nessie_settle_descriptor(int fd) {
+  dev_t device;
+  ino_t inode;
+  if (fd >= 0 && nessie_any_files() && identify(fd, "", AT_EMPTY_PATH, &device, &inode)) nessie_settle(device, inode);
+}

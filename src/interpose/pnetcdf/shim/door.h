@@ -11,5 +11,9 @@
 bool nessie_settle(dev_t device, ino_t inode);
 /* The same for all files. */
 void nessie_settle_all(void);
+/* The same for a file that is named, with flags of statx(); nothing if it is no regular file, or on no board. */
+void nessie_settle_named(int folder, const char *path, int flags);
+/* The same for a file that is open. */
+void nessie_settle_descriptor(int fd);
 
 #endif

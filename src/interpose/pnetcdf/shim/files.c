@@ -13,7 +13,6 @@
 #include "door.h"
 #include "shim.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <ftw.h>
@@ -22,39 +21,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <unistd.h>
 #include <utime.h>
 
-/* The kernel's own struct differs between machines; statx does not. */
-static bool identify(int folder, const char *path, int flags, dev_t *device, ino_t *inode) {
-  struct statx status;
-  const int error = errno;
-  const bool known =
-      syscall(SYS_statx, folder, path, flags, STATX_TYPE | STATX_INO, &status) == 0 && S_ISREG(status.stx_mode);
-  errno = error;
-  if (!known) return false;
-  *device = makedev(status.stx_dev_major, status.stx_dev_minor);
-  *inode = status.stx_ino;
-  return true;
-}
-
-static void settle_named(int folder, const char *path, int flags) {
-  dev_t device;
-  ino_t inode;
-  if (path != NULL && nessie_any_files() && identify(folder, path, flags, &device, &inode))
-    nessie_settle(device, inode);
-}
-
-static void settle_path(int folder, const char *path) { settle_named(folder, path, 0); }
-
-static void settle_descriptor(int fd) {
-  dev_t device;
-  ino_t inode;
-  if (fd >= 0 && nessie_any_files() && identify(fd, "", AT_EMPTY_PATH, &device, &inode)) nessie_settle(device, inode);
-}
+static void settle_path(int folder, const char *path) { nessie_settle_named(folder, path, 0); }
 
 static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
@@ -69,7 +41,7 @@ static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_
 
 /* Who truncates must wait before, everybody else after: then the file is known. */
 static int opened(int fd, int flags) {
-  if ((flags & (O_TRUNC | O_PATH)) == 0) settle_descriptor(fd);
+  if ((flags & (O_TRUNC | O_PATH)) == 0) nessie_settle_descriptor(fd);
   return fd;
 }
 
@@ -80,8 +52,12 @@ static int opened(int fd, int flags) {
     if ((flags & O_TRUNC) != 0) settle_path(AT_FDCWD, path); \
     return opened(BEHIND(name)(path, flags, mode), flags);   \
   }
+int __open(const char *path, int flags, ...);
+int __open64(const char *path, int flags, ...);
 OPEN(open)
 OPEN(open64)
+OPEN(__open)
+OPEN(__open64)
 
 #define OPENAT(name)                                                     \
   REAL(name)                                                             \
@@ -119,20 +95,21 @@ NESSIE_EXPORT int __openat64_2(int folder, const char *path, int flags) {
   return opened(BEHIND(__openat64_2)(folder, path, flags), flags);
 }
 
-#define AFTER(settled, name, declaration, arguments) \
-  REAL(name)                                         \
-  NESSIE_EXPORT int name declaration {               \
-    settled;                                         \
-    return BEHIND(name) arguments;                   \
-  }
-#define TRUNCATES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), name, declaration, arguments)
+/* Which file a handle stands for shows when it is open. */
+REAL(open_by_handle_at)
+NESSIE_EXPORT int open_by_handle_at(int folder, struct file_handle *handle, int flags) {
+  if ((flags & O_TRUNC) != 0 && nessie_any_files()) nessie_settle_all();
+  return opened(BEHIND(open_by_handle_at)(folder, handle, flags), flags);
+}
+
+#define TRUNCATES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), int, name, declaration, arguments)
 TRUNCATES(creat, (const char *path, mode_t mode), (path, mode))
 TRUNCATES(creat64, (const char *path, mode_t mode), (path, mode))
 TRUNCATES(truncate, (const char *path, off_t length), (path, length))
 TRUNCATES(truncate64, (const char *path, off64_t length), (path, length))
 
 static FILE *opened_stream(FILE *stream) {
-  if (stream != NULL) settle_descriptor(fileno(stream));
+  if (stream != NULL) nessie_settle_descriptor(fileno(stream));
   return stream;
 }
 
@@ -142,15 +119,17 @@ static FILE *opened_stream(FILE *stream) {
     if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path); \
     return opened_stream(BEHIND(name)(path, mode));                \
   }
+FILE *_IO_fopen(const char *path, const char *mode);
 FOPEN(fopen)
 FOPEN(fopen64)
+FOPEN(_IO_fopen)
 
 /* Without a path the stream's own file is opened anew. */
 static void settle_before_reopening(const char *path, FILE *stream) {
   if (path != NULL)
     settle_path(AT_FDCWD, path);
   else
-    settle_descriptor(fileno(stream));
+    nessie_settle_descriptor(fileno(stream));
 }
 
 #define FREOPEN(name)                                                          \
@@ -209,22 +188,22 @@ NESSIE_EXPORT int statx(int folder, const char *restrict path, int flags, unsign
 }
 
 /* Times that are set would be lost when something is written afterwards. */
-#define SETS_TIMES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), name, declaration, arguments)
+#define SETS_TIMES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), int, name, declaration, arguments)
 SETS_TIMES(utime, (const char *path, const struct utimbuf *times), (path, times))
 SETS_TIMES(utimes, (const char *path, const struct timeval times[2]), (path, times))
-AFTER(settle_descriptor(fd), futimes, (int fd, const struct timeval times[2]), (fd, times))
-AFTER(settle_descriptor(fd), futimens, (int fd, const struct timespec times[2]), (fd, times))
-AFTER(settle_named(folder, path, 0), futimesat, (int folder, const char *path, const struct timeval times[2]),
-      (folder, path, times))
-AFTER(settle_named(folder, path, flags &AT_SYMLINK_NOFOLLOW), utimensat,
+AFTER(nessie_settle_descriptor(fd), int, futimes, (int fd, const struct timeval times[2]), (fd, times))
+AFTER(nessie_settle_descriptor(fd), int, futimens, (int fd, const struct timespec times[2]), (fd, times))
+AFTER(path == NULL ? nessie_settle_descriptor(folder) : settle_path(folder, path), int, futimesat,
+      (int folder, const char *path, const struct timeval times[2]), (folder, path, times))
+AFTER(nessie_settle_named(folder, path, flags &AT_SYMLINK_NOFOLLOW), int, utimensat,
       (int folder, const char *path, const struct timespec times[2], int flags), (folder, path, times, flags))
-AFTER(settle_named(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), lutimes, (const char *path, const struct timeval times[2]),
-      (path, times))
+AFTER(nessie_settle_named(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), int, lutimes,
+      (const char *path, const struct timeval times[2]), (path, times))
 
 /* --- what the C library opens or asks for inside ---------------------------------------------------------------------- */
 
 /* What the new program is to find open. */
-AFTER(settle_path(AT_FDCWD, path), posix_spawn_file_actions_addopen,
+AFTER(settle_path(AT_FDCWD, path), int, posix_spawn_file_actions_addopen,
       (posix_spawn_file_actions_t *restrict actions, int fd, const char *restrict path, int flags, mode_t mode),
       (actions, fd, path, flags, mode))
 
