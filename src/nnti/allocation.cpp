@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/allocation.hpp"
 
+#include "nnti/size_limit.hpp"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/memfd.h>
@@ -22,14 +24,19 @@ using nessie::Error;
 
 Error out_of_memory(std::string_view what, std::size_t size_bytes) {
   int cause = errno;
-  return {Code::kNoMemory,
-          fmt::format("cannot {} {} bytes of shared memory: {}", what, size_bytes, std::strerror(cause)),
+  const char *why = cause == EFBIG ? "the limit on the size of files (ulimit -f) is less" : std::strerror(cause);
+  return {Code::kNoMemory, fmt::format("cannot {} {} bytes of shared memory: {}", what, size_bytes, why),
           nessie::Scope::kOperation, cause};
 }
 
 std::size_t round_to_pages(std::size_t size_bytes) {
   auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return (size_bytes + page - 1) / page * page;
+}
+
+bool grow(const Fd &fd, std::size_t size_bytes) {
+  const SizeLimitIsError limit;
+  return ::ftruncate(fd.get(), static_cast<off_t>(size_bytes)) == 0;
 }
 
 void *map(int fd, std::size_t size_bytes, int protection) {
@@ -67,7 +74,7 @@ nessie::Result<SharedMemory> make_shared_memory(const char *name, std::size_t si
     return out_of_memory("allocate", size_bytes);
   }
   SharedMemory memory{Fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)), {}};
-  if (!memory.fd || ::ftruncate(memory.fd.get(), static_cast<off_t>(size)) != 0) return out_of_memory("allocate", size);
+  if (!memory.fd || !grow(memory.fd, size)) return out_of_memory("allocate", size);
   memory.mapping = Mapping(map(memory.fd.get(), size, PROT_READ | PROT_WRITE), size);
   if (!memory.mapping.valid()) return out_of_memory("map", size);
   int seals = F_SEAL_SHRINK | F_SEAL_GROW;

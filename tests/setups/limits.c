@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lives within its limits. "many N": N files open at once, first all in define mode. "read FILE": reads a file. */
+/* Lives within its limits. "many N": N files open at once, first all in define mode. "describe FILE": a file
+ * with a header of 4 MiB. "read FILE [BYTES]": reads a file, BYTES being the last process's limit on the size of files. */
 #include "setups.h"
 
 #include <dirent.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static int open_descriptors(void) {
   int count = -3; /* ".", "..", the folder itself */
@@ -35,6 +37,21 @@ static void many(int files) {
   SAY("%d files\n", files);
 }
 
+static void describe(const char *path) {
+  static char text[4 << 20];
+  const double data[4] = {1, 2, 3, 4};
+  int ncid, dims[2], var;
+  memset(text, 'x', sizeof text);
+  CHECK(ncmpi_create(MPI_COMM_WORLD, path, NC_CLOBBER, MPI_INFO_NULL, &ncid));
+  CHECK(ncmpi_put_att_text(ncid, NC_GLOBAL, "text", sizeof text, text));
+  CHECK(ncmpi_def_dim(ncid, "y", 2, &dims[0]));
+  CHECK(ncmpi_def_dim(ncid, "x", 2, &dims[1]));
+  CHECK(ncmpi_def_var(ncid, "v", NC_DOUBLE, 2, dims, &var));
+  CHECK(ncmpi_enddef(ncid));
+  CHECK(ncmpi_put_var_double_all(ncid, var, data));
+  CHECK(ncmpi_close(ncid));
+}
+
 static void read_all(const char *path) {
   int ncid, dims, ids[2];
   MPI_Offset start[2] = {0, 0}, count[2];
@@ -52,9 +69,16 @@ static void read_all(const char *path) {
   free(data);
 }
 
+static void limit_files(rlim_t bytes) {
+  const struct rlimit limit = {bytes, bytes};
+  if (rank == size - 1 && setrlimit(RLIMIT_FSIZE, &limit) != 0) MPI_Abort(MPI_COMM_WORLD, 4);
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   if (argc > 2 && strcmp(argv[1], "many") == 0) many(atoi(argv[2]));
+  if (argc > 2 && strcmp(argv[1], "describe") == 0) describe(argv[2]);
+  if (argc > 3) limit_files((rlim_t)atoll(argv[3]));
   if (argc > 2 && strcmp(argv[1], "read") == 0) read_all(argv[2]);
   MPI_Finalize();
   return 0;

@@ -25,6 +25,17 @@ class Limits(setups.SetupCase):
         self.run_in("made", mpiexec(1, setups.program("writer"), "long.nc", "12"))
         self.compare_below("-f 65536", mpiexec(2, setups.program("limits"), "read", self.path("made/long.nc")))
 
+    def test_where_one_process_may_not_write_what_staging_takes_the_file_is_native(self):
+        """What a connection takes, or a header."""
+        self.run_in("made", mpiexec(1, setups.program("limits"), "describe", self.path("made/file.nc")))
+        for limit in (64 << 10, 7 << 19):
+            with self.subTest(limit=limit):
+                command = mpiexec(2, setups.program("limits"), "read", self.path("made/file.nc"), str(limit))
+                outcomes = self.compare_apart(command, ["caching"], must_be_staged=False)
+                self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
+                self.assertIn("another process of the program cannot reach the staging servers, or hold its header",
+                              outcomes[1].err)
+
     def test_small_stacks_processes_and_core_dumps(self):
         for limit in ("-c 0", "-S -s 1024", "-S -s unlimited"):
             with self.subTest(limit=limit):

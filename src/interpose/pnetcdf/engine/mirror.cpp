@@ -8,6 +8,7 @@
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 
 #include <nnti/fd.hpp>
+#include <nnti/size_limit.hpp>
 
 #include <pnetcdf.h>
 
@@ -34,6 +35,7 @@ nnti::Fd make_file() {
 }
 
 bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
+  const nnti::SizeLimitIsError limit;
   while (!bytes.empty()) {
     const auto written = ::write(file.get(), bytes.data(), bytes.size());
     if (written <= 0) return false;
@@ -67,6 +69,7 @@ bool Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
 
 bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
   const NativeTurn turn;
+  const nnti::SizeLimitIsError limit;
   if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
   MPI_Offset size = 0;
   if (ncmpi_inq_header_size(id_, &size) != NC_NOERR || size != static_cast<MPI_Offset>(header.size())) return false;
