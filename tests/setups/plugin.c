@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plug-in that is linked to PnetCDF, for plugin_host. The first that is closed finalizes MPI. */
+/* A plug-in that is linked to PnetCDF, for plugin_host. The first that is closed finalizes MPI, unless PLUGIN_FOLLOWS.
+ */
 #include "setups.h"
 
 void run_plugin(void);
@@ -30,6 +31,7 @@ void run_plugin(void) {
 
 __attribute__((destructor)) static void end(void) {
   int is_initialized, is_finalized;
+  if (getenv("PLUGIN_FOLLOWS") != NULL) return;
   MPI_Initialized(&is_initialized);
   MPI_Finalized(&is_finalized);
   if (is_initialized && !is_finalized) MPI_Finalize();

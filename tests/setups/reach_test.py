@@ -172,6 +172,14 @@ class OtherLibraries(setups.SetupCase):
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
                 self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
 
+    def test_a_plugin_in_the_place_of_one_that_was_closed_has_its_own(self):
+        ours, folder = setups.program("libplugin.so"), self.rename_pnetcdf(setups.program("libplugin.so"))
+        plugins = [ours, os.path.join(folder, "libplugin.so")]
+        outcomes = self.compare(mpiexec(1, setups.program("plugin_host"), "turns", "libmpi.so.40", *plugins), ["caching"],
+                                env={"LD_LIBRARY_PATH": folder})
+        self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
+        self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
+
     @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
     def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):
         outcomes = self.compare(["mpiexec.mpich", "-n", "2", "hostname"], ["caching"], must_be_staged=False)

@@ -193,8 +193,25 @@ static bool look_whether_other(const void *caller) {
   return count > 1 && nessie_other_function(caller, "ncmpi_create") != NULL;
 }
 
+static int count_changes(struct dl_phdr_info *info, size_t size, void *changes) {
+  (void)size;
+  *(unsigned long long *)changes = info->dlpi_adds + info->dlpi_subs;
+  return 1;
+}
+
+/* Where a plug-in was that is closed, another one may be. */
+static void forget_after_changes(Places known) {
+  static _Atomic unsigned long long known_after;
+  unsigned long long changes = 0;
+  dl_iterate_phdr(count_changes, &changes);
+  if (atomic_load(&known_after) == changes) return;
+  for (int i = 0; i < kPlaces; ++i) atomic_store_explicit(&known[i], 0, memory_order_relaxed);
+  atomic_store(&known_after, changes);
+}
+
 bool nessie_has_other(const void *caller) {
   static Places known;
+  forget_after_changes(known);
   return look_once(known, caller, look_whether_other);
 }
 
