@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "setups.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <ftw.h>
@@ -44,6 +45,12 @@ static void by_script(void) { execl(script, script, (char *)NULL); }
 static void by_fexecve(void) { fexecve(open(counter, O_RDONLY), arguments(), environ); }
 static void by_execveat(void) { execveat(AT_FDCWD, counter, arguments(), environ, 0); }
 static void by_execveat_open(void) { execveat(open(counter, O_PATH), "", arguments(), environ, AT_EMPTY_PATH); }
+
+/* The name is no address of anything. */
+static void by_execveat_of_nothing(void) {
+  const char *volatile nothing = NULL;
+  say(execveat(AT_FDCWD, nothing, arguments(), environ, AT_EMPTY_PATH) == -1 && errno == EFAULT);
+}
 
 static void by_spawnp(void) {
   pid_t child;
@@ -234,6 +241,7 @@ static const struct {
             {"fexecve", by_fexecve},
             {"execveat", by_execveat},
             {"execveat-open", by_execveat_open},
+            {"execveat-nothing", by_execveat_of_nothing},
             {"spawnp", by_spawnp},
             {"spawn-that-opens", by_spawn_that_opens},
             {"system", by_system_without_us},

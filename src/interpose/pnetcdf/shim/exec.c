@@ -105,9 +105,12 @@ NESSIE_EXPORT int fexecve(int fd, char *const argv[], char *const envp[]) {
   return BEHIND(fexecve)(fd, argv, envp);
 }
 
+/* Volatile, because headers promise what a program may not keep: that no path is null. The kernel answers that. */
+static bool is_empty(const char *volatile path) { return path != NULL && *path == '\0'; }
+
 REAL(execveat)
 NESSIE_EXPORT int execveat(int folder, const char *path, char *const argv[], char *const envp[], int flags) {
-  if ((flags & AT_EMPTY_PATH) != 0 && *path == '\0')
+  if ((flags & AT_EMPTY_PATH) != 0 && is_empty(path))
     watch_open(folder, envp);
   else
     watch(folder, path, envp);
