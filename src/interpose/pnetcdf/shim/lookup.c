@@ -51,56 +51,67 @@ __attribute__((visibility("hidden"))) void *nessie_lookup(void *handle, const ch
 
 #endif
 
+/* A call that keeps the arguments. */
 #if defined(__x86_64__)
+#define NESSIE_CALL(function)                     \
+  "  push %rdi\n  .cfi_adjust_cfa_offset 8\n"     \
+  "  push %rsi\n  .cfi_adjust_cfa_offset 8\n"     \
+  "  sub $8, %rsp\n  .cfi_adjust_cfa_offset 8\n"  \
+  "  call " function                              \
+  "\n"                                            \
+  "  add $8, %rsp\n  .cfi_adjust_cfa_offset -8\n" \
+  "  pop %rsi\n  .cfi_adjust_cfa_offset -8\n"     \
+  "  pop %rdi\n  .cfi_adjust_cfa_offset -8\n"
 __asm__(
     ".text\n.globl dlsym\n.type dlsym, @function\n"
-    "dlsym:\n"
+    "dlsym:\n  .cfi_startproc\n"
     "  test %rsi, %rsi\n  jz 1f\n"
     "  cmpb $'n', (%rsi)\n  jne 1f\n"
     "  cmpb $'c', 1(%rsi)\n  jne 1f\n"
     "  cmpb $'m', 2(%rsi)\n  jne 1f\n"
     "  cmpb $'p', 3(%rsi)\n  jne 1f\n"
     "  cmpb $'i', 4(%rsi)\n  jne 1f\n"
-    "  mov (%rsp), %rdx\n"
-    "  push %rdi\n  push %rsi\n  sub $8, %rsp\n"
-    "  call nessie_lookup\n"
-    "  add $8, %rsp\n  pop %rsi\n  pop %rdi\n"
-    "  test %rax, %rax\n  jz 1f\n"
-    "  ret\n"
+    "  mov (%rsp), %rdx\n" NESSIE_CALL("nessie_lookup")
+    "  test %rax, %rax\n  jnz 3f\n"
     "1:\n"
     "  mov nessie_dlsym_of_libc(%rip), %rax\n"
-    "  test %rax, %rax\n  jnz 2f\n"
-    "  push %rdi\n  push %rsi\n  sub $8, %rsp\n"
-    "  call nessie_find_dlsym\n"
-    "  add $8, %rsp\n  pop %rsi\n  pop %rdi\n"
+    "  test %rax, %rax\n  jnz 2f\n" NESSIE_CALL("nessie_find_dlsym")
+    "  test %rax, %rax\n  jz 3f\n"
     "2:\n"
     "  jmp *%rax\n"
+    "3:\n"
+    "  ret\n"
+    "  .cfi_endproc\n"
     ".size dlsym, . - dlsym\n");
 #elif defined(__aarch64__)
+#define NESSIE_CALL(function)                                  \
+  "  stp x29, x30, [sp, #-32]!\n  .cfi_adjust_cfa_offset 32\n" \
+  "  .cfi_rel_offset x29, 0\n  .cfi_rel_offset x30, 8\n"       \
+  "  stp x0, x1, [sp, #16]\n  mov x29, sp\n"                   \
+  "  bl " function                                             \
+  "\n"                                                         \
+  "  mov x9, x0\n"                                             \
+  "  ldp x0, x1, [sp, #16]\n  ldp x29, x30, [sp], #32\n"       \
+  "  .cfi_adjust_cfa_offset -32\n  .cfi_restore x29\n  .cfi_restore x30\n"
 __asm__(
     ".text\n.globl dlsym\n.type dlsym, %function\n"
-    "dlsym:\n"
+    "dlsym:\n  .cfi_startproc\n"
     "  cbz x1, 1f\n"
     "  ldrb w9, [x1]\n  cmp w9, #'n'\n  b.ne 1f\n"
     "  ldrb w9, [x1, #1]\n  cmp w9, #'c'\n  b.ne 1f\n"
     "  ldrb w9, [x1, #2]\n  cmp w9, #'m'\n  b.ne 1f\n"
     "  ldrb w9, [x1, #3]\n  cmp w9, #'p'\n  b.ne 1f\n"
     "  ldrb w9, [x1, #4]\n  cmp w9, #'i'\n  b.ne 1f\n"
-    "  stp x29, x30, [sp, #-32]!\n  stp x0, x1, [sp, #16]\n  mov x29, sp\n"
-    "  mov x2, x30\n"
-    "  bl nessie_lookup\n"
-    "  mov x9, x0\n"
-    "  ldp x0, x1, [sp, #16]\n  ldp x29, x30, [sp], #32\n"
-    "  cbz x9, 1f\n"
-    "  mov x0, x9\n  ret\n"
+    "  mov x2, x30\n" NESSIE_CALL("nessie_lookup")
+    "  cbnz x9, 3f\n"
     "1:\n"
     "  adrp x9, nessie_dlsym_of_libc\n  ldr x9, [x9, #:lo12:nessie_dlsym_of_libc]\n"
-    "  cbnz x9, 2f\n"
-    "  stp x29, x30, [sp, #-32]!\n  stp x0, x1, [sp, #16]\n  mov x29, sp\n"
-    "  bl nessie_find_dlsym\n"
-    "  mov x9, x0\n"
-    "  ldp x0, x1, [sp, #16]\n  ldp x29, x30, [sp], #32\n"
+    "  cbnz x9, 2f\n" NESSIE_CALL("nessie_find_dlsym")
+    "  cbz x9, 3f\n"
     "2:\n"
     "  br x9\n"
+    "3:\n"
+    "  mov x0, x9\n  ret\n"
+    "  .cfi_endproc\n"
     ".size dlsym, . - dlsym\n");
 #endif
