@@ -26,6 +26,11 @@ std::atomic<Level> &threshold() {
   return level;
 }
 
+std::atomic<int> &descriptor() {
+  static std::atomic<int> descriptor{STDERR_FILENO};
+  return descriptor;
+}
+
 struct Program {
   std::mutex mutex;
   std::string name = "nessie";
@@ -62,10 +67,12 @@ void set_program(std::string name) {
   program().name = std::move(name);
 }
 
+void set_descriptor(int fd) { descriptor().store(fd, std::memory_order_relaxed); }
+
 void write(Level level, std::string_view text) {
   auto line = fmt::format("{}[{}] {}: {}\n", program_name(), ::getpid(), name_of(level), printable(text));
   // A log that cannot be written is nobody's error.
-  [[maybe_unused]] auto written = ::write(STDERR_FILENO, line.data(), line.size());
+  [[maybe_unused]] auto written = ::write(descriptor().load(std::memory_order_relaxed), line.data(), line.size());
 }
 
 }  // namespace nessie::log

@@ -17,6 +17,8 @@ Level level();
 void set_level(Level level);
 /// A name put in front of every line instead of "nessie", e.g. "nessied.0".
 void set_program(std::string name);
+/// Where lines go instead of stderr; -1: nowhere.
+void set_descriptor(int fd);
 /// Writes one line, what is not printable escaped, with one write(2), so that lines of several processes do not mix.
 void write(Level level, std::string_view text);
 

@@ -53,6 +53,11 @@ class Parents(setups.SetupCase):
             with self.subTest(how=how):
                 self.compare_below(how)
 
+    def test_nothing_is_said_into_the_file_that_has_the_place_of_stderr(self):
+        command = ["sh", "-c", f"exec {setups.program('unheard')} out.nc 2>&-"]
+        outcomes = self.compare(command, ["caching"], must_be_staged=False, env={"PNETCDF_SAFE_MODE": "1"})
+        self.assertIn("PNETCDF_SAFE_MODE", outcomes[1].err)
+
     def test_no_stream_at_all(self):
         """Open MPI's own launcher may hang below it."""
         outcome = self.staged("caching", ["sh", "-c", "echo lost; exit 4"], before=self.odd("closed012"))

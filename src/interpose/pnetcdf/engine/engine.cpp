@@ -35,6 +35,7 @@ __attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engin
   static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
   nessie_native = shim->native;
   interpose::boards().set(shim->boards);
+  nessie::log::set_descriptor(shim->speech);
   return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;
 }
 

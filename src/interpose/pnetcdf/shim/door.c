@@ -14,6 +14,7 @@
 #include "door.h"
 
 #include "boards.h"
+#include "shim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +67,8 @@ static void give_up(const Visit *visit) {
   static const char text_without[] =
       "nessie: a staging server cannot be reached from here; a file may be read before it is whole\n";
   atomic_store(&given_up_until_ms[visit->server], now_ms() + (int64_t)visit->board->patience_ms);
-  (void)!(visit->heard ? write(STDERR_FILENO, text, sizeof text - 1)
-                       : write(STDERR_FILENO, text_without, sizeof text_without - 1));
+  (void)!(visit->heard ? write(nessie_shim_speech(), text, sizeof text - 1)
+                       : write(nessie_shim_speech(), text_without, sizeof text_without - 1));
 }
 
 /* Whether there is nothing to wait for any more: the file is whole, or the server is given up. */

@@ -13,6 +13,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,10 +35,17 @@ static char why_not_native[512] = "not found";
 static const nessie_engine *engine; /* NULL: transparent */
 static pid_t engine_pid;
 static pthread_once_t first_call = PTHREAD_ONCE_INIT;
-static int ended; /* whether this library's destructor has run */
+static int speech = -1; /* see nessie_shim_speech() */
+static int ended;       /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
 static __thread const void *with_other;    /* the plug-in that has called a PnetCDF of its own */
 enum { kNothing, kEngine, kTool, kOther }; /* what was entered */
+
+__attribute__((constructor)) static void look_for_stderr(void) {
+  const int error = errno;
+  if (fcntl(STDERR_FILENO, F_GETFD) != -1) speech = STDERR_FILENO;
+  errno = error;
+}
 
 /* Says it on one process of a job only, as far as the launcher tells which one this is. */
 static void notice(const char *text, const char *detail) {
@@ -46,7 +54,7 @@ static void notice(const char *text, const char *detail) {
     const char *rank = getenv(rank_variables[i]);
     if (rank != NULL && strcmp(rank, "0") != 0) return;
   }
-  fprintf(stderr, "nessie: %s: %s\n", text, detail);
+  dprintf(speech, "nessie: %s: %s\n", text, detail);
 }
 
 static nessie_function as_function(void *symbol) {
@@ -57,7 +65,7 @@ static nessie_function as_function(void *symbol) {
 
 static nessie_function native(int index) {
   if (native_functions[index] == NULL) {
-    fprintf(stderr, "nessie: native PnetCDF has no %s: %s\n", function_names[index], why_not_native);
+    dprintf(speech, "nessie: native PnetCDF has no %s: %s\n", function_names[index], why_not_native);
     exit(127); /* what the dynamic linker does about a missing symbol */
   }
   return native_functions[index];
@@ -116,8 +124,9 @@ static void open_engine(void) {
     const char *reason = dlerror();
     return do_not_stage(reason != NULL ? reason : NESSIE_PNETCDF_ENGINE_LIBRARY " cannot be loaded");
   }
-  static nessie_shim shim = {native, NULL};
+  static nessie_shim shim = {.native = native};
   shim.boards = nessie_seen_boards();
+  shim.speech = speech;
   void *symbol = nessie_real_dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
   const nessie_engine *(*open)(int, const nessie_shim *) = NULL;
   if (symbol != NULL) memcpy(&open, &symbol, sizeof open);
@@ -204,6 +213,8 @@ void nessie_shim_leave(int entered) {
 }
 
 int nessie_shim_is_inside(void) { return inside; }
+
+int nessie_shim_speech(void) { return speech; }
 
 int nessie_shim_index(const char *name) {
   for (int i = 0; i < NESSIE_PNETCDF_FUNCTION_COUNT; ++i)

@@ -17,6 +17,10 @@ void nessie_shim_leave(int entered);
 /* Whether the engine runs on this thread. */
 int nessie_shim_is_inside(void);
 
+/* The descriptor for sentences to the user: stderr's; -1 if the process was started without, and a file of the
+ * program's may be there. */
+int nessie_shim_speech(void);
+
 /* The number of a function of this name; -1: none. */
 int nessie_shim_index(const char *name);
 /* Our entry point for it. */
