@@ -70,7 +70,7 @@ std::vector<char *> Environment::to_envp() {
   return pointers;
 }
 
-void put_in_front(const Staging &staging, bool other_nodes, Environment &environment) {
+void put_in_front(const Staging &staging, Environment &environment) {
   environment.append("LD_PRELOAD", staging.preload_library, ':');  // so that tools before it see the program's calls
   environment.set("NESSIE_SERVERS", fmt::format("{}", fmt::join(staging.server_urls, " ")));
   environment.set("NESSIE_CREDENTIAL", staging.credential);
@@ -78,10 +78,6 @@ void put_in_front(const Staging &staging, bool other_nodes, Environment &environ
   if (!staging.boards.empty()) environment.set(NESSIE_BOARD_VARIABLE, staging.boards);
   leave_crashes_alone(environment);
   let_sanitizer_come_later(environment);
-  if (!other_nodes) return;
-  for (const char *name : {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}) {
-    environment.append("OMPI_MCA_mca_base_env_list", name, ';');
-  }
 }
 
 void keep_shared_memory_in(const std::string &folder, Environment &environment) {

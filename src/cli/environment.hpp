@@ -31,9 +31,6 @@ class Environment {
   std::vector<std::string> lines_;
 };
 
-/// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL,
-/// NESSIE_NOTES, ASAN_OPTIONS; and, for Open MPI, the request to carry them to other nodes (its mpiexec forwards
-/// nothing else; the others forward all).
 struct Staging {
   std::string preload_library;
   std::vector<std::string> server_urls;
@@ -41,7 +38,9 @@ struct Staging {
   std::string notes = {};   ///< where the interposer's notes go; empty: nowhere
   std::string boards = {};  ///< how many there are, and in which folder; empty: none
 };
-void put_in_front(const Staging &staging, bool other_nodes, Environment &environment);
+/// Adds what puts the interposer in front of an application: LD_PRELOAD, NESSIE_SERVERS, NESSIE_CREDENTIAL,
+/// NESSIE_NOTES, NESSIE_BOARDS; ASAN_OPTIONS; and has libfabric leave crashes alone.
+void put_in_front(const Staging &staging, Environment &environment);
 
 /// Has the program's Open MPI keep its shared memory and its session's files in `folder`, in memory, unless the user
 /// chose a place: so that whoever removes the folder removes what ranks that were killed left there. Every MPI file

@@ -26,30 +26,23 @@ TEST(Environment, EnvpEndsWithANullPointer) {
 TEST(PutInFront, StandsBehindTheUsersTools_SoThatTheySeeTheProgramsCalls) {
   Environment environment;
   environment.set("LD_PRELOAD", "libother.so");
-  put_in_front({"/lib/ours.so", {"shm://a;ofi://b", "shm://c"}, "secret"}, false, environment);
+  put_in_front({"/lib/ours.so", {"shm://a;ofi://b", "shm://c"}, "secret"}, environment);
   EXPECT_EQ(environment.get("LD_PRELOAD"), "libother.so:/lib/ours.so");
   EXPECT_EQ(environment.get("NESSIE_SERVERS"), "shm://a;ofi://b shm://c");
   EXPECT_EQ(environment.get("NESSIE_CREDENTIAL"), "secret");
   EXPECT_FALSE(environment.get("OMPI_MCA_mca_base_env_list"));
 }
 
-TEST(PutInFront, OnOtherNodes_AsksOpenMpiToCarryTheVariables) {
-  Environment environment;
-  environment.set("OMPI_MCA_mca_base_env_list", "MINE");
-  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, true, environment);
-  EXPECT_EQ(environment.get("OMPI_MCA_mca_base_env_list"), "MINE;NESSIE_CREDENTIAL;NESSIE_SERVERS;LD_PRELOAD");
-}
-
 TEST(PutInFront, KeepsLibfabricFromCatchingTheProgramsCrashes) {
   Environment environment;
-  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, false, environment);
+  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, environment);
   EXPECT_EQ(environment.get("IPATH_NO_BACKTRACE"), "1");
 }
 
 TEST(PutInFront, LetsAProgramStartWhoseSanitizerWantsToBeFirst) {
   Environment environment;
   environment.set("ASAN_OPTIONS", "detect_leaks=0");
-  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, false, environment);
+  put_in_front({"/lib/ours.so", {"shm://a"}, "secret"}, environment);
   EXPECT_EQ(environment.get("ASAN_OPTIONS"), "detect_leaks=0:verify_asan_link_order=0");
 }
 

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launcher.hpp"
 
-#include <base/config.hpp>
-#include <base/host.hpp>
-
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <set>
+#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -47,83 +38,63 @@ fs::path find_program(const std::string &word, const Environment &environment) {
 }
 
 bool is_launcher_name(std::string_view name) {
-  return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun";
+  return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun" ||
+         name == "srun";
 }
 
-int number(const std::optional<std::string> &text) {
-  int value = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), value);
-  return value;
+/// How many words follow options that are about hosts, or whose values may look like a program's name.
+std::size_t values_of(std::string_view name) {
+  static const std::map<std::string_view, std::size_t> known = {{"H", 1},
+                                                                {"host", 1},
+                                                                {"hosts", 1},
+                                                                {"f", 1},
+                                                                {"hostfile", 1},
+                                                                {"x", 1},
+                                                                {"rf", 1},
+                                                                {"machinefile", 1},
+                                                                {"rankfile", 1},
+                                                                {"default-hostfile", 1},
+                                                                {"launcher", 1},
+                                                                {"rmk", 1},
+                                                                {"launcher-exec", 1},
+                                                                {"launch-agent", 1},
+                                                                {"bootstrap-exec", 1},
+                                                                {"env", 2},
+                                                                {"genv", 2},
+                                                                {"bootstrap", 1},
+                                                                {"mca", 2},
+                                                                {"gmca", 2},
+                                                                {"omca", 2},
+                                                                {"prtemca", 2}};
+  const auto found = known.find(name);
+  return found == known.end() ? 0 : found->second;
 }
 
-bool lists_several_hosts(const std::string &path) {
-  std::ifstream file(path);
-  std::set<std::string> hosts;
-  for (std::string host; file >> host;) hosts.insert(host);
-  return hosts.size() > 1;
+bool is_option(const std::string &word) {
+  return word.starts_with('-') && word.find_first_not_of('-') != std::string::npos;
 }
 
-/// The addresses of this host's interfaces, as text.
-std::set<std::string> own_addresses() {
-  std::set<std::string> found;
-  ifaddrs *list = nullptr;
-  if (getifaddrs(&list) != 0) return found;
-  for (const auto *each = list; each != nullptr; each = each->ifa_next) {
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    if (each->ifa_addr == nullptr) continue;
-    const void *address = nullptr;
-    if (each->ifa_addr->sa_family == AF_INET)
-      address = &reinterpret_cast<const sockaddr_in *>(each->ifa_addr)->sin_addr;
-    else if (each->ifa_addr->sa_family == AF_INET6)
-      address = &reinterpret_cast<const sockaddr_in6 *>(each->ifa_addr)->sin6_addr;
-    if (address != nullptr && inet_ntop(each->ifa_addr->sa_family, address, text.data(), text.size()) != nullptr)
-      found.insert(text.data());
-  }
-  freeifaddrs(list);
-  return found;
-}
-
-/// "node:4" and "[::1]:4" without what follows the host.
-std::string host_in(const std::string &word) {
-  if (word.starts_with('[')) return word.substr(1, word.find(']') - 1);
-  const bool is_address = std::count(word.begin(), word.end(), ':') > 1;  // of IPv6
-  return is_address ? word : word.substr(0, word.find(':'));
-}
-
-bool is_this_host(const std::string &host) {
-  static const auto addresses = own_addresses();
-  const auto name = host_name();
-  return host == "localhost" || host.starts_with("127.") || host == "::1" || host == name ||
-         name.starts_with(host + '.') || host.starts_with(name + '.') || addresses.contains(host);
-}
-
-/// "a:4,b" of --host.
-bool lists_other_hosts(const std::string &list) {
-  const auto words = split(list, ",");
-  return words.empty() || !std::ranges::all_of(words, [](const auto &word) { return is_this_host(host_in(word)); });
-}
-
-/// A host file: a host begins each line; "#" begins a comment. One that cannot be read may name any.
-bool file_lists_other_hosts(const std::string &path) {
-  std::ifstream file(path);
-  bool any = false;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string host;
-    if (!(words >> host)) continue;
-    any = true;
-    if (!is_this_host(host_in(host))) return true;
-  }
-  return !any;
+/// The option that stands at `place`; with "=", its value is in the same word.
+LauncherOption option_at(const std::vector<std::string> &command, std::size_t place) {
+  const auto &word = command[place];
+  const auto name = word.substr(word.find_first_not_of('-'));
+  if (const auto equals = name.find('='); equals != std::string::npos)
+    return {name.substr(0, equals), name.substr(equals + 1), place};
+  const auto values = values_of(name);
+  return {name, values > 0 && place + 1 < command.size() ? command[place + 1] : "", place + values};
 }
 
 }  // namespace
 
-MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment) {
-  const auto path = find_program(program, environment);
-  if (path.empty() || !is_launcher_name(path.filename().string())) return MpiFlavour::kUnknown;
+std::string name_behind(const std::string &program, const Environment &environment) {
   std::error_code error;
-  const auto name = fs::canonical(path, error).filename().string();
+  const auto path = find_program(program, environment);
+  return path.empty() ? std::string() : fs::canonical(path, error).filename().string();
+}
+
+MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment) {
+  if (!is_launcher_name(fs::path(program).filename().string())) return MpiFlavour::kUnknown;
+  const auto name = name_behind(program, environment);
   for (const char *part : {"orterun", "prterun", "openmpi"}) {
     if (name.find(part) != std::string::npos) return MpiFlavour::kOpenMpi;
   }
@@ -162,19 +133,30 @@ std::optional<std::string> mismatch(const std::vector<std::string> &command, con
   return std::nullopt;
 }
 
-bool may_use_other_nodes(const std::vector<std::string> &command, const Environment &environment) {
-  static constexpr std::array<std::string_view, 4> kLists = {"-H", "-host", "--host", "-hosts"};
-  static constexpr std::array<std::string_view, 5> kFiles = {"-f", "-hostfile", "--hostfile", "-machinefile",
-                                                             "--machinefile"};
-  const bool is_mpiexec = flavour_of_launcher(command.front(), environment) != MpiFlavour::kUnknown;
-  for (std::size_t i = 0; i + 1 < command.size(); ++i) {
-    if (std::ranges::count(kLists, command[i]) > 0 && lists_other_hosts(command[i + 1])) return true;
-    const bool is_file = std::ranges::count(kFiles, command[i]) > 0 && (command[i] != "-f" || is_mpiexec);
-    if (is_file && file_lists_other_hosts(command[i + 1])) return true;
+std::optional<std::size_t> find_launcher(const std::vector<std::string> &command, const Environment &environment) {
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    if (!is_launcher_name(fs::path(command[i]).filename().string())) continue;
+    if (i == 0 || !find_program(command[i], environment).empty()) return i;
   }
-  if (number(environment.get("SLURM_JOB_NUM_NODES")) > 1) return true;
-  const auto node_file = environment.get("PBS_NODEFILE");
-  return node_file && lists_several_hosts(*node_file);
+  return std::nullopt;
+}
+
+std::vector<LauncherOption> launcher_options(const std::vector<std::string> &command, const Environment &environment) {
+  std::vector<LauncherOption> options;
+  const auto launcher = find_launcher(command, environment);
+  bool in_program = false;
+  for (std::size_t i = launcher ? *launcher + 1 : command.size(); i < command.size(); ++i) {
+    if (command[i] == ":") in_program = false;
+    if (in_program) continue;
+    if (is_option(command[i])) {
+      options.push_back(option_at(command, i));
+      i = options.back().last;
+    } else {
+      in_program = !find_program(command[i], environment).empty();
+    }
+  }
+  std::erase_if(options, [&](const auto &option) { return option.last >= command.size(); });
+  return options;
 }
 
 }  // namespace nessie::cli

@@ -21,7 +21,18 @@ MpiFlavour flavour_of_program(const std::string &path);
 /// they would overwrite each other's files.
 std::optional<std::string> mismatch(const std::vector<std::string> &command, const Environment &environment);
 
-/// Whether the command may start processes on other nodes: it names hosts, or the batch job has several.
-bool may_use_other_nodes(const std::vector<std::string> &command, const Environment &environment);
+/// The name of the file that a program, looked for in PATH, is in the end; empty if there is none.
+std::string name_behind(const std::string &program, const Environment &environment);
+
+/// Where in the command the launcher stands: at the front, or behind the words of a wrapper.
+std::optional<std::size_t> find_launcher(const std::vector<std::string> &command, const Environment &environment);
+
+struct LauncherOption {
+  std::string name;   ///< without dashes
+  std::string value;  ///< the first one, if it is an option whose values are known
+  std::size_t last;   ///< where in the command its last value stands
+};
+/// The launcher's options, of each of its programs, which ":" separates; none of the programs' own.
+std::vector<LauncherOption> launcher_options(const std::vector<std::string> &command, const Environment &environment);
 
 }  // namespace nessie::cli

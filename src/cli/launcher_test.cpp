@@ -3,6 +3,7 @@
 
 #include <base/host.hpp>
 
+#include "other_nodes.hpp"
 #include "run_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -78,6 +79,78 @@ TEST_F(Launcher, MayUseOtherNodesWhenHostsAreNamed) {
   EXPECT_FALSE(may_use_other_nodes({"sim", "-f", "input.nml"}, environment_));
   environment_.set("SLURM_JOB_NUM_NODES", "2");
   EXPECT_TRUE(may_use_other_nodes({"srun", "sim"}, environment_));
+}
+
+TEST_F(Launcher, TheProgramsOwnWordsNameNoHosts) {
+  make_launcher("mpiexec", "orterun");
+  make_launcher("mpirun", "mpiexec.hydra");
+  const auto sim = make_program("sim", kOpenMpiProgram);
+  make_program("ssh", "#!/bin/sh\n");
+  make_program("numactl", "#!/bin/sh\n");
+  EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-n", "1", "-x", "FOO=1", "sim", "-H", "5"}, environment_));
+  EXPECT_FALSE(may_use_other_nodes({"sim", "--host", "a,b"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "-n", "1", "sim", "-H", "5", ":", "-host", "b", "sim"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"numactl", "-C", "0", "mpiexec", "--host", "a,b", sim}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--mca", "plm_rsh_agent", "ssh", "-H", "a,b", "sim"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpirun", "-launcher", "ssh", "-hosts=a,b", "sim"}, environment_));
+}
+
+TEST_F(Launcher, KnowsEverySpellingOfHosts) {
+  const auto here = folder_->file("here"), there = folder_->file("there");
+  std::ofstream(here) << "localhost slots=4\n";
+  std::ofstream(there) << "localhost slots=4\nb slots=4\n";
+  for (const char *option : {"-f", "-hostfile", "--hostfile", "-machinefile", "-default-hostfile"}) {
+    EXPECT_FALSE(may_use_other_nodes({"mpiexec", option, here, "sim"}, environment_)) << option;
+    EXPECT_TRUE(may_use_other_nodes({"mpiexec", option, there, "sim"}, environment_)) << option;
+  }
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--hostfile=" + there, "sim"}, environment_));
+  EXPECT_TRUE(may_use_other_nodes({"mpiexec", "--hosts", "a,b", "sim"}, environment_));
+  for (const char *variable : {"HYDRA_HOST_FILE", "OMPI_MCA_orte_default_hostfile", "PE_HOSTFILE"}) {
+    auto environment = environment_;
+    environment.set(variable, here);
+    EXPECT_FALSE(may_use_other_nodes({"sh", "job.sh"}, environment)) << variable;
+    environment.set(variable, there);
+    EXPECT_TRUE(may_use_other_nodes({"sh", "job.sh"}, environment)) << variable;
+  }
+}
+
+TEST_F(Launcher, SrunMayUseOtherNodesUnlessTheJobHasOne) {
+  EXPECT_TRUE(may_use_other_nodes({"srun", "-n", "4", "sim"}, environment_));
+  environment_.set("SLURM_JOB_NUM_NODES", "1");
+  EXPECT_FALSE(may_use_other_nodes({"srun", "-n", "4", "sim"}, environment_));
+}
+
+TEST_F(Launcher, OfOpenMpi4_CarriesVariablesThoughItIsToldOfOthersByX) {
+  make_launcher("mpiexec", "orterun");
+  std::vector<std::string> command = {"mpiexec", "--host", "a,b", "-x", "FOO", "sim"};
+  carry_to_other_nodes({"A", "B"}, command, environment_);
+  EXPECT_EQ(environment_.get("OMPI_MCA_mca_base_env_list_internal"), "A;B");
+  EXPECT_FALSE(environment_.get("OMPI_MCA_mca_base_env_list"));
+}
+
+TEST_F(Launcher, OfOtherVersions_CarriesVariablesByTheirList) {
+  std::vector<std::string> command = {"sh", "job.sh"};
+  carry_to_other_nodes({"A", "B"}, command, environment_);
+  EXPECT_EQ(environment_.get("OMPI_MCA_mca_base_env_list"), "A;B");
+}
+
+TEST_F(Launcher, OfOpenMpi4_IsToldValuesThatItWouldLose) {
+  std::vector<std::string> command = {"mpiexec", "sim"};
+  environment_.set("A", "shm://a;ofi://a?provider=tcp shm://b");
+  carry_to_other_nodes({"A", "B"}, command, environment_);
+  EXPECT_EQ(environment_.get("OMPI_MCA_mca_base_env_list"), "A=shm://a|ofi://a?provider=tcp shm://b;B");
+}
+
+TEST_F(Launcher, CarriesWhatTheUsersOwnListNames_AndHisValues) {
+  make_launcher("mpiexec", "orterun");
+  std::vector<std::string> command = {"mpiexec", "--mca", "mca_base_env_list", "FOO;B=1", "sim"};
+  carry_to_other_nodes({"A", "B"}, command, environment_);
+  EXPECT_EQ(command[3], "FOO;B=1;A");
+  EXPECT_FALSE(environment_.get("OMPI_MCA_mca_base_env_list_internal"));
+  environment_.set("OMPI_MCA_mca_base_env_list", "MINE");
+  command = {"mpiexec", "sim"};
+  carry_to_other_nodes({"A", "B"}, command, environment_);
+  EXPECT_EQ(environment_.get("OMPI_MCA_mca_base_env_list"), "MINE;A;B");
 }
 
 TEST_F(Launcher, MayUseOtherNodesOfABatchJob) {

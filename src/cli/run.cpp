@@ -15,6 +15,7 @@
 #include "losses.hpp"
 #include "memory.hpp"
 #include "notes.hpp"
+#include "other_nodes.hpp"
 #include "process.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
@@ -68,6 +69,7 @@ class Job {
         config_(config),
         signals_(std::move(signals)),
         folder_(std::move(folder)),
+        other_nodes_(may_use_other_nodes(options.command, Environment::current())),
         nessied_(installation.nessied),
         preload_library_(preloadable(installation.preload_library, folder_)),
         mode_(chosen(options.mode, "staging.mode", "caching")),
@@ -114,6 +116,7 @@ class Job {
   RunDirectory folder_;
   std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
   std::string board_directory_;                ///< in memory, where there is such a folder with room
+  const bool other_nodes_;                     ///< the program may use others than this one
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   std::optional<Notes> notes_;
@@ -161,7 +164,7 @@ int Job::execute() {
 // Ranks of one node only: other nodes would not have the folder.
 void Job::make_shared_memory_folder() {
   std::vector<std::string> folders = {folder_.path()};
-  if (!may_use_other_nodes(options_.command, Environment::current())) {
+  if (!other_nodes_) {
     if (auto folder = RunDirectory::make_in("/dev/shm")) {
       folder->share();
       folders.push_back(folder->path());
@@ -172,8 +175,7 @@ void Job::make_shared_memory_folder() {
   janitor_.emplace(folders, credential_);
 }
 
-// --- start
-// ------------------------------------------------------------------------------------------------------------
+// --- start -----------------------------------------------------------------------------------------------------------
 
 Status Job::start_servers() {
   ServerOptions options;
@@ -184,8 +186,7 @@ Status Job::start_servers() {
   options.credential = credential_;
   options.board_directory = board_directory_;
   // A network that nobody will use costs a third of a second to look for.
-  if (!config_.get("staging.listen") && !may_use_other_nodes(options_.command, Environment::current()))
-    options.arguments = {"--listen", "shm"};
+  if (!config_.get("staging.listen") && !other_nodes_) options.arguments = {"--listen", "shm"};
   auto servers = Servers::start(options, folder_, signals_);
   if (!servers) return servers.error();
   servers_.emplace(std::move(*servers));
@@ -221,7 +222,9 @@ Status Job::start_program() {
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
   put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
                 fmt::format("{} {}", servers_->count(), board_directory_)},
-               may_use_other_nodes(options_.command, environment), environment);
+               environment);
+  if (other_nodes_)
+    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, spawn_options.command, environment);
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
@@ -231,8 +234,7 @@ Status Job::start_program() {
   return {};
 }
 
-// --- while the program runs
-// -------------------------------------------------------------------------------------------
+// --- while the program runs ------------------------------------------------------------------------------------------
 
 void Job::turn(milliseconds at_most) {
   if (const auto signal = signals_.wait(Deadline::in(at_most))) on_signal(*signal);
@@ -309,7 +311,7 @@ void Job::end_stragglers() {
   }
 }
 
-// --- drain ------------------------------------------------------------------------------------------------------------
+// --- drain -----------------------------------------------------------------------------------------------------------
 
 void Job::drain() {
   phase_ = Phase::kDraining;
@@ -385,8 +387,7 @@ void Job::await_servers_end() {
   servers_->kill_all();
 }
 
-// --- end
-// --------------------------------------------------------------------------------------------------------------
+// --- end -------------------------------------------------------------------------------------------------------------
 
 int Job::tell() {
   const int code = exit_code(record_);

@@ -59,7 +59,9 @@ Client::~Client() {
 }
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
-  const auto urls = nessie::split(config.get_or("servers", ""), " \t\n");
+  auto list = config.get_or("servers", "");
+  std::ranges::replace(list, '|', ';');
+  const auto urls = nessie::split(list, " \t\n");
   if (urls.empty())
     return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));

@@ -88,7 +88,7 @@ class Client {
   struct Impl;  ///< private to the implementation
 
   /// Connects to the servers that the settings name: `servers` (NESSIE_SERVERS): URLs of all of them, separated by
-  /// white space, each itself a list joined by ';', in order of their index. `credential` (NESSIE_CREDENTIAL).
+  /// white space, each itself a list joined by ';' or '|', in order of their index. `credential` (NESSIE_CREDENTIAL).
   /// Errors as nnti::Endpoint::connect; kUnsupported for another protocol version.
   static Result<std::unique_ptr<Client>> connect(const nessie::Config &config, const std::string &program);
   ~Client();
