@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "process.hpp"
 
+#include <base/file.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -12,8 +14,6 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace nessie::cli {
 
@@ -46,12 +46,12 @@ Error exec_error(const std::string &program, int cause) {
 }
 
 pid_t parent_of(const std::filesystem::path &proc_entry) {
-  std::ifstream file(proc_entry / "stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  const auto name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos || name_end + 4 > text.size()) return -1;
+  const auto text = read_file(proc_entry / "stat");
+  if (!text) return -1;                    // it has ended
+  const auto name_end = text->rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos || name_end + 4 > text->size()) return -1;
   pid_t parent = -1;
-  std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  std::from_chars(text->data() + name_end + 4, text->data() + text->size(), parent);
   return parent;
 }
 

@@ -48,7 +48,7 @@ constexpr auto kTurn = milliseconds(50);
 constexpr auto kDefaultStartTimeout = seconds(30);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr auto kServerExitTimeout = seconds(10);
-constexpr auto kTermGrace = seconds(3);
+constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -59,6 +59,14 @@ std::string preloadable(const std::string &library, const RunDirectory &folder) 
   std::error_code error;
   std::filesystem::create_directory_symlink(path.parent_path(), folder.file("lib"), error);
   return folder.file("lib/" + path.filename().string());
+}
+
+std::string count_processes(const std::vector<pid_t> &pids) {
+  return pids.size() == 1 ? "a process" : fmt::format("{} processes", pids.size());
+}
+
+void send(int signal, const std::vector<pid_t> &pids) {
+  for (pid_t pid : pids) ::kill(pid, signal);
 }
 
 class Job {
@@ -90,6 +98,7 @@ class Job {
   Status await_urls();
   Status start_program();
   void await_program();
+  bool is_broken() const;  ///< the program was ended, or is to end
   void end_stragglers();
   std::vector<pid_t> stragglers() const;
   void drain();
@@ -263,8 +272,11 @@ void Job::on_signal(const Signal &signal) {
   if (phase_ == Phase::kStarting) stop_signal_ = signal.number;
   if (phase_ == Phase::kDraining) on_signal_in_drain(signal);
   if (phase_ != Phase::kRunning) return;
-  if (signal.number == SIGINT || signal.number == SIGTERM) interrupts_ = 1;
-  if (!signal.from_terminal && !program_status_) ::kill(program_, signal.number);
+  const bool ends = signal.number == SIGINT || signal.number == SIGTERM;
+  if (ends) interrupts_ = 1;
+  if (signal.from_terminal) return;
+  if (!program_status_) return send(signal.number, {program_});
+  if (ends) send(signal.number, stragglers());
 }
 
 void Job::on_signal_in_drain(const Signal &signal) {
@@ -289,24 +301,23 @@ std::vector<pid_t> Job::stragglers() const {
   return found;
 }
 
+bool Job::is_broken() const { return WIFSIGNALED(*program_status_) || interrupts_ > 0; }
+
 // What the program left behind may still write; but it must not stay for ever.
 void Job::end_stragglers() {
-  const bool broken = WIFSIGNALED(*program_status_) || interrupts_ > 0;
   const auto linger = config_.get_duration("run.linger", kDefaultLinger);
-  const auto terminate = Deadline::in(broken || !linger ? milliseconds(1000) : *linger);
-  const auto kill = Deadline::at(terminate.when() + kTermGrace);
+  auto terminate = Deadline::in(linger ? *linger : milliseconds(1000));
   const auto worth_a_word = Deadline::in(milliseconds(1000));  // a launcher's helper ends in less
   bool told = false, terminated = false;
   for (auto left = stragglers(); !left.empty(); left = stragglers()) {
+    if (is_broken()) terminate = terminate.earlier(Deadline::in(milliseconds(1000)));
     if (worth_a_word.passed() && !std::exchange(told, true))
-      say(fmt::format("waiting for {} that the program left behind",
-                      left.size() == 1 ? "a process" : fmt::format("{} processes", left.size())));
-    if (terminate.passed() && !std::exchange(terminated, true)) {
-      for (pid_t pid : left) ::kill(pid, SIGTERM);
-    }
-    if (kill.passed()) {
-      for (pid_t pid : left) ::kill(pid, SIGKILL);
-    }
+      say(fmt::format("waiting for {} that the program left behind", count_processes(left)));
+    if (terminate.passed() && !std::exchange(terminated, true)) send(SIGTERM, left);
+    const auto kill = Deadline::at(terminate.when() + kSignalGrace);
+    if (kill.passed()) send(SIGKILL, left);
+    if (Deadline::at(kill.when() + kSignalGrace).passed())
+      return say(fmt::format("warning: {} that the program left behind cannot be ended", count_processes(left)));
     turn();
   }
 }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a parent leaves behind: nothing of it hangs the run, changes the program's exit code, or loses a byte."""
 import os
+import shutil
 import signal
+import unittest
 
 import setups
-from harness import NESSIE, mpiexec
+from harness import NESSIE, mpiexec, read_file, wait_until
 
 # Runs the rest of its arguments with what its first one asks for.
 ODD_PARENT = r"""
@@ -99,6 +101,34 @@ class Parents(setups.SetupCase):
         gone = self.run_in("gone", ["sh", "-c", 'mkdir sub && cd sub && rmdir ../sub && exec "$@"', "sh", NESSIE, "run", "--",
                                     "true"])
         self.assertEqual(gone.code, 0, gone.err)
+
+
+class LeftBehind(setups.SetupCase):
+    """Processes that outlive the program."""
+
+    def start(self, left, env):
+        """A run whose program leaves `left` behind; returns when it waits for that."""
+        with open(self.path("err"), "w", encoding="utf-8") as err:
+            job = self.job([NESSIE, "run", "--", "sh", "-c", f"{left} > out 2>&1 &"], env=env, stderr=err)
+        wait_until(lambda: b"waiting for a process" in read_file(self.path("err")), "the run to wait")
+        return job
+
+    def test_sigterm_ends_them_too(self):
+        job = self.start("sleep 600", {"NESSIE_RUN_LINGER": "1h"})
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.finish()[0], 0)
+        self.assert_nothing_left()
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "starts a process that the run may not end")
+    def test_what_cannot_be_ended_is_not_waited_for(self):
+        os.chmod(self.folder, 0o777)
+        shutil.copy(shutil.which("setpriv"), self.path("become"))
+        os.chmod(self.path("become"), 0o4755)
+        as_nobody = ["unshare", "-m", "sh", "-c", 'mount -t proc none /proc && exec setpriv --reuid 65534 "$@"', "sh"]
+        outcome = self.staged("caching", ["sh", "-c", f"{self.path('become')} --reuid 0 sleep 600 > {self.path('out')} 2>&1 &"],
+                              before=as_nobody, env={"NESSIE_RUN_LINGER": "1ms", "XDG_RUNTIME_DIR": ""})
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("a process that the program left behind cannot be ended", outcome.err)
 
 
 class Summaries(setups.SetupCase):
