@@ -8,7 +8,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <string>
 
@@ -18,12 +20,13 @@ namespace {
 
 constexpr int kPatienceMs = 1000;  // with a terminal that is stopped, a pipe that nobody empties
 
-/// False: no more of it can be written; errno says why.
+/// False: no more of it can be written; errno says why. A pipe that has room has it for PIPE_BUF bytes; who writes more
+/// at once may have to wait.
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     pollfd room{fd, POLLOUT, 0};
     if (poll(&room, 1, kPatienceMs) == 0) return errno = EAGAIN, false;
-    const auto written = ::write(fd, text.data(), text.size());
+    const auto written = ::write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(written));
