@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory.hpp"
 
+#include <base/config.hpp>
+#include <base/file.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 
 namespace nessie::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 
@@ -22,22 +28,67 @@ std::uint64_t machine_available_bytes() {
   return 1024 * kMiB;
 }
 
-std::uint64_t number_in(const char *path, std::uint64_t otherwise) {
+constexpr auto kNone = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t number_in(const fs::path &path, std::uint64_t otherwise) {
   std::ifstream file(path);
   std::uint64_t value = 0;
   return file >> value ? value : otherwise;  // "max" is no number
 }
 
-std::uint64_t control_group_available_bytes() {
-  constexpr auto kNone = std::numeric_limits<std::uint64_t>::max();
-  const auto limit = number_in("/sys/fs/cgroup/memory.max", kNone);
-  const auto used = number_in("/sys/fs/cgroup/memory.current", 0);
-  return limit == kNone ? kNone : limit - std::min(limit, used);
+std::uint64_t number_behind(const std::string &name, const fs::path &path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  for (std::string word; file >> word >> value;) {
+    if (word == name) return value;
+  }
+  return 0;
+}
+
+/// How one version of control groups calls what is asked for.
+struct MemoryFiles {
+  const char *limit, *used,
+      *reclaimable;  ///< the last one in memory.stat: copies of files, which the kernel gives back
+};
+constexpr MemoryFiles kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
+constexpr MemoryFiles kVersion2 = {"memory.max", "memory.current", "inactive_file"};
+
+std::uint64_t available_in(const fs::path &folder, const MemoryFiles &files) {
+  const auto limit = number_in(folder / files.limit, kNone);
+  if (limit == kNone) return kNone;
+  const auto used = number_in(folder / files.used, 0);
+  return limit - std::min(limit, used - std::min(used, number_behind(files.reclaimable, folder / "memory.stat")));
+}
+
+/// Of the group and all that it is in. Where a container hides those above it, the group's own is at the top.
+std::uint64_t least_available(const fs::path &top, fs::path group, const MemoryFiles &files) {
+  auto least = available_in(top, files);
+  for (; group.has_relative_path(); group = group.parent_path())
+    least = std::min(least, available_in(top / group.relative_path(), files));
+  return least;
 }
 
 }  // namespace
 
-std::uint64_t available_memory_bytes() { return std::min(machine_available_bytes(), control_group_available_bytes()); }
+std::uint64_t control_group_available_bytes(const std::string &membership, const std::string &mounted_at) {
+  auto least = kNone;
+  for (const auto &line : split(membership, "\n")) {  // "4:memory,cpu:/slurm/job_7", or of version 2 "0::/slurm/job_7"
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const auto controllers = split(line.substr(first + 1, second - first - 1), ",");
+    const fs::path group = line.substr(second + 1), top = mounted_at;
+    if (line.starts_with("0::")) least = std::min(least, least_available(top, group, kVersion2));
+    if (std::ranges::count(controllers, "memory") > 0)
+      least = std::min(least, least_available(top / "memory", group, kVersion1));
+  }
+  return least;
+}
+
+std::uint64_t available_memory_bytes() {
+  const auto membership = read_file("/proc/self/cgroup");
+  const auto of_group = control_group_available_bytes(membership ? *membership : "0::/", "/sys/fs/cgroup");
+  return std::min(machine_available_bytes(), of_group);
+}
 
 std::string default_memory_of_each(int servers) {
   const auto share = available_memory_bytes() / 4 / static_cast<std::uint64_t>(std::max(servers, 1));

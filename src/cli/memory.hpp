@@ -7,7 +7,10 @@
 
 namespace nessie::cli {
 
-/// What this process's machine, or its control group, can still give.
+/// What the control groups leave that `membership` (the text of /proc/self/cgroup) names, and those that they are in;
+/// 2^64 - 1: they have no limit.
+std::uint64_t control_group_available_bytes(const std::string &membership, const std::string &mounted_at);
+/// What this process's machine, or its control groups, can still give.
 std::uint64_t available_memory_bytes();
 /// A quarter of it, shared among `servers`, as "512M"; at least "64M".
 std::string default_memory_of_each(int servers);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "summary.hpp"
-#include "memory.hpp"
 #include "run_directory.hpp"
 
 #include <gtest/gtest.h>
@@ -115,12 +114,6 @@ TEST(Summary, WhenAServerEndedBeforeAnythingCame_SaysSo) {
   record.broken_servers = {"staging server 0 was killed by signal 9 (Killed)"};
   EXPECT_TRUE(
       contains(describe_work(record), "nothing was staged: a staging server ended before it had stored anything"));
-}
-
-TEST(DefaultMemory, IsSharedAmongTheServers) {
-  EXPECT_GT(available_memory_bytes(), 0u);
-  EXPECT_GE(std::stoull(default_memory_of_each(1)), std::stoull(default_memory_of_each(4)));
-  EXPECT_GE(std::stoull(default_memory_of_each(1 << 20)), 64u);
 }
 
 TEST(RunDirectory, IsPrivateAndGoesWithItsOwner) {
