@@ -18,7 +18,7 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr std::size_t kMostSentences = 32, kLongest = 1024;
+constexpr std::size_t kMostSentences = 32, kMostAtOnce = 64, kLongest = 1024;
 
 sockaddr_un abstract(const std::string &name, socklen_t &length) {
   sockaddr_un address{};
@@ -50,7 +50,7 @@ Notes::~Notes() {
 
 void Notes::take() {
   std::array<char, kLongest> text{};
-  for (;;) {
+  for (std::size_t taken = 0; taken < kMostAtOnce; ++taken) {
     const auto size = ::recv(fd_, text.data(), text.size(), MSG_DONTWAIT);
     if (size < 0) return;
     std::string sentence(text.data(), static_cast<std::size_t>(size));

@@ -20,7 +20,9 @@ class Notes {
 
   /// For NESSIE_NOTES: the socket's name, without the zero in front.
   const std::string &address() const { return address_; }
-  /// Takes in what has come; does not wait.
+  /// Can be read from when something has come.
+  int fd() const { return fd_; }
+  /// Takes in what has come, but no endless stream; does not wait.
   void take();
   /// Each sentence once, in the order of coming; a bounded number of them.
   const std::vector<std::string> &sentences() const { return sentences_; }

@@ -111,7 +111,7 @@ class Job {
   int tell();
   int write_json(const RunRecord &record, int code) const;
 
-  /// Waits for at most a turn, then handles one signal and the children that have ended.
+  /// Waits for at most a turn, then handles one signal, the notes that have come, and the children that have ended.
   void turn(milliseconds at_most = kTurn);
   void on_signal(const Signal &signal);
   void on_signal_in_drain(const Signal &signal);
@@ -246,7 +246,8 @@ Status Job::start_program() {
 // --- while the program runs ------------------------------------------------------------------------------------------
 
 void Job::turn(milliseconds at_most) {
-  if (const auto signal = signals_.wait(Deadline::in(at_most))) on_signal(*signal);
+  if (const auto signal = signals_.wait(Deadline::in(at_most), notes_ ? notes_->fd() : -1)) on_signal(*signal);
+  if (notes_) notes_->take();
   reap();
 }
 
@@ -289,10 +290,7 @@ void Job::on_signal_in_drain(const Signal &signal) {
 }
 
 void Job::await_program() {
-  while (!program_status_) {
-    turn(seconds(1));
-    if (notes_) notes_->take();
-  }
+  while (!program_status_) turn(seconds(1));
 }
 
 std::vector<pid_t> Job::stragglers() const {

@@ -53,9 +53,9 @@ Signals::~Signals() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::optional<Signal> Signals::wait(Deadline deadline) {
-  pollfd event{fd_, POLLIN, 0};
-  if (poll(&event, 1, deadline.poll_timeout_ms()) <= 0) return std::nullopt;
+std::optional<Signal> Signals::wait(Deadline deadline, int or_readable) {
+  std::array<pollfd, 2> events = {pollfd{fd_, POLLIN, 0}, pollfd{or_readable, POLLIN, 0}};
+  if (poll(events.data(), events.size(), deadline.poll_timeout_ms()) <= 0) return std::nullopt;
   signalfd_siginfo info;
   if (read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;
   return Signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};

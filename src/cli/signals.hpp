@@ -27,8 +27,8 @@ class Signals {
   Signals &operator=(Signals &&) = delete;
   ~Signals();
 
-  /// Waits for a signal, or until the deadline.
-  std::optional<Signal> wait(Deadline deadline);
+  /// Waits for a signal, or until there is something to read from the descriptor, if any, or until the deadline.
+  std::optional<Signal> wait(Deadline deadline, int or_readable = -1);
   /// In a child, before exec: puts back what the process was started with. Async-signal-safe.
   void restore_original() const;
 

@@ -85,7 +85,7 @@ std::string preload_in(const std::vector<std::string> &command) {
     const bool sets = word == "-x" || word == "-env" || word == "-genv" || word == "--env" || word == "--export" ||
                       word == "-E" || word == "env";
     if (sets && next.starts_with("LD_PRELOAD")) return word + " " + next;
-    if (word.starts_with("LD_PRELOAD=")) return word;
+    if (word.starts_with("LD_PRELOAD=") && word.find(' ') == std::string::npos) return word;  // no script
   }
   return {};
 }
@@ -97,16 +97,27 @@ std::string why_nobody_came(const RunRecord &record) {
                        record.preload_library);
   return "no process of the program came to the servers: it does not call PnetCDF, or is linked to it statically, or "
          "reaches it past preloaded libraries (RTLD_DEEPBIND), or cannot reach the servers, which it says itself, or "
-         "what "
-         "starts it replaced LD_PRELOAD";
+         "what starts it replaced LD_PRELOAD";
 }
 
 bool moved_nothing(const Totals &totals) { return totals.writes == 0 && totals.reads == 0; }
 
-/// Whether a process of the program has said itself, first of all, why nothing was staged.
-bool reason_is_a_note(const RunRecord &record, const Totals &totals) {
-  return moved_nothing(totals) && totals.native.empty() && record.broken_servers.empty() && totals.clients == 0 &&
-         !record.notes.empty();
+/// What the preloaded library says of every program that it is not in front of; most are none that would be staged.
+bool is_about_preload(const std::string &note) { return note.starts_with("LD_PRELOAD was "); }
+
+/// The note by which a process of the program has said itself why nothing was staged, the surer the better; or end().
+auto note_that_is_the_reason(const RunRecord &record, const Totals &totals) {
+  const bool may_be =
+      moved_nothing(totals) && totals.native.empty() && record.broken_servers.empty() && totals.clients == 0;
+  const auto sure = std::ranges::find_if_not(record.notes, is_about_preload);
+  if (!may_be) return record.notes.end();
+  return sure != record.notes.end() ? sure : record.notes.begin();
+}
+
+std::string describe_reason(const std::string &note, const RunRecord &record) {
+  if (!is_about_preload(note)) return printable(note);
+  return fmt::format("{}: if that is what calls PnetCDF, it needs ':{}' in LD_PRELOAD", printable(note),
+                     record.preload_library);
 }
 
 /// Derived from what happened.
@@ -115,8 +126,18 @@ std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals
   if (!record.broken_servers.empty() && totals.clients == 0)
     return "a staging server ended before it had stored anything";
   if (totals.clients > 0) return "the program's processes came to the servers, but moved no data";
-  if (reason_is_a_note(record, totals)) return printable(record.notes.front());
-  return why_nobody_came(record);
+  const auto reason = note_that_is_the_reason(record, totals);
+  return reason != record.notes.end() ? describe_reason(*reason, record) : why_nobody_came(record);
+}
+
+std::string describe_notes(const RunRecord &record, const Totals &totals) {
+  std::string text;
+  const auto reason = note_that_is_the_reason(record, totals);
+  for (auto note = record.notes.begin(); note != record.notes.end(); ++note) {
+    if (note != reason)
+      text += fmt::format("nessie: {}{}\n", is_about_preload(*note) ? "" : "not staged: ", printable(*note));
+  }
+  return text;
 }
 
 std::string describe_staged(const RunRecord &record, const Totals &totals) {
@@ -214,8 +235,7 @@ std::string describe_work(const RunRecord &record) {
       record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
       record.memory, record.drain_s);
   text += describe_staged(record, totals);
-  for (std::size_t i = reason_is_a_note(record, totals) ? 1 : 0; i < record.notes.size(); ++i)
-    text += fmt::format("nessie: not staged: {}\n", printable(record.notes[i]));
+  text += describe_notes(record, totals);
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text;

@@ -102,11 +102,22 @@ TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {
                        "LD_PRELOAD was replaced by what starts the program ('-x LD_PRELOAD=/opt/tool.so'): add "
                        "':/opt/nessie/lib/libnessie_pnetcdf.so' to it"));
   record.notes = {"LD_PRELOAD was replaced by 'tool.so' for ./sim"};
-  EXPECT_TRUE(contains(describe_work(record), "nothing was staged: LD_PRELOAD was replaced by 'tool.so' for ./sim"));
+  EXPECT_TRUE(
+      contains(describe_work(record), "nothing was staged: LD_PRELOAD was replaced by 'tool.so' for ./sim: if "));
+  record.notes.emplace_back("the program brings its own MPI");
+  EXPECT_TRUE(contains(describe_work(record), "nothing was staged: the program brings its own MPI\n"));
+  EXPECT_TRUE(contains(describe_work(record), "nessie: LD_PRELOAD was replaced by 'tool.so' for ./sim\n"));
   record.reports.emplace_back().clients = 4;
   EXPECT_TRUE(contains(describe_work(record), "came to the servers, but moved no data"));
   record.reports[0].native = {"a.nc: it is a netCDF-4 file"};
   EXPECT_TRUE(contains(describe_work(record), "nothing was staged: all files went native"));
+}
+
+TEST(Summary, DoesNotSayThatAHelpersFilesWereNotStaged) {
+  auto record = two_servers();
+  record.notes = {"LD_PRELOAD was emptied for /usr/bin/hostname", "libpnetcdf.so.99 is another PnetCDF"};
+  EXPECT_TRUE(contains(describe_work(record), "\nnessie: LD_PRELOAD was emptied for /usr/bin/hostname\n"));
+  EXPECT_TRUE(contains(describe_work(record), "\nnessie: not staged: libpnetcdf.so.99 is another PnetCDF\n"));
 }
 
 TEST(Summary, WhenAServerEndedBeforeAnythingCame_SaysSo) {

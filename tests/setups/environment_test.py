@@ -150,6 +150,25 @@ class Summaries(setups.SetupCase):
         self.assertNotIn("terminate", outcome.err)
 
 
+class Notes(setups.SetupCase):
+    def test_of_many_at_once_none_is_lost(self):
+        script = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do LD_PRELOAD=$n.so /bin/true & done 2> /dev/null; wait"
+        outcome = self.staged("caching", ["sh", "-c", script])
+        for number in range(1, 21):
+            self.assertIn(f"LD_PRELOAD was replaced by '{number}.so' for /bin/true", outcome.err)
+
+    def test_of_a_helper_without_preloads_says_no_more_than_is_known(self):
+        script = f"LD_PRELOAD= /bin/true; mpiexec --oversubscribe -n 1 {setups.program('writer')} out.nc"
+        outcome = self.staged("caching", ["sh", "-c", script])
+        self.assertTrue(outcome.was_staged, outcome.err)
+        self.assertIn("nessie: LD_PRELOAD was emptied for /bin/true\n", outcome.err)
+
+    def test_of_what_is_not_there_is_none(self):
+        outcome = self.staged("caching", ["sh", "-c", "LD_PRELOAD=x.so /absent/program; exit 3"])
+        self.assertEqual(outcome.code, 3)
+        self.assertNotIn("x.so", outcome.err)
+
+
 class OtherPreloads(setups.SetupCase):
     def test_a_server_that_was_killed_before_anything_came_is_what_is_said(self):
         script = f"pkill -9 -P $PPID nessied; exec mpiexec --oversubscribe -n 1 {setups.program('writer')} out.nc"

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NESSIE_LIBRARY "libnessie_pnetcdf.so"
@@ -41,34 +42,41 @@ static bool leads_to_us(char *const environment[]) {
 static void note_what_took_our_place(const char *program, char *const environment[]) {
   const char *preload = value_in(environment, "LD_PRELOAD");
   if (names_us(preload) || getenv("NESSIE_NOTES") == NULL) return;
-  if (preload != NULL) {
+  if (preload != NULL && *preload != '\0') {
     nessie_note((const char *[]){"LD_PRELOAD was replaced by '", preload, "' for ", program}, 4);
+  } else if (preload != NULL) {
+    nessie_note((const char *[]){"LD_PRELOAD was emptied for ", program}, 2);
   } else if (value_in(environment, "NESSIE_SERVERS") != NULL) {
     nessie_note((const char *[]){"LD_PRELOAD was taken out of the environment of ", program}, 2);
   }
 }
 
-static void before_start(const char *program, char *const environment[], bool runs_without_us) {
+/* Shells try a name in one folder after the other; what is not there is not started. */
+static bool may_be_started(int folder, const char *program) {
+  return strchr(program, '/') == NULL || syscall(SYS_faccessat, folder, program, X_OK) == 0;
+}
+
+static void before_start(int folder, const char *program, char *const environment[], bool runs_without_us) {
   if (program == NULL) return; /* the kernel says what is wrong with that */
   if (nessie_any_files() && (runs_without_us || !leads_to_us(environment))) nessie_settle_all();
-  note_what_took_our_place(program, environment);
+  if (may_be_started(folder, program)) note_what_took_our_place(program, environment);
 }
 
 static void watch(int folder, const char *path, char *const environment[]) {
   const int error = errno;
-  before_start(path, environment, nessie_any_files() && nessie_runs_without_us(folder, path));
+  before_start(folder, path, environment, nessie_any_files() && nessie_runs_without_us(folder, path));
   errno = error;
 }
 
 static void watch_by_name(const char *file, char *const environment[]) {
   const int error = errno;
-  before_start(file, environment, nessie_any_files() && nessie_runs_without_us_by_name(file));
+  before_start(AT_FDCWD, file, environment, nessie_any_files() && nessie_runs_without_us_by_name(file));
   errno = error;
 }
 
 static void watch_open(int fd, char *const environment[]) {
   const int error = errno;
-  before_start("a program", environment, nessie_any_files() && nessie_runs_without_us_open(fd));
+  before_start(AT_FDCWD, "a program", environment, nessie_any_files() && nessie_runs_without_us_open(fd));
   errno = error;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -26,10 +27,13 @@ void nessie_note(const char *const *texts, int count) {
   char sentence[kLongest];
   size_t used = 0;
   for (int i = 0; i < count; ++i) used = append(sentence, used, texts[i]);
-  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd >= 0) {
+    /* Ten fit in at a time; when many processes tell something at once, it takes a moment. */
+    const struct timeval patience = {.tv_usec = 100000};
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     const socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
-    (void)!sendto(fd, sentence, used, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address, length);
+    (void)!sendto(fd, sentence, used, MSG_NOSIGNAL, (const struct sockaddr *)&address, length);
     close(fd);
   }
   errno = error;

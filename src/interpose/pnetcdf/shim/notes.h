@@ -3,8 +3,8 @@
 #ifndef NESSIE_PNETCDF_NOTES_H
 #define NESSIE_PNETCDF_NOTES_H
 
-/* Sends the texts, one after the other, as one sentence, to the socket that NESSIE_NOTES names. Never waits; what
- * cannot be sent is dropped. Async-signal-safe, also in a child of vfork(). */
+/* Sends the texts, one after the other, as one sentence, to the socket that NESSIE_NOTES names. Waits a tenth of a
+ * second at most; what cannot be sent is dropped. Async-signal-safe, also in a child of vfork(). */
 void nessie_note(const char *const *texts, int count);
 
 #endif
