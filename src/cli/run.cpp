@@ -52,13 +52,19 @@ constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+template <class T> Status keep(Result<T> result, std::optional<T> &place) {
+  if (!result) return result.error();
+  place.emplace(std::move(*result));
+  return {};
+}
+
 // LD_PRELOAD knows no quoting: a folder with a blank or a colon in its name is reached through a link in the run's.
-std::string preloadable(const std::string &library, const RunDirectory &folder) {
+std::string preloadable(const std::string &library, const std::string &folder) {
   if (library.find_first_of(kPreloadSeparators) == std::string::npos) return library;
   const std::filesystem::path path(library);
   std::error_code error;
-  std::filesystem::create_directory_symlink(path.parent_path(), folder.file("lib"), error);
-  return folder.file("lib/" + path.filename().string());
+  std::filesystem::create_directory_symlink(path.parent_path(), folder + "/lib", error);
+  return folder + "/lib/" + path.filename().string();
 }
 
 std::string count_processes(const std::vector<pid_t> &pids) {
@@ -79,7 +85,7 @@ class Job {
         folder_(std::move(folder)),
         other_nodes_(may_use_other_nodes(options.command, Environment::current())),
         nessied_(installation.nessied),
-        preload_library_(preloadable(installation.preload_library, folder_)),
+        preload_library_(installation.preload_library),
         mode_(chosen(options.mode, "staging.mode", "caching")),
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
         credential_(Credential::generate().to_hex()) {}
@@ -93,7 +99,7 @@ class Job {
 
   enum class Phase { kStarting, kRunning, kDraining };
 
-  void make_shared_memory_folder();
+  void make_folders();
   Status start_servers();
   Status await_urls();
   Status start_program();
@@ -124,7 +130,8 @@ class Job {
   std::optional<Janitor> janitor_;  ///< goes after the folders
   RunDirectory folder_;
   std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
-  std::string board_directory_;                ///< in memory, where there is such a folder with room
+  std::optional<RunDirectory> for_others_;
+  std::string public_folder_;                  ///< where processes of any user find the boards; in memory, if it has room
   const bool other_nodes_;                     ///< the program may use others than this one
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
@@ -145,7 +152,8 @@ int Job::execute() {
   record_.mode = mode_;
   record_.memory = memory_;
   record_.servers = options_.servers;
-  make_shared_memory_folder();
+  make_folders();
+  preload_library_ = preloadable(preload_library_, public_folder_);
   if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
   if (auto started = start_servers(); !started) {
     if (stop_signal_) return 128 + stop_signal_;
@@ -170,17 +178,16 @@ int Job::execute() {
   return tell();
 }
 
-// Ranks of one node only: other nodes would not have the folder.
-void Job::make_shared_memory_folder() {
+// The one in memory is for ranks of one node only: other nodes would not have it.
+void Job::make_folders() {
+  if (!other_nodes_) (void)keep(RunDirectory::make_in("/dev/shm"), shared_memory_);
+  if (shared_memory_) shared_memory_->share();
+  const bool in_memory = shared_memory_ && shared_memory_->has_room();
+  if (!in_memory && ::geteuid() == 0) (void)keep(RunDirectory::make_for_others(), for_others_);  // whom root may start
+  public_folder_ = (in_memory ? *shared_memory_ : for_others_ ? *for_others_ : folder_).path();
   std::vector<std::string> folders = {folder_.path()};
-  if (!other_nodes_) {
-    if (auto folder = RunDirectory::make_in("/dev/shm")) {
-      folder->share();
-      folders.push_back(folder->path());
-      shared_memory_.emplace(std::move(*folder));
-    }
-  }
-  board_directory_ = (shared_memory_ && shared_memory_->has_room() ? *shared_memory_ : folder_).path();
+  for (const auto *folder : {&shared_memory_, &for_others_})
+    if (*folder) folders.push_back((*folder)->path());
   janitor_.emplace(folders, credential_);
 }
 
@@ -193,7 +200,7 @@ Status Job::start_servers() {
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
-  options.board_directory = board_directory_;
+  options.board_directory = public_folder_;
   // A network that nobody will use costs a third of a second to look for.
   if (!config_.get("staging.listen") && !other_nodes_) options.arguments = {"--listen", "shm"};
   auto servers = Servers::start(options, folder_, signals_);
@@ -230,7 +237,7 @@ Status Job::start_program() {
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
   put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
-                fmt::format("{} {}", servers_->count(), board_directory_)},
+                fmt::format("{} {}", servers_->count(), public_folder_)},
                environment);
   if (other_nodes_)
     carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, spawn_options.command, environment);
@@ -410,12 +417,6 @@ int Job::write_json(const RunRecord &record, int code) const {
   if (written) return code;
   say("error: " + written.error().message);
   return code == 0 ? 1 : code;
-}
-
-template <class T> Status keep(Result<T> result, std::optional<T> &place) {
-  if (!result) return result.error();
-  place.emplace(std::move(*result));
-  return {};
 }
 
 }  // namespace

@@ -37,6 +37,18 @@ std::vector<std::string> bases() {
   return found;
 }
 
+/// Whether other users may pass through the folder, and through all above it.
+bool others_may_enter(const std::string &folder) {
+  std::error_code error;
+  auto path = std::filesystem::canonical(folder, error);
+  for (; !error; path = path.parent_path()) {
+    const auto mode = std::filesystem::status(path, error).permissions();
+    if ((mode & std::filesystem::perms::others_exec) == std::filesystem::perms::none) return false;
+    if (!path.has_relative_path()) return true;
+  }
+  return false;
+}
+
 bool has_room(const std::string &base) {
   struct statvfs space {};
   return statvfs(base.c_str(), &space) == 0 && std::uint64_t{space.f_bavail} * space.f_frsize >= kRoomNeeded;
@@ -64,6 +76,15 @@ Result<RunDirectory> RunDirectory::make() {
   return Error{Code::kIo,
                fmt::format("no folder can be made: none of {} can be written and has 1 MiB of room; set TMPDIR", tried),
                Scope::kProcess};
+}
+
+Result<RunDirectory> RunDirectory::make_for_others() {
+  for (const auto &base : bases()) {
+    if (!others_may_enter(base) || !cli::has_room(base)) continue;
+    auto folder = make_in(base);
+    if (folder && ::chmod(folder->path().c_str(), 0711) == 0) return folder;
+  }
+  return Error{Code::kIo, "no folder that others may enter can be made", Scope::kProcess};
 }
 
 bool RunDirectory::has_room() const { return cli::has_room(path_); }

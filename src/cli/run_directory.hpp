@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The private folder of one `nessie run`: URL files, reports and ledgers of its servers.
+// The folders of one `nessie run`: a private one for URL files, reports and ledgers of its servers; one in memory.
 #pragma once
 
 #include <nessie/result.hpp>
@@ -16,6 +16,8 @@ class RunDirectory {
  public:
   /// In the first of $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp, /dev/shm that can be written and has room. kIo: none.
   static Result<RunDirectory> make();
+  /// In the first of them that other users may enter: with mode 0711, for files that they may read by name. kIo: none.
+  static Result<RunDirectory> make_for_others();
   /// In `base`. kIo with the cause.
   static Result<RunDirectory> make_in(const std::string &base);
   RunDirectory(RunDirectory &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }

@@ -77,6 +77,17 @@ class AnotherUser(setups.SetupCase):
             self.assert_same(native, staged)
             self.assertEqual(attributes(staged.folder + "/out.nc"), attributes(native.folder + "/out.nc"))
 
+    def test_he_sees_what_is_not_in_the_files_yet_wherever_that_is_kept(self):
+        """In a job of several nodes it is not in /dev/shm."""
+        with open(self.path("nodes"), "w", encoding="utf-8") as file:
+            file.write("a\nb\n")
+        look = ["sh", "-c", 'head -c 8 "${NESSIE_BOARDS#* }/board.0" > /dev/null']
+        for label, nodes in {"one": "", "several": self.path("nodes")}.items():
+            self.make(label)
+            outcome = self.staged("caching", [*AS_NOBODY, *look], label=label, env={"PBS_NODEFILE": nodes})
+            self.assertEqual(outcome.code, 0, outcome.err)
+        self.assert_nothing_left()
+
     def test_servers_that_the_network_alone_reaches_open_by_name_but_not_as_root(self):
         command = mpiexec(2, setups.program("writer"), "out.nc")
         for label in ("native", "caching", "two"):
