@@ -67,17 +67,18 @@ void ServerDrain::stop_server() {
 }
 
 void ServerDrain::watch_server() {
-  auto client = staging::Client::connect(config_, "");
-  if (!client) return;  // the stopper says so
+  Result<std::unique_ptr<staging::Client>> client = Error{Code::kUnavailable, "not connected yet"};
   while (true) {
-    auto report = (*client)->report(0);
+    if (!client) client = staging::Client::connect(config_, "");
+    auto report = client ? (*client)->report(0) : Result<staging::ReportResult>(client.error());
     std::unique_lock lock(mutex_);
     if (finished_) return;
-    if (!report) {
-      hung_ = report.code() == Code::kTimedOut;
+    if (report)
+      report_ = std::move(*report);
+    else if (hung_ = report.code() == Code::kTimedOut; hung_)
       return;
-    }
-    report_ = std::move(*report);
+    else
+      client = report.error();  // connects anew
     if (changed_.wait_for(lock, kReportInterval, [this] { return finished_; })) return;
   }
 }

@@ -57,7 +57,10 @@ void Watcher::watch() {
   std::array<pollfd, 3> fds = {pollfd{stop_fd_, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
                                pollfd{parent_fd_, POLLIN, 0}};
   for (;;) {
-    if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
+    if (::poll(fds.data(), fds.size(), -1) < 0) {
+      if (errno != EINTR) return;
+      continue;  // nothing is known of the descriptors then
+    }
     if (fds[0].revents != 0) return;
     signalfd_siginfo info{};
     if (fds[1].revents != 0 && ::read(signal_fd_, &info, sizeof info) == sizeof info) end_();
