@@ -8,6 +8,7 @@
 #include "trace.hpp"
 #include "version.hpp"
 
+#include <services/staging/board.h>
 #include <base/config.hpp>
 #include <base/descriptors.hpp>
 #include <base/nearest.hpp>
@@ -106,7 +107,7 @@ void add_run(CLI::App &app, RunOptions &options) {
   auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
   run->footer(kRunFooter);
   run->add_option("-s,--servers", options.servers, "Staging servers to start")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1, NESSIE_MOST_SERVERS))
       ->capture_default_str();
   run->add_option("-m,--mode", options.mode,
                   "caching (default): answer when the data are in a server's memory; direct: when they are written")

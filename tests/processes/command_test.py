@@ -24,6 +24,9 @@ class Command(ProcessTestCase):
     def test_that_lacks_is_asked_for(self):
         self.assertIn("A subcommand is required", self.refusal_of())
 
+    def test_that_asks_for_more_servers_than_programs_look_at_is_refused(self):
+        self.assertIn("Value 65 not in range", self.refusal_of("run", "--servers", "65", "--", "true"))
+
     def test_help_lists_the_commands(self):
         code, out, _ = self.run_command([NESSIE, "--help"])
         self.assertEqual(code, 0)

@@ -15,6 +15,7 @@
 
 #define NESSIE_BOARD_MAGIC 0x3444524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
+#define NESSIE_MOST_SERVERS 64                /* of one run: each program maps a board of each */
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
 
 typedef struct {

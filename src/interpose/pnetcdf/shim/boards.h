@@ -10,8 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { NESSIE_MOST_SERVERS = 64 };
-
 int nessie_board_count(void);
 const nessie_board *nessie_board_at(int index);
 
