@@ -16,6 +16,7 @@
 #include "memory.hpp"
 #include "notes.hpp"
 #include "other_nodes.hpp"
+#include "outer_run.hpp"
 #include "process.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
@@ -23,6 +24,7 @@
 #include "speech.hpp"
 #include "summary.hpp"
 
+#include <services/staging/board.h>
 #include <base/config.hpp>
 #include <base/credential.hpp>
 #include <base/fence.hpp>
@@ -236,8 +238,10 @@ Status Job::start_program() {
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
+  const auto outer_boards = environment.get(NESSIE_BOARD_VARIABLE).value_or("");
+  const int boards = servers_->count() + link_outer_boards(outer_boards, servers_->count(), public_folder_);
   put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
-                fmt::format("{} {}", servers_->count(), public_folder_)},
+                fmt::format("{} {}", boards, public_folder_)},
                environment);
   if (other_nodes_)
     carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, spawn_options.command, environment);

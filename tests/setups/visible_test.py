@@ -43,6 +43,14 @@ class Visible(setups.SetupCase):
         env = {"PATH": f"{setups.PROGRAMS}:{os.environ['PATH']}"}
         self.compare(mpiexec(1, setups.program("looks"), count, script), ["caching", "two"], env=env)
 
+    def test_by_programs_of_a_run_within_the_run(self):
+        """They look at the boards of both."""
+        look = 'inner=${NESSIE_BOARDS#* } && cmp "$inner/board.1" "$1/board.0" && cmp "$inner/board.2" "$1/board.1" && echo $NESSIE_BOARDS'
+        inner = 'exec "$@" "${NESSIE_BOARDS#* }"'
+        command = [*setups.nessie_run("caching", ["-q"]), "sh", "-c", look, "sh"]
+        outcome = self.staged("two", ["sh", "-c", inner, "sh", *command])
+        self.assertEqual((outcome.code, outcome.out.split()[:1]), (0, ["3"]), outcome.err)
+
     def test_a_killed_or_stopped_server_does_not_hold_up_who_opens_its_files(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):
             job = self.start_nessie_run(["sh", "-c", f"{' '.join(mpiexec(1, setups.program('writer'), 'out.nc'))}; "
