@@ -137,15 +137,6 @@ void Drainer::hasten(OpenFile &file) {
   pump();
 }
 
-void Drainer::drop(OpenFile &file) {
-  for (auto &variable : file.variables()) {
-    const auto before = variable.cached->dirty_bytes;
-    cache_.drop(*variable.cached);
-    pending_bytes_ -= before - variable.cached->dirty_bytes;
-  }
-  memory_freed_.notify_all();
-}
-
 // Without somebody who waits for memory, pages of open files stay: what is written next may complete them.
 void Drainer::pump() {
   while (in_flight_ < kPagesInFlight) {

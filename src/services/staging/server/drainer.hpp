@@ -39,8 +39,6 @@ class Drainer {
   void flush(OpenFile &file, PageState priority);
   /// Makes a file's drain urgent that somebody else waits for already.
   void hasten(OpenFile &file);
-  /// Forgets a file's dirty data.
-  void drop(OpenFile &file);
   std::uint64_t pending_bytes() const { return pending_bytes_; }
   std::uint64_t memory_high_bytes() const { return cache_.high_bytes(); }
 

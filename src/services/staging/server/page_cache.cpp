@@ -231,16 +231,6 @@ void PageCache::give_back(std::unique_ptr<Page> page) {
     if (--watch->left == 0 && watch->done) watch->done();
 }
 
-void PageCache::drop(CachedVariable &variable) {
-  while (!variable.pages.empty()) {
-    auto node = variable.pages.extract(variable.pages.begin());
-    Page &page = *node.mapped();
-    order(page.state_).erase(page.in_order_);
-    variable.draining.push_back(&page);
-    give_back(std::move(node.mapped()));
-  }
-}
-
 bool Scatter::advance(PageCache &cache) {
   const auto element_bytes = variable_.variable.element_bytes;
   Page *page = nullptr;

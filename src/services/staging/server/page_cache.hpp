@@ -107,14 +107,10 @@ class PageCache {
   std::unique_ptr<Page> take(PageState last);
   /// The page is in the file, or given up: its memory is free. Tells the watches.
   void give_back(std::unique_ptr<Page> page);
-  /// Drops a variable's pages without draining them.
-  void drop(CachedVariable &variable);
 
   PageMemory &memory() { return memory_; }
   std::uint64_t used_bytes() const { return memory_.used_bytes(); }
-  std::uint64_t budget_bytes() const { return memory_.budget_bytes(); }
   std::uint64_t high_bytes() const { return memory_.high_bytes(); }
-  bool has(PageState state) const { return !order_[static_cast<std::size_t>(state)].empty(); }
 
  private:
   void move(Page &page, PageState state);

@@ -35,7 +35,6 @@ class PageMemory {
   static void touch(Block block);
 
   std::uint64_t used_bytes() const { return used_; }
-  std::uint64_t budget_bytes() const { return budget_; }
   std::uint64_t high_bytes() const { return high_; }
 
  private:

@@ -12,7 +12,6 @@ namespace staging {
 class WaitQueue {
  public:
   explicit WaitQueue(nssi::Runtime &runtime) : runtime_(runtime) {}
-  bool empty() const { return waiting_.empty(); }
   /// Suspends the fiber until notify_all(). It looks at the state again itself. kTimedOut; kCancelled: the server ends.
   nessie::Status wait(nessie::Deadline deadline = nessie::Deadline::never()) {
     nssi::Event changed(runtime_);
