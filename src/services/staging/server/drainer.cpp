@@ -124,16 +124,17 @@ void Drainer::flush(CachedVariable &variable, Interval within) {
   flush([&](const auto &watch) { cache_.request_drain(variable, within, PageState::kUrgent, watch); });
 }
 
+void Drainer::request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch) {
+  for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, priority, watch);
+}
+
 void Drainer::flush(OpenFile &file, PageState priority) {
-  flush([&](const auto &watch) {
-    for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, priority, watch);
-  });
+  flush([&](const auto &watch) { request(file, file.hastened ? PageState::kUrgent : priority, watch); });
 }
 
 void Drainer::hasten(OpenFile &file) {
-  auto nobody = std::make_shared<DrainWatch>();
-  for (auto &variable : file.variables())
-    cache_.request_drain(*variable.cached, {0, INT64_MAX}, PageState::kUrgent, nobody);
+  if (std::exchange(file.hastened, true)) return;
+  request(file, PageState::kUrgent, nullptr);
   pump();
 }
 

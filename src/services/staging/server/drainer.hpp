@@ -34,10 +34,11 @@ class Drainer {
   void end_touching();
   /// Puts a piece into pages; suspends the fiber while the budget is short. `data` is borrowed.
   void put(CachedVariable &variable, const Piece &piece, const std::byte *data);
-  /// Suspends the fiber until what is dirty now of these elements, or of the file, is in the file or has failed.
+  /// Suspends the fiber until what is dirty now of these elements, or of the file, is in the file or has failed. A file
+  /// that was hastened is urgent in any case.
   void flush(CachedVariable &variable, Interval within);
   void flush(OpenFile &file, PageState priority);
-  /// Makes a file's drain urgent that somebody else waits for already.
+  /// Makes a closed file's drain urgent that somebody else waits for already, once and for all.
   void hasten(OpenFile &file);
   std::uint64_t pending_bytes() const { return pending_bytes_; }
   std::uint64_t memory_high_bytes() const { return cache_.high_bytes(); }
@@ -48,6 +49,7 @@ class Drainer {
   void pump();
   void start(std::unique_ptr<Page> page);
   void finish(Task &task);
+  void request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch);
   void flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
 
   nssi::Runtime &runtime_;

@@ -78,9 +78,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool takes_turns = false;    ///< there is another handle
   bool created_over = false;   ///< through another handle: what this one knows of records is over
   WriteCount writes;
-  WaitQueue wrote;     ///< told when a write has been carried out
-  int writing = 0;     ///< writes that are being carried out
-  bool ended = false;  ///< no more writes are taken
+  WaitQueue wrote;        ///< told when a write has been carried out
+  int writing = 0;        ///< writes that are being carried out
+  bool ended = false;     ///< no more writes are taken
+  bool hastened = false;  ///< closed, and somebody else waits for it
 
  private:
   Ledger *ledger_;

@@ -197,6 +197,7 @@ bool PageCache::gather(const CachedVariable &variable, const Piece &piece, std::
 void PageCache::request_drain(CachedVariable &variable, Interval within, PageState state,
                               const std::shared_ptr<DrainWatch> &watch) {
   const auto ask = [&](Page &page) {
+    if (watch == nullptr) return;
     page.watches_.push_back(watch);
     ++watch->left;
   };

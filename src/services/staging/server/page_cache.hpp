@@ -99,8 +99,8 @@ class PageCache {
   /// Copies all of `piece` to `destination` if all of it is in pages, and none of it is draining.
   bool gather(const CachedVariable &variable, const Piece &piece, std::byte *destination) const;
 
-  /// Asks for the pages that meet `within` to be drained with `state`, and has `watch` told of each, and of those that
-  /// are draining already.
+  /// Asks for the pages that meet `within` to be drained with `state`, and has `watch`, if there is one, told of each,
+  /// and of those that are draining already.
   void request_drain(CachedVariable &variable, Interval within, PageState state,
                      const std::shared_ptr<DrainWatch> &watch);
   /// Takes out the oldest page of the first state, up to and including `last`, that has one. Null: none.
