@@ -395,6 +395,24 @@ TEST_F(StagingProcess, MoreDataThanMemoryPassThroughTheBudget) {
 #endif
 }
 
+TEST_F(StagingProcess, DataThatLieScatteredAreDrainedWithLittleMemory) {
+  auto &daemon = start({"--memory", "8M"});
+  auto client = connect();
+  create(*client, folder_ + "/scattered.nc", 1);
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  ASSERT_EQ(*client->sync(kToken, 0), NC_NOERR);
+  const auto together = peak_kib(daemon.pid());
+  const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+  const auto half = std::as_writable_bytes(std::span(data_).first(data_.size() / 2));
+  const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX / 2}, {1, 1, 2}}, half};
+  ASSERT_EQ(*client->write(kToken, 0, *order_, {&item, 1}), NC_NOERR);
+  order_->know(order_->end_call());
+  ASSERT_EQ(*client->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LE(peak_kib(daemon.pid()), together + (6u << 10));
+#endif
+}
+
 // --- behind the program's back ------------------------------------------------------------------------------------------
 
 TEST_F(StagingProcess, PutsThatHaveReturnedSurviveTheirProgram) {

@@ -12,37 +12,55 @@ namespace {
 constexpr std::size_t kPagesInFlight = 4;   // enough that the I/O thread never waits for the next
 constexpr std::size_t kBoxesInCall = 1024;  // PnetCDF keeps some hundred bytes for each
 
-/// The same boxes, none of more than one record: ncmpi_put_varn (1.12.3) takes the data of a box's later records from
-/// the wrong place when other boxes follow.
-std::vector<Box> by_record(const std::vector<Box> &boxes) {
+/// Writes boxes that do not lie together in the page, in one call.
+int write_packed(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
+  static thread_local std::vector<std::byte> packed;
+  const auto &variable = page.owner().variable;
+  std::int64_t elements = 0;
+  for (const auto &box : boxes) elements += box.elements();
+  packed.resize(static_cast<std::size_t>(elements * variable.element_bytes));
+  std::byte *end = packed.data();
+  for (const auto &box : boxes) end = pack(page, variable, box, end);
+  return file.write(variable.varid, boxes, packed.data());
+}
+
+/// The same for a record variable, whose boxes may have several records. They are taken apart: ncmpi_put_varn (1.12.3)
+/// takes the data of a box's later records from the wrong place when other boxes follow.
+int write_by_record(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
   std::vector<Box> single;
   for (const auto &box : boxes)
     for (std::int64_t record = 0; record < box.count[0]; ++record) {
       Box &one = single.emplace_back(box);
       one.start[0] += record;
       one.count[0] = 1;
+      if (single.size() < kBoxesInCall) continue;
+      if (int error = write_packed(file, page, single); error != 0) return error;
+      single.clear();
     }
-  return single;
+  return single.empty() ? 0 : write_packed(file, page, single);
 }
 
-/// Writes boxes that do not lie together in the page, a call at a time.
-int write_scattered(NativeFile &file, const Page &page, std::vector<Box> boxes) {
-  static thread_local std::vector<std::byte> packed;
+/// Writes runs that do not lie together in the page, a call at a time: a page can have more of them than there is
+/// memory for.
+int write_scattered(NativeFile &file, const Page &page) {
   const auto &variable = page.owner().variable;
-  if (variable.is_record) boxes = by_record(boxes);
-  packed.resize(static_cast<std::size_t>(page.dirty_elements() * variable.element_bytes));
-  for (std::size_t at = 0; at < boxes.size(); at += kBoxesInCall) {
-    const std::vector<Box> some(boxes.begin() + static_cast<std::ptrdiff_t>(at),
-                                boxes.begin() + static_cast<std::ptrdiff_t>(std::min(boxes.size(), at + kBoxesInCall)));
-    std::byte *end = packed.data();
-    for (const auto &box : some) end = pack(page, variable, box, end);
-    if (int error = file.write(variable.varid, some, packed.data()); error != 0) return error;
+  const auto write = variable.is_record ? write_by_record : write_packed;
+  std::vector<Box> boxes;
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end)) {
+    append_boxes(variable, run, boxes);
+    if (boxes.size() < kBoxesInCall) continue;
+    if (int error = write(file, page, boxes); error != 0) return error;
+    boxes.clear();
   }
-  return 0;
+  return boxes.empty() ? 0 : write(file, page, boxes);
 }
 
-/// Writes boxes that lie together. A run of records has but a few: its ends, and what is between.
-int write_together(NativeFile &file, const Variable &variable, const std::vector<Box> &boxes, std::byte *data) {
+/// Writes a run. One of records has but a few boxes: its ends, and what is between.
+int write_run(NativeFile &file, const Page &page, Interval run) {
+  const auto &variable = page.owner().variable;
+  std::byte *data = page.data() + (run.begin - page.first()) * variable.element_bytes;
+  std::vector<Box> boxes;
+  append_boxes(variable, run, boxes);
   if (!variable.is_record) return file.write(variable.varid, boxes, data);
   for (const auto &box : boxes) {
     if (int error = file.write(variable.varid, {box}, data); error != 0) return error;
@@ -51,12 +69,9 @@ int write_together(NativeFile &file, const Variable &variable, const std::vector
   return 0;
 }
 
-int write_page(NativeFile &file, const Page &page, const std::vector<Interval> &runs) {
-  const auto &variable = page.owner().variable;
-  std::vector<Box> boxes;
-  for (auto run : runs) append_boxes(variable, run, boxes);
-  if (runs.size() > 1) return write_scattered(file, page, boxes);
-  return write_together(file, variable, boxes, page.data() + (runs[0].begin - page.first()) * variable.element_bytes);
+int write_page(NativeFile &file, const Page &page) {
+  const auto run = page.dirty_run(page.first());
+  return run.size() == page.dirty_elements() ? write_run(file, page, run) : write_scattered(file, page);
 }
 
 }  // namespace
@@ -69,7 +84,6 @@ struct Drainer::Task {
   std::unique_ptr<Page> page;
   std::shared_ptr<OpenFile> file;
   NativeFile *native = nullptr;
-  std::vector<Interval> runs;
   int nc_error = 0, system_error = 0;
   double started_s = 0, ended_s = 0;
 };
@@ -155,8 +169,7 @@ void Drainer::start(std::unique_ptr<Page> page) {
   task->page = std::move(page);
   io_.submit(IoQueue::Lane::kDrain, [this, task] {
     task->started_s = seconds_now();
-    task->runs = task->page->dirty_runs();
-    task->nc_error = write_page(*task->native, *task->page, task->runs);
+    task->nc_error = write_page(*task->native, *task->page);
     if (task->nc_error != 0) task->system_error = task->native->write_errno();
     task->ended_s = seconds_now();
     runtime_.post([this, task] { finish(*task); });
@@ -171,15 +184,16 @@ void Drainer::finish(Task &task) {
   statistics_.busy_drain_s += task.ended_s - task.started_s;
   statistics_.last_drain_s = task.ended_s;
   auto &variable = *task.file->find(cached.variable.varid);
-  cache_.give_back(std::move(task.page));
   if (task.nc_error == 0) {
     statistics_.bytes_drained += bytes;
-    task.file->reached_file(variable, task.runs);
+    task.file->reached_file(variable, *task.page);
   } else {
     if (!task.file->lost_anything())
       nessie::log::error("cannot write {}: {}", task.file->path, native_message(task.nc_error, task.system_error));
-    task.file->failed(variable, task.runs, task.nc_error, task.system_error);
+    task.file->failed(variable, *task.page, task.nc_error, task.system_error);
   }
+  cache_.give_back(std::move(task.page));
+  task.file->note_ledger(variable);
   memory_freed_.notify_all();
   pump();
 }

@@ -10,6 +10,8 @@ namespace staging {
 namespace {
 
 constexpr std::size_t kMostRanges = 64;  // in a report, for each variable
+constexpr std::size_t kMostRangesOfFile = 1024;
+constexpr std::size_t kMostMissingRuns = 4096;  // of a variable, told apart
 
 std::uint64_t bytes(const FileVariable &variable, std::int64_t elements) {
   return static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
@@ -68,18 +70,19 @@ bool OpenFile::has_arrived() const {
 
 // Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file
 // once.
-void OpenFile::reached_file(FileVariable &variable, const std::vector<Interval> &elements) {
-  for (auto run : elements) {
-    variable.in_file += bytes(variable, run.size());
-    if (!variable.missing.empty()) variable.missing.subtract(run);
-  }
-  note_ledger(variable);
+void OpenFile::reached_file(FileVariable &variable, const Page &page) {
+  variable.in_file += bytes(variable, page.dirty_elements());
+  if (variable.missing.empty()) return;
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end))
+    variable.missing.subtract(run);
 }
 
-void OpenFile::failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error) {
-  for (auto run : elements) variable.missing.add(run);
+void OpenFile::failed(FileVariable &variable, const Page &page, int nc_error, int system_error) {
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end)) {
+    if (variable.missing.runs().size() >= kMostMissingRuns) run.end = page.dirty_bounds().end;
+    variable.missing.add(run);
+  }
   remember(nc_error, system_error);
-  note_ledger(variable);
 }
 
 void OpenFile::remember(int nc_error, int system_error) {

@@ -24,7 +24,7 @@ struct FileVariable {
   std::uint64_t acknowledged = 0, in_file = 0;
   std::uint64_t arrived = 0;  ///< bytes that clients lend, not yet in pages
   Interval arrived_bounds;
-  IntervalSet missing;  ///< elements whose drain failed
+  IntervalSet missing;  ///< elements whose drain failed; where they are very scattered, also what is between
   Ledger::Slot slot = 0;
 };
 
@@ -50,8 +50,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void arrived(FileVariable &variable, const Piece &piece);
   void acknowledge_arrived(FileVariable &variable, std::uint64_t bytes);
   bool has_arrived() const;
-  void reached_file(FileVariable &variable, const std::vector<Interval> &elements);
-  void failed(FileVariable &variable, const std::vector<Interval> &elements, int nc_error, int system_error);
+  /// What is dirty in a page is in the file, or is not; note_ledger() follows when the page is gone.
+  void reached_file(FileVariable &variable, const Page &page);
+  void failed(FileVariable &variable, const Page &page, int nc_error, int system_error);
   /// An error of a drain or close: kept for the next call on this file, and for the report.
   void remember(int nc_error, int system_error = 0);
   /// The error that no call has been told of yet; told once.

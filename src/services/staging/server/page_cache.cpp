@@ -75,21 +75,22 @@ bool Page::covers(Interval run) const {
   return true;
 }
 
-std::vector<Interval> Page::dirty_runs() const {
-  std::vector<Interval> runs;
-  for (std::size_t w = 0; w < words(elements_); ++w) {
-    auto word = bits_[w];
-    const auto base = first_ + static_cast<std::int64_t>(w) * kWordBits;
-    while (word != 0) {
-      const auto begin = std::countr_zero(word), length = std::countr_one(word >> begin);
-      if (!runs.empty() && runs.back().end == base + begin)
-        runs.back().end += length;
-      else
-        runs.push_back({base + begin, base + begin + length});
-      word = begin + length >= kWordBits ? 0 : word & (~std::uint64_t{0} << (begin + length));
-    }
+namespace {
+
+/// The first of the bits [from, end) that is set, or is clear; `end` if none is.
+std::int64_t find_bit(const std::uint64_t *bits, std::int64_t from, std::int64_t end, bool set) {
+  for (; from < end; from = (from / kWordBits + 1) * kWordBits) {
+    const auto word = (set ? bits[from / kWordBits] : ~bits[from / kWordBits]) >> from % kWordBits;
+    if (word != 0) return std::min(end, from + std::countr_zero(word));
   }
-  return runs;
+  return end;
+}
+
+}  // namespace
+
+Interval Page::dirty_run(std::int64_t from) const {
+  const auto begin = find_bit(bits_, from - first_, elements_, true);
+  return {first_ + begin, first_ + find_bit(bits_, begin, elements_, false)};
 }
 
 Interval Page::dirty_bounds() const {

@@ -52,9 +52,10 @@ class Page {
   bool full() const { return dirty_ == elements_; }
   std::byte *data() const { return memory_.data; }
   std::uint64_t charged_bytes() const { return memory_.size_bytes; }
-  void mark_dirty(const Rows &rows);         ///< element numbers of the variable
-  bool covers(Interval run) const;           ///< all of `run`, which lies in the page, is dirty
-  std::vector<Interval> dirty_runs() const;  ///< element numbers of the variable
+  void mark_dirty(const Rows &rows);  ///< element numbers of the variable
+  bool covers(Interval run) const;    ///< all of `run`, which lies in the page, is dirty
+  /// The first run of dirty elements at or behind `from`, an element number of the variable; empty if there is none.
+  Interval dirty_run(std::int64_t from) const;
   Interval dirty_bounds() const;
 
  private:

@@ -65,7 +65,8 @@ class PageCacheTest : public testing::Test {
     auto page = cache_->take(last);
     if (!page) return false;
     std::vector<Box> boxes;
-    for (auto run : page->dirty_runs()) append_boxes(cached_->variable, run, boxes);
+    for (auto run = page->dirty_run(page->first()); run.size() > 0; run = page->dirty_run(run.end))
+      append_boxes(cached_->variable, run, boxes);
     Values packed(static_cast<std::size_t>(page->elements()));
     for (const auto &box : boxes) {
       pack(*page, cached_->variable, box, reinterpret_cast<std::byte *>(packed.data()));
