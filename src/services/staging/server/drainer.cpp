@@ -101,6 +101,7 @@ void Drainer::touch_next() {
     PageMemory::touch(frame);
     runtime_.post([this, frame] {
       cache_.memory().add_warm(frame);
+      memory_freed_.notify_all();
       touch_next();
     });
   });

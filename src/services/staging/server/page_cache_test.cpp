@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <cstdlib>
 #include <cstring>
 #include <random>
+#include <utility>
 
 namespace staging {
 namespace {
@@ -184,6 +188,59 @@ TEST_F(PageCacheTest, WhatIsTouchedAheadTooLateIsGivenBack) {
   memory.add_warm(late);
   EXPECT_EQ(late.data[0], std::byte{});  // the kernel has its memory back
 }
+
+/// Takes all that malloc() can have, until it goes.
+class NoMemory {
+ public:
+  NoMemory() {
+    ::getrlimit(RLIMIT_AS, &before_);
+    const rlimit nothing_more{1, before_.rlim_max};
+    ::setrlimit(RLIMIT_AS, &nothing_more);
+    for (std::size_t size = 1 << 20; size >= sizeof(Taken); size /= 2)
+      while (void *more = std::malloc(size)) taken_ = ::new (more) Taken{taken_};
+  }
+  ~NoMemory() {
+    ::setrlimit(RLIMIT_AS, &before_);
+    while (taken_ != nullptr) std::free(std::exchange(taken_, taken_->next));
+  }
+  NoMemory(const NoMemory &) = delete;
+
+ private:
+  struct Taken {
+    Taken *next;
+  };
+  rlimit before_{};
+  Taken *taken_ = nullptr;
+};
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(PageCacheTest, WhereTheSystemHasNoMemory_ThereIsAFrameForAnyBlock) {
+  PageMemory memory(64 << 10, 4608);
+  PageMemory::Block small, large;
+  {
+    const NoMemory none;
+    small = memory.allocate(100);
+    large = memory.allocate(4600);
+  }
+  ASSERT_TRUE(small);
+  ASSERT_TRUE(large);
+  std::memset(small.data, 0, small.size_bytes);
+  EXPECT_EQ(memory.used_bytes(), small.size_bytes + large.size_bytes);
+  memory.free(small);
+  memory.free(large);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+}
+
+TEST_F(PageCacheTest, WhereThereIsLessMemoryThanTheBudget_ThePagesTakeThat) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit little{std::size_t{1} << 40, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &little), 0);
+  PageMemory memory(std::uint64_t{1} << 42, 1 << 20);
+  EXPECT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_TRUE(memory.take_untouched());
+}
+#endif
 
 TEST_F(PageCacheTest, FullPagesLeaveFirst) {
   make(1 << 24, {8});

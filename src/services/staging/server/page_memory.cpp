@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <new>
 
 namespace staging {
 
@@ -16,48 +17,51 @@ std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / 
 
 }  // namespace
 
-// The arena is address space only: the kernel gives memory when a frame is first touched. Frames are whole pages of the
-// kernel's, so that one can be given back without its neighbours.
+// The arena is address space only: the kernel gives memory when a frame is first touched. Where there is not so much of
+// it, the budget is smaller.
 PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes)
     : budget_(budget_bytes), frame_(round_up(frame_bytes, kPage)) {
-  const auto frames = std::max<std::size_t>(1, budget_bytes / frame_);
+  while (!map_arena())
+    if ((budget_ /= 2) < frame_) throw std::bad_alloc();
+}
+
+/// Frames are whole pages of the kernel's, so that one can be given back without its neighbours.
+bool PageMemory::map_arena() {
+  const auto frames = std::max<std::size_t>(1, budget_ / frame_);
   arena_bytes_ = round_up(frames * frame_, kHugePage);
   void *mapped =
       ::mmap(nullptr, arena_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) {
-    arena_bytes_ = 0;  // every block is allocated singly
-    return;
-  }
+  if (mapped == MAP_FAILED) return false;
   arena_ = static_cast<std::byte *>(mapped);
   ::madvise(arena_, arena_bytes_, MADV_HUGEPAGE);
+  return true;
 }
 
 PageMemory::~PageMemory() {
   for (auto *block : singles_) std::free(block);
-  if (arena_ != nullptr) ::munmap(arena_, arena_bytes_);
+  ::munmap(arena_, arena_bytes_);
 }
 
+// The system may have no memory for a single block; the arena is there.
 PageMemory::Block PageMemory::allocate(std::size_t size_bytes) {
-  const bool frame = size_bytes <= frame_ && size_bytes > frame_ / 2;
-  const auto charged = frame ? frame_ : round_up(size_bytes, 64);
-  if (used_ != 0 && used_ + charged > budget_) return {};
-  Block block = frame ? allocate_frame(charged) : Block{};
-  if (!block) block = allocate_single(charged);
-  if (!block) return {};
-  used_ += charged;
+  const bool fits_frame = size_bytes <= frame_, is_small = size_bytes <= frame_ / 2;
+  Block block = fits_frame && !is_small ? allocate_frame() : allocate_single(round_up(size_bytes, 64));
+  if (!block && fits_frame) block = is_small ? allocate_frame() : allocate_single(frame_);
+  used_ += block.size_bytes;
   high_ = std::max(high_, used_);
   return block;
 }
 
-PageMemory::Block PageMemory::allocate_frame(std::size_t size_bytes) {
+PageMemory::Block PageMemory::allocate_frame() {
+  if (!is_allowed(frame_)) return {};
   for (auto *list : {&warm_, &cold_}) {
     if (list->empty()) continue;
-    Block block{list->back(), size_bytes};
+    Block block{list->back(), frame_};
     list->pop_back();
     return block;
   }
   if (arena_used_ + frame_ > arena_bytes_) return {};
-  Block block{arena_ + arena_used_, size_bytes};
+  Block block{arena_ + arena_used_, frame_};
   arena_used_ += frame_;
   return block;
 }
@@ -80,6 +84,7 @@ void PageMemory::touch(Block block) {
 }
 
 PageMemory::Block PageMemory::allocate_single(std::size_t size_bytes) {
+  if (!is_allowed(size_bytes)) return {};
   release_idle_frames(size_bytes);
   auto *data = static_cast<std::byte *>(std::aligned_alloc(64, size_bytes));
   if (data != nullptr) singles_.insert(data);

@@ -18,12 +18,14 @@ class PageMemory {
     explicit operator bool() const { return data != nullptr; }
   };
 
+  /// std::bad_alloc: there is no memory for a single frame.
   PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes);
   ~PageMemory();
   PageMemory(const PageMemory &) = delete;
   PageMemory &operator=(const PageMemory &) = delete;
 
-  /// An empty block if the budget does not allow it now, unless nothing at all is in use. Contents are indeterminate.
+  /// An empty block if the budget does not allow it now, or the system has no memory. While nothing at all is in use,
+  /// there is always one that is no larger than a frame. Contents are indeterminate.
   Block allocate(std::size_t size_bytes);
   void free(Block block);
 
@@ -38,12 +40,14 @@ class PageMemory {
   std::uint64_t high_bytes() const { return high_; }
 
  private:
-  Block allocate_frame(std::size_t size_bytes);
+  bool map_arena();
+  bool is_allowed(std::size_t size_bytes) const { return used_ == 0 || used_ + size_bytes <= budget_; }
+  Block allocate_frame();
   Block allocate_single(std::size_t size_bytes);
   void release_idle_frames(std::uint64_t bytes);
   bool is_frame(const std::byte *data) const { return data >= arena_ && data < arena_ + arena_bytes_; }
 
-  const std::uint64_t budget_;
+  std::uint64_t budget_;
   const std::size_t frame_;
   std::byte *arena_ = nullptr;
   std::size_t arena_bytes_ = 0, arena_used_ = 0;  ///< frames below arena_used_ have been handed out once
