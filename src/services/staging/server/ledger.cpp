@@ -78,9 +78,10 @@ Ledger::~Ledger() {
 
 // The file's blocks are taken before they are written: on a full disk a store into a hole would kill the process.
 bool Ledger::grow() {
-  if (records_ + kRecordsInStep > kMostRecords) return false;
+  if (is_full_ || records_ + kRecordsInStep > kMostRecords) return false;
   const auto size = sizeof(Head) + (records_ + kRecordsInStep) * sizeof(Record);
-  if (::posix_fallocate(fd_, 0, static_cast<off_t>(size)) != 0) return false;
+  is_full_ = ::posix_fallocate(fd_, 0, static_cast<off_t>(size)) != 0;
+  if (is_full_) return false;
   for (auto slot = records_ + kRecordsInStep; slot > records_; --slot) idle_.push_back(slot);
   records_ += kRecordsInStep;
   return true;
@@ -110,6 +111,7 @@ void Ledger::remove(Slot slot) {
   if (slot == 0) return;
   record(slot).used = 0;
   idle_.push_back(slot);
+  is_full_ = false;
 }
 
 void Ledger::update(Slot slot, const State &state) {

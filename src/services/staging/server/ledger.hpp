@@ -28,7 +28,8 @@ class Ledger {
   ~Ledger();
   Ledger(const Ledger &) = delete;
 
-  /// 0 if the disk has no room for the ledger; staging goes on without.
+  /// 0 if the disk has no room for the ledger; staging goes on without. It is asked for more when something has been
+  /// removed, and not at every call.
   Slot add(const std::string &path, const Variable &variable);
   void remove(Slot slot);
   /// Bytes that were answered for; bytes of them that are in the file; bytes that are in memory only, and the elements
@@ -49,6 +50,7 @@ class Ledger {
   std::string path_;
   std::byte *mapped_ = nullptr;
   std::size_t records_ = 0;  ///< that the file has room for
+  bool is_full_ = false;     ///< it could not grow when it was last tried, and nothing was removed since
   std::vector<Slot> idle_;
 
   friend nessie::Result<std::vector<FileReport>> read_ledger(const std::string &path);

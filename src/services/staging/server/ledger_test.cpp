@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -56,6 +60,24 @@ TEST_F(LedgerTest, ForgetsFilesThatAreDone) {
     (*ledger)->remove(slot);
   }
   EXPECT_TRUE(read_ledger(path_)->empty());
+}
+
+TEST_F(LedgerTest, WithoutRoom_ItAsksAgainWhenSomethingIsRemoved) {
+  auto ledger = Ledger::create(path_);
+  ASSERT_TRUE(ledger.ok());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{std::filesystem::file_size(path_), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  Ledger::Slot first = 0;
+  while (const auto slot = (*ledger)->add("/scratch/out.nc", variable_)) first = slot;
+  EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ((*ledger)->add("/scratch/out.nc", variable_), 0u);
+  (*ledger)->remove(first);
+  EXPECT_EQ((*ledger)->add("/scratch/out.nc", variable_), first);
+  EXPECT_NE((*ledger)->add("/scratch/out.nc", variable_), 0u);
 }
 
 TEST_F(LedgerTest, ReadsAnyBytesWithoutHarm) {
