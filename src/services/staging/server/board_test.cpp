@@ -3,12 +3,11 @@
 #include <services/staging/server/board.hpp>
 #include <services/staging/server/door.hpp>
 
-#include <base/descriptors.hpp>
-
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -145,8 +144,9 @@ TEST_F(BoardTest, MoreFilesThanPlaces_AreSaidToBeAnyFile) {
 /// A server that settles when the test says so.
 class DoorTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    nessie::raise_descriptor_limit();
+  void SetUp() override { ASSERT_TRUE(open().ok()); }
+  nessie::Status open(nessie::TimeSource time = {}) {
+    door_.reset();
     auto opened = Door::open(
         [this](const FileIdentity &identity, std::function<void()> done) {
           const std::lock_guard lock(mutex_);
@@ -155,9 +155,21 @@ class DoorTest : public ::testing::Test {
         [this](const std::function<void()> &alive) {
           ++pulses_;
           if (works_) alive();
-        });
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
+        },
+        time);
+    if (!opened.ok()) return opened.error();
     door_ = std::move(*opened);
+    return {};
+  }
+  /// Of another user than the server's; it has to be root.
+  nnti::Fd knock_as(uid_t user) const {
+    nnti::Fd socket;
+    std::thread([&] {  // of this thread only
+      EXPECT_EQ(::syscall(SYS_setresuid, -1, user, -1), 0);
+      socket = knock();
+    })
+        .join();
+    return socket;
   }
   nnti::Fd knock() const { return connect(nnti::Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))); }
   nnti::Fd connect(nnti::Fd socket) const {
@@ -191,6 +203,10 @@ class DoorTest : public ::testing::Test {
   }
   std::mutex mutex_;
   std::vector<std::pair<FileIdentity, std::function<void()>>> asked_;
+  static bool is_sent_away(const nnti::Fd &socket) {
+    pollfd event{socket.get(), POLLIN, 0};
+    return ::poll(&event, 1, 0) == 1 && (event.revents & POLLHUP) != 0;
+  }
   static bool has_come_true(const std::function<bool()> &condition) {
     for (int i = 0; i < kWatchdogMs && !condition(); ++i) ::poll(nullptr, 0, 1);
     return condition();
@@ -200,19 +216,31 @@ class DoorTest : public ::testing::Test {
   std::unique_ptr<Door> door_;
 };
 
+/// A limit that a door's places follow from, until it goes.
+class FewDescriptors {
+ public:
+  static constexpr int kLimit = 256, kPlaces = kLimit / 4;
+  FewDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{kLimit, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors &) = delete;
+
+ private:
+  rlimit before_{};
+};
+
 /// Takes all descriptors that this process may have, until it goes.
 class NoDescriptors {
  public:
   NoDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit little{256, before_.rlim_max};
-    ::setrlimit(RLIMIT_NOFILE, &little);
     for (nnti::Fd one(::dup(0)); one; one = nnti::Fd(::dup(0))) taken_.push_back(std::move(one));
   }
-  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
 
  private:
-  rlimit before_{};
+  const FewDescriptors few_;
   std::vector<nnti::Fd> taken_;
 };
 
@@ -238,13 +266,21 @@ TEST_F(DoorTest, WhileSomebodyWaits_ItPulses_HoweverOftenOthersCome) {
   }));
 }
 
-TEST_F(DoorTest, AServerThatDoesNotWorkIsNotAskedAgain) {
+TEST_F(DoorTest, AServerThatDoesNotWorkIsNotAskedAgain_AndWhoSaysNothingHasToGo) {
+  static std::atomic<nessie::Clock::duration> now;
+  now = std::chrono::seconds(1);
+  nessie::TimeSource time;
+  time.now = [] { return nessie::Clock::time_point(now.load()); };
+  ASSERT_TRUE(open(time).ok());
   works_ = false;
-  const auto one = knock();
+  const auto silent = knock(), one = knock();
   ask(one, {5, 6});
+  wish(0);  // so that both are inside
   EXPECT_TRUE(has_come_true([&] { return pulses_ == 1; }));
-  ::poll(nullptr, 0, 600);  // two pulses more
+  now = std::chrono::seconds(12);
+  EXPECT_TRUE(has_come_true([&] { return is_sent_away(silent); }));
   EXPECT_EQ(pulses_, 1);
+  EXPECT_FALSE(is_sent_away(one));
 }
 
 TEST_F(DoorTest, WithoutDescriptors_ItPulses_AndLetsVisitorsInLater) {
@@ -279,23 +315,55 @@ TEST_F(DoorTest, WhoWaitsForTheSameFileWaitsTogether_ForADrainThatBeganAfterHeCa
   EXPECT_EQ(asked_.size(), 3u);
 }
 
-TEST_F(DoorTest, ManyVisitorsOfTheServersUserWait_AndFewOfAnother) {
-  constexpr int kMany = 300;
+TEST_F(DoorTest, OtherUsersHaveHalfOfThePlaces_AndAQuarterEach) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs other users";
+  const FewDescriptors few;
+  ASSERT_TRUE(open().ok());
+  constexpr auto kPlaces = FewDescriptors::kPlaces;
   std::vector<nnti::Fd> own, others;
-  for (int i = 0; i < kMany; ++i) ask(own.emplace_back(knock()), {5, 6});
-  if (::geteuid() != 0) GTEST_SKIP() << "needs another user";
-  std::thread([&] {  // of this thread only
-    ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
-    for (int i = 0; i < kMany; ++i) others.push_back(knock());
-  })
-      .join();
-  const auto is_sent_away = [](const nnti::Fd &socket) {
-    pollfd event{socket.get(), POLLIN, 0};
-    return ::poll(&event, 1, 0) == 1 && (event.revents & POLLHUP) != 0;
+  const auto others_inside = [&](std::size_t n) {
+    ask(own.emplace_back(knock()), {5, n});
+    wish(n);  // so that nobody waits any more who came before
+    return std::ranges::count_if(others, [](const nnti::Fd &other) { return !is_sent_away(other); });
   };
-  EXPECT_TRUE(has_come_true([&] { return std::ranges::any_of(others, is_sent_away); }));
-  EXPECT_FALSE(std::ranges::all_of(others, is_sent_away));
+  for (int i = 0; i < kPlaces / 2; ++i) others.push_back(knock_as(65534));
+  EXPECT_EQ(others_inside(0), kPlaces / 4);
+  for (const uid_t user : {65531, 65532, 65533})
+    for (int i = 0; i < kPlaces / 8; ++i) others.push_back(knock_as(user));
+  EXPECT_EQ(others_inside(1), kPlaces / 2);
+  while (own.size() < kPlaces / 2 - 1u) own.push_back(knock());
+  EXPECT_EQ(others_inside(2), kPlaces / 2);
   EXPECT_TRUE(std::ranges::none_of(own, is_sent_away));
+}
+
+TEST_F(DoorTest, MoreVisitorsThanPlacesWaitOutside) {
+  const FewDescriptors few;
+  ASSERT_TRUE(open().ok());
+  const auto first = knock();
+  ask(first, {5, 6});
+  wish(0);
+  std::vector<nnti::Fd> inside;
+  while (inside.size() < FewDescriptors::kPlaces - 1u) inside.push_back(knock());
+  const auto outside = knock();
+  ask(outside, {5, 7});
+  {
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(asked_.size(), 1u);
+  }
+  wish(0).second();
+  EXPECT_EQ(wish(1).first, (FileIdentity{5, 7}));
+}
+
+TEST_F(DoorTest, WithoutAThreadThereIsNoDoor) {
+  pthread_attr_t before, absurd;
+  ASSERT_EQ(::pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(::pthread_attr_init(&absurd), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&absurd, std::size_t{1} << 47), 0);  // more than there are addresses
+  ASSERT_EQ(::pthread_setattr_default_np(&absurd), 0);
+  const auto opened = open();
+  ASSERT_EQ(::pthread_setattr_default_np(&before), 0);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, nessie::Code::kIo);
 }
 
 TEST_F(DoorTest, WhoTalksNonsenseIsSentAway) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <system_error>
 #include <utility>
 
 namespace staging {
@@ -31,6 +32,7 @@ constexpr std::chrono::milliseconds kPulse{250};
 constexpr std::chrono::seconds kTimeToSpeak{10};
 
 Error no_door(int cause) { return {Code::kIo, "cannot make a socket", nessie::Scope::kProcess, cause}; }
+Error no_thread(int cause) { return {Code::kIo, "cannot start a thread", nessie::Scope::kProcess, cause}; }
 
 void say(const nnti::Fd &socket, char word) { (void)!::send(socket.get(), &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
@@ -47,6 +49,8 @@ uid_t user_of(const nnti::Fd &socket) {
   return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid : static_cast<uid_t>(-1);
 }
 
+bool is_foreign(uid_t user) { return user != 0 && user != ::geteuid(); }
+
 }  // namespace
 
 void Door::Mail::ring() const {
@@ -54,7 +58,7 @@ void Door::Mail::ring() const {
   (void)!::write(bell.get(), &one, sizeof one);
 }
 
-nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse) {
+nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse, nessie::TimeSource time) {
   const auto name = fmt::format("nessie-door-{:016x}{:016x}", nessie::random_u64(), nessie::random_u64());
   nnti::Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
@@ -64,18 +68,21 @@ nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse) {
   if (!listener || ::bind(listener.get(), reinterpret_cast<const sockaddr *>(&address), length) != 0 ||
       ::listen(listener.get(), SOMAXCONN) != 0)
     return no_door(errno);
-  std::unique_ptr<Door> door(new Door(std::move(listener), name, std::move(settle), std::move(pulse)));
+  std::unique_ptr<Door> door(new Door(std::move(listener), name, std::move(settle), std::move(pulse), time));
   door->mail_->bell = nnti::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!door->mail_->bell) return no_door(errno);
-  door->thread_ = std::thread([self = door.get()] { self->serve(); });
+  try {
+    door->thread_ = std::thread([self = door.get()] { self->serve(); });
+  } catch (const std::system_error &error) { return no_thread(error.code().value()); }
   return door;
 }
 
-Door::Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse)
+Door::Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time)
     : listener_(std::move(listener)),
       name_(std::move(name)),
       settle_(std::move(settle)),
       pulse_(std::move(pulse)),
+      time_(time),
       most_visitors_(most_visitors()) {}
 
 Door::~Door() {
@@ -92,12 +99,12 @@ void Door::serve() {
     std::erase_if(visitors_, [&](Visitor &visitor) { return readable[i++] && !hear(visitor); });
     answer_settled();
     if (visitor_came) let_in();
-    if (anybody_waits() && Clock::now() >= next_pulse_) pulse();
+    if (anybody_waits() && time_.now() >= next_pulse_) pulse();
   }
 }
 
 int Door::time_to_pulse_ms() const {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_pulse_ - Clock::now());
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_pulse_ - time_.now());
   return static_cast<int>(std::max(left, std::chrono::milliseconds(0)).count());
 }
 
@@ -119,13 +126,15 @@ void Door::let_in() {
     nnti::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return (void)(cannot_accept_ = errno != EAGAIN && errno != EINTR);
     const auto user = user_of(socket);
-    if (is_welcome(user)) visitors_.push_back({std::move(socket), user, 0, Clock::now()});
+    if (is_welcome(user)) visitors_.push_back({std::move(socket), user, 0, time_.now()});
   }
 }
 
 bool Door::is_welcome(uid_t user) const {
-  const auto same = std::ranges::count(visitors_, user, &Visitor::user);
-  return user == 0 || user == ::geteuid() || static_cast<std::size_t>(same) < most_visitors_ / 4;
+  if (!is_foreign(user)) return true;
+  const auto same = static_cast<std::size_t>(std::ranges::count(visitors_, user, &Visitor::user));
+  const auto all = static_cast<std::size_t>(std::ranges::count_if(visitors_, is_foreign, &Visitor::user));
+  return same < most_visitors_ / 4 && all < most_visitors_ / 2;
 }
 
 /// False: the visitor has gone, or says what makes no sense, or comes at a bad time.
@@ -185,7 +194,7 @@ void Door::answer(std::uint64_t number) {
 /// Asks the server to show that it works, if it has since the last time; sends away who says nothing; tries to let in
 /// who could not be let in.
 void Door::pulse() {
-  next_pulse_ = Clock::now() + kPulse;
+  next_pulse_ = time_.now() + kPulse;
   cannot_accept_ = false;
   std::erase_if(visitors_, [&](const Visitor &visitor) {
     return visitor.wish == 0 && next_pulse_ - visitor.since > kTimeToSpeak;

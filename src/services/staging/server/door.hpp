@@ -2,11 +2,12 @@
 // Where programs that know nothing of staging ask for a file to be whole (board.h): a socket, and a thread of its own
 // that hands their wishes to the server. Whoever can reach the socket may ask; all that it does is to have a file
 // written a little sooner: those who wait for the same file wait for one and the same drain, and users other than the
-// server's own, and root, leave three quarters of the places to others.
+// server's own, and root, get half of the places together, and a quarter each.
 #pragma once
 
 #include <services/staging/protocol.hpp>
 
+#include <base/clock.hpp>
 #include <nessie/result.hpp>
 #include <nnti/fd.hpp>
 
@@ -33,7 +34,7 @@ class Door {
   using Pulse = std::function<void(std::function<void()> alive)>;
 
   /// kIo, with the cause.
-  static nessie::Result<std::unique_ptr<Door>> open(Settle settle, Pulse pulse);
+  static nessie::Result<std::unique_ptr<Door>> open(Settle settle, Pulse pulse, nessie::TimeSource time = {});
   /// Visitors learn that nobody is there any more.
   ~Door();
   Door(const Door &) = delete;
@@ -42,12 +43,11 @@ class Door {
   const std::string &name() const { return name_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Visitor {
     nnti::Fd socket;
     uid_t user = 0;
     std::uint64_t wish = 0;  ///< 0: has not said what for
-    Clock::time_point since;
+    nessie::Clock::time_point since;
   };
   /// What several visitors may wait for. Whoever comes when it has begun waits for the next one of the same file.
   struct Wish {
@@ -63,7 +63,7 @@ class Door {
     nnti::Fd bell;
     void ring() const;
   };
-  Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse);
+  Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time);
   void serve();
   bool anybody_waits() const { return !visitors_.empty() || cannot_accept_; }
   int time_to_pulse_ms() const;
@@ -81,6 +81,7 @@ class Door {
   const std::string name_;
   const Settle settle_;
   const Pulse pulse_;
+  const nessie::TimeSource time_;
   const std::size_t most_visitors_;
   const std::shared_ptr<Mail> mail_ = std::make_shared<Mail>();
   std::atomic<bool> closing_{false};
@@ -88,7 +89,7 @@ class Door {
   std::vector<Wish> wishes_;
   std::uint64_t next_wish_ = 1;
   bool cannot_accept_ = false;  ///< for want of descriptors, until the next pulse
-  Clock::time_point next_pulse_;
+  nessie::Clock::time_point next_pulse_;
   std::thread thread_;
 };
 
