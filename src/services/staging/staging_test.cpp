@@ -474,6 +474,17 @@ TEST_P(StagingTest, ShutdownDrainsFirst) {
   file.expect_same_files();
 }
 
+TEST(Staging, AReportNamesSoManyNativeFiles_AndCountsTheOthers) {
+  Service service(1, Mode::kCaching, 1 << 20);
+  const auto client = service.client();
+  ASSERT_NE(client, nullptr);
+  for (int i = 0; i < 4096 + 3; ++i) ASSERT_TRUE(client->note_native("out.nc", "because").ok());
+  const auto native = client->report(0)->native;
+  ASSERT_EQ(native.size(), 4096u + 1);
+  EXPECT_EQ(native.front(), "out.nc: because");
+  EXPECT_EQ(native.back(), "3 more files, says server 0");
+}
+
 INSTANTIATE_TEST_SUITE_P(Servers, StagingTest,
                          ::testing::Combine(::testing::Values(1, 2, 3),
                                             ::testing::Values(Mode::kCaching, Mode::kDirect),

@@ -126,6 +126,11 @@ FileReport OpenFile::report() const {
     report.bytes_in_file += variable.in_file;
     append_missing(variable, report.missing);
   }
+  if (report.missing.size() > kMostRangesOfFile) {
+    const auto more = report.missing.size() - kMostRangesOfFile;
+    report.missing.resize(kMostRangesOfFile);
+    report.missing.push_back(fmt::format("{} more ranges", more));
+  }
   return report;
 }
 

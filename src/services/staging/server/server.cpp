@@ -18,7 +18,7 @@ using nssi::HandlerKind;
 
 namespace {
 
-constexpr std::size_t kMostClosedReports = 4096;
+constexpr std::size_t kMostReported = 4096;  // files of each kind
 constexpr std::uint64_t kTouchedAhead = 32 << 20;
 constexpr auto kFarewell = std::chrono::seconds(2);    // for the caller of Shutdown to read the answer
 constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
@@ -145,7 +145,10 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
 }
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
-  native_.push_back(args.path + ": " + args.why);
+  if (native_.size() < kMostReported)
+    native_.push_back(args.path + ": " + args.why);
+  else
+    ++more_native_;
   if (board_) board_->note_native();
   return NcResult{};
 }
@@ -176,13 +179,24 @@ ReportResult Server::report() const {
   for (const auto &file : closing_)
     if (file->lost_anything()) r.failures.push_back(file->report());
   r.native = native_;
+  if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
   return r;
 }
 
 void Server::note_closed(const File &file) {
   if (file->wrote_anything()) closed_.push_back(file->report());
-  if (closed_.size() > kMostClosedReports) closed_.pop_front();
-  if (file->lost_anything()) failed_.push_back(file->report());
+  if (closed_.size() > kMostReported) closed_.pop_front();
+  if (file->lost_anything()) note_failed(file->report());
+}
+
+/// What there is no room for is in one last report.
+void Server::note_failed(FileReport report) {
+  if (failed_.size() < kMostReported) return failed_.push_back(std::move(report));
+  if (more_failed_++ == 0) failed_.emplace_back();
+  auto &others = failed_.back();
+  others.path = fmt::format("{} more files of server {}", more_failed_, options_.index);
+  others.nc_error = report.nc_error, others.message = report.message;
+  others.bytes_acknowledged += report.bytes_acknowledged, others.bytes_in_file += report.bytes_in_file;
 }
 
 // A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that

@@ -94,6 +94,7 @@ class Server {
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
   void note_closed(const File &file);
+  void note_failed(FileReport report);
   void abandon(File file);
 
   // handles.cpp
@@ -165,6 +166,7 @@ class Server {
   std::deque<FileReport> closed_;
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
+  std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< of this node, by peer
   WaitQueue closed_one_, bounce_free_;
