@@ -273,8 +273,9 @@ TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
 
 TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   auto &daemon = start();
+  auto owner = connect();
+  create(*owner, folder_ + "/stopped.nc", 1);
   auto client = connect("300ms");
-  create(*client, folder_ + "/stopped.nc", 1);
   daemon.stop();
   auto written = put(*client, 0);
   daemon.go_on();
