@@ -29,7 +29,7 @@ class Ends(setups.SetupCase):
         run = setups.program("restart")
         script = f"""{run} bystander & until [ -e there ]; do sleep 0.02; done
             for way in killed-while-defining killed-in-data-mode; do
-              {run} $way; {run} whole; sleep 1; od -An -tx1 -N8 out.nc; wc -c < out.nc; done
+              {run} $way; {run} whole; od -An -tx1 -N8 out.nc; wc -c < out.nc; done
             touch go; wait"""
         self.compare(["sh", "-c", script], ["caching"])
 
