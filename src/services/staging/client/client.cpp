@@ -199,7 +199,7 @@ void Client::Impl::release_by_others(FileToken token, int home) {
 
 /// Gives the file to all servers, and has the home server do `op` with it.
 template <class Answer, class Args>
-Result<Answer> Client::Impl::present(Op op, Args args, std::int32_t omode, int descriptor, int home) {
+Result<Answer> Client::Impl::give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home) {
   auto held = hold_by_others({args.file, args.path, omode, args.hints}, descriptor, home);
   if (!held.ok()) return held.error();
   auto handle = hand_over(home, descriptor);
@@ -230,7 +230,7 @@ Result<int> code_of(const Result<NcResult> &result) {
 Result<int> Client::create(CreateArgs args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto result = impl_->present<NcResult>(kOpCreate, args, kNcWrite, descriptor, home);
+  auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home);
   if (result.ok() && result->nc_error == 0)
     impl_->opened[args.file] = {home, false};
   else
@@ -241,7 +241,7 @@ Result<int> Client::create(CreateArgs args, int descriptor) {
 Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto result = impl_->present<HeaderResult>(kOpOpen, args, args.omode, descriptor, home);
+  auto result = impl_->give_and_ask<HeaderResult>(kOpOpen, args, args.omode, descriptor, home);
   if (!result.ok() || result->header.empty()) {
     impl_->release_by_others(args.file, home);
     return result;

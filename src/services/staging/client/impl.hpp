@@ -103,7 +103,7 @@ struct Client::Impl {
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
   void release_by_others(FileToken token, int home);
   template <class Answer, class Args>
-  Result<Answer> present(Op op, Args args, std::int32_t omode, int descriptor, int home);
+  Result<Answer> give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home);
   Result<int> attach_others(FileToken token, int home);
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);

@@ -15,7 +15,7 @@ using nessie::Code;
 using nessie::Error;
 
 /// Makes `opened` a file of the program's. NC_NOERR, or the native code if there is none.
-int Server::take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
+int Server::add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
   if (!opened.file) return opened.nc_error;
   if (find(token)) return on_io([&] { return opened.file->abort(), NC_EEXIST; });  // opened twice at the same time
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
@@ -61,34 +61,34 @@ Error token_taken() { return {Code::kExists, "a file with this token is open: a 
 Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
-  const Opening opening(opening_, closed_one_);
-  auto file = come_to(request, args.path, args.handle, true);
+  const Opening opening(opening_, closing_changed_);
+  auto file = obtain_descriptor(request, args.path, args.handle, true);
   if (!file.ok()) return file.error();
   auto opened = on_io([&] { return NativeFile::create(std::move(*file), args.cmode, args.hints); });
-  return NcResult{take(request, args.file, args.path, std::move(opened))};
+  return NcResult{add_file(request, args.file, args.path, std::move(opened))};
 }
 
 Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
-  const Opening opening(opening_, closed_one_);
-  auto descriptor = come_to(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
+  const Opening opening(opening_, closing_changed_);
+  auto descriptor = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!descriptor.ok()) return descriptor.error();
   auto opened = on_io([&] { return NativeFile::open(std::move(*descriptor), args.omode, args.hints); });
   HeaderResult result;
   const int harmless = opened.file ? opened.nc_error : NC_NOERR;
-  result.nc_error = take(request, args.file, args.path, std::move(opened));
+  result.nc_error = add_file(request, args.file, args.path, std::move(opened));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
-  if (file && result.nc_error != NC_NOERR) let_go(file);
+  if (file && result.nc_error != NC_NOERR) close_unused(file);
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;
 }
 
 Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
-  auto file = come_to(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
+  auto file = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!file.ok()) return file.error();
   if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
   held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, std::move(*file)});
@@ -106,22 +106,22 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   const auto held = held_.find(args.file);
   if (held == held_.end())
     return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
-  const Opening opening(opening_, closed_one_);
+  const Opening opening(opening_, closing_changed_);
   HeaderResult unused;
   const auto path = held->second.path;
   auto opened = on_io([omode = held->second.omode, hints = held->second.hints,
                        file = nnti::Fd(::fcntl(held->second.file.get(), F_DUPFD_CLOEXEC, 0))]() mutable {
     return NativeFile::open(std::move(file), omode, hints);
   });
-  int error = take(request, args.file, path, std::move(opened));
+  int error = add_file(request, args.file, path, std::move(opened));
   const auto file = find(args.file);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
-  if (error != NC_NOERR && file) let_go(file);
+  if (error != NC_NOERR && file) close_unused(file);
   return NcResult{error};
 }
 
 /// Closes a file of which nothing is known but that it can be opened.
-void Server::let_go(const File &file) {
+void Server::close_unused(const File &file) {
   if (files_.erase(file->token) > 0) on_io([&] { return file->native->abort(); });
 }
 
@@ -217,7 +217,7 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   std::erase(closing_, file);
-  closed_one_.notify_all();
+  closing_changed_.notify_all();
 }
 
 /// Whether what the file still needs takes less than a twentieth of the time that its program has had since it opened
@@ -264,22 +264,22 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
   drainer_.flush(*file, PageState::kUrgent);
   const int drained = file->take_error();
   const bool empties = file->native->is_new() && !file->created_over;
-  const int error = on_io([&] { return empties ? file->native->forsake() : file->native->abort(); });
+  const int error = on_io([&] { return empties ? file->native->close_and_empty() : file->native->abort(); });
   note_closed(file);
   std::erase(closing_, file);
-  closed_one_.notify_all();
+  closing_changed_.notify_all();
   return NcResult{drained != NC_NOERR ? drained : error};
 }
 
 /// Ends a file whose program is gone, in closing_.
-void Server::abandon(File file) {
+void Server::finish_orphan(File file) {
   file->line->await_arrived();
   if (file->defined) return finish_close(file, PageState::kUrgent, {});
   const FileGate::Alone alone(file->gate);
   file->ended = true;
-  on_io([&] { return file->created_over ? file->native->abort() : file->native->forsake(); });
+  on_io([&] { return file->created_over ? file->native->abort() : file->native->close_and_empty(); });
   std::erase(closing_, file);
-  closed_one_.notify_all();
+  closing_changed_.notify_all();
 }
 
 Result<NcResult> Server::settle(Request &, const SettleArgs &args) {

@@ -16,7 +16,8 @@ constexpr int kTurnsOverInboxes = 2;  // one may have begun before
 
 }  // namespace
 
-Result<nnti::Fd> Server::come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable) {
+Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                           bool writable) {
   Result<nnti::Fd> file = nnti::Fd();
   if (handle.descriptor == 0) {
     if (runtime_.can_view(request.caller()))
@@ -95,7 +96,7 @@ void Server::publish(const File &file) {
 void Server::await_closed(const File &file) {
   while (std::ranges::find(closing_, file) != closing_.end()) {
     drainer_.hasten(*file);
-    (void)closed_one_.wait();
+    (void)closing_changed_.wait();
   }
 }
 

@@ -418,7 +418,7 @@ int NativeFile::abort() {
 
 // ncmpi_abort() would remove the file, and only ncmpi_close() lets go of it otherwise: of what MPI-IO holds for it, 16
 // MiB with ROMIO. That writes a header, which goes again.
-int NativeFile::forsake() {
+int NativeFile::close_and_empty() {
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;
   return ::ftruncate(fd_.get(), 0) == 0 ? error : NC_EWRITE;

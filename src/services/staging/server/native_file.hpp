@@ -60,7 +60,7 @@ class NativeFile {
   int close(std::int64_t num_records);
   int abort();
   /// Closes a file whose definition never ended, and leaves it as a program that is killed leaves it: empty.
-  int forsake();
+  int close_and_empty();
 
   /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
   int publish_records(std::int64_t num_records) { return ncid_ < 0 ? 0 : raise_num_records(num_records); }

@@ -45,7 +45,7 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
       owned_runtime_(std::move(runtime)),
       runtime_(*owned_runtime_),
       drainer_(runtime_, io, options_.memory_bytes, statistics_),
-      closed_one_(runtime_),
+      closing_changed_(runtime_),
       bounce_free_(runtime_) {
   for (std::size_t i = 0; i < kBounces; ++i)
     bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
@@ -213,7 +213,7 @@ void Server::lost(nssi::PeerId peer) {
     closing_.push_back(file);
     runtime_.spawn([this, file] {
       await_silence();
-      abandon(file);
+      finish_orphan(file);
     });
   }
 }
@@ -271,11 +271,11 @@ void Server::finish_everything() {
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
     for (const auto &file : closing_) drainer_.hasten(*file);
     if (files_.empty()) {
-      (void)closed_one_.wait();
+      (void)closing_changed_.wait();
       continue;
     }
     closing_.push_back(files_.extract(files_.begin()).mapped());
-    abandon(closing_.back());
+    finish_orphan(closing_.back());
   }
 }
 

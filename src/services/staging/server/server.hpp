@@ -88,17 +88,18 @@ class Server {
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
   Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
-  int take(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
-  void let_go(const File &file);
+  int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
+  void close_unused(const File &file);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
   void note_closed(const File &file);
   void note_failed(FileReport report);
-  void abandon(File file);
+  void finish_orphan(File file);
 
   // handles.cpp
-  Result<nnti::Fd> come_to(Request &request, const std::string &path, const FileHandle &handle, bool writable);
+  Result<nnti::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                     bool writable);
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);
   void note_created(const OpenFile &file);
@@ -169,7 +170,7 @@ class Server {
   std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< of this node, by peer
-  WaitQueue closed_one_, bounce_free_;
+  WaitQueue closing_changed_, bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
   std::vector<const Move *> moves_;  ///< data on their way from or to a client
   std::unique_ptr<Door> door_;
