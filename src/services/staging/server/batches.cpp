@@ -56,7 +56,7 @@ Result<int> Server::write_batch(Request &request, OpenFile &file, std::span<cons
   auto &variable = *file.find(pieces.front().varid);
   const auto size = bytes_of(pieces, variable.cached->variable.element_bytes);
   const auto boxes = boxes_of(pieces);
-  const Bounce bounce(*this);
+  const Bounce bounce(*this, request.caller());
   if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status.error();
   offset += size;
   const int error = on_io([&] { return file.native->write(variable.cached->variable.varid, boxes, bounce.data()); });
@@ -71,7 +71,7 @@ Result<int> Server::read_batch(Request &request, OpenFile &file, std::span<const
   const auto &variable = file.find(pieces.front().varid)->cached->variable;
   const auto size = bytes_of(pieces, variable.element_bytes);
   const auto boxes = boxes_of(pieces);
-  const Bounce bounce(*this);
+  const Bounce bounce(*this, request.caller());
   const auto records = file.num_records;
   const int error = on_io([&] { return file.native->read(variable, boxes, records, bounce.data()); });
   if (error == NC_NOERR)

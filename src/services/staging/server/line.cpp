@@ -2,7 +2,6 @@
 #include <services/staging/server/line.hpp>
 
 #include <algorithm>
-#include <chrono>
 
 namespace staging {
 
@@ -10,7 +9,8 @@ using nessie::Deadline;
 
 namespace {
 
-constexpr std::chrono::milliseconds kMoment{50}, kBeginsWithin{1000};
+constexpr std::chrono::milliseconds kMoment{50};
+constexpr int kBeginsWithin = 20;  // moments in which this process ran
 
 std::int64_t now_ns() { return nessie::Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
@@ -26,7 +26,7 @@ Line::Position Line::enter(Waiting waiting) {
 Line::Position Line::begin(nssi::PeerId caller, std::int64_t sent_ns) {
   auto place = std::ranges::find_if(
       waiting_, [=](const Waiting &one) { return one.caller == caller && one.sent_ns == sent_ns && !one.is_begun; });
-  if (place == waiting_.end()) place = enter({sent_ns != 0 ? sent_ns : now_ns(), caller, false, {}});
+  if (place == waiting_.end()) place = enter({sent_ns != 0 ? sent_ns : now_ns(), caller, false, false, {}});
   place->is_begun = true;
   return place;
 }
@@ -39,11 +39,11 @@ const Line::Waiting *Line::who_goes_before(const Waiting &one) const {
   return has_turn_;
 }
 
-/// What arrived from a process that is gone may never be begun: it is given up.
+/// What its sender has given up is never begun: it is given up here, too.
 void Line::await_nobody(const std::function<const Waiting *()> &in_the_way) {
-  auto deadline = Deadline::in(kBeginsWithin);
+  int moments = 0;
   for (const Waiting *who = in_the_way(); who != nullptr; who = in_the_way()) {
-    if (!who->is_begun && deadline.passed()) {
+    if (!who->is_begun && moments >= kBeginsWithin) {
       waiting_.remove_if([=](const Waiting &one) { return &one == who; });
       continue;
     }
@@ -51,13 +51,16 @@ void Line::await_nobody(const std::function<const Waiting *()> &in_the_way) {
     const bool is_begun = who->is_begun;
     const auto status = changed_.wait(Deadline::in(kMoment));
     if (status.code() == nessie::Code::kCancelled) return;
-    if (status.ok() || is_begun) deadline = Deadline::in(kBeginsWithin);
+    moments = status.ok() || is_begun ? 0 : moments + 1;
   }
 }
 
 void Line::await_arrived() {
   const auto now = now_ns();
-  await_nobody([&] { return waiting_.empty() || waiting_.front().sent_ns > now ? nullptr : &waiting_.front(); });
+  await_nobody([&]() -> const Waiting * {
+    const auto first = std::ranges::find_if(waiting_, &Waiting::has_returned);
+    return first == waiting_.end() || first->sent_ns > now ? nullptr : &*first;
+  });
 }
 
 Line::Place::Place(Line &line, nssi::PeerId caller, std::int64_t sent_ns, std::function<bool()> is_held_up)

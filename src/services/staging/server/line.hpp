@@ -15,17 +15,20 @@ class Line {
  public:
   explicit Line(nssi::Runtime &runtime) : runtime_(runtime), changed_(runtime) {}
 
-  /// A write that has arrived, and will be begun.
-  void note_arrival(nssi::PeerId caller, std::int64_t sent_ns) { enter({sent_ns, caller, false, {}}); }
-  /// Suspends the fiber until what has arrived, and was sent up to now, has been carried out.
+  /// A write that has arrived, and will be begun; its sender does not wait for it.
+  void note_arrival(nssi::PeerId caller, std::int64_t sent_ns) { enter({sent_ns, caller, true, false, {}}); }
+  bool is_empty() const { return waiting_.empty(); }
+  /// Suspends the fiber until what has arrived, and was sent up to now, has been carried out. Not what its sender still
+  /// waits for: for all that others can know, it has not happened yet.
   void await_arrived();
 
  private:
   struct Waiting {
     std::int64_t sent_ns = 0;
     nssi::PeerId caller;
+    bool has_returned = false;  ///< to its sender, who takes it for done
     bool is_begun = false;
-    std::function<bool()> is_held_up;  ///< it waits for something else, perhaps for who is behind it
+    std::function<bool()> is_held_up;  ///< it waits for other things than its turn, perhaps for who is behind it
   };
   using Position = std::list<Waiting>::iterator;
 

@@ -9,15 +9,12 @@ namespace staging {
 /// One of the few buffers that data pass through.
 class Server::Bounce {
  public:
-  explicit Bounce(Server &server) : server_(server) {
-    while (server_.bounces_.empty()) (void)server_.bounce_free_.wait();
+  Bounce(Server &server, nssi::PeerId client) : server_(server) {
+    while (server_.bounces_.empty() || server_.is_stuck(client)) server_.await_bounce();
     memory_ = std::move(server_.bounces_.back());
     server_.bounces_.pop_back();
   }
-  ~Bounce() {
-    server_.bounces_.push_back(std::move(memory_));
-    server_.bounce_free_.notify_all();
-  }
+  ~Bounce() { server_.give_back(std::move(memory_)); }
   Bounce(const Bounce &) = delete;
   std::byte *data() const { return memory_.get(); }
 
@@ -30,20 +27,30 @@ class Server::Bounce {
 class Server::Move {
  public:
   Move(Server &server, nssi::PeerId client)
-      : server_(server), client_(client), deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
+      : server_(server),
+        client_(client),
+        slow_(nessie::Deadline::in(kSlow)),
+        deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
     server_.moves_.push_back(this);
     if (std::exchange(server_.watching_moves_, true)) return;
     server_.runtime_.spawn([&server] { server.watch_moves(); });
   }
-  ~Move() { std::erase(server_.moves_, this); }
+  ~Move() {
+    std::erase(server_.moves_, this);
+    if (has_spare) server_.take_spare_back();
+  }
   Move(const Move &) = delete;
+  bool slow() const { return slow_.passed(); }
   bool late() const { return deadline_.passed(); }
   nssi::PeerId client() const { return client_; }
 
+  bool has_spare = false;  ///< others have been given a buffer in the place of the one that this holds
+
  private:
+  static constexpr std::chrono::seconds kSlow{1};
   Server &server_;
   const nssi::PeerId client_;
-  const nessie::Deadline deadline_;
+  const nessie::Deadline slow_, deadline_;
 };
 
 }  // namespace staging

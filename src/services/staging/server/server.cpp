@@ -267,7 +267,7 @@ void Server::request_shutdown() {
 
 void Server::finish_everything() {
   finishing_ = true;
-  runtime_.sleep_until(nessie::Deadline::in(kMoment));  // what has been sent is taken out of the inboxes meanwhile
+  look_at_inboxes();
   while (!files_.empty() || !closing_.empty() || opening_ > 0) {
     for (const auto &file : closing_) drainer_.hasten(*file);
     if (files_.empty()) {

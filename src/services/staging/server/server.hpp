@@ -49,7 +49,8 @@ class Server {
  private:
   class Bounce;
   class Move;
-  class Writing;
+  class Counted;
+  class Running;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
   /// A file that this server will be asked to attach.
@@ -106,7 +107,8 @@ class Server {
   void note_write(const OpenFile &file);
   void drain_others(const OpenFile &file);
   void await_what_was_sent(OpenFile &file);
-  void await_inboxes();
+  int tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t));
+  void look_at_inboxes();
   void open_door();
   void publish(const File &file);
   void await_closed(const File &file);
@@ -127,6 +129,10 @@ class Server {
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
   void note_written(FileVariable &variable, std::uint64_t bytes);
   void watch_moves();
+  bool is_stuck(nssi::PeerId client) const;
+  void await_bounce();
+  void give_back(std::unique_ptr<std::byte[]> bounce);
+  void take_spare_back();
   int fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data);
 
   // batches.cpp
@@ -170,9 +176,11 @@ class Server {
   std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< of this node, by peer
-  WaitQueue closing_changed_, bounce_free_;
+  WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
+  WaitQueue bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
-  std::vector<const Move *> moves_;  ///< data on their way from or to a client
+  int spares_to_take_back_ = 0;  ///< of bounces_, for slow clients that are no longer so
+  std::vector<Move *> moves_;    ///< data on their way from or to a client
   std::unique_ptr<Door> door_;
   bool watching_moves_ = false, finishing_ = false, stopped_ = false;
   int opening_ = 0;           ///< creates and opens in progress

@@ -17,6 +17,8 @@ using nessie::Error;
 
 namespace {
 
+constexpr std::chrono::milliseconds kBounceMoment{50};
+
 Error bad_piece(const std::string &why) { return {Code::kInvalidArgument, "a transfer cannot be carried out: " + why}; }
 
 /// The bytes of all pieces; an error if one does not lie in its variable or the caller's buffer holds less.
@@ -63,34 +65,86 @@ void Server::watch_moves() {
   watching_moves_ = false;
 }
 
-/// A write that is in hand, and from begin() on carried out: counted when it is over, whatever its end.
-class Server::Writing {
+bool Server::is_stuck(nssi::PeerId client) const {
+  return std::ranges::any_of(moves_, [=](const Move *move) { return move->has_spare && move->client() == client; });
+}
+
+/// Suspends the fiber for a moment, or until a buffer is free. A client that is stopped, or slow, keeps the one that it
+/// has, and gets no other meanwhile; the rest get another one in its place.
+void Server::await_bounce() {
+  if (bounce_free_.wait(nessie::Deadline::in(kBounceMoment)).ok()) return;
+  for (auto *move : moves_) {
+    if (!move->slow() || is_stuck(move->client())) continue;
+    move->has_spare = true;
+    give_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
+  }
+}
+
+void Server::give_back(std::unique_ptr<std::byte[]> bounce) {
+  if (spares_to_take_back_ > 0) {
+    --spares_to_take_back_;
+    return;
+  }
+  bounces_.push_back(std::move(bounce));
+  bounce_free_.notify_all();
+}
+
+void Server::take_spare_back() {
+  ++spares_to_take_back_;
+  if (!bounces_.empty()) {
+    auto spare = std::move(bounces_.back());
+    bounces_.pop_back();
+    give_back(std::move(spare));
+  }
+  bounce_free_.notify_all();
+}
+
+/// A write that is in hand: counted when it is over, whatever its end.
+class Server::Counted {
  public:
-  Writing(OpenFile &file, std::uint64_t call) : file_(file), call_(call) {}
-  void begin() { ++file_.writing; }
-  ~Writing() {
-    --file_.writing;
+  Counted(OpenFile &file, std::uint64_t call) : file_(file), call_(call) {}
+  ~Counted() {
     file_.writes.add(call_);
     file_.wrote.notify_all();
   }
-  Writing(const Writing &) = delete;
+  Counted(const Counted &) = delete;
 
  private:
   OpenFile &file_;
   const std::uint64_t call_;
 };
 
+/// A write that is being carried out.
+class Server::Running {
+ public:
+  explicit Running(OpenFile &file) : file_(file) { ++file_.writing; }
+  ~Running() { --file_.writing; }
+  Running(const Running &) = delete;
+
+ private:
+  OpenFile &file_;
+};
+
+// Design notes. A write takes these steps in this order:
+// - its place in the line, before it waits for anything: what was sent before finds it there, or goes before it;
+// - the writes that its sender knows of, which may stand behind it in the line, and therefore may pass it;
+// - the inboxes, in which there may be what was sent before: at the last moment, as what comes later is sent later;
+// - the gate. Who wants the file alone goes first, and may have ended it: so it is looked at again, and the pieces are
+//   checked with the variables as they are now;
+// - its turn, and what other handles have in pages, which would otherwise be drained over it;
+// - the number of records, when the data are here: a header must not count what a killed process has not sent.
+
 Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
-  Writing writing(*file, args.call);
+  const Counted counted(*file, args.call);
   const bool is_ordered = file->takes_turns || args.in_order != 0;
   const auto is_held_up = [&] { return !file->writes.has(args.after) || file->gate.is_wanted_alone(); };
   std::optional<Line::Place> place;
   if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
   (void)await_writes(*file, args.after);
-  if (is_ordered && args.sent_ns != 0) await_inboxes();  // in which there may be what was sent before
-  writing.begin();
+  if (is_ordered && options_.mode == Mode::kCaching) look_at_inboxes();
+  const Running running(*file);
   const FileGate::Shared shared(file->gate);
   if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
@@ -131,7 +185,7 @@ Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &p
   }
   int nc_error = NC_NOERR;
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
-    const Bounce bounce(*this);
+    const Bounce bounce(*this, request.caller());
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
     if (auto status = write_slice(request, file, variable, slices.slice(), {bounce.data(), size}, offset, nc_error);
         !status.ok())
@@ -242,7 +296,7 @@ Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &pi
   const auto element_bytes = variable.cached->variable.element_bytes;
   int nc_error = NC_NOERR;
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
-    const Bounce bounce(*this);
+    const Bounce bounce(*this, request.caller());
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
     const int error = fetch(file, variable, slices.slice(), bounce.data());
     if (nc_error == NC_NOERR) nc_error = error;
