@@ -116,17 +116,41 @@ static void open_before_close(void) { /* the next phase opens what the last one 
   CHECK(ncmpi_close(next));
 }
 
-static void created_over(void) { /* while another handle has it open */
+static void created_over(void) { /* while another handle has it open, which knows of more records */
   const int old = create();
-  put(old, 0, 1);
+  for (int r = 0; r < 4; r++) put(old, r, 1);
   CHECK(ncmpi_sync(old));
   MPI_Barrier(MPI_COMM_WORLD);
   const int new = create();
   put(new, 0, 2);
   const int wrong = stale(new, 0, 2);
   SAY("%d stale\n", wrong);
+  CHECK(ncmpi_sync(old));
   CHECK(ncmpi_close(new));
   CHECK(ncmpi_close(old));
+}
+
+/* Another file is copied over one that is open, and has more records. */
+static void copy_over(int ncid) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0 && system("cp short.nc two.nc") != 0) puts("cannot copy");
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(ncmpi_close(ncid));
+  SAY("%s\n", system("cmp short.nc two.nc") == 0 ? "same" : "differs");
+}
+
+static void copied_over(void) {
+  const int other = create_two_variables("short.nc", kX);
+  put(other, 0, 9);
+  CHECK(ncmpi_close(other));
+  const int written = create();
+  for (int r = 0; r < 4; r++) put(written, r, 1);
+  CHECK(ncmpi_sync(written));
+  copy_over(written);
+  const int again = create();
+  for (int r = 0; r < 4; r++) put(again, r, 1);
+  CHECK(ncmpi_close(again));
+  copy_over(open_again(NC_WRITE));
 }
 
 static void deleted(void) { /* while it is open, and made anew */
@@ -328,6 +352,7 @@ int main(int argc, char **argv) {
               {"both_write", both_write},
               {"open_before_close", open_before_close},
               {"created_over", created_over},
+              {"copied_over", copied_over},
               {"deleted", deleted},
               {"renamed", renamed},
               {"append", append},

@@ -3,7 +3,7 @@
 import setups
 from harness import mpiexec
 
-WAYS = ["monitor", "both_write", "open_before_close", "created_over", "deleted", "renamed", "each_its_own",
+WAYS = ["monitor", "both_write", "open_before_close", "created_over", "copied_over", "deleted", "renamed", "each_its_own",
         "others_put", "handed_back", "native_writer", "one_is_native"]
 PUT_OVER = ["put_over_small", "put_over_large", "put_over_by_two", "put_over_large_by_two"]
 

@@ -8,6 +8,7 @@
 #include <pnetcdf.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -47,6 +48,23 @@ int wait_for_change(pid_t pid, int which = WUNTRACED) {
       ::usleep(1000);
   return status;
 }
+
+/// Memory whose end cannot be touched: who tries is sent SIGSEGV.
+class HalfMemory {
+ public:
+  explicit HalfMemory(std::size_t size_bytes, std::size_t usable_bytes)
+      : size_bytes_(size_bytes),
+        base_(::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    ::mprotect(static_cast<std::byte *>(base_) + usable_bytes, size_bytes - usable_bytes, PROT_NONE);
+  }
+  ~HalfMemory() { ::munmap(base_, size_bytes_); }
+  HalfMemory(const HalfMemory &) = delete;
+  std::span<std::byte> bytes() const { return {static_cast<std::byte *>(base_), size_bytes_}; }
+
+ private:
+  const std::size_t size_bytes_;
+  void *const base_;
+};
 
 /// A nessied of our own; killed and reaped when dropped.
 class Daemon {
@@ -141,25 +159,29 @@ class StagingProcess : public ::testing::Test {
     return client.ok() ? std::move(*client) : nullptr;
   }
 
+  static Definition dimension(const std::string &name, std::int64_t length) {
+    Definition d;
+    d.kind = Definition::kDefDim, d.name = name, d.length = length;
+    return d;
+  }
+  static Definition variable(const std::string &name, std::vector<std::int32_t> dims) {
+    Definition d;
+    d.kind = Definition::kDefVar, d.name = name, d.type = NC_DOUBLE, d.dims = std::move(dims);
+    return d;
+  }
+
   /// A file of `variables` boxes of doubles, in data mode.
-  void create(Client &client, const std::string &path, int variables) {
+  /// `z` 0: each has records.
+  void create(Client &client, const std::string &path, int variables, std::int64_t z = kZ, FileToken token = kToken) {
     path_ = path;
     order_.emplace(client.servers());
-    ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, {}},
+    ASSERT_EQ(*client.create({token, path, NC_CLOBBER | NC_64BIT_DATA, {}},
                              nnti::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
               NC_NOERR);
     EndDefArgs args;
-    args.file = kToken;
-    for (auto [name, length] : {std::pair{"z", kZ}, {"y", kY}, {"x", kX}}) {
-      Definition d;
-      d.kind = Definition::kDefDim, d.name = name, d.length = length;
-      args.definitions.push_back(d);
-    }
-    for (int v = 0; v < variables; ++v) {
-      Definition d;
-      d.kind = Definition::kDefVar, d.name = "v" + std::to_string(v), d.type = NC_DOUBLE, d.dims = {0, 1, 2};
-      args.definitions.push_back(d);
-    }
+    args.file = token;
+    args.definitions = {dimension("z", z), dimension("y", kY), dimension("x", kX)};
+    for (int v = 0; v < variables; ++v) args.definitions.push_back(variable("v" + std::to_string(v), {0, 1, 2}));
     ASSERT_EQ(client.enddef(args, true)->nc_error, NC_NOERR);
   }
 
@@ -197,6 +219,21 @@ class StagingProcess : public ::testing::Test {
       ::raise(SIGSTOP);
       fine = fine && then();
       if (fine) ::raise(SIGKILL);
+      ::_exit(1);
+    }
+    programs_.push_back(pid);
+    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid)));
+    return pid;
+  }
+  /// A process of a program that has no other way to move data than by its own doing. It is stopped when it touches
+  /// what it cannot, and never goes on.
+  pid_t run_until_stuck(const std::function<void(Client &)> &work) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::alarm(120);
+      ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
+      std::signal(SIGSEGV, [](int) { ::raise(SIGSTOP); });
+      if (const auto client = connect()) work(*client);
       ::_exit(1);
     }
     programs_.push_back(pid);
@@ -307,6 +344,64 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   EXPECT_EQ(daemon.wait_end(), 0);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, &status, 0);
+}
+
+TEST_F(StagingProcess, StoppedClientsDoNotHoldUpOthers) {
+  constexpr std::size_t kPieceBytes = kVariableBytes / kZ;
+  const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+  start();
+  for (const FileToken program : {1, 2})
+    run_until_stuck([&](Client &client) {
+      create(client, folder_ + "/stuck" + std::to_string(program) + ".nc", 1, kZ, program);
+      const HalfMemory memory(kVariableBytes, 0);
+      std::vector<Item> items;
+      for (std::int64_t z = 0; z < kZ; ++z)
+        items.push_back({&layout,
+                         {0, {z, 0, 0}, {1, kY, kX}, {}},
+                         memory.bytes().subspan(static_cast<std::size_t>(z) * kPieceBytes, kPieceBytes)});
+      (void)client.read(program, 0, *order_, items);
+    });
+  auto client = connect();
+  create(*client, folder_ + "/free.nc", 1);
+  const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+  EXPECT_EQ(*client->read(kToken, 0, *order_, {&item, 1}), NC_NOERR);
+}
+
+TEST_F(StagingProcess, WhatAStoppedClientHasNotPutYetHoldsUpNobodyWhoLooks) {
+  start();
+  run_until_stuck([&](Client &client) {
+    create(client, folder_ + "/looked_at.nc", 1);
+    const HalfMemory memory(kVariableBytes, 0);
+    const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+    const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, memory.bytes()};
+    (void)client.write(kToken, 0, *order_, {&item, 1});
+  });
+  auto other = connect();
+  EXPECT_TRUE(other->settle({{}, folder_ + "/looked_at.nc"}).ok());
+}
+
+TEST_F(StagingProcess, ARecordOfWhichAKilledProgramSentAPartDoesNotCount) {
+  constexpr std::int64_t kRecords = 64;
+  for (const auto *mode : {"caching", "direct"}) {
+    auto &daemon = start({"--memory", "8M", "--mode", mode});
+    path_ = folder_ + "/" + mode + ".nc";
+    const auto program = run_until_stuck([&](Client &client) {
+      create(client, path_, 1, 0);
+      const HalfMemory memory(kVariableBytes, kVariableBytes / 2);
+      const VariableLayout layout{0, 8, true, {0, kY, kX}};
+      const Item item{&layout, {0, {0, 0, 0}, {kRecords, kY, kX}, {}}, memory.bytes()};
+      (void)client.write(kToken, 0, *order_, {&item, 1});
+    });
+    ::kill(program, SIGKILL);
+    ::waitpid(program, nullptr, 0);
+    std::erase(programs_, program);
+    ::kill(daemon.pid(), SIGTERM);
+    daemon.wait_end();
+    EXPECT_EQ(contents(path_).substr(0, 12), std::string("CDF\5\0\0\0\0\0\0\0\0", 12)) << mode;
+    EXPECT_GT(std::filesystem::file_size(path_), 1u << 20) << mode << ": nothing had been sent";
+    daemons_.clear();
+    std::filesystem::remove(folder_ + "/server.0.url");
+  }
 }
 
 TEST_F(StagingProcess, TermAndTheDeathOfTheParentDrainWhatWasAcknowledged) {

@@ -136,7 +136,8 @@ int Server::describe(OpenFile &file, HeaderResult &result, const std::function<i
   });
   if (error != NC_NOERR) return error;
   file.set_variables(drainer_.cache(), std::move(variables));
-  file.num_records = std::max(file.num_records, result.num_records);
+  file.records_in_file = std::max(file.records_in_file, result.num_records);
+  file.raise_num_records(result.num_records);
   return NC_NOERR;
 }
 
@@ -167,6 +168,7 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
+  file->native->allow_records(args.record + 1);
   const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
   note_write(*file);
   return NcResult{error};
@@ -177,11 +179,10 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   await_what_was_sent(*file);
   const FileGate::Shared shared(file->gate);
-  file->num_records = std::max(file->num_records, args.num_records);
+  file->raise_num_records(args.num_records);
   drainer_.flush(*file, PageState::kUrgent);
   if (const int error = file->take_error(); error != NC_NOERR) return NcResult{error};
-  const auto records = file->num_records;
-  return NcResult{on_io([&] { return file->native->sync(records); })};
+  return NcResult{tell_records(*file, &NativeFile::sync)};
 }
 
 /// Suspends the fiber until the writes have been carried out. False, and the file has lost data: a process died before
@@ -212,8 +213,7 @@ void Server::finish_close(const File &file, PageState priority, const WritesBefo
   const FileGate::Alone alone(file->gate);
   file->ended = true;
   drainer_.flush(*file, priority);
-  const auto records = file->created_over ? 0 : file->num_records;
-  const int error = on_io([&] { return file->native->close(records); });
+  const int error = tell_records(*file, &NativeFile::close);
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   std::erase(closing_, file);
@@ -239,7 +239,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   files_.erase(args.file);
   closing_.push_back(file);
-  file->num_records = std::max(file->num_records, args.num_records);
+  file->raise_num_records(args.num_records);
   if (args.closing == Closing::kDurable || (args.closing == Closing::kAuto && is_soon_in_file(*file, args.after)))
     finish_close(file, PageState::kUrgent, args.after);
   else

@@ -6,6 +6,8 @@
 
 #include <base/log.hpp>
 
+#include <pnetcdf.h>
+
 #include <algorithm>
 
 namespace staging {
@@ -81,8 +83,16 @@ void Server::note_write(const OpenFile &file) {
 void Server::publish(const File &file) {
   file->line->await_arrived();
   drainer_.flush(*file, PageState::kUrgent);
-  if (!file->defined || !file->native->writable() || file->created_over) return;
-  on_io([&, records = file->num_records] { return file->native->publish_records(records); });
+  if (!file->defined || !file->native->writable()) return;
+  (void)tell_records(*file, &NativeFile::publish_records);
+}
+
+/// Has the header say how many records there are.
+int Server::tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t)) {
+  const auto records = file.num_records, told = file.records_to_tell();
+  const int error = on_io([&] { return std::invoke(tell, *file.native, told); });
+  if (error == NC_NOERR) file.records_in_file = std::max(file.records_in_file, records);
+  return error;
 }
 
 /// Suspends the fiber until a file that is closed is whole.

@@ -252,14 +252,27 @@ int NativeFile::note_errno(int nc_error) {
   return nc_error;
 }
 
-// PnetCDF writes the number of records that it knows of; another server may have written a larger one.
-template <class Put> int NativeFile::put(Put put) {
+std::int64_t NativeFile::records_in_header() const {
   std::uint64_t present = 0;
-  if (has_records_) read_num_records(fd_.get(), present);
+  return read_num_records(fd_.get(), present) ? static_cast<std::int64_t>(present) : 0;
+}
+
+template <class Put> int NativeFile::put(Put put) {
+  const auto before = has_records_ ? records_in_header() : 0;
+  if (has_records_) see_records(before);
   errno = 0;
   const int error = note_errno(put());
-  if (present > 0) raise_num_records(static_cast<std::int64_t>(present));
+  if (has_records_) correct_num_records(before);
   return error;
+}
+
+/// PnetCDF has written the number of records that it knows of. Another server may have written a larger one; and of a
+/// record that it counts there may be a part only.
+void NativeFile::correct_num_records(std::int64_t before) {
+  const auto own = num_records(), present = records_in_header();
+  const auto correct = std::max(before, std::min(own, allowed_records_.load()));
+  if (present < correct || (present == own && own > correct))
+    write_num_records(fd_.get(), static_cast<std::uint64_t>(correct));
 }
 
 /// Whether a strided access goes over the records of a variable that has no other dimension. PnetCDF 1.12.3 takes its
@@ -357,7 +370,9 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
   return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
 }
 
-int NativeFile::fill_record(int varid, std::int64_t record) { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }
+int NativeFile::fill_record(int varid, std::int64_t record) {
+  return put([&] { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); });
+}
 
 int NativeFile::raise_num_records(std::int64_t num_records) {
   std::uint64_t present = 0;
@@ -384,18 +399,17 @@ int NativeFile::reopen_to_read() {
 }
 
 // Opening it again would lose what PnetCDF keeps in memory of a file that it has laid out, and with which it lays it
-// out once more. Writing none of the records after the last has it know of them all.
+// out once more. Writing none of the records after the last has it know of them all; it then writes that number, which
+// must not be less than what the header has.
 int NativeFile::extend_to(std::int64_t num_records) {
   std::vector<Variable> all;
   if (int error = variables(all); error != NC_NOERR) return error;
   const auto record = std::ranges::find_if(all, [](const Variable &variable) { return variable.is_record; });
   if (record == all.end()) return NC_NOERR;
   std::vector<MPI_Offset> start(record->shape.size(), 0), count(record->shape.size(), 0);
-  start[0] = num_records;
+  start[0] = std::max(num_records, records_in_header());
   const char nothing = 0;
-  return put([&] {
-    return ncmpi_put_vara_all(ncid_, record->varid, start.data(), count.data(), &nothing, 0, MPI_DATATYPE_NULL);
-  });
+  return ncmpi_put_vara_all(ncid_, record->varid, start.data(), count.data(), &nothing, 0, MPI_DATATYPE_NULL);
 }
 
 int NativeFile::sync(std::int64_t num_records) {

@@ -8,6 +8,8 @@
 
 #include <nnti/fd.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +64,10 @@ class NativeFile {
   /// Closes a file whose definition never ended, and leaves it as a program that is killed leaves it: empty.
   int close_and_empty();
 
+  /// The file, after close(), which is then done with.
+  nnti::Fd release() { return std::move(fd_); }
+  /// The header may count so many records: all that was to be put into them is here. The progress thread.
+  void allow_records(std::int64_t num_records) { allowed_records_ = std::max(allowed_records_.load(), num_records); }
   /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
   int publish_records(std::int64_t num_records) { return ncid_ < 0 ? 0 : raise_num_records(num_records); }
   FileIdentity identity() const { return identity_of(fd_.get()); }
@@ -72,6 +78,8 @@ class NativeFile {
   int reopen_to_read();
   int extend_to(std::int64_t num_records);
   int raise_num_records(std::int64_t num_records);
+  std::int64_t records_in_header() const;
+  void correct_num_records(std::int64_t before);
   int see_records(std::int64_t num_records);
   int note_errno(int nc_error);
   template <class Put> int put(Put put);
@@ -82,6 +90,7 @@ class NativeFile {
   int write_errno_ = 0;
   nnti::Fd fd_;                       ///< the file, whatever becomes of its name
   const std::vector<Hint> withheld_;  ///< hints of the program that native PnetCDF does not get
+  std::atomic<std::int64_t> allowed_records_{0};
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
 };

@@ -12,6 +12,7 @@
 #include <services/staging/server/wait_queue.hpp>
 #include <services/staging/server/write_count.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +60,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   int take_error();
   void note_ledger(FileVariable &variable);
 
+  void raise_num_records(std::int64_t records) {
+    num_records = std::max(num_records, records);
+    native->allow_records(num_records);
+  }
+  /// What the header is to say at least; 0: nothing that it has not said before. If it says less then, another file has
+  /// taken the place of the one that this handle knows.
+  std::int64_t records_to_tell() const { return num_records > records_in_file ? num_records : 0; }
   bool wrote_anything() const;
   bool lost_anything() const { return first_error_ != 0; }
   std::uint64_t dirty_bytes() const;
@@ -71,9 +79,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   FileIdentity identity;
   Board::Entry on_board;  ///< as long as something of it may not be in the file
   double opened_s = 0;
-  bool in_define_mode = false;   ///< natively: it is new, or ending define mode has failed
-  bool defined = false;          ///< enddef was called, or the file existed: it can have data
-  std::int64_t num_records = 0;  ///< the most that anyone has told
+  bool in_define_mode = false;       ///< natively: it is new, or ending define mode has failed
+  bool defined = false;              ///< enddef was called, or the file existed: it can have data
+  std::int64_t num_records = 0;      ///< the most that a client has told, or that a write has reached which is complete
+  std::int64_t records_in_file = 0;  ///< what the header has said at least, as long as this was the file
   FileGate gate;
   std::shared_ptr<Line> line;  ///< of all handles on the same file
   bool takes_turns = false;    ///< there is another handle

@@ -128,6 +128,7 @@ class Server {
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
   void note_written(FileVariable &variable, std::uint64_t bytes);
+  void note_records(OpenFile &file, std::int64_t records);
   void watch_moves();
   bool is_stuck(nssi::PeerId client) const;
   void await_bounce();

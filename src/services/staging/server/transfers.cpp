@@ -149,15 +149,23 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->ended) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
-  file->num_records = std::max({file->num_records, args.num_records, records_after(*file, args.pieces)});
+  file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
   auto first_error = write_pieces(request, *file, args.pieces);
   note_write(*file);
   if (!first_error.ok()) return first_error.error();
+  note_records(*file, records_after(*file, args.pieces));
   if (const auto *view = request.view_data()) view->release_pages();
   const int earlier = file->take_error();
   return NcResult{earlier != NC_NOERR ? earlier : *first_error};
+}
+
+/// Of a write that is complete. In direct mode the header has them, as natively.
+void Server::note_records(OpenFile &file, std::int64_t records) {
+  if (records <= file.num_records) return;
+  file.raise_num_records(records);
+  if (options_.mode == Mode::kDirect) (void)tell_records(file, &NativeFile::publish_records);
 }
 
 /// The first native code that is none of success.
@@ -270,7 +278,7 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   if (!find(args.file)) return NcResult{NC_EBADID};
   if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
   ++statistics_.reads;
-  file->num_records = std::max(file->num_records, args.num_records);
+  file->raise_num_records(args.num_records);
   std::optional<Line::Place> place;
   if (file->takes_turns) {
     place.emplace(*file->line, request.caller());
