@@ -21,6 +21,9 @@ class Limits(setups.SetupCase):
     def test_as_many_files_as_natively_may_be_open_at_once(self):
         self.compare_below("-S -n 256", mpiexec(2, setups.program("limits"), "many", "180"))
 
+    def test_where_servers_may_not_have_more_descriptors_than_a_program_the_last_files_go_native(self):
+        self.compare_below("-n 256", mpiexec(1, setups.program("limits"), "many", "180"))
+
     def test_a_file_longer_than_the_program_may_write_is_read(self):
         self.run_in("made", mpiexec(1, setups.program("writer"), "long.nc", "12"))
         self.compare_below("-f 65536", mpiexec(2, setups.program("limits"), "read", self.path("made/long.nc")))

@@ -39,6 +39,9 @@ namespace {
 constexpr std::chrono::milliseconds kWriteMoment{50};
 constexpr std::chrono::milliseconds kLastWords{1000};  // what has been sent is read in less
 
+/// Nothing: there are no descriptors left.
+nnti::Fd duplicate(const nnti::Fd &file) { return nnti::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
+
 /// Counts what is being opened, so that a shutdown waits for it.
 class Opening {
  public:
@@ -54,6 +57,7 @@ class Opening {
 };
 
 Error shutting_down() { return {Code::kRefused, "the staging server is shutting down: nessie run was told to end"}; }
+Error no_descriptors() { return {Code::kNoMemory, "a staging server has no descriptors left"}; }
 Error token_taken() { return {Code::kExists, "a file with this token is open: a fault of the client"}; }
 
 }  // namespace
@@ -91,7 +95,10 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   auto file = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!file.ok()) return file.error();
   if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
-  held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, std::move(*file)});
+  auto spare = duplicate(*file);
+  if (!spare) return no_descriptors();
+  held_.insert_or_assign(args.file,
+                         Held{request.caller(), args.path, args.omode, args.hints, std::move(*file), std::move(spare)});
   return NcResult{};
 }
 
@@ -104,20 +111,30 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const auto held = held_.find(args.file);
-  if (held == held_.end())
+  if (held == held_.end() || !held->second.file)
     return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
   const Opening opening(opening_, closing_changed_);
   HeaderResult unused;
+  auto given = std::move(held->second.file), spare = std::move(held->second.spare);
   const auto path = held->second.path;
-  auto opened = on_io([omode = held->second.omode, hints = held->second.hints,
-                       file = nnti::Fd(::fcntl(held->second.file.get(), F_DUPFD_CLOEXEC, 0))]() mutable {
-    return NativeFile::open(std::move(file), omode, hints);
+  auto opened = on_io([&, omode = held->second.omode, hints = held->second.hints] {
+    spare.reset();
+    return NativeFile::open(std::move(given), omode, hints);
   });
+  if (!opened.file) hold_again(args.file, std::move(given));
   int error = add_file(request, args.file, path, std::move(opened));
   const auto file = find(args.file);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
   if (error != NC_NOERR && file) close_unused(file);
   return NcResult{error};
+}
+
+/// Keeps what was attached, to be attached again, if the program still has it open.
+void Server::hold_again(FileToken token, nnti::Fd file) {
+  const auto held = held_.find(token);
+  if (held == held_.end()) return;
+  held->second.spare = duplicate(file);
+  held->second.file = std::move(file);
 }
 
 /// Closes a file of which nothing is known but that it can be opened.
@@ -247,11 +264,13 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   return NcResult{file->take_error()};
 }
 
-// What it holds stays, to be attached again.
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
+  const auto file = find(args.file);
   FileArgs durable = args;
   durable.closing = Closing::kDurable;
-  return close(request, durable);
+  auto closed = close(request, durable);
+  if (file) hold_again(args.file, file->native->release());
+  return closed;
 }
 
 // A file that was never defined is left empty, for the program to delete; any other is closed as it is.

@@ -24,9 +24,9 @@ class NativeFile {
     std::unique_ptr<NativeFile> file;
   };
   /// `file` is open for reading and, unless `omode` says otherwise, for writing. Its name plays no part: it may have
-  /// none that PnetCDF or MPI-IO understand. What it held is gone after create().
-  static Opened create(nnti::Fd file, int cmode, const std::vector<Hint> &hints);
-  static Opened open(nnti::Fd file, int omode, const std::vector<Hint> &hints);
+  /// none that PnetCDF or MPI-IO understand. What it held is gone after create(). It stays the caller's on failure.
+  static Opened create(nnti::Fd &&file, int cmode, const std::vector<Hint> &hints);
+  static Opened open(nnti::Fd &&file, int omode, const std::vector<Hint> &hints);
   /// Closes what is open, as close() does.
   ~NativeFile();
 

@@ -59,7 +59,8 @@ class Server {
     std::string path;
     std::int32_t omode = 0;
     std::vector<Hint> hints;
-    nnti::Fd file;
+    nnti::Fd file;   ///< as long as it is not attached
+    nnti::Fd spare;  ///< given up for the one that MPI-IO needs
   };
   /// What a peer says of itself.
   struct Process {
@@ -90,6 +91,7 @@ class Server {
   Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
   int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
+  void hold_again(FileToken token, nnti::Fd file);
   void close_unused(const File &file);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
