@@ -724,5 +724,35 @@ TEST_F(StagingProcess, AFullDiskIsToldAtTheNextCallOnce) {
   EXPECT_EQ(*client->sync(kToken, 0), NC_NOERR);
 }
 
+TEST_F(StagingProcess, DefinitionsStayAlthoughEarlierDataFindNoRoom) {
+  const auto disk = folder_ + "/disk";
+  std::filesystem::create_directory(disk);
+  if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
+    GTEST_SKIP() << "needs the right to mount a small file system";
+  mounted_ = disk;
+  for (const int servers : {1, 2}) {
+    for (int index = 0; index < servers; ++index) start({}, index, servers);
+    auto client = connect();
+    create(*client, disk + "/full" + std::to_string(servers) + ".nc", 1);
+    ASSERT_EQ(*put(*client, 0), NC_NOERR);
+    EndDefArgs args;
+    args.file = kToken;
+    args.definitions = {variable("later", {2})};
+    const auto defined = *client->enddef(args, false);
+    EXPECT_EQ(defined.nc_error, NC_NOERR);
+    EXPECT_NE(contents(path_).find("later"), std::string::npos);
+    int told = *client->finish_writes(kToken);
+    for (int call = 0; call < 2; ++call)
+      if (const int error = *client->sync(kToken, 0); told == NC_NOERR) told = error;
+    EXPECT_NE(told, NC_NOERR);
+    EXPECT_EQ(*client->sync(kToken, 0), NC_NOERR);
+    client.reset();
+    daemons_.clear();
+    for (int index = 0; index < servers; ++index)
+      std::filesystem::remove(folder_ + "/server." + std::to_string(index) + ".url");
+    std::filesystem::remove(path_);
+  }
+}
+
 }  // namespace
 }  // namespace staging

@@ -262,7 +262,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   if (!first && impl_->opened[args.file].attached) {
     auto detached = impl_->detach_others(args.file, args.num_records, home);
     if (!detached.ok()) return detached.error();
-    if (*detached != 0) return HeaderResult{*detached, {}, 0, 0, {}};
+    impl_->outcome_of(args.file)->note_answer(NcResult{*detached});  // of a write: the definitions stay
   }
   auto result = impl_->ask<HeaderResult>(home, kOpEndDef, args);
   if (!result.ok() || result->nc_error != 0) return result;

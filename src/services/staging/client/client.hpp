@@ -107,13 +107,15 @@ class Client {
   Result<int> create(CreateArgs args, int descriptor);
   Result<HeaderResult> open(OpenArgs args, int descriptor);
   /// Ends define mode: detaches the other servers if the file was in data mode before, has the home server drain,
-  /// (redef,) replay the definitions and enddef natively, then attaches the others.
+  /// (redef,) replay the definitions and enddef natively, then attaches the others. That earlier writes found no room
+  /// is no error of this, but of the next write, finish_writes, sync or close.
   Result<HeaderResult> enddef(const EndDefArgs &args, bool first);
   Result<int> amend(const AmendArgs &args);
   Result<int> fill_record(const FillRecordArgs &args);
-  /// All servers: drain, native sync.
+  /// All servers: drain, native sync. The code of an earlier write that failed, if it has not been told yet.
   Result<int> sync(FileToken file, std::int64_t num_records);
-  /// All servers, after the writes known to `order`.
+  /// All servers, after the writes known to `order`. The code of an earlier write that failed, if it has not been told
+  /// yet; with Closing::kEarly only of those that had been tried by then.
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> abort(FileToken file);
   /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written.

@@ -163,9 +163,9 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const auto file = find(args.file);
   if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
   const FileGate::Alone alone(file->gate);
-  file->writes = {};  // all are done; clients count anew
-  drainer_.flush(*file, PageState::kUrgent);
-  if ((result.nc_error = file->take_error()) != NC_NOERR) return result;
+  file->writes = {};                          // all are done; clients count anew
+  drainer_.flush(*file, PageState::kUrgent);  // an error is told by what comes next: definitions stay
+  file->raise_num_records(args.num_records);
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
   note_write(*file);
   file->in_define_mode = result.nc_error != NC_NOERR;
