@@ -139,6 +139,7 @@ void Server::hold_again(FileToken token, nnti::Fd file) {
 
 /// Closes a file of which nothing is known but that it can be opened.
 void Server::close_unused(const File &file) {
+  file->ended = true;
   if (files_.erase(file->token) > 0) on_io([&] { return file->native->abort(); });
 }
 
@@ -228,11 +229,20 @@ bool Server::await_writes(OpenFile &file, const WritesBefore &before) {
 void Server::finish_close(const File &file, PageState priority, const WritesBefore &after) {
   (void)await_writes(*file, after);
   const FileGate::Alone alone(file->gate);
+  drain_and_close(file, priority);
+}
+
+/// Of a file that the caller has alone.
+void Server::drain_and_close(const File &file, PageState priority) {
   file->ended = true;
   drainer_.flush(*file, priority);
   const int error = tell_records(*file, &NativeFile::close);
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
+  leave_closing(file);
+}
+
+void Server::leave_closing(const File &file) {
   std::erase(closing_, file);
   closing_changed_.notify_all();
 }
@@ -279,26 +289,25 @@ Result<NcResult> Server::abort(Request &, const FileArgs &args) {
   if (!file) return NcResult{NC_EBADID};
   const FileGate::Alone alone(file->gate);
   if (files_.erase(args.file) == 0) return NcResult{NC_EBADID};
+  file->ended = true;
   closing_.push_back(file);
   drainer_.flush(*file, PageState::kUrgent);
   const int drained = file->take_error();
   const bool empties = file->native->is_new() && !file->created_over;
   const int error = on_io([&] { return empties ? file->native->close_and_empty() : file->native->abort(); });
   note_closed(file);
-  std::erase(closing_, file);
-  closing_changed_.notify_all();
+  leave_closing(file);
   return NcResult{drained != NC_NOERR ? drained : error};
 }
 
 /// Ends a file whose program is gone, in closing_.
 void Server::finish_orphan(File file) {
   file->line->await_arrived();
-  if (file->defined) return finish_close(file, PageState::kUrgent, {});
-  const FileGate::Alone alone(file->gate);
+  const FileGate::Alone alone(file->gate);  // it may be about to be defined
+  if (file->defined) return drain_and_close(file, PageState::kUrgent);
   file->ended = true;
   on_io([&] { return file->created_over ? file->native->abort() : file->native->close_and_empty(); });
-  std::erase(closing_, file);
-  closing_changed_.notify_all();
+  leave_closing(file);
 }
 
 Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
