@@ -94,20 +94,22 @@ int main(int argc, char **argv) {
     CHECK(ncmpi_inq_header_extent(ncid, &header));
     expected_bytes = header + n * size * 4;
     CHECK(ncmpi_put_vara_int_all(ncid, var, &start, &n, data.data()));
-    if (way != "open") CHECK(ncmpi_close(ncid));
+    if (way != "open" && way != "held") CHECK(ncmpi_close(ncid));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0 && way == "renamed") {
       rename(name.c_str(), ("renamed." + name).c_str());
       read_in_every_way(("renamed." + name).c_str(), step, n);
     } else if (rank == 0 && way == "truncated") {
       run("truncate -s 1000 " + name + " && stat -c %s " + name);
+    } else if (rank == 0 && way == "held") {
+      run("mkfifo ready go && echo > ready && read _ < go; echo $(wc -c < " + name + ") bytes");
     } else if (rank == 0 && way == "others") {
       read_by_others(name);
     } else if (rank == 0) {
       read_in_every_way(name.c_str(), step, n);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (way == "open") CHECK(ncmpi_close(ncid));
+    if (way == "open" || way == "held") CHECK(ncmpi_close(ncid));
   }
   MPI_Finalize();
   return 0;
