@@ -12,6 +12,9 @@
 
 namespace staging {
 
+using nessie::Code;
+using nessie::Error;
+
 Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
                                            bool writable) {
   Result<nnti::Fd> file = nnti::Fd();
