@@ -53,11 +53,12 @@ RunCursor::RunCursor(const VariableLayout &variable, const Piece &piece) {
   bool whole = true;  // all dimensions further in are selected whole: a step here continues the run
   for (auto d = variable.dims(); d-- > 0;) {
     const auto count = piece.count[d], stride = piece.step(d);
-    done_ = done_ || count == 0;
+    done_ = count == 0;
+    if (done_) return;
     origin_ += piece.start[d] * below;
     if (whole && (stride == 1 || count == 1))
       run_elements_ = count * below;
-    else
+    else if (count > 1)
       levels_.push_back({count, stride * below, 0});
     whole = whole && stride == 1 && piece.start[d] == 0 && count == variable.shape[d];
     below *= variable.shape[d];
