@@ -133,8 +133,8 @@ class Job {
   RunDirectory folder_;
   std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
   std::optional<RunDirectory> for_others_;
-  std::string public_folder_;                  ///< where processes of any user find the boards; in memory, if it has room
-  const bool other_nodes_;                     ///< the program may use others than this one
+  std::string public_folder_;  ///< where processes of any user find the boards; in memory, if it has room
+  const bool other_nodes_;     ///< the program may use others than this one
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   std::optional<Notes> notes_;
