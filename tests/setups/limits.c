@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lives within its limits. "many N": N files open at once, first all in define mode. "describe FILE": a file
- * with a header of 4 MiB. "read FILE [BYTES]": reads a file, BYTES being the last process's limit on the size of files. */
+ * with a header of 4 MiB. "read FILE [BYTES]": reads a file, BYTES being the last process's limit on the size of files.
+ */
 #include "setups.h"
 
 #include <dirent.h>

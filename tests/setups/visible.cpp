@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -51,6 +52,17 @@ void read_in_every_way(const char *name, int step, MPI_Offset n) {
   close(folder);
   std::printf("fstatat: %s\n", status.st_size == expected_bytes ? "whole" : "short");
   std::fflush(stdout);
+}
+
+/// What a program makes after it has closed a file is younger than that.
+void compare_ages(const std::string &name) {
+  struct stat file {
+  }, marker{};
+  close(open("marker", O_CREAT | O_TRUNC | O_WRONLY, 0666));
+  stat(name.c_str(), &file);
+  stat("marker", &marker);
+  const auto time_of = [](const struct stat &of) { return std::pair(of.st_mtim.tv_sec, of.st_mtim.tv_nsec); };
+  std::printf("%s\n", time_of(file) <= time_of(marker) ? "older" : "younger");
 }
 
 void run(const std::string &command) {
@@ -103,6 +115,8 @@ int main(int argc, char **argv) {
       run("truncate -s 1000 " + name + " && stat -c %s " + name);
     } else if (rank == 0 && way == "held") {
       run("mkfifo ready go && echo > ready && read _ < go; echo $(wc -c < " + name + ") bytes");
+    } else if (rank == 0 && way == "aged") {
+      compare_ages(name);
     } else if (rank == 0 && way == "others") {
       read_by_others(name);
     } else if (rank == 0) {

@@ -22,6 +22,10 @@ class Visible(setups.SetupCase):
     def test_with_two_servers(self):
         self.compare_ways(["closed", "open"], ["two"])
 
+    def test_as_old_as_its_close(self):
+        """Who picks the newest restart file, or has make compare times, is not misled by when the servers wrote."""
+        self.compare(mpiexec(2, setups.program("visible"), "aged"), ["caching", "two"], env={"NESSIE_CLOSE": "early"})
+
     @setups.sweep
     def test_every_way_in_every_mode(self):
         self.compare_ways(WAYS, list(setups.MODES))

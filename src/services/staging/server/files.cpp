@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <pnetcdf.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -237,6 +238,8 @@ void Server::drain_and_close(const File &file, PageState priority) {
   file->ended = true;
   drainer_.flush(*file, priority);
   const int error = tell_records(*file, &NativeFile::close);
+  if (file->closed_at && others_like(*file).empty())
+    on_io([&] { return file->native->date_back(*file->closed_at), 0; });
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   leave_closing(file);
@@ -261,6 +264,12 @@ bool Server::is_soon_in_file(OpenFile &file, const WritesBefore &after) {
   return soon;
 }
 
+/// The program goes on: for whoever compares times, the file is as old as its close.
+void Server::finish_close_later(const File &file, const WritesBefore &after) {
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &file->closed_at.emplace());
+  runtime_.spawn([this, file, after] { finish_close(file, PageState::kClosing, after); });
+}
+
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
   const auto file = find(args.file);
   if (!file) return NcResult{NC_EBADID};
@@ -270,7 +279,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   if (args.closing == Closing::kDurable || (args.closing == Closing::kAuto && is_soon_in_file(*file, args.after)))
     finish_close(file, PageState::kUrgent, args.after);
   else
-    runtime_.spawn([this, file, after = args.after] { finish_close(file, PageState::kClosing, after); });
+    finish_close_later(file, args.after);
   return NcResult{file->take_error()};
 }
 

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <tuple>
 
 namespace staging {
 
@@ -432,6 +433,15 @@ int NativeFile::abort() {
 
 // ncmpi_abort() would remove the file, and only ncmpi_close() lets go of it otherwise: of what MPI-IO holds for it, 16
 // MiB with ROMIO. That writes a header, which goes again.
+void NativeFile::date_back(const timespec &when) {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) return;
+  const auto &changed = status.st_mtim;
+  if (std::tie(changed.tv_sec, changed.tv_nsec) <= std::tie(when.tv_sec, when.tv_nsec)) return;
+  const timespec times[] = {{0, UTIME_OMIT}, when};
+  (void)::futimens(fd_.get(), times);
+}
+
 int NativeFile::close_and_empty() {
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;

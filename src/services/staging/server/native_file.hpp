@@ -64,6 +64,8 @@ class NativeFile {
   /// Closes a file whose definition never ended, and leaves it as a program that is killed leaves it: empty.
   int close_and_empty();
 
+  /// The time at which the file was changed last becomes `when`, if it is later, and if the server may set it.
+  void date_back(const timespec &when);
   /// The file, after close(), which is then done with.
   nnti::Fd release() { return std::move(fd_); }
   /// The header may count so many records: all that was to be put into them is here. The progress thread.

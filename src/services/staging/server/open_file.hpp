@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,8 +80,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   FileIdentity identity;
   Board::Entry on_board;  ///< as long as something of it may not be in the file
   double opened_s = 0;
-  bool in_define_mode = false;       ///< natively: it is new, or ending define mode has failed
-  bool defined = false;              ///< enddef was called, or the file existed: it can have data
+  std::optional<timespec> closed_at;  ///< by the file system's clock, if the program did not wait for the drain
+  bool in_define_mode = false;        ///< natively: it is new, or ending define mode has failed
+  bool defined = false;               ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;      ///< the most that a client has told, or that a write has reached which is complete
   std::int64_t records_in_file = 0;  ///< what the header has said at least, as long as this was the file
   FileGate gate;

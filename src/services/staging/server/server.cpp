@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/server.hpp>
 
+#include <base/file.hpp>
 #include <base/log.hpp>
 #include <xdr/codec.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 namespace staging {
 
@@ -222,8 +221,8 @@ namespace {
 
 /// Whether a process of this node was stopped (Ctrl-Z, a debugger, a batch system), and may go on later.
 bool is_stopped(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto stat = nessie::read_file(fmt::format("/proc/{}/stat", process));
+  const auto &text = stat.ok() ? *stat : std::string();
   const auto name_end = text.rfind(')');  // the name may hold anything
   return name_end != std::string::npos && name_end + 2 < text.size() &&
          (text[name_end + 2] == 'T' || text[name_end + 2] == 't');

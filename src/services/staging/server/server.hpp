@@ -96,6 +96,7 @@ class Server {
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
+  void finish_close_later(const File &file, const WritesBefore &after);
   void drain_and_close(const File &file, PageState priority);
   void leave_closing(const File &file);
   void note_closed(const File &file);
