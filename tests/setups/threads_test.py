@@ -30,6 +30,9 @@ class Threads(setups.SetupCase):
         self.assertEqual(native.out, "6 threads, 0 wrong\n", native.err)
         self.assert_same(native, self.staged("caching", command))
 
+    def test_each_process_has_its_own_level_of_threads(self):
+        self.compare(mpiexec(3, setups.program("levels")), ["caching"])
+
     @setups.sweep
     def test_again_and_again(self):
         self.compare_with_one_thread(list(setups.MODES), threads=3, steps=16, processes=3, rounds=12)

@@ -29,16 +29,20 @@ bool contains(const std::vector<int> &variables, int varid) {
   return std::any_of(variables.begin(), variables.end(), is_meant);
 }
 
-/// Whether several threads may call MPI at once: then each file needs a communicator that no other uses.
+/// Whether several threads of any process of the world may call MPI at once: then each file needs a communicator that
+/// no other uses. Each process may have another level.
 bool has_concurrent_threads() {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
+  MPI_Allreduce(MPI_IN_PLACE, &level, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return level == MPI_THREAD_MULTIPLE;
 }
 
+/// The same for all files; MPI_COMM_NULL if each needs its own.
 MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
     MPI_Comm comm = MPI_COMM_NULL;
+    if (has_concurrent_threads()) return comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     at_finalize([comm]() mutable {
       if (files().ids().empty()) MPI_Comm_free(&comm);
@@ -80,14 +84,10 @@ bool can_call_mpi() {
 Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
-  if (size_ == 1) {
+  if (size_ == 1)
     comm_ = MPI_COMM_SELF;
-  } else if (comm == MPI_COMM_WORLD && !has_concurrent_threads()) {
-    comm_ = copy_of_world();
-  } else {
-    MPI_Comm_dup(comm, &comm_);
-    owned_ = true;
-  }
+  else if (comm != MPI_COMM_WORLD || (comm_ = copy_of_world()) == MPI_COMM_NULL)
+    owned_ = MPI_Comm_dup(comm, &comm_) == MPI_SUCCESS;
 }
 
 Communicator::~Communicator() {

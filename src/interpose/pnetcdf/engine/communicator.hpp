@@ -20,7 +20,8 @@ namespace interpose {
 class Communicator {
  public:
   Communicator() = default;
-  /// Collective over `comm`. Copies of MPI_COMM_WORLD are made once, unless the program has MPI_THREAD_MULTIPLE.
+  /// Collective over `comm`. MPI_COMM_WORLD is copied once for all files, unless a process of it has
+  /// MPI_THREAD_MULTIPLE.
   explicit Communicator(MPI_Comm comm);
   Communicator(const Communicator &) = delete;
   Communicator &operator=(const Communicator &) = delete;
