@@ -111,6 +111,13 @@ std::int64_t Communicator::max(std::int64_t mine) {
   return mine;
 }
 
+int Communicator::from_root(const std::function<int()> &ask) {
+  std::array<std::int64_t, 1> answer{};
+  if (is_root()) answer[0] = ask();
+  broadcast(answer);
+  return static_cast<int>(answer[0]);
+}
+
 void Communicator::broadcast(std::int64_t *values, std::size_t count) {
   if (size_ == 1) return;
   broadcast(values, static_cast<int>(count), MPI_INT64_T);

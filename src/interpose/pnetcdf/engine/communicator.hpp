@@ -40,6 +40,8 @@ class Communicator {
   /// writes done.
   std::int64_t max(std::int64_t mine);
   template <std::size_t N> std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
+  /// What root is answered when it asks, on all ranks. The others wait.
+  int from_root(const std::function<int()> &ask);
   /// Root's value, to all.
   template <std::size_t N> void broadcast(std::array<std::int64_t, N> &values);
   void broadcast(std::vector<std::byte> &bytes);

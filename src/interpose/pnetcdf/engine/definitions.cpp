@@ -24,8 +24,7 @@ int note(File &file, Definition definition) {
   staging::AmendArgs args;
   args.file = file.token();
   args.definitions.push_back(std::move(definition));
-  auto result = Session::get().client()->amend(args);
-  return result ? *result : file.lost(result.error(), "changing the header", NC_EWRITE);
+  return file.code_of(Session::get().client()->amend(args), "changing the header", NC_EWRITE);
 }
 
 Definition make(Definition::Kind kind, int id, const char *name) {
@@ -168,11 +167,6 @@ int check_fill_record(File &file, int varid) {
   return file.no_fill(varid) && !has_value ? NC_ENOTFILL : NC_NOERR;
 }
 
-int fill_record_as_root(File &file, int varid, MPI_Offset record) {
-  auto result = Session::get().client()->fill_record({file.token(), varid, record});
-  return result ? *result : file.lost(result.error(), "filling a record", NC_EWRITE);
-}
-
 }  // namespace
 
 int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
@@ -182,11 +176,12 @@ int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
   if (int error = check_fill_record(*file, varid)) return error;
   const auto records = file->ranks().max(record + 1);
   file->ranks().await_notes();
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file->ranks().is_root()) status[0] = fill_record_as_root(*file, varid, record);
-  file->ranks().broadcast(status);
-  if (status[0] == NC_NOERR) file->raise_records(records);
-  return static_cast<int>(status[0]);
+  const int status = file->ranks().from_root([&] {
+    return file->code_of(Session::get().client()->fill_record({file->token(), varid, record}), "filling a record",
+                         NC_EWRITE);
+  });
+  if (status == NC_NOERR) file->raise_records(records);
+  return status;
 }
 
 }  // namespace interpose

@@ -92,6 +92,10 @@ class File {
 
   /// Turns an error of the transport into a code of PnetCDF's, and says it, once for each file.
   int lost(const nessie::Error &error, std::string_view doing, int code);
+  /// The server's answer; `code`, if there is none.
+  int code_of(const nessie::Result<int> &answer, std::string_view doing, int code) {
+    return answer ? *answer : lost(answer.error(), doing, code);
+  }
 
   // State, as native PnetCDF keeps it.
   Mirror mirror;

@@ -97,14 +97,15 @@ Attempt create_as_root(File &file, MPI_Info info) {
   const OpenedAs &as = file.opened_as();
   settle(as);
   const auto program = create_as_program(as, as.mode, info);
-  if (!program.file) return {NC_NOERR, false, false, kNoRegularFile};
+  if (!program.file) return {.why = kNoRegularFile};
   auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints}, program.file.get());
-  if (!result && is_loss(result.error())) return {file.lost(result.error(), "ncmpi_create", NC_EOFILE), true, true};
-  if (!result) return {NC_NOERR, true, false, result.error().message};
-  if (*result != NC_NOERR) return {NC_NOERR, true, false, not_at_server(*result)};
+  if (!result && is_loss(result.error()))
+    return {.error = file.lost(result.error(), "ncmpi_create", NC_EOFILE), .made = true};
+  if (!result) return {.made = true, .why = result.error().message};
+  if (*result != NC_NOERR) return {.made = true, .why = not_at_server(*result)};
   const auto identity = staging::identity_of(program.file.get());
   Session::get().settle_at_exit({identity, program.name});
-  return {NC_NOERR, true, true, {}, identity};
+  return {.made = true, .staged = true, .identity = identity};
 }
 
 /// Whether all ranks can stage, and what root made of it: told in one go, as each rank has made its mirror.
@@ -118,7 +119,7 @@ struct Creation {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool is_root = file.ranks().is_root();
     const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
-    const bool fails = !here || (is_root && !mine.staged);
+    const bool fails = !here || (is_root && !mine.staged && mine.error == NC_NOERR);
     const auto of_root = [&](auto value) { return is_root ? static_cast<std::int64_t>(value) : kNotRoot; };
     const auto all =
         file.ranks().max(std::array<std::int64_t, 5>{fails ? 1 : 0, of_root(mine.error), mine.made ? 1 : 0,
@@ -128,7 +129,7 @@ struct Creation {
     made = all[2] != 0;
     why = mine.why;
     identity = {static_cast<std::uint64_t>(all[3]), static_cast<std::uint64_t>(all[4])};
-    if (!everywhere && mine.staged && mine.error == NC_NOERR) forget_at_servers(file.ranks(), file.token());
+    if (!everywhere && mine.staged) forget_at_servers(file.ranks(), file.token());
   }
 };
 
@@ -260,14 +261,12 @@ void await_all(File &file) {
 
 int close_on_servers(File &file) {
   await_all(file);
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file.ranks().is_root()) {
+  return file.ranks().from_root([&] {
     auto &session = Session::get();
-    auto result = session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order());
-    status[0] = result ? *result : file.lost(result.error(), "ncmpi_close", NC_EWRITE);
-  }
-  file.ranks().broadcast(status);
-  return static_cast<int>(status[0]);
+    return file.code_of(
+        session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order()), "ncmpi_close",
+        NC_EWRITE);
+  });
 }
 
 int abort_as_root(File &file) {
@@ -278,10 +277,7 @@ int abort_as_root(File &file) {
 
 int abort_on_servers(File &file) {
   agree(file);
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file.ranks().is_root()) status[0] = abort_as_root(file);
-  file.ranks().broadcast(status);
-  return static_cast<int>(status[0]);
+  return file.ranks().from_root([&] { return abort_as_root(file); });
 }
 
 int first(int earlier, int later) { return earlier != NC_NOERR ? earlier : later; }

@@ -67,7 +67,7 @@ bool Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
   return id_ >= 0;
 }
 
-bool Mirror::settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
+bool Mirror::keep_header(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
   const NativeTurn turn;
   const nnti::SizeLimitIsError limit;
   if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;

@@ -25,7 +25,7 @@ class Mirror {
   bool open(std::span<const std::byte> header, int omode, MPI_Info info);
   /// Ends define mode natively and tells whether the header is `header` then, to the byte: there is no need to open it
   /// again. Only for a file that has no data to be moved or filled. If false, the mirror must be opened or dropped.
-  bool settle(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
+  bool keep_header(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
   /// Forgets it; nothing is written anywhere.
   void drop();
 

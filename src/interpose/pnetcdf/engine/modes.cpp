@@ -50,16 +50,16 @@ staging::HeaderResult end_definitions_as_root(File &file, const EndDefLayout &la
 }
 
 /// Opening a mirror again costs each rank about as much as a put. A new file's own mirror will do, unless it fills.
-bool mirror_settles(File &file, const EndDefLayout &layout, const staging::HeaderResult &header) {
+bool mirror_will_do(File &file, const EndDefLayout &layout, const staging::HeaderResult &header) {
   if (!file.is_new || file.fills()) return false;
-  return file.mirror.settle(header.header, {layout.h_minfree, layout.v_align, layout.v_minfree, layout.r_align});
+  return file.mirror.keep_header(header.header, {layout.h_minfree, layout.v_align, layout.v_minfree, layout.r_align});
 }
 
 /// Gives this rank's mirror the file's new header. False: this process cannot have a mirror.
 bool take_over(File &file, const EndDefLayout &layout, staging::HeaderResult header) {
   file.keep_fill_modes();
   const Info info(file.opened_as().hints);
-  const bool mirrored = mirror_settles(file, layout, header) || file.mirror.open(header.header, NC_WRITE, info.get());
+  const bool mirrored = mirror_will_do(file, layout, header) || file.mirror.open(header.header, NC_WRITE, info.get());
   file.num_records = std::max(file.num_records, header.num_records);
   file.hints_in_use = std::move(header.hints);
   file.in_define_mode = file.independent = file.is_new = false;
@@ -196,13 +196,10 @@ int on_sync(int ncid) {
   if (file->in_define_mode) return NC_EINDEFINE;
   if (!file->writable) return NC_NOERR;
   agree(*file);
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file->ranks().is_root()) {
-    auto result = Session::get().client()->sync(file->token(), file->num_records);
-    status[0] = result ? *result : file->lost(result.error(), "ncmpi_sync", NC_EWRITE);
-  }
-  file->ranks().broadcast(status);
-  return status[0] != NC_NOERR ? static_cast<int>(status[0]) : file->take_error();
+  const int status = file->ranks().from_root([&] {
+    return file->code_of(Session::get().client()->sync(file->token(), file->num_records), "ncmpi_sync", NC_EWRITE);
+  });
+  return status != NC_NOERR ? status : file->take_error();
 }
 
 }  // namespace interpose

@@ -76,8 +76,7 @@ int write(File &file, std::span<const Request> requests) {
 }
 
 int finish_writes(File &file) {
-  auto result = Session::get().client()->finish_writes(file.token());
-  return result ? *result : file.lost(result.error(), "writing", NC_EWRITE);
+  return file.code_of(Session::get().client()->finish_writes(file.token()), "writing", NC_EWRITE);
 }
 
 namespace {

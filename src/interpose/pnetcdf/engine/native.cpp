@@ -61,26 +61,29 @@ std::string why_not_staged(int cmode, const Hints &hints) {
   return {};
 }
 
-int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
+namespace {
+
+/// `make` is ncmpi_create or ncmpi_open.
+template <class Make>
+int go_native(Make make, File &file, MPI_Comm comm, int mode, MPI_Info info, int *ncidp, const std::string &why) {
   settle_for_all(file);
   int native_id = kUntouched;
   auto turn = turn_for(file);
-  const int error = ncmpi_create(comm, file.opened_as().path.c_str(), cmode, info, &native_id);
+  const int error = make(comm, file.opened_as().path.c_str(), mode, info, &native_id);
   turn.reset();
   take(file, native_id, ncidp);
   if (native_id >= 0) announce(file, why);
   return error;
 }
 
+}  // namespace
+
+int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
+  return go_native(ncmpi_create, file, comm, cmode, info, ncidp, why);
+}
+
 int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
-  settle_for_all(file);
-  int native_id = kUntouched;
-  auto turn = turn_for(file);
-  const int error = ncmpi_open(comm, file.opened_as().path.c_str(), omode, info, &native_id);
-  turn.reset();
-  take(file, native_id, ncidp);
-  if (native_id >= 0) announce(file, why);
-  return error;
+  return go_native(ncmpi_open, file, comm, omode, info, ncidp, why);
 }
 
 std::optional<NativeTurn> turn_for(const File &file) {
@@ -94,14 +97,11 @@ namespace {
 
 int close_durably(File &file) {
   agree(file);
-  std::array<std::int64_t, 1> status{NC_NOERR};
-  if (file.ranks().is_root()) {
-    auto result = Session::get().client()->close(file.token(), file.num_records, staging::Closing::kDurable,
+  return file.ranks().from_root([&] {
+    auto closed = Session::get().client()->close(file.token(), file.num_records, staging::Closing::kDurable,
                                                  file.ranks().order());
-    status[0] = result ? *result : file.lost(result.error(), "writing its data", NC_EWRITE);
-  }
-  file.ranks().broadcast(status);
-  return static_cast<int>(status[0]);
+    return file.code_of(closed, "writing its data", NC_EWRITE);
+  });
 }
 
 /// What the program asks for goes on from what it was when the file was staged.
