@@ -4,7 +4,6 @@
 #pragma once
 
 #include <interpose/pnetcdf/engine/file.hpp>
-#include <interpose/pnetcdf/engine/functions.hpp>
 
 namespace interpose {
 

@@ -16,7 +16,7 @@
 namespace interpose {
 
 /// A private communicator with the processes of the one that the program passed, so that our messages cannot meet the
-/// program's, and the program may free its own.
+/// program's, and the program may free its own. One thread at a time.
 class Communicator {
  public:
   Communicator() = default;

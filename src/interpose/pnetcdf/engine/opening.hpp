@@ -20,7 +20,8 @@ struct ProgramFile {
 ProgramFile create_as_program(const OpenedAs &as, int cmode, MPI_Info info);
 ProgramFile open_as_program(const OpenedAs &as, MPI_Info info);
 
-/// Returns when the servers have nothing left to write of the file that goes by this name.
+/// Returns when the servers have nothing left to write of the file that goes by this name, or with an error in the log
+/// if they do not answer. Only if the session is connected().
 void settle(const OpenedAs &as);
 
 /// The file that native PnetCDF has just opened for this process, under whichever of its names.
