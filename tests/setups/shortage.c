@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process lacks what others have: WHAT RANK LEFT. WHAT is what they do then: create, open, enddef. LEFT is how many
- * descriptors the process may still open; or noproc: it has no /proc any more; or noid: PnetCDF has no id left for
- * another file. Says what each process got. */
+/* One process lacks what others have: WHAT RANK LEFT. WHAT is what they do then: create, open, enddef, vard. LEFT is
+ * how many descriptors the process may still open; or noproc: it has no /proc any more; or noid: PnetCDF has no id left
+ * for another file. Says what each process got. */
 #define _GNU_SOURCE
 #include "setups.h"
 
@@ -152,6 +152,25 @@ static void short_in_enddef(void) {
   say_codes("close", ncmpi_close(ncid));
 }
 
+/* By a name that PnetCDF would take apart if it got it once more. */
+static void short_in_vard(void) {
+  int ncid = -1, data[kX];
+  MPI_Datatype part;
+  CHECK(ncmpi_create(MPI_COMM_WORLD, "at_00:00:00", NC_CLOBBER, MPI_INFO_NULL, &ncid));
+  CHECK(define(ncid, "v"));
+  CHECK(ncmpi_enddef(ncid));
+  CHECK(put(ncid, 0, 1));
+  const int of = kX * size, n = kX, start = kX * rank;
+  MPI_Type_create_subarray(1, &of, &n, &start, MPI_ORDER_C, MPI_INT, &part);
+  MPI_Type_commit(&part);
+  for (int i = 0; i < kX; i++) data[i] = 13 * rank + i;
+  suffer();
+  say_codes("put_vard", ncmpi_put_vard_all(ncid, 0, part, data, kX, MPI_INT));
+  say_codes("put", put(ncid, 0, 17));
+  MPI_Type_free(&part);
+  say_codes("close", ncmpi_close(ncid));
+}
+
 int main(int argc, char **argv) {
   begin(&argc, &argv);
   if (argc < 4) return 2;
@@ -161,6 +180,7 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], "create") == 0) short_in_create();
   if (strcmp(argv[1], "open") == 0) short_in_open();
   if (strcmp(argv[1], "enddef") == 0) short_in_enddef();
+  if (strcmp(argv[1], "vard") == 0) short_in_vard();
   give_descriptors_back();
   MPI_Finalize();
   return 0;

@@ -25,6 +25,9 @@ class Descriptors(ShortageCase):
     def test_leaving_define_mode_takes_no_descriptor(self):
         self.compare_short("enddef", 1, "0", ["caching"])
 
+    def test_a_file_is_handed_back_to_native_pnetcdf_without_a_descriptor_left(self):
+        self.compare_short("vard", 1, "0", ["caching"])
+
     @setups.sweep
     def test_the_same_of_root_and_with_two_servers(self):
         for what, left in (("create", "2"), ("open", "2"), ("enddef", "0")):

@@ -38,7 +38,8 @@ int open_alone(const File &file, NativeHandle &handle) {
   NativeTurn turn;
   (void)turn.lend_reserve();
   const int mode = file.writable ? NC_WRITE : NC_NOWRITE;
-  const int opened = open_once_more(file, MPI_COMM_SELF, mode, MPI_INFO_NULL, handle);
+  const auto name = name_to_open(file, mode, handle);
+  const int opened = ncmpi_open(MPI_COMM_SELF, name.c_str(), mode, MPI_INFO_NULL, &handle.id);
   return handle.id < 0 ? opened : ncmpi_begin_indep_data(handle.id);
 }
 

@@ -113,6 +113,19 @@ void forget_sizes_of_opening(File &file) {
   file.get_bytes -= get;
 }
 
+/// On all ranks, or on none: an id that not all of them have is lost, because to close it would take all of them.
+int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
+  NativeTurn turn;
+  (void)turn.lend_reserve();
+  const auto name = name_to_open(file, omode, handle);
+  if (!file.is_alone()) turn.let_others();
+  if (file.ranks().max(name.empty() ? 1 : 0) != 0) return NC_EFILE;
+  const int error = ncmpi_open(file.ranks().get(), name.c_str(), omode, info, &handle.id);
+  if (file.ranks().max(handle.id < 0 ? 1 : 0) == 0) return error;
+  handle.id = -1;
+  return error != NC_NOERR ? error : NC_EFILE;
+}
+
 }  // namespace
 
 int hand_back(File &file, const std::string &why) {
@@ -124,9 +137,7 @@ int hand_back(File &file, const std::string &why) {
   const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
   NativeHandle handle;
   file.mirror.drop();
-  auto turn = turn_for(file);
-  const int opened = open_once_more(file, file.ranks().get(), mode, info.get(), handle);
-  turn.reset();
+  const int opened = open_for_all(file, mode, info.get(), handle);
   if (handle.id < 0) return closed != NC_NOERR ? closed : opened;
   if (file.attached_buffer) ncmpi_buffer_attach(handle.id, file.attached_buffer->size());
   file.hand_back(handle.id, std::move(handle.named));

@@ -36,12 +36,17 @@ bool fill_reserve() {
 
 NativeTurn::NativeTurn() : lock_(common().turn) {}
 
-NativeTurn::~NativeTurn() { (void)fill_reserve(); }
+NativeTurn::~NativeTurn() {
+  if (!lock_) lock_.lock();
+  (void)fill_reserve();
+}
 
 bool NativeTurn::lend_reserve() {
   if (!fill_reserve()) return false;
   for (auto &descriptor : common().reserve) descriptor.reset();
   return true;
 }
+
+void NativeTurn::let_others() { lock_.unlock(); }
 
 }  // namespace interpose

@@ -21,6 +21,8 @@ class NativeTurn {
   /// Leaves PnetCDF the process's reserve of descriptors: as many as it has open at once while it opens a file, so that
   /// a process that is short of them can open what costs none natively. False: the reserve is not there.
   bool lend_reserve();
+  /// Others may have their turn, because here a process is about to wait for others. What was lent stays lent.
+  void let_others();
 
  private:
   std::unique_lock<std::mutex> lock_;

@@ -118,15 +118,12 @@ ProgramFile find_again(const File &file, int flags) {
 }  // namespace
 
 // A name with a colon would be taken apart by PnetCDF: each process has a name of its own for what it has open.
-int open_once_more(const File &file, MPI_Comm comm, int omode, MPI_Info info, NativeHandle &handle) {
+std::string name_to_open(const File &file, int omode, NativeHandle &handle) {
   const auto &names = file.opened_as().names;
-  auto name = names.front();
-  if (names.size() > 1 || has_colon(name)) {
-    auto found = find_again(file, access_of(omode));
-    name = has_colon(found.name) ? fmt::format("/proc/self/fd/{}", found.file.get()) : found.name;
-    handle.named = std::move(found.file);
-  }
-  return ncmpi_open(comm, name.c_str(), omode, info, &handle.id);
+  if (names.size() == 1 && !has_colon(names.front())) return names.front();
+  auto found = find_again(file, access_of(omode));
+  handle.named = std::move(found.file);
+  return has_colon(found.name) ? fmt::format("/proc/self/fd/{}", handle.named.get()) : found.name;
 }
 
 }  // namespace interpose

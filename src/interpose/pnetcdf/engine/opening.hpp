@@ -34,8 +34,7 @@ struct NativeHandle {
   nnti::Fd named;
 };
 
-/// Opens natively, on the communicator, what `file` is, under whatever name it can be opened with. Native PnetCDF's
-/// code, which does no harm if there is an id.
-int open_once_more(const File &file, MPI_Comm comm, int omode, MPI_Info info, NativeHandle &handle);
+/// A name by which native PnetCDF can open `file` once more on this process; empty: there is none.
+std::string name_to_open(const File &file, int omode, NativeHandle &handle);
 
 }  // namespace interpose
