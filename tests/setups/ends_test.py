@@ -10,6 +10,10 @@ from harness import mpiexec, wait_until
 QUICK = ["static", "atexit-before", "_exit"]
 ALL = ["static", "atexit-before", "atexit-after", "late-init", "fork-exit", "fork-exec", "system", "_exit", "quick_exit", "return"]
 
+CHILDREN = ["put", "close", "exit", "put-close", "pending", "abort", "read", "own", "grandchild", "redef", "define",
+            "parent-closes"]
+CHILDREN_OF_SEVERAL = ["put", "pending", "grandchild"]  # what natively works for a child of one of several processes
+
 
 class Ends(setups.SetupCase):
     def compare_ways(self, ways, modes):
@@ -23,6 +27,20 @@ class Ends(setups.SetupCase):
     @setups.sweep
     def test_every_way_in_every_mode(self):
         self.compare_ways(ALL, list(setups.MODES))
+
+    def test_a_child_by_fork_uses_what_its_parent_has_open_and_the_parent_goes_on(self):
+        for way in ("put", "exit", "parent-closes"):
+            with self.subTest(way=way):
+                self.compare_apart(mpiexec(1, setups.program("forks"), way), ["caching"])
+        with self.subTest("of one of several processes"):
+            self.compare_apart(mpiexec(2, setups.program("forks"), "put"), ["two"])
+
+    @setups.sweep
+    def test_every_way_of_a_child_in_every_mode(self):
+        for processes, ways in ((1, CHILDREN), (2, CHILDREN_OF_SEVERAL)):
+            for way in ways:
+                with self.subTest(way=way, processes=processes):
+                    self.compare_apart(mpiexec(processes, setups.program("forks"), way))
 
     def test_who_is_killed_does_nothing_to_the_file_of_who_comes_after(self):
         """Another program of the run is there all the while, so that the servers cannot tell that all is over."""

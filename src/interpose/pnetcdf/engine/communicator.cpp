@@ -91,7 +91,7 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
 }
 
 Communicator::~Communicator() {
-  if (!can_call_mpi()) return;
+  if (!was_made_here() || !can_call_mpi()) return;
   await_notes();
   wait_until_read();
   if (note_type_ != MPI_DATATYPE_NULL) MPI_Type_free(&note_type_);

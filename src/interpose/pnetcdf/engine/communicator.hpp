@@ -2,6 +2,7 @@
 // The processes that share a file, and the order of what they do to it.
 #pragma once
 
+#include <base/birth.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <mpi.h>
@@ -19,6 +20,7 @@ namespace interpose {
 /// program's, and the program may free its own. One thread at a time.
 class Communicator {
  public:
+  /// This process alone.
   Communicator() = default;
   /// Collective over `comm`. MPI_COMM_WORLD is copied once for all files, unless a process of it has
   /// MPI_THREAD_MULTIPLE.
@@ -31,6 +33,8 @@ class Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
   bool is_root() const { return rank_ == 0; }
+  /// False: in a child of fork(), which must not receive its parent's messages.
+  bool was_made_here() const { return birth_.was_here(); }
 
   /// Before anything is read or written, on all ranks: how many staging servers there are, and what returns when they
   /// have carried out this rank's writes.
@@ -83,7 +87,8 @@ class Communicator {
   void broadcast(void *data, int count, MPI_Datatype type);
   void tell(void *data, int count, MPI_Datatype type);
 
-  MPI_Comm comm_ = MPI_COMM_NULL;
+  const nessie::Birth birth_;
+  MPI_Comm comm_ = MPI_COMM_SELF;
   int rank_ = 0, size_ = 1;
   bool owned_ = false;
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
 
 #include "functions.h"
+
+#include <pthread.h>
 
 #include <new>
 
@@ -19,6 +22,17 @@ int code_of_exception(const char *function) {
     return NC_EFILE;
   }
 }
+
+namespace {
+
+/// What fork() left in a child, where only the thread that called it goes on. Takes no lock and no memory.
+void begin_in_child() {
+  NativeTurn::begin_in_child();
+  Session::begin_in_child();
+  files().begin_in_child();
+}
+
+}  // namespace
 
 }  // namespace interpose
 
@@ -34,6 +48,7 @@ int __cxa_atexit(void (*)(void *), void *, void *) { return 0; }
 __attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engine(int count, const nessie_shim *shim) {
   static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
   nessie_native = shim->native;
+  pthread_atfork(nullptr, nullptr, interpose::begin_in_child);
   interpose::boards().set(shim->boards);
   nessie::log::set_descriptor(shim->speech);
   return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;

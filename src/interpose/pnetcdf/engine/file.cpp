@@ -2,11 +2,14 @@
 #include <interpose/pnetcdf/engine/file.hpp>
 
 #include <interpose/pnetcdf/engine/movement.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <base/credential.hpp>
 #include <base/log.hpp>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace interpose {
@@ -49,13 +52,31 @@ Variable describe(int mirror, int varid) {
 
 File::File(std::unique_ptr<Communicator> ranks, OpenedAs opened_as, staging::FileToken token)
     : is_alone_(ranks->size() == 1), ranks_(std::move(ranks)), opened_as_(std::move(opened_as)), token_(token) {
+  begin();
+}
+
+void File::begin() {
   if (!Session::get().connected()) return;
-  ranks_->begin(Session::get().client()->servers(), [this] {
+  ranks_->begin(Session::get().servers(), [this] {
     if (int error = finish_writes(*this)) untold_error_ = error;
   });
 }
 
-void File::hand_back(int native_id, nnti::Fd named) {
+bool File::inherit() {
+  const auto token = nessie::random_u64();
+  if (const auto why = open_for_child(*this, token); !why.empty()) {
+    nessie::log::error("{}: a child of the process that has it open cannot use it: {}", opened_as_.path, why);
+    return false;
+  }
+  token_ = token;
+  ranks_ = std::make_unique<Communicator>();
+  is_alone_ = true;
+  is_inherited_ = false;
+  begin();
+  return true;
+}
+
+void File::become_native(int native_id, nnti::Fd named) {
   native_id_ = native_id;
   named_ = std::move(named);
 }
@@ -129,6 +150,11 @@ int File::lost(const nessie::Error &error, std::string_view doing, int code) {
 }
 
 File *FileTable::find(int ncid) {
+  File *file = at(ncid);
+  return file == nullptr || !file->is_inherited() || file->inherit() ? file : nullptr;
+}
+
+File *FileTable::at(int ncid) const {
   if (ncid < 0 || ncid >= static_cast<int>(files_.size())) return nullptr;
   return files_[static_cast<std::size_t>(ncid)].load(std::memory_order_acquire);
 }
@@ -148,6 +174,12 @@ std::vector<int> FileTable::ids() const {
   for (std::size_t id = 0; id < files_.size(); ++id)
     if (files_[id].load() != nullptr) open.push_back(static_cast<int>(id));
   return open;
+}
+
+void FileTable::begin_in_child() {
+  new (&mutex_) std::mutex;
+  for (auto &place : files_)
+    if (File *file = place.load(); file != nullptr) file->begin_in_child();
 }
 
 FileTable &files() {

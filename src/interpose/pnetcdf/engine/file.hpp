@@ -52,7 +52,12 @@ class File {
   /// The id by which native PnetCDF knows the file, or its mirror.
   int id() const { return is_native() ? native_id_ : mirror.id(); }
   /// From now on native PnetCDF has the file, by a name that `named` may keep. The mirror has been dropped.
-  void hand_back(int native_id, nnti::Fd named);
+  void become_native(int native_id, nnti::Fd named);
+  /// In a child of fork(): the file is its parent's, who alone may use it, until the child has a handle of its own.
+  bool is_inherited() const { return is_inherited_; }
+  void begin_in_child() { is_inherited_ = !is_native(); }
+  /// Opens the file once more at the servers, for this child alone. False: it cannot have it.
+  bool inherit();
   /// Whether it is this process's alone.
   bool is_alone() const { return is_alone_; }
 
@@ -115,8 +120,11 @@ class File {
   std::optional<AttachedBuffer> attached_buffer;
 
  private:
+  void begin();
+
   int native_id_ = -1;
   bool is_alone_ = false;
+  bool is_inherited_ = false;
   nnti::Fd named_;
   std::unique_ptr<Communicator> ranks_;
   OpenedAs opened_as_;
@@ -132,12 +140,15 @@ class File {
 /// each with files of its own.
 class FileTable {
  public:
-  /// nullptr if no open file has this id.
+  /// A file that is to be used; nullptr if no open file has this id.
   File *find(int ncid);
+  /// The same, whether or not it can be used.
+  File *at(int ncid) const;
   /// The new id; or -1, and `file` stays the caller's, if the table is full (NC_ENFILE).
   int add(std::unique_ptr<File> &file);
   void remove(int ncid);
   std::vector<int> ids() const;
+  void begin_in_child();
 
  private:
   std::mutex mutex_;                                        ///< of those who add

@@ -282,18 +282,23 @@ int abort_on_servers(File &file) {
 
 int first(int earlier, int later) { return earlier != NC_NOERR ? earlier : later; }
 
-int close_staged(File &file) {
-  int status = NC_NOERR;
-  if (file.in_define_mode) status = end_definitions(file, {});
+int leave_mode(File &file) {
+  const int status = file.in_define_mode ? end_definitions(file, {}) : NC_NOERR;
   if (file.independent) leave_independent_mode(file);
+  return status;
+}
+
+int close_staged(File &file) {
+  int status = file.is_inherited() ? NC_NOERR : leave_mode(file);
   status = first(status, cancel_pending(file, file.requests.gets, "get", NC_GET_REQ_ALL));
   status = first(status, cancel_pending(file, file.requests.puts, "put", NC_PUT_REQ_ALL));
-  status = first(status, close_on_servers(file));
+  if (!file.is_inherited()) status = first(status, close_on_servers(file));
   return first(status, file.take_error());
 }
 
 /// In data mode natively the same as closing, but that pending requests are forgotten without a word.
 int abort_staged(File &file) {
+  if (file.is_inherited()) return file.take_error();
   if (file.independent) leave_independent_mode(file);
   const int status = file.in_define_mode ? abort_on_servers(file) : close_on_servers(file);
   return first(status, file.take_error());
@@ -316,7 +321,7 @@ int abort_natively(const File &file) {
 }  // namespace
 
 int on_close(int ncid) {
-  File *file = files().find(ncid);
+  File *file = files().at(ncid);
   if (file == nullptr) return NC_EBADID;
   const int status = file->is_native() ? close_natively(*file) : close_staged(*file);
   files().remove(ncid);
@@ -324,7 +329,7 @@ int on_close(int ncid) {
 }
 
 int on_abort(int ncid) {
-  File *file = files().find(ncid);
+  File *file = files().at(ncid);
   if (file == nullptr) return NC_EBADID;
   const int status = file->is_native() ? abort_natively(*file) : abort_staged(*file);
   files().remove(ncid);

@@ -140,7 +140,7 @@ int hand_back(File &file, const std::string &why) {
   const int opened = open_for_all(file, mode, info.get(), handle);
   if (handle.id < 0) return closed != NC_NOERR ? closed : opened;
   if (file.attached_buffer) ncmpi_buffer_attach(handle.id, file.attached_buffer->size());
-  file.hand_back(handle.id, std::move(handle.named));
+  file.become_native(handle.id, std::move(handle.named));
   forget_sizes_of_opening(file);
   return closed != NC_NOERR ? closed : pending;
 }

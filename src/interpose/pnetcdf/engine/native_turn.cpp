@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 namespace interpose {
 
@@ -48,5 +49,7 @@ bool NativeTurn::lend_reserve() {
 }
 
 void NativeTurn::let_others() { lock_.unlock(); }
+
+void NativeTurn::begin_in_child() { new (&common().turn) std::mutex; }
 
 }  // namespace interpose

@@ -24,6 +24,9 @@ class NativeTurn {
   /// Others may have their turn, because here a process is about to wait for others. What was lent stays lent.
   void let_others();
 
+  /// In a child of fork(): whoever had the turn is not there.
+  static void begin_in_child();
+
  private:
   std::unique_lock<std::mutex> lock_;
 };

@@ -126,4 +126,18 @@ std::string name_to_open(const File &file, int omode, NativeHandle &handle) {
   return has_colon(found.name) ? fmt::format("/proc/self/fd/{}", handle.named.get()) : found.name;
 }
 
+std::string open_for_child(const File &file, staging::FileToken token) {
+  if (!Session::get().connected()) return Session::get().reason();
+  const int omode = file.writable ? NC_WRITE : NC_NOWRITE;
+  const auto found = find_again(file, access_of(omode));
+  if (!found.file || staging::identity_of(found.file.get()).inode != file.identity.inode)
+    return "it does not go by its name any more";
+  settle(file.opened_as());
+  const auto opened =
+      Session::get().client()->open({token, found.name, omode, file.opened_as().hints}, found.file.get());
+  if (!opened) return opened.error().message;
+  const bool is_open = opened->nc_error == NC_NOERR || opened->nc_error == NC_ENULLPAD;
+  return is_open ? std::string() : ncmpi_strerror(opened->nc_error);
+}
+
 }  // namespace interpose

@@ -4,9 +4,9 @@
 #include <base/log.hpp>
 
 #include <errno.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 namespace interpose {
 
@@ -15,9 +15,11 @@ Session &Session::get() {
   return session;
 }
 
+void Session::begin_in_child() { (new (&get()) Session)->waits_at_close_ = true; }
+
 void Session::finish() {
-  ended_ = true;
-  if (client_ != nullptr && getpid() == pid_) settle_files();
+  waits_at_close_ = true;
+  if (client_ != nullptr) settle_files();
 }
 
 void Session::settle_at_exit(const staging::SettleArgs &file) {
@@ -42,7 +44,6 @@ bool Session::connected() {
   std::lock_guard lock(mutex_);
   if (!tried_) {
     tried_ = true;
-    pid_ = getpid();
     connect();
   }
   return client_ != nullptr;

@@ -18,6 +18,10 @@ class Session {
   /// The process's session. Lives until exit.
   static Session &get();
 
+  /// In a child of fork(): forgets its parent's session, over whose connection only the parent may speak. The child has
+  /// one of its own.
+  static void begin_in_child();
+
   /// Connects on first use; afterwards says what came of that.
   bool connected();
   /// Why not, in a sentence.
@@ -29,9 +33,9 @@ class Session {
   /// How many there are; 0 if not connected.
   int servers() const { return servers_.load(std::memory_order_relaxed); }
 
-  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE). After finish() it does: nobody else
-  /// would.
-  staging::Closing closing() const { return ended_ ? staging::Closing::kDurable : closing_; }
+  /// Whether ncmpi_close waits until the data are in the file (NESSIE_CLOSE). After finish(), and in a child of fork(),
+  /// it does: nobody else would.
+  staging::Closing closing() const { return waits_at_close_ ? staging::Closing::kDurable : closing_; }
 
   /// The end of the process has come. Destructors that are still to run may go on to use files.
   void finish();
@@ -52,9 +56,8 @@ class Session {
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   std::atomic<int> servers_{0};
   bool tried_ = false;
-  std::atomic<bool> ended_{false};
+  std::atomic<bool> waits_at_close_{false};
   staging::Closing closing_ = staging::Closing::kAuto;
-  int pid_ = 0;
 };
 
 }  // namespace interpose
