@@ -7,8 +7,8 @@ import time
 import setups
 from harness import mpiexec, wait_until
 
-QUICK = ["static", "atexit-before", "_exit"]
-ALL = ["static", "atexit-before", "atexit-after", "late-init", "fork-exit", "fork-exec", "system", "_exit", "quick_exit", "return"]
+QUICK = ["static", "atexit-before", "_exit", "in-finalize"]
+ALL = [*QUICK, "atexit-after", "late-init", "fork-exit", "fork-exec", "system", "quick_exit", "return"]
 
 CHILDREN = ["put", "close", "exit", "put-close", "pending", "abort", "read", "own", "grandchild", "redef", "define",
             "parent-closes"]

@@ -41,6 +41,12 @@ class Names(setups.SetupCase):
     def test_names_that_are_refused_natively_are_refused_with_the_same_code(self):
         self.run_names("ompio", REFUSED, ["caching"], processes=1)
 
+    def test_without_a_communicator_the_error_is_natives_and_nothing_is_made(self):
+        command = mpiexec(1, setups.program("names"))
+        for outcome in (self.native(command), self.staged("caching", command)):
+            self.assertIn("code: NC_EFILE", outcome.err)
+            self.assertEqual(os.listdir(outcome.folder), [])
+
     def test_a_relative_name_in_a_folder_with_blank_and_colon(self):
         command = mpiexec(2, setups.program("writer"), "out.nc")
         native = self.native(command)

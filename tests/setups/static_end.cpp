@@ -53,6 +53,19 @@ struct Output {
 Mpi mpi;        // destroyed last
 Output output;  // destroyed before
 
+/// What a library does that has something to write when MPI is finalized.
+int write_last_file(MPI_Comm, int, void *, void *) {
+  output.open("last.nc");
+  output.close();
+  return MPI_SUCCESS;
+}
+
+void at_finalize(MPI_Comm_delete_attr_function *work) {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, work, &key, nullptr);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+}
+
 void fork_and_wait(void (*end)(int)) {
   const pid_t child = fork();
   if (child == 0) end(0);
@@ -67,6 +80,7 @@ int main(int argc, char **argv) {
   if (is("atexit-before")) std::atexit([] { output.close(); });
   if (is("late-init")) std::printf("%s\n", ncmpi_strerrno(NC_EBADID)), std::fflush(stdout);
   begin(&argc, &argv);
+  if (is("in-finalize")) at_finalize(write_last_file);
   output.open("out.nc");
   if (is("atexit-after")) std::atexit([] { output.close(); });
   for (int t = 0; t < 3; t++) output.put(t);

@@ -38,15 +38,15 @@ bool has_concurrent_threads() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
-/// The same for all files; MPI_COMM_NULL if each needs its own.
+/// The same for all files; MPI_COMM_NULL if each needs its own: among threads, and once MPI is being finalized.
 MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
     MPI_Comm comm = MPI_COMM_NULL;
     if (has_concurrent_threads()) return comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    at_finalize([comm]() mutable {
-      if (files().ids().empty()) MPI_Comm_free(&comm);
-    });  // what is open still uses it
+    at_finalize([] {
+      if (files().ids().empty()) MPI_Comm_free(&copy);  // otherwise what is open still uses it
+    });
     return comm;
   }();
   return copy;

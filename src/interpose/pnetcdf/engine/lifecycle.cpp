@@ -147,7 +147,7 @@ int create_staged(std::unique_ptr<File> file, const Creation &creation, int *nci
 }  // namespace
 
 int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
-  if (path == nullptr || *path == '\0') return ncmpi_create(comm, path, cmode, info, ncidp);
+  if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_create(comm, path, cmode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
   const Proposal proposal(*ranks, cmode);
   const int status = proposal.mode() == cmode ? NC_NOERR : NC_EMULTIDEFINE_CMODE;
@@ -213,7 +213,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
 }  // namespace
 
 int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
-  if (path == nullptr || *path == '\0') return ncmpi_open(comm, path, omode, info, ncidp);
+  if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_open(comm, path, omode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
   const Proposal proposal(*ranks, omode);
   const int status = proposal.mode() == omode ? NC_NOERR : NC_EMULTIDEFINE_OMODE;
