@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -117,8 +116,7 @@ Result<std::string> read_checked_file(const std::string &path, std::size_t limit
 Result<std::string> read_file(const std::string &path) {
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rbe"));
   if (!file) return file_error(Code::kNotFound, "read", path);
-  std::string text;
-  std::array<char, 16384> block;
+  std::string text, block(16384, '\0');  // not on the stack, which may be a small one
   while (const auto size = std::fread(block.data(), 1, block.size(), file.get())) text.append(block.data(), size);
   if (std::ferror(file.get()) != 0) return file_error(Code::kNotFound, "read", path);
   return text;

@@ -2,10 +2,12 @@
 #include "base/file.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 
@@ -29,6 +31,25 @@ TEST_F(File, IsReadAsItWasWritten) {
   EXPECT_EQ(*read_file(path("a")), "");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "something was left behind";
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose frames are larger
+TEST_F(File, IsReadByAThreadWithTheSmallestStack) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  auto name = path("a");
+  ASSERT_TRUE(write_file(name, "text").ok());
+  const auto read = [](void *name) -> void * {
+    return *read_file(*static_cast<std::string *>(name)) == "text" ? name : nullptr;
+  };
+  ASSERT_EQ(::pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(::pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN), 0);
+  ASSERT_EQ(::pthread_create(&thread, &attributes, read, &name), 0);
+  void *result = nullptr;
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, &name);
+  ::pthread_attr_destroy(&attributes);
+}
+#endif
 
 TEST_F(File, ThatIsNoneIsAnErrorWithItsCause) {
   EXPECT_EQ(read_file(path("missing")).code(), Code::kNotFound);
