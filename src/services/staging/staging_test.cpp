@@ -2,6 +2,7 @@
 // The service from end to end: client, servers and native files, in one process.
 #include <services/staging/testing.hpp>
 
+#include <algorithm>
 #include <tuple>
 
 namespace staging {
@@ -244,6 +245,34 @@ TEST_P(StagingTest, SyncPutsEverythingIntoTheFile) {
   file.expect_same_files();
   auto closed = client_->close(file.token(), file.num_records, Closing::kDurable, Order(client_->servers()));
   ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+}
+
+TEST_P(StagingTest, WhatLiesBehindTheEndOfAFileReadsAsZeros) {
+  Twins file(*service_, *client_, "cut");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.close(true);
+  const Variable box{Schema::box(), "", 0};
+  std::vector<std::byte> data(Schema::kZ * Schema::kY * Schema::kX * 4, std::byte{0xff});
+  const int error = IoThread::get().run([&] {
+    const auto opened = NativeFile::open(program_file(file.path(), O_RDONLY), NC_NOWRITE, {});
+    return opened.file->read(box, all(Schema::box(), 0), 0, data.data());
+  });
+  EXPECT_EQ(error, NC_NOERR);
+  EXPECT_EQ(std::ranges::count(data, std::byte{0}), std::ssize(data));
+}
+
+TEST_P(StagingTest, AFileThatIsEmptiedWhileItIsOpenIsNoError) {
+  Twins file(*service_, *client_, "emptied");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::history(), all(Schema::history(), 2));
+  for (int i = 0; i < 2; ++i) {
+    auto synced = client_->sync(file.token(), file.num_records);
+    ASSERT_TRUE(synced.ok() && *synced == NC_NOERR);
+    std::filesystem::resize_file(file.path(), 0);
+  }
+  file.close(true);
 }
 
 TEST_P(StagingTest, AFileWithoutItsProgramIsDrainedAndClosed) {

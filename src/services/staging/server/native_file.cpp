@@ -95,6 +95,13 @@ bool write_num_records(int fd, std::uint64_t value) {
   return width != 0 && ::pwrite(fd, bytes.data(), width, 4) == static_cast<ssize_t>(width);
 }
 
+/// Whether a program has emptied the file, or written over its beginning.
+bool lost_header(int fd) {
+  std::array<char, 12> begin{};
+  const auto size = ::pread(fd, begin.data(), begin.size(), 0);
+  return size >= 0 && (size < static_cast<ssize_t>(begin.size()) || std::memcmp(begin.data(), "CDF", 3) != 0);
+}
+
 MPI_Offset offset(std::int64_t n) { return static_cast<MPI_Offset>(n); }
 
 std::vector<MPI_Offset> offsets(const Extents &extents) {
@@ -346,7 +353,7 @@ int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, st
   }
   if (records <= known_records)
     if (int error = see_records(records); error != NC_NOERR) return error;
-  if (writable_) std::memset(data, 0, static_cast<std::size_t>(elements * variable.element_bytes));  // as below
+  std::memset(data, 0, static_cast<std::size_t>(elements * variable.element_bytes));  // as below
   const Lists lists(boxes);
   return ncmpi_get_varn_all(ncid_, variable.varid, lists.size(), lists.starts.data(), lists.counts.data(), data, 0,
                             MPI_DATATYPE_NULL);
@@ -359,9 +366,8 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
     if (end <= known_records)
       if (int error = see_records(end); error != NC_NOERR) return error;
   }
-  // A file in the making can still be shorter than it will be: what lies behind its end reads as zeros.
-  if (writable_)
-    std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
+  // What lies behind the end of a file reads as zeros, and never as what was here before.
+  std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
   const auto get = [&](const Piece &record, std::byte *at) { return read(variable, record, known_records, at); };
   if (strides_over_records(piece)) return each_record(piece, data, get);
   const auto start = offsets(piece.start), count = offsets(piece.count);
@@ -377,7 +383,7 @@ int NativeFile::fill_record(int varid, std::int64_t record) {
 
 int NativeFile::raise_num_records(std::int64_t num_records) {
   std::uint64_t present = 0;
-  if (num_records <= 0 || !writable_) return NC_NOERR;
+  if (num_records <= 0 || !writable_ || lost_header(fd_.get())) return NC_NOERR;  // natively nobody looks
   if (!read_num_records(fd_.get(), present)) return NC_EREAD;
   if (present >= static_cast<std::uint64_t>(num_records)) return NC_NOERR;
   return write_num_records(fd_.get(), static_cast<std::uint64_t>(num_records)) ? NC_NOERR : NC_EWRITE;
