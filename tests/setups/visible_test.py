@@ -55,6 +55,11 @@ class Visible(setups.SetupCase):
         outcome = self.staged("two", ["sh", "-c", inner, "sh", *command])
         self.assertEqual((outcome.code, outcome.out.split()[:1]), (0, ["3"]), outcome.err)
 
+    def test_small_reads_see_what_is_written_past_pnetcdf(self):
+        for way in ("created", "opened"):
+            with self.subTest(way=way):
+                self.compare_apart(mpiexec(2, setups.program("foreign"), way), ["caching", "two"])
+
     def test_a_killed_or_stopped_server_does_not_hold_up_who_opens_its_files(self):
         for number in (signal.SIGKILL, signal.SIGSTOP):
             with self.subTest(signal=number.name):

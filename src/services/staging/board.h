@@ -7,13 +7,14 @@
  * inode is there; it is given back by its inode being 0.
  *
  * Beside it, in a file of its own, are counts of writes, which programs raise as well: who has kept a copy of what he
- * read knows by them whether it still holds. A file's is at its nessie_board_count_of(). */
+ * read knows by them whether it still holds. A file's is at its nessie_board_count_of(). Writes past PnetCDF are not
+ * counted: a file that was opened for them has its bit in `opened` for the rest of the run, and nobody keeps copies. */
 #ifndef NESSIE_STAGING_BOARD_H
 #define NESSIE_STAGING_BOARD_H
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3444524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3544524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_MOST_SERVERS 64                /* of one run: each program maps a board of each */
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
@@ -50,15 +51,29 @@ static inline int nessie_board_lists(const nessie_board *board, uint64_t device,
 }
 
 #define NESSIE_BOARD_COUNTS 4096
+#define NESSIE_BOARD_BITS (1u << 18)
 #define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
 
 /* Raised after data have come to where any later read finds them, and before the write is known to be over. */
 typedef struct nessie_board_writes {
   uint64_t counts[NESSIE_BOARD_COUNTS];
+  uint64_t opened[NESSIE_BOARD_BITS / 64]; /* of the first server's board only */
 } nessie_board_writes;
 
+static inline uint64_t nessie_board_hash(uint64_t device, uint64_t inode) {
+  return (inode ^ device << 32) * 0x9E3779B97F4A7C15u; /* its upper bits are the good ones */
+}
+
 static inline uint32_t nessie_board_count_of(uint64_t device, uint64_t inode) {
-  return (uint32_t)(((inode ^ device << 32) * 0x9E3779B97F4A7C15u) >> 52); /* its upper 12 bits */
+  return (uint32_t)(nessie_board_hash(device, inode) >> 52);
+}
+
+/* The word, and the bit in it, of a file in a set of bits. */
+static inline uint32_t nessie_board_word_of(uint64_t device, uint64_t inode) {
+  return (uint32_t)(nessie_board_hash(device, inode) >> 46) / 64;
+}
+static inline uint64_t nessie_board_bit_of(uint64_t device, uint64_t inode) {
+  return (uint64_t)1 << (nessie_board_hash(device, inode) >> 46) % 64;
 }
 
 /* At the door (SOCK_SEQPACKET): a nessie_board_place; zeros: all files. The answer comes when what was put before is in

@@ -42,6 +42,11 @@ std::uint64_t Boards::count_of_writes(const staging::FileIdentity &identity) con
   return sum;
 }
 
+bool Boards::was_opened_to_write(const staging::FileIdentity &identity) const {
+  const auto &word = boards_->writes[0]->opened[nessie_board_word_of(identity.device, identity.inode)];
+  return (look(word) & nessie_board_bit_of(identity.device, identity.inode)) != 0;
+}
+
 bool Boards::note_write(const staging::FileIdentity &identity) const {
   if (!are_complete() || boards_->may_write == 0) return false;
   std::atomic_ref(count_in(boards_->writes[0], identity)).fetch_add(1, std::memory_order_release);

@@ -16,6 +16,8 @@ class Boards {
   bool may_hold(const staging::FileIdentity &identity) const;
   /// Changes whenever somebody of the run has written to the file, or began to write to any natively.
   std::uint64_t count_of_writes(const staging::FileIdentity &identity) const;
+  /// Whether some program of the run has, or had, the file open to write past PnetCDF, which nobody counts.
+  bool was_opened_to_write(const staging::FileIdentity &identity) const;
   /// Tells those who keep copies that what was put is where any later read finds it. False: they cannot be told by
   /// this process; the server does when it has carried the write out.
   bool note_write(const staging::FileIdentity &identity) const;

@@ -27,7 +27,7 @@ std::chrono::nanoseconds coarse_now() {
 
 bool ReadAhead::answer(const staging::Item &item, const staging::FileIdentity &identity, std::int64_t last,
                        const Fetch &fetch) {
-  if (item.data.size() > kSmall || !boards().are_complete()) return false;
+  if (item.data.size() > kSmall || !boards().are_complete() || boards().was_opened_to_write(identity)) return false;
   drop_stale(identity);
   if (small_reads_ < kFirstReads) return ++small_reads_, false;
   const auto size = static_cast<std::size_t>(item.layout->element_bytes);

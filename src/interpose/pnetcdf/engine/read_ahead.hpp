@@ -2,8 +2,9 @@
 // Copies of what lies around small reads: each small read by itself would be a question to a server, and wake it up.
 //
 // Design notes. A copy is checked each time before it is used, by a look at memory: the counts of writes beside the
-// servers' boards (services/staging/board.h) change whenever anybody of the run has put something to the file. Whoever
-// writes to it from elsewhere is seen after a second at the latest. Where there are no boards, there are no copies.
+// servers' boards (services/staging/board.h) change whenever anybody of the run has put something to the file. Of a
+// file that a program of the run has opened to write past PnetCDF there are no copies from then on, nor where there are
+// no boards. Whoever writes from elsewhere is seen after a second at the latest.
 // Fetching copies stops for a while when the last ones have not been used, or written over too soon.
 #pragma once
 

@@ -76,6 +76,14 @@ bool nessie_is_on(const nessie_board *board, nessie_board_place file) {
   return nessie_board_lists(board, file.device, file.inode) != 0;
 }
 
+bool nessie_notes_writers(void) { return board_count > 0 && may_write && !nessie_shim_is_inside(); }
+
+void nessie_note_writer(nessie_board_place file) {
+  uint64_t *word = &writes[0]->opened[nessie_board_word_of(file.device, file.inode)];
+  const uint64_t bit = nessie_board_bit_of(file.device, file.inode);
+  if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+}
+
 const nessie_boards *nessie_seen_boards(void) {
   static nessie_boards seen = {boards, writes, 0, 0};
   seen.may_write = may_write;

@@ -21,6 +21,11 @@ bool nessie_any_files(void);
 /* Whether the file is on the board; zeros: whether any is. */
 bool nessie_is_on(const nessie_board *board, nessie_board_place file);
 
+/* Tells those who keep copies of what they read that somebody may write to the file from now on, without PnetCDF. */
+void nessie_note_writer(nessie_board_place file);
+/* Whether they can be told by this process, and want to be: what the engine writes is counted. */
+bool nessie_notes_writers(void);
+
 /* For the engine. */
 const nessie_boards *nessie_seen_boards(void);
 

@@ -197,27 +197,32 @@ void nessie_settle_all(void) { (void)settle((nessie_board_place){0, 0}); }
 /* --- of what file ------------------------------------------------------------------------------------------------------- */
 
 /* The kernel's own struct differs between machines; statx does not. */
-static bool identify(int folder, const char *path, int flags, dev_t *device, ino_t *inode) {
+static bool identify(int folder, const char *path, int flags, nessie_board_place *file) {
   struct statx status;
   const int error = errno;
   const bool known =
       syscall(SYS_statx, folder, path, flags, STATX_TYPE | STATX_INO, &status) == 0 && S_ISREG(status.stx_mode);
   errno = error;
-  if (!known) return false;
-  *device = makedev(status.stx_dev_major, status.stx_dev_minor);
-  *inode = status.stx_ino;
-  return true;
+  if (known) *file = (nessie_board_place){makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
+  return known;
 }
 
 void nessie_settle_named(int folder, const char *path, int flags) {
-  dev_t device;
-  ino_t inode;
-  if (path != NULL && nessie_any_files() && identify(folder, path, flags, &device, &inode))
-    nessie_settle(device, inode);
+  nessie_board_place file;
+  if (path != NULL && nessie_any_files() && identify(folder, path, flags, &file)) settle(file);
 }
 
 void nessie_settle_descriptor(int fd) {
-  dev_t device;
-  ino_t inode;
-  if (fd >= 0 && nessie_any_files() && identify(fd, "", AT_EMPTY_PATH, &device, &inode)) nessie_settle(device, inode);
+  nessie_board_place file;
+  if (fd >= 0 && nessie_any_files() && identify(fd, "", AT_EMPTY_PATH, &file)) settle(file);
+}
+
+void nessie_note_writer_of(int fd) {
+  nessie_board_place file;
+  if (fd >= 0 && nessie_notes_writers() && identify(fd, "", AT_EMPTY_PATH, &file)) nessie_note_writer(file);
+}
+
+void nessie_note_writer_of_named(const char *path) {
+  nessie_board_place file;
+  if (path != NULL && nessie_notes_writers() && identify(AT_FDCWD, path, 0, &file)) nessie_note_writer(file);
 }

@@ -16,4 +16,8 @@ void nessie_settle_named(int folder, const char *path, int flags);
 /* The same for a file that is open. */
 void nessie_settle_descriptor(int fd);
 
+/* Somebody is about to write to the file, if it is a regular one, past PnetCDF. */
+void nessie_note_writer_of(int fd);
+void nessie_note_writer_of_named(const char *path);
+
 #endif

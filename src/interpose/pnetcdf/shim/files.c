@@ -20,6 +20,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
@@ -42,6 +43,7 @@ static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_
 /* Who truncates must wait before, everybody else after: then the file is known. */
 static int opened(int fd, int flags) {
   if ((flags & (O_TRUNC | O_PATH)) == 0) nessie_settle_descriptor(fd);
+  if ((flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY) nessie_note_writer_of(fd);
   return fd;
 }
 
@@ -102,14 +104,27 @@ NESSIE_EXPORT int open_by_handle_at(int folder, struct file_handle *handle, int 
   return opened(BEHIND(open_by_handle_at)(folder, handle, flags), flags);
 }
 
-#define TRUNCATES(name, declaration, arguments) AFTER(settle_path(AT_FDCWD, path), int, name, declaration, arguments)
-TRUNCATES(creat, (const char *path, mode_t mode), (path, mode))
-TRUNCATES(creat64, (const char *path, mode_t mode), (path, mode))
-TRUNCATES(truncate, (const char *path, off_t length), (path, length))
-TRUNCATES(truncate64, (const char *path, off64_t length), (path, length))
+#define CREATES(name)                                                      \
+  REAL(name)                                                               \
+  NESSIE_EXPORT int name(const char *path, mode_t mode) {                  \
+    settle_path(AT_FDCWD, path);                                           \
+    return opened(BEHIND(name)(path, mode), O_CREAT | O_WRONLY | O_TRUNC); \
+  }
+CREATES(creat)
+CREATES(creat64)
 
-static FILE *opened_stream(FILE *stream) {
-  if (stream != NULL) nessie_settle_descriptor(fileno(stream));
+static void before_truncating(const char *path) {
+  settle_path(AT_FDCWD, path);
+  nessie_note_writer_of_named(path);
+}
+
+AFTER(before_truncating(path), int, truncate, (const char *path, off_t length), (path, length))
+AFTER(before_truncating(path), int, truncate64, (const char *path, off64_t length), (path, length))
+
+static FILE *opened_stream(FILE *stream, const char *mode) {
+  if (stream == NULL) return NULL;
+  nessie_settle_descriptor(fileno(stream));
+  if (strpbrk(mode, "wa+") != NULL) nessie_note_writer_of(fileno(stream));
   return stream;
 }
 
@@ -117,7 +132,7 @@ static FILE *opened_stream(FILE *stream) {
   REAL(name)                                                       \
   NESSIE_EXPORT FILE *name(const char *path, const char *mode) {   \
     if (mode != NULL && *mode == 'w') settle_path(AT_FDCWD, path); \
-    return opened_stream(BEHIND(name)(path, mode));                \
+    return opened_stream(BEHIND(name)(path, mode), mode);          \
   }
 FILE *_IO_fopen(const char *path, const char *mode);
 FOPEN(fopen)
@@ -136,7 +151,7 @@ static void settle_before_reopening(const char *path, FILE *stream) {
   REAL(name)                                                                   \
   NESSIE_EXPORT FILE *name(const char *path, const char *mode, FILE *stream) { \
     if (mode != NULL && *mode == 'w') settle_before_reopening(path, stream);   \
-    return opened_stream(BEHIND(name)(path, mode, stream));                    \
+    return opened_stream(BEHIND(name)(path, mode, stream), mode);              \
   }
 FREOPEN(freopen)
 FREOPEN(freopen64)
@@ -202,8 +217,13 @@ AFTER(nessie_settle_named(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), int, lutimes,
 
 /* --- what the C library opens or asks for inside ---------------------------------------------------------------------- */
 
+static void before_spawning(const char *path, int flags) {
+  settle_path(AT_FDCWD, path);
+  if ((flags & O_ACCMODE) != O_RDONLY) nessie_note_writer_of_named(path);
+}
+
 /* What the new program is to find open. */
-AFTER(settle_path(AT_FDCWD, path), int, posix_spawn_file_actions_addopen,
+AFTER(before_spawning(path, flags), int, posix_spawn_file_actions_addopen,
       (posix_spawn_file_actions_t *restrict actions, int fd, const char *restrict path, int flags, mode_t mode),
       (actions, fd, path, flags, mode))
 
