@@ -13,32 +13,53 @@ from harness import BUILD, mpiexec, read_file
 NESSIE_LIBRARY = os.path.join(BUILD, "lib", "libnessie_pnetcdf.so")
 WRITER = setups.program("writer")
 
+PNETCDF = "libpnetcdf.so.0d"
 LOOKED_UP = r"""
-import ctypes
+import ctypes, sys
 mpi = ctypes.CDLL("libmpi.so.40", mode=ctypes.RTLD_GLOBAL)
-nc = ctypes.CDLL("libpnetcdf.so.0d")
 mpi.MPI_Init(None, None)
 world = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, "ompi_mpi_comm_world")))
 null = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, "ompi_mpi_info_null")))
 ncid, dim, var, length = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), ctypes.c_longlong()
 def check(code): assert code == 0, code
-check(nc.ncmpi_create(world, b"py.nc", 0, null, ctypes.byref(ncid)))
-check(nc.ncmpi_def_dim(ncid, b"x", ctypes.c_longlong(7), ctypes.byref(dim)))
-check(nc.ncmpi_def_var(ncid, b"v", 4, 1, ctypes.byref(dim), ctypes.byref(var)))
-check(nc.ncmpi_enddef(ncid))
-check(nc.ncmpi_put_var_int_all(ncid, var, (ctypes.c_int * 7)(*range(7))))
-check(nc.ncmpi_close(ncid))
-check(nc.ncmpi_open(world, b"py.nc", 0, null, ctypes.byref(ncid)))
-check(nc.ncmpi_inq_dimlen(ncid, dim, ctypes.byref(length)))
-check(nc.ncmpi_close(ncid))
-print("length", length.value)
+for number, library in enumerate(sys.argv[1:]):
+    nc, name = ctypes.CDLL(library), b"py%d.nc" % number
+    check(nc.ncmpi_create(world, name, 0, null, ctypes.byref(ncid)))
+    check(nc.ncmpi_def_dim(ncid, b"x", ctypes.c_longlong(7), ctypes.byref(dim)))
+    check(nc.ncmpi_def_var(ncid, b"v", 4, 1, ctypes.byref(dim), ctypes.byref(var)))
+    check(nc.ncmpi_enddef(ncid))
+    check(nc.ncmpi_put_var_int_all(ncid, var, (ctypes.c_int * 7)(*range(7))))
+    check(nc.ncmpi_close(ncid))
+    check(nc.ncmpi_open(world, name, 0, null, ctypes.byref(ncid)))
+    check(nc.ncmpi_inq_dimlen(ncid, dim, ctypes.byref(length)))
+    check(nc.ncmpi_close(ncid))
+    print("length", length.value)
 mpi.MPI_Finalize()
 """
 
 
+def looking_up(*libraries):
+    return mpiexec(1, "/usr/bin/python3", "-c", LOOKED_UP, *libraries)
+
+
+def behind(tool, command):
+    """`command`, with a preloaded tool before Nessie's library."""
+    return ["sh", "-c", 'LD_PRELOAD=$0:$LD_PRELOAD exec "$@"', tool, *command]
+
+
 class Reach(setups.SetupCase):
     def test_functions_looked_up_in_the_library_are_staged(self):
-        self.compare(mpiexec(1, "/usr/bin/python3", "-c", LOOKED_UP), ["caching", "direct"])
+        self.compare(looking_up(PNETCDF), ["caching", "direct"])
+
+    def test_functions_looked_up_past_us_are_native_wholly(self):
+        outcomes = self.compare(behind(setups.program("liblookup_tool.so"), looking_up(PNETCDF)), ["caching"],
+                                must_be_staged=False)
+        self.assertIn("nothing was staged: functions of PnetCDF were reached past Nessie", outcomes[1].err)
+
+    def test_a_file_made_past_us_is_not_mistaken_for_one_of_ours(self):
+        program = mpiexec(2, setups.program("past"), PNETCDF)
+        outcomes = self.compare(behind(setups.program("liblookup_tool.so"), program), ["caching"])
+        self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
 
     def test_a_plugin_is_staged_whole_or_not_at_all(self):
         for how, staged in (("local", True), ("deepbind", False)):
@@ -161,6 +182,15 @@ class OtherLibraries(setups.SetupCase):
                 self.assert_same(outcomes[0], alone, must_be_staged=False)
                 self.run_command(["rm", "-rf", *(self.path(label) for label in ("native", "caching", "alone"))])
 
+    def test_each_pnetcdf_in_which_functions_are_looked_up_keeps_to_itself(self):
+        renamed = os.path.join(self.rename_pnetcdf(), PNETCDF.replace("pnetcdf", "paraioo"))
+        for staged, libraries in {True: [PNETCDF, renamed, PNETCDF], False: [renamed, PNETCDF, renamed]}.items():
+            with self.subTest(staged=staged):
+                outcomes = self.compare_apart(looking_up(*libraries), ["caching"], must_be_staged=staged)
+                self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
+                self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
+                self.assertIn("the program has another PnetCDF as well, whose files are native", outcomes[1].err)
+
     def test_each_plugin_has_the_pnetcdf_that_it_brings(self):
         ours, folder = setups.program("libplugin.so"), self.rename_pnetcdf(setups.program("libplugin.so"))
         other = os.path.join(folder, "libplugin.so")
@@ -170,7 +200,7 @@ class OtherLibraries(setups.SetupCase):
                                               must_be_staged=staged, env={"LD_LIBRARY_PATH": folder})
                 self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
                 self.assertEqual(outcomes[1].was_staged, staged, outcomes[1].err)
-                self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
+                self.assertIn("the program has another PnetCDF as well, whose files are native", outcomes[1].err)
 
     def test_a_plugin_in_the_place_of_one_that_was_closed_has_its_own(self):
         ours, folder = setups.program("libplugin.so"), self.rename_pnetcdf(setups.program("libplugin.so"))
@@ -178,7 +208,7 @@ class OtherLibraries(setups.SetupCase):
         outcomes = self.compare(mpiexec(1, setups.program("plugin_host"), "turns", "libmpi.so.40", *plugins), ["caching"],
                                 env={"LD_LIBRARY_PATH": folder})
         self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
-        self.assertIn("a plug-in brings another PnetCDF, whose files are native", outcomes[1].err)
+        self.assertIn("the program has another PnetCDF as well, whose files are native", outcomes[1].err)
 
     @unittest.skipUnless(ctypes.util.find_library("mpich") and os.path.exists("/usr/bin/mpicc.mpich"), "MPICH is not installed")
     def test_a_program_of_another_mpi_that_does_not_use_pnetcdf_is_not_touched(self):

@@ -188,10 +188,15 @@ def natively(match, native):
     return f"  if (file->is_native()) return {native};"
 
 
+def or_past_us(function):
+    """A file that is not ours native PnetCDF may have, from functions that were looked up in it."""
+    return f"return files().is_past_us(ncid) ? ncmpi_{function.name}({function.arguments()}) : NC_EBADID;"
+
+
 def body_on_file(function):
     """What a function that names an open file does when the file is staged."""
     native = f"ncmpi_{function.name}({function.arguments('file->id()')})"
-    yield "  File *file = files().find(ncid);\n  if (file == nullptr) return NC_EBADID;"
+    yield f"  File *file = files().find(ncid);\n  if (file == nullptr) {or_past_us(function)}"
     if match := DATA.fullmatch(function.name):
         yield natively(match, native)
         yield from body_of_data(function, match)
@@ -216,9 +221,12 @@ def engine_entries(functions):
         if function.name in ABOUT_NO_FILE:
             continue
         yield function.declaration("entry_") + " try {"
+        names_file = function.parameters and function.parameters[0].name == "ncid"
         if function.name in BY_HAND:
+            if names_file:
+                yield f"  if (files().at(ncid) == nullptr) {or_past_us(function)}"
             yield f"  return on_{function.name}({function.arguments()});"
-        elif function.parameters and function.parameters[0].name == "ncid":
+        elif names_file:
             yield from body_on_file(function)
         else:
             raise SystemExit(f"generate.py: ncmpi_{function.name} is of no known family")

@@ -159,15 +159,31 @@ File *FileTable::at(int ncid) const {
   return files_[static_cast<std::size_t>(ncid)].load(std::memory_order_acquire);
 }
 
-int FileTable::add(std::unique_ptr<File> &file) {
+bool FileTable::is_past_us(int ncid) {
+  std::vector<int> open(NC_MAX_NFILES);
+  int count = 0;
+  if (ncmpi_inq_files_opened(&count, open.data()) != NC_NOERR) return false;
+  open.resize(static_cast<std::size_t>(count));
   const std::lock_guard lock(mutex_);
-  const auto free = std::ranges::find_if(files_, [](const auto &place) { return place.load() == nullptr; });
-  if (free == files_.end()) return -1;
-  free->store(file.release(), std::memory_order_release);
-  return static_cast<int>(free - files_.begin());
+  const auto is_its = [&](const auto &place) { return place.load() != nullptr && place.load()->id() == ncid; };
+  return std::ranges::find(open, ncid) != open.end() && std::ranges::none_of(files_, is_its);
 }
 
-void FileTable::remove(int ncid) { delete files_[static_cast<std::size_t>(ncid)].exchange(nullptr); }
+int FileTable::add(std::unique_ptr<File> &file) {
+  const std::lock_guard lock(mutex_);
+  const auto is_free = [](const auto &place) { return place.load() == nullptr; };
+  auto place = files_.begin() + file->id();
+  if (!is_free(*place)) place = std::ranges::find_if(files_, is_free);
+  if (place == files_.end()) return -1;
+  place->store(file.release(), std::memory_order_release);
+  return static_cast<int>(place - files_.begin());
+}
+
+void FileTable::remove(int ncid) {
+  std::unique_ptr<File> file;  // closed when others may go on
+  const std::lock_guard lock(mutex_);
+  file.reset(files_[static_cast<std::size_t>(ncid)].exchange(nullptr));
+}
 
 std::vector<int> FileTable::ids() const {
   std::vector<int> open;

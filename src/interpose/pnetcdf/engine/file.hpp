@@ -136,14 +136,18 @@ class File {
   int untold_error_ = NC_NOERR;  ///< of a write that the program believes done
 };
 
-/// The program's files by their ids: small integers, the lowest free first, as native PnetCDF gives them. Any thread,
-/// each with files of its own.
+/// The program's files by their ids: those that native PnetCDF gave the files or their mirrors, small integers, the
+/// lowest free first. Where a mirror has got another one since, that one may be taken: then any that is free. Any
+/// thread, each with files of its own.
 class FileTable {
  public:
   /// A file that is to be used; nullptr if no open file has this id.
   File *find(int ncid);
   /// The same, whether or not it can be used.
   File *at(int ncid) const;
+  /// Whether a file of this id, which is none of these, was made by functions of native PnetCDF that were reached past
+  /// us.
+  bool is_past_us(int ncid);
   /// The new id; or -1, and `file` stays the caller's, if the table is full (NC_ENFILE).
   int add(std::unique_ptr<File> &file);
   void remove(int ncid);
@@ -151,7 +155,7 @@ class FileTable {
   void begin_in_child();
 
  private:
-  std::mutex mutex_;                                        ///< of those who add
+  std::mutex mutex_;                                        ///< of those who add and remove
   std::array<std::atomic<File *>, NC_MAX_NFILES> files_{};  ///< each owned
 };
 

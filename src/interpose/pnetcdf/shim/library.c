@@ -112,9 +112,10 @@ static int walk(struct dl_phdr_info *info, size_t size, void *argument) {
   return walk->next != NULL;
 }
 
-bool nessie_native_comes_next(const void *caller, const char *name) {
+const void *nessie_next_function(const void *caller, const char *name) {
   Walk search = {caller, name, false, NULL};
-  return dl_iterate_phdr(walk, &search) != 0 && nessie_is_native(search.next);
+  dl_iterate_phdr(walk, &search);
+  return search.next;
 }
 
 /* --- who calls from inside ---------------------------------------------------------------------------------------- */
@@ -151,23 +152,35 @@ bool nessie_is_native_inside(const void *address) {
 
 typedef struct {
   const void *address;
-  bool is_pnetcdf;
+  bool part, is_pnetcdf;
 } Place;
 
+/* The dynamic linker lets one thread at a time come here. */
 static int look_at_place(struct dl_phdr_info *info, size_t size, void *argument) {
   Place *place = argument;
   nessie_library library;
   (void)size;
   if (!nessie_read_library(info, &library) || !nessie_is_in(&library, place->address)) return 0;
   place->is_pnetcdf = !is_program(&library) && is_pnetcdf(&library);
+  if (place->part) nessie_find_own(&library, "ncmpi_");
   return 1;
 }
 
-static bool is_of_other_pnetcdf(const void *symbol) {
-  Place place = {symbol, false};
-  if (symbol == NULL || nessie_is_native(symbol)) return false;
+static bool is_of_other_pnetcdf(const void *function) {
+  Place place = {function, false, false};
+  if (function == NULL || nessie_is_native(function)) return false;
   dl_iterate_phdr(look_at_place, &place);
   return place.is_pnetcdf;
+}
+
+/* Where PnetCDF, or a tool, is there for all to see, the other one's calls go to it natively, too. */
+bool nessie_is_of_other(const void *function) {
+  return is_of_other_pnetcdf(function) && nessie_real_dlsym(RTLD_NEXT, "ncmpi_create") == NULL;
+}
+
+void nessie_part_other(const void *function) {
+  Place place = {function, true, false};
+  dl_iterate_phdr(look_at_place, &place);
 }
 
 void *nessie_other_function(const void *caller, const char *name) {
@@ -190,7 +203,9 @@ static int count_pnetcdf(struct dl_phdr_info *info, size_t size, void *count) {
 static bool look_whether_other(const void *caller) {
   int count = 0;
   dl_iterate_phdr(count_pnetcdf, &count);
-  return count > 1 && nessie_other_function(caller, "ncmpi_create") != NULL;
+  void *function = count > 1 ? nessie_other_function(caller, "ncmpi_create") : NULL;
+  if (function != NULL) nessie_part_other(function);
+  return function != NULL;
 }
 
 static int count_changes(struct dl_phdr_info *info, size_t size, void *changes) {

@@ -19,13 +19,17 @@ bool nessie_is_native(const void *address);
 /* Whether a call from `address`, within the native library, is native PnetCDF's own business: its Fortran and C++ faces
  * lie there as well, and their calls are the program's. */
 bool nessie_is_native_inside(const void *address);
-/* Whether the library that comes first behind the caller's, and defines `name`, is the native one. */
-bool nessie_native_comes_next(const void *caller, const char *name);
+/* What dlsym(RTLD_NEXT, name) gives who calls from here; NULL: nothing. */
+const void *nessie_next_function(const void *caller, const char *name);
 
 /* Whether the library that calls from here comes with another PnetCDF than the native one, as plug-ins do; its function
  * of this name. */
 bool nessie_has_other(const void *caller);
 void *nessie_other_function(const void *caller, const char *name);
+/* Whether a function of PnetCDF's is another's than the native one, which the program has all to itself. */
+bool nessie_is_of_other(const void *function);
+/* What that PnetCDF calls itself never comes to us from now on. */
+void nessie_part_other(const void *function);
 
 /* NULL if this process's MPI and PnetCDF are those that the engine was built for; otherwise a sentence that says which
  * are not. */

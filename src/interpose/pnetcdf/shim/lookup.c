@@ -38,15 +38,24 @@ void *nessie_real_dlsym(void *handle, const char *name) {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
+static const void *look_up(void *handle, const char *name, const void *caller) {
+  return handle == RTLD_NEXT ? nessie_next_function(caller, name) : nessie_real_dlsym(handle, name);
+}
+
 /* What dlsym(handle, name), called at `caller`, is to give instead of a native function; NULL: what it gives anyway. */
 __attribute__((visibility("hidden"))) void *nessie_lookup(void *handle, const char *name, const void *caller) {
   const int index = nessie_shim_index(name);
   if (index < 0 || handle == RTLD_DEFAULT || !nessie_has_native()) return NULL;
-  const bool native =
-      handle == RTLD_NEXT ? nessie_native_comes_next(caller, name) : nessie_is_native(nessie_real_dlsym(handle, name));
-  if (!native) return NULL;
-  (void)dlerror(); /* what was found leaves no error behind */
-  return nessie_shim_entry(index);
+  const void *function = look_up(handle, name, caller);
+  if (nessie_is_native(function)) {
+    (void)dlerror(); /* what was found leaves no error behind */
+    return nessie_shim_entry(index);
+  }
+  if (handle != RTLD_NEXT && nessie_is_of_other(function)) {
+    nessie_part_other(function);
+    nessie_shim_note_other();
+  }
+  return NULL;
 }
 
 #endif

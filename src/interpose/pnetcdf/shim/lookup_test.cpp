@@ -36,8 +36,11 @@ int nessie_shim_index(const char *) {
 }
 bool nessie_has_native(void) { return has_native; }
 bool nessie_is_native(const void *) { return true; }
-bool nessie_native_comes_next(const void *, const char *) { return true; }
+const void *nessie_next_function(const void *, const char *) { return nullptr; }
+bool nessie_is_of_other(const void *) { return false; }
+void nessie_part_other(const void *) {}
 void *nessie_shim_entry(int) { return &entry; }
+void nessie_shim_note_other(void) {}
 
 namespace {
 

@@ -38,8 +38,7 @@ static pthread_once_t first_call = PTHREAD_ONCE_INIT;
 static int speech = -1; /* see nessie_shim_speech() */
 static int ended;       /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
-static __thread const void *with_other;    /* the plug-in that has called a PnetCDF of its own */
-enum { kNothing, kEngine, kTool, kOther }; /* what was entered */
+enum { kNothing, kEngine, kTool }; /* what was entered */
 
 __attribute__((constructor)) static void look_for_stderr(void) {
   const int error = errno;
@@ -165,9 +164,9 @@ static void note_way_past(void) {
   note_once(&noted, "functions of PnetCDF were reached past Nessie, in the library itself");
 }
 
-static void note_other(void) {
+void nessie_shim_note_other(void) {
   static atomic_flag noted = ATOMIC_FLAG_INIT;
-  note_once(&noted, "a plug-in brings another PnetCDF, whose files are native");
+  note_once(&noted, "the program has another PnetCDF as well, whose files are native");
 }
 
 /* Whether a plug-in calls that brings a PnetCDF of its own, which nobody else would reach. */
@@ -175,22 +174,17 @@ static int is_of_other(int index, const void *caller) {
   return next_functions[index] == NULL && !nessie_is_native(caller) && nessie_has_other(caller);
 }
 
-/* What that PnetCDF calls meanwhile is its own, too. */
-static nessie_function enter_other(int index, int *entered, const void *caller) {
+static nessie_function function_of_other(int index, const void *caller) {
   nessie_function function = as_function(nessie_other_function(caller, function_names[index]));
   if (function == NULL) return native(index);
-  if (with_other != NULL) return function;
-  with_other = caller;
-  *entered = kOther;
-  note_other();
+  nessie_shim_note_other();
   return function;
 }
 
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
   pthread_once(&first_call, begin);
   if (inside) return native(index);
-  if (with_other != NULL) return enter_other(index, entered, with_other);
-  if (is_of_other(index, caller)) return enter_other(index, entered, caller);
+  if (is_of_other(index, caller)) return function_of_other(index, caller);
   if (engine != NULL && nessie_is_native(caller) && nessie_is_native_inside(caller)) {
     note_way_past();
     return native(index);
@@ -209,7 +203,6 @@ nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
 void nessie_shim_leave(int entered) {
   if (entered == kEngine) inside = 0;
   if (entered == kTool) passing_tool = 0;
-  if (entered == kOther) with_other = NULL;
 }
 
 int nessie_shim_is_inside(void) { return inside; }

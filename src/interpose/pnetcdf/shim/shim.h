@@ -26,4 +26,7 @@ int nessie_shim_index(const char *name);
 /* Our entry point for it. */
 void *nessie_shim_entry(int index);
 
+/* Notes, once, that the program has another PnetCDF as well. */
+void nessie_shim_note_other(void);
+
 #endif

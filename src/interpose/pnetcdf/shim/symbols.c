@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include "symbols.h"
 
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* --- where the tables are --------------------------------------------------------------------------------------------- */
 
@@ -11,6 +14,7 @@ static void note_range(const struct dl_phdr_info *info, nessie_library *library)
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
     const uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_memsz;
+    if (segment->p_type == PT_GNU_RELRO) library->sealed_begin = begin, library->sealed_end = end;
     if (segment->p_type != PT_LOAD) continue;
     if (begin < library->begin) library->begin = begin;
     if (end > library->end) library->end = end;
@@ -34,6 +38,10 @@ static void note_table(const ElfW(Dyn) * entry, nessie_library *library) {
   if (entry->d_tag == DT_STRTAB) library->names = place(library, entry->d_un.d_ptr);
   if (entry->d_tag == DT_GNU_HASH) library->gnu_hash = place(library, entry->d_un.d_ptr);
   if (entry->d_tag == DT_HASH) library->hash = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_RELA) library->relocations[0].first = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_RELASZ) library->relocations[0].size_bytes = entry->d_un.d_val;
+  if (entry->d_tag == DT_JMPREL) library->relocations[1].first = place(library, entry->d_un.d_ptr);
+  if (entry->d_tag == DT_PLTRELSZ) library->relocations[1].size_bytes = entry->d_un.d_val;
 }
 
 bool nessie_read_library(const struct dl_phdr_info *info, nessie_library *library) {
@@ -101,4 +109,48 @@ bool nessie_is_asked_for_by(const nessie_library *library, const char *name) {
   const uint32_t count =
       library->gnu_hash != NULL ? library->gnu_hash[1] : library->hash[1]; /* those in chains are defined */
   return find_one_by_one(library, name, false, count) != 0;
+}
+
+/* --- what the library finds elsewhere ------------------------------------------------------------------------------- */
+
+static uint32_t symbol_of(const ElfW(Rela) * relocation) {
+  return (uint32_t)(sizeof(ElfW(Addr)) == 8 ? (uint64_t)relocation->r_info >> 32 : relocation->r_info >> 8);
+}
+
+/* Its own function, which a relocation that names it has looked for; 0: it names something else. */
+static uintptr_t own_of(const nessie_library *library, const ElfW(Rela) * relocation, const char *prefix) {
+  const uint32_t number = symbol_of(relocation);
+  const ElfW(Sym) *symbol = &library->symbols[number];
+  if (number == 0 || !is_defined(library, number)) return 0;
+  if (strncmp(library->names + symbol->st_name, prefix, strlen(prefix)) != 0) return 0;
+  return library->base + symbol->st_value + (uintptr_t)relocation->r_addend;
+}
+
+/* Whether any is found elsewhere; with `change` none is any more. */
+static bool look_for_own(const nessie_library *library, const char *prefix, bool change) {
+  bool any = false;
+  for (int i = 0; i < 2; ++i) {
+    const ElfW(Rela) *first = library->relocations[i].first;
+    const size_t count = first == NULL ? 0 : library->relocations[i].size_bytes / sizeof *first;
+    for (size_t at = 0; at < count; ++at) {
+      const uintptr_t own = own_of(library, &first[at], prefix);
+      _Atomic uintptr_t *slot = (_Atomic uintptr_t *)(library->base + first[at].r_offset);
+      if (own == 0 || atomic_load(slot) == own) continue;
+      if (change) atomic_store(slot, own);
+      any = true;
+    }
+  }
+  return any;
+}
+
+static bool protect_sealed(const nessie_library *library, int protection) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t begin = library->sealed_begin / page * page, end = library->sealed_end / page * page;
+  return begin == end || mprotect((void *)begin, end - begin, protection) == 0;
+}
+
+void nessie_find_own(const nessie_library *library, const char *prefix) {
+  if (!look_for_own(library, prefix, false) || !protect_sealed(library, PROT_READ | PROT_WRITE)) return;
+  look_for_own(library, prefix, true);
+  (void)protect_sealed(library, PROT_READ);
 }

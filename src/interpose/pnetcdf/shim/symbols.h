@@ -15,6 +15,11 @@ typedef struct {
   const ElfW(Sym) * symbols;
   const char *names;
   const uint32_t *gnu_hash, *hash; /* either may be NULL */
+  struct {
+    const ElfW(Rela) * first;
+    size_t size_bytes;
+  } relocations[2];                   /* of data, and of calls */
+  uintptr_t sealed_begin, sealed_end; /* what the dynamic linker protects once it has filled it in */
 } nessie_library;
 
 /* Whether a library, as dl_iterate_phdr() shows it, has tables of symbols; then *library is filled in, and valid as
@@ -25,6 +30,10 @@ bool nessie_is_in(const nessie_library *library, const void *address);
 
 /* The address of a function that the library itself defines and exports; NULL: it does not. */
 void *nessie_defined_in(const nessie_library *library, const char *name);
+
+/* Functions of its own whose names begin with `prefix`, and that the dynamic linker has let the library find elsewhere,
+ * are its own again. Only for a library that is loaded, not one that is being loaded; by one thread at a time. */
+void nessie_find_own(const nessie_library *library, const char *prefix);
 
 /* Whether the library calls a function of this name that another one is to define. */
 bool nessie_is_asked_for_by(const nessie_library *library, const char *name);
