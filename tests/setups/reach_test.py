@@ -36,6 +36,11 @@ for number, library in enumerate(sys.argv[1:]):
     print("length", length.value)
 mpi.MPI_Finalize()
 """
+IS_THERE = r"""
+import ctypes
+try: ctypes.CDLL(None).ncmpi_create
+except AttributeError as error: print(error)
+"""
 
 
 def looking_up(*libraries):
@@ -60,6 +65,12 @@ class Reach(setups.SetupCase):
         program = mpiexec(2, setups.program("past"), PNETCDF)
         outcomes = self.compare(behind(setups.program("liblookup_tool.so"), program), ["caching"])
         self.assertEqual(outcomes[0].code, 0, outcomes[0].err)
+
+    def test_where_no_pnetcdf_is_there_is_none(self):
+        for command in ([setups.program("available")], ["/usr/bin/python3", "-c", IS_THERE]):
+            with self.subTest(command=command):
+                outcomes = self.compare_apart(command, ["caching"], must_be_staged=False)
+                self.assertIn("undefined symbol: ncmpi_create", outcomes[0].out)
 
     def test_a_plugin_is_staged_whole_or_not_at_all(self):
         for how, staged in (("local", True), ("deepbind", False)):

@@ -24,8 +24,11 @@
 #include <unistd.h>
 
 #define NESSIE_NAME(name) #name,
+#define NESSIE_MARKED_NAME(name) NESSIE_MARK #name,
 static const char *const function_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAME)};
+static const char *const marked_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_MARKED_NAME)};
 #undef NESSIE_NAME
+#undef NESSIE_MARKED_NAME
 
 extern nessie_function const nessie_shim_entries[];
 
@@ -220,3 +223,5 @@ void *nessie_shim_entry(int index) {
   memcpy(&entry, &nessie_shim_entries[index], sizeof entry);
   return entry;
 }
+
+const char *nessie_shim_marked_name(int index) { return marked_names[index]; }

@@ -25,6 +25,9 @@ int nessie_shim_speech(void);
 int nessie_shim_index(const char *name);
 /* Our entry point for it. */
 void *nessie_shim_entry(int index);
+/* Its name behind a NESSIE_MARK, under which nobody has a function. */
+#define NESSIE_MARK "?"
+const char *nessie_shim_marked_name(int index);
 
 /* Notes, once, that the program has another PnetCDF as well. */
 void nessie_shim_note_other(void);
