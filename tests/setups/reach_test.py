@@ -4,6 +4,7 @@ beside other libraries. Each program is staged whole or not at all, and that is 
 import ctypes.util
 import os
 import re
+import shlex
 import subprocess
 import unittest
 
@@ -33,7 +34,7 @@ for number, library in enumerate(sys.argv[1:]):
     check(nc.ncmpi_open(world, name, 0, null, ctypes.byref(ncid)))
     check(nc.ncmpi_inq_dimlen(ncid, dim, ctypes.byref(length)))
     check(nc.ncmpi_close(ncid))
-    print("length", length.value)
+    print(f"length {length.value}\n", end="")
 mpi.MPI_Finalize()
 """
 IS_THERE = r"""
@@ -150,6 +151,61 @@ class Tools(setups.SetupCase):
                 outcome = self.staged("caching", command, label=label, env=env)
                 self.assert_same(native, outcome, must_be_staged=False)
                 self.assertIn("nothing was staged: LD_PRELOAD was", outcome.err)
+
+
+# Runs the rest of its arguments; process N of the job with what its first argument makes of the environment.
+ONE_APART = """N=$1 how=$2; shift 2
+if [ "$OMPI_COMM_WORLD_RANK" = "$N" ]; then eval "$how"; fi
+exec "$@"
+"""
+
+
+class SomeProcesses(setups.SetupCase):
+    """Jobs of which only some processes have Nessie's library in front of their PnetCDF are native, and end."""
+
+    def one_apart(self, number, how, *command):
+        return mpiexec(2, "sh", "-c", ONE_APART, "sh", str(number), how, *command)
+
+    def assert_native(self, command, number, **options):
+        outcomes = self.compare_apart(command, ["caching"], must_be_staged=False, **options)
+        self.assertFalse(outcomes[1].was_staged, outcomes[1].err)
+        self.assertIn(f"process {number} of the job on this node runs without Nessie's library", outcomes[1].err)
+
+    def test_one_with_a_wrapper_of_its_own(self):
+        ways = {"replaced": f"export LD_PRELOAD={setups.program('libtool.so')}", "unset": "unset LD_PRELOAD"}
+        for way, how in ways.items():
+            for number in (0, 1):
+                with self.subTest(way=way, number=number):
+                    self.assert_native(self.one_apart(number, how, WRITER, "out.nc"), number,
+                                       env={"TOOL_LOG": self.path("log")})
+
+    def test_one_of_several_programs(self):
+        inside = setups.program("inside")
+        ways = {"no servers": ["env", "-u", "NESSIE_SERVERS", WRITER], "no library": ["env", "-u", "LD_PRELOAD", WRITER]}
+        if os.path.exists(inside):
+            ways["PnetCDF inside"] = [inside]
+        for way, first in ways.items():
+            with self.subTest(way=way):
+                self.assert_native([*mpiexec(1, *first, "out.nc"), ":", "-n", "1", WRITER, "out.nc"], 0)
+                self.assert_native([*mpiexec(1, WRITER, "out.nc"), ":", "-n", "1", *first, "out.nc"], 1)
+
+    def test_an_interpreter_that_loads_mpi_late(self):
+        python = ["/usr/bin/python3", "-c", LOOKED_UP]
+        self.compare_apart(mpiexec(2, *python), ["caching"])
+        self.assert_native(self.one_apart(1, "unset LD_PRELOAD", *python), 1)
+
+    def test_where_all_have_it_all_is_staged(self):
+        self.compare_apart(self.one_apart(1, "true; /bin/true", WRITER, "out.nc"), ["caching"])
+        self.compare_apart([*mpiexec(1, WRITER, "out.nc"), ":", "-n", "1", "env", "A=B", WRITER, "out.nc"], ["caching"])
+        self.compare_apart(mpiexec(1, setups.program("spawner")), ["caching"])
+
+    def test_each_job_of_a_run_is_looked_at(self):
+        apart = " ".join(map(shlex.quote, self.one_apart(0, "unset LD_PRELOAD", WRITER, "apart.nc")))
+        whole = " ".join(map(shlex.quote, mpiexec(2, WRITER, "whole.nc")))
+        for order in ((apart, whole), (whole, apart)):
+            outcomes = self.compare_apart(["sh", "-c", " && ".join(order)], ["caching"])
+            self.assertIn("whole.nc: ", outcomes[1].err)
+            self.assertNotIn("apart.nc: ", outcomes[1].err)
 
 
 class OtherLibraries(setups.SetupCase):

@@ -53,11 +53,15 @@ static inline int nessie_board_lists(const nessie_board *board, uint64_t device,
 #define NESSIE_BOARD_COUNTS 4096
 #define NESSIE_BOARD_BITS (1u << 18)
 #define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
+#define NESSIE_BOARD_RANKS (1u << 17)
 
-/* Raised after data have come to where any later read finds them, and before the write is known to be over. */
+/* Counts are raised after data have come to where any later read finds them, and before the write is known to be over.
+ * Ranks, of the first board only: a bit for each process of a job that has Nessie's library in front of its PnetCDF. It
+ * is set before MPI_Init ends, and never cleared. */
 typedef struct nessie_board_writes {
   uint64_t counts[NESSIE_BOARD_COUNTS];
   uint64_t opened[NESSIE_BOARD_BITS / 64]; /* of the first server's board only */
+  uint32_t ranks[NESSIE_BOARD_RANKS / 32];
 } nessie_board_writes;
 
 static inline uint64_t nessie_board_hash(uint64_t device, uint64_t inode) {

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "boards.h"
 
+#include "ranks.h"
 #include "shim.h"
 
 #include <errno.h>
@@ -54,6 +55,7 @@ __attribute__((constructor)) static void map_boards(void) {
     if (length < 0 || (size_t)length + sizeof NESSIE_BOARD_COUNTS_SUFFIX > sizeof path) break;
     map_board(path, sizeof path);
   }
+  nessie_begin_as_rank();
   errno = error;
 }
 
@@ -66,6 +68,7 @@ uint32_t nessie_look(const uint32_t *word) {
 }
 
 bool nessie_any_files(void) {
+  nessie_come_as_rank();
   for (int i = 0; i < board_count; ++i)
     if (nessie_look(&boards[i]->files) != 0) return !nessie_shim_is_inside();
   return false;

@@ -298,3 +298,30 @@ const char *nessie_foreign_library(void) {
   const char *mpi = foreign_mpi();
   return mpi != NULL ? mpi : foreign_pnetcdf();
 }
+
+/* --- ranks -------------------------------------------------------------------------------------------------------------- */
+
+static int look_for_mpi(struct dl_phdr_info *info, size_t size, void *none) {
+  nessie_library library;
+  (void)size, (void)none;
+  return nessie_read_library(info, &library) && strcmp(library.soname, NESSIE_MPI_SONAME) == 0;
+}
+
+bool nessie_has_mpi(void) { return dl_iterate_phdr(look_for_mpi, NULL) != 0; }
+
+/* PnetCDF asks MPI what datatypes are made of, which hardly anybody else does. */
+static int look_into_program(struct dl_phdr_info *info, size_t size, void *has_pnetcdf) {
+  nessie_library program;
+  (void)size;
+  *(bool *)has_pnetcdf =
+      nessie_read_library(info, &program) && nessie_is_asked_for_by(&program, "MPI_Type_get_contents") &&
+      nessie_is_asked_for_by(&program, "MPI_File_set_view") && !nessie_is_asked_for_by(&program, "ncmpi_create") &&
+      !nessie_is_asked_for_by(&program, "ncmpi_open");
+  return 1; /* the program comes first */
+}
+
+bool nessie_has_pnetcdf_inside(void) {
+  bool has_pnetcdf = false;
+  dl_iterate_phdr(look_into_program, &has_pnetcdf);
+  return has_pnetcdf;
+}

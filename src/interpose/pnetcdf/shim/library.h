@@ -31,6 +31,11 @@ bool nessie_is_of_other(const void *function);
 /* What that PnetCDF calls itself never comes to us from now on. */
 void nessie_part_other(const void *function);
 
+/* Whether the MPI that the engine was built for is loaded. */
+bool nessie_has_mpi(void);
+/* Whether the program has PnetCDF inside, and calls that instead of us. */
+bool nessie_has_pnetcdf_inside(void);
+
 /* NULL if this process's MPI and PnetCDF are those that the engine was built for; otherwise a sentence that says which
  * are not. */
 const char *nessie_foreign_library(void);

@@ -10,6 +10,7 @@
 #include "functions.h"
 #include "library.h"
 #include "notes.h"
+#include "ranks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,15 +30,18 @@ static const char *const function_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAM
 static const char *const marked_names[] = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_MARKED_NAME)};
 #undef NESSIE_NAME
 #undef NESSIE_MARKED_NAME
+#define NESSIE_NUMBER(name) number_of_##name,
+enum { NESSIE_PNETCDF_FUNCTIONS(NESSIE_NUMBER) };
+#undef NESSIE_NUMBER
 
 extern nessie_function const nessie_shim_entries[];
 
 static nessie_function native_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* NULL: PnetCDF has none of the name */
 static nessie_function next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind us, or the native one; NULL */
 static char why_not_native[512] = "not found";
-static const nessie_engine *engine; /* NULL: transparent */
+static const nessie_engine *_Atomic engine; /* NULL: transparent; the first file may make it so */
 static pid_t engine_pid;
-static pthread_once_t first_call = PTHREAD_ONCE_INIT;
+static pthread_once_t first_call = PTHREAD_ONCE_INIT, first_file = PTHREAD_ONCE_INIT;
 static int speech = -1; /* see nessie_shim_speech() */
 static int ended;       /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
@@ -138,6 +142,19 @@ static void open_engine(void) {
   if (ended) finish_engine();
 }
 
+/* Of files that only some of a job's processes stage no collective call would ever end. */
+static void look_who_is_missing(void) {
+  static char why[200];
+  const int missing = nessie_missing_rank();
+  if (engine == NULL || missing < 0) return;
+  engine = NULL;
+  (void)snprintf(why, sizeof why,
+                 "process %d of the job on this node runs without Nessie's library in front of its PnetCDF", missing);
+  do_not_stage(why);
+}
+
+static bool begins_file(int index) { return index == number_of_ncmpi_create || index == number_of_ncmpi_open; }
+
 static void begin(void) {
   const char *reason = nessie_load_native();
   if (reason != NULL) (void)snprintf(why_not_native, sizeof why_not_native, "%s", reason);
@@ -186,9 +203,11 @@ static nessie_function function_of_other(int index, const void *caller) {
 
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
   pthread_once(&first_call, begin);
+  if (begins_file(index)) pthread_once(&first_file, look_who_is_missing);
   if (inside) return native(index);
   if (is_of_other(index, caller)) return function_of_other(index, caller);
-  if (engine != NULL && nessie_is_native(caller) && nessie_is_native_inside(caller)) {
+  const nessie_engine *const staged = engine;
+  if (staged != NULL && nessie_is_native(caller) && nessie_is_native_inside(caller)) {
     note_way_past();
     return native(index);
   }
@@ -197,10 +216,10 @@ nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
     *entered = kTool;
     return next(index);
   }
-  if (engine == NULL) return native(index);
+  if (staged == NULL) return native(index);
   inside = 1;
   *entered = kEngine;
-  return engine->functions[index];
+  return staged->functions[index];
 }
 
 void nessie_shim_leave(int entered) {

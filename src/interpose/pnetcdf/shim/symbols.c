@@ -91,31 +91,36 @@ static uint32_t find_by_gnu_hash(const nessie_library *library, const char *name
   return 0;
 }
 
-/* The first of this name that is defined, or asked for; 0: there is none. */
-static uint32_t find_one_by_one(const nessie_library *library, const char *name, bool defined, uint32_t count) {
-  for (uint32_t number = 1; number < count; ++number)
-    if (is_defined(library, number) == defined && is_named(library, number, name)) return number;
+/* The first of this name that is defined; 0: there is none. */
+static uint32_t find_one_by_one(const nessie_library *library, const char *name) {
+  for (uint32_t number = 1; number < library->hash[1]; ++number)
+    if (is_defined(library, number) && is_named(library, number, name)) return number;
   return 0;
 }
 
 void *nessie_defined_in(const nessie_library *library, const char *name) {
-  const uint32_t number = library->gnu_hash != NULL ? find_by_gnu_hash(library, name)
-                                                    : find_one_by_one(library, name, true, library->hash[1]);
+  const uint32_t number = library->gnu_hash != NULL ? find_by_gnu_hash(library, name) : find_one_by_one(library, name);
   if (number == 0 || !is_defined(library, number)) return NULL;
   return (void *)(library->base + library->symbols[number].st_value);
 }
 
-bool nessie_is_asked_for_by(const nessie_library *library, const char *name) {
-  const uint32_t count =
-      library->gnu_hash != NULL ? library->gnu_hash[1] : library->hash[1]; /* those in chains are defined */
-  return find_one_by_one(library, name, false, count) != 0;
-}
-
-/* --- what the library finds elsewhere ------------------------------------------------------------------------------- */
-
 static uint32_t symbol_of(const ElfW(Rela) * relocation) {
   return (uint32_t)(sizeof(ElfW(Addr)) == 8 ? (uint64_t)relocation->r_info >> 32 : relocation->r_info >> 8);
 }
+
+/* Programs often export nothing: then no table says how many symbols there are, but for the places that use them. */
+bool nessie_is_asked_for_by(const nessie_library *library, const char *name) {
+  for (size_t table = 0; table < sizeof library->relocations / sizeof *library->relocations; ++table) {
+    const ElfW(Rela) *first = library->relocations[table].first;
+    for (size_t i = 0; i < library->relocations[table].size_bytes / sizeof *first; ++i) {
+      const uint32_t number = symbol_of(&first[i]);
+      if (number != 0 && !is_defined(library, number) && is_named(library, number, name)) return true;
+    }
+  }
+  return false;
+}
+
+/* --- what the library finds elsewhere ------------------------------------------------------------------------------- */
 
 /* Its own function, which a relocation that names it has looked for; 0: it names something else. */
 static uintptr_t own_of(const nessie_library *library, const ElfW(Rela) * relocation, const char *prefix) {
