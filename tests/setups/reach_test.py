@@ -158,6 +158,10 @@ ONE_APART = """N=$1 how=$2; shift 2
 if [ "$OMPI_COMM_WORLD_RANK" = "$N" ]; then eval "$how"; fi
 exec "$@"
 """
+CLEARED = LOOKED_UP.replace("mpi.MPI_Init(None, None)\n", """mpi.MPI_Init(None, None)
+import os
+if os.environ["OMPI_COMM_WORLD_RANK"] in os.environ["WHO"].split(): os.environ.clear()
+""")
 
 
 class SomeProcesses(setups.SetupCase):
@@ -206,6 +210,11 @@ class SomeProcesses(setups.SetupCase):
             outcomes = self.compare_apart(["sh", "-c", " && ".join(order)], ["caching"])
             self.assertIn("whole.nc: ", outcomes[1].err)
             self.assertNotIn("apart.nc: ", outcomes[1].err)
+
+    def test_one_that_clears_its_environment_is_staged(self):
+        for who in ("0", "1", "0 1"):
+            with self.subTest(who=who):
+                self.compare_apart(mpiexec(2, "/usr/bin/python3", "-c", CLEARED), ["caching"], env={"WHO": who})
 
 
 class OtherLibraries(setups.SetupCase):

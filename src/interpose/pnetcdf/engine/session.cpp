@@ -15,7 +15,13 @@ Session &Session::get() {
   return session;
 }
 
-void Session::begin_in_child() { (new (&get()) Session)->waits_at_close_ = true; }
+void Session::begin_in_child() {
+  Session &session = get();
+  const char *const servers = session.servers_found_, *const credential = session.credential_found_;
+  new (&session) Session;
+  session.found(servers, credential);
+  session.waits_at_close_ = true;
+}
 
 void Session::finish() {
   waits_at_close_ = true;
@@ -59,6 +65,10 @@ nessie::Result<staging::Closing> closing_of(const nessie::Config &config) {
   return config.bad_value("close", "auto, early or durable");
 }
 
+void add(nessie::Config &config, const char *key, const char *found) {
+  if (found != nullptr && !config.get(key)) config.set(key, found);
+}
+
 }  // namespace
 
 void Session::connect() {
@@ -67,6 +77,8 @@ void Session::connect() {
     reason_ = config.error().message;
     return;
   }
+  add(*config, "servers", servers_found_);
+  add(*config, "credential", credential_found_);
   const auto closing = closing_of(*config);
   if (!closing) {
     reason_ = closing.error().message;

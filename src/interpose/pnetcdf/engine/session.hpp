@@ -22,6 +22,9 @@ class Session {
   /// one of its own.
   static void begin_in_child();
 
+  /// What the process found in its environment, which it may have cleared since; null: nothing.
+  void found(const char *servers, const char *credential) { servers_found_ = servers, credential_found_ = credential; }
+
   /// Connects on first use; afterwards says what came of that.
   bool connected();
   /// Why not, in a sentence.
@@ -53,6 +56,7 @@ class Session {
   std::mutex mutex_;
   std::unique_ptr<staging::Client> client_;
   std::string reason_;
+  const char *servers_found_ = nullptr, *credential_found_ = nullptr;
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   std::atomic<int> servers_{0};
   bool tried_ = false;

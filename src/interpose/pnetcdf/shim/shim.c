@@ -42,6 +42,8 @@ static char why_not_native[512] = "not found";
 static const nessie_engine *_Atomic engine; /* NULL: transparent; the first file may make it so */
 static pid_t engine_pid;
 static pthread_once_t first_call = PTHREAD_ONCE_INIT, first_file = PTHREAD_ONCE_INIT;
+static char *servers_at_start; /* NULL: transparent */
+static char *credential_at_start;
 static int speech = -1; /* see nessie_shim_speech() */
 static int ended;       /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
@@ -100,6 +102,19 @@ static void *open_engine_library(void) {
   return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
+static char *copy_of_variable(const char *name) {
+  const char *value = getenv(name);
+  return value == NULL || *value == '\0' ? NULL : strdup(value);
+}
+
+/* Some programs clear their environment, one process of a job earlier than another. */
+__attribute__((constructor)) static void remember_servers(void) {
+  const int error = errno;
+  servers_at_start = copy_of_variable("NESSIE_SERVERS");
+  credential_at_start = copy_of_variable("NESSIE_CREDENTIAL");
+  errno = error;
+}
+
 /* What the engine's messages need (base/fence.hpp), before main(): to join costs nothing while there is one thread, and
  * afterwards, as in a program that has initialised MPI, some 10 ms, because the kernel waits for all processors. */
 __attribute__((constructor)) static void join_asymmetric_fences(void) {
@@ -121,8 +136,7 @@ static void finish_engine(void) {
 }
 
 static void open_engine(void) {
-  const char *servers = getenv("NESSIE_SERVERS");
-  if (servers == NULL || *servers == '\0') return;
+  if (servers_at_start == NULL) return;
   const char *foreign = nessie_foreign_library();
   if (foreign != NULL) return do_not_stage(foreign);
   void *library = open_engine_library();
@@ -133,6 +147,8 @@ static void open_engine(void) {
   static nessie_shim shim = {.native = native};
   shim.boards = nessie_seen_boards();
   shim.speech = speech;
+  shim.servers = servers_at_start;
+  shim.credential = credential_at_start;
   void *symbol = nessie_real_dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
   const nessie_engine *(*open)(int, const nessie_shim *) = NULL;
   if (symbol != NULL) memcpy(&open, &symbol, sizeof open);
