@@ -239,6 +239,13 @@ class OtherLibraries(setups.SetupCase):
             os.chmod(copy, 0o755)
         return folder
 
+    def test_programs_with_different_pnetcdfs_are_one_job(self):
+        other = os.path.join(self.rename_pnetcdf(WRITER), "writer")
+        for first, second in ((WRITER, other), (other, WRITER)):
+            command = [*mpiexec(1, first, "out.nc"), ":", "-n", "1", second, "out.nc"]
+            self.compare_apart(command, ["caching"], must_be_staged=False,
+                               env={"LD_LIBRARY_PATH": os.path.dirname(other)})
+
     def test_a_pnetcdf_under_another_name_is_left_alone(self):
         folder = self.rename_pnetcdf(setups.program("handles"), setups.program("libplugin.so"))
         plugin = [setups.program("plugin_host"), "local", os.path.join(folder, "libplugin.so")]
