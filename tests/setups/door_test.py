@@ -13,8 +13,8 @@ from harness import BUILD, wait_until
 PRELOAD = f"{os.environ.get('NESSIE_TEST_PRELOAD', '')}:{os.path.join(BUILD, 'lib', 'libnessie_pnetcdf.so')}"
 HEAD = struct.Struct("=QIIIIQQQ104s")   # board.h
 PLACE = struct.Struct("=QQ")
-PLACES, COUNTS = 4096, 4096
-MAGIC = 0x3444524253534e45
+PLACES, WRITES_BYTES = 4096, 8 * 4096 + (1 << 18) // 8 + (1 << 17) // 8
+MAGIC = 0x3544524253534e45
 OWN_NETWORK = os.stat("/proc/self/ns/net").st_ino
 PATIENCE_MS = 1000
 GIVEN_UP = "gave no sign of life"
@@ -32,7 +32,7 @@ class PlayedServer:
         head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, self.name.encode())
         places = b"".join(PLACE.pack(status.st_dev, status.st_ino) for status in map(os.stat, files))
         with open(os.path.join(folder, "board.0.writes"), "wb") as counts:
-            counts.write(bytes(8 * COUNTS))
+            counts.write(bytes(WRITES_BYTES))
         with open(os.path.join(folder, "board.0"), "w+b") as board:
             board.write((head + places).ljust(HEAD.size + PLACES * PLACE.size, b"\0"))
             board.flush()

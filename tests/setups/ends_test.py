@@ -56,6 +56,14 @@ class Ends(setups.SetupCase):
             with self.subTest(library=library):
                 self.compare_apart(mpiexec(2, setups.program("late"), library), ["caching"])
 
+    def test_a_call_while_another_is_under_way_is_refused_and_harms_nothing(self):
+        command = mpiexec(2, setups.program("nested"))
+        native, staged = self.native(command), self.staged("caching", command)
+        self.assertIn("within: NC_EFILE", staged.out)
+        self.assertTrue(staged.said("called while a call of it was under way"), staged.err)
+        staged.out = native.out
+        self.assert_same(native, staged)
+
     def test_a_process_that_is_stopped_for_long_goes_on(self):
         """Ctrl-Z, a debugger, a batch system that makes room: longer than a silent process is waited for."""
         command = mpiexec(2, setups.program("writer"), "out.nc", "0.25", "400")

@@ -15,6 +15,7 @@ typedef void (*nessie_function)(void);
 typedef struct {
   const nessie_function *functions; /* in the order of functions.h */
   void (*finish)(void);             /* the process is about to end: waits for its files to be written */
+  int (*is_native_at_work)(void);   /* whether it has just called native PnetCDF, on this thread */
 } nessie_engine;
 
 struct nessie_board;

@@ -50,9 +50,9 @@ static inline int nessie_board_lists(const nessie_board *board, uint64_t device,
   return 0;
 }
 
+#define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
 #define NESSIE_BOARD_COUNTS 4096
 #define NESSIE_BOARD_BITS (1u << 18)
-#define NESSIE_BOARD_COUNTS_SUFFIX ".writes" /* of the board's name */
 #define NESSIE_BOARD_RANKS (1u << 17)
 
 /* Counts are raised after data have come to where any later read finds them, and before the write is known to be over.

@@ -40,13 +40,15 @@ extern "C" {
 
 /// For native_entries.c.
 nessie_function (*nessie_native)(int) = nullptr;
+int nessie_is_native_at_work(void);
 
 /// Nothing that is static in this library is ever destroyed: a program may use its files until its last instruction, in
 /// destructors of its own static objects, which would come later. What is to be done at the end, finish() does.
 int __cxa_atexit(void (*)(void *), void *, void *) { return 0; }
 
 __attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engine(int count, const nessie_shim *shim) {
-  static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); }};
+  static const nessie_engine engine{interpose::kEngineFunctions, [] { interpose::Session::get().finish(); },
+                                    nessie_is_native_at_work};
   nessie_native = shim->native;
   pthread_atfork(nullptr, nullptr, interpose::begin_in_child);
   interpose::boards().set(shim->boards);

@@ -35,6 +35,7 @@ enum { NESSIE_PNETCDF_FUNCTIONS(NESSIE_NUMBER) };
 #undef NESSIE_NUMBER
 
 extern nessie_function const nessie_shim_entries[];
+extern char const nessie_shim_names_file[];
 
 static nessie_function native_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* NULL: PnetCDF has none of the name */
 static nessie_function next_functions[NESSIE_PNETCDF_FUNCTION_COUNT]; /* of a tool behind us, or the native one; NULL */
@@ -217,10 +218,27 @@ static nessie_function function_of_other(int index, const void *caller) {
   return function;
 }
 
+/* A signal handler that came in between, a callback of MPI's, or the program after a jump out of the engine: what it
+ * names is half changed, and a native function would take the mirror for the file. */
+static nessie_function refuse(void) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  static const char text[] =
+      "nessie: PnetCDF was called while a call of it was under way, in a signal handler or a callback, or after a jump "
+      "out of one: it answers NC_EFILE\n";
+  if (!atomic_flag_test_and_set(&said)) (void)!write(speech, text, sizeof text - 1);
+  return NULL;
+}
+
+static nessie_function answer_within(int index) {
+  const nessie_engine *const staged = engine;
+  const int is_others = staged != NULL && !staged->is_native_at_work() && nessie_shim_names_file[index];
+  return is_others ? refuse() : native(index);
+}
+
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
   pthread_once(&first_call, begin);
   if (begins_file(index)) pthread_once(&first_file, look_who_is_missing);
-  if (inside) return native(index);
+  if (inside) return answer_within(index);
   if (is_of_other(index, caller)) return function_of_other(index, caller);
   const nessie_engine *const staged = engine;
   if (staged != NULL && nessie_is_native(caller) && nessie_is_native_inside(caller)) {
