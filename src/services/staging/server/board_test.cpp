@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -96,7 +97,7 @@ TEST_F(BoardTest, WhereThereIsNoRoom_NothingIsLeft) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit little{sizeof(nessie_board_writes), before.rlim_max};  // enough for the first of the two
+  const rlimit little{sizeof(nessie_board_writes) - 1, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
   const auto made = Board::create(path, "somewhere", std::chrono::seconds(30));
   EXPECT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -105,6 +106,16 @@ TEST_F(BoardTest, WhereThereIsNoRoom_NothingIsLeft) {
   EXPECT_EQ(made.error().cause, EFBIG);
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_FALSE(std::filesystem::exists(path + NESSIE_BOARD_COUNTS_SUFFIX));
+}
+
+TEST_F(BoardTest, WithoutABoard_ThereAreNoCounts) {
+  const auto path = path_ + ".there";
+  std::ofstream(path) << "somebody else's";
+  const auto made = Board::create(path, "somewhere", std::chrono::seconds(30));
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().cause, EEXIST);
+  EXPECT_FALSE(std::filesystem::exists(path + NESSIE_BOARD_COUNTS_SUFFIX));
+  EXPECT_TRUE(std::filesystem::remove(path));
 }
 
 TEST_F(BoardTest, CountsWhatIsWrittenToAFile) {
