@@ -5,6 +5,7 @@
 #include "report_json.hpp"
 #include "watcher.hpp"
 
+#include <base/capabilities.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
 #include <base/file.hpp>
@@ -13,7 +14,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 namespace {
@@ -34,6 +37,12 @@ void prepare_mpi() {
   ::setenv("OMPI_MCA_pml", "ob1", 0);
   ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
 }
+
+/// What a program may not do must not be done with its data either: the kernel takes the setuid bit from a file that is
+/// written, and keeps to quotas, unless the writer has capabilities. A server needs those by which it reaches what it
+/// was given: files that it opens anew through their descriptors, memory of other processes, memory of its own that is
+/// pinned.
+bool give_up_rights() { return nessie::keep_only_capabilities({CAP_DAC_OVERRIDE, CAP_SYS_PTRACE, CAP_IPC_LOCK}); }
 
 std::string run_file(const Options &options, std::uint32_t index, const char *suffix) {
   return fmt::format("{}/server.{}.{}", options.run_directory, index, suffix);
@@ -84,6 +93,7 @@ int main(int argc, char **argv) {
   log::set_program("nessied");
   nessie::raise_descriptor_limit();
   nessie::raise_limits();
+  if (!give_up_rights()) return log::error("cannot give up capabilities: {}", std::strerror(errno)), 2;
   auto options = nessied::parse_options(argc, argv);
   if (!options.ok()) return log::error("{}", options.error().message), 2;
   if (options->help) return std::fputs(nessied::kUsage, stdout), 0;

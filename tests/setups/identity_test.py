@@ -117,6 +117,15 @@ class AnotherUser(setups.SetupCase):
         with open(precious, encoding="utf-8") as file:
             self.assertEqual(file.read(), "of root")
 
+    def test_a_file_that_he_writes_loses_the_rights_of_its_owner(self):
+        """Or he would fill a program of root's, that runs as root, with what he likes."""
+        command = [*AS_NOBODY, *mpiexec(2, setups.program("overwrite"), "out.nc")]
+        for label in ("native", *setups.MODES):
+            self.run_in(label, mpiexec(1, setups.program("writer"), "out.nc"))
+            os.chmod(self.path(f"{label}/out.nc"), 0o6777)
+        for outcome in self.compare(command):
+            self.assertEqual(attributes(f"{outcome.folder}/out.nc"), (0, 0, oct(0o100777)), outcome.err)
+
     def test_what_the_user_may_only_read_is_not_written(self):
         self.run_in("made", mpiexec(1, setups.program("writer"), self.path("shared.nc")))
         os.chmod(self.path("shared.nc"), 0o644)
