@@ -2,6 +2,7 @@
 #include "base/log.hpp"
 
 #include "base/printable.hpp"
+#include "base/say.h"
 
 #include <unistd.h>
 
@@ -71,8 +72,7 @@ void set_descriptor(int fd) { descriptor().store(fd, std::memory_order_relaxed);
 
 void write(Level level, std::string_view text) {
   auto line = fmt::format("{}[{}] {}: {}\n", program_name(), ::getpid(), name_of(level), printable(text));
-  // A log that cannot be written is nobody's error.
-  [[maybe_unused]] auto written = ::write(descriptor().load(std::memory_order_relaxed), line.data(), line.size());
+  nessie_say(descriptor().load(std::memory_order_relaxed), line.data(), line.size());
 }
 
 }  // namespace nessie::log

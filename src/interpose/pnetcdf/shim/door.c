@@ -16,6 +16,8 @@
 #include "boards.h"
 #include "shim.h"
 
+#include <base/say.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -67,8 +69,10 @@ static void give_up(const Visit *visit) {
   static const char text_without[] =
       "nessie: a staging server cannot be reached from here; a file may be read before it is whole\n";
   atomic_store(&given_up_until_ms[visit->server], now_ms() + (int64_t)visit->board->patience_ms);
-  (void)!(visit->heard ? write(nessie_shim_speech(), text, sizeof text - 1)
-                       : write(nessie_shim_speech(), text_without, sizeof text_without - 1));
+  if (visit->heard)
+    nessie_say(nessie_shim_speech(), text, sizeof text - 1);
+  else
+    nessie_say(nessie_shim_speech(), text_without, sizeof text_without - 1);
 }
 
 /* Whether there is nothing to wait for any more: the file is whole, or the server is given up. */

@@ -12,11 +12,14 @@
 #include "notes.h"
 #include "ranks.h"
 
+#include <base/say.h>
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +59,15 @@ __attribute__((constructor)) static void look_for_stderr(void) {
   errno = error;
 }
 
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+  char text[1024];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  if (length > 0) nessie_say(speech, text, strlen(text));
+}
+
 /* Says it on one process of a job only, as far as the launcher tells which one this is. */
 static void notice(const char *text, const char *detail) {
   static const char *const rank_variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
@@ -63,7 +75,7 @@ static void notice(const char *text, const char *detail) {
     const char *rank = getenv(rank_variables[i]);
     if (rank != NULL && strcmp(rank, "0") != 0) return;
   }
-  dprintf(speech, "nessie: %s: %s\n", text, detail);
+  say("nessie: %s: %s\n", text, detail);
 }
 
 static nessie_function as_function(void *symbol) {
@@ -74,7 +86,7 @@ static nessie_function as_function(void *symbol) {
 
 static nessie_function native(int index) {
   if (native_functions[index] == NULL) {
-    dprintf(speech, "nessie: native PnetCDF has no %s: %s\n", function_names[index], why_not_native);
+    say("nessie: native PnetCDF has no %s: %s\n", function_names[index], why_not_native);
     exit(127); /* what the dynamic linker does about a missing symbol */
   }
   return native_functions[index];
