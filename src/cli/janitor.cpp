@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "janitor.hpp"
 
+#include "process.hpp"
+
 #include <base/clock.hpp>
 #include <base/file.hpp>
 
@@ -39,8 +41,7 @@ Leftovers find_leftovers(const std::string &credential) {
     const auto name = entry.path().filename().string();
     pid_t pid = 0;
     if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
-    const auto environment = read_file(entry.path() / "environ");
-    if (!environment.ok() || environment->find("NESSIE_CREDENTIAL=" + credential) == std::string::npos) continue;
+    if (!carries_credential(pid, credential)) continue;
     const auto name_of_it = read_file(entry.path() / "comm");
     (name_of_it.ok() && *name_of_it == "nessied\n" ? left.servers : left.program).push_back(pid);
   }
@@ -62,14 +63,6 @@ void tidy_up(const std::vector<std::string> &folders, const std::string &credent
   }
   std::error_code ignored;
   for (const auto &folder : folders) std::filesystem::remove_all(folder, ignored);
-}
-
-// Holds nothing open that somebody may be waiting for the end of, but stderr.
-void let_go_of_streams() {
-  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (nothing < 0) return;
-  dup2(nothing, STDIN_FILENO);
-  dup2(nothing, STDOUT_FILENO);
 }
 
 [[noreturn]] void keep_watch(int life_line, const std::vector<std::string> &folders, const std::string &credential) {

@@ -99,6 +99,19 @@ std::vector<pid_t> children() {
   return found;
 }
 
+bool carries_credential(pid_t pid, const std::string &credential) {
+  const auto environment = read_file(fmt::format("/proc/{}/environ", pid));
+  return environment.ok() && environment->find("NESSIE_CREDENTIAL=" + credential) != std::string::npos;
+}
+
+void let_go_of_streams() {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (nothing < 0) return;
+  dup2(nothing, STDIN_FILENO);
+  dup2(nothing, STDOUT_FILENO);
+  if (nothing > STDERR_FILENO) close(nothing);
+}
+
 void become_reaper() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 }  // namespace nessie::cli

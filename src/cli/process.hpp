@@ -34,6 +34,10 @@ std::string describe_wait_status(int wait_status);
 
 /// The processes whose parent this process is, or has become because theirs died (see become_reaper).
 std::vector<pid_t> children();
+/// Whether it is a process of the run that has this credential: `nessie run` gave it to it, or to who started it.
+bool carries_credential(pid_t pid, const std::string &credential);
+/// Holds stdin and stdout open no longer, as somebody may be waiting for their end.
+void let_go_of_streams();
 /// Makes this process the parent of all of its descendants whose own parent dies.
 void become_reaper();
 

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace nessie::cli {
@@ -26,6 +28,15 @@ class Process : public testing::Test {
     int wait_status = 0;
     EXPECT_EQ(waitpid(pid, &wait_status, 0), pid);
     return wait_status;
+  }
+  /// Sends it to this process, and waits for the event.
+  static std::optional<Signal> signal_after(int number) {
+    kill(getpid(), number);
+    const auto deadline = Deadline::in(std::chrono::seconds(30));
+    std::optional<Signal> signal;
+    do signal = signals().wait(deadline);
+    while (!deadline.passed() && (!signal || signal->number == SIGCHLD));
+    return signal;
   }
 };
 
@@ -70,13 +81,27 @@ TEST_F(Process, WhoseParentDied_BecomesOurChild) {
 }
 
 TEST_F(Process, SignalsAreEvents) {
-  kill(getpid(), SIGUSR1);
-  std::optional<Signal> signal;
-  do signal = signals().wait(Deadline::in(std::chrono::seconds(30)));
-  while (signal && signal->number == SIGCHLD);
-  ASSERT_TRUE(signal);
-  EXPECT_EQ(signal->number, SIGUSR1);
-  EXPECT_FALSE(signal->from_terminal);
+  for (const int number : {SIGUSR1, SIGURG, SIGXCPU, SIGRTMIN + 3}) {
+    const auto signal = signal_after(number);
+    ASSERT_TRUE(signal);
+    EXPECT_EQ(signal->number, number);
+    EXPECT_FALSE(signal->from_terminal || signal->was_ignored || signal->repeated);
+  }
+}
+
+TEST_F(Process, ASignalThatItsSenderSendsTwice_IsRepeated_AndAnotherIsNot) {
+  EXPECT_FALSE(signal_after(SIGTERM)->repeated);
+  EXPECT_TRUE(signal_after(SIGTERM)->repeated);
+  EXPECT_FALSE(signal_after(SIGINT)->repeated);
+}
+
+TEST_F(Process, WhatItsOwnWritesRaise_IsNoEvent) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  close(ends[0]);
+  EXPECT_EQ(write(ends[1], "x", 1), -1);
+  close(ends[1]);
+  EXPECT_EQ(signal_after(SIGUSR2)->number, SIGUSR2);
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ class Job {
   /// Waits for at most a turn, then handles one signal, the notes that have come, and the children that have ended.
   void turn(milliseconds at_most = kTurn);
   void on_signal(const Signal &signal);
+  void on_signal_while_running(const Signal &signal);
   void on_signal_in_drain(const Signal &signal);
   void on_child_ended(pid_t pid, int wait_status);
   void reap();
@@ -139,6 +140,8 @@ class Job {
   std::optional<Servers> servers_;
   std::optional<Notes> notes_;
   Phase phase_ = Phase::kStarting;
+  std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
+  const bool had_children_ = !earlier_children_.empty();
   pid_t program_ = -1;
   std::optional<int> program_status_;
   int interrupts_ = 0;
@@ -251,6 +254,7 @@ Status Job::start_program() {
   if (!pid) return pid.error();
   program_ = *pid;
   phase_ = Phase::kRunning;
+  if (!is_stream(options_.json_file, STDOUT_FILENO)) let_go_of_streams();
   return {};
 }
 
@@ -273,6 +277,7 @@ void Job::reap() {
 
 void Job::on_child_ended(pid_t pid, int wait_status) {
   if (pid == program_) program_status_ = wait_status;
+  std::erase(earlier_children_, pid);
   const auto server = servers_ ? servers_->note_exit(pid, wait_status) : std::nullopt;
   if (!server || phase_ != Phase::kRunning) return;
   say(fmt::format("error: staging server {} {}; what it held and is not in the files is listed at the end", *server,
@@ -281,10 +286,14 @@ void Job::on_child_ended(pid_t pid, int wait_status) {
 
 void Job::on_signal(const Signal &signal) {
   if (signal.number == SIGCHLD) return;
-  if (phase_ == Phase::kStarting) stop_signal_ = signal.number;
+  if (phase_ == Phase::kStarting && !signal.was_ignored && ends_by_default(signal.number)) stop_signal_ = signal.number;
   if (phase_ == Phase::kDraining) on_signal_in_drain(signal);
-  if (phase_ != Phase::kRunning) return;
-  const bool ends = signal.number == SIGINT || signal.number == SIGTERM;
+  if (phase_ == Phase::kRunning) on_signal_while_running(signal);
+  if (stops_by_default(signal.number)) signals_.stop(signal.number);
+}
+
+void Job::on_signal_while_running(const Signal &signal) {
+  const bool ends = !signal.was_ignored && (signal.number == SIGINT || signal.number == SIGTERM);
   if (ends) interrupts_ = 1;
   if (signal.from_terminal) return;
   if (!program_status_) return send(signal.number, {program_});
@@ -293,6 +302,7 @@ void Job::on_signal(const Signal &signal) {
 
 void Job::on_signal_in_drain(const Signal &signal) {
   if (signal.number != SIGINT && signal.number != SIGTERM && signal.number != SIGQUIT) return;
+  if (signal.repeated || signal.was_ignored) return;
   ++interrupts_;
   gave_up_ = interrupts_ > 1 || signal.number == SIGQUIT;
   if (gave_up_) return;
@@ -304,9 +314,13 @@ void Job::await_program() {
   while (!program_status_) turn(seconds(1));
 }
 
+// Children that were there before are not the program's, nor are those that they leave behind.
 std::vector<pid_t> Job::stragglers() const {
   auto found = children();
-  std::erase_if(found, [this](pid_t pid) { return servers_->owns(pid) || pid == janitor_->pid(); });
+  std::erase_if(found, [this](pid_t pid) {
+    return servers_->owns(pid) || pid == janitor_->pid() || std::ranges::count(earlier_children_, pid) > 0 ||
+           (had_children_ && !carries_credential(pid, credential_));
+  });
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <nessie/result.hpp>
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <array>
 #include <optional>
@@ -15,11 +16,16 @@ namespace nessie::cli {
 struct Signal {
   int number = 0;
   bool from_terminal = false;  ///< Ctrl-C, Ctrl-\: the whole foreground process group has it already
+  bool repeated = false;       ///< its sender has sent it just before: timeout(1) does, to us and to our process group
+  bool was_ignored = false;    ///< when this process began (nohup): it is the program's affair, if anybody's
 };
 
-/// Holds back SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGCHLD, but those that the parent had ignored
-/// (nohup), and ignores SIGPIPE and SIGTTOU, from open() to the end of the process. One per process; to be opened
-/// before the first thread and the first child.
+/// Whether a program that has not said otherwise ends when it gets the signal, or stops.
+bool ends_by_default(int number);
+bool stops_by_default(int number);
+
+/// Holds back all signals that can be, and raises none by what this process writes, from open() to the end of the
+/// process. One per process; to be opened before the first thread and the first child.
 class Signals {
  public:
   static Result<Signals> open();
@@ -31,11 +37,18 @@ class Signals {
   std::optional<Signal> wait(Deadline deadline, int or_readable = -1);
   /// In a child, before exec: puts back what the process was started with. Async-signal-safe.
   void restore_original() const;
+  /// Stops this process as the signal would, until it is continued.
+  void stop(int number) const;
 
  private:
   Signals() = default;
   void take_over(int number);
+  bool is_repeated(int number, pid_t sender);
   int fd_ = -1;
+  sigset_t ignored_{};
+  int last_number_ = 0;  ///< of the signal that another one may repeat, until the deadline
+  pid_t last_sender_ = 0;
+  Deadline last_until_ = Deadline::now();
   sigset_t original_mask_{};
   std::array<struct sigaction, 32> originals_{};  ///< by number
 };

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,6 +54,13 @@ Status write_output(const std::string &path, std::string_view text) {
   const int cause = errno;
   if (::close(fd) != 0 && written) return cannot_write(path, errno);
   return written ? Status() : cannot_write(path, cause);
+}
+
+bool is_stream(const std::string &path, int fd) {
+  struct stat named {
+  }, open{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &open) == 0 && named.st_dev == open.st_dev &&
+         named.st_ino == open.st_ino;
 }
 
 }  // namespace nessie::cli

@@ -18,4 +18,7 @@ void say(std::string_view text);
 /// To a file, which is made, or replaced; or to a device, or a pipe that somebody reads. kIo, with the cause.
 Status write_output(const std::string &path, std::string_view text);
 
+/// Whether the file is what the descriptor is open for: /dev/stdout, say, for 1.
+bool is_stream(const std::string &path, int fd);
+
 }  // namespace nessie::cli

@@ -8,9 +8,19 @@ import unittest
 import setups
 from harness import NESSIE, mpiexec, read_file, wait_until
 
+# Says which signals it gets.
+HEARS = r"""
+import signal, sys
+for number in map(int, sys.argv[1:]):
+    signal.signal(number, lambda number, frame: print(number, flush=True))
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
 # Runs the rest of its arguments with what its first one asks for.
 ODD_PARENT = r"""
-import os, signal, sys
+import os, resource, signal, sys
 how, command = sys.argv[1], sys.argv[2:]
 if how == "ignored-child":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -24,6 +34,24 @@ elif how.startswith("closed"):
         os.close(int(fd))
 elif how == "full":
     os.dup2(os.open("/dev/full", os.O_WRONLY), 2)
+elif how in ("full-pipe", "deaf-pipe"):
+    reader, writer = os.pipe()
+    os.set_inheritable(reader, how == "full-pipe")
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, b"x")
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.dup2(writer, 2)
+elif how == "full-file":
+    os.dup2(os.open("log", os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    os.truncate(2, 9 << 20)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9 << 20, 9 << 20))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+elif how == "alarm":
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
 elif how == "nice":
     os.nice(5)
     os.sched_setaffinity(0, {0})
@@ -60,6 +88,16 @@ class Parents(setups.SetupCase):
         outcomes = self.compare(command, ["caching"], must_be_staged=False, env={"PNETCDF_SAFE_MODE": "1"})
         self.assertIn("PNETCDF_SAFE_MODE", outcomes[1].err)
 
+    def test_what_is_said_in_the_program_is_dropped_where_it_cannot_be_heard(self):
+        """A file goes native there, of which the program itself says nothing."""
+        command = [setups.program("vard"), "other_files", "out.nc"]
+        for how in ("full-pipe", "deaf-pipe", "full-file"):
+            with self.subTest(how=how):
+                native = self.native([*self.odd(how), *command], label=f"{how}.native")
+                staged = self.staged("caching", command, before=self.odd(how), label=f"{how}.staged")
+                self.assertEqual(native.code, 0)
+                self.assert_same(native, staged, must_be_staged=False)
+
     def test_no_stream_at_all(self):
         """Open MPI's own launcher may hang below it."""
         outcome = self.staged("caching", ["sh", "-c", "echo lost; exit 4"], before=self.odd("closed012"))
@@ -92,6 +130,11 @@ class Parents(setups.SetupCase):
             native = self.native([*self.odd(how), *show], label=f"{how}.native")
             staged = self.staged("caching", show, before=self.odd(how), label=f"{how}.staged")
             self.assertEqual(native.out, staged.out, how)
+
+    def test_a_timer_that_was_set_ends_the_program(self):
+        native = self.native([*self.odd("alarm"), "sleep", "60"])
+        staged = self.staged("caching", ["sleep", "60"], before=self.odd("alarm"))
+        self.assertEqual((native.code, staged.code), (-signal.SIGALRM, 128 + signal.SIGALRM), staged.err)
 
     def test_an_empty_environment_and_a_folder_that_is_gone(self):
         command = mpiexec(2, setups.program("writer"), self.path("out.nc"))
@@ -131,6 +174,87 @@ class LeftBehind(setups.SetupCase):
         self.assertIn("a process that the program left behind cannot be ended", outcome.err)
 
 
+class Signals(setups.SetupCase):
+    def test_all_that_can_be_passed_on_are(self):
+        numbers = [signal.SIGURG, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGIO,
+                   signal.SIGPWR, signal.SIGWINCH, signal.SIGCONT, signal.SIGPIPE, signal.SIGABRT, signal.SIGHUP,
+                   signal.SIGUSR1, signal.SIGRTMIN, signal.SIGRTMIN + 3, signal.SIGRTMAX]
+        words = [str(int(number)) for number in numbers]
+        job = self.start_nessie_run(["/usr/bin/python3", "-c", HEARS, *words], ["-q"])
+        self.assertEqual(job.process.stdout.readline(), "ready\n")
+        for word in words:
+            job.process.send_signal(int(word))
+            self.assertEqual(job.process.stdout.readline(), word + "\n")
+        job.process.send_signal(signal.SIGPROF)
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.finish()[0], 128 + signal.SIGTERM)
+
+    def test_one_that_nobody_handles_ends_the_program_as_natively(self):
+        for number in (signal.SIGXCPU, signal.SIGSEGV, signal.SIGRTMIN + 5):
+            job = self.start_nessie_run(["sh", "-c", "echo ready; exec sleep 60"], ["-q"])
+            self.assertEqual(job.process.stdout.readline(), "ready\n")
+            job.process.send_signal(number)
+            self.assertEqual(job.finish()[0], 128 + number)
+
+    def test_who_stops_it_stops_the_program_and_who_continues_it_continues_that(self):
+        job = self.start_nessie_run(["sleep", "60"], ["-q"], process_group=0)
+        pids = [job.process.pid, job.wait_for("sleep")[0].pid]
+
+        def are_stopped():
+            return [read_file(f"/proc/{pid}/stat").split(b") ")[1][:1] == b"T" for pid in pids]
+        job.process.send_signal(signal.SIGTSTP)
+        wait_until(lambda: all(are_stopped()), "both to stop")
+        job.process.send_signal(signal.SIGCONT)
+        wait_until(lambda: not any(are_stopped()), "both to go on")
+        job.process.send_signal(signal.SIGTERM)
+        self.assertEqual(job.finish()[0], 128 + signal.SIGTERM)
+
+
+class Family(setups.SetupCase):
+    """A script that ends with `exec nessie run` leaves it children that are not the program's."""
+
+    def script(self, text, program="true"):
+        """Runs it in bash, and in its place `nessie run`; returns how that ended."""
+        return self.run_in("job", ["bash", "-c", f'{text}; exec {NESSIE} run -- {program}'], env={"NESSIE_RUN_LINGER": "1"})
+
+    def assert_is_left_alone(self, outcome):
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertNotIn("left behind", outcome.err)
+        with open(self.path("job/pid"), encoding="utf-8") as file:
+            os.kill(int(file.read()), signal.SIGKILL)   # it is there
+
+    def test_its_children_are_neither_waited_for_nor_ended(self):
+        self.assert_is_left_alone(self.script("sleep 600 > /dev/null 2>&1 & echo $! > pid"))
+
+    def test_nor_what_these_leave_behind(self):
+        program = "sh -c 'echo > go; while kill -0 $(cat child) 2> /dev/null; do sleep 0.02; done'"
+        self.assert_is_left_alone(self.script(
+            "mkfifo go; { sleep 600 & echo $! > pid; read x < go; } > /dev/null 2>&1 & echo $! > child", program))
+
+    def test_a_log_that_a_child_writes_is_whole(self):
+        outcome = self.script("exec > >(tee log) 2>&1", "echo hello")
+        self.assertEqual(outcome.code, 0)
+        with open(self.path("job/log"), encoding="utf-8") as file:
+            log = file.read()
+        self.assertIn("hello", log)
+        self.assertIn("nessie: the program ended with 0", log)
+        self.assertNotIn("left behind", log)
+
+
+class Streams(setups.SetupCase):
+    def assert_ends(self, pipeline):
+        """The program closes a stream, and waits for who sees its end there."""
+        text = pipeline.replace("RUN", f'{NESSIE} run -q -- bash -c "')
+        outcome = self.run_in("streams", ["bash", "-c", f"mkfifo go; set -o pipefail; {text}"])
+        self.assertEqual(outcome.code, 0, outcome.err)
+
+    def test_who_reads_what_the_program_prints_sees_when_it_closes_that(self):
+        self.assert_ends('RUN exec >&-; read -t 60 x < go" | { cat; echo end > go; }')
+
+    def test_who_writes_what_the_program_reads_sees_when_it_closes_that(self):
+        self.assert_ends('{ (trap "" PIPE; while echo y; do :; done 2> /dev/null); echo end > go; } | RUN exec <&-; read -t 60 x < go"')
+
+
 class Summaries(setups.SetupCase):
     def test_a_summary_that_cannot_be_written_is_an_error_of_its_own(self):
         for target in ("/dev/full", "/absent/folder.json", "/"):
@@ -143,6 +267,11 @@ class Summaries(setups.SetupCase):
         os.mkfifo(self.path("pipe"))
         outcome = self.staged("caching", ["true"], flags=["--json", self.path("pipe")])
         self.assertEqual(outcome.code, 1)
+
+    def test_a_summary_may_go_where_the_program_prints(self):
+        outcome = self.staged("caching", ["true"], flags=["-q", "--json", "/dev/stdout"])
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn('"program_exit_code": 0', outcome.out)
 
     def test_too_many_arguments_are_a_sentence(self):
         outcome = self.staged("caching", ["sh", "-c", f'exec "{NESSIE}" run -q -- true "$(head -c 3000000 /dev/zero | tr "\\0" x)"'])
