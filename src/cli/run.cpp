@@ -412,7 +412,11 @@ void Job::note_broken(int index, const std::string &how) {
   auto text = fmt::format("staging server {} {}", index, how);
   const auto noted = note_losses(folder_.path(), index, record_.lost);
   if (!noted) text += fmt::format("; what it held is not known: {}", noted.error().message);
-  if (!gave_up_ || !noted) record_.broken_servers.push_back(std::move(text));
+  if (gave_up_ && noted) return;
+  const auto traces = read_board(public_folder_, index);
+  record_.broken_servers.push_back(std::move(text));
+  record_.broken_at_work += traces.had_files ? 1 : 0;
+  record_.untold_natives += traces.natives;
 }
 
 void Job::await_servers_end() {

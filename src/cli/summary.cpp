@@ -54,6 +54,7 @@ void add(const ReportResult &report, Totals &totals) {
   totals.bytes_pending += report.bytes_pending;
   totals.writes += report.writes;
   totals.reads += report.reads;
+  totals.any_files |= report.files > 0;
   totals.clients = std::max(totals.clients, report.clients);
   totals.memory_high_bytes = std::max(totals.memory_high_bytes, report.memory_high_bytes);
   totals.perceived_bytes_per_s += rate(report.bytes_pulled, report.busy_pull_s);
@@ -125,6 +126,7 @@ std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals
   if (!totals.native.empty()) return "all files went native";
   if (!record.broken_servers.empty() && totals.clients == 0)
     return "a staging server ended before it had stored anything";
+  if (totals.any_files) return "the servers opened or created files for the program, which moved no data itself";
   if (totals.clients > 0) return "the program's processes came to the servers, but moved no data";
   const auto reason = note_that_is_the_reason(record, totals);
   return reason != record.notes.end() ? describe_reason(*reason, record) : why_nobody_came(record);
@@ -140,7 +142,18 @@ std::string describe_notes(const RunRecord &record, const Totals &totals) {
   return text;
 }
 
+std::string describe_untold(const RunRecord &record) {
+  std::string text;
+  if (record.broken_at_work > 0)
+    text += "nessie: a staging server ended before it told all that it had done: that is not in these numbers\n";
+  if (record.untold_natives > 0)
+    text += fmt::format("nessie: not staged, but native: {} file{} more, which that server would have told\n",
+                        record.untold_natives, record.untold_natives == 1 ? "" : "s");
+  return text;
+}
+
 std::string describe_staged(const RunRecord &record, const Totals &totals) {
+  if (moved_nothing(totals) && record.broken_at_work > 0) return "nessie: what was staged is not known\n";
   if (moved_nothing(totals))
     return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
   std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
@@ -230,15 +243,16 @@ Totals add_up(const RunRecord &record) {
 
 std::string describe_work(const RunRecord &record) {
   const auto totals = add_up(record);
-  std::string text = fmt::format(
-      "nessie: the program ended with {} after {:.2f} s; {} staging server{} ({}, {}) drained for {:.2f} s more\n",
-      record.program_exit_code, record.program_s, record.servers, record.servers == 1 ? "" : "s", record.mode,
-      record.memory, record.drain_s);
+  std::string text =
+      fmt::format("nessie: the program ended with {} after {:.2f} s; ", record.program_exit_code, record.program_s);
+  text += record.servers == 0 ? "there were no staging servers\n"
+                              : fmt::format("{} staging server{} ({}, {}) drained for {:.2f} s more\n", record.servers,
+                                            record.servers == 1 ? "" : "s", record.mode, record.memory, record.drain_s);
   text += describe_staged(record, totals);
   text += describe_notes(record, totals);
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
-  return text;
+  return text + describe_untold(record);
 }
 
 std::string describe_trouble(const RunRecord &record) {
@@ -296,7 +310,7 @@ nlohmann::json server_json(int index, const std::string &url, const ReportResult
 
 int exit_code(const RunRecord &record) {
   if (record.program_exit_code != 0) return record.program_exit_code;
-  const bool complete = record.broken_servers.empty() && !record.gave_up && all_losses(record, add_up(record)).empty();
+  const bool complete = record.broken_at_work == 0 && !record.gave_up && all_losses(record, add_up(record)).empty();
   return complete ? 0 : kExitDataLost;
 }
 

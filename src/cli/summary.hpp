@@ -30,6 +30,8 @@ struct RunRecord {
   std::vector<staging::ReportResult> reports;
   /// Servers that ended before their work did: "staging server 1 was killed by signal 9 (Killed)".
   std::vector<std::string> broken_servers;
+  int broken_at_work = 0;            ///< of those: had files, and did not tell all that they did
+  std::uint64_t untold_natives = 0;  ///< files that went native, of which only those servers knew which and why
   /// What was acknowledged and is not in the files, besides the failures in the reports.
   std::vector<staging::FileReport> lost;
 };
@@ -38,6 +40,7 @@ struct RunRecord {
 struct Totals {
   std::uint64_t bytes_staged = 0, bytes_read = 0, bytes_drained = 0, bytes_pending = 0;
   std::uint64_t writes = 0, reads = 0;
+  bool any_files = false;               ///< were opened or created by a server
   std::uint64_t clients = 0;            ///< processes of the program that came to a server
   std::uint64_t memory_high_bytes = 0;  ///< of the server that needed most
   double perceived_bytes_per_s = 0;     ///< while data were pulled
@@ -54,7 +57,7 @@ std::string describe_work(const RunRecord &record);
 std::string describe_trouble(const RunRecord &record);
 nlohmann::json to_json(const RunRecord &record);
 nlohmann::json server_json(int index, const std::string &url, const staging::ReportResult &report);
-/// The program's own code; kExitDataLost if that is 0 and data did not reach the files or a server broke.
+/// The program's own code; kExitDataLost if that is 0 and data did not reach the files or a server broke at work.
 int exit_code(const RunRecord &record);
 
 }  // namespace nessie::cli

@@ -78,6 +78,7 @@ TEST(Summary, OfAFailedDrain_NamesFileRangesBytesAndError) {
 TEST(Summary, OfAKilledServer_SaysSoAndDoesNotHideTheProgramsFailure) {
   auto record = two_servers();
   record.broken_servers = {"staging server 1 was killed by signal 9 (Killed)"};
+  record.broken_at_work = 1;
   EXPECT_TRUE(contains(describe_trouble(record), "killed by signal 9"));
   EXPECT_EQ(exit_code(record), kExitDataLost);
   record.program_exit_code = 5;
@@ -125,6 +126,27 @@ TEST(Summary, WhenAServerEndedBeforeAnythingCame_SaysSo) {
   record.broken_servers = {"staging server 0 was killed by signal 9 (Killed)"};
   EXPECT_TRUE(
       contains(describe_work(record), "nothing was staged: a staging server ended before it had stored anything"));
+  EXPECT_EQ(exit_code(record), 0);
+}
+
+TEST(Summary, WhenAServerEndedThatHadFiles_SaysNoMoreThanIsKnown) {
+  RunRecord record;
+  record.broken_servers = {"staging server 0 was killed by signal 9 (Killed)"};
+  record.broken_at_work = 1;
+  record.untold_natives = 2;
+  record.reports.emplace_back().clients = 4;
+  const auto text = describe_work(record);
+  EXPECT_TRUE(contains(text, "nessie: what was staged is not known\n")) << text;
+  EXPECT_TRUE(contains(text, "2 files more, which that server would have told")) << text;
+  EXPECT_FALSE(contains(text, "nothing was staged")) << text;
+  EXPECT_EQ(exit_code(record), kExitDataLost);
+}
+
+TEST(Summary, WhenFilesHaveNoDataOfTheProgram_SaysSo) {
+  RunRecord record;
+  record.reports.emplace_back().clients = 4;
+  record.reports[0].files = 1;
+  EXPECT_TRUE(contains(describe_work(record), "opened or created files for the program, which moved no data itself"));
 }
 
 TEST(RunDirectory, IsPrivateAndGoesWithItsOwner) {

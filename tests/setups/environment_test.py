@@ -302,8 +302,17 @@ class OtherPreloads(setups.SetupCase):
     def test_a_server_that_was_killed_before_anything_came_is_what_is_said(self):
         script = f"pkill -9 -P $PPID nessied; exec mpiexec --oversubscribe -n 1 {setups.program('writer')} out.nc"
         outcome = self.staged("caching", ["sh", "-c", script])
+        self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("a staging server ended before it had stored anything", outcome.err)
         self.assertNotIn("linked to it statically", outcome.err)
+
+    def test_of_a_server_that_is_killed_after_its_work_no_more_is_said_than_is_known(self):
+        script = f"mpiexec --oversubscribe -n 1 {setups.program('writer')} out.nc && cat out.nc > /dev/null && pkill -9 -P $PPID nessied"
+        for mode in ("caching", "two"):
+            outcome = self.staged(mode, ["sh", "-c", script])
+            self.assertEqual(outcome.code, 74, outcome.err)
+            self.assertNotIn("nothing was staged", outcome.err)
+            self.assertIn("ended before it told all that it had done", outcome.err)
 
 
 if __name__ == "__main__":
