@@ -2,6 +2,7 @@
 #include "installation.hpp"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 
 #include <filesystem>
 #include <vector>
@@ -12,14 +13,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_above_bin() {
+/// Empty: it cannot be told.
+fs::path own_path() {
   std::error_code error;
   auto self = fs::read_symlink("/proc/self/exe", error);
-  return error ? fs::path("/usr") : self.parent_path().parent_path();
+  if (!error) return self;
+  const auto *name = reinterpret_cast<const char *>(getauxval(AT_EXECFN));  // where there is no /proc
+  self = fs::canonical(name == nullptr ? "" : name, error);
+  return error ? fs::path() : self;
 }
 
 Result<std::string> find_file(const std::string &name, const std::vector<std::string> &folders) {
-  const auto prefix = folder_above_bin();
+  const auto self = own_path();
+  if (self.empty())
+    return Error{Code::kNotFound,
+                 "where Nessie is installed cannot be told: mount /proc, or call nessie by its whole path"};
+  const auto prefix = self.parent_path().parent_path();
   for (const auto &folder : folders) {
     const auto candidate = prefix / folder / name;
     std::error_code error;

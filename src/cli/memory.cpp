@@ -2,6 +2,7 @@
 #include "memory.hpp"
 
 #include <base/config.hpp>
+#include <base/descriptors.hpp>
 #include <base/file.hpp>
 
 #include <fmt/format.h>
@@ -93,6 +94,12 @@ std::uint64_t available_memory_bytes() {
 std::string default_memory_of_each(int servers) {
   const auto share = available_memory_bytes() / 4 / static_cast<std::uint64_t>(std::max(servers, 1));
   return fmt::format("{}M", std::max<std::uint64_t>(share / kMiB, 64));
+}
+
+std::uint64_t memory_within_limits() {
+  constexpr std::uint64_t kAddressSpaceOfServer = 640 * kMiB, kDataOfServer = 128 * kMiB;  // MPI's libraries, mostly
+  const std::uint64_t space = highest_limit(RLIMIT_AS), data = highest_limit(RLIMIT_DATA);
+  return std::min(space - std::min(space, kAddressSpaceOfServer), data - std::min(data, kDataOfServer));
 }
 
 }  // namespace nessie::cli

@@ -27,6 +27,7 @@
 #include <services/staging/board.h>
 #include <base/config.hpp>
 #include <base/credential.hpp>
+#include <base/descriptors.hpp>
 #include <base/fence.hpp>
 
 #include <fmt/format.h>
@@ -49,6 +50,7 @@ using std::chrono::seconds;
 constexpr auto kTurn = milliseconds(50);
 constexpr auto kDefaultStartTimeout = seconds(30);
 constexpr auto kDefaultLinger = seconds(10);
+constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr auto kServerExitTimeout = seconds(10);
 constexpr auto kSignalGrace = seconds(3);
 
@@ -101,10 +103,12 @@ class Job {
 
   enum class Phase { kStarting, kRunning, kDraining };
 
+  void fit_servers();
   void make_folders();
   Status start_servers();
   Status await_urls();
   Status start_program();
+  void stage(SpawnOptions &program) const;
   void await_program();
   bool is_broken() const;  ///< the program was ended, or is to end
   void end_stragglers();
@@ -114,6 +118,7 @@ class Job {
   void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
+  bool finishes_unasked(int index, const Error &why);
   void note_broken(int index, const std::string &how);
   void await_servers_end();
   int tell();
@@ -136,6 +141,8 @@ class Job {
   std::optional<RunDirectory> for_others_;
   std::string public_folder_;  ///< where processes of any user find the boards; in memory, if it has room
   const bool other_nodes_;     ///< the program may use others than this one
+  int server_count_ = options_.servers;
+  std::string why_no_servers_;
   std::string nessied_, preload_library_, mode_, memory_, credential_;
   std::optional<Servers> servers_;
   std::optional<Notes> notes_;
@@ -155,8 +162,9 @@ class Job {
 int Job::execute() {
   record_.command = options_.command;
   record_.mode = mode_;
+  fit_servers();
   record_.memory = memory_;
-  record_.servers = options_.servers;
+  record_.servers = server_count_;
   make_folders();
   preload_library_ = preloadable(preload_library_, public_folder_);
   if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
@@ -176,11 +184,24 @@ int Job::execute() {
   end_stragglers();
   if (notes_) notes_->take();
   if (notes_) record_.notes = notes_->sentences();
+  if (server_count_ == 0) record_.notes.insert(record_.notes.begin(), why_no_servers_);
   record_.preload_library = preload_library_;
   const auto drain_start = Clock::now();
   drain();
   record_.drain_s = seconds_since(drain_start);
   return tell();
+}
+
+// Where servers cannot work, the program runs without.
+void Job::fit_servers() {
+  const auto most = memory_within_limits();
+  if (const auto wanted = parse_size(memory_); wanted && *wanted > most)
+    memory_ = fmt::format("{}M", most / kLeastMemory * (kLeastMemory >> 20));
+  if (most < kLeastMemory)
+    why_no_servers_ = "the limits on address space or data (ulimit -v, -d) have no room for a staging server";
+  if (::access("/proc/self/fd", X_OK) != 0)
+    why_no_servers_ = "/proc is not mounted, by which staging servers open files";
+  if (!why_no_servers_.empty()) server_count_ = 0;
 }
 
 // The one in memory is for ranks of one node only: other nodes would not have it.
@@ -201,7 +222,7 @@ void Job::make_folders() {
 Status Job::start_servers() {
   ServerOptions options;
   options.program = nessied_;
-  options.count = options_.servers;
+  options.count = server_count_;
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
@@ -235,19 +256,23 @@ Status Job::await_urls() {
   return {};
 }
 
+void Job::stage(SpawnOptions &program) const {
+  const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
+  const int boards = server_count_ + link_outer_boards(outer_boards, server_count_, public_folder_);
+  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
+                fmt::format("{} {}", boards, public_folder_)},
+               program.environment);
+  if (other_nodes_)
+    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, program.command, program.environment);
+}
+
 Status Job::start_program() {
   SpawnOptions spawn_options;
   spawn_options.command = options_.command;
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
-  const auto outer_boards = environment.get(NESSIE_BOARD_VARIABLE).value_or("");
-  const int boards = servers_->count() + link_outer_boards(outer_boards, servers_->count(), public_folder_);
-  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
-                fmt::format("{} {}", boards, public_folder_)},
-               environment);
-  if (other_nodes_)
-    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, spawn_options.command, environment);
+  if (server_count_ > 0) stage(spawn_options);
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
@@ -349,6 +374,7 @@ void Job::end_stragglers() {
 
 void Job::drain() {
   phase_ = Phase::kDraining;
+  raise_limits();  // those that it was started with were the program's as well
   for (int index = 0; index < servers_->count(); ++index) {
     if (servers_->running(index)) continue;
     note_broken(index, describe_wait_status(servers_->wait_status(index)));
@@ -400,11 +426,21 @@ void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
     if (!drains[i]) continue;
     const auto outcome = drains[i]->outcome();
     if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
-    if (outcome) continue;
+    if (outcome || finishes_unasked(static_cast<int>(i), outcome.error())) continue;
     servers_->kill(static_cast<int>(i));
     note_broken(static_cast<int>(i), "did not finish: " + outcome.error().message);
   }
   record_.gave_up = gave_up_;
+}
+
+// A server that this process has no memory to talk to can still be told to finish, and leaves a report.
+bool Job::finishes_unasked(int index, const Error &why) {
+  if (why.code != Code::kNoMemory || !servers_->running(index)) return false;
+  ::kill(servers_->pid(index), SIGTERM);
+  while (servers_->running(index) && !gave_up_) turn();
+  auto report = read_report(folder_.path(), index);
+  if (report) record_.reports.push_back(std::move(*report));
+  return report.ok();
 }
 
 // What it held is read from its ledger, which it can no longer change.

@@ -35,6 +35,16 @@ class Folders(setups.SetupCase):
             self.compare_with(f"runtime{number}", {"XDG_RUNTIME_DIR": folder})
 
     @unittest.skipUnless(MAY_MOUNT, "mounts folders, which takes rights")
+    def test_no_proc(self):
+        def wrap(command):
+            return ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *command]
+        command = mpiexec(2, setups.program("writer"), "out.nc")
+        native, staged = self.native(wrap(command)), self.staged("caching", command, before=wrap([]))
+        self.assertEqual(native.code, 0, native.err)
+        self.assert_same(native, staged, must_be_staged=False)
+        self.assertIn("nothing was staged: /proc is not mounted", staged.err)
+
+    @unittest.skipUnless(MAY_MOUNT, "mounts folders, which takes rights")
     def test_mounted_otherwise(self):
         """The folder of the test stays writable; `how` changes the rest."""
         ways = {

@@ -39,6 +39,17 @@ class Limits(setups.SetupCase):
                 self.assertIn("another process of the program cannot reach the staging servers, or hold its header",
                               outcomes[1].err)
 
+    def test_address_space_that_is_enough_for_the_program(self):
+        """If it is not for servers, and they may not have more, there are none."""
+        for limit in ("-v 500000", "-v 700000"):
+            with self.subTest(limit=limit):
+                command = mpiexec(2, setups.program("writer"), "out.nc")
+                native = self.native(limited(limit, command))
+                staged = self.staged("caching", command, before=limited(limit, []))
+                self.assertEqual(native.code, 0, native.err)
+                self.assert_same(native, staged, must_be_staged=False)
+                self.assertTrue(staged.was_staged or "ulimit -v" in staged.err, staged.err)
+
     def test_small_stacks_processes_and_core_dumps(self):
         for limit in ("-c 0", "-S -s 1024", "-S -s unlimited"):
             with self.subTest(limit=limit):
