@@ -129,7 +129,9 @@ void add_to_list(const std::vector<std::string> &variables, const Environment &e
   std::set<std::string> names;
   for (const auto &word : split(list, ";")) names.insert(word.substr(0, word.find('=')));
   for (const auto &variable : variables) {
-    if (!names.contains(variable)) list += (list.empty() ? "" : ";") + listed(variable, environment);
+    if (names.contains(variable)) continue;
+    if (!list.empty()) list += ';';
+    list += listed(variable, environment);
   }
 }
 
