@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a staging server that has ended left in files: of a server that died, what it held and had not yet put where it
-// belongs.
+// What a staging server that died held and had not yet put into the files.
 #pragma once
 
 #include <nessie/result.hpp>
@@ -15,9 +14,6 @@ namespace nessie::cli {
 /// Reads the ledger that server `index` kept in `run_directory` and appends what it says is missing.
 /// kNotFound, kBadMessage: there is none, or it cannot be read.
 Status note_losses(const std::string &run_directory, int index, std::vector<staging::FileReport> &losses);
-
-/// What server `index` wrote into `run_directory` when it had finished. kNotFound, kBadMessage: it has not.
-Result<staging::ReportResult> read_report(const std::string &run_directory, int index);
 
 /// What the board of a server that died tells of it, as it outlives it.
 struct LastTraces {

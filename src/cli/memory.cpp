@@ -98,6 +98,8 @@ std::string default_memory_of_each(int servers) {
 
 std::uint64_t memory_within_limits() {
   constexpr std::uint64_t kAddressSpaceOfServer = 640 * kMiB, kDataOfServer = 128 * kMiB;  // MPI's libraries, mostly
+  constexpr std::uint64_t kSharedMemory = 4 * kMiB;  // of a connection: it counts as a file
+  if (highest_limit(RLIMIT_FSIZE) < kSharedMemory) return 0;
   const std::uint64_t space = highest_limit(RLIMIT_AS), data = highest_limit(RLIMIT_DATA);
   return std::min(space - std::min(space, kAddressSpaceOfServer), data - std::min(data, kDataOfServer));
 }

@@ -15,7 +15,7 @@ std::uint64_t available_memory_bytes();
 /// A quarter of it, shared among `servers`, as "512M"; at least "64M".
 std::string default_memory_of_each(int servers);
 
-/// What the limits on address space and data (ulimit -v, -d) leave a server for data of programs.
+/// What the limits on address space, data and files (ulimit -v, -d, -f) leave a server for data of programs.
 std::uint64_t memory_within_limits();
 
 }  // namespace nessie::cli

@@ -118,7 +118,6 @@ class Job {
   void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
-  bool finishes_unasked(int index, const Error &why);
   void note_broken(int index, const std::string &how);
   void await_servers_end();
   int tell();
@@ -198,7 +197,8 @@ void Job::fit_servers() {
   if (const auto wanted = parse_size(memory_); wanted && *wanted > most)
     memory_ = fmt::format("{}M", most / kLeastMemory * (kLeastMemory >> 20));
   if (most < kLeastMemory)
-    why_no_servers_ = "the limits on address space or data (ulimit -v, -d) have no room for a staging server";
+    why_no_servers_ =
+        "the limits on address space, data or files (ulimit -v, -d, -f) have no room for a staging server";
   if (::access("/proc/self/fd", X_OK) != 0)
     why_no_servers_ = "/proc is not mounted, by which staging servers open files";
   if (!why_no_servers_.empty()) server_count_ = 0;
@@ -426,21 +426,11 @@ void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
     if (!drains[i]) continue;
     const auto outcome = drains[i]->outcome();
     if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
-    if (outcome || finishes_unasked(static_cast<int>(i), outcome.error())) continue;
+    if (outcome) continue;
     servers_->kill(static_cast<int>(i));
     note_broken(static_cast<int>(i), "did not finish: " + outcome.error().message);
   }
   record_.gave_up = gave_up_;
-}
-
-// A server that this process has no memory to talk to can still be told to finish, and leaves a report.
-bool Job::finishes_unasked(int index, const Error &why) {
-  if (why.code != Code::kNoMemory || !servers_->running(index)) return false;
-  ::kill(servers_->pid(index), SIGTERM);
-  while (servers_->running(index) && !gave_up_) turn();
-  auto report = read_report(folder_.path(), index);
-  if (report) record_.reports.push_back(std::move(*report));
-  return report.ok();
 }
 
 // What it held is read from its ledger, which it can no longer change.

@@ -168,7 +168,9 @@ class LeftBehind(setups.SetupCase):
         shutil.copy(shutil.which("setpriv"), self.path("become"))
         os.chmod(self.path("become"), 0o4755)
         as_nobody = ["unshare", "-m", "sh", "-c", 'mount -t proc none /proc && exec setpriv --reuid 65534 "$@"', "sh"]
-        outcome = self.staged("caching", ["sh", "-c", f"{self.path('become')} --reuid 0 sleep 600 > {self.path('out')} 2>&1 &"],
+        script = (f"{self.path('become')} --reuid 0 sleep 600 > {self.path('out')} 2>&1 & "
+                  "until grep -q sleep /proc/$!/comm; do :; done")
+        outcome = self.staged("caching", ["sh", "-c", script],
                               before=as_nobody, env={"NESSIE_RUN_LINGER": "1ms", "XDG_RUNTIME_DIR": ""})
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("a process that the program left behind cannot be ended", outcome.err)
