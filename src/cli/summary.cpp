@@ -77,16 +77,20 @@ std::string format_rate(double bytes_per_s) {
   return fmt::format("{}/s", format_size(static_cast<std::uint64_t>(bytes_per_s)));
 }
 
+bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
+
 /// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on.
 std::string preload_in(const std::vector<std::string> &command) {
+  bool of_env = false;  // env takes assignments
   for (std::size_t i = 0; i < command.size(); ++i) {
     const auto next = i + 1 < command.size() ? command[i + 1] : std::string();
     const auto &word = command[i];
     if (word.starts_with("--export=") && word.find("ALL") == std::string::npos) return word;
-    const bool sets = word == "-x" || word == "-env" || word == "-genv" || word == "--env" || word == "--export" ||
-                      word == "-E" || word == "env";
-    if (sets && next.starts_with("LD_PRELOAD")) return word + " " + next;
-    if (word.starts_with("LD_PRELOAD=") && word.find(' ') == std::string::npos) return word;  // no script
+    const bool sets = word == "-x" || word == "--env" || word == "--export" || word == "-E";
+    const bool sets_next = (word == "-env" || word == "-genv") && next == "LD_PRELOAD";
+    if (sets_next || (sets && next.starts_with("LD_PRELOAD="))) return word + " " + next;
+    if (of_env && word.starts_with("LD_PRELOAD=")) return word;
+    of_env = word == "env" || word.ends_with("/env") || (of_env && is_assignment(word));
   }
   return {};
 }
@@ -96,9 +100,12 @@ std::string why_nobody_came(const RunRecord &record) {
   if (const auto word = preload_in(record.command); !word.empty())
     return fmt::format("LD_PRELOAD was replaced by what starts the program ('{}'): add ':{}' to it", printable(word),
                        record.preload_library);
-  return "no process of the program came to the servers: it does not call PnetCDF, or is linked to it statically, or "
-         "reaches it past preloaded libraries (RTLD_DEEPBIND), or cannot reach the servers, which it says itself, or "
-         "what starts it replaced LD_PRELOAD";
+  return "no process of the program came to the servers: it opened no file with PnetCDF, or is linked to it "
+         "statically, "
+         "or reaches it past preloaded libraries (RTLD_DEEPBIND, PnetCDF itself in LD_PRELOAD), or cannot reach the "
+         "servers, which it says itself, or runs without Nessie's library (rights of its own, a container that has "
+         "none, "
+         "LD_PRELOAD replaced, a `nessie run` within the run)";
 }
 
 bool moved_nothing(const Totals &totals) { return totals.writes == 0 && totals.reads == 0; }

@@ -102,6 +102,13 @@ TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {
   EXPECT_TRUE(contains(describe_work(record),
                        "LD_PRELOAD was replaced by what starts the program ('-x LD_PRELOAD=/opt/tool.so'): add "
                        "':/opt/nessie/lib/libnessie_pnetcdf.so' to it"));
+  for (const std::vector<std::string> harmless :
+       {std::vector<std::string>{"mpiexec", "-x", "LD_PRELOAD", "./sim"}, {"./sim", "LD_PRELOAD=/opt/tool.so"}}) {
+    record.command = harmless;
+    EXPECT_TRUE(contains(describe_work(record), "no process of the program came to the servers"));
+  }
+  record.command = {"mpiexec", "/usr/bin/env", "A=1", "LD_PRELOAD=/opt/tool.so", "./sim"};
+  EXPECT_TRUE(contains(describe_work(record), "what starts the program ('LD_PRELOAD=/opt/tool.so')"));
   record.notes = {"LD_PRELOAD was replaced by 'tool.so' for ./sim"};
   EXPECT_TRUE(
       contains(describe_work(record), "nothing was staged: LD_PRELOAD was replaced by 'tool.so' for ./sim: if "));

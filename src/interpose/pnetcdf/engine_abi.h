@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
   nessie_function (*native)(int); /* the native function of a number */
   const nessie_boards *boards;
-  int speech; /* the descriptor for sentences to the user; -1: none */
+  int speech;                       /* the descriptor for sentences to the user; -1: none */
   const char *servers, *credential; /* as the process found them in its environment; NULL: not there */
 } nessie_shim;
 

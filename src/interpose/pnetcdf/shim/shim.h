@@ -9,8 +9,8 @@
 #define NESSIE_EXPORT __attribute__((visibility("default")))
 
 /* Returns the function that answers a call of function number `index` from `caller`, and sets *entered to what
- * nessie_shim_leave is to be given after it. While the engine runs, what PnetCDF calls on this thread is native: some of
- * its own public functions. What anybody else calls, and names a file, is refused: NULL. */
+ * nessie_shim_leave is to be given after it. While the engine runs, what PnetCDF calls on this thread is native: some
+ * of its own public functions. What anybody else calls, and names a file, is refused: NULL. */
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller);
 void nessie_shim_leave(int entered);
 
