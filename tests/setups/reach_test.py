@@ -194,7 +194,7 @@ class SomeProcesses(setups.SetupCase):
                 self.assert_native([*mpiexec(1, WRITER, "out.nc"), ":", "-n", "1", *first, "out.nc"], 1)
 
     def test_an_interpreter_that_loads_mpi_late(self):
-        python = ["/usr/bin/python3", "-c", LOOKED_UP]
+        python = ["/usr/bin/python3", "-c", LOOKED_UP, PNETCDF]
         self.compare_apart(mpiexec(2, *python), ["caching"])
         self.assert_native(self.one_apart(1, "unset LD_PRELOAD", *python), 1)
 
@@ -214,7 +214,7 @@ class SomeProcesses(setups.SetupCase):
     def test_one_that_clears_its_environment_is_staged(self):
         for who in ("0", "1", "0 1"):
             with self.subTest(who=who):
-                self.compare_apart(mpiexec(2, "/usr/bin/python3", "-c", CLEARED), ["caching"], env={"WHO": who})
+                self.compare_apart(mpiexec(2, "/usr/bin/python3", "-c", CLEARED, PNETCDF), ["caching"], env={"WHO": who})
 
 
 class OtherLibraries(setups.SetupCase):
