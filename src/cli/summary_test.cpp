@@ -102,8 +102,8 @@ TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {
   EXPECT_TRUE(contains(describe_work(record),
                        "LD_PRELOAD was replaced by what starts the program ('-x LD_PRELOAD=/opt/tool.so'): add "
                        "':/opt/nessie/lib/libnessie_pnetcdf.so' to it"));
-  for (const std::vector<std::string> harmless :
-       {std::vector<std::string>{"mpiexec", "-x", "LD_PRELOAD", "./sim"}, {"./sim", "LD_PRELOAD=/opt/tool.so"}}) {
+  const std::vector<std::string> passes_ours_on = {"mpiexec", "-x", "LD_PRELOAD", "./sim"};
+  for (const auto &harmless : {passes_ours_on, {"./sim", "LD_PRELOAD=/opt/tool.so"}}) {
     record.command = harmless;
     EXPECT_TRUE(contains(describe_work(record), "no process of the program came to the servers"));
   }

@@ -56,8 +56,11 @@ static bool may_be_started(int folder, const char *program) {
   return strchr(program, '/') == NULL || syscall(SYS_faccessat, folder, program, X_OK) == 0;
 }
 
+/* Headers promise what a program may not keep: that no path is null. The kernel answers that. */
+static bool is_null(const char *volatile path) { return path == NULL; }
+
 static void before_start(int folder, const char *program, char *const environment[], bool runs_without_us) {
-  if (program == NULL) return; /* the kernel says what is wrong with that */
+  if (is_null(program)) return;
   if (nessie_any_files() && (runs_without_us || !leads_to_us(environment))) nessie_settle_all();
   if (may_be_started(folder, program)) note_what_took_our_place(program, environment);
 }
@@ -70,7 +73,8 @@ static void watch(int folder, const char *path, char *const environment[]) {
 
 static void watch_by_name(const char *file, char *const environment[]) {
   const int error = errno;
-  before_start(AT_FDCWD, file, environment, nessie_any_files() && nessie_runs_without_us_by_name(file));
+  before_start(AT_FDCWD, file, environment,
+               !is_null(file) && nessie_any_files() && nessie_runs_without_us_by_name(file));
   errno = error;
 }
 
@@ -113,12 +117,9 @@ NESSIE_EXPORT int fexecve(int fd, char *const argv[], char *const envp[]) {
   return BEHIND(fexecve)(fd, argv, envp);
 }
 
-/* Volatile, because headers promise what a program may not keep: that no path is null. The kernel answers that. */
-static bool is_empty(const char *volatile path) { return path != NULL && *path == '\0'; }
-
 REAL(execveat)
 NESSIE_EXPORT int execveat(int folder, const char *path, char *const argv[], char *const envp[], int flags) {
-  if ((flags & AT_EMPTY_PATH) != 0 && is_empty(path))
+  if ((flags & AT_EMPTY_PATH) != 0 && !is_null(path) && *path == '\0')
     watch_open(folder, envp);
   else
     watch(folder, path, envp);
