@@ -25,8 +25,8 @@ static inline void nessie_write_what_fits(int fd, const char *text, size_t size)
   }
 }
 
-/* Takes back what our own write may have raised: SIGPIPE without a reader, SIGXFSZ at the limit on the size of files.
- */
+/* Takes back a signal that is held back, and that what this thread has just done may have raised: SIGPIPE without a
+ * reader, SIGXFSZ at the limit on the size of files. One that was pending before stays. */
 static inline void nessie_take_back(int signal, const sigset_t *pending_before) {
   sigset_t one;
   const struct timespec no_time = {0, 0};

@@ -16,8 +16,7 @@ class SizeLimitIsError {
   SizeLimitIsError &operator=(const SizeLimitIsError &) = delete;
 
  private:
-  sigset_t before_;
-  bool was_pending_;
+  sigset_t mask_before_, pending_before_;
 };
 
 }  // namespace nnti

@@ -237,7 +237,7 @@ static nessie_function refuse(void) {
   static const char text[] =
       "nessie: PnetCDF was called while a call of it was under way, in a signal handler or a callback, or after a jump "
       "out of one: it answers NC_EFILE\n";
-  if (!atomic_flag_test_and_set(&said)) (void)!write(speech, text, sizeof text - 1);
+  if (!atomic_flag_test_and_set(&said)) nessie_say(speech, text, sizeof text - 1);
   return NULL;
 }
 
