@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,9 +39,9 @@ void die_with(pid_t parent, int signal) {
   if (getppid() != parent) _exit(kNotStarted);
 }
 
-bool ended_within(pid_t pid, std::chrono::milliseconds limit, int &status) {
+bool ended_within(pid_t pid, std::chrono::milliseconds limit, int &status, rusage *used = nullptr) {
   for (auto until = SteadyClock::now() + limit;;) {
-    if (waitpid(pid, &status, WNOHANG) == pid) return true;
+    if (wait4(pid, &status, WNOHANG, used) == pid) return true;
     if (SteadyClock::now() >= until) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -57,7 +58,7 @@ int end_child(pid_t pid) {
 }
 
 /// Reads until the pipe is closed. False if that does not happen before `until`.
-bool drain_pipe(int descriptor, SteadyClock::time_point until, std::string &text) {
+bool drain_pipe(int descriptor, SteadyClock::time_point until, ProgramResult &result) {
   char buffer[4096];
   for (;;) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - SteadyClock::now()).count();
@@ -65,8 +66,17 @@ bool drain_pipe(int descriptor, SteadyClock::time_point until, std::string &text
     if (left <= 0 || poll(&ready, 1, static_cast<int>(std::min<long>(left, INT_MAX))) == 0) return false;
     auto n = ::read(descriptor, buffer, sizeof buffer);
     if (n == 0 || (n < 0 && errno != EINTR)) return true;
-    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+    if (n <= 0) continue;
+    result.output.append(buffer, static_cast<std::size_t>(n));
+    result.last_output = std::chrono::system_clock::now();
   }
+}
+
+double cpu_seconds(const rusage &used) {
+  const auto seconds = [](const timeval &time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 std::string how_it_ended(int status) {
@@ -113,11 +123,13 @@ nessie::Result<ProgramResult> run_program(const std::vector<std::string> &comman
 
   ProgramResult result;
   auto until = began + limit;
-  bool closed = drain_pipe(out[0], until, result.output);
+  bool closed = drain_pipe(out[0], until, result);
   close(out[0]);
   int status = 0;
-  bool ended = closed && ended_within(pid, std::chrono::milliseconds(10000), status);
+  rusage used{};
+  bool ended = closed && ended_within(pid, std::chrono::milliseconds(10000), status, &used);
   if (!ended) status = end_child(pid);
+  result.cpu_s = cpu_seconds(used);
   result.wall_s = std::chrono::duration<double>(SteadyClock::now() - began).count();
 
   auto line = fmt::format("`{}`", fmt::join(command, " "));

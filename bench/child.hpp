@@ -18,6 +18,8 @@ namespace bench {
 struct ProgramResult {
   std::string output;  ///< what it wrote to stdout
   double wall_s = 0;
+  double cpu_s = 0;                                   ///< its own, and that of the processes that it waited for
+  std::chrono::system_clock::time_point last_output;  ///< when the last of it came
 };
 
 /// Runs a program and returns its standard output. kNotFound: it cannot be started. kIo: it failed; the message holds

@@ -16,6 +16,16 @@ TEST(RunProgram, GivesWhatItWrote) {
   EXPECT_EQ(result->output, "hello\n");
 }
 
+TEST(RunProgram, TellsTheCpuTimeOfAllItsProcessesAndWhenTheLastOutputCame) {
+  const auto began = std::chrono::system_clock::now();
+  auto result = run_program(
+      {"sh", "-c", "sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; echo done; sleep 0.2"}, kProgramLimit);
+  ASSERT_TRUE(result.ok());
+  EXPECT_GT(result->cpu_s, 0.005);
+  EXPECT_GE(result->last_output, began);
+  EXPECT_LE(result->last_output, std::chrono::system_clock::now() - std::chrono::milliseconds(150));
+}
+
 TEST(RunProgram, TellsHowAFailedOneEndedAndWhatItSaid) {
   auto result = run_program({"sh", "-c", "echo sorry >&2; exit 3"}, kProgramLimit);
   ASSERT_FALSE(result.ok());

@@ -93,8 +93,31 @@ constexpr Entry kWorkloads[] = {
      "clients; beside NNTI's own put and get, Open MPI, and libtirpc's codec and calls",
      "Nessie (CUG 2012), figures 7 to 10; PnetCDF staging (PDSW 2011), figure 3"},
     {"staging-s3d", bench::staging_s3d,
-     "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes; beside native PnetCDF",
-     "PnetCDF staging (PDSW 2011): the figure of the S3D I/O kernel, native, direct and caching"},
+     "S3D's checkpoint of ten 32^3 arrays per process, 2 to 16 processes, and of 64^3 on 8; beside native PnetCDF",
+     "PnetCDF staging (PDSW 2011), figure 5: the S3D I/O kernel, native, direct and caching"},
+    {"staging-contiguous", bench::staging_contiguous,
+     "IOR: 8 processes write 32 MiB each into one file, 1 MiB at a time, collectively and independently; beside native "
+     "PnetCDF",
+     "PnetCDF staging (PDSW 2011), figure 4: IOR, one shared file, native and staged"},
+    {"staging-blocks", bench::staging_blocks,
+     "BT-IO: records of 64^3 x 5 numbers in cells along diagonals, on 4 processes, a put or an iput a cell; beside "
+     "native PnetCDF",
+     "NAS Parallel Benchmarks, BT-IO: diagonal multi-partitioning"},
+    {"staging-climate", bench::staging_climate,
+     "E3SM: a history file of 1,100 variables, thousands of iput_varn of short runs on 8 processes, one wait_all; "
+     "beside "
+     "native PnetCDF",
+     "E3SM's I/O kernel, F and I cases; PnetCDF staging (PDSW 2011), section 1: CESM"},
+    {"staging-flash", bench::staging_flash,
+     "FLASH-IO: checkpoints of 24 unknowns and plot files, out of memory with guard cells, 80 blocks on each of 8 "
+     "processes; beside native PnetCDF",
+     "Parallel netCDF (SC 2003): the FLASH I/O benchmark"},
+    {"staging-restart", bench::staging_restart,
+     "8 processes read their blocks of checkpoints, right after writing them and in another run; beside native PnetCDF",
+     "PnetCDF staging (PDSW 2011), section 2: reads, which the paper leaves out"},
+    {"staging-overlap", bench::staging_overlap,
+     "S3D's checkpoint with as much computing between two of them as native PnetCDF takes for one, a core left free",
+     "PnetCDF staging (PDSW 2011), section 3.2: bursts of I/O, absorbed while the program computes"},
 };
 
 constexpr const char *kUsage =
@@ -103,10 +126,10 @@ constexpr const char *kUsage =
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   shm (the default), ofi, ucx, mpi, inproc: for all but staging-s3d\n"
+    "  --transport   shm (the default), ofi, ucx, mpi, inproc: for all but staging-…\n"
     "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
     "  --plot        draws what was measured: a PNG, SVG or PDF file, by its suffix; needs python3-matplotlib\n"
-    "  --processes   for staging-s3d: this many, instead of 2, 4, 8 and 16\n\n";
+    "  --processes   for staging-…: this many, instead of its own\n\n";
 
 void list() {
   fmt::print("{}", kUsage);

@@ -20,9 +20,9 @@ struct Options {
   bool once = false;   ///< as small as it gets: only to see that it works
   std::string transport = "shm";
   std::vector<const nnti::TransportKind *> extra_transports;  ///< that this program was linked with
-  std::map<std::string, std::string> settings;                ///< of the endpoints of all workloads but staging-s3d
+  std::map<std::string, std::string> settings;                ///< of the endpoints of all but the staging workloads
   std::string plot;                                           ///< the picture's file; empty: none
-  int processes = 0;                                          ///< of staging-s3d; 0: its list
+  int processes = 0;                                          ///< of a staging workload; 0: its own
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
   /// Over the transport, with the settings. `spin_us`: nnti.spin_us; empty: the default.
   nnti::EndpointOptions endpoint(bool listen, const char *spin_us) const;
@@ -50,6 +50,12 @@ nessie::Status nnti_idle(const Options &options, Report &report);
 nessie::Status xdr_arrays(const Options &options, Report &report);
 nessie::Status xfer(const Options &options, Report &report);
 nessie::Status staging_s3d(const Options &options, Report &report);
+nessie::Status staging_contiguous(const Options &options, Report &report);
+nessie::Status staging_blocks(const Options &options, Report &report);
+nessie::Status staging_climate(const Options &options, Report &report);
+nessie::Status staging_flash(const Options &options, Report &report);
+nessie::Status staging_restart(const Options &options, Report &report);
+nessie::Status staging_overlap(const Options &options, Report &report);
 
 /// Shows on a terminal how far a long run is.
 class Progress {

@@ -99,19 +99,19 @@ std::string Report::json() const {
 }
 
 std::string Report::table() const {
-  auto text = fmt::format("{:<18} {:<22} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", "system", "mode",
+  auto text = fmt::format("{:<20} {:<22} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", "system", "mode",
                           "size", "clients", "metric", "median", "mad", "min", "max", "n");
   for (const auto &s : order_) {
     auto summary = summarise(values_of(samples_.at(s)));
-    text += fmt::format("{:<18} {:<22} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", s.system, s.mode,
+    text += fmt::format("{:<20} {:<22} {:>8} {:>7}  {:<15} {:>10} {:>9} {:>10} {:>10} {:>3}\n", s.system, s.mode,
                         size_text(s.size_bytes), s.clients, s.metric, figure(summary.median), figure(summary.mad),
                         figure(summary.min), figure(summary.max), summary.n);
   }
   if (!ratios_.empty())
-    text += fmt::format("\n{:<25} {:<22} {:>8} {:>7}  {:<15} {:>10}  {}\n", "ratio", "mode", "size", "clients",
+    text += fmt::format("\n{:<28} {:<22} {:>8} {:>7}  {:<15} {:>10}  {}\n", "ratio", "mode", "size", "clients",
                         "metric", "median", "against");
   for (const auto &r : ratios_)
-    text += fmt::format("{:<25} {:<22} {:>8} {:>7}  {:<15} {:>10.3f}  {}\n", r.ours.system + "/" + r.baseline.system,
+    text += fmt::format("{:<28} {:<22} {:>8} {:>7}  {:<15} {:>10.3f}  {}\n", r.ours.system + "/" + r.baseline.system,
                         r.ours.mode, size_text(r.ours.size_bytes), r.ours.clients, r.ours.metric, median_ratio(r),
                         r.baseline.mode);
   for (const auto &note : notes_) text += "\n" + note;

@@ -48,13 +48,17 @@ endfunction()
 
 add_custom_target(fuzz)   # all fuzzers
 
-# nessie_fuzz(NAME SOURCES... LIBS libs...): one libFuzzer program, which defines LLVMFuzzerTestOneInput().
+# nessie_fuzz(NAME [SEEDED] SOURCES... LIBS libs...): one libFuzzer program, which defines LLVMFuzzerTestOneInput(). If
+# SEEDED it also defines nssi::fuzz::seeds().
 function(nessie_fuzz name)
   if(NOT NESSIE_FUZZ)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SEEDED" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(ARG_SEEDED)
+    target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/nssi/fuzz_seeds.cpp)
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   target_link_libraries(${name} PRIVATE nessie_flags ${ARG_LIBS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)

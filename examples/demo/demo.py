@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The demonstration: a simulation that nobody changed, natively and under `nessie run`.
+"""The demonstration: two programs that nobody changed, natively and under `nessie run`.
 
 Run:  ./dev demo            (or: examples/demo/demo.py --build-dir build)
 Ends with a table of medians, the word that the files are identical, and a plot, nessie-demo.png.
 
-Everything is measured from outside of Nessie: the simulation prints what its checkpoints cost it; the file system tells
-when a checkpoint is in its file (the time of its last modification); the length of a run is that of the whole command,
+Everything is measured from outside of Nessie: the programs print what their files cost them; the file system tells
+when a file has all of its data (the time of its last modification); the length of a run is that of the whole command,
 with the start of the staging servers and the drain. NESSIE_DEMO_PROCS sets the number of processes (8).
 """
 import argparse
@@ -14,7 +14,7 @@ import filecmp
 import os
 import re
 import shutil
-import statistics
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,11 +23,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import report
+from programs import Program, programs
+from report import MODES
+
 RUN_LIMIT_S = 120
-BYTES_PER_PROCESS = 10 * 32**3 * 8
-CHECKPOINT_LINE = re.compile(r"^step +(\d+) .* checkpoint +([\d.]+) s")
 RESULT_WORD = re.compile(r"(\w+)=([\d.]+)")
-MODES = ("native", "direct", "caching")
+FULL = {"checkpoints": 20, "interval": 30, "repetitions": 5}
+QUICK = {"checkpoints": 2, "interval": 2, "repetitions": 1}
 
 
 class DemoError(Exception):
@@ -36,7 +39,7 @@ class DemoError(Exception):
 
 @dataclass
 class Timing:
-    """One run, in seconds. `durable_s`: from a checkpoint's begin until it was in its file, summed over the checkpoints."""
+    """One run, in seconds. `durable_s`: from when a file was begun until its data were in it, summed over the files."""
     io_s: float
     durable_s: float
     run_s: float
@@ -49,6 +52,15 @@ class Timing:
     @property
     def durable_MBps(self):
         return self.bytes / self.durable_s / 1e6
+
+
+@dataclass
+class Measured:
+    program: Program
+    mpi_io: str
+    probe: dict         # seconds in I/O on each MPI-IO
+    timings: dict       # of each mode, repetition by repetition
+    compared: int       # files of each mode
 
 
 class Progress:
@@ -70,23 +82,22 @@ class Progress:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
-class Simulation:
-    """Starts the simulation in one of the modes and times it."""
+class Runner:
+    """Starts one of the programs in one of the modes and times it."""
 
-    def __init__(self, options, scratch):
+    def __init__(self, options, program, scratch):
         self.nessie = options.build_dir / "bin" / "nessie"
-        self.program = options.build_dir / "examples" / "reaction_diffusion"
-        self.options, self.scratch = options, scratch
-        for path in (self.nessie, self.program):
+        self.executable = options.build_dir / program.executable
+        self.options, self.program, self.scratch = options, program, scratch
+        for path in (self.nessie, self.executable):
             if not path.exists():
                 raise DemoError(f"{path} is missing; build it first: ./dev build")
 
-    def run(self, mode, folder, mpi_io, checkpoints):
+    def run(self, mode, folder, mpi_io, arguments):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        interval = self.options.interval
-        command = ["mpiexec", "--oversubscribe", "-n", str(self.options.processes), "--mca", "io", mpi_io, self.program,
-                   "--steps", checkpoints * interval, "--interval", interval, "--prefix", folder / "flame"]
+        command = ["mpiexec", "--oversubscribe", "-n", self.options.processes, "--mca", "io", mpi_io, self.executable,
+                   *arguments, "--prefix", folder / "out"]
         if mode != "native":
             command = [self.nessie, "run", "--quiet", "--mode", mode, "--"] + command
         return self._timed([str(word) for word in command], folder)
@@ -97,9 +108,18 @@ class Simulation:
         run_s = time.time() - began
         figures = dict(RESULT_WORD.findall(lines[-1][1])) if lines else {}
         if "io_s" not in figures:
-            raise DemoError(f"the simulation printed no result; run it by hand: {' '.join(command)}")
-        durable_s = sum(seconds_until_in_file(arrival, line, folder) for arrival, line in lines)
+            raise DemoError(f"the program printed no result; run it by hand: {' '.join(command)}")
+        durable_s = sum(self._seconds_until_in_file(arrival, line, folder) for arrival, line in lines)
         return Timing(float(figures["io_s"]), durable_s, run_s, float(figures["bytes"]))
+
+    def _seconds_until_in_file(self, arrival, line, folder):
+        """For the line that tells a file's end: how long after its begin it was changed for the last time, by the
+        kernel's own time: a server gives the file the time of its close as that of its last write."""
+        wrote = self.program.wrote(line)
+        if not wrote:
+            return 0.0
+        suffix, seconds = wrote
+        return seconds + max(0.0, (folder / f"out{suffix}").stat().st_ctime - arrival)
 
     def _output(self, command):
         """The lines that the command prints, each with the time at which it came."""
@@ -119,16 +139,6 @@ class Simulation:
             if code != 0:
                 raise DemoError(f"exit code {code} from: {' '.join(command)}\n{tail(errors)}")
         return lines
-
-
-def seconds_until_in_file(arrival, line, folder):
-    """For the line that tells a checkpoint's end: how long after its begin its file was changed for the last time."""
-    checkpoint = CHECKPOINT_LINE.match(line)
-    if not checkpoint:
-        return 0.0
-    step, seconds = int(checkpoint[1]), float(checkpoint[2])
-    modified = (folder / f"flame.{step:04d}.nc").stat().st_mtime
-    return seconds + max(0.0, modified - arrival)
 
 
 def mpi_environment():
@@ -155,25 +165,24 @@ def tail(file, size=2000):
     return file.read()[-size:].strip()
 
 
-def choose_mpi_io(simulation, scratch, progress):
+def choose_mpi_io(runner, scratch, progress):
     """Native PnetCDF at its best: Open MPI has two implementations of MPI-IO, and which one is faster depends."""
-    times = {}
+    best = {}
     for mpi_io in ("ompio", "romio321") * 2:
-        progress.step(f"probe: native PnetCDF on {mpi_io}")
-        timing = simulation.run("native", scratch / "probe", mpi_io, checkpoints=4)
-        times.setdefault(mpi_io, []).append(timing.io_s)
+        progress.step(f"{runner.program.name}, probe: native PnetCDF on {mpi_io}")
+        timing = runner.run("native", scratch / "probe", mpi_io, runner.program.probe)
+        best[mpi_io] = min(timing.io_s, best.get(mpi_io, timing.io_s))
     shutil.rmtree(scratch / "probe")
-    best = {mpi_io: min(seconds) for mpi_io, seconds in times.items()}
     return min(best, key=best.get), best
 
 
 def compare(scratch, expected):
     """Every file of every mode, byte for byte."""
-    names = sorted(path.name for path in (scratch / "native").glob("*.nc"))
+    names = sorted(path.name for path in (scratch / "native").iterdir())
     if len(names) != expected:
-        raise DemoError(f"{expected} checkpoints were asked for, but there are {len(names)}; please report this")
+        raise DemoError(f"{expected} files were to be written, but there are {len(names)}; please report this")
     for mode in MODES[1:]:
-        if sorted(path.name for path in (scratch / mode).glob("*.nc")) != names:
+        if sorted(path.name for path in (scratch / mode).iterdir()) != names:
             raise DemoError(f"the native run and the one in mode {mode} left different files; please report this")
         for name in names:
             if not filecmp.cmp(scratch / "native" / name, scratch / mode / name, shallow=False):
@@ -181,129 +190,69 @@ def compare(scratch, expected):
     return len(names)
 
 
-def measure(simulation, options, scratch, mpi_io, progress):
+def measure(program, options, scratch, progress):
     """Several repetitions, the modes interleaved and in turning order, so that what drifts hits all of them alike."""
+    runner = Runner(options, program, scratch)
+    mpi_io, probe = choose_mpi_io(runner, scratch, progress)
     timings, compared = {mode: [] for mode in MODES}, 0
     for repetition in range(options.repetitions):
         turn = repetition % len(MODES)
         for mode in MODES[turn:] + MODES[:turn]:
-            progress.step(f"repetition {repetition + 1} of {options.repetitions}: {mode}")
-            timings[mode].append(simulation.run(mode, scratch / mode, mpi_io, options.checkpoints))
-        compared += compare(scratch, options.checkpoints)
-    return timings, compared
+            progress.step(f"{program.name}, repetition {repetition + 1} of {options.repetitions}: {mode}")
+            timings[mode].append(runner.run(mode, scratch / mode, mpi_io, program.arguments))
+        compared += compare(scratch, program.files)
+    return Measured(program, mpi_io, probe, timings, compared)
 
 
-def median(timings, name):
-    return statistics.median(getattr(timing, name) for timing in timings)
-
-
-def ratio(timings, native, name):
-    return statistics.median(getattr(ours, name) / getattr(theirs, name) for ours, theirs in zip(timings, native))
-
-
-COLUMNS = (("time in I/O", "io_s", " s", 3), ("until in the file", "durable_s", " s", 3), ("whole run", "run_s", " s", 2),
-           ("perceived", "perceived_MBps", " MB/s", 0), ("durable", "durable_MBps", " MB/s", 0))
-
-
-def table(timings, mpi_io):
-    """The medians, and in brackets how many times native's: rows of cells, the first with the titles."""
-    labels = {"native": f"native ({mpi_io})", "direct": "staged, direct", "caching": "staged, caching"}
-    rows = [[""] + [title for title, *_ in COLUMNS]]
-    for mode in MODES:
-        row = [labels[mode]]
-        for _, name, unit, digits in COLUMNS:
-            times = f" ({ratio(timings[mode], timings['native'], name):.2f} x)" if mode != "native" else ""
-            row.append(f"{median(timings[mode], name):.{digits}f}{unit}{times}")
-        rows.append(row)
-    return rows
-
-
-def print_table(rows):
-    for row in rows:
-        print(f"{row[0]:<18}" + "".join(f"{cell:>22}" for cell in row[1:]))
-    print("(medians; in brackets: times native's)")
-
-
-def print_markdown(rows):
-    for number, row in enumerate(rows):
-        print("| " + " | ".join(row) + " |")
-        if number == 0:
-            print("|---|" + "---:|" * len(COLUMNS))
-
-
-def draw(timings, options, path):
-    """The same as a picture. False if there is no matplotlib."""
-    try:
-        import matplotlib
-    except ImportError:
-        return False
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    colours = {"native": "#9aa5b1", "direct": "#7fb3d5", "caching": "#1f6f8b"}
-    panels = (("the simulation's time in I/O", "io_s"), ("until the bytes were in the file", "durable_s"),
-              ("the whole run, with the drain", "run_s"))
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(10, 3.8))
-    for axis, (title, name) in zip(axes, panels):
-        values = [median(timings[mode], name) for mode in MODES]
-        spread = [[value - min(getattr(t, name) for t in timings[mode]) for value, mode in zip(values, MODES)],
-                  [max(getattr(t, name) for t in timings[mode]) - value for value, mode in zip(values, MODES)]]
-        axis.bar(MODES, values, color=[colours[mode] for mode in MODES], width=0.62, yerr=spread,
-                        error_kw={"ecolor": "#52606d", "elinewidth": 0.9, "capsize": 2})
-        labels = [f"{mode}\n{value:.2f} s" for mode, value in zip(MODES, values)]
-        axis.set_xticks(range(len(MODES)), labels, fontsize=10.5)
-        axis.tick_params(axis="x", length=0)
-        axis.set_title(title, fontsize=11)
-        axis.spines[["top", "right", "left"]].set_visible(False)
-        axis.set_yticks([])
-        axis.set_ylim(0, max(v + s for v, s in zip(values, spread[1])) * 1.05)
-    size_mib = options.checkpoints * options.processes * BYTES_PER_PROCESS / 2**20
-    caption = (f"{options.processes} processes, {options.checkpoints} checkpoints, {size_mib:.0f} MiB; medians and extremes "
-               f"of {options.repetitions} runs; identical files")
-    figure.suptitle(caption, fontsize=10, color="#52606d", y=0.04)
-    figure.tight_layout(rect=(0, 0.05, 1, 1))
-    figure.savefig(path, dpi=150)
-    return True
-
-
-def ensure_space(options, scratch):
-    needed = (len(MODES) + 1) * options.checkpoints * options.processes * BYTES_PER_PROCESS
-    free = shutil.disk_usage(scratch).free
+def ensure_space(all_programs, scratch):
+    needed = (len(MODES) + 1) * max(program.mib for program in all_programs)
+    free = shutil.disk_usage(scratch).free / 2**20
     if free < needed:
-        raise DemoError(f"{scratch} has {free >> 20} MiB free, not {needed >> 20}; set TMPDIR to a larger place")
+        raise DemoError(f"{scratch} has {free:.0f} MiB free, not {needed:.0f}; set TMPDIR to a larger place")
+
+
+def measure_all(options, scratch):
+    all_programs = programs(options)
+    ensure_space(all_programs, scratch)
+    progress = Progress(len(all_programs) * (4 + options.repetitions * len(MODES)))
+    all_measured = []
+    for program in all_programs:
+        with tempfile.TemporaryDirectory(dir=scratch) as folder:
+            all_measured.append(measure(program, options, Path(folder), progress))
+    progress.finish()
+    return all_measured
 
 
 def demonstrate(options, scratch):
-    ensure_space(options, scratch)
-    simulation = Simulation(options, scratch)
-    progress = Progress(4 + options.repetitions * len(MODES))
-    mpi_io, probe = choose_mpi_io(simulation, scratch, progress)
-    timings, compared = measure(simulation, options, scratch, mpi_io, progress)
-    progress.finish()
-
-    print(f"\nA reacting flow on {options.processes} processes writes {options.checkpoints} checkpoints of "
-          f"{options.processes * BYTES_PER_PROCESS / 2**20:.0f} MiB; {options.repetitions} runs each.")
-    print("Native PnetCDF runs on the faster MPI-IO of Open MPI: " + ", ".join(
-        f"{name} {seconds:.3f} s in I/O" for name, seconds in probe.items()) + f": {mpi_io}.\n")
-    rows = table(timings, mpi_io)
-    print_markdown(rows) if options.markdown else print_table(rows)
-    print(f"\nThe files are identical: {compared} of each mode, compared byte for byte with the native ones.")
+    all_measured = measure_all(options, scratch)
+    print_table = report.print_markdown if options.markdown else report.print_table
+    print_table(all_measured)
+    print("\nNative PnetCDF runs on the faster MPI-IO of Open MPI, by its time in I/O:")
+    for measured in all_measured:
+        print(f"  {measured.program.name}: " + ", ".join(f"{name} {s:.3f} s" for name, s in measured.probe.items()))
+    files = " and ".join(f"{measured.compared} of the {measured.program.name}" for measured in all_measured)
+    print(f"The files are identical: in each mode {files} program, compared byte for byte with the native ones.")
     picture = options.picture.resolve()
-    if draw(timings, options, picture):
+    if report.draw(all_measured, picture):
         print(f"The picture: {picture}")
     else:
         print("No picture: matplotlib is missing (apt-get install python3-matplotlib).")
 
 
 def read_options():
-    parser = argparse.ArgumentParser(description="A simulation with and without Nessie: table and plot.")
+    parser = argparse.ArgumentParser(description="Two programs with and without Nessie: table and plot.")
     parser.add_argument("--build-dir", type=Path, default=Path(__file__).resolve().parents[2] / "build")
     parser.add_argument("--processes", type=int, default=os.environ.get("NESSIE_DEMO_PROCS", "8"))
-    parser.add_argument("--checkpoints", type=int, default=20)
-    parser.add_argument("--interval", type=int, default=30, help="time steps between checkpoints")
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--checkpoints", type=int, help="of the reacting flow (20)")
+    parser.add_argument("--interval", type=int, help="time steps between checkpoints (30)")
+    parser.add_argument("--repetitions", type=int, help="of each program in each mode (5)")
+    parser.add_argument("--quick", action="store_true", help="one small run of each: shows that it works, not how fast")
     parser.add_argument("--picture", type=Path, default=Path("nessie-demo.png"))
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     options = parser.parse_args()
+    for name, usual in (QUICK if options.quick else FULL).items():
+        if getattr(options, name) is None:
+            setattr(options, name, usual)
     if min(options.processes, options.checkpoints, options.interval, options.repetitions) < 1:
         parser.error("--processes, --checkpoints, --interval and --repetitions must be positive")
     return options
@@ -311,6 +260,8 @@ def read_options():
 
 def main():
     options = read_options()
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)   # the programs and the files go away, as after Ctrl-C
     try:
         with tempfile.TemporaryDirectory(prefix="nessie-demo-") as scratch:
             demonstrate(options, Path(scratch))

@@ -13,6 +13,8 @@
 #include <base/credential.hpp>
 #include <nessie/result.hpp>
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -240,6 +242,15 @@ class Endpoint {
   /// What `peer` gave under `key`, with the access that it was opened with there; the caller closes it. kNotFound:
   /// nothing, or it was taken. kNoMemory: this process had no descriptor left when it came. kPeerLost.
   Result<int> take_descriptor(PeerId peer, std::uint64_t key);
+  /// Whether `peer` and this endpoint can give each other descriptors: the kernel of this node connects them. That
+  /// stays so while the peer is there, and is so for sealed connections, too (`nnti.encrypt`), over which nobody can
+  /// view().
+  bool can_give_descriptors(PeerId peer) const;
+  /// The process that made the connection to us, or that listened when we made it: the kernel says so (SO_PEERCRED),
+  /// not the peer. Its number as this process sees it. A process that has ended may have left its socket to another,
+  /// and its number to a third. kUnsupported: the peer is not on this node, or is in a pid name space that cannot be
+  /// seen from here. kPeerLost.
+  Result<pid_t> process_of(PeerId peer) const;
 
   /// Sends `message` (copied before the call returns). Locally complete on return; delivered in order, exactly once, as
   /// long as both sides live. Never blocks and never overruns the receiver: without credits the message is queued here

@@ -108,6 +108,10 @@ class Request {
   /// that the caller has, which may be another user's, in another mount name space. The handler closes it. On the
   /// progress thread; errors as nnti::Endpoint::take_descriptor.
   virtual Result<int> take_descriptor(std::uint64_t key) = 0;
+  /// Gives the caller a copy of an open descriptor: once it has this request's result, it finds it by
+  /// Runtime::take_descriptor(). `descriptor` stays the handler's. On the progress thread; errors as
+  /// nnti::Endpoint::give_descriptor.
+  virtual Status give_descriptor(std::uint64_t key, int descriptor) = 0;
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
   /// The same, begun and not waited for, so that several are under way together, and with work. `destination`
@@ -398,6 +402,13 @@ class Runtime {
   bool can_view(PeerId peer);
   /// As nnti::Endpoint::give_descriptor: for handlers of `peer`, from any call on that is begun afterwards. Any thread.
   Status give_descriptor(PeerId peer, std::uint64_t key, int descriptor);
+  /// What a handler of `peer` gave under `key` by Request::give_descriptor() before it replied, once; the caller closes
+  /// it. Any thread. Errors as nnti::Endpoint::take_descriptor; kPeerLost also if the connection was lost meanwhile,
+  /// and with it what was given.
+  Result<int> take_descriptor(PeerId peer, std::uint64_t key);
+  /// As nnti::Endpoint::can_give_descriptors and process_of. Any thread.
+  bool can_give_descriptors(PeerId peer);
+  Result<pid_t> process_of(PeerId peer);
   /// Whether requests for `peer` still wait here, and not in its inbox.
   bool has_unsent(PeerId peer);
   Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);

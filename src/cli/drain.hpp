@@ -6,6 +6,7 @@
 #include <nessie/result.hpp>
 #include <services/staging/protocol.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,7 @@ class ServerDrain {
  private:
   void stop_server();
   void watch_server();
+  bool finishes_within(std::chrono::milliseconds time);
   void note_finished(Status outcome);
 
   Config config_;

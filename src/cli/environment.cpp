@@ -96,7 +96,6 @@ void make_singleton(const std::string &scratch_folder, Environment &environment)
   environment.set("OMPI_MCA_ess_singleton_isolated", "1");  // no helper process of Open MPI's beside the server
   environment.set("OMPI_MCA_orte_tmpdir_base", scratch_folder);
   environment.set("OMPI_MCA_btl", "self");
-  if (!environment.get("HWLOC_COMPONENTS")) environment.set("HWLOC_COMPONENTS", "-gl");  // no looking for displays
   environment.unset("LD_PRELOAD");  // the user's tools are for his program
 }
 

@@ -109,9 +109,11 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_option("-s,--servers", options.servers, "Staging servers to start")
       ->check(CLI::Range(1, NESSIE_MOST_SERVERS))
       ->capture_default_str();
-  run->add_option("-m,--mode", options.mode,
-                  "caching (default): answer when the data are in a server's memory; direct: when they are written")
-      ->check(CLI::IsMember({"caching", "direct"}));
+  run->add_option(
+         "-m,--mode", options.mode,
+         "caching: answer when the data are in a server's memory; direct: when they are written; auto (default): "
+         "caching, and files that gain nothing are left to native PnetCDF")
+      ->check(CLI::IsMember({"auto", "caching", "direct"}));
   run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")
       ->check(check_size);
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");

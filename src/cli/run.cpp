@@ -29,6 +29,7 @@
 #include <base/credential.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
+#include <nnti/transport.hpp>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -90,7 +91,7 @@ class Job {
         other_nodes_(may_use_other_nodes(options.command, Environment::current())),
         nessied_(installation.nessied),
         preload_library_(installation.preload_library),
-        mode_(chosen(options.mode, "staging.mode", "caching")),
+        mode_(chosen(options.mode, "staging.mode", "auto")),
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
         credential_(Credential::generate().to_hex()) {}
 
@@ -240,7 +241,7 @@ Status Job::await_urls() {
   if (!timeout) return timeout.error();
   const auto deadline = Deadline::in(*timeout);
   while (!servers_->find_urls(folder_)) {
-    turn(milliseconds(5));
+    turn(milliseconds(1));
     if (stop_signal_) return Error{Code::kCancelled, "interrupted"};
     for (int index = 0; index < servers_->count(); ++index) {
       if (servers_->running(index)) continue;
@@ -379,6 +380,7 @@ void Job::drain() {
     if (servers_->running(index)) continue;
     note_broken(index, describe_wait_status(servers_->wait_status(index)));
   }
+  nnti::prepare_environment();  // each drain has threads, which reach the servers
   std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));
   for (int index = 0; index < servers_->count(); ++index) {
     if (!servers_->running(index)) continue;
@@ -392,13 +394,15 @@ void Job::drain() {
 
 void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
   const auto busy = [](const auto &drain) { return drain && !drain->finished(); };
+  auto moment = milliseconds(1);  // most drains are over at once
   while (std::any_of(drains.begin(), drains.end(), busy)) {
     for (std::size_t i = 0; i < drains.size(); ++i) {
       if (drains[i] && drains[i]->hung()) servers_->kill(static_cast<int>(i));
     }
     if (gave_up_) servers_->kill_all();
     show_progress(drains);
-    turn(milliseconds(10));
+    turn(moment);
+    moment = std::min(2 * moment, milliseconds(10));
   }
   hide_progress();
 }

@@ -9,7 +9,7 @@ namespace nessie::cli {
 
 struct RunOptions {
   int servers = 1;
-  std::string mode;       ///< empty: the setting staging.mode, or caching
+  std::string mode;       ///< empty: the setting staging.mode, or auto
   std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
   std::string json_file;  ///< where to write the summary as JSON; empty: nowhere
   bool quiet = false;     ///< say nothing unless something went wrong

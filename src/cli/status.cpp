@@ -32,6 +32,8 @@ std::string describe_staging(int index, const std::string &url, const staging::R
   text += fmt::format("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
                       format_size(report.bytes_pending), format_size(report.memory_high_bytes));
   for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
+  if (report.left_native > 0)
+    text += fmt::format("  left to native PnetCDF: {} files; {}\n", report.left_native, printable(report.why_left));
   for (const auto &failure : report.failures)
     text += fmt::format("  failed: {}: {}\n", printable(failure.path), printable(failure.message));
   return text;

@@ -62,6 +62,8 @@ void add(const ReportResult &report, Totals &totals) {
   join_by_path(report.drained, totals.files);
   join_by_path(report.failures, totals.failures);
   join_notes(report.native, totals.native);
+  totals.left_native += report.left_native;
+  if (!report.why_left.empty()) totals.why_left = report.why_left;
 }
 
 double first_write_to_last_drain(const std::vector<ReportResult> &reports) {
@@ -101,11 +103,9 @@ std::string why_nobody_came(const RunRecord &record) {
     return fmt::format("LD_PRELOAD was replaced by what starts the program ('{}'): add ':{}' to it", printable(word),
                        record.preload_library);
   return "no process of the program came to the servers: it opened no file with PnetCDF, or is linked to it "
-         "statically, "
-         "or reaches it past preloaded libraries (RTLD_DEEPBIND, PnetCDF itself in LD_PRELOAD), or cannot reach the "
-         "servers, which it says itself, or runs without Nessie's library (rights of its own, a container that has "
-         "none, "
-         "LD_PRELOAD replaced, a `nessie run` within the run)";
+         "statically, or reaches it past preloaded libraries (RTLD_DEEPBIND, PnetCDF itself in LD_PRELOAD), or cannot "
+         "reach the servers, which it says itself, or runs without Nessie's library (rights of its own, a container "
+         "that has none, LD_PRELOAD replaced, a `nessie run` within the run)";
 }
 
 bool moved_nothing(const Totals &totals) { return totals.writes == 0 && totals.reads == 0; }
@@ -131,6 +131,7 @@ std::string describe_reason(const std::string &note, const RunRecord &record) {
 /// Derived from what happened.
 std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals) {
   if (!totals.native.empty()) return "all files went native";
+  if (totals.left_native > 0) return "all files were left to native PnetCDF";
   if (!record.broken_servers.empty() && totals.clients == 0)
     return "a staging server ended before it had stored anything";
   if (totals.any_files) return "the servers opened or created files for the program, which moved no data itself";
@@ -147,6 +148,12 @@ std::string describe_notes(const RunRecord &record, const Totals &totals) {
       text += fmt::format("nessie: {}{}\n", is_about_preload(*note) ? "" : "not staged: ", printable(*note));
   }
   return text;
+}
+
+std::string describe_choice(const Totals &totals) {
+  if (totals.left_native == 0) return {};
+  return fmt::format("nessie: left to native PnetCDF: {} file{}; {}\n", totals.left_native,
+                     totals.left_native == 1 ? "" : "s", printable(totals.why_left));
 }
 
 std::string describe_untold(const RunRecord &record) {
@@ -259,7 +266,7 @@ std::string describe_work(const RunRecord &record) {
   text += describe_notes(record, totals);
   text += describe_files(totals.files);
   for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
-  return text + describe_untold(record);
+  return text + describe_choice(totals) + describe_untold(record);
 }
 
 std::string describe_trouble(const RunRecord &record) {
@@ -292,6 +299,8 @@ nlohmann::json to_json(const RunRecord &record) {
           {"durable_MBps", totals.durable_bytes_per_s / 1e6},
           {"files", files_json(totals.files)},
           {"native", texts(totals.native)},
+          {"left_native", totals.left_native},
+          {"why_left", nessie::to_utf8(totals.why_left)},
           {"notes", texts(record.notes)},
           {"clients", totals.clients},
           {"broken_servers", texts(record.broken_servers)},
@@ -311,6 +320,8 @@ nlohmann::json server_json(int index, const std::string &url, const ReportResult
           {"reads", report.reads},
           {"memory_high_bytes", report.memory_high_bytes},
           {"native", texts(report.native)},
+          {"left_native", report.left_native},
+          {"why_left", nessie::to_utf8(report.why_left)},
           {"files", files_json(report.drained)},
           {"failures", files_json(report.failures)}};
 }

@@ -49,6 +49,8 @@ struct Totals {
   std::vector<staging::FileReport> files;
   std::vector<staging::FileReport> failures;
   std::vector<std::string> native;
+  std::uint64_t left_native = 0;  ///< files that mode auto has not staged,
+  std::string why_left;           ///< and why not
 };
 Totals add_up(const RunRecord &record);
 

@@ -20,8 +20,9 @@ const char *const kUsage =
     "\n"
     "  --index N          which server this is (default: its rank)\n"
     "  --servers N        how many there are (default: the number of processes)\n"
-    "  --mode MODE        caching (default): answers a write when the data are in memory; direct: when they are in the "
-    "file\n"
+    "  --mode MODE        caching: answers a write when the data are in memory; direct: when they are in the file; "
+    "auto "
+    "(default): as caching, and the program leaves files that gain nothing to native PnetCDF\n"
     "  --memory SIZE      memory for data on their way to the files, e.g. 2G (default: 512M)\n"
     "  --run-dir DIR      where to put server.N.url, server.N.ledger and server.N.report (default: .)\n"
     "  --board-dir DIR    where to put board.N, by which other programs see which files are not complete yet (default: "
@@ -89,11 +90,23 @@ Result<Options> parse_options(int argc, char **argv) {
   return options;
 }
 
+namespace {
+
+Result<staging::Mode> mode_of(const nessie::Config &config) {
+  const auto text = config.get_or("staging.mode", "auto");
+  if (text == "auto") return staging::Mode::kAuto;
+  if (text == "caching") return staging::Mode::kCaching;
+  if (text == "direct") return staging::Mode::kDirect;
+  return config.bad_value("staging.mode", "auto, caching or direct");
+}
+
+}  // namespace
+
 Result<staging::ServerOptions> server_options(const nessie::Config &config) {
   staging::ServerOptions options;
-  const auto mode = config.get_or("staging.mode", "caching");
-  if (mode != "caching" && mode != "direct") return config.bad_value("staging.mode", "caching or direct");
-  options.mode = mode == "direct" ? staging::Mode::kDirect : staging::Mode::kCaching;
+  auto mode = mode_of(config);
+  if (!mode.ok()) return mode.error();
+  options.mode = *mode;
   auto memory = config.get_size("staging.memory", options.memory_bytes);
   if (!memory.ok()) return memory.error();
   options.memory_bytes = *memory;

@@ -46,10 +46,10 @@ std::string to_json(const staging::ReportResult &r) {
       "\"reads\": {}, "
       "\"files\": {}, \"clients\": {}, \"memory_high_bytes\": {}, \"busy_pull_s\": {:.6f}, \"busy_drain_s\": {:.6f}, "
       "\"first_write_s\": {:.6f}, \"last_pull_s\": {:.6f}, \"last_drain_s\": {:.6f},\n \"drained\": {},\n "
-      "\"failures\": {},\n \"native\": {}}}\n",
+      "\"failures\": {},\n \"native\": {}, \"left_native\": {}, \"why_left\": {}}}\n",
       r.bytes_pulled, r.bytes_pushed, r.bytes_drained, r.bytes_pending, r.writes, r.reads, r.files, r.clients,
       r.memory_high_bytes, r.busy_pull_s, r.busy_drain_s, r.first_write_s, r.last_pull_s, r.last_drain_s,
-      files(r.drained), files(r.failures), array(r.native, quoted));
+      files(r.drained), files(r.failures), array(r.native, quoted), r.left_native, quoted(r.why_left));
 }
 
 }  // namespace nessied

@@ -431,6 +431,10 @@ Result<int> Connection::take_descriptor(std::uint64_t) {
   return Error{Code::kNotFound, "the peer is not on this node, and gives no descriptors"};
 }
 
+Result<pid_t> Connection::process() const {
+  return Error{Code::kUnsupported, "the peer is not on this node: nobody vouches for its process"};
+}
+
 Status Endpoint::give_descriptor(PeerId peer, std::uint64_t key, int descriptor) {
   auto *known = impl_->find(peer);
   return known == nullptr ? Status(no_peer(peer)) : known->connection->give_descriptor(key, descriptor);
@@ -439,6 +443,16 @@ Status Endpoint::give_descriptor(PeerId peer, std::uint64_t key, int descriptor)
 Result<int> Endpoint::take_descriptor(PeerId peer, std::uint64_t key) {
   auto *known = impl_->find(peer);
   return known == nullptr ? Result<int>(no_peer(peer)) : known->connection->take_descriptor(key);
+}
+
+bool Endpoint::can_give_descriptors(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known != nullptr && known->connection->can_give_descriptors();
+}
+
+Result<pid_t> Endpoint::process_of(PeerId peer) const {
+  auto *known = impl_->find(peer);
+  return known == nullptr ? Result<pid_t>(no_peer(peer)) : known->connection->process();
 }
 
 bool Endpoint::has_unsent(PeerId peer) const {

@@ -111,9 +111,12 @@ class Connection {
   virtual bool maps_memory() const { return false; }
   /// As Endpoint::view; a transport that maps no memory of its peers leaves it at this.
   virtual Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes);
-  /// As Endpoint::give_descriptor and take_descriptor; a transport that crosses nodes leaves them at this.
+  /// As Endpoint::give_descriptor, take_descriptor, can_give_descriptors and process_of; a transport that crosses nodes
+  /// leaves them at this.
   virtual Status give_descriptor(std::uint64_t key, int descriptor);
   virtual Result<int> take_descriptor(std::uint64_t key);
+  virtual bool can_give_descriptors() const { return false; }
+  virtual Result<pid_t> process() const;
   /// Completes pending operations with kCancelled and closes; what was sent before still reaches the peer, which then
   /// sees kPeerLost. No event of this connection follows. Nothing but the destructor is called afterwards.
   virtual void close() = 0;
@@ -218,6 +221,10 @@ struct TransportKind {
   bool crosses_hosts = false;  ///< reaches processes of other nodes
   bool at_once = false;  ///< opened with the endpoint, also with one that does not listen: opening it is collective
 };
+
+/// Puts into this process's environment what libraries of the transports look for there. The first transport that needs
+/// it does that, too; a process that opens endpoints in several threads calls this before it has them.
+void prepare_environment();
 
 /// All that were built in, in order of preference: inproc, shm, ofi.
 std::span<const TransportKind> transport_list();

@@ -15,6 +15,12 @@
 
 namespace nnti {
 
+void prepare_environment() {
+#ifdef NNTI_HAVE_OFI
+  ofi::prepare_environment();
+#endif
+}
+
 std::span<const TransportKind> transport_list() {
   static constexpr TransportKind kKinds[] = {
       {"inproc", inproc::survey, inproc::open},

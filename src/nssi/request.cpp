@@ -141,6 +141,10 @@ Result<int> IncomingRequest::take_descriptor(std::uint64_t key) {
   return engine_.endpoint().take_descriptor(caller(), key);
 }
 
+Status IncomingRequest::give_descriptor(std::uint64_t key, int descriptor) {
+  return engine_.endpoint().give_descriptor(caller(), key, descriptor);
+}
+
 void IncomingRequest::lose_caller() {
   awaited_until_ = Clock::now() + engine_.reconnect();
   wake_watchers();

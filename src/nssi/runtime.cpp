@@ -148,6 +148,27 @@ Status Runtime::give_descriptor(PeerId peer, std::uint64_t key, int descriptor) 
   return given;
 }
 
+Result<int> Runtime::take_descriptor(PeerId peer, std::uint64_t key) {
+  Result<int> taken = Error{};
+  engine_->run_as_driver(
+      [&] { taken = engine_->endpoint().take_descriptor(engine_->client().links().connection_of(peer), key); });
+  return taken;
+}
+
+bool Runtime::can_give_descriptors(PeerId peer) {
+  bool can = false;
+  engine_->run_as_driver(
+      [&] { can = engine_->endpoint().can_give_descriptors(engine_->client().links().connection_of(peer)); });
+  return can;
+}
+
+Result<pid_t> Runtime::process_of(PeerId peer) {
+  Result<pid_t> process = Error{};
+  engine_->run_as_driver(
+      [&] { process = engine_->endpoint().process_of(engine_->client().links().connection_of(peer)); });
+  return process;
+}
+
 bool Runtime::has_unsent(PeerId peer) {
   bool has = false;
   engine_->run_as_driver([&] { has = engine_->has_unsent(engine_->client().links().connection_of(peer)); });

@@ -58,6 +58,7 @@ class IncomingRequest final : public Request {
   std::uint64_t data_bytes() const override { return data_bytes_; }
   Status get_data(std::span<std::byte> destination, std::uint64_t offset) override;
   Result<int> take_descriptor(std::uint64_t key) override;
+  Status give_descriptor(std::uint64_t key, int descriptor) override;
   const nnti::PeerView *view_data() const override {
     meter_.viewed_bytes = view_ ? data_bytes_ : 0;
     return view_ ? &*view_ : nullptr;

@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
   } sections[] = {{"open", open_and_close}, {"define", define},           {"data", data},       {"bounds", bounds},
                   {"types", types},         {"nonblocking", nonblocking}, {"records", records}, {"again", again},
                   {"flexible", flexible},   {"independent", independent}, {"multi", multi},     {"hints", hints},
-                  {"overlaps", overlaps}};
+                  {"overlaps", overlaps},   {"filetypes", filetypes}};
   for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
     if (argc > 3 && strcmp(argv[3], sections[i].name) != 0) continue;
     for (int format = 0; format < 3; ++format) {

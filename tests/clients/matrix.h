@@ -31,5 +31,6 @@ void independent(int format);
 void multi(int format);
 void hints(int format);
 void overlaps(int format);
+void filetypes(int format);
 
 #endif

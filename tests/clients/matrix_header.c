@@ -117,7 +117,29 @@ void open_and_close(int format) {
   if (rank == 0) CALL(ncmpi_delete(file_path("absent"), MPI_INFO_NULL));
 }
 
+/* More definitions than are kept until define mode ends; later ones change earlier ones. */
+static void define_many(int format) {
+  int id = -1, x = -1, v = -1;
+  char name[64];
+  snprintf(name, sizeof name, "many%d", format);
+  CALL(ncmpi_create(MPI_COMM_WORLD, file_path(name), format, MPI_INFO_NULL, &id));
+  CALL(ncmpi_def_dim(id, "x", 6, &x));
+  for (int i = 0; i < 400; ++i) {
+    snprintf(name, sizeof name, "variable %d", i);
+    CALL(ncmpi_def_var(id, name, NC_INT, 1, &x, &v));
+    CALL(ncmpi_put_att_int(id, v, "number", NC_SHORT, 1, &i));
+    if (i % 3 == 0) CALL(ncmpi_rename_att(id, v / 2, "number", "half the number"));
+    if (i % 7 == 0) CALL(ncmpi_del_att(id, v / 3, "number"));
+    if (i % 50 == 0) CALL(ncmpi_rename_var(id, v / 5, name + 3));
+  }
+  CALL(ncmpi_enddef(id));
+  CALL(ncmpi_put_var1_int_all(id, v, (MPI_Offset[]){rank}, &v));
+  show_header(id, 1);
+  CALL(ncmpi_close(id));
+}
+
 void define(int format) {
+  define_many(format);
   int id = -1, x = -1, y = -1, t = -1, d = -1, v = -1, f = -1, r = -1, c = -1, dims[4], type_ = -1, old = -1,
       number = -1;
   MPI_Offset length = -1;

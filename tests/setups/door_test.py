@@ -13,8 +13,8 @@ from harness import BUILD, wait_until
 PRELOAD = f"{os.environ.get('NESSIE_TEST_PRELOAD', '')}:{os.path.join(BUILD, 'lib', 'libnessie_pnetcdf.so')}"
 HEAD = struct.Struct("=QIIIIQQQ104s")   # board.h
 PLACE = struct.Struct("=QQ")
-PLACES, WRITES_BYTES = 4096, 8 * 4096 + (1 << 18) // 8 + (1 << 17) // 8
-MAGIC = 0x3544524253534e45
+PLACES, WRITES_BYTES = 4096, 8 * 4096 + 2 * (1 << 18) // 8 + (1 << 17) // 8
+MAGIC = 0x3644524253534e45
 OWN_NETWORK = os.stat("/proc/self/ns/net").st_ino
 PATIENCE_MS = 1000
 GIVEN_UP = "gave no sign of life"
@@ -28,6 +28,7 @@ class PlayedServer:
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind("\0" + self.name)
         self.listener.listen(backlog)
+        self.listener.settimeout(60)
         self.environment = {"LD_PRELOAD": PRELOAD, "NESSIE_BOARDS": f"1 {folder}"}
         head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, self.name.encode())
         places = b"".join(PLACE.pack(status.st_dev, status.st_ino) for status in map(os.stat, files))

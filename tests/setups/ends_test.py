@@ -28,8 +28,9 @@ class Ends(setups.SetupCase):
     def test_every_way_in_every_mode(self):
         self.compare_ways(ALL, list(setups.MODES))
 
+    @setups.unsanitized("it starts no threads in children of processes that have some", "thread")
     def test_a_child_by_fork_uses_what_its_parent_has_open_and_the_parent_goes_on(self):
-        for way in ("put", "exit", "parent-closes"):
+        for way in ("put", "exit", "parent-closes", "renamed", "removed"):
             with self.subTest(way=way):
                 self.compare_apart(mpiexec(1, setups.program("forks"), way), ["caching"])
         with self.subTest("of one of several processes"):
@@ -51,10 +52,31 @@ class Ends(setups.SetupCase):
             touch go; wait"""
         self.compare(["sh", "-c", script], ["caching"])
 
+    @setups.unsanitized("its run time would start twice")
     def test_a_library_uses_files_after_the_program(self):
         for library in ("linked", "only", setups.program("liblate_plugin.so")):
             with self.subTest(library=library):
                 self.compare_apart(mpiexec(2, setups.program("late"), library), ["caching"])
+
+    def compare_interrupted(self, way, modes, processes=1):
+        command = mpiexec(processes, setups.program("signals"), way)
+        with self.subTest(way=way):
+            native = self.native([*command, "calm"], label=f"native-{way}")
+            for mode in modes:
+                self.assert_same(native, self.staged(mode, command, label=f"{mode}-{way}"))
+
+    @setups.unsanitized("these handlers call what handlers should not", "thread")
+    def test_a_handler_uses_files_or_jumps_whatever_it_interrupts(self):
+        for way in ("last-state", "jump", "every"):
+            self.compare_interrupted(way, ["caching"])
+
+    @setups.sweep
+    def test_a_handler_interrupts_in_every_mode(self):
+        for way in ("last-state", "jump", "every", "another"):
+            self.compare_interrupted(way, list(setups.MODES))
+
+    def test_a_handler_waits_some_seconds_for_a_call_and_not_longer(self):
+        self.compare_interrupted("late", ["caching"], processes=2)
 
     def test_a_call_while_another_is_under_way_is_refused_and_harms_nothing(self):
         command = mpiexec(2, setups.program("nested"))

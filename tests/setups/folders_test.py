@@ -35,6 +35,7 @@ class Folders(setups.SetupCase):
             self.compare_with(f"runtime{number}", {"XDG_RUNTIME_DIR": folder})
 
     @unittest.skipUnless(MAY_MOUNT, "mounts folders, which takes rights")
+    @setups.unsanitized("it needs /proc")
     def test_no_proc(self):
         def wrap(command):
             return ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *command]

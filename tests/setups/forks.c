@@ -93,7 +93,7 @@ static void put_when_closed(void) {
 }
 
 static void as_child(void) {
-  if (is("put")) say("child", "put", put(kMine, get(3) + 1000));
+  if (is("put") || is("renamed") || is("removed")) say("child", "put", put(kMine, get(3) + 1000));
   if (is("close") || is("define")) say("child", "close", ncmpi_close(ncid));
   if (is("put-close")) say("child", "put", put(kMine, 9)), say("child", "close", ncmpi_close(ncid));
   if (is("pending")) say("child", "wait", ncmpi_wait(ncid, NC_REQ_ALL, NULL, NULL));
@@ -123,6 +123,9 @@ int main(int argc, char **argv) {
   const MPI_Offset at = rank * kEach + kMine;
   if (is("pending")) CHECK(ncmpi_iput_var1_int(ncid, var, &at, &pending, &request));
   if (pipe(closed) != 0) return 9;
+  if (is("renamed") && rank == 0) rename("out.nc", "elsewhere.nc");
+  if (is("removed") && rank == 0) unlink("out.nc");
+  MPI_Barrier(MPI_COMM_WORLD);
   const pid_t child = fork();
   if (child == 0) as_child();
   int status = 0;

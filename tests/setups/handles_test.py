@@ -5,6 +5,7 @@ from harness import mpiexec
 
 WAYS = ["monitor", "both_write", "open_before_close", "created_over", "copied_over", "deleted", "renamed", "each_its_own",
         "others_put", "handed_back", "native_writer", "one_is_native"]
+NATIVE = ["handed_back", "native_writer", "one_is_native"]    # in the end, or one of the handles
 PUT_OVER = ["put_over_small", "put_over_large", "put_over_by_two", "put_over_large_by_two"]
 
 
@@ -12,7 +13,10 @@ class Handles(setups.SetupCase):
     def ways_in(self, modes, ways=WAYS, processes=3):
         for way in ways:
             with self.subTest(way=way):
-                self.compare_apart(mpiexec(processes, setups.program("handles"), way), modes)
+                native, *staged = self.compare_apart(mpiexec(processes, setups.program("handles"), way), modes)
+                self.assertEqual(native.code, 0, native.err)
+                for outcome in staged:
+                    self.assertEqual(outcome.said("is not staged"), way in NATIVE, outcome.err)
 
     def test_each_handle_sees_at_once_what_was_put_through_another(self):
         self.ways_in(["caching", "two"])

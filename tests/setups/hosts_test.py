@@ -77,6 +77,7 @@ class SeveralNodes(setups.SetupCase):
         with open(self.path("nodes"), "w", encoding="utf-8") as file:
             file.write("a\nb\n")
 
+    @setups.unsanitized("its options are not carried there")
     def test_what_is_carried_there_is_the_users_and_ours(self):
         nodes = ["--host", "localhost,other", "--mca", "plm_rsh_agent", self.path("agent"), "-n", "2"]
         ways = {"x": ["-x", "FOO=1"], "list": ["--mca", "mca_base_env_list", "FOO=1"]}
@@ -93,6 +94,40 @@ class SeveralNodes(setups.SetupCase):
 
     def test_words_of_the_program_are_not_the_launchers(self):
         self.compare(mpiexec(1, "-x", "FOO=1", *WRITER_WITH_FOO, "1", "2", "-H", "5"), ["caching"])
+
+
+# Leaves the ranks of its first word no way to the servers but the network; natively there are none.
+FAR = r"""
+case " $1 " in *" $OMPI_COMM_WORLD_RANK "*)
+  NESSIE_SERVERS=$(printf %s "$NESSIE_SERVERS" | sed 's/shm:[^;| ]*[;|]*//g')
+  test -z "$NESSIE_BOARDS" || test -n "$NESSIE_SERVERS" || exit 9
+esac
+shift; exec "$@"
+"""
+
+
+class SeveralWays(setups.SetupCase):
+    """Processes of one program, some of which share memory with the servers, and some of which do not."""
+
+    def compare_far(self, label, ranks, modes, before=(), folder=lambda label: None):
+        command = mpiexec(4, "sh", "-c", FAR, "sh", ranks, setups.program("writer"), "out.nc")
+        folder(f"{label}.native")
+        native = self.native([*before, *command], label=f"{label}.native")
+        self.assertEqual(native.code, 0, native.err)
+        for mode in modes:
+            folder(f"{label}.{mode}")
+            staged = self.staged(mode, command, f"{label}.{mode}", before, env={"NESSIE_STAGING_LISTEN": "shm,ofi"})
+            self.assert_same(native, staged)
+
+    def test_some_ranks_by_shared_memory_and_some_by_the_network(self):
+        self.compare_far("some", "1 3", setups.MODES)
+
+    def test_the_rank_that_opens_by_the_network_and_the_others_by_shared_memory(self):
+        """Its file is opened by name, which root's servers do not do."""
+        if os.geteuid() != 0:
+            return self.compare_far("first", "0", ["two"])
+        self.let_others_in()
+        return self.compare_far("first", "0", ["two"], [*setups.AS_NOBODY, "TMPDIR=/tmp"], self.folder_of_nobody)
 
 
 if __name__ == "__main__":

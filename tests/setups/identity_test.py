@@ -7,10 +7,7 @@ import unittest
 
 import setups
 from harness import mpiexec
-
-NOBODY = 65534
-# What gosu, su or a batch prolog do. Open MPI's folders are those of a fresh process.
-AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "env", "HOME=/nonexistent"]
+from setups import AS_NOBODY, NOBODY
 
 
 def can(*command):
@@ -60,12 +57,7 @@ class Attributes(setups.SetupCase):
 class AnotherUser(setups.SetupCase):
     def setUp(self):
         super().setUp()
-        os.chmod(self.folder, 0o755)   # the program passes through
-        self.env["TMPDIR"] = "/tmp"
-
-    def folder_of_nobody(self, label):
-        os.makedirs(self.path(label))
-        os.chown(self.path(label), NOBODY, NOBODY)
+        self.let_others_in()
 
     def test_root_starts_it_the_files_are_the_users(self):
         command = [*AS_NOBODY, *mpiexec(2, setups.program("writer"), "out.nc")]
@@ -76,6 +68,19 @@ class AnotherUser(setups.SetupCase):
             staged = self.staged(mode, command)
             self.assert_same(native, staged)
             self.assertEqual(attributes(staged.folder + "/out.nc"), attributes(native.folder + "/out.nc"))
+
+    def test_a_file_that_he_may_not_open_again(self):
+        """By his mask, or because he changes its mode while it is open; with root's servers and with his own."""
+        for how in ("mask", "chmod"):
+            program = [*mpiexec(1), setups.program("closed"), how, "out.nc"]
+            self.folder_of_nobody(f"{how}.native")
+            native = self.native([*AS_NOBODY, *program], label=f"{how}.native")
+            self.assertEqual(native.out, "read\n")
+            for mode in setups.MODES:
+                for owner, (before, command) in {"root": ([], [*AS_NOBODY, *program]),
+                                                 "his": ([*AS_NOBODY, "TMPDIR=/tmp"], program)}.items():
+                    self.folder_of_nobody(f"{how}.{mode}.{owner}")
+                    self.assert_same(native, self.staged(mode, command, f"{how}.{mode}.{owner}", before))
 
     def test_he_sees_what_is_not_in_the_files_yet_wherever_that_is_kept(self):
         """In a job of several nodes it is not in /dev/shm."""

@@ -39,6 +39,7 @@ class Limits(setups.SetupCase):
                 self.assertIn("another process of the program cannot reach the staging servers, or hold its header",
                               outcomes[1].err)
 
+    @setups.unsanitized("it takes terabytes of address space")
     def test_what_is_enough_for_the_program(self):
         """If it is not for servers, and they may not have more, there are none."""
         writer = [setups.program("writer"), "out.nc"]

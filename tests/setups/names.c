@@ -18,10 +18,10 @@ static int write_and_close(int ncid) {
 
 static int read_and_close(int ncid) {
   int back[4] = {-1, -1, -1, -1}, length = 0, error;
-  const MPI_Offset start = 4 * ((rank + 1) % size), count = 4;
+  const MPI_Offset start[] = {4 * ((rank + 1) % size), 0}, count[] = {4, 0}; /* another program's variable has two */
   char path[4096] = "";
   ncmpi_inq_path(ncid, &length, path);
-  error = ncmpi_get_vara_int_all(ncid, 0, &start, &count, back);
+  error = ncmpi_get_vara_int_all(ncid, 0, start, count, back);
   SAY("  %d bytes of name, ends in '%s'; read %d\n", length, strlen(path) > 3 ? path + strlen(path) - 3 : path,
       back[3]);
   return error ? error : ncmpi_close(ncid);

@@ -36,4 +36,15 @@ static inline void begin(int *argc, char ***argv) {
     }                            \
   } while (0)
 
+/* Rank 0 says what a call gave each of the at most sixteen ranks. */
+static inline void say_codes(const char *what, int code) {
+  int codes[16];
+  MPI_Gather(&code, 1, MPI_INT, codes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (rank != 0) return;
+  printf("%s:", what);
+  for (int i = 0; i < size; i++) printf(" %s", ncmpi_strerrno(codes[i]));
+  printf("\n");
+  fflush(stdout);
+}
+
 #endif

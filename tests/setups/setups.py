@@ -12,6 +12,9 @@ MODES = {
     "direct": ["-m", "direct", "-M", "256M"],
     "two": ["-s", "2", "-m", "caching", "-M", "128M"],
 }
+NOBODY = 65534
+# What gosu, su or a batch prolog do. Open MPI's folders are those of a fresh process.
+AS_NOBODY = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "env", "HOME=/nonexistent"]
 SWEEP = os.environ.get("NESSIE_TEST_SWEEP") == "1"
 
 
@@ -19,6 +22,12 @@ def sweep(test):
     """Marks a test that only `./dev test-all` runs; there nothing else runs."""
     test.is_sweep = True
     return test
+
+
+def unsanitized(why, which=""):
+    """Leaves a test out where everything is built with a sanitizer: with any, or with `which` (address, thread)."""
+    sanitizers = os.environ.get("NESSIE_SANITIZED")
+    return unittest.skipIf(sanitizers is not None and which in sanitizers, f"not below a sanitizer: {why}")
 
 
 def program(name):
@@ -61,6 +70,15 @@ class SetupCase(ProcessTestCase):
         """A new folder of the test's, called `label`."""
         os.makedirs(self.path(label), exist_ok=True)
         return self.path(label)
+
+    def let_others_in(self):
+        """Another user passes through the test's folder, and has his temporary files elsewhere."""
+        os.chmod(self.folder, 0o755)
+        self.env["TMPDIR"] = "/tmp"
+
+    def folder_of_nobody(self, label):
+        """As make(), for AS_NOBODY."""
+        os.chown(self.make(label), NOBODY, NOBODY)
 
     def run_in(self, label, command, env=None, **popen):
         """Runs `command` in a new folder called `label`; its stdout and stderr are decoded with escapes."""

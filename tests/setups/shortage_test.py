@@ -18,6 +18,7 @@ class ShortageCase(setups.SetupCase):
 
 
 class Descriptors(ShortageCase):
+    @setups.unsanitized("it looks at memory through pipes")
     def test_descriptors_that_are_enough_natively_are_enough(self):
         self.compare_short("create", 1, "2", ["caching"])
         self.compare_short("open", 2, "2", ["caching"])

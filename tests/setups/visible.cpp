@@ -86,6 +86,24 @@ void read_by_others(const std::string &name) {
       " && wc -c < soft." + name);
 }
 
+/// What others see of a file while it is defined anew, and right after: the part that nothing is added to.
+void look_while_defining(int ncid, int dim, const std::string &name) {
+  const std::string note(8192, 'x');  // longer than the header had room for: data have to move
+  MPI_Offset begin = 0;
+  int var = 0;
+  CHECK(ncmpi_redef(ncid));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) run("cksum < " + name);
+  CHECK(ncmpi_def_var(ncid, "later", NC_INT, 1, &dim, &var));
+  CHECK(ncmpi_put_att_text(ncid, NC_GLOBAL, "note", static_cast<MPI_Offset>(note.size()), note.data()));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) run("cksum < " + name);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(ncmpi_enddef(ncid));
+  CHECK(ncmpi_inq_varoffset(ncid, var, &begin));
+  if (rank == 0) run("head -c " + std::to_string(begin) + " " + name + " | cksum");
+}
+
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -106,7 +124,9 @@ int main(int argc, char **argv) {
     CHECK(ncmpi_inq_header_extent(ncid, &header));
     expected_bytes = header + n * size * 4;
     CHECK(ncmpi_put_vara_int_all(ncid, var, &start, &n, data.data()));
-    if (way != "open" && way != "held") CHECK(ncmpi_close(ncid));
+    if (way == "defined") look_while_defining(ncid, dim, name);
+    const bool stays_open = way == "open" || way == "held" || way == "defined";
+    if (!stays_open) CHECK(ncmpi_close(ncid));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0 && way == "renamed") {
       rename(name.c_str(), ("renamed." + name).c_str());
@@ -119,11 +139,11 @@ int main(int argc, char **argv) {
       compare_ages(name);
     } else if (rank == 0 && way == "others") {
       read_by_others(name);
-    } else if (rank == 0) {
+    } else if (rank == 0 && way != "defined") {
       read_in_every_way(name.c_str(), step, n);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (way == "open" || way == "held") CHECK(ncmpi_close(ncid));
+    if (stays_open) CHECK(ncmpi_close(ncid));
   }
   MPI_Finalize();
   return 0;

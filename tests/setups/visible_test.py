@@ -6,7 +6,7 @@ import signal
 import setups
 from harness import mpiexec, wait_until
 
-WAYS = ["closed", "open", "renamed", "truncated", "others"]
+WAYS = ["closed", "open", "renamed", "truncated", "others", "defined"]
 
 
 class Visible(setups.SetupCase):
@@ -20,7 +20,7 @@ class Visible(setups.SetupCase):
         self.compare_ways(WAYS, ["caching"])
 
     def test_with_two_servers(self):
-        self.compare_ways(["closed", "open"], ["two"])
+        self.compare_ways(["closed", "open", "defined"], ["two"])
 
     def test_as_old_as_its_close(self):
         """Who picks the newest restart file, or has make compare times, is not misled by when the servers wrote."""

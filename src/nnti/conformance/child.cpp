@@ -5,6 +5,7 @@
 //   sends
 //               the RemoteBuffer
 //   sum         sends back the sum of the bytes of that memory, as a u64
+//   who am I    sends back the number of the client's process, or "nobody knows"
 //   freeze      makes no more progress, but lives
 //   last words  sends three messages and dies by SIGKILL
 #include "nnti/conformance/conformance.hpp"
@@ -49,6 +50,10 @@ class Servant {
       auto sum = std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0},
                                  [](std::uint64_t a, std::byte b) { return a + static_cast<std::uint64_t>(b); });
       answer(from, raw(sum));
+    }
+    if (order == "who am I") {
+      const auto client = node_.endpoint->process_of(from);
+      answer(from, bytes_of(client.ok() ? std::to_string(*client) : "nobody knows"));
     }
     if (order == "freeze")
       for (;;) ::pause();

@@ -121,6 +121,7 @@ class Child {
   Child(const Subject &subject, const nessie::Credential &credential);
   ~Child();
   const std::string &url() const { return url_; }
+  pid_t process() const { return process_; }
   void kill();
   /// Waits for its end; the exit code, or -signal.
   int reap();

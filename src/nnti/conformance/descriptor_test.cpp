@@ -2,9 +2,9 @@
 #include "nnti/conformance/conformance.hpp"
 
 #include "nnti/fd.hpp"
+#include "nnti/given_file_testing.hpp"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 namespace nnti::conformance {
@@ -12,17 +12,8 @@ namespace {
 
 class Descriptors : public Conformance {};
 
-Fd file_with(std::string_view text) {
-  Fd file(::memfd_create("given", MFD_CLOEXEC));
-  EXPECT_EQ(::write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  return file;
-}
-
-std::string text_in(int descriptor) {
-  std::string text(64, '\0');
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(::pread(descriptor, text.data(), text.size(), 0), 0)));
-  return text;
-}
+using nnti::given::file_with;
+using nnti::given::text_in;
 
 /// Gives it, says so, and has the server take it; what the server got.
 Result<int> hand_over(Pair &pair, std::uint64_t key, int descriptor) {
@@ -43,6 +34,8 @@ TEST_P(Descriptors, AreThereForTheMessageThatFollows_OrRefusedBetweenNodes) {
   Pair pair(subject());
   auto file = file_with("of the client");
   auto taken = hand_over(pair, 7, file.get());
+  EXPECT_EQ(pair.client.endpoint->can_give_descriptors(pair.to_server), taken.ok());
+  EXPECT_EQ(pair.server.endpoint->can_give_descriptors(pair.to_client), taken.ok());
   if (!taken.ok()) {
     EXPECT_EQ(taken.code(), Code::kUnsupported);
     EXPECT_FALSE(pair.client.endpoint->can_view(pair.to_server));
@@ -53,6 +46,32 @@ TEST_P(Descriptors, AreThereForTheMessageThatFollows_OrRefusedBetweenNodes) {
   EXPECT_EQ(text_in(theirs.get()), "of the client");
   EXPECT_EQ(::fcntl(theirs.get(), F_GETFD), FD_CLOEXEC);
   EXPECT_EQ(hand_over(pair, 8, theirs.get()).ok(), true) << "a second one";
+}
+
+TEST_P(Descriptors, AreGivenByTheAcceptingSideToo) {
+  Pair pair(subject());
+  auto file = file_with("of the server");
+  Status given;
+  Result<int> taken = Error{};
+  bool came = false;
+  pair.server.seen.message_hook = [&](PeerId from, std::span<const std::byte>) {
+    given = pair.server.endpoint->give_descriptor(from, 7, file.get());
+    EXPECT_TRUE(pair.server.endpoint->send(from, bytes_of("take it")).ok());
+  };
+  pair.client.seen.message_hook = [&](PeerId from, std::span<const std::byte>) {
+    taken = pair.client.endpoint->take_descriptor(from, 7);
+    came = true;
+  };
+  ASSERT_TRUE(pair.client.endpoint->send(pair.to_server, bytes_of("give it")).ok());
+  ASSERT_TRUE(pair.drive_until([&] { return came; }));
+  if (!given.ok()) {
+    EXPECT_EQ(given.code(), Code::kUnsupported);
+    EXPECT_EQ(taken.code(), Code::kNotFound);
+    return;
+  }
+  ASSERT_TRUE(taken.ok()) << taken.error().to_string();
+  const Fd ours(*taken);
+  EXPECT_EQ(text_in(ours.get()), "of the server");
 }
 
 TEST_P(Descriptors, AreTakenOnce) {
@@ -81,6 +100,7 @@ TEST_P(Descriptors, OfWhoGivesTooMany_AreClosed_AndTheConnectionGoesOn) {
 TEST_P(Descriptors, OfNobodyAreNotFound) {
   Pair pair(subject());
   EXPECT_EQ(pair.client.endpoint->take_descriptor(PeerId{987654}, 1).code(), Code::kPeerLost);
+  EXPECT_FALSE(pair.client.endpoint->can_give_descriptors(PeerId{987654}));
   EXPECT_EQ(pair.client.endpoint->take_descriptor(pair.to_server, 1).code(), Code::kNotFound);
 }
 

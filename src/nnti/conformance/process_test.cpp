@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
+#include "nnti/fd.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,9 +23,33 @@ std::vector<Subject> subjects_between_processes() {
   return chosen;
 }
 
+/// As a container has it: processes that are started meanwhile see none of the others, which see them. No thread can be
+/// started meanwhile.
+class PidNameSpace {
+ public:
+  PidNameSpace() : ours_(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC)), is_new_(::unshare(CLONE_NEWPID) == 0) {}
+  ~PidNameSpace() {
+    if (is_new_) { EXPECT_EQ(::setns(ours_.get(), CLONE_NEWPID), 0); }
+  }
+  PidNameSpace(const PidNameSpace &) = delete;
+  bool is_new() const { return is_new_; }
+
+ private:
+  const Fd ours_;
+  const bool is_new_;
+};
+
+using Starter = Child(const Subject &, const nessie::Credential &);
+Child start(const Subject &subject, const nessie::Credential &credential) { return Child(subject, credential); }
+Child start_in_pid_name_space(const Subject &subject, const nessie::Credential &credential) {
+  const PidNameSpace container;
+  return Child(subject, credential);
+}
+
 /// A client here, and its server in another process.
 struct Apart {
-  explicit Apart(const Subject &subject) : child(subject, credential), client(subject, credential, false) {
+  explicit Apart(const Subject &subject, Starter *starter = start)
+      : child(starter(subject, credential)), client(subject, credential, false) {
     auto connected = client.endpoint->connect(child.url(), Deadline::in(kWatchdog));
     EXPECT_TRUE(connected.ok()) << connected.error().to_string();
     if (connected.ok()) server = *connected;
@@ -56,6 +85,34 @@ struct Apart {
 TEST_P(Processes, TalkToEachOther) {
   Apart apart(subject());
   EXPECT_EQ(text_of(apart.ask("echo of another process")), "echo of another process");
+}
+
+TEST_P(Processes, AreThoseThatTheKernelNames_OrNotNamedBetweenNodes) {
+  Apart apart(subject());
+  const auto child = apart.client.endpoint->process_of(apart.server);
+  const auto ours = apart.ask("who am I");
+  ASSERT_EQ(child.ok(), apart.client.endpoint->can_give_descriptors(apart.server));
+  if (!child.ok()) {
+    EXPECT_EQ(child.code(), Code::kUnsupported);
+    EXPECT_EQ(text_of(ours), "nobody knows");
+    return;
+  }
+  EXPECT_EQ(*child, apart.child.process());
+  EXPECT_EQ(text_of(ours), std::to_string(::getpid()));
+  apart.child.kill();
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); }));
+  EXPECT_EQ(apart.client.endpoint->process_of(apart.server).code(), Code::kPeerLost);
+}
+
+TEST_P(Processes, OfAPidNameSpaceOfTheirOwnAreNamedAsTheyAreSeen) {
+  if (subject().transport != "shm") GTEST_SKIP() << "the kernel names processes over shm";
+  if (!PidNameSpace().is_new())
+    GTEST_SKIP() << "makes a pid name space, which takes rights, and a process of one thread";
+  Apart apart(subject(), start_in_pid_name_space);
+  const auto child = apart.client.endpoint->process_of(apart.server);
+  ASSERT_TRUE(child.ok()) << child.error().to_string();
+  EXPECT_EQ(*child, apart.child.process());
+  EXPECT_EQ(text_of(apart.ask("who am I")), "nobody knows");
 }
 
 TEST_P(Processes, ReachEachOthersMemory) {

@@ -26,6 +26,8 @@ class SealedConnection final : public Connection, private TransferHost {
   /// As they are: what the kernel carries between two processes of a node needs no seal.
   Status give_descriptor(std::uint64_t key, int descriptor) override { return inner_.give_descriptor(key, descriptor); }
   Result<int> take_descriptor(std::uint64_t key) override { return inner_.take_descriptor(key); }
+  bool can_give_descriptors() const override { return inner_.can_give_descriptors(); }
+  Result<pid_t> process() const override { return inner_.process(); }
   void close() override { end(false); }
   void abort() override { end(true); }
 

@@ -80,7 +80,7 @@ class Process {
     for (const auto range : ranges) {
       file_.expect(range, value);
       auto &bytes = data.emplace_back(content(range, value));
-      items.push_back({&kLine, {0, {range.start}, {range.size}, {}}, bytes});
+      items.push_back({&kLine, Piece{0, {range.start}, {range.size}, {}}, bytes});
     }
     auto written = client_->write(file_.token, 0, order, items);
     ASSERT_TRUE(written.ok()) << written.error().message;
@@ -96,7 +96,7 @@ class Process {
   }
   void expect_read(Range range) {
     std::vector<std::byte> data(static_cast<std::size_t>(range.size));
-    const Item item{&kLine, {0, {range.start}, {range.size}, {}}, data};
+    const Item item{&kLine, Piece{0, {range.start}, {range.size}, {}}, data};
     auto got = client_->read(file_.token, 0, order, {&item, 1});
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(*got, NC_NOERR);
@@ -264,7 +264,7 @@ TEST_P(StagingBehind, AReadThatArrivesBeforeTheWritesThatItKnowsOfWaitsForThem) 
     reader.end_call(announced);
     const auto expected = rehearsal->wanted;
     std::vector<std::byte> got(7 << 20);
-    const Item item{&kLine, {0, {0}, {7 << 20}, {}}, got};
+    const Item item{&kLine, Piece{0, {0}, {7 << 20}, {}}, got};
     std::thread reading([&] { EXPECT_EQ(*reader.client().read(file->token, 0, reader.order, {&item, 1}), NC_NOERR); });
     (void)writer.client().report(0);
     writer.write(ranges, i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a client says of a transfer: pieces of a variable. Those that do not lie in it are refused; of the others every
 // way to take them apart must find the same elements.
-#include <services/staging/client/client.hpp>
+#include <services/staging/domains.hpp>
 #include <services/staging/index_space.hpp>
 
 #include <nssi/fuzz.hpp>
@@ -27,7 +27,7 @@ bool is_possible(const VariableLayout &variable) {
   std::int64_t elements = variable.element_bytes;
   if (variable.is_record && variable.dims() == 0) return false;
   for (std::size_t d = variable.is_record ? 1 : 0; d < variable.dims(); ++d)
-    if (variable.shape[d] < 0 || __builtin_mul_overflow(elements, variable.shape[d], &elements) ||
+    if (variable.shape[d] < 1 || __builtin_mul_overflow(elements, variable.shape[d], &elements) ||
         elements > kMostOfVariable)
       return false;
   return true;

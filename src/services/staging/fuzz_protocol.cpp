@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/fuzz.hpp>
-#include <services/staging/protocol.hpp>
+#include <services/staging/piece_list.hpp>
 
 using namespace nssi::fuzz;
 using namespace staging;
 
 namespace {
 
-constexpr std::array<Decoder, 16> kDecoders = {
-    decode<HelloArgs>,    decode<HelloResult>,  decode<NcResult>,       decode<CreateArgs>,
-    decode<OpenArgs>,     decode<HeaderResult>, decode<EndDefArgs>,     decode<AmendArgs>,
-    decode<TransferArgs>, decode<FileArgs>,     decode<AttachArgs>,     decode<SettleArgs>,
-    decode<NativeNote>,   decode<ReportResult>, decode<FillRecordArgs>, decode<Nothing>};
+constexpr std::array<Decoder, 18> kDecoders = {
+    decode<HelloArgs>,    decode<HelloResult>, decode<NcResult>,   decode<CreateArgs>,   decode<OpenArgs>,
+    decode<HeaderResult>, decode<EndDefArgs>,  decode<AmendArgs>,  decode<TransferArgs>, decode<FileArgs>,
+    decode<AttachArgs>,   decode<SettleArgs>,  decode<NativeNote>, decode<ReportResult>, decode<FillRecordArgs>,
+    decode<Nothing>,      decode<LendArgs>,    decode<LendResult>};
 
 }  // namespace
 
@@ -28,9 +28,10 @@ std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
   EndDefArgs end;
   end.definitions = {definition, definition};
   TransferArgs transfer;
-  transfer.pieces = {Piece{1, {0, 2}, {3, 4}, {}}, Piece{2, {0}, {8}, {2}}};
+  transfer.pieces = PieceList{Piece{1, {0, 2}, {3, 4}, {}}, Piece{2, {0}, {8}, {2}}}.bytes();
   ReportResult report;
   report.failures.emplace_back().missing = {"temperature[0:63]"};
-  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, {{"romio_ds_write", "disable"}}}), seed(6, end),
-          seed(8, transfer), seed(13, report)};
+  return {seed(0, HelloArgs{}), seed(3, CreateArgs{1, "/data/a.nc", 0, {{"romio_ds_write", "disable"}}}),
+          seed(6, end),         seed(8, transfer),
+          seed(13, report),     seed(17, LendResult{7})};
 }

@@ -56,6 +56,11 @@ nessie::Status check_given(int descriptor, bool writable) {
   return Error{Code::kInvalidArgument, "the program's descriptor does not allow what it asks for"};
 }
 
+nessie::Status check_lent(int descriptor, bool writable) {
+  if (writable || (::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDONLY) return {};
+  return Error{Code::kRefused, "the descriptor allows to write, which the program's handle does not"};
+}
+
 // What a program on another node says of its user cannot be checked, so root, who could be talked into anything, opens
 // nothing for it.
 nessie::Result<nnti::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable) {

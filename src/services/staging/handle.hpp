@@ -21,6 +21,10 @@ FileHandle describe_handle(int descriptor);
 /// For a descriptor that was given. kInvalidArgument: it is no regular file, or not open for what the program asks.
 nessie::Status check_given(int descriptor, bool writable);
 
+/// For a descriptor that is given back to a program, which may do through it what it may through its handle. kRefused:
+/// it could do more.
+nessie::Status check_lent(int descriptor, bool writable);
+
 /// For a program on another node. kRefused: this server runs as root, or as another user than the program. kNotFound:
 /// the name cannot be opened here, or leads to another file; the cause is errno, if there was one.
 nessie::Result<nnti::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable);

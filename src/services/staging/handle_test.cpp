@@ -44,6 +44,8 @@ TEST_F(Handle, GivenToReadIsNotForWriting_AndADeviceIsForNothing) {
   EXPECT_EQ(check_given(to_append.get(), true).code(), Code::kInvalidArgument);
   EXPECT_EQ(check_given(device.get(), true).code(), Code::kInvalidArgument);
   EXPECT_EQ(check_given(-1, false).code(), Code::kInvalidArgument);
+  EXPECT_TRUE(check_lent(to_read.get(), false).ok());
+  EXPECT_EQ(check_lent(to_append.get(), false).code(), Code::kRefused);
   const nnti::Fd names_it(::open(path_.c_str(), O_PATH | O_CLOEXEC));  // needs no permission to read
   EXPECT_EQ(check_given(names_it.get(), false).code(), Code::kInvalidArgument);
 }

@@ -2,6 +2,8 @@
 // Real servers, killed, stopped and starved.
 #include <nnti/fd.hpp>
 #include <services/staging/client/client.hpp>
+#include <services/staging/handle.hpp>
+#include <services/staging/process_testing.hpp>
 #include <services/staging/server/ledger.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -26,27 +29,17 @@ namespace {
 using namespace std::chrono_literals;
 using nessie::Code;
 using nessie::Deadline;
+using testing::Daemon;
+using testing::kWatchdog;
+using testing::wait_for_change;
 
 constexpr std::int64_t kZ = 64, kY = 128, kX = 128;
 constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;  // 8 MiB
-constexpr auto kWatchdog = 60s;
 
 std::string contents(const std::string &path) {
   std::string bytes(std::filesystem::file_size(path), '\0');
   std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   return bytes;
-}
-
-/// Waits until a child ends or, with WUNTRACED, stops; its status, or -1.
-int wait_for_change(pid_t pid, int which = WUNTRACED) {
-  const auto deadline = Deadline::in(kWatchdog);
-  int status = -1;
-  while (::waitpid(pid, &status, WNOHANG | which) == 0)
-    if (deadline.passed())
-      return -1;
-    else
-      ::usleep(1000);
-  return status;
 }
 
 /// Memory whose end cannot be touched: who tries is sent SIGSEGV.
@@ -64,69 +57,6 @@ class HalfMemory {
  private:
   const std::size_t size_bytes_;
   void *const base_;
-};
-
-/// A nessied of our own; killed and reaped when dropped.
-class Daemon {
- public:
-  Daemon(const std::string &folder, int index, int servers, std::vector<std::string> flags,
-         std::function<void()> in_child = {}) {
-    int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    url_file_ = folder + "/server." + std::to_string(index) + ".url";
-    std::vector<std::string> words = {
-        NESSIED, "--index", std::to_string(index), "--servers", std::to_string(servers), "--run-dir", folder};
-    words.insert(words.end(), flags.begin(), flags.end());
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      ::dup2(ends[0], 0);
-      if (in_child) in_child();
-      std::vector<char *> argv;
-      for (auto &word : words) argv.push_back(word.data());
-      argv.push_back(nullptr);
-      ::execv(argv[0], argv.data());
-      ::_exit(127);
-    }
-    ::close(ends[0]);
-    life_line_ = ends[1];
-  }
-  ~Daemon() {
-    if (pid_ > 0) ::kill(pid_, SIGKILL), wait_end();
-    cut_life_line();
-  }
-  Daemon(const Daemon &) = delete;
-
-  std::string url() const {
-    const auto deadline = Deadline::in(kWatchdog);
-    while (!std::filesystem::exists(url_file_) && !deadline.passed()) std::this_thread::yield();
-    std::ifstream file(url_file_);
-    std::string line;
-    std::getline(file, line);
-    return line;
-  }
-  void cut_life_line() {
-    if (life_line_ >= 0) ::close(life_line_);
-    life_line_ = -1;
-  }
-  /// The exit code; 128 + the signal. -1: it did not end.
-  int wait_end() {
-    const int status = wait_for_change(pid_, 0);
-    if (status == -1) return -1;
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-  /// Stopped, it takes no note of anything until go_on().
-  void stop() {
-    ::kill(pid_, SIGSTOP);
-    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid_)));
-  }
-  void go_on() { ::kill(pid_, SIGCONT); }
-  pid_t pid() const { return pid_; }
-
- private:
-  std::string url_file_;
-  pid_t pid_ = -1;
-  int life_line_ = -1;
 };
 
 class StagingProcess : public ::testing::Test {
@@ -188,7 +118,7 @@ class StagingProcess : public ::testing::Test {
   Result<int> put(Client &client, int varid) {
     const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
     for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
-    const Item item{&layout, {varid, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+    const Item item{&layout, Piece{varid, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
     auto written = client.write(kToken, 0, *order_, {&item, 1});
     order_->know(order_->end_call());
     return written;
@@ -201,7 +131,7 @@ class StagingProcess : public ::testing::Test {
     for (std::int64_t z = 0; z < kZ; z += planes) {
       const auto begin = static_cast<std::size_t>(z * kY * kX), size = static_cast<std::size_t>(planes * kY * kX);
       const auto piece = std::span(data_).subspan(begin, size);
-      const Item item{&layout, {varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
+      const Item item{&layout, Piece{varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
       const auto written = client.write(kToken, 0, *order_, {&item, 1});
       if (!written.ok() || *written != NC_NOERR) return false;
       order_->know(order_->end_call());
@@ -319,6 +249,31 @@ TEST_F(StagingProcess, AStoppedServerIsGivenUpAfterTheTimeout) {
   EXPECT_EQ(written.code(), Code::kTimedOut);
 }
 
+TEST_F(StagingProcess, WhoDoesNotLendIsGivenUp_OrKnownToBeGone) {
+  auto &daemon = start();
+  auto owner = connect(), client = connect("300ms");
+  create(*owner, folder_ + "/lent.nc", 1);
+  const auto identity = identity_of(path_);
+  ASSERT_TRUE(client->lend(kToken, identity).ok());
+  daemon.stop();
+  EXPECT_EQ(client->lend(kToken, identity).code(), Code::kTimedOut);
+  ::kill(daemon.pid(), SIGKILL);
+  EXPECT_EQ(owner->lend(kToken, identity).code(), Code::kPeerLost);
+}
+
+TEST_F(StagingProcess, AServerThatIsKilledWhileItIsAskedToLend_IsLost) {
+  auto &daemon = start();
+  auto client = connect();
+  create(*client, folder_ + "/lent.nc", 1);
+  daemon.stop();
+  std::thread killer([&] {
+    std::this_thread::yield();
+    ::kill(daemon.pid(), SIGKILL);
+  });
+  EXPECT_EQ(client->lend(kToken, identity_of(path_)).code(), Code::kPeerLost);
+  killer.join();
+}
+
 TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   auto &daemon = start({}, 0, 1, [] { ::setenv("NESSIE_STAGING_TIMEOUT", "300ms", 1); });
   const auto url = daemon.url();
@@ -328,7 +283,7 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
     auto client = connect();
     create(*client, folder_ + "/stuck.nc", 1);
     const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
-    const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+    const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
     const Order order(1);
     std::atomic<int> reads{0};
     std::thread stopper([&] {
@@ -346,6 +301,57 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   ::waitpid(pid, &status, 0);
 }
 
+/// What a process reads into, and cannot touch.
+std::span<std::byte> out_of_reach;
+void stop_then_go_on(int) {
+  ::raise(SIGSTOP);
+  ::mprotect(out_of_reach.data(), out_of_reach.size(), PROT_READ | PROT_WRITE);
+}
+void hang(int) {
+  for (;;) ::pause();
+}
+
+/// The kernel says which process a peer is, whether what crosses their connection is sealed or not.
+TEST_F(StagingProcess, WhoIsStoppedIsWaitedFor_AndWhoOnlyHangsIsGivenUp) {
+  const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+  for (const auto *encrypt : {"off", "all"}) {
+    ::setenv("NESSIE_NNTI_ENCRYPT", encrypt, 1);
+    start({}, 0, 1, [] { ::setenv("NESSIE_STAGING_TIMEOUT", "300ms", 1); });
+    const auto run_reader = [&](FileToken token, const std::string &path, void (*when_stuck)(int)) {
+      const pid_t pid = ::fork();
+      if (pid != 0) return programs_.emplace_back(pid);
+      ::alarm(120);
+      ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
+      std::signal(SIGSEGV, when_stuck);
+      auto client = connect();
+      create(*client, path, 1, kZ, token);
+      const Item one{&layout, Piece{0, {0, 0, 0}, {1, 1, 1}, {}}, std::as_writable_bytes(std::span(data_).first(1))};
+      bool fine = client->write(token, 0, *order_, {&one, 1}).ok();
+      const HalfMemory memory(kVariableBytes, 0);
+      out_of_reach = memory.bytes();
+      const Item all{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, memory.bytes()};
+      const auto read = client->read(token, 0, *order_, {&all, 1});
+      fine = fine && read.ok() && *read == NC_NOERR;
+      ::_exit(fine ? 0 : 1);
+    };
+    const auto stopped = run_reader(1, folder_ + "/stopped.nc", &stop_then_go_on);
+    ASSERT_TRUE(WIFSTOPPED(wait_for_change(stopped)));
+    run_reader(2, folder_ + "/hangs.nc", &hang);
+    auto client = connect();
+    path_ = folder_ + "/hangs.nc";
+    wait_until_drained(*client, 1);
+    ASSERT_EQ(client->report(0)->drained.size(), 1u);
+    EXPECT_EQ(client->report(0)->drained[0].path, path_);
+    ::kill(stopped, SIGCONT);
+    EXPECT_EQ(wait_for_change(stopped, 0), 0) << encrypt;
+    std::erase(programs_, stopped);
+    client.reset();
+    daemons_.clear();
+    std::filesystem::remove(folder_ + "/server.0.url");
+  }
+  ::unsetenv("NESSIE_NNTI_ENCRYPT");
+}
+
 TEST_F(StagingProcess, StoppedClientsDoNotHoldUpOthers) {
   constexpr std::size_t kPieceBytes = kVariableBytes / kZ;
   const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
@@ -356,14 +362,13 @@ TEST_F(StagingProcess, StoppedClientsDoNotHoldUpOthers) {
       const HalfMemory memory(kVariableBytes, 0);
       std::vector<Item> items;
       for (std::int64_t z = 0; z < kZ; ++z)
-        items.push_back({&layout,
-                         {0, {z, 0, 0}, {1, kY, kX}, {}},
+        items.push_back({&layout, Piece{0, {z, 0, 0}, {1, kY, kX}, {}},
                          memory.bytes().subspan(static_cast<std::size_t>(z) * kPieceBytes, kPieceBytes)});
       (void)client.read(program, 0, *order_, items);
     });
   auto client = connect();
   create(*client, folder_ + "/free.nc", 1);
-  const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
+  const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
   EXPECT_EQ(*client->read(kToken, 0, *order_, {&item, 1}), NC_NOERR);
 }
 
@@ -373,7 +378,7 @@ TEST_F(StagingProcess, WhatAStoppedClientHasNotPutYetHoldsUpNobodyWhoLooks) {
     create(client, folder_ + "/looked_at.nc", 1);
     const HalfMemory memory(kVariableBytes, 0);
     const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
-    const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX}, {}}, memory.bytes()};
+    const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, memory.bytes()};
     (void)client.write(kToken, 0, *order_, {&item, 1});
   });
   auto other = connect();
@@ -389,7 +394,7 @@ TEST_F(StagingProcess, ARecordOfWhichAKilledProgramSentAPartDoesNotCount) {
       create(client, path_, 1, 0);
       const HalfMemory memory(kVariableBytes, kVariableBytes / 2);
       const VariableLayout layout{0, 8, true, {0, kY, kX}};
-      const Item item{&layout, {0, {0, 0, 0}, {kRecords, kY, kX}, {}}, memory.bytes()};
+      const Item item{&layout, Piece{0, {0, 0, 0}, {kRecords, kY, kX}, {}}, memory.bytes()};
       (void)client.write(kToken, 0, *order_, {&item, 1});
     });
     ::kill(program, SIGKILL);
@@ -451,6 +456,42 @@ TEST_F(StagingProcess, AKilledClientsFileIsDrainedAndClosed) {
   EXPECT_TRUE(in_file(0, 0));
 }
 
+/// How often a process has a file open.
+std::size_t descriptors_on(pid_t process, const std::string &path) {
+  std::size_t count = 0;
+  std::error_code ignored;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", ignored))
+    count += std::filesystem::read_symlink(entry, ignored) == path ? 1 : 0;
+  return count;
+}
+
+TEST_F(StagingProcess, WhatIsHeldForAProgramThatIsKilledBeforeItAttachesIt_IsForgotten) {
+  for (int index : {0, 1}) start({}, index, 2);
+  auto other = connect();
+  path_ = folder_ + "/held.nc";
+  std::unique_ptr<Client> client;
+  const auto create_only = [&] {
+    client = connect();
+    const nnti::Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    const auto created = client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, file.get());
+    return created.ok() && *created == NC_NOERR;
+  };
+  const auto program = run(create_only, [] { return true; });
+  for (const auto &daemon : daemons_) EXPECT_GT(descriptors_on(daemon->pid(), path_), 0u);
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+  std::erase(programs_, program);
+  const auto is_held = [&](const auto &daemon) { return descriptors_on(daemon->pid(), path_) > 0; };
+  const auto deadline = Deadline::in(kWatchdog);
+  while (std::ranges::any_of(daemons_, is_held) && !deadline.passed()) ::usleep(1000);
+  EXPECT_FALSE(std::ranges::any_of(daemons_, is_held));
+  create(*other, path_, 3);
+  for (int v = 0; v < 3; ++v) ASSERT_EQ(*put(*other, v), NC_NOERR);
+  ASSERT_EQ(*other->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);
+  for (int v = 0; v < 3; ++v) EXPECT_TRUE(in_file(v, 2 - v)) << v;
+  EXPECT_FALSE(std::ranges::any_of(daemons_, is_held));
+}
+
 TEST_F(StagingProcess, ShutdownAnswersAndExits) {
   for (int index : {0, 1}) start({}, index, 2);
   auto client = connect();
@@ -500,7 +541,7 @@ TEST_F(StagingProcess, DataThatLieScatteredAreDrainedWithLittleMemory) {
   const auto together = peak_kib(daemon.pid());
   const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
   const auto half = std::as_writable_bytes(std::span(data_).first(data_.size() / 2));
-  const Item item{&layout, {0, {0, 0, 0}, {kZ, kY, kX / 2}, {1, 1, 2}}, half};
+  const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX / 2}, {1, 1, 2}}, half};
   ASSERT_EQ(*client->write(kToken, 0, *order_, {&item, 1}), NC_NOERR);
   order_->know(order_->end_call());
   ASSERT_EQ(*client->close(kToken, 0, Closing::kDurable, *order_), NC_NOERR);

@@ -14,7 +14,7 @@
 
 namespace staging {
 
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 inline constexpr std::uint32_t kProgram = 0x20004E01;
 
 enum Op : std::uint32_t {
@@ -40,9 +40,11 @@ enum Op : std::uint32_t {
   kOpWriteNow = 119,  ///< as kOpWrite; its sender waits
   kOpHasten = 120,
   kOpRelease = 121,  ///< forgets what Hold gave
+  kOpLend = 122,     ///< gives the program's descriptor back, to a process of this node
 };
 
-enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1 };
+/// Auto: as caching, and clients leave files to native PnetCDF that gain nothing.
+enum class Mode : std::uint32_t { kDirect = 0, kCaching = 1, kAuto = 2 };
 
 /// Names an open file on all servers; random, made by the client's rank 0.
 using FileToken = std::uint64_t;
@@ -57,8 +59,7 @@ struct Hint {
 struct HelloArgs {
   std::uint32_t version = kProtocolVersion;
   std::string program;  ///< empty: of who only looks on, and does not count
-  std::int64_t pid = 0;
-  template <class A> void xdr(A &a) { a(version, program, pid); }
+  template <class A> void xdr(A &a) { a(version, program); }
 };
 struct HelloResult {
   std::uint32_t version = kProtocolVersion;
@@ -98,7 +99,8 @@ struct CreateArgs {
   std::int32_t cmode = 0;
   std::vector<Hint> hints;
   FileHandle handle = {};
-  template <class A> void xdr(A &a) { a(file, path, cmode, hints, handle); }
+  std::uint32_t processes = 1;  ///< that have the file open together
+  template <class A> void xdr(A &a) { a(file, path, cmode, hints, handle, processes); }
 };
 
 /// Open, Hold.
@@ -108,7 +110,8 @@ struct OpenArgs {
   std::int32_t omode = 0;
   std::vector<Hint> hints;
   FileHandle handle = {};
-  template <class A> void xdr(A &a) { a(file, path, omode, hints, handle); }
+  std::uint32_t processes = 1;
+  template <class A> void xdr(A &a) { a(file, path, omode, hints, handle, processes); }
 };
 
 /// The header as it stands in the file, for the clients' mirrors.
@@ -156,7 +159,7 @@ struct EndDefArgs {
   }
 };
 
-/// Definitions that are legal in data mode (attributes that do not grow, renames), applied at once.
+/// Definitions that are legal in data mode (attributes that do not grow, renames), or of a new file, applied at once.
 struct AmendArgs {
   FileToken file = 0;
   std::vector<Definition> definitions;
@@ -187,15 +190,21 @@ struct WritesBefore {
 struct TransferArgs {
   FileToken file = 0;
   std::int64_t num_records = 0;  ///< what the client knows: reads may reach so far
-  std::uint64_t call = 0;        ///< Write: the number of the collective call that it belongs to
+  std::uint64_t call = 0;        ///< the number of the collective call that it belongs to; Read: 0 if to none
   WritesBefore after;
   /// Write that goes on behind the program's back: when it was sent, in nanoseconds of this node's clock. 0: its sender
   /// waits for the answer.
   std::int64_t sent_ns = 0;
   /// Write: 1 if it may meet others that nothing else orders: what was sent before is carried out first.
   std::uint32_t in_order = 0;
-  std::vector<Piece> pieces;
-  template <class A> void xdr(A &a) { a(file, num_records, call, after, sent_ns, in_order, pieces); }
+  /// Write, direct mode: 1 in the last request of a process in a collective call. It has no pieces.
+  std::uint32_t ends_call = 0;
+  Bytes pieces;                    ///< a PieceList; empty if it would not fit here:
+  std::uint64_t listed_at = 0;     ///< then it lies in the bulk buffer, from here on, behind the data,
+  std::uint32_t listed_bytes = 0;  ///< and is so long
+  template <class A> void xdr(A &a) {
+    a(file, num_records, call, after, sent_ns, in_order, ends_call, pieces, listed_at, listed_bytes);
+  }
 };
 
 struct FillRecordArgs {
@@ -224,17 +233,28 @@ struct AttachArgs {
   template <class A> void xdr(A &a) { a(file); }
 };
 
+struct LendArgs {
+  FileToken file = 0;
+  template <class A> void xdr(A &a) { a(file); }
+};
+struct LendResult {
+  std::uint64_t descriptor = 0;  ///< the key that it was given under
+  template <class A> void xdr(A &a) { a(descriptor); }
+};
+
 /// Settle: answer when nothing of that file is left to drain.
 struct SettleArgs {
   FileIdentity identity;
-  std::string path;  ///< names it where devices are numbered otherwise: on other nodes
-  template <class A> void xdr(A &a) { a(identity, path); }
+  std::string path;            ///< names it where devices are numbered otherwise: on other nodes
+  std::uint32_t to_write = 0;  ///< 1: native PnetCDF is about to write to it, which no board says
+  template <class A> void xdr(A &a) { a(identity, path, to_write); }
 };
 
 /// A file that went native, for the report.
 struct NativeNote {
   std::string path, why;
-  template <class A> void xdr(A &a) { a(path, why); }
+  std::uint32_t is_choice = 0;  ///< 1: it could have been staged
+  template <class A> void xdr(A &a) { a(path, why, is_choice); }
 };
 
 /// Report, Shutdown and Ping have no arguments.
@@ -261,9 +281,13 @@ struct ReportResult {
   std::vector<FileReport> drained;                              ///< every file that was written, in order of closing
   std::vector<FileReport> failures;
   std::vector<std::string> native;  ///< "path: why it went native"
+  std::uint64_t left_native = 0;    ///< files that went native by choice,
+  std::string why_left;             ///< and why the last of them did
+  std::uint64_t bytes_read = 0;     ///< from files, for reads
   template <class A> void xdr(A &a) {
     a(bytes_pulled, bytes_pushed, bytes_drained, bytes_pending, writes, reads, files, clients, memory_high_bytes,
-      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native);
+      busy_pull_s, busy_drain_s, first_write_s, last_pull_s, last_drain_s, drained, failures, native, left_native,
+      why_left, bytes_read);
   }
 };
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The service from end to end: client, servers and native files, in one process.
+#include <services/staging/board.h>
 #include <services/staging/testing.hpp>
 
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <algorithm>
+#include <cstddef>
 #include <tuple>
 
 namespace staging {
@@ -27,6 +32,12 @@ class Twins {
     ASSERT_TRUE(created.ok()) << created.error().message;
     ASSERT_EQ(*created, NC_NOERR);
     IoThread::get().run([&] { twin_ = NativeFile::create(program_file(native_), cmode, {}).file; });
+  }
+
+  /// Again and again, until the server has carried out what was sent before.
+  void send_ahead(const std::vector<Definition> &definitions) {
+    while (!client_.define({token_, definitions})) std::this_thread::yield();
+    EXPECT_EQ(IoThread::get().run([&] { return twin_->amend(definitions); }), NC_NOERR);
   }
 
   HeaderResult enddef(std::vector<Definition> definitions, bool first = true) {
@@ -148,6 +159,52 @@ TEST_P(StagingTest, FilesAreTheSameByteForByte) {
     file.close(true);
     file.expect_same_files();
   }
+}
+
+std::vector<Definition> many_attributes(int count) {
+  std::vector<Definition> definitions;
+  for (int i = 0; i < count; ++i) {
+    Definition attribute;
+    attribute.kind = Definition::kPutAtt;
+    attribute.type = NC_CHAR;
+    attribute.name = "attribute_" + std::to_string(i);
+    attribute.length = 5;
+    attribute.value = Bytes(5, std::byte{'x'});
+    definitions.push_back(std::move(attribute));
+  }
+  return definitions;
+}
+
+TEST_P(StagingTest, DefinitionsThatAreSentAhead_AreCarriedOutInTheirOrder) {
+  Twins file(*service_, *client_, "ahead");
+  file.create();
+  file.send_ahead(Schema::definitions());
+  for (int batch = 0; batch < 3; ++batch) file.send_ahead(many_attributes(300 * (batch + 1)));
+  file.enddef(many_attributes(2));
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, ADefinitionThatWasSentAhead_AndIsRefused_IsToldByEnddef) {
+  const auto path = service_->file("refused.nc");
+  ASSERT_EQ(*client_->create({5, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
+  auto definitions = many_attributes(1);
+  definitions[0].name = "";
+  ASSERT_TRUE(client_->define({5, definitions}));
+  EndDefArgs args;
+  args.file = 5;
+  EXPECT_EQ(client_->enddef(args, true)->nc_error, NC_EBADNAME);
+  EXPECT_EQ(*client_->abort(5), NC_NOERR);
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
+}
+
+TEST_P(StagingTest, AFileThatIsAborted_ForgetsWhatWasSentAhead) {
+  const auto path = service_->file("forgotten.nc");
+  ASSERT_EQ(*client_->create({5, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
+  ASSERT_TRUE(client_->define({5, many_attributes(1000)}));
+  EXPECT_EQ(*client_->abort(5), NC_NOERR);
+  EXPECT_EQ(std::filesystem::file_size(path), 0u);
 }
 
 TEST_P(StagingTest, ReadsSeeWhatWasWrittenBefore) {
@@ -352,11 +409,11 @@ TEST_P(StagingTest, PiecesOutsideTheirVariableAreRefused) {
   std::vector<std::byte> data(4096);
   Order order(client_->servers());
   const auto layout = Schema::box();
-  const Item outside{&layout, {0, {0, 0, 0}, {1, 1, Schema::kX + 1}, {}}, {data.data(), (Schema::kX + 1) * 4}};
+  const Item outside{&layout, Piece{0, {0, 0, 0}, {1, 1, Schema::kX + 1}, {}}, {data.data(), (Schema::kX + 1) * 4}};
   EXPECT_EQ(client_->write(file.token(), 0, order, {&outside, 1}).code(), nessie::Code::kInvalidArgument);
-  const Item short_of{&layout, {0, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 4}};
+  const Item short_of{&layout, Piece{0, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 4}};
   EXPECT_EQ(client_->write(file.token(), 0, order, {&short_of, 1}).code(), nessie::Code::kInvalidArgument);
-  const Item strange{&layout, {17, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 32}};
+  const Item strange{&layout, Piece{17, {0, 0, 0}, {1, 1, 8}, {}}, {data.data(), 32}};
   EXPECT_FALSE(client_->read(file.token(), 0, order, {&strange, 1}).ok());
   file.close(true);
 }
@@ -372,8 +429,7 @@ TEST_P(StagingTest, ManySmallPiecesTakeFewMessages) {
   std::vector<Item> items;
   for (std::int64_t row = 0; row < Schema::kZ * Schema::kY; ++row)
     items.push_back(
-        {&layout,
-         {0, {row / Schema::kY, row % Schema::kY, 0}, {1, 1, Schema::kX}, {}},
+        {&layout, Piece{0, {row / Schema::kY, row % Schema::kY, 0}, {1, 1, Schema::kX}, {}},
          std::as_writable_bytes(std::span(values).subspan(static_cast<std::size_t>(row * Schema::kX), Schema::kX))});
   ASSERT_EQ(*client_->write(file.token(), 0, order, items), NC_NOERR);
   const auto written = values;
@@ -435,7 +491,9 @@ class ScalarHandle {
   void close() { EXPECT_EQ(*client_.close(token_, -1, Closing::kEarly, order_), NC_NOERR); }
 
  private:
-  Item item(std::int16_t &value) { return {&layout_, {1, {}, {}, {}}, std::as_writable_bytes(std::span(&value, 1))}; }
+  Item item(std::int16_t &value) {
+    return {&layout_, Piece{1, {}, {}, {}}, std::as_writable_bytes(std::span(&value, 1))};
+  }
   const VariableLayout layout_ = Schema::scalar();
   Client &client_;
   const FileToken token_;
@@ -512,6 +570,96 @@ TEST(Staging, AReportNamesSoManyNativeFiles_AndCountsTheOthers) {
   ASSERT_EQ(native.size(), 4096u + 1);
   EXPECT_EQ(native.front(), "out.nc: because");
   EXPECT_EQ(native.back(), "3 more files, says server 0");
+}
+
+bool is_open_as(const nnti::Fd &file, const std::string &path, int access) {
+  return identity_of(file.get()) == identity_of(path) && (::fcntl(file.get(), F_GETFL) & O_ACCMODE) == access;
+}
+
+TEST_P(StagingTest, AFileThatIsOpenIsLent_WithTheAccessOfItsHandle) {
+  Twins file(*service_, *client_, "lent");
+  file.create();
+  file.enddef(Schema::definitions());
+  const auto identity = identity_of(file.path());
+  const auto other_rank = service_->client();
+  for (auto *client : {client_.get(), other_rank.get()}) {
+    auto lent = client->lend(file.token(), identity);
+    ASSERT_TRUE(lent.ok()) << lent.error().message;
+    EXPECT_TRUE(is_open_as(*lent, file.path(), O_RDWR));
+  }
+  file.close(true);
+  EXPECT_EQ(client_->lend(file.token(), identity).code(), nessie::Code::kNotFound) << "it is closed";
+  const OpenArgs to_read{5, file.path(), NC_NOWRITE, {}};
+  ASSERT_EQ(client_->open(to_read, program_file(file.path(), O_RDONLY).get())->nc_error, NC_NOERR);
+  auto lent = other_rank->lend(5, identity);
+  ASSERT_TRUE(lent.ok()) << lent.error().message;
+  EXPECT_TRUE(is_open_as(*lent, file.path(), O_RDONLY));
+  ASSERT_TRUE(client_->close(5, 0, Closing::kEarly, Order(client_->servers())).ok());
+}
+
+TEST_P(StagingTest, WhoMayOnlyReadIsNotLentWhatCanBeWrittenTo) {
+  Twins file(*service_, *client_, "read");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.close(true);
+  const OpenArgs to_read{5, file.path(), NC_NOWRITE, {}};
+  ASSERT_EQ(client_->open(to_read, program_file(file.path(), O_RDWR).get())->nc_error, NC_NOERR);
+  EXPECT_EQ(client_->lend(5, identity_of(file.path())).code(), nessie::Code::kRefused);
+  ASSERT_TRUE(client_->close(5, 0, Closing::kEarly, Order(client_->servers())).ok());
+}
+
+/// Comes to a server's door for a file, as the library in front of programs does.
+nnti::Fd knock(const std::string &board_path, const FileIdentity &file) {
+  const auto bytes = contents(board_path);
+  const std::string_view door(bytes.data() + offsetof(nessie_board, door));
+  nnti::Fd visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  door.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + door.size());
+  EXPECT_EQ(::connect(visitor.get(), reinterpret_cast<const sockaddr *>(&address), size), 0);
+  const nessie_board_place place{file.device, file.inode};
+  EXPECT_EQ(::send(visitor.get(), &place, sizeof place, 0), static_cast<ssize_t>(sizeof place));
+  return visitor;
+}
+
+bool is_answered(const nnti::Fd &visitor, int timeout_ms) {
+  pollfd answer{visitor.get(), POLLIN, 0};
+  char word = 0;
+  return ::poll(&answer, 1, timeout_ms) == 1 && ::recv(visitor.get(), &word, 1, 0) == 1 && word == '+';
+}
+
+TEST(Staging, WhoComesToTheDoorInTheMiddleOfEnddef_IsLetInWhenThatIsOver) {
+  Service service(1, Mode::kCaching, 8 << 20, "inproc", std::chrono::seconds(30), true);
+  const auto client = service.client();
+  ASSERT_NE(client, nullptr);
+  const auto path = service.file("redef.nc");
+  ASSERT_EQ(*client->create({9, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
+  EndDefArgs definitions;
+  definitions.file = 9;
+  definitions.definitions = Schema::definitions();
+  ASSERT_EQ(client->enddef(definitions, true)->nc_error, NC_NOERR);
+  std::promise<void> busy, go_on;
+  IoThread::get().queue().submit(IoQueue::Lane::kRequest, [&, go = go_on.get_future().share()] {
+    busy.set_value();
+    go.wait();
+  });
+  busy.get_future().wait();
+  std::thread definer([&] {
+    definitions.definitions = {Schema::definitions().back()};
+    definitions.definitions[0].name = "later";
+    EXPECT_EQ(client->enddef(definitions, false)->nc_error, NC_NOERR);
+  });
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!IoThread::get().queue().waits(IoQueue::Lane::kRequest) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  const auto visitor = knock(service.board(0), identity_of(path));
+  EXPECT_FALSE(is_answered(visitor, 100));
+  go_on.set_value();
+  EXPECT_TRUE(is_answered(visitor, 60'000));
+  EXPECT_NE(contents(path).find("later"), std::string::npos);
+  definer.join();
+  EXPECT_EQ(*client->close(9, 0, Closing::kDurable, Order(1)), NC_NOERR);
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, StagingTest,

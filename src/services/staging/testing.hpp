@@ -66,7 +66,7 @@ class IoThread {
 class Service {
  public:
   Service(int servers, Mode mode, std::uint64_t memory_bytes, const std::string &transport = "inproc",
-          std::chrono::milliseconds client_timeout = std::chrono::seconds(30)) {
+          std::chrono::milliseconds client_timeout = std::chrono::seconds(30), bool has_boards = false) {
     std::string folder = ::testing::TempDir() + "staging-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     for (int index = 0; index < servers; ++index) {
@@ -77,6 +77,7 @@ class Service {
       options.memory_bytes = memory_bytes;
       options.ledger_path = file("ledger." + std::to_string(index));
       options.client_timeout = client_timeout;
+      if (has_boards) options.board_path = board(index);
       options.runtime.endpoint.transports = {transport};
       auto server = Server::open(options, IoThread::get().queue());
       EXPECT_TRUE(server.ok()) << server.error().message;
@@ -104,6 +105,7 @@ class Service {
     return client.ok() ? std::move(*client) : nullptr;
   }
   std::string file(const std::string &name) const { return folder_ + "/" + name; }
+  std::string board(int server) const { return file("board." + std::to_string(server)); }
   /// After stop().
   ReportResult report(int server) const { return servers_[static_cast<std::size_t>(server)]->report(); }
 

@@ -68,12 +68,15 @@ struct FiletypeAccess {
   int varid;
   MPI_Datatype filetype;
   Memory memory;
+
+  bool is_read() const { return direction == Direction::kGet; }
+  bool is_collective() const { return mode == Mode::kCollective; }
 };
 
 /// Carries an access out, or posts it. Native PnetCDF's code. When a blocking one returns, its memory is the program's
 /// again: what is read is there; what is written is where any later read finds it, though perhaps not in the file. A
 /// posted one borrows its memory until it is waited for or cancelled. In a collective one that fails this rank has
-/// still done its part, so that the others need not wait for it, unless the error is_fatal().
+/// still done its part, so that the others need not wait for it, unless the call is_over().
 int transfer(File &file, const Access &access);
 int transfer(File &file, const MultiAccess &access);
 int transfer(File &file, const FiletypeAccess &access);

@@ -8,10 +8,23 @@
 
 namespace interpose {
 
+namespace {
+
+void settle(const File &file, bool to_write) {
+  if (auto settled = Session::get().client()->settle({file.identity, {}, to_write ? 1U : 0U}); !settled)
+    nessie::log::error("waiting for what was put through other handles: {}", settled.error().to_string());
+}
+
+}  // namespace
+
 void settle_beside(const File &file) {
   if (file.identity.inode == 0 || !Session::get().connected() || !boards().may_hold(file.identity)) return;
-  if (auto settled = Session::get().client()->settle({file.identity, {}}); !settled)
-    nessie::log::error("waiting for what was put through other handles: {}", settled.error().to_string());
+  settle(file, false);
+}
+
+void begin_beside(const File &file) {
+  if (file.identity.inode == 0 || boards().note_beside(file.identity)) return settle_beside(file);
+  if (Session::get().connected()) settle(file, true);
 }
 
 void note_beside(const File &file) { (void)boards().note_write(file.identity); }

@@ -11,6 +11,9 @@ namespace interpose {
 /// is staged by nobody.
 void settle_beside(const File &file);
 
+/// The same, before native PnetCDF writes: then the servers keep no pages of the file for readers any more.
+void begin_beside(const File &file);
+
 /// Tells those who keep copies of what they read that native PnetCDF has written to the file.
 void note_beside(const File &file);
 
@@ -22,7 +25,7 @@ template <class Call> int read_natively(const File &file, const Call &call) {
 
 /// The same, for a call that may write.
 template <class Call> int write_natively(const File &file, const Call &call) {
-  settle_beside(file);
+  begin_beside(file);
   const int error = call();
   note_beside(file);
   return error;

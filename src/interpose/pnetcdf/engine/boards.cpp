@@ -53,6 +53,16 @@ bool Boards::note_write(const staging::FileIdentity &identity) const {
   return true;
 }
 
+bool Boards::note_beside(const staging::FileIdentity &identity) const {
+  if (!are_complete() || boards_->may_write == 0) return false;
+  const auto bit = nessie_board_bit_of(identity.device, identity.inode);
+  for (int i = 0; i < boards_->count; ++i) {
+    auto &word = boards_->writes[i]->beside[nessie_board_word_of(identity.device, identity.inode)];
+    if ((look(word) & bit) == 0) std::atomic_ref(word).fetch_or(bit, std::memory_order_release);
+  }
+  return true;
+}
+
 Boards &boards() {
   static Boards boards;
   return boards;

@@ -21,6 +21,9 @@ class Boards {
   /// Tells those who keep copies that what was put is where any later read finds it. False: they cannot be told by
   /// this process; the server does when it has carried the write out.
   bool note_write(const staging::FileIdentity &identity) const;
+  /// Tells the servers, which keep pages for readers, that native PnetCDF is about to write to the file. False: they
+  /// cannot be told by this process.
+  bool note_beside(const staging::FileIdentity &identity) const;
 
  private:
   const nessie_boards *boards_ = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/check.hpp>
 
+#include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/mirror.hpp>
 
 #include <limits>
@@ -129,7 +130,11 @@ int check_list(File &file, const Access &access) {
   return NC_NOERR;
 }
 
-bool is_fatal(int error) {
+bool is_over(File &file, bool is_collective, int &error) {
+  if (is_collective && file.is_safe()) {
+    error = least(file, error);
+    return error != NC_NOERR;
+  }
   return error == NC_EPERM || error == NC_EINDEFINE || error == NC_EINDEP || error == NC_ENOTINDEP;
 }
 

@@ -19,7 +19,9 @@ int check(File &file, const Access &access);
 /// The indices of a varn access.
 int check_list(File &file, const Access &access);
 
-/// Errors at which a collective call returns at once, on this rank, without taking part.
-bool is_fatal(int error);
+/// Whether a call of which this rank has checked the arguments, with result `error`, returns now, without taking part.
+/// A collective one in safe mode returns on all ranks, or on none, with the least of their errors, which `error`
+/// becomes.
+bool is_over(File &file, bool is_collective, int &error);
 
 }  // namespace interpose

@@ -101,13 +101,24 @@ Communicator::~Communicator() {
 void Communicator::reduce_max(std::int64_t *values, std::size_t count) {
   if (finish_own_writes_) finish_own_writes_();
   if (size_ == 1) return;
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_, &request);
+  auto request = start_max(values, count);
   wait_patiently(request);
+}
+
+MPI_Request Communicator::start_max(std::int64_t *values, std::size_t count) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (size_ > 1) MPI_Iallreduce(MPI_IN_PLACE, values, static_cast<int>(count), MPI_INT64_T, MPI_MAX, comm_, &request);
+  return request;
 }
 
 std::int64_t Communicator::max(std::int64_t mine) {
   reduce_max(&mine, 1);
+  return mine;
+}
+
+std::int64_t Communicator::max_now(std::int64_t mine) {
+  auto request = start_max(&mine, 1);
+  if (request != MPI_REQUEST_NULL) wait_patiently(request);
   return mine;
 }
 

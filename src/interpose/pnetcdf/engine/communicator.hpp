@@ -44,6 +44,11 @@ class Communicator {
   /// writes done.
   std::int64_t max(std::int64_t mine);
   template <std::size_t N> std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
+  /// The same, of values that are lent until it is over (wait_patiently); not for points in time. Null: it is, among
+  /// one.
+  template <std::size_t N> MPI_Request start_max(std::array<std::int64_t, N> &values);
+  /// The same, of one value, and waited for.
+  std::int64_t max_now(std::int64_t mine);
   /// What root is answered when it asks, on all ranks. The others wait.
   int from_root(const std::function<int()> &ask);
   /// Root's value, to all.
@@ -83,6 +88,7 @@ class Communicator {
   };
   void take_in(const Note &note);
   void reduce_max(std::int64_t *values, std::size_t count);
+  MPI_Request start_max(std::int64_t *values, std::size_t count);
   void broadcast(std::int64_t *values, std::size_t count);
   void broadcast(void *data, int count, MPI_Datatype type);
   void tell(void *data, int count, MPI_Datatype type);
@@ -102,6 +108,9 @@ class Communicator {
   std::vector<int> variables_read_;
 };
 
+template <std::size_t N> MPI_Request Communicator::start_max(std::array<std::int64_t, N> &values) {
+  return start_max(values.data(), N);
+}
 template <std::size_t N> std::array<std::int64_t, N> Communicator::max(std::array<std::int64_t, N> mine) {
   reduce_max(mine.data(), N);
   return mine;

@@ -1,46 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/datatype.hpp>
 
+#include <interpose/pnetcdf/engine/type_contents.hpp>
+
 #include <numeric>
 #include <vector>
 
 namespace interpose {
 
 namespace {
-
-/// The constructor's arguments; frees the derived types among them.
-struct Contents {
-  int combiner = 0;
-  std::vector<int> integers;
-  std::vector<MPI_Aint> addresses;
-  std::vector<MPI_Datatype> types;
-
-  explicit Contents(MPI_Datatype type) {
-    int integer_count = 0, address_count = 0, type_count = 0;
-    MPI_Type_get_envelope(type, &integer_count, &address_count, &type_count, &combiner);
-    if (is_named() || is_parametrised()) return;
-    integers.resize(static_cast<std::size_t>(integer_count));
-    addresses.resize(static_cast<std::size_t>(address_count));
-    types.resize(static_cast<std::size_t>(type_count));
-    MPI_Type_get_contents(type, integer_count, address_count, type_count, integers.data(), addresses.data(),
-                          types.data());
-  }
-  Contents(const Contents &) = delete;
-  Contents &operator=(const Contents &) = delete;
-  ~Contents() {
-    for (MPI_Datatype &type : types) {
-      int unused = 0, inner = MPI_COMBINER_NAMED;
-      MPI_Type_get_envelope(type, &unused, &unused, &unused, &inner);
-      if (inner != MPI_COMBINER_NAMED) MPI_Type_free(&type);
-    }
-  }
-
-  bool is_named() const { return combiner == MPI_COMBINER_NAMED; }
-  bool is_parametrised() const {
-    return combiner == MPI_COMBINER_F90_INTEGER || combiner == MPI_COMBINER_F90_REAL ||
-           combiner == MPI_COMBINER_F90_COMPLEX;
-  }
-};
 
 MPI_Datatype c_equivalent(MPI_Datatype type) {
   if (type == MPI_CHARACTER) return MPI_CHAR;
@@ -61,7 +29,7 @@ int decode_named(MPI_Datatype type, Datatype &decoded) {
   return NC_NOERR;
 }
 
-int decode_struct(const Contents &contents, Datatype &decoded) {
+int decode_struct(const TypeContents &contents, Datatype &decoded) {
   for (std::size_t i = 0; i < contents.types.size(); ++i) {
     Datatype member;
     if (int error = decode(contents.types[i], member)) return error;
@@ -76,7 +44,7 @@ int decode_struct(const Contents &contents, Datatype &decoded) {
 }
 
 /// How many elements of the old type the new one has.
-std::int64_t blocks_of(const Contents &contents, MPI_Datatype type, std::int64_t inner_elements) {
+std::int64_t blocks_of(const TypeContents &contents, MPI_Datatype type, std::int64_t inner_elements) {
   const auto &numbers = contents.integers;
   switch (contents.combiner) {
     case MPI_COMBINER_CONTIGUOUS: return numbers[0];
@@ -121,7 +89,7 @@ bool is_known(int combiner) {
 }  // namespace
 
 int decode(MPI_Datatype type, Datatype &decoded) {
-  const Contents contents(type);
+  const TypeContents contents(type);
   if (contents.is_parametrised()) return NC_EUNSPTETYPE;
   if (contents.is_named()) return decode_named(type, decoded);
   if (contents.combiner == MPI_COMBINER_STRUCT) return decode_struct(contents, decoded);

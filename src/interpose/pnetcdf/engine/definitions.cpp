@@ -2,6 +2,7 @@
 // Definitions: the mirror accepts or refuses them; what it accepts is noted for the home server.
 #include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
+#include <interpose/pnetcdf/engine/safe_mode.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <utility>
@@ -51,106 +52,100 @@ Definition stored_attribute(const File &file, int varid, const char *name) {
 
 }  // namespace
 
-int on_def_dim(int ncid, const char *name, MPI_Offset length, int *dimidp) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_def_dim(file->id(), name, length, dimidp);
-  if (error != NC_NOERR || file->is_native()) return error;
+int on_def_dim(File &file, const char *name, MPI_Offset length, int *dimidp) {
+  if (int error = agree_on_def_dim(file, name, length)) return error;
+  const int error = ncmpi_def_dim(file.id(), name, length, dimidp);
+  if (error != NC_NOERR || file.is_native()) return error;
   Definition definition = make(Definition::kDefDim, -1, name);
   definition.length = length;
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
-int on_def_var(int ncid, const char *name, nc_type type, int ndims, const int *dimids, int *varidp) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_def_var(file->id(), name, type, ndims, dimids, varidp);
-  if (error != NC_NOERR || file->is_native()) return error;
+int on_def_var(File &file, const char *name, nc_type type, int ndims, const int *dimids, int *varidp) {
+  if (int error = agree_on_def_var(file, name, type, ndims, dimids)) return error;
+  const int error = ncmpi_def_var(file.id(), name, type, ndims, dimids, varidp);
+  if (error != NC_NOERR || file.is_native()) return error;
   Definition definition = make(Definition::kDefVar, -1, name);
   definition.type = type;
   if (ndims > 0) definition.dims.assign(dimids, dimids + ndims);
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
-int on_rename_dim(int ncid, int dimid, const char *name) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_rename_dim(file->id(), dimid, name);
-  if (error != NC_NOERR || file->is_native()) return error;
+int on_rename_dim(File &file, int dimid, const char *name) {
+  if (int error = agree_on_rename_dim(file, dimid, name)) return error;
+  const int error = ncmpi_rename_dim(file.id(), dimid, name);
+  if (error != NC_NOERR || file.is_native()) return error;
   Definition definition = make(Definition::kRenameDim, dimid, nullptr);
   definition.new_name = name;
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
-int on_rename_var(int ncid, int varid, const char *name) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_rename_var(file->id(), varid, name);
-  if (error != NC_NOERR || file->is_native()) return error;
+int on_rename_var(File &file, int varid, const char *name) {
+  if (int error = agree_on_rename_var(file, varid, name)) return error;
+  const int error = ncmpi_rename_var(file.id(), varid, name);
+  if (error != NC_NOERR || file.is_native()) return error;
   Definition definition = make(Definition::kRenameVar, varid, nullptr);
   definition.new_name = name;
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
-int on_rename_att(int ncid, int varid, const char *name, const char *new_name) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_rename_att(file->id(), varid, name, new_name);
-  if (error != NC_NOERR || file->is_native()) return error;
+int on_rename_att(File &file, int varid, const char *name, const char *new_name) {
+  if (int error = agree_on_rename_att(file, varid, name, new_name)) return error;
+  const int error = ncmpi_rename_att(file.id(), varid, name, new_name);
+  if (error != NC_NOERR || file.is_native()) return error;
   Definition definition = make(Definition::kRenameAtt, varid, name);
   definition.new_name = new_name;
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
 int attribute_was_put(File &file, int varid, const char *name, int error) {
   if (file.is_native() || (error != NC_NOERR && error != NC_ERANGE)) return error;
+  if (file.in_define_mode && !file.ranks().is_root()) return error;
   const int noted = note(file, stored_attribute(file, varid, name));
   return error != NC_NOERR ? error : noted;
 }
 
-int on_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, int varid_out) {
-  File *in = files().find(ncid_in), *out = files().find(ncid_out);
-  if (in == nullptr || out == nullptr) return NC_EBADID;
-  const int error = ncmpi_copy_att(in->id(), varid_in, name, out->id(), varid_out);
+int on_copy_att(File &in, int varid_in, const char *name, int ncid_out, int varid_out) {
+  File *out = files().find(ncid_out);
+  if (out == nullptr) return NC_EBADID;
+  if (int error = agree_on_copy_att(in, varid_in, name, *out, varid_out)) return error;
+  const int error = ncmpi_copy_att(in.id(), varid_in, name, out->id(), varid_out);
   return attribute_was_put(*out, varid_out, name, error);
 }
 
-int on_del_att(int ncid, int varid, const char *name) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_del_att(file->id(), varid, name);
-  if (error != NC_NOERR || file->is_native()) return error;
-  return note(*file, make(Definition::kDelAtt, varid, name));
+int on_del_att(File &file, int varid, const char *name) {
+  if (int error = agree_on_del_att(file, varid, name)) return error;
+  const int error = ncmpi_del_att(file.id(), varid, name);
+  if (error != NC_NOERR || file.is_native()) return error;
+  return note(file, make(Definition::kDelAtt, varid, name));
 }
 
 // --- fill modes --------------------------------------------------------------------------------------------------------------
 
-int on_set_fill(int ncid, int fill_mode, int *old_mode) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_set_fill(file->id(), fill_mode, old_mode);
-  if (error != NC_NOERR || file->is_native()) return error;
-  file->fill_mode = fill_mode;
-  file->set_fill_modes(fill_mode == NC_NOFILL);
+int on_set_fill(File &file, int fill_mode, int *old_mode) {
+  if (int error = agree_on_set_fill(file, fill_mode)) return error;
+  const int error = ncmpi_set_fill(file.id(), fill_mode, old_mode);
+  if (error != NC_NOERR || file.is_native()) return error;
+  file.fill_mode = fill_mode;
+  file.set_fill_modes(fill_mode == NC_NOFILL);
   Definition definition = make(Definition::kSetFill, -1, nullptr);
   definition.type = fill_mode;
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
-int on_def_var_fill(int ncid, int varid, int no_fill, const void *fill_value) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_def_var_fill(file->id(), varid, no_fill, fill_value);
-  if (error != NC_NOERR || file->is_native()) return error;
-  file->set_fill_mode(varid, no_fill != 0);
+int on_def_var_fill(File &file, int varid, int no_fill, const void *fill_value) {
+  if (int error = agree_on_def_var_fill(file, varid, no_fill, fill_value)) return error;
+  const int error = ncmpi_def_var_fill(file.id(), varid, no_fill, fill_value);
+  if (error != NC_NOERR || file.is_native()) return error;
+  file.set_fill_mode(varid, no_fill != 0);
   Definition definition = make(Definition::kDefVarFill, varid, nullptr);
   definition.type = no_fill;
   if (fill_value != nullptr) {
     const auto *bytes = static_cast<const std::byte *>(fill_value);
     definition.length = 1;
-    definition.value.assign(bytes, bytes + file->variable(varid)->layout.element_bytes);
+    definition.value.assign(bytes, bytes + file.variable(varid)->layout.element_bytes);
   }
-  return note(*file, std::move(definition));
+  return note(file, std::move(definition));
 }
 
 namespace {
@@ -163,24 +158,25 @@ int check_fill_record(File &file, int varid) {
   const Variable *variable = file.variable(varid);
   if (variable == nullptr) return NC_ENOTVAR;
   if (!variable->layout.is_record) return NC_ENOTRECVAR;
+  if (file.safe && file.independent) return NC_EINDEP;
   const bool has_value = ncmpi_inq_attid(file.id(), varid, "_FillValue", nullptr) == NC_NOERR;
   return file.no_fill(varid) && !has_value ? NC_ENOTFILL : NC_NOERR;
 }
 
 }  // namespace
 
-int on_fill_var_rec(int ncid, int varid, MPI_Offset record) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return write_natively(*file, [&] { return ncmpi_fill_var_rec(file->id(), varid, record); });
-  if (int error = check_fill_record(*file, varid)) return error;
-  const auto records = file->ranks().max(record + 1);
-  file->ranks().await_notes();
-  const int status = file->ranks().from_root([&] {
-    return file->code_of(Session::get().client()->fill_record({file->token(), varid, record}), "filling a record",
-                         NC_EWRITE);
+int on_fill_var_rec(File &file, int varid, MPI_Offset record) {
+  if (file.is_native()) return write_natively(file, [&] { return ncmpi_fill_var_rec(file.id(), varid, record); });
+  const int error = check_fill_record(file, varid);
+  if (int differs = agree_on_fill_var_rec(file, varid, record, error)) return differs;
+  if (error != NC_NOERR) return error;
+  const auto records = file.ranks().max(record + 1);
+  file.ranks().await_notes();
+  const int status = file.ranks().from_root([&] {
+    return file.code_of(Session::get().client()->fill_record({file.token(), varid, record}), "filling a record",
+                        NC_EWRITE);
   });
-  if (status == NC_NOERR) file->raise_records(records);
+  if (status == NC_NOERR) file.raise_records(records);
   return status;
 }
 

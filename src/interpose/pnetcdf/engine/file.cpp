@@ -16,6 +16,8 @@ namespace interpose {
 
 namespace {
 
+constexpr std::size_t kSentAhead = 256;  // definitions
+
 int bytes_of(nc_type type) {
   switch (type) {
     case NC_BYTE:
@@ -93,6 +95,13 @@ const Variable *File::variable(int varid) {
   return &variables_[static_cast<std::size_t>(varid)];
 }
 
+std::int64_t File::data_bytes() {
+  std::int64_t bytes = 0;
+  for (int varid = 0; const Variable *one = variable(varid); ++varid)
+    bytes += one->layout.extent_elements() * one->layout.element_bytes * (one->layout.is_record ? num_records : 1);
+  return bytes;
+}
+
 int File::count_record_variables() {
   int defined = 0;
   ncmpi_inq_nvars(mirror.id(), &defined);
@@ -126,8 +135,13 @@ void File::set_fill_mode(int varid, bool no_fill) {
   if (varid < static_cast<int>(no_fill_.size())) no_fill_[static_cast<std::size_t>(varid)] = no_fill;
 }
 
+// The server defines a new file while its program goes on to define: enddef waits for the rest only.
 void File::log(staging::Definition definition) {
-  if (ranks_->is_root()) log_.push_back(std::move(definition));
+  if (!ranks_->is_root()) return;
+  log_.push_back(std::move(definition));
+  if (!is_new || log_.size() % kSentAhead != 0) return;
+  staging::AmendArgs args{token_, take_log()};
+  if (!Session::get().client()->define(args)) log_ = std::move(args.definitions);
 }
 
 std::vector<staging::Definition> File::take_log() { return std::exchange(log_, {}); }
@@ -135,6 +149,10 @@ std::vector<staging::Definition> File::take_log() { return std::exchange(log_, {
 void File::raise_records(std::int64_t records) {
   if (records <= num_records) return;
   num_records = records;
+  count_records_written();
+}
+
+void File::count_records_written() {
   if (ranks_->is_root()) put_bytes += format < 5 ? 4 : 8;
 }
 
@@ -179,10 +197,11 @@ int FileTable::add(std::unique_ptr<File> &file) {
   return static_cast<int>(place - files_.begin());
 }
 
-void FileTable::remove(int ncid) {
-  std::unique_ptr<File> file;  // closed when others may go on
+void FileTable::remove(const File &file) {
+  std::unique_ptr<File> removed;  // closed when others may go on
   const std::lock_guard lock(mutex_);
-  file.reset(files_[static_cast<std::size_t>(ncid)].exchange(nullptr));
+  const auto place = std::ranges::find_if(files_, [&](const auto &place) { return place.load() == &file; });
+  if (place != files_.end()) removed.reset(place->exchange(nullptr));
 }
 
 std::vector<int> FileTable::ids() const {

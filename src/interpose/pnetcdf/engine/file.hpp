@@ -4,6 +4,7 @@
 
 #include <interpose/pnetcdf/engine/communicator.hpp>
 #include <interpose/pnetcdf/engine/mirror.hpp>
+#include <interpose/pnetcdf/engine/policy.hpp>
 #include <interpose/pnetcdf/engine/read_ahead.hpp>
 #include <interpose/pnetcdf/engine/requests.hpp>
 #include <nnti/fd.hpp>
@@ -49,6 +50,8 @@ class File {
       : identity(identity), native_id_(native_id), is_alone_(ranks.size() == 1) {}
 
   bool is_native() const { return native_id_ >= 0; }
+  /// Whether we compare its ranks' arguments: what is native, native PnetCDF compares itself.
+  bool is_safe() const { return safe && !is_native(); }
   /// The id by which native PnetCDF knows the file, or its mirror.
   int id() const { return is_native() ? native_id_ : mirror.id(); }
   /// From now on native PnetCDF has the file, by a name that `named` may keep. The mirror has been dropped.
@@ -83,13 +86,15 @@ class File {
   void set_fill_modes(bool no_fill);
   void set_fill_mode(int varid, bool no_fill);
 
-  /// Notes, on root, what the mirror accepted, to be replayed by the home server.
+  /// Notes, on root, what the mirror accepted, to be replayed by the home server: of a new file at once, a few hundred
+  /// at a time, otherwise when define mode ends.
   void log(staging::Definition definition);
   std::vector<staging::Definition> take_log();
 
   /// The file has at least so many records, as all ranks know; natively, root writes their number to the header now.
   void raise_records(std::int64_t records);
-  /// Root has written the header, natively.
+  /// Root has written the number of records, or the header, natively.
+  void count_records_written();
   void count_header_written();
 
   /// The error of an earlier write that no call has returned yet; told once.
@@ -102,6 +107,11 @@ class File {
     return answer ? *answer : lost(answer.error(), doing, code);
   }
 
+  /// Bytes of all variables, as they are defined, with the records that there are.
+  std::int64_t data_bytes();
+
+  Spent spent;  ///< on creating, defining and closing it
+
   // State, as native PnetCDF keeps it.
   Mirror mirror;
   bool writable = true;
@@ -109,6 +119,7 @@ class File {
   bool is_new = false;       ///< created, and never left define mode
   bool was_created = false;  ///< rather than opened
   bool independent = false;
+  bool safe = false;  ///< PNETCDF_SAFE_MODE
   int fill_mode = NC_NOFILL;
   int format = 0;  ///< 1, 2 or 5
   std::int64_t num_records = 0;
@@ -150,7 +161,7 @@ class FileTable {
   bool is_past_us(int ncid);
   /// The new id; or -1, and `file` stays the caller's, if the table is full (NC_ENFILE).
   int add(std::unique_ptr<File> &file);
-  void remove(int ncid);
+  void remove(const File &file);
   std::vector<int> ids() const;
   void begin_in_child();
 

@@ -20,74 +20,58 @@ bool is_unlimited(const File &file, int dimid) {
 
 }  // namespace
 
-int on_inq_dim(int ncid, int dimid, char *name, MPI_Offset *length) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_dim(file->id(), dimid, name, length);
-  if (error == NC_NOERR && !file->is_native() && length != nullptr && is_unlimited(*file, dimid))
-    *length = file->num_records;
+int on_inq_dim(File &file, int dimid, char *name, MPI_Offset *length) {
+  const int error = ncmpi_inq_dim(file.id(), dimid, name, length);
+  if (error == NC_NOERR && !file.is_native() && length != nullptr && is_unlimited(file, dimid))
+    *length = file.num_records;
   return error;
 }
 
-int on_inq_dimlen(int ncid, int dimid, MPI_Offset *length) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_dimlen(file->id(), dimid, length);
-  if (error == NC_NOERR && !file->is_native() && length != nullptr && is_unlimited(*file, dimid))
-    *length = file->num_records;
+int on_inq_dimlen(File &file, int dimid, MPI_Offset *length) {
+  const int error = ncmpi_inq_dimlen(file.id(), dimid, length);
+  if (error == NC_NOERR && !file.is_native() && length != nullptr && is_unlimited(file, dimid))
+    *length = file.num_records;
   return error;
 }
 
-int on_inq_var_fill(int ncid, int varid, int *no_fill, void *fill_value) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_var_fill(file->id(), varid, no_fill, fill_value);
-  if (error == NC_NOERR && !file->is_native() && no_fill != nullptr) *no_fill = file->no_fill(varid);
+int on_inq_var_fill(File &file, int varid, int *no_fill, void *fill_value) {
+  const int error = ncmpi_inq_var_fill(file.id(), varid, no_fill, fill_value);
+  if (error == NC_NOERR && !file.is_native() && no_fill != nullptr) *no_fill = file.no_fill(varid);
   return error;
 }
 
-int on_inq_num_rec_vars(int ncid, int *count) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_inq_num_rec_vars(file->id(), count);
-  if (count != nullptr) *count = file->count_record_variables();
+int on_inq_num_rec_vars(File &file, int *count) {
+  if (file.is_native()) return ncmpi_inq_num_rec_vars(file.id(), count);
+  if (count != nullptr) *count = file.count_record_variables();
   return NC_NOERR;
 }
 
-int on_inq_num_fix_vars(int ncid, int *count) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return ncmpi_inq_num_fix_vars(file->id(), count);
+int on_inq_num_fix_vars(File &file, int *count) {
+  if (file.is_native()) return ncmpi_inq_num_fix_vars(file.id(), count);
   if (count == nullptr) return NC_NOERR;
-  const int error = ncmpi_inq_nvars(file->id(), count);
-  *count -= file->count_record_variables();
+  const int error = ncmpi_inq_nvars(file.id(), count);
+  *count -= file.count_record_variables();
   return error;
 }
 
-int on_inq_header_size(int ncid, MPI_Offset *size) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_header_size(file->id(), size);
-  if (error == NC_NOERR && size != nullptr && !file->is_native() && file->is_new) *size = 0;
+int on_inq_header_size(File &file, MPI_Offset *size) {
+  const int error = ncmpi_inq_header_size(file.id(), size);
+  if (error == NC_NOERR && size != nullptr && !file.is_native() && file.is_new) *size = 0;
   return error;
 }
 
-int on_inq_header_extent(int ncid, MPI_Offset *extent) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_header_extent(file->id(), extent);
-  if (error != NC_NOERR || extent == nullptr || file->is_native()) return error;
-  if (file->is_new) *extent = 0;
+int on_inq_header_extent(File &file, MPI_Offset *extent) {
+  const int error = ncmpi_inq_header_extent(file.id(), extent);
+  if (error != NC_NOERR || extent == nullptr || file.is_native()) return error;
+  if (file.is_new) *extent = 0;
   // Where there are no variables, native PnetCDF knows it of files that it made, but not of those that it opened.
-  if (*extent == 0 && !file->is_new && file->was_created) return ncmpi_inq_header_size(file->id(), extent);
+  if (*extent == 0 && !file.is_new && file.was_created) return ncmpi_inq_header_size(file.id(), extent);
   return error;
 }
 
-int on_inq_path(int ncid, int *length, char *path) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->opened_as().path.empty()) return ncmpi_inq_path(file->id(), length, path);
-  const std::string &name = file->opened_as().path;
+int on_inq_path(File &file, int *length, char *path) {
+  if (file.opened_as().path.empty()) return ncmpi_inq_path(file.id(), length, path);
+  const std::string &name = file.opened_as().path;
   if (length != nullptr) *length = static_cast<int>(name.size());
   if (path != nullptr) std::memcpy(path, name.c_str(), name.size() + 1);
   return NC_NOERR;
@@ -102,19 +86,15 @@ int add_to(int error, MPI_Offset *size, std::int64_t bytes) {
 
 }  // namespace
 
-int on_inq_put_size(int ncid, MPI_Offset *size) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return add_to(ncmpi_inq_put_size(file->id(), size), size, file->put_bytes);
-  if (size != nullptr) *size = file->put_bytes;
+int on_inq_put_size(File &file, MPI_Offset *size) {
+  if (file.is_native()) return add_to(ncmpi_inq_put_size(file.id(), size), size, file.put_bytes);
+  if (size != nullptr) *size = file.put_bytes;
   return NC_NOERR;
 }
 
-int on_inq_get_size(int ncid, MPI_Offset *size) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  if (file->is_native()) return add_to(ncmpi_inq_get_size(file->id(), size), size, file->get_bytes);
-  if (size != nullptr) *size = file->get_bytes;
+int on_inq_get_size(File &file, MPI_Offset *size) {
+  if (file.is_native()) return add_to(ncmpi_inq_get_size(file.id(), size), size, file.get_bytes);
+  if (size != nullptr) *size = file.get_bytes;
   return NC_NOERR;
 }
 
@@ -128,13 +108,11 @@ void look_up(const File &file, std::string_view key, int *number) {
 
 }  // namespace
 
-int on_inq_striping(int ncid, int *unit_bytes, int *count) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_striping(file->id(), unit_bytes, count);
-  if (error != NC_NOERR || file->is_native()) return error;
-  look_up(*file, "striping_unit", unit_bytes);
-  look_up(*file, "striping_factor", count);
+int on_inq_striping(File &file, int *unit_bytes, int *count) {
+  const int error = ncmpi_inq_striping(file.id(), unit_bytes, count);
+  if (error != NC_NOERR || file.is_native()) return error;
+  look_up(file, "striping_unit", unit_bytes);
+  look_up(file, "striping_factor", count);
   return NC_NOERR;
 }
 
@@ -155,17 +133,15 @@ void show_alignment_asked_for(const File &file, MPI_Info info) {
 }  // namespace
 
 // What native PnetCDF makes of the hints depends on the variables, and on the file system.
-int on_inq_file_info(int ncid, MPI_Info *info) {
-  File *file = files().find(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int error = ncmpi_inq_file_info(file->id(), info);
-  if (error != NC_NOERR || file->is_native() || info == nullptr || *info == MPI_INFO_NULL) return error;
-  if (file->is_new) show_alignment_asked_for(*file, *info);
-  for (const staging::Hint &hint : file->hints_in_use) MPI_Info_set(*info, hint.key.c_str(), hint.value.c_str());
+int on_inq_file_info(File &file, MPI_Info *info) {
+  const int error = ncmpi_inq_file_info(file.id(), info);
+  if (error != NC_NOERR || file.is_native() || info == nullptr || *info == MPI_INFO_NULL) return error;
+  if (file.is_new) show_alignment_asked_for(file, *info);
+  for (const staging::Hint &hint : file.hints_in_use) MPI_Info_set(*info, hint.key.c_str(), hint.value.c_str());
   return NC_NOERR;
 }
 
-int on_get_file_info(int ncid, MPI_Info *info) { return on_inq_file_info(ncid, info); }  // the deprecated name
+int on_get_file_info(File &file, MPI_Info *info) { return on_inq_file_info(file, info); }  // the deprecated name
 
 int on_inq_files_opened(int *num, int *ncids) {
   if (num == nullptr) return NC_EINVAL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // From ncmpi_create and ncmpi_open to ncmpi_close. All ranks of the program's communicator decide together whether a
 // file is staged: it is if every rank reaches the servers and nothing asks for what is not staged.
+#include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
@@ -13,13 +14,18 @@
 #include <base/credential.hpp>
 #include <services/staging/handle.hpp>
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace interpose {
 
 namespace {
+
+std::uint32_t processes_of(File &file) { return static_cast<std::uint32_t>(file.ranks().size()); }
 
 /// For a file that the servers have, and the program will not get from them.
 void forget_at_servers(const Communicator &ranks, staging::FileToken token) {
@@ -42,17 +48,24 @@ int with_default_format(int cmode) {
   return format == NC_FORMAT_CDF2 ? cmode | NC_64BIT_OFFSET : cmode;
 }
 
+bool is_auto() { return Session::get().connected() && Session::get().client()->mode() == staging::Mode::kAuto; }
+
 /// What root announces before anything else.
 struct Proposal {
-  enum { kMode, kTokenHigh, kTokenLow };
-  std::array<std::int64_t, 3> facts{};
+  enum { kMode, kTokenHigh, kTokenLow, kSafe, kLeftNative };
+  std::array<std::int64_t, 5> facts{};
+  std::string why_left;  ///< on root
 
-  Proposal(Communicator &ranks, int mode) {
+  Proposal(Communicator &ranks, int mode, bool is_new) {
     const auto token = nessie::random_u64();
-    facts = {mode, static_cast<std::int64_t>(token >> 32), static_cast<std::int64_t>(token & 0xffffffffU)};
+    if (is_new && ranks.is_root() && is_auto()) why_left = policy().leaves_next_native().value_or("");
+    facts = {mode, static_cast<std::int64_t>(token >> 32), static_cast<std::int64_t>(token & 0xffffffffU),
+             asks_for_safe_mode() ? 1 : 0, why_left.empty() ? 0 : 1};
     ranks.broadcast(facts);
   }
+  bool is_left_native() const { return facts[kLeftNative] != 0; }
   int mode() const { return static_cast<int>(facts[kMode]); }
+  bool is_safe() const { return facts[kSafe] != 0; }
   staging::FileToken token() const {
     return static_cast<std::uint64_t>(facts[kTokenHigh]) << 32 | static_cast<std::uint64_t>(facts[kTokenLow]);
   }
@@ -98,7 +111,8 @@ Attempt create_as_root(File &file, MPI_Info info) {
   settle(as);
   const auto program = create_as_program(as, as.mode, info);
   if (!program.file) return {.why = kNoRegularFile};
-  auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints}, program.file.get());
+  auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints, {}, processes_of(file)},
+                                                program.file.get());
   if (!result && is_loss(result.error()))
     return {.error = file.lost(result.error(), "ncmpi_create", NC_EOFILE), .made = true};
   if (!result) return {.made = true, .why = result.error().message};
@@ -111,27 +125,41 @@ Attempt create_as_root(File &file, MPI_Info info) {
 /// Whether all ranks can stage, and what root made of it: told in one go, as each rank has made its mirror.
 struct Creation {
   bool everywhere = false, made = false;
+  bool differs = false;  ///< any rank's mode
   int error = NC_NOERR;
   std::string why;
   staging::FileIdentity identity;
 
-  Creation(File &file, MPI_Info info, bool here) {
+  Creation(File &file, MPI_Info info, bool here, bool is_different) {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool is_root = file.ranks().is_root();
     const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
     const bool fails = !here || (is_root && !mine.staged && mine.error == NC_NOERR);
     const auto of_root = [&](auto value) { return is_root ? static_cast<std::int64_t>(value) : kNotRoot; };
-    const auto all =
-        file.ranks().max(std::array<std::int64_t, 5>{fails ? 1 : 0, of_root(mine.error), mine.made ? 1 : 0,
-                                                     of_root(mine.identity.device), of_root(mine.identity.inode)});
+    const auto all = file.ranks().max(std::array<std::int64_t, 6>{fails ? 1 : 0, of_root(mine.error), mine.made ? 1 : 0,
+                                                                  of_root(mine.identity.device),
+                                                                  of_root(mine.identity.inode), is_different ? 1 : 0});
     everywhere = all[0] == 0;
     error = static_cast<int>(all[1]);
     made = all[2] != 0;
+    differs = all[5] != 0;
     why = mine.why;
     identity = {static_cast<std::uint64_t>(all[3]), static_cast<std::uint64_t>(all[4])};
     if (!everywhere && mine.staged) forget_at_servers(file.ranks(), file.token());
   }
 };
+
+void begin_to_count(int ncid, const Spent &spent) {
+  if (auto *file = files().at(ncid)) file->spent = spent;
+}
+
+/// Tells the policy of a file that is closed.
+void note_closed(const Spent &spent, bool was_staged, std::int64_t bytes) {
+  struct stat status {};
+  if (!spent.counts) return;
+  if (!was_staged && ::stat(spent.path.c_str(), &status) == 0) bytes = status.st_size;
+  policy().note({was_staged, bytes, spent.seconds});
+}
 
 int create_staged(std::unique_ptr<File> file, const Creation &creation, int *ncidp) {
   if (creation.error != NC_NOERR) {
@@ -149,21 +177,33 @@ int create_staged(std::unique_ptr<File> file, const Creation &creation, int *nci
 int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
   if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_create(comm, path, cmode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
-  const Proposal proposal(*ranks, cmode);
-  const int status = proposal.mode() == cmode ? NC_NOERR : NC_EMULTIDEFINE_CMODE;
+  Spent spent{is_auto() && ranks->is_root(), 0, path};
+  std::optional<Stopwatch> stopwatch(spent);
+  const Proposal proposal(*ranks, cmode, true);
+  const bool is_different = proposal.mode() != cmode;
   const int mode = with_default_format(proposal.mode());
 
   OpenedAs as{path, absolute_names(path), mode, collect_hints(info)};
-  std::string reason = why_not_staged(mode, as.hints);
+  std::string reason = why_not_staged(mode);
+  const bool is_choice = reason.empty() && proposal.is_left_native();
+  if (is_choice) reason = proposal.why_left.empty() ? "rank 0 has chosen so" : proposal.why_left;
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
   if (reason.empty() && !file->mirror.create(mode, info)) reason = kNoMirror;
-  const Creation creation(*file, info, reason.empty());
+  file->safe = proposal.is_safe();
+  const Creation creation(*file, info, reason.empty(), is_different);
   if (!creation.everywhere) {
     if (reason.empty()) reason = creation.why;
-    return create_natively(*file, comm, creation.made ? cmode & ~NC_NOCLOBBER : cmode, info, ncidp, why(reason));
+    const int native_mode = creation.made ? cmode & ~NC_NOCLOBBER : cmode;
+    const int error = create_natively(*file, comm, native_mode, info, ncidp, {why(reason), is_choice});
+    stopwatch.reset();
+    if (is_choice) begin_to_count(*ncidp, spent);
+    return error;
   }
   const int error = create_staged(std::move(file), creation, ncidp);
-  return error != NC_NOERR ? error : status;
+  stopwatch.reset();
+  begin_to_count(*ncidp, spent);
+  if (error != NC_NOERR) return error;
+  return is_different || (proposal.is_safe() && creation.differs) ? NC_EMULTIDEFINE_CMODE : NC_NOERR;
 }
 
 // --- open ------------------------------------------------------------------------------------------------------------------
@@ -180,7 +220,8 @@ staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) 
   settle(as);
   const auto program = open_as_program(as, info);
   if (!program.file) return why = kNoRegularFile, failure(kGoNative);
-  auto result = Session::get().client()->open({file.token(), program.name, as.mode, as.hints}, program.file.get());
+  auto result = Session::get().client()->open({file.token(), program.name, as.mode, as.hints, {}, processes_of(file)},
+                                              program.file.get());
   if (!result && is_loss(result.error())) return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
   if (!result) return why = result.error().message, failure(kGoNative);
   if (!is_harmless(result->nc_error)) return why = not_at_server(result->nc_error), failure(kGoNative);
@@ -215,28 +256,31 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
 int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
   if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_open(comm, path, omode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
-  const Proposal proposal(*ranks, omode);
-  const int status = proposal.mode() == omode ? NC_NOERR : NC_EMULTIDEFINE_OMODE;
+  const Proposal proposal(*ranks, omode, false);
+  const bool is_different = proposal.mode() != omode;
 
   OpenedAs as{path, absolute_names(path), proposal.mode(), collect_hints(info)};
-  std::string reason = why_not_staged(0, as.hints);
+  std::string reason = why_not_staged(0);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  if (file->ranks().max(reason.empty() ? 0 : 1) != 0)
-    return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  const auto [cannot, differs] =
+      file->ranks().max(std::array<std::int64_t, 2>{reason.empty() ? 0 : 1, is_different ? 1 : 0});
+  if (cannot != 0) return open_natively(*file, comm, omode, info, ncidp, {why(reason)});
+  file->safe = proposal.is_safe();
   staging::HeaderResult opened;
   if (file->ranks().is_root()) opened = open_as_root(*file, info, reason);
   share(file->ranks(), opened);
-  if (opened.nc_error == kGoNative) return open_natively(*file, comm, omode, info, ncidp, why(reason));
+  if (opened.nc_error == kGoNative) return open_natively(*file, comm, omode, info, ncidp, {why(reason)});
   if (!is_harmless(opened.nc_error)) {
     *ncidp = -1;
     return opened.nc_error;
   }
   if (!mirror_everywhere(*file, opened, reason)) {
     forget_at_servers(file->ranks(), file->token());
-    return open_natively(*file, comm, omode, info, ncidp, why(reason));
+    return open_natively(*file, comm, omode, info, ncidp, {why(reason)});
   }
   const int error = open_staged(std::move(file), std::move(opened), ncidp);
-  return is_harmless(error) && status != NC_NOERR ? status : error;
+  const bool is_told = is_different || (proposal.is_safe() && differs != 0);
+  return is_harmless(error) && is_told ? NC_EMULTIDEFINE_OMODE : error;
 }
 
 // --- close -----------------------------------------------------------------------------------------------------------------
@@ -320,19 +364,20 @@ int abort_natively(const File &file) {
 
 }  // namespace
 
-int on_close(int ncid) {
-  File *file = files().at(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int status = file->is_native() ? close_natively(*file) : close_staged(*file);
-  files().remove(ncid);
+int on_close(File &file) {
+  std::optional<Stopwatch> stopwatch(file.spent);
+  const bool is_native = file.is_native();
+  const auto bytes = file.spent.counts && !is_native ? file.data_bytes() : 0;
+  const int status = is_native ? close_natively(file) : close_staged(file);
+  stopwatch.reset();
+  note_closed(file.spent, !is_native, bytes);
+  files().remove(file);
   return status;
 }
 
-int on_abort(int ncid) {
-  File *file = files().at(ncid);
-  if (file == nullptr) return NC_EBADID;
-  const int status = file->is_native() ? abort_natively(*file) : abort_staged(*file);
-  files().remove(ncid);
+int on_abort(File &file) {
+  const int status = file.is_native() ? abort_natively(file) : abort_staged(file);
+  files().remove(file);
   return status;
 }
 

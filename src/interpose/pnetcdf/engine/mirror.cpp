@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 namespace interpose {
 
 namespace {
@@ -67,13 +65,25 @@ bool Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
   return id_ >= 0;
 }
 
-bool Mirror::keep_header(std::span<const std::byte> header, const std::int64_t (&layout)[4]) {
+void Mirror::end_define(const Layout &layout) {
+  if (ended_ != Ended::kNot) return;
   const NativeTurn turn;
   const nnti::SizeLimitIsError limit;
-  if (ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]) != NC_NOERR) return false;
+  const int error = ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]);
+  ended_ = error == NC_NOERR ? Ended::kWell : Ended::kBadly;
+}
+
+// Ending it once more would move what lies behind the header, if that has grown.
+void Mirror::redefine() {
+  if (ended_ == Ended::kWell) ncmpi_redef(id_);
+  if (ended_ != Ended::kNot) ended_ = Ended::kOnceBefore;
+}
+
+std::span<const std::byte> Mirror::header() {
   MPI_Offset size = 0;
-  if (ncmpi_inq_header_size(id_, &size) != NC_NOERR || size != static_cast<MPI_Offset>(header.size())) return false;
-  return map(header.size()) && std::ranges::equal(mapped_.first(header.size()), header);
+  if (ended_ != Ended::kWell || ncmpi_inq_header_size(id_, &size) != NC_NOERR) return {};
+  const auto size_bytes = static_cast<std::size_t>(size);
+  return map(size_bytes) ? mapped_.first(size_bytes) : std::span<const std::byte>();
 }
 
 bool Mirror::map(std::size_t size_bytes) {
@@ -90,6 +100,7 @@ void Mirror::drop() {
   if (id_ >= 0) ncmpi_abort(id_);
   if (!mapped_.empty()) munmap(const_cast<std::byte *>(mapped_.data()), mapped_.size());
   id_ = -1;
+  ended_ = Ended::kNot;
   mapped_ = {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +14,9 @@ namespace interpose {
 
 class Mirror {
  public:
+  /// Arguments of ncmpi__enddef().
+  using Layout = std::array<std::int64_t, 4>;
+
   Mirror() = default;
   Mirror(const Mirror &) = delete;
   Mirror &operator=(const Mirror &) = delete;
@@ -23,9 +27,13 @@ class Mirror {
   bool create(int cmode, MPI_Info info);
   /// Opens `header` in data mode. Replaces what was there, also on failure. False: this process cannot have a mirror.
   bool open(std::span<const std::byte> header, int omode, MPI_Info info);
-  /// Ends define mode natively and tells whether the header is `header` then, to the byte: there is no need to open it
-  /// again. Only for a file that has no data to be moved or filled. If false, the mirror must be opened or dropped.
-  bool keep_header(std::span<const std::byte> header, const std::int64_t (&layout)[4]);
+  /// Ends define mode natively. Only for a file that has no data to be moved or filled.
+  void end_define(const Layout &layout);
+  /// The header, since end_define(): where the file has the same, to the byte, there is no need to open it again.
+  /// Empty: the mirror must be opened or dropped.
+  std::span<const std::byte> header();
+  /// After end_define(): the file has not left define mode, and the mirror goes back. It has no header() any more.
+  void redefine();
   /// Forgets it; nothing is written anywhere.
   void drop();
 
@@ -35,7 +43,10 @@ class Mirror {
  private:
   bool map(std::size_t size_bytes);
 
+  enum class Ended { kNot, kWell, kBadly, kOnceBefore };
+
   int id_ = -1;
+  Ended ended_ = Ended::kNot;          ///< define mode of a file that was created
   std::span<const std::byte> mapped_;  ///< of a file that was created: what PnetCDF writes there
 };
 

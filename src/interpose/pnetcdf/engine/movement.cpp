@@ -15,14 +15,9 @@ namespace {
 
 std::vector<staging::Item> items_of(std::span<const Request> requests) {
   std::vector<staging::Item> items;
-  for (const Request &request : requests) {
-    auto rest = request.external;
-    for (const staging::Piece &piece : request.pieces) {
-      const auto size = static_cast<std::size_t>(piece.elements() * request.variable->layout.element_bytes);
-      items.push_back({&request.variable->layout, piece, rest.first(size)});
-      rest = rest.subspan(size);
-    }
-  }
+  for (const Request &request : requests)
+    if (!request.external.empty())
+      items.push_back({&request.variable->layout, request.region.pieces, request.external});
   return items;
 }
 
@@ -32,19 +27,38 @@ std::int64_t total_bytes(std::span<const Request> requests) {
   return total;
 }
 
-/// Bytes of the file that the items meet. Natively, what several requests of one call write or read is written or read,
-/// and counted, once.
-std::int64_t covered_bytes(const std::vector<staging::Item> &items) {
-  if (items.size() == 1) return static_cast<std::int64_t>(items.front().data.size());
+/// Whether an element may be in several of the pieces.
+bool may_overlap(const std::vector<const Request *> &sorted) {
+  const Request *last = nullptr;
+  for (const Request *request : sorted) {
+    if (!request->region.is_ascending) return true;
+    const bool meets = last != nullptr && last->variable == request->variable &&
+                       request->region.bounds.begin < last->region.bounds.end;
+    if (meets) return true;
+    last = request;
+  }
+  return false;
+}
+
+/// Bytes of the file that the requests meet. Natively, what several requests of one call write or read is written or
+/// read, and counted, once.
+std::int64_t covered_bytes(std::span<const Request> requests) {
+  std::vector<const Request *> sorted;
+  for (const auto &request : requests)
+    if (!request.external.empty()) sorted.push_back(&request);
+  std::ranges::sort(sorted, {}, [](const Request *request) {
+    return std::pair(request->variable->layout.varid, request->region.bounds.begin);
+  });
+  if (!may_overlap(sorted)) return total_bytes(requests);
   std::int64_t bytes = 0;
-  std::vector<const staging::Item *> sorted;
   std::vector<staging::Piece> pieces;
-  for (const auto &item : items) sorted.push_back(&item);
-  std::ranges::stable_sort(sorted, {}, [](const staging::Item *item) { return item->layout->varid; });
-  for (auto item = sorted.begin(); item != sorted.end();) {
-    const auto &layout = *(*item)->layout;
+  for (auto request = sorted.begin(); request != sorted.end();) {
+    const auto &layout = (*request)->variable->layout;
     pieces.clear();
-    for (; item != sorted.end() && (*item)->layout->varid == layout.varid; ++item) pieces.push_back((*item)->piece);
+    for (; request != sorted.end() && &(*request)->variable->layout == &layout; ++request) {
+      staging::Piece piece;
+      for (staging::PieceReader reader((*request)->region.pieces); reader.next(piece);) pieces.push_back(piece);
+    }
     bytes += staging::covered_elements(layout, pieces) * layout.element_bytes;
   }
   return bytes;
@@ -52,22 +66,24 @@ std::int64_t covered_bytes(const std::vector<staging::Item> &items) {
 
 std::string doing(File &file, const char *what, std::span<const Request> requests) {
   char name[NC_MAX_NAME + 1] = "";
+  if (requests.empty()) return what;
   ncmpi_inq_varname(file.mirror.id(), requests.front().variable->layout.varid, name);
   return fmt::format("{} variable {}", what, name);
 }
 
 }  // namespace
 
+// In a collective call also a rank that has nothing to write says so: the servers may wait for the parts of all.
 int write(File &file, std::span<const Request> requests) {
   const auto total = total_bytes(requests);
-  if (total == 0) return NC_NOERR;
-  const auto items = items_of(requests);
-  const auto bytes = covered_bytes(items);
-  const bool overlaps = bytes < total, others_put = file.independent && file.ranks().size() > 1;
+  const bool has_others = file.ranks().size() > 1;
+  if (total == 0 && (file.independent || !has_others)) return NC_NOERR;
+  const auto bytes = covered_bytes(requests);
   auto &order = file.ranks().order();
-  order.in_order = overlaps || others_put;
-  auto result = Session::get().client()->write(file.token(), file.num_records, order, items);
-  if (result && *result == NC_NOERR && !boards().note_write(file.identity))
+  order.in_order = bytes < total || (file.independent && has_others);
+  order.is_collective = !file.independent && has_others;
+  auto result = Session::get().client()->write(file.token(), file.num_records, order, items_of(requests));
+  if (total > 0 && result && *result == NC_NOERR && !boards().note_write(file.identity))
     result = Session::get().client()->finish_writes(file.token());
   if (!result) return file.lost(result.error(), doing(file, "writing", requests), NC_EWRITE);
   const int error = *result != NC_NOERR ? *result : file.take_error();
@@ -88,10 +104,12 @@ int fetch(File &file, const staging::VariableLayout &layout, staging::Interval e
   append_boxes(layout, elements, boxes);
   for (const auto &box : boxes) {
     const auto size = static_cast<std::size_t>(box.elements() * layout.element_bytes);
-    items.push_back({&layout, {layout.varid, box.start, box.count, {}}, data.first(size)});
+    items.push_back({&layout, staging::Piece{layout.varid, box.start, box.count, {}}, data.first(size)});
     data = data.subspan(size);
   }
-  const auto result = Session::get().client()->read(file.token(), file.num_records, file.ranks().order(), items);
+  auto &order = file.ranks().order();
+  order.is_collective = false;
+  const auto result = Session::get().client()->read(file.token(), file.num_records, order, items);
   return result ? *result : NC_EREAD;
 }
 
@@ -112,10 +130,12 @@ void answer_from_copies(File &file, std::vector<staging::Item> &items) {
 int read(File &file, std::span<const Request> requests) {
   if (total_bytes(requests) == 0) return NC_NOERR;
   auto items = items_of(requests);
-  const auto bytes = covered_bytes(items);
+  const auto bytes = covered_bytes(requests);
   answer_from_copies(file, items);
   if (items.empty()) return file.get_bytes += bytes, NC_NOERR;
-  auto result = Session::get().client()->read(file.token(), file.num_records, file.ranks().order(), items);
+  auto &order = file.ranks().order();
+  order.is_collective = !file.independent && file.ranks().size() > 1;
+  auto result = Session::get().client()->read(file.token(), file.num_records, order, items);
   if (!result) return file.lost(result.error(), doing(file, "reading", requests), NC_EREAD);
   if (*result == NC_NOERR) file.get_bytes += bytes;
   return *result;

@@ -8,26 +8,23 @@
 
 #include <base/log.hpp>
 
-#include <strings.h>
-#include <cstdlib>
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace interpose {
 
 namespace {
 
-bool is_safe_mode() {
-  const char *value = std::getenv("PNETCDF_SAFE_MODE");
-  return value != nullptr && *value != '0';
-}
-
 /// Says once that the file is native, and tells the servers, for their report.
-void announce(File &file, const std::string &why) {
+void announce(File &file, const Reason &reason) {
   if (!file.ranks().is_root()) return;
-  nessie::log::warning("{} is not staged, but read and written by native PnetCDF: {}", file.opened_as().path, why);
+  const auto text =
+      fmt::format("{} is not staged, but read and written by native PnetCDF: {}", file.opened_as().path, reason.why);
+  reason.is_choice ? nessie::log::info("{}", text) : nessie::log::warning("{}", text);
   if (!Session::get().connected()) return;
-  if (auto told = Session::get().client()->note_native(file.opened_as().names.front(), why); !told)
-    nessie::log::info("the staging server does not know: {}", told.error().to_string());
+  auto told = Session::get().client()->note_native(file.opened_as().names.front(), reason.why, reason.is_choice);
+  if (!told) nessie::log::info("the staging server does not know: {}", told.error().to_string());
 }
 
 /// Returns on every rank when the servers have nothing of this file left to write, and no rank a mirror.
@@ -51,13 +48,9 @@ void take(File &file, int native_id, int *ncidp) {
 
 }  // namespace
 
-std::string why_not_staged(int cmode, const Hints &hints) {
+std::string why_not_staged(int cmode) {
   if (!Session::get().connected()) return Session::get().reason();
-  if (is_safe_mode()) return "PNETCDF_SAFE_MODE is set, which compares the arguments of all processes";
   if ((cmode & NC_NETCDF4) != 0) return "it is a netCDF-4 file";
-  const std::string *burst_buffer = find_hint(hints, "nc_burst_buf");
-  if (burst_buffer != nullptr && strcasecmp(burst_buffer->c_str(), "enable") == 0)
-    return "the hint nc_burst_buf asks for PnetCDF's own burst buffer";
   return {};
 }
 
@@ -65,25 +58,25 @@ namespace {
 
 /// `make` is ncmpi_create or ncmpi_open.
 template <class Make>
-int go_native(Make make, File &file, MPI_Comm comm, int mode, MPI_Info info, int *ncidp, const std::string &why) {
+int go_native(Make make, File &file, MPI_Comm comm, int mode, MPI_Info info, int *ncidp, const Reason &reason) {
   settle_for_all(file);
   int native_id = kUntouched;
   auto turn = turn_for(file);
   const int error = make(comm, file.opened_as().path.c_str(), mode, info, &native_id);
   turn.reset();
   take(file, native_id, ncidp);
-  if (native_id >= 0) announce(file, why);
+  if (native_id >= 0) announce(file, reason);
   return error;
 }
 
 }  // namespace
 
-int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why) {
-  return go_native(ncmpi_create, file, comm, cmode, info, ncidp, why);
+int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const Reason &reason) {
+  return go_native(ncmpi_create, file, comm, cmode, info, ncidp, reason);
 }
 
-int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why) {
-  return go_native(ncmpi_open, file, comm, omode, info, ncidp, why);
+int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const Reason &reason) {
+  return go_native(ncmpi_open, file, comm, omode, info, ncidp, reason);
 }
 
 std::optional<NativeTurn> turn_for(const File &file) {
@@ -113,6 +106,12 @@ void forget_sizes_of_opening(File &file) {
   file.get_bytes -= get;
 }
 
+/// All processes have what they open, or each opens the file by its name: who cannot would be waited for.
+void borrow_for_all(File &file, int omode, NativeHandle &handle) {
+  const bool has = borrow(file, omode, handle);
+  if (file.ranks().max(has ? 0 : 1) != 0) handle.named.reset();
+}
+
 /// On all ranks, or on none: an id that not all of them have is lost, because to close it would take all of them.
 int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
   NativeTurn turn;
@@ -129,13 +128,14 @@ int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
 }  // namespace
 
 int hand_back(File &file, const std::string &why) {
-  announce(file, why);
+  announce(file, {why});
   const int pending = complete(file, NC_REQ_ALL, nullptr, nullptr, true);
+  NativeHandle handle;
+  borrow_for_all(file, file.writable ? NC_WRITE : NC_NOWRITE, handle);
   const int closed = close_durably(file);
   const OpenedAs &as = file.opened_as();
   const Info info(as.hints);
   const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
-  NativeHandle handle;
   file.mirror.drop();
   const int opened = open_for_all(file, mode, info.get(), handle);
   if (handle.id < 0) return closed != NC_NOERR ? closed : opened;

@@ -11,13 +11,19 @@
 
 namespace interpose {
 
-/// Why this process will not stage a file of this cmode (0: any) with these hints, in a sentence; empty if it will.
-std::string why_not_staged(int cmode, const Hints &hints);
+/// Why this process will not stage a file of this cmode (0: any), in a sentence; empty if it will.
+std::string why_not_staged(int cmode);
+
+/// Why a file goes native; `is_choice`: it could be staged.
+struct Reason {
+  std::string why;
+  bool is_choice = false;
+};
 
 /// Creates or opens natively, in place of `file`, after the servers have written what they hold of it. Says so, once,
 /// on root. Collective, with the program's own arguments.
-int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const std::string &why);
-int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const std::string &why);
+int create_natively(File &file, MPI_Comm comm, int cmode, MPI_Info info, int *ncidp, const Reason &reason);
+int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncidp, const Reason &reason);
 
 /// A turn, for a file that is this process's alone.
 std::optional<NativeTurn> turn_for(const File &file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/opening.hpp>
 
+#include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -86,11 +87,11 @@ ProgramFile open_as_program(const OpenedAs &as, MPI_Info info) {
   return find_file(as, access_of(as.mode), id);
 }
 
-// A file that does not exist has nothing to be settled: that saves new files a question.
+// A file that does not exist, or is on no board, has nothing to be settled: that saves it a question.
 void settle(const OpenedAs &as) {
   for (const auto &name : as.names) {
     const auto identity = staging::identity_of(name);
-    if (identity.inode == 0) continue;
+    if (identity.inode == 0 || !boards().may_hold(identity)) continue;
     if (auto settled = Session::get().client()->settle({identity, name}); !settled)
       nessie::log::error("{}: waiting for its data to be written: {}", as.path, settled.error().to_string());
   }
@@ -102,12 +103,15 @@ namespace {
 
 bool has_colon(const std::string &name) { return name.find(':') != std::string::npos; }
 
-/// What the program opened. On another node than root's its identity may be another: the likeliest of its names, then.
+/// Nodes number devices each in its own way.
+bool may_be(const staging::FileIdentity &identity, const File &file) { return identity.inode == file.identity.inode; }
+
+/// What the program opened, if that still goes by one of its names.
 ProgramFile find_again(const File &file, int flags) {
   ProgramFile found;
   for (const auto &name : file.opened_as().names) {
     auto candidate = open_file(name, flags);
-    if (!candidate) continue;
+    if (!candidate || !may_be(staging::identity_of(candidate.get()), file)) continue;
     const bool is_it = staging::identity_of(candidate.get()) == file.identity;
     if (is_it || !found.file) found = {std::move(candidate), name};
     if (is_it) break;
@@ -115,24 +119,62 @@ ProgramFile find_again(const File &file, int flags) {
   return found;
 }
 
+/// Whether native PnetCDF would open what the program has open, in this mode, by this name.
+bool leads_to(const std::string &name, const File &file, int omode) {
+  const int access = (omode & NC_WRITE) != 0 ? R_OK | W_OK : R_OK;
+  return staging::identity_of(name) == file.identity && ::faccessat(AT_FDCWD, name.c_str(), access, AT_EACCESS) == 0;
+}
+
+/// Asks the home server to lend the file.
+nessie::Result<nnti::Fd> ask_for(const File &file) {
+  NativeTurn turn;
+  (void)turn.lend_reserve();  // to what the server gives
+  turn.let_others();
+  return Session::get().client()->lend(file.token(), file.identity);
+}
+
+std::string name_of(const nnti::Fd &descriptor) { return fmt::format("/proc/self/fd/{}", descriptor.get()); }
+
 }  // namespace
+
+// On another node than root's the file's identity may be another: then nothing is lent, and its name is good enough.
+bool borrow(File &file, int omode, NativeHandle &handle) {
+  const auto &names = file.opened_as().names;
+  if (std::ranges::any_of(names, [&](const auto &name) { return leads_to(name, file, omode); })) return true;
+  auto lent = ask_for(file);
+  if (lent) {
+    handle.named = std::move(*lent);
+    return true;
+  }
+  if (std::ranges::none_of(names, [&](const auto &name) { return may_be(staging::identity_of(name), file); }))
+    (void)file.lost(lent.error(), "it does not go by its name any more, and is not lent", NC_EFILE);
+  return false;
+}
 
 // A name with a colon would be taken apart by PnetCDF: each process has a name of its own for what it has open.
 std::string name_to_open(const File &file, int omode, NativeHandle &handle) {
   const auto &names = file.opened_as().names;
-  if (names.size() == 1 && !has_colon(names.front())) return names.front();
+  if (handle.named) return name_of(handle.named);
+  if (names.size() == 1 && !has_colon(names.front())) {
+    const auto identity = staging::identity_of(names.front());
+    return identity.inode == 0 || may_be(identity, file) ? names.front() : std::string();
+  }
   auto found = find_again(file, access_of(omode));
   handle.named = std::move(found.file);
-  return has_colon(found.name) ? fmt::format("/proc/self/fd/{}", handle.named.get()) : found.name;
+  return has_colon(found.name) ? name_of(handle.named) : found.name;
 }
 
 std::string open_for_child(const File &file, staging::FileToken token) {
   if (!Session::get().connected()) return Session::get().reason();
   const int omode = file.writable ? NC_WRITE : NC_NOWRITE;
-  const auto found = find_again(file, access_of(omode));
-  if (!found.file || staging::identity_of(found.file.get()).inode != file.identity.inode)
-    return "it does not go by its name any more";
-  settle(file.opened_as());
+  auto found = find_again(file, access_of(omode));
+  if (!found.file) {
+    auto lent = ask_for(file);
+    if (!lent) return "it does not go by its name any more, and is not lent: " + lent.error().message;
+    found = {std::move(*lent), file.opened_as().names.front()};
+  }
+  if (auto settled = Session::get().client()->settle({file.identity, found.name}); !settled)
+    return settled.error().message;
   const auto opened =
       Session::get().client()->open({token, found.name, omode, file.opened_as().hints}, found.file.get());
   if (!opened) return opened.error().message;

@@ -34,6 +34,10 @@ struct NativeHandle {
   nnti::Fd named;
 };
 
+/// If the file does not go by its name any more, or its user may not open it again, has `handle` keep what the program
+/// has open: a server lends it, as long as the servers have the file. False: it is to be had by its name, if at all.
+bool borrow(File &file, int omode, NativeHandle &handle);
+
 /// A name by which native PnetCDF can open `file` once more on this process; empty: there is none.
 std::string name_to_open(const File &file, int omode, NativeHandle &handle);
 

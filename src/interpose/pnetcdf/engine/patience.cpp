@@ -36,6 +36,8 @@ bool all_done(std::span<MPI_Request> requests) {
 
 }  // namespace
 
+bool ranks_take_all_cores() { return ranks_on_node() >= static_cast<int>(std::thread::hardware_concurrency()); }
+
 void wait_patiently(std::span<MPI_Request> requests) {
   if (requests.empty()) return;
   const auto end = Clock::now() + worth_polling();

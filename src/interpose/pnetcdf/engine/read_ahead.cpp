@@ -32,18 +32,20 @@ bool ReadAhead::answer(const staging::Item &item, const staging::FileIdentity &i
   if (small_reads_ < kFirstReads) return ++small_reads_, false;
   const auto size = static_cast<std::size_t>(item.layout->element_bytes);
   auto *to = item.data.data();
-  for (staging::RunCursor cursor(*item.layout, item.piece); !cursor.done();) {
-    const auto run = cursor.run();
-    auto *copy = find(item.layout->varid, run.begin);
-    if (copy == nullptr) copy = fetch_around(*item.layout, run.begin, last, fetch);
-    if (copy == nullptr) return false;
-    const auto elements = std::min(run.end, copy->elements.end) - run.begin;
-    const auto bytes = static_cast<std::size_t>(elements) * size;
-    std::memcpy(to, copy->data.data() + static_cast<std::size_t>(run.begin - copy->elements.begin) * size, bytes);
-    to += bytes;
-    ++copy->hits;
-    cursor.consume(elements);
-  }
+  staging::Piece piece;
+  for (staging::PieceReader pieces(item.pieces); pieces.next(piece);)
+    for (staging::RunCursor cursor(*item.layout, piece); !cursor.done();) {
+      const auto run = cursor.run();
+      auto *copy = find(item.layout->varid, run.begin);
+      if (copy == nullptr) copy = fetch_around(*item.layout, run.begin, last, fetch);
+      if (copy == nullptr) return false;
+      const auto elements = std::min(run.end, copy->elements.end) - run.begin;
+      const auto bytes = static_cast<std::size_t>(elements) * size;
+      std::memcpy(to, copy->data.data() + static_cast<std::size_t>(run.begin - copy->elements.begin) * size, bytes);
+      to += bytes;
+      ++copy->hits;
+      cursor.consume(elements);
+    }
   return true;
 }
 

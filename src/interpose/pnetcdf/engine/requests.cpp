@@ -141,12 +141,11 @@ void put_back(Requests &requests, Selection &selection) {
 
 std::int64_t records_after(const File &file, const std::vector<Request> &puts) {
   std::int64_t records = file.num_records;
-  for (const Request &request : puts) records = std::max(records, request.last_record);
+  for (const Request &request : puts) records = std::max(records, request.region.last_record);
   return records;
 }
 
 int carry_out_puts(File &file, Selection &selection) {
-  if (selection.puts.empty()) return NC_NOERR;
   const int status = write(file, selection.puts);
   if (file.attached_buffer) {
     for (const Request &request : selection.puts) file.attached_buffer->release(request.attached_slot);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <interpose/pnetcdf/engine/packing.hpp>
+#include <services/staging/client/client.hpp>
 
 #include <cstdint>
 #include <map>
@@ -14,16 +15,27 @@ namespace interpose {
 
 class File;
 
+/// What an access selects, with nothing implied any more.
+struct Region {
+  /// Adds a piece, unless it is empty.
+  void add(const staging::VariableLayout &layout, const staging::Piece &piece);
+
+  staging::PieceList pieces;
+  staging::Interval bounds;      ///< of their elements
+  bool is_ascending = true;      ///< each piece begins behind the end of the one before
+  std::int64_t last_record = 0;  ///< number of records that a write needs; 0 for fixed-size variables
+  std::int64_t elements() const { return pieces.elements(); }
+};
+
 /// A posted read or write: where in the variable, and its external data.
 struct Request {
   int id = -1;
   const Variable *variable = nullptr;
-  std::vector<staging::Piece> pieces;
+  Region region;
   MemoryLayout layout;            ///< where a read is delivered
   std::span<std::byte> external;  ///< all pieces, one after the other
   Buffer own;                     ///< holds `external`, unless the program's memory or the attached buffer does
   int attached_slot = -1;         ///< in the attached buffer, for bput
-  std::int64_t last_record = 0;   ///< number of records that the file has after it
   bool refused = false;           ///< named in a wait that failed; later waits do not find its id any more
 };
 

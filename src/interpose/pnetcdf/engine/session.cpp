@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <interpose/pnetcdf/engine/patience.hpp>
+
 #include <base/log.hpp>
 
 #include <errno.h>
@@ -88,6 +90,7 @@ void Session::connect() {
   auto client = staging::Client::connect(*config, program_invocation_short_name);
   if (client) {
     client_ = std::move(*client);
+    client_->set_crowded(ranks_take_all_cores());
     servers_ = client_->servers();
   } else {
     reason_ = client.error().to_string();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Puts and gets, from the program's arguments to requests that can be moved.
 #include <interpose/pnetcdf/engine/access.hpp>
+#include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
@@ -48,20 +49,17 @@ void prepare_read(const Access &access, Request &request, std::size_t size_bytes
 
 int map_memory(const Access &access, Request &request) {
   if (access.shape != Shape::kVarM || access.imap == nullptr) return NC_NOERR;
-  const auto &count = request.pieces.front().count;
-  return request.layout.map({access.imap, count.size()}, {count.data(), count.size()});
+  const auto dims = static_cast<std::size_t>(request.variable->dimensions());
+  const std::vector<std::int64_t> count(access.count, access.count + dims);
+  return request.layout.map({access.imap, dims}, count);
 }
 
-/// Makes the request of a checked access to `regions`. NC_ERANGE: made, but not all values fitted. An access of nothing
-/// makes a request without data.
-int prepare(File &file, const Access &access, const std::vector<Region> &regions, Request &request) {
+/// Makes the request of a checked access. NC_ERANGE: made, but not all values fitted. An access of nothing makes a
+/// request without data.
+int prepare(File &file, const Access &access, Request &request) {
   request.variable = file.variable(access.varid);
-  std::int64_t elements = 0;
-  for (const Region &region : regions) {
-    elements += region.elements;
-    request.pieces.push_back(region.piece);
-    request.last_record = std::max(request.last_record, region.last_record);
-  }
+  request.region = region_of(file, access);
+  const auto elements = request.region.elements();
   if (int error = request.layout.decode(access.memory, *request.variable, file.format, elements)) return error;
   if (elements == 0) return NC_NOERR;
   if (int error = map_memory(access, request)) return error;
@@ -72,16 +70,11 @@ int prepare(File &file, const Access &access, const std::vector<Region> &regions
   return NC_NOERR;
 }
 
-std::vector<Region> all_regions(File &file, const Access &access) {
-  if (access.shape == Shape::kVarN) return regions_of(file, access);
-  return {region_of(file, access)};
-}
-
 /// Queues a checked access. `id` is NC_REQ_NULL if there is nothing to move.
 int enqueue(File &file, const Access &access, int &id) {
   id = NC_REQ_NULL;
   Request request;
-  const int status = prepare(file, access, all_regions(file, access), request);
+  const int status = prepare(file, access, request);
   if ((status != NC_NOERR && status != NC_ERANGE) || request.external.empty()) return status;
   id = (access.is_read() ? file.requests.gets : file.requests.puts).add(std::move(request));
   return status;
@@ -113,7 +106,7 @@ int post(File &file, const Access &access) {
 int get(File &file, const Access &access) {
   if (access.is_collective()) file.ranks().await_notes();
   Request request;
-  if (int error = prepare(file, access, {region_of(file, access)}, request)) return error;
+  if (int error = prepare(file, access, request)) return error;
   if (int error = read(file, {&request, 1})) return error;
   return request.external.empty() ? NC_NOERR : deliver(request);
 }
@@ -125,10 +118,10 @@ int put(File &file, const Access &access, std::int64_t &records) {
     file.ranks().wait_until_read(access.varid);
   }
   Request request;
-  const int status = prepare(file, access, {region_of(file, access)}, request);
+  const int status = prepare(file, access, request);
   if (status != NC_NOERR && status != NC_ERANGE) return status;
   if (request.external.empty() && !access.is_collective()) return status;
-  records = std::max(records, request.last_record);
+  records = std::max(records, request.region.last_record);
   const int error = write(file, {&request, 1});
   return status != NC_NOERR ? status : error;
 }
@@ -144,7 +137,7 @@ void agree_on_records(File &file, const Access &access, std::int64_t records, bo
 int transfer_list(File &file, const Access &access) {
   int error = check(file, access);
   if (error == NC_NOERR && access.num != 0) error = check_list(file, access);
-  if (is_fatal(error)) return error;
+  if (is_over(file, access.is_collective(), error)) return error;
   if (!access.is_collective() && (error != NC_NOERR || access.num == 0)) return error;
   int id = NC_REQ_NULL;
   if (error == NC_NOERR && access.num != 0) {
@@ -160,8 +153,9 @@ int transfer_list(File &file, const Access &access) {
 int transfer(File &file, const Access &access) {
   if (!access.is_blocking()) return post(file, access);
   if (access.shape == Shape::kVarN) return transfer_list(file, access);
-  const int error = check(file, access);
-  if (is_fatal(error) || (error != NC_NOERR && (!access.is_collective() || file.ranks().size() == 1))) return error;
+  int error = check(file, access);
+  if (is_over(file, access.is_collective(), error)) return error;
+  if (error != NC_NOERR && (!access.is_collective() || file.ranks().size() == 1)) return error;
   if (!access.is_collective() && is_empty_flexible(access)) return NC_NOERR;
   if (access.is_read()) {
     const int status = error != NC_NOERR ? error : get(file, access);
@@ -208,7 +202,7 @@ int transfer(File &file, const MultiAccess &multi) {
   const bool collective = multi.mode == Mode::kCollective;
   if (!collective && multi.num == 0) return NC_NOERR;
   int error = check(file, multi);
-  if (is_fatal(error) || (error != NC_NOERR && !collective)) return error;
+  if (is_over(file, collective, error) || (error != NC_NOERR && !collective)) return error;
   std::vector<int> ids;
   for (int i = 0; error == NC_NOERR && i < multi.num; ++i) {
     int id = NC_REQ_NULL;

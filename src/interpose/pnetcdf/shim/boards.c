@@ -82,9 +82,11 @@ bool nessie_is_on(const nessie_board *board, nessie_board_place file) {
 bool nessie_notes_writers(void) { return board_count > 0 && may_write && !nessie_shim_is_inside(); }
 
 void nessie_note_writer(nessie_board_place file) {
-  uint64_t *word = &writes[0]->opened[nessie_board_word_of(file.device, file.inode)];
   const uint64_t bit = nessie_board_bit_of(file.device, file.inode);
-  if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+  for (int i = 0; i < board_count; ++i) {
+    uint64_t *word = &writes[i]->opened[nessie_board_word_of(file.device, file.inode)];
+    if ((__atomic_load_n(word, __ATOMIC_RELAXED) & bit) == 0) __atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+  }
 }
 
 const nessie_boards *nessie_seen_boards(void) {

@@ -13,6 +13,8 @@
 #include "door.h"
 #include "shim.h"
 
+#include <base/lent.h>
+
 #include <fcntl.h>
 #include <fts.h>
 #include <ftw.h>
@@ -29,15 +31,13 @@
 
 static void settle_path(int folder, const char *path) { nessie_settle_named(folder, path, 0); }
 
-static bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
-
-#define READ_MODE(flags, mode)   \
-  mode_t mode = 0;               \
-  if (takes_mode(flags)) {       \
-    va_list list;                \
-    va_start(list, flags);       \
-    mode = va_arg(list, mode_t); \
-    va_end(list);                \
+#define READ_MODE(flags, mode)    \
+  mode_t mode = 0;                \
+  if (nessie_takes_mode(flags)) { \
+    va_list list;                 \
+    va_start(list, flags);        \
+    mode = va_arg(list, mode_t);  \
+    va_end(list);                 \
   }
 
 /* Who truncates must wait before, everybody else after: then the file is known. */
@@ -47,12 +47,13 @@ static int opened(int fd, int flags) {
   return fd;
 }
 
-#define OPEN(name)                                           \
-  REAL(name)                                                 \
-  NESSIE_EXPORT int name(const char *path, int flags, ...) { \
-    READ_MODE(flags, mode)                                   \
-    if ((flags & O_TRUNC) != 0) settle_path(AT_FDCWD, path); \
-    return opened(BEHIND(name)(path, flags, mode), flags);   \
+#define OPEN(name)                                                                        \
+  REAL(name)                                                                              \
+  NESSIE_EXPORT int name(const char *path, int flags, ...) {                              \
+    READ_MODE(flags, mode)                                                                \
+    if ((flags & O_TRUNC) != 0) settle_path(AT_FDCWD, path);                              \
+    const int fd = BEHIND(name)(path, flags, mode);                                       \
+    return opened(nessie_shim_is_inside() ? nessie_or_lent(fd, path, flags) : fd, flags); \
   }
 int __open(const char *path, int flags, ...);
 int __open64(const char *path, int flags, ...);

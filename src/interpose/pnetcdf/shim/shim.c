@@ -11,6 +11,7 @@
 #include "library.h"
 #include "notes.h"
 #include "ranks.h"
+#include "signals.h"
 
 #include <base/say.h>
 
@@ -145,7 +146,7 @@ static void finish_engine(void) {
   if (engine == NULL || getpid() != engine_pid) return;
   inside = 1;
   engine->finish();
-  inside = 0;
+  nessie_shim_leave(kEngine);
 }
 
 static void open_engine(void) {
@@ -230,13 +231,14 @@ static nessie_function function_of_other(int index, const void *caller) {
   return function;
 }
 
-/* A signal handler that came in between, a callback of MPI's, or the program after a jump out of the engine: what it
- * names is half changed, and a native function would take the mirror for the file. */
+/* A callback of MPI's, a signal handler that could not wait (signals.c), or the program after a jump out of one: what
+ * is named is half changed, and a native function would take the mirror for the file. */
 static nessie_function refuse(void) {
   static atomic_flag said = ATOMIC_FLAG_INIT;
   static const char text[] =
-      "nessie: PnetCDF was called while a call of it was under way, in a signal handler or a callback, or after a jump "
-      "out of one: it answers NC_EFILE\n";
+      "nessie: PnetCDF was called while a call of it was under way, in a callback or a signal handler, or after a jump "
+      "out "
+      "of one: it answers NC_EFILE\n";
   if (!atomic_flag_test_and_set(&said)) nessie_say(speech, text, sizeof text - 1);
   return NULL;
 }
@@ -268,9 +270,13 @@ nessie_function nessie_shim_enter(int index, int *entered, const void *caller) {
   return staged->functions[index];
 }
 
+/* A signal that comes after `inside` was cleared is handled at once, one that came before is counted by then. */
 void nessie_shim_leave(int entered) {
-  if (entered == kEngine) inside = 0;
   if (entered == kTool) passing_tool = 0;
+  if (entered != kEngine) return;
+  inside = 0;
+  atomic_signal_fence(memory_order_seq_cst);
+  if (nessie_held_signals > 0) nessie_release_signals();
 }
 
 int nessie_shim_is_inside(void) { return inside; }

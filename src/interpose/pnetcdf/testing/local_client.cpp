@@ -3,11 +3,13 @@
 // process, with native PnetCDF. For programs of one rank.
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <services/staging/client/client.hpp>
+#include <services/staging/handle.hpp>
 
 #include <pnetcdf.h>
 
 #include <fstream>
 #include <map>
+#include <utility>
 
 namespace staging {
 
@@ -17,6 +19,7 @@ struct LocalFile {
   int ncid = -1;
   std::string path;
   bool independent = false, is_new = false;
+  int defined = NC_NOERR;  ///< what became of definitions that were sent ahead
 };
 
 int replay(int ncid, const Definition &definition) {
@@ -90,6 +93,7 @@ struct Client::Impl {
     MPI_Offset read = 0;
     ncmpi_inq_get_size(file.ncid, &read);
     result.bytes_read = read;
+    result.identity = identity_of(file.path);
     result.header.resize(static_cast<std::size_t>(size));
     stream.seekg(0).read(reinterpret_cast<char *>(result.header.data()), size);
     MPI_Offset records = 0;
@@ -132,6 +136,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   LocalFile &file = impl_->files.at(args.file);
   impl_->make_collective(file);
   HeaderResult result;
+  result.nc_error = std::exchange(file.defined, NC_NOERR);
   if (!first) result.nc_error = ncmpi_redef(file.ncid);
   if (result.nc_error == NC_NOERR) result.nc_error = replay_all(file.ncid, args.definitions);
   if (result.nc_error == NC_NOERR)
@@ -141,6 +146,12 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   if (result.nc_error != NC_NOERR) return result;
   file.is_new = false;
   return impl_->header(file);
+}
+
+bool Client::define(const AmendArgs &args) {
+  LocalFile &file = impl_->files.at(args.file);
+  if (file.defined == NC_NOERR) file.defined = replay_all(file.ncid, args.definitions);
+  return true;
 }
 
 Result<int> Client::amend(const AmendArgs &args) {
@@ -177,8 +188,11 @@ Result<int> Client::abort(FileToken token) {
   return error;
 }
 
+Result<nnti::Fd> Client::lend(FileToken, const FileIdentity &) {
+  return nessie::Error{nessie::Code::kUnsupported, "there is no server that could lend it"};
+}
 Status Client::settle(const SettleArgs &) { return {}; }
-Status Client::note_native(const std::string &, const std::string &) { return {}; }
+Status Client::note_native(const std::string &, const std::string &, bool) { return {}; }
 
 namespace {
 
@@ -189,6 +203,8 @@ void begin(LocalFile &file) {
 
 }  // namespace
 
+Mode Client::mode() const { return Mode::kCaching; }
+void Client::set_crowded(bool) {}
 int Client::servers() const { return 1; }
 Result<int> Client::finish_writes(FileToken) { return NC_NOERR; }
 
@@ -197,12 +213,16 @@ namespace {
 template <class Move> int for_each(std::span<const Item> items, Move move) {
   int status = NC_NOERR;
   for (const Item &item : items) {
-    const std::vector<MPI_Offset> start(item.piece.start.begin(), item.piece.start.end());
-    const std::vector<MPI_Offset> count(item.piece.count.begin(), item.piece.count.end());
-    const std::vector<MPI_Offset> stride(item.piece.stride.begin(), item.piece.stride.end());
-    const int error =
-        move(item.piece.varid, start.data(), count.data(), stride.empty() ? nullptr : stride.data(), item.data.data());
-    if (status == NC_NOERR) status = error;
+    auto *data = item.data.data();
+    Piece piece;
+    for (PieceReader pieces(item.pieces); pieces.next(piece);) {
+      const std::vector<MPI_Offset> start(piece.start.begin(), piece.start.end());
+      const std::vector<MPI_Offset> count(piece.count.begin(), piece.count.end());
+      const std::vector<MPI_Offset> stride(piece.stride.begin(), piece.stride.end());
+      const int error = move(piece.varid, start.data(), count.data(), stride.empty() ? nullptr : stride.data(), data);
+      data += piece.elements() * item.layout->element_bytes;
+      if (status == NC_NOERR) status = error;
+    }
   }
   return status;
 }

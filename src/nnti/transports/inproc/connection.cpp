@@ -8,6 +8,7 @@
 #include <nessie/copy.hpp>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -95,6 +96,8 @@ Status InprocConnection::give_descriptor(std::uint64_t key, int descriptor) {
 Result<int> InprocConnection::take_descriptor(std::uint64_t key) {
   return link_->given[static_cast<std::size_t>(side_)].take(key);
 }
+
+Result<pid_t> InprocConnection::process() const { return ::getpid(); }
 
 void InprocConnection::close() {
   auto mine = static_cast<std::size_t>(side_);

@@ -24,6 +24,8 @@ class InprocConnection final : public Connection {
                                                   const AtomicOperation &operation) override;
   Status give_descriptor(std::uint64_t key, int descriptor) override;
   Result<int> take_descriptor(std::uint64_t key) override;
+  bool can_give_descriptors() const override { return true; }
+  Result<pid_t> process() const override;
   void close() override;
 
   /// Gives one credit back to the peer.

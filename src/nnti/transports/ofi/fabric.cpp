@@ -2,6 +2,7 @@
 #include "nnti/transports/ofi/fabric.hpp"
 
 #include "nnti/network_address.hpp"
+#include "nnti/transports/ofi/transport.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
 #include <fmt/core.h>
@@ -17,18 +18,10 @@
 
 namespace nnti::ofi {
 
-namespace {
-
-using nessie::Code;
-
-constexpr std::array<const char *, 5> kProviders = {"verbs;ofi_rxm", "cxi", "efa", "psm3", "tcp;ofi_rxm"};
-constexpr std::size_t kQueueEntries = 4096;
-constexpr auto kPeerRest = std::chrono::seconds(10);
-
 /// libfabric reads these once. The first makes fi_av_remove close the connection beneath, which is how transfers with a
 /// peer that is given up are ended for certain; the others keep memory small, of which rxm over tcp takes 35 MiB
 /// beforehand.
-void set_defaults() {
+void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] {
     ::setenv("FI_AV_REMOVE_CLEANUP", "1", 0);
@@ -36,6 +29,14 @@ void set_defaults() {
     ::setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
   });
 }
+
+namespace {
+
+using nessie::Code;
+
+constexpr std::array<const char *, 5> kProviders = {"verbs;ofi_rxm", "cxi", "efa", "psm3", "tcp;ofi_rxm"};
+constexpr std::size_t kQueueEntries = 4096;
+constexpr auto kPeerRest = std::chrono::seconds(10);
 
 Info make_hints(const std::string &provider) {
   Info hints(library().dupinfo(nullptr));
@@ -92,7 +93,7 @@ Result<Info> ask(const std::string &provider, const std::string &address) {
 }  // namespace
 
 Result<Info> choose_info(const nessie::Config &config) {
-  set_defaults();
+  prepare_environment();
   if (auto loaded = load_library(); !loaded.ok()) return loaded.error();
   const auto address = config.get_or("nnti.ofi.address", "");
   if (auto provider = config.get("nnti.ofi.provider")) {
@@ -150,7 +151,7 @@ void list_interfaces(const std::string &provider, const fi_info *chosen, const n
 std::vector<Fact> list_providers(const nessie::Config &config, const fi_info *chosen) {
   std::vector<Fact> facts;
   if (!load_library().ok()) return facts;
-  set_defaults();
+  prepare_environment();
   for (const char *provider : kProviders) list_interfaces(provider, chosen, config, facts);
   const std::string own = chosen == nullptr ? "" : chosen->fabric_attr->prov_name;
   if (!own.empty() && std::ranges::find(kProviders, own) == kProviders.end())

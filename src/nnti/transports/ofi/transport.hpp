@@ -27,6 +27,8 @@
 
 namespace nnti::ofi {
 
+/// As nnti::prepare_environment.
+void prepare_environment();
 TransportInfo survey(const nessie::Config &config);
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
 

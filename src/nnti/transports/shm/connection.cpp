@@ -457,6 +457,11 @@ Result<int> ShmConnection::take_descriptor(std::uint64_t key) {
   return given_.take(key);
 }
 
+Result<pid_t> ShmConnection::process() const {
+  if (parts_.process > 0) return parts_.process;
+  return Error{Code::kUnsupported, "the peer lives in a pid namespace that cannot be seen from here"};
+}
+
 void ShmConnection::announce(const RemoteBuffer &buffer, int memfd) {
   if (!is_open() || socket_.unsent() >= kMaxUnsentAnnouncements || !announced_.insert(buffer.key).second) return;
   send_announcement({buffer.key, buffer.slot, 0}, memfd);

@@ -34,8 +34,8 @@ struct PeerParts {
   std::uint64_t queue_entries = 0;
   Mapping table, queue;
   Fd doorbell;
-  pid_t process = 0;
-  Status cma;  ///< or why bulk data is relayed
+  pid_t process = 0;  ///< 0: in a pid name space that we do not see
+  Status cma;         ///< or why bulk data is relayed
 };
 
 class ShmConnection final : public Connection, private RelayLink {
@@ -59,6 +59,8 @@ class ShmConnection final : public Connection, private RelayLink {
   Result<PeerView> view(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes) override;
   Status give_descriptor(std::uint64_t key, int descriptor) override;
   Result<int> take_descriptor(std::uint64_t key) override;
+  bool can_give_descriptors() const override { return true; }
+  Result<pid_t> process() const override;
   void close() override;
 
   /// After construction: tells the peer what it needs, and sets the channel up if that shall not wait.

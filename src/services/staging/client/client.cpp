@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 namespace staging {
 
 using nessie::Code;
@@ -80,7 +78,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     impl->servers.push_back({url, *peer, impl->runtime->max_inline_args(*peer), impl->runtime->can_view(*peer)});
   }
   const std::lock_guard lock(impl->mutex);
-  const HelloArgs hello{kProtocolVersion, program, ::getpid()};
+  const HelloArgs hello{kProtocolVersion, program};
   for (int s = 0; s < impl->count(); ++s) {
     auto answer = impl->ask<HelloResult>(s, kOpHello, hello);
     if (!answer.ok()) return answer.error();
@@ -89,6 +87,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
+void Client::set_crowded(bool crowded) { impl_->is_crowded = crowded; }
 int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
@@ -200,7 +199,7 @@ void Client::Impl::release_by_others(FileToken token, int home) {
 /// Gives the file to all servers, and has the home server do `op` with it.
 template <class Answer, class Args>
 Result<Answer> Client::Impl::give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home) {
-  auto held = hold_by_others({args.file, args.path, omode, args.hints}, descriptor, home);
+  auto held = hold_by_others({args.file, args.path, omode, args.hints, {}, args.processes}, descriptor, home);
   if (!held.ok()) return held.error();
   auto handle = hand_over(home, descriptor);
   if (!handle.ok()) return handle.error();
@@ -232,7 +231,7 @@ Result<int> Client::create(CreateArgs args, int descriptor) {
   const int home = impl_->home_of(identity_of(descriptor));
   auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home);
   if (result.ok() && result->nc_error == 0)
-    impl_->opened[args.file] = {home, false};
+    impl_->opened[args.file].home = home;
   else
     impl_->release_by_others(args.file, home);
   return code_of(result);
@@ -246,7 +245,7 @@ Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
     impl_->release_by_others(args.file, home);
     return result;
   }
-  impl_->opened[args.file] = {home, false};
+  impl_->opened[args.file].home = home;
   auto attached = impl_->attach_others(args.file, home);
   if (attached.ok() && *attached == 0) return result;
   (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));
@@ -255,10 +254,32 @@ Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
   return result;
 }
 
+// One message after the other, so that the server gets them in their order.
+Result<int> Client::Impl::finish_defining(FileToken token) {
+  const int home = opened[token].home;
+  if (auto sent = std::exchange(opened[token].defining, std::nullopt)) {
+    auto answer = code_of(this->answer<NcResult>(std::move(*sent), home));
+    auto &before = opened[token].defined;
+    if (before.ok() && *before == 0) before = std::move(answer);
+  }
+  return std::exchange(opened[token].defined, 0);
+}
+
+bool Client::define(const AmendArgs &args) {
+  const std::lock_guard lock(impl_->mutex);
+  auto &file = impl_->opened[args.file];
+  if (file.defining && !file.defining->test()) return false;
+  file.defined = impl_->finish_defining(args.file);
+  if (file.defined.ok() && *file.defined == 0) file.defining = impl_->start(file.home, kOpAmend, xdr::encode(args));
+  return true;
+}
+
 Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(args.file);
   const int home = impl_->opened[args.file].home;
+  if (auto defined = impl_->finish_defining(args.file); !defined.ok() || *defined != 0)
+    return defined.ok() ? Result<HeaderResult>(HeaderResult{*defined, {}, 0, 0, {}}) : defined.error();
   if (!first && impl_->opened[args.file].attached) {
     auto detached = impl_->detach_others(args.file, args.num_records, home);
     if (!detached.ok()) return detached.error();
@@ -302,7 +323,8 @@ Result<int> Client::close(FileToken file, std::int64_t num_records, Closing how,
 }
 
 Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
-  const auto closing = opened[file];
+  (void)finish_defining(file);  // enddef has told
+  const auto closing = std::move(opened[file]);
   opened.erase(file);
   std::vector<std::pair<int, nssi::Call>> calls;
   for (int server = 0; server < count(); ++server) {
@@ -317,6 +339,7 @@ Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closin
 Result<int> Client::abort(FileToken file) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
+  (void)impl_->finish_defining(file);
   const int home = impl_->opened[file].home;
   if (impl_->opened[file].attached)
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
@@ -325,15 +348,25 @@ Result<int> Client::abort(FileToken file) {
   return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, {}, {}}));
 }
 
+Result<nnti::Fd> Client::lend(FileToken file, const FileIdentity &identity) {
+  const std::lock_guard lock(impl_->mutex);
+  const int home = impl_->home_of(identity);
+  auto lent = impl_->ask<LendResult>(home, kOpLend, LendArgs{file});
+  if (!lent.ok()) return lent.error();
+  auto descriptor = impl_->runtime->take_descriptor(impl_->at(home).peer, lent->descriptor);
+  if (!descriptor.ok()) return descriptor.error();
+  return nnti::Fd(*descriptor);
+}
+
 Status Client::settle(const SettleArgs &args) {
   const std::lock_guard lock(impl_->mutex);
   auto settled = impl_->ask_all(kOpSettle, args);
   return settled.ok() ? Status() : settled.error();
 }
 
-Status Client::note_native(const std::string &path, const std::string &why) {
+Status Client::note_native(const std::string &path, const std::string &why, bool is_choice) {
   const std::lock_guard lock(impl_->mutex);
-  auto result = impl_->ask<NcResult>(0, kOpNoteNative, NativeNote{path, why});
+  auto result = impl_->ask<NcResult>(0, kOpNoteNative, NativeNote{path, why, is_choice ? 1U : 0U});
   return result.ok() ? Status() : result.error();
 }
 

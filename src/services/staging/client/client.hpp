@@ -6,12 +6,15 @@
 // Threads: any, several at once, each with files of its own: what one waits for does not hold up the others.
 #pragma once
 
+#include <nnti/fd.hpp>
 #include <nssi/nssi.hpp>
-#include <services/staging/index_space.hpp>
+#include <services/staging/domains.hpp>
+#include <services/staging/piece_list.hpp>
 
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,34 +24,6 @@ namespace staging {
 
 using nessie::Result;
 using nessie::Status;
-
-/// Which server owns which part of a variable: contiguous slabs of its first dimension (within each record), so that
-/// each server's part is contiguous in the file, and every element has exactly one server, which orders all writes and
-/// reads of it. Small variables are one server's as a whole. Pure function of (layout, servers).
-class Domains {
- public:
-  Domains(const VariableLayout &layout, int servers);
-  /// A part of a piece with one owner. Its data lie together in the piece's C-order data, from `offset_bytes` on.
-  struct Part {
-    int server = 0;
-    Piece piece;
-    std::size_t offset_bytes = 0;
-    std::size_t size_bytes = 0;
-  };
-  /// Splits `piece` by owner, in the order of its data.
-  std::vector<Part> split(const Piece &piece) const;
-
- private:
-  int owner_of(std::int64_t index) const;
-  Part whole(const Piece &piece, int server) const;
-  void cut(const Part &from, std::vector<Part> &parts) const;
-
-  VariableLayout layout_;
-  int servers_;
-  bool split_ = false;  ///< large enough for several servers
-  std::size_t slab_dim_ = 0;
-  std::int64_t slab_ = 1;  ///< indices of slab_dim_ for each server
-};
 
 /// Where this process's reads and writes stand among the collective calls on a file: servers carry them out after the
 /// writes of all processes that are known here, whether or not those have arrived when these do.
@@ -68,6 +43,7 @@ struct Order {
     ++known_call;
     std::ranges::transform(known_writes, writes, known_writes.begin(), std::plus<>());
   }
+  bool is_collective = false;              ///< the next writes, or reads, are of a call that all processes make
   bool in_order = false;                   ///< the next writes may meet others, of whatever process: the last one stays
   std::uint64_t call = 1;                  ///< the present collective call, or the next one
   std::vector<std::int64_t> sent;          ///< by this process in it, to each server
@@ -75,11 +51,11 @@ struct Order {
   std::vector<std::int64_t> known_writes;  ///< how many writes all processes have sent, to each server
 };
 
-/// One piece of a transfer and where its data are in the application's memory, contiguous, in the external type, in
-/// host byte order. For a read, `data` is written to.
+/// Pieces of one variable and where their data are in the application's memory, one after the other, in the external
+/// type, in host byte order. For a read, `data` is written to.
 struct Item {
   const VariableLayout *layout = nullptr;
-  Piece piece;
+  PieceList pieces;
   std::span<std::byte> data;
 };
 
@@ -93,6 +69,9 @@ class Client {
   static Result<std::unique_ptr<Client>> connect(const nessie::Config &config, const std::string &program);
   ~Client();
 
+  /// Whether the program's processes leave no core of this node to the servers: then data are moved in a way that takes
+  /// the least of all cores together, and not the least of the program's time.
+  void set_crowded(bool crowded);
   int servers() const;
   Mode mode() const;
   const std::string &server_url(int index) const;
@@ -106,6 +85,9 @@ class Client {
   /// a server has no descriptors left. It is not staged then.
   Result<int> create(CreateArgs args, int descriptor);
   Result<HeaderResult> open(OpenArgs args, int descriptor);
+  /// Sends definitions of a file that is new ahead of its enddef, which answers for them; waits for nothing. False: not
+  /// sent, because the server has yet to carry out those before.
+  bool define(const AmendArgs &args);
   /// Ends define mode: detaches the other servers if the file was in data mode before, has the home server drain,
   /// (redef,) replay the definitions and enddef natively, then attaches the others. That earlier writes found no room
   /// is no error of this, but of the next write, finish_writes, sync or close.
@@ -121,9 +103,14 @@ class Client {
   /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written.
   Status settle(const SettleArgs &args);
   /// Tells the servers, for the report, that a file went native.
-  Status note_native(const std::string &path, const std::string &why);
+  Status note_native(const std::string &path, const std::string &why, bool is_choice = false);
 
   // --- by any rank ------------------------------------------------------------------------------------------------------
+  /// The descriptor by which the home server has a file of this identity open: what the program gave it, with the
+  /// access of its handle, whatever has become of the file's name and mode since. kUnsupported, kRefused: the server is
+  /// on another node than this process, or than the one that opened the file. kNotFound: the file is not open, or the
+  /// connection broke meanwhile. kNoMemory: this process has no descriptors left.
+  Result<nnti::Fd> lend(FileToken file, const FileIdentity &identity);
   /// Writes all items; small ones are packed together, so that a thousand small pieces cost a few messages. Returns
   /// when the items' memory is the caller's again. In caching mode, data of up to a few megabytes have then been copied
   /// to where the servers on this node find them, whatever becomes of this process; they count in `order.sent`, and

@@ -16,6 +16,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace staging {
 
@@ -54,8 +55,10 @@ struct Client::Impl {
     bool lost = false;
   };
   struct Opened {
-    int home = 0;           ///< the server that keeps the header
-    bool attached = false;  ///< the others have it open
+    int home = 0;                             ///< the server that keeps the header
+    bool attached = false;                    ///< the others have it open
+    std::optional<nssi::Call> defining = {};  ///< the last definitions that were sent ahead
+    Result<int> defined = 0;                  ///< what became of those before
   };
 
   class Sender;
@@ -65,7 +68,7 @@ struct Client::Impl {
     FileToken file = 0;
     bool is_write = false, is_copy = false, borrows = false, is_urgent = false;
     nnti::RegisteredBuffer buffer;  ///< declared before the call: outlives it
-    std::vector<Piece> pieces;
+    PieceList pieces;
     std::vector<std::span<std::byte>> destinations;  ///< of a packed read
     std::shared_ptr<Outcome> outcome;
     nssi::Call call;
@@ -104,6 +107,8 @@ struct Client::Impl {
   void release_by_others(FileToken token, int home);
   template <class Answer, class Args>
   Result<Answer> give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home);
+  /// What became of all definitions that were sent ahead; told once.
+  Result<int> finish_defining(FileToken token);
   Result<int> attach_others(FileToken token, int home);
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> detach_others(FileToken token, std::int64_t num_records, int home);
@@ -132,6 +137,7 @@ struct Client::Impl {
   std::unique_ptr<nssi::Runtime> runtime;
   std::vector<Server> servers;
   Mode mode = Mode::kCaching;
+  bool is_crowded = false;  ///< there is no core for the servers of this node but those that the program uses
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;  ///< by rank 0
   std::unique_ptr<CopyBuffers> copy_buffers;

@@ -22,14 +22,20 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a message of its own costs more than packing
 constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, because the program need not wait
-constexpr std::size_t kPackBytes = 256 << 10;
+constexpr std::size_t kPulledBytes = 256 << 10;
+constexpr std::size_t kPackBytes = 1 << 20, kSmallPackBytes = 256 << 10;
+constexpr std::size_t kListPart = 4;           // of a pack, one in so many bytes is for the list of its pieces
 constexpr std::size_t kMessagesInFlight = 32;  // bounds what a client's requests take of a server's memory
-constexpr std::size_t kMostComparisons = 4096;
-constexpr std::size_t kBytesBesidesPieces = 80;  // of encoded arguments
+constexpr std::size_t kMostComparisons = 1 << 16;
+constexpr std::size_t kBytesBesidesPieces = 96;  // of encoded arguments
+constexpr std::size_t kAlignment = 8;            // of a list behind the data
 
-/// Encoded; see Piece::xdr.
-std::size_t args_bytes(const Piece &piece) {
-  return 16 + 8 * (piece.start.size() + piece.count.size() + piece.stride.size());
+std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Whether a piece's elements follow each other in the variable.
+bool is_run(const VariableLayout &layout, const PieceList &one) {
+  Piece piece;
+  return PieceReader(one).next(piece) && bounds(layout, piece).size() == one.elements();
 }
 
 Error wrong_size(std::size_t has, std::int64_t needs) {
@@ -56,33 +62,44 @@ class Client::Impl::Sender {
   const std::vector<std::int64_t> &sent() const { return sent_; }
 
   void send(std::span<const Item> items) {
+    std::size_t size_bytes = 0;
+    for (const auto &item : items) size_bytes += item.data.size() + item.pieces.bytes().size();
+    pack_bytes_ = size_bytes > kSmallPackBytes / 2 ? kPackBytes : kSmallPackBytes;
     for (const auto &item : items) add(item);
     flush_all();
   }
+  /// Tells all servers that this process's part of a collective call is complete.
+  void end_call();
 
  private:
   /// What is being packed for one server.
   struct Pack {
     std::optional<RegisteredBuffer> buffer;
-    std::size_t used = 0, args_bytes = kBytesBesidesPieces;
-    std::vector<Piece> pieces;
+    std::size_t used = 0;
+    PieceList pieces;
     std::vector<std::span<std::byte>> places;
   };
 
   void add(const Item &item);
-  void add_part(int server, Piece piece, std::span<std::byte> data);
-  void add_packed(int server, Piece piece, std::span<std::byte> data);
-  void add_alone(int server, Piece piece, std::span<std::byte> data);
+  void add_list(int server, const VariableLayout &layout, const PieceList &pieces, std::span<std::byte> data);
+  void add_packed(int server, const PieceList &pieces, std::span<std::byte> data);
+  void add_alone(int server, const VariableLayout &layout, const PieceList &pieces, std::span<std::byte> data);
   void flush(int server);
   void flush_all() {
     for (int server = 0; server < client_.count(); ++server) flush(server);
   }
-  void send(std::unique_ptr<Message> message);
+  void list_pieces(Message &message, std::size_t data_bytes, TransferArgs &args) const;
+  void send(std::unique_ptr<Message> message, std::size_t data_bytes);
+  std::size_t most_list_bytes() const { return pack_bytes_ / kListPart; }
+  std::size_t most_data_bytes() const { return pack_bytes_ - most_list_bytes(); }
   /// Whether writes to a server can go on behind the program's back: the server finds copied data by itself.
   bool goes_behind(int server) const {
-    return op_ == kOpWrite && client_.mode == Mode::kCaching && client_.at(server).views;
+    return op_ == kOpWrite && client_.mode != Mode::kDirect && client_.at(server).views;
   }
+  bool is_worth_copying(int server, const VariableLayout &layout, const PieceList &pieces,
+                        std::size_t size_bytes) const;
   std::optional<RegisteredBuffer> take_buffer(std::size_t size_bytes);
+  std::optional<RegisteredBuffer> spare_buffer(std::size_t size_bytes);
 
   Impl &client_;
   const Op op_;
@@ -90,35 +107,52 @@ class Client::Impl::Sender {
   const std::int64_t num_records_;
   const Order &order_;
   const std::shared_ptr<Outcome> outcome_;
+  std::size_t pack_bytes_ = kSmallPackBytes;
   std::vector<Pack> packs_;
   std::vector<std::int64_t> sent_;
 };
 
 void Client::Impl::Sender::add(const Item &item) {
-  if (const auto size = item.piece.elements() * item.layout->element_bytes;
+  const auto &layout = *item.layout;
+  if (const auto size = item.pieces.elements() * layout.element_bytes;
       static_cast<std::size_t>(size) != item.data.size())
     return outcome_->note(wrong_size(item.data.size(), size));
-  if (client_.count() == 1) return add_part(0, item.piece, item.data);
-  for (auto &part : Domains(*item.layout, client_.count()).split(item.piece))
-    add_part(part.server, std::move(part.piece), item.data.subspan(part.offset_bytes, part.size_bytes));
+  if (client_.count() == 1) return add_list(0, layout, item.pieces, item.data);
+  const Domains domains(layout, client_.count());
+  if (const auto owner = domains.sole_owner()) return add_list(*owner, layout, item.pieces, item.data);
+  auto rest = item.data;
+  Piece piece;
+  for (PieceReader pieces(item.pieces); pieces.next(piece);) {
+    for (const auto &part : domains.split(piece))
+      add_list(part.server, layout, part.piece, rest.subspan(part.offset_bytes, part.size_bytes));
+    rest = rest.subspan(static_cast<std::size_t>(piece.elements() * layout.element_bytes));
+  }
 }
 
-void Client::Impl::Sender::add_part(int server, Piece piece, std::span<std::byte> data) {
+/// Pieces that one server owns. Few of them are large, and many are small.
+void Client::Impl::Sender::add_list(int server, const VariableLayout &layout, const PieceList &pieces,
+                                    std::span<std::byte> data) {
   if (data.empty()) return;
-  if (data.size() < kSmallBytes)
-    add_packed(server, std::move(piece), data);
-  else
-    add_alone(server, std::move(piece), data);
+  if (pieces.size() == 1)
+    return data.size() < kSmallBytes ? add_packed(server, pieces, data) : add_alone(server, layout, pieces, data);
+  if (data.size() <= most_data_bytes() && pieces.bytes().size() <= most_list_bytes())
+    return add_packed(server, pieces, data);
+  Piece piece;
+  for (PieceReader reader(pieces); reader.next(piece);) {
+    const auto size = static_cast<std::size_t>(piece.elements() * layout.element_bytes);
+    add_list(server, layout, piece, data.first(size));
+    data = data.subspan(size);
+  }
 }
 
-void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byte> data) {
+void Client::Impl::Sender::add_alone(int server, const VariableLayout &layout, const PieceList &pieces,
+                                     std::span<std::byte> data) {
   if (op_ == kOpWrite && order_.in_order) flush(server);
   auto message = std::make_unique<Message>();
   message->server = server;
-  message->pieces.push_back(std::move(piece));
-  if (goes_behind(server) && data.size() <= kCopiedBytes) {
-    auto buffer = take_buffer(data.size());
-    if (!buffer) return;
+  message->pieces = pieces;
+  auto buffer = is_worth_copying(server, layout, pieces, data.size()) ? spare_buffer(data.size()) : std::nullopt;
+  if (buffer) {
     std::memcpy(buffer->bytes().data(), data.data(), data.size());
     message->buffer = std::move(*buffer);
     message->is_copy = true;
@@ -128,22 +162,21 @@ void Client::Impl::Sender::add_alone(int server, Piece piece, std::span<std::byt
     if (!registered.ok()) return outcome_->note(registered.error());
     message->buffer = std::move(*registered);
   }
-  send(std::move(message));
+  send(std::move(message), data.size());
 }
 
-void Client::Impl::Sender::add_packed(int server, Piece piece, std::span<std::byte> data) {
+void Client::Impl::Sender::add_packed(int server, const PieceList &pieces, std::span<std::byte> data) {
   auto &pack = packs_[static_cast<std::size_t>(server)];
-  const auto args = args_bytes(piece);
-  if (pack.used + data.size() > kPackBytes || pack.args_bytes + args > client_.at(server).max_inline_args)
+  if (pack.used + data.size() > most_data_bytes() ||
+      pack.pieces.bytes().size() + pieces.bytes().size() > most_list_bytes())
     flush(server);
-  if (!pack.buffer && !(pack.buffer = take_buffer(kPackBytes))) return;
+  if (!pack.buffer && !(pack.buffer = take_buffer(pack_bytes_))) return;
   if (op_ == kOpWrite)
     std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
   else
     pack.places.push_back(data);
   pack.used += data.size();
-  pack.args_bytes += args;
-  pack.pieces.push_back(std::move(piece));
+  pack.pieces.append(pieces);
 }
 
 void Client::Impl::Sender::flush(int server) {
@@ -155,7 +188,41 @@ void Client::Impl::Sender::flush(int server) {
   message->is_copy = true;
   message->pieces = std::move(pack.pieces);
   message->destinations = std::move(pack.places);
-  send(std::move(message));
+  send(std::move(message), pack.used);
+}
+
+/// In the request, or, where the list would make it too long to be sent at once, behind the data.
+void Client::Impl::Sender::list_pieces(Message &message, std::size_t data_bytes, TransferArgs &args) const {
+  const auto &list = message.pieces.bytes();
+  if (!message.is_copy || list.size() + kBytesBesidesPieces <= client_.at(message.server).max_inline_args) {
+    args.pieces = list;
+    return;
+  }
+  args.listed_at = aligned(data_bytes);
+  args.listed_bytes = static_cast<std::uint32_t>(list.size());
+  std::memcpy(message.buffer.bytes().data() + args.listed_at, list.data(), list.size());
+}
+
+void Client::Impl::Sender::end_call() {
+  for (int server = 0; server < client_.count(); ++server) {
+    auto message = std::make_unique<Message>();
+    message->server = server;
+    send(std::move(message), 0);
+  }
+}
+
+/// Who copies need not wait. Where the servers have no core of their own, what goes right into their pages when they
+/// pull it is better not copied twice.
+bool Client::Impl::Sender::is_worth_copying(int server, const VariableLayout &layout, const PieceList &pieces,
+                                            std::size_t size_bytes) const {
+  if (!goes_behind(server) || size_bytes > kCopiedBytes) return false;
+  return !client_.is_crowded || size_bytes < kPulledBytes || !is_run(layout, pieces);
+}
+
+/// Nothing, if it takes waiting: who waits anyway may as well lend his own memory.
+std::optional<RegisteredBuffer> Client::Impl::Sender::spare_buffer(std::size_t size_bytes) {
+  auto buffer = client_.copy_buffers->take(size_bytes);
+  return buffer.ok() ? std::move(*buffer) : std::nullopt;
 }
 
 /// Waits for earlier messages if need be.
@@ -172,12 +239,22 @@ std::optional<RegisteredBuffer> Client::Impl::Sender::take_buffer(std::size_t si
   }
 }
 
-void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
+void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t data_bytes) {
   while (client_.messages.size() >= kMessagesInFlight * packs_.size()) client_.finish_one();
   const auto server = static_cast<std::size_t>(message->server);
   const auto sent_ns = goes_behind(message->server) ? Clock::now().time_since_epoch() : std::chrono::nanoseconds(0);
-  const auto args = xdr::encode(TransferArgs{file_, num_records_, order_.call, order_.known(message->server),
-                                             sent_ns.count(), order_.in_order ? 1U : 0U, message->pieces});
+  TransferArgs transfer{file_,
+                        num_records_,
+                        op_ == kOpWrite || order_.is_collective ? order_.call : 0,
+                        order_.known(message->server),
+                        sent_ns.count(),
+                        order_.in_order ? 1U : 0U,
+                        message->pieces.empty() ? 1U : 0U,
+                        {},
+                        0,
+                        0};
+  list_pieces(*message, data_bytes, transfer);
+  const auto args = xdr::encode(transfer);
   message->file = file_;
   message->is_write = op_ == kOpWrite;
   message->borrows =
@@ -188,8 +265,8 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message) {
   ++sent_[server];
   message->is_urgent =
       op_ != kOpWrite || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
-  message->call =
-      client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args, &message->buffer);
+  message->call = client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args,
+                                message->buffer.valid() ? &message->buffer : nullptr);
   client_.messages.push_back(std::move(message));
 }
 
@@ -211,7 +288,7 @@ void Client::Impl::finish(std::unique_ptr<Message> message) {
   auto status = await(message->call, message->server);
   outcome.note(status);
   if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(message->call.view()));
-  const std::byte *from = message->buffer.bytes().data();
+  const std::byte *from = message->destinations.empty() ? nullptr : message->buffer.bytes().data();
   for (auto place : message->destinations) {
     if (status.ok()) std::memcpy(place.data(), from, place.size());
     from += place.size();
@@ -251,13 +328,15 @@ void Client::Impl::finish_unsent() {
 /// Whether one of the items meets what this process is still writing.
 bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> items) const {
   std::size_t comparisons = 0;
+  const auto meets_item = [&](const std::vector<Hull> &written, const Item &item) {
+    if ((comparisons += written.size() * item.pieces.hulls().size()) > kMostComparisons) return true;
+    for (const auto &hull : item.pieces.hulls())
+      if (std::ranges::any_of(written, [&](const Hull &other) { return overlap(other, hull); })) return true;
+    return false;
+  };
   const auto meets = [&](const Message &message) {
     if (message.file != file || !message.is_write) return false;
-    if ((comparisons += message.pieces.size() * items.size()) > kMostComparisons) return true;
-    for (const auto &piece : message.pieces)
-      for (const auto &item : items)
-        if (overlap(piece, item.piece)) return true;
-    return false;
+    return std::ranges::any_of(items, [&](const Item &item) { return meets_item(message.pieces.hulls(), item); });
   };
   return std::ranges::any_of(messages, [&](const auto &message) { return meets(*message); }) ||
          std::ranges::any_of(awaited, [&](const Message *message) { return meets(*message); });
@@ -272,6 +351,7 @@ Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order
   if (impl_->meets_pending_write(file, items)) impl_->finish(outcome->pending);
   Impl::Sender sender(*impl_, kOpWrite, file, num_records, order, outcome);
   sender.send(items);
+  if (order.is_collective && impl_->mode == Mode::kDirect) sender.end_call();
   std::ranges::transform(order.sent, sender.sent(), order.sent.begin(), std::plus<>());
   impl_->finish(outcome->borrowed);
   impl_->finish_unsent();

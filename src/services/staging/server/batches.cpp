@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many small pieces that go to, or come from, the file itself, and not through pages: a native call for each would take
-// longer than all of the rest.
+// Many small pieces that are read from the file itself: a native call for each would take longer than all of the rest.
 #include <services/staging/server/moving.hpp>
 
 #include <pnetcdf.h>
@@ -10,8 +9,6 @@
 namespace staging {
 
 namespace {
-
-constexpr std::size_t kMostPieces = 1024;  // PnetCDF keeps some hundred bytes for each
 
 bool meet(std::vector<Interval> &runs) {
   std::ranges::sort(runs, {}, &Interval::begin);
@@ -40,7 +37,7 @@ std::size_t Server::batch_of(OpenFile &file, std::span<const Piece> pieces) {
   if (variable.dims() == 0) return 1;
   std::vector<Interval> runs;
   std::size_t size_bytes = 0;
-  for (const auto &piece : pieces.first(std::min(pieces.size(), kMostPieces))) {
+  for (const auto &piece : pieces) {
     size_bytes += bytes_of({&piece, 1}, variable.element_bytes);
     const bool fits = piece.varid == variable.varid && piece.stride.empty() && size_bytes <= kBounceBytes &&
                       piece.elements() > 0 && (!variable.is_record || piece.count[0] == 1);
@@ -51,27 +48,13 @@ std::size_t Server::batch_of(OpenFile &file, std::span<const Piece> pieces) {
   return count < 2 || meet(runs) ? 1 : count;
 }
 
-Result<int> Server::write_batch(Request &request, OpenFile &file, std::span<const Piece> pieces,
-                                std::uint64_t &offset) {
-  auto &variable = *file.find(pieces.front().varid);
-  const auto size = bytes_of(pieces, variable.cached->variable.element_bytes);
-  const auto boxes = boxes_of(pieces);
-  const Bounce bounce(*this, request.caller());
-  if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status.error();
-  offset += size;
-  const int error = on_io([&] { return file.native->write(variable.cached->variable.varid, boxes, bounce.data()); });
-  if (error != NC_NOERR) return error;
-  note_written(variable, size);
-  file.acknowledge(variable, size);
-  return error;
-}
-
 /// Of a variable that has nothing in pages.
 Result<int> Server::read_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset) {
   const auto &variable = file.find(pieces.front().varid)->cached->variable;
   const auto size = bytes_of(pieces, variable.element_bytes);
   const auto boxes = boxes_of(pieces);
   const Bounce bounce(*this, request.caller());
+  statistics_.bytes_read += size;
   const auto records = file.num_records;
   const int error = on_io([&] { return file.native->read(variable, boxes, records, bounce.data()); });
   if (error == NC_NOERR)

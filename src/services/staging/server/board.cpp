@@ -107,6 +107,17 @@ void Board::note_write(const FileIdentity &identity) {
 
 void Board::note_native() { shared(board_->natives).fetch_add(1); }
 
+bool Board::was_written_past(const FileIdentity &identity) const {
+  const auto word = nessie_board_word_of(identity.device, identity.inode);
+  const auto bit = nessie_board_bit_of(identity.device, identity.inode);
+  return ((shared(writes_->opened[word]).load() | shared(writes_->beside[word]).load()) & bit) != 0;
+}
+
+void Board::note_beside(const FileIdentity &identity) {
+  shared(writes_->beside[nessie_board_word_of(identity.device, identity.inode)])
+      .fetch_or(nessie_board_bit_of(identity.device, identity.inode));
+}
+
 void Board::show_life() { shared(board_->alive).fetch_add(1); }
 
 void Board::leave(std::uint32_t place) {

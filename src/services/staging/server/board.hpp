@@ -49,6 +49,9 @@ class Board {
   void note_write(const FileIdentity &identity);
   /// Somebody writes to some file natively from now on: what was read of any is to be read again.
   void note_native();
+  /// Whether some program of the run may have written to this file past the staging servers, or may do so.
+  bool was_written_past(const FileIdentity &identity) const;
+  void note_beside(const FileIdentity &identity);
   /// Tells those who wait that the server works.
   void show_life();
 

@@ -1,77 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/drainer.hpp>
+#include <services/staging/server/page_writer.hpp>
 
 #include <base/log.hpp>
 
 #include <chrono>
+#include <cstring>
 
 namespace staging {
 
 namespace {
 
-constexpr std::size_t kPagesInFlight = 4;   // enough that the I/O thread never waits for the next
-constexpr std::size_t kBoxesInCall = 1024;  // PnetCDF keeps some hundred bytes for each
+/// With so much in memory, what is complete leaves though its file is open: memory that is used again is there already.
+constexpr std::uint64_t kPlenty = 64 << 20;
+/// What gives way to the program does so for a moment after each of its requests, and no longer with so much in memory.
+constexpr std::uint64_t kMuch = 128 << 20;
+constexpr std::chrono::milliseconds kGivingWay{20};
+constexpr std::size_t kTasksInFlight = 4;  // enough that the I/O thread never waits for the next
+constexpr std::size_t kTouchedAtOnce = 2 << 20;
+constexpr std::chrono::milliseconds kCalm{100};
 
-/// Writes boxes that do not lie together in the page, in one call.
-int write_packed(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
-  static thread_local std::vector<std::byte> packed;
-  const auto &variable = page.owner().variable;
-  std::int64_t elements = 0;
-  for (const auto &box : boxes) elements += box.elements();
-  packed.resize(static_cast<std::size_t>(elements * variable.element_bytes));
-  std::byte *end = packed.data();
-  for (const auto &box : boxes) end = pack(page, variable, box, end);
-  return file.write(variable.varid, boxes, packed.data());
-}
+/// Pages that are written natively together: so many at most, with so many bytes, and each of them with so many.
+constexpr std::size_t kMostTogether = 128;
+constexpr std::uint64_t kTogetherBytes = 1 << 20, kSmallPageBytes = 256 << 10;
 
-/// The same for a record variable, whose boxes may have several records. They are taken apart: ncmpi_put_varn (1.12.3)
-/// takes the data of a box's later records from the wrong place when other boxes follow.
-int write_by_record(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
-  std::vector<Box> single;
-  for (const auto &box : boxes)
-    for (std::int64_t record = 0; record < box.count[0]; ++record) {
-      Box &one = single.emplace_back(box);
-      one.start[0] += record;
-      one.count[0] = 1;
-      if (single.size() < kBoxesInCall) continue;
-      if (int error = write_packed(file, page, single); error != 0) return error;
-      single.clear();
-    }
-  return single.empty() ? 0 : write_packed(file, page, single);
-}
-
-/// Writes runs that do not lie together in the page, a call at a time: a page can have more of them than there is
-/// memory for.
-int write_scattered(NativeFile &file, const Page &page) {
-  const auto &variable = page.owner().variable;
-  const auto write = variable.is_record ? write_by_record : write_packed;
-  std::vector<Box> boxes;
-  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end)) {
-    append_boxes(variable, run, boxes);
-    if (boxes.size() < kBoxesInCall) continue;
-    if (int error = write(file, page, boxes); error != 0) return error;
-    boxes.clear();
-  }
-  return boxes.empty() ? 0 : write(file, page, boxes);
-}
-
-/// Writes a run. One of records has but a few boxes: its ends, and what is between.
-int write_run(NativeFile &file, const Page &page, Interval run) {
-  const auto &variable = page.owner().variable;
-  std::byte *data = page.data() + (run.begin - page.first()) * variable.element_bytes;
-  std::vector<Box> boxes;
-  append_boxes(variable, run, boxes);
-  if (!variable.is_record) return file.write(variable.varid, boxes, data);
-  for (const auto &box : boxes) {
-    if (int error = file.write(variable.varid, {box}, data); error != 0) return error;
-    data += box.elements() * variable.element_bytes;
-  }
-  return 0;
-}
-
-int write_page(NativeFile &file, const Page &page) {
-  const auto run = page.dirty_run(page.first());
-  return run.size() == page.dirty_elements() ? write_run(file, page, run) : write_scattered(file, page);
+std::uint64_t dirty_bytes(const Page &page) {
+  return static_cast<std::uint64_t>(page.dirty_elements() * page.owner().variable.element_bytes);
 }
 
 }  // namespace
@@ -80,11 +34,11 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Pages of one file.
 struct Drainer::Task {
-  std::unique_ptr<Page> page;
+  std::vector<std::unique_ptr<Page>> pages;
+  std::vector<PageOutcome> outcomes;
   std::shared_ptr<OpenFile> file;
-  NativeFile *native = nullptr;
-  int nc_error = 0, system_error = 0;
   double started_s = 0, ended_s = 0;
 };
 
@@ -93,23 +47,48 @@ void Drainer::touch_ahead(std::uint64_t bytes) {
   touch_next();
 }
 
+// The kernel takes its time to find memory, and the program may need the processors. Where nobody reads what was
+// written, nobody needs that memory.
+void Drainer::touch_for_readers() {
+  if (!cache_.has_readers() || has_ended_touching_ || std::exchange(waits_to_touch_, true)) return;
+  runtime_.spawn([this] {
+    const auto done = [this] { return statistics_.bytes_pulled + statistics_.bytes_read + statistics_.files; };
+    const auto before = done();
+    runtime_.sleep_until(nessie::Deadline::in(kCalm));
+    if (has_ended_touching_) return;
+    waits_to_touch_ = false;
+    if (pending_bytes_ > 0 || done() != before) return;
+    const auto bytes = cache_.take_wanted_bytes();
+    if (bytes > 0 && std::exchange(bytes_to_touch_, bytes_to_touch_ + bytes) == 0) touch_next();
+  });
+}
+
 void Drainer::touch_next() {
-  const auto frame = bytes_to_touch_ > 0 ? cache_.memory().take_untouched() : PageMemory::Block{};
-  if (!frame) return;
-  bytes_to_touch_ -= std::min<std::uint64_t>(bytes_to_touch_, frame.size_bytes);
-  io_.submit(IoQueue::Lane::kAhead, [this, frame] {
-    PageMemory::touch(frame);
-    runtime_.post([this, frame] {
-      cache_.memory().add_warm(frame);
-      memory_freed_.notify_all();
-      touch_next();
-    });
+  const auto memory = cache_.memory().next_to_touch(std::min<std::uint64_t>(bytes_to_touch_, kTouchedAtOnce));
+  if (memory.empty()) return;
+  bytes_to_touch_ -= memory.size();
+  io_.submit(IoQueue::Lane::kAhead, [this, memory] {
+    PageMemory::touch(memory);
+    runtime_.post([this] { touch_next(); });
   });
 }
 
 void Drainer::end_touching() {
   bytes_to_touch_ = 0;
+  has_ended_touching_ = true;
   io_.drop_ahead();
+}
+
+void Drainer::note_dirty(const CachedVariable &variable, std::uint64_t before) {
+  pending_bytes_ += variable.dirty_bytes - before;
+  if (pending_bytes_ > kPlenty) pump();
+}
+
+void Drainer::await_memory() {
+  ++starved_;
+  pump();
+  (void)memory_freed_.wait();
+  --starved_;
 }
 
 void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte *data) {
@@ -117,34 +96,55 @@ void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte 
   for (;;) {
     const auto before = variable.dirty_bytes;
     const bool done = scatter.advance(cache_);
-    pending_bytes_ += variable.dirty_bytes - before;
+    note_dirty(variable, before);
     if (done) return;
-    ++starved_;
-    pump();
-    (void)memory_freed_.wait();
-    --starved_;
+    await_memory();
   }
 }
 
-void Drainer::flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request) {
+Page &Drainer::writable(CachedVariable &variable, std::int64_t element) {
+  for (;;) {
+    if (auto *page = cache_.writable(variable, element)) return *page;
+    await_memory();
+  }
+}
+
+Filling Drainer::fill(CachedVariable &variable, std::int64_t element) { return {*this, writable(variable, element)}; }
+
+Filling::~Filling() { drainer_.cache_.unpin(page_); }
+
+// A page that has left while its data came is copied to another one.
+void Filling::wrote(Interval elements) {
+  auto &variable = page_.owner();
+  auto *page = page_.is_attached() ? &page_ : &drainer_.writable(variable, elements.begin);
+  if (page != &page_)
+    std::memcpy(page->at(elements.begin), at(elements.begin),
+                static_cast<std::size_t>(elements.size() * variable.variable.element_bytes));
+  const auto before = variable.dirty_bytes;
+  drainer_.cache_.wrote(*page, {elements});
+  drainer_.note_dirty(variable, before);
+}
+
+int Drainer::flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request) {
   auto watch = std::make_shared<DrainWatch>();
   nssi::Event done(runtime_);
   watch->done = [&] { done.set(); };
   request(watch);
   pump();
   if (watch->left > 0) (void)done.wait();
+  return watch->nc_error;
 }
 
-void Drainer::flush(CachedVariable &variable, Interval within) {
-  flush([&](const auto &watch) { cache_.request_drain(variable, within, PageState::kUrgent, watch); });
+int Drainer::flush(CachedVariable &variable, Interval within) {
+  return flush([&](const auto &watch) { cache_.request_drain(variable, within, PageState::kUrgent, watch); });
 }
 
 void Drainer::request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch) {
   for (auto &variable : file.variables()) cache_.request_drain(*variable.cached, {0, INT64_MAX}, priority, watch);
 }
 
-void Drainer::flush(OpenFile &file, PageState priority) {
-  flush([&](const auto &watch) { request(file, file.hastened ? PageState::kUrgent : priority, watch); });
+int Drainer::flush(OpenFile &file, PageState priority) {
+  return flush([&](const auto &watch) { request(file, file.hastened ? PageState::kUrgent : priority, watch); });
 }
 
 void Drainer::hasten(OpenFile &file) {
@@ -153,50 +153,89 @@ void Drainer::hasten(OpenFile &file) {
   pump();
 }
 
-// Without somebody who waits for memory, pages of open files stay: what is written next may complete them.
+// Without somebody who waits for memory, pages of open files stay if they are not complete: what is written next may
+// complete them.
 void Drainer::pump() {
-  while (in_flight_ < kPagesInFlight) {
-    auto page = cache_.take(starved_ > 0 ? PageState::kPartial : PageState::kClosing);
-    if (!page) return;
-    start(std::move(page));
+  while (in_flight_ < kTasksInFlight) {
+    const auto last = last_to_leave();
+    auto *page = cache_.next(last);
+    if (page == nullptr) return;
+    auto task = std::make_shared<Task>();
+    std::uint64_t bytes = 0;
+    for (; page != nullptr && joins(*page, *task, bytes); page = cache_.next(last)) {
+      bytes += dirty_bytes(*page);
+      task->pages.push_back(cache_.take(*page));
+    }
+    start(task);
   }
 }
 
-void Drainer::start(std::unique_ptr<Page> page) {
+PageState Drainer::last_to_leave() {
+  if (starved_ > 0) return PageState::kPartial;
+  const auto last = pending_bytes_ > kPlenty ? PageState::kFull : PageState::kClosing;
+  return cache_.next(last) != nullptr && is_held_back() ? PageState::kUrgent : last;
+}
+
+/// If so, looks again when the moment is over.
+bool Drainer::is_held_back() {
+  const auto is_active = [this] {
+    return seconds_now() - active_s_ < std::chrono::duration<double>(kGivingWay).count();
+  };
+  if (!gives_way_ || pending_bytes_ > kMuch || !is_active()) return false;
+  if (std::exchange(awaits_quiet_, true)) return true;
+  runtime_.spawn([this, is_active] {
+    while (is_active()) runtime_.sleep_until(nessie::Deadline::in(kGivingWay));
+    awaits_quiet_ = false;
+    pump();
+  });
+  return true;
+}
+
+/// Whether the next page goes to the file together with others that came before it.
+bool Drainer::joins(const Page &page, const Task &task, std::uint64_t bytes) {
+  if (task.pages.empty()) return true;
+  const auto is_small = [](const Page &one) {
+    return dirty_bytes(one) <= kSmallPageBytes && one.dirty_bounds().size() == one.dirty_elements();
+  };
+  return page.owner().file == task.pages.front()->owner().file && bytes + dirty_bytes(page) <= kTogetherBytes &&
+         task.pages.size() < kMostTogether && is_small(page) && is_small(*task.pages.front());
+}
+
+void Drainer::start(const std::shared_ptr<Task> &task) {
   ++in_flight_;
-  auto task = std::make_shared<Task>();
-  task->file = page->owner().file->shared_from_this();
-  task->native = task->file->native.get();
-  task->page = std::move(page);
-  io_.submit(IoQueue::Lane::kDrain, [this, task] {
+  task->file = task->pages.front()->owner().file->shared_from_this();
+  io_.submit(IoQueue::Lane::kDrain, [this, task, native = task->file->native.get()]() mutable {
     task->started_s = seconds_now();
-    task->nc_error = write_page(*task->native, *task->page);
-    if (task->nc_error != 0) task->system_error = task->native->write_errno();
+    task->outcomes = write_pages(*native, task->pages);
     task->ended_s = seconds_now();
-    runtime_.post([this, task] { finish(*task); });
+    runtime_.post([this, task = std::move(task)] { finish(*task); });
   });
 }
 
 void Drainer::finish(Task &task) {
   --in_flight_;
-  auto &cached = task.page->owner();
-  const auto bytes = static_cast<std::uint64_t>(task.page->dirty_elements() * cached.variable.element_bytes);
-  pending_bytes_ -= bytes;
   statistics_.busy_drain_s += task.ended_s - task.started_s;
   statistics_.last_drain_s = task.ended_s;
-  auto &variable = *task.file->find(cached.variable.varid);
-  if (task.nc_error == 0) {
-    statistics_.bytes_drained += bytes;
-    task.file->reached_file(variable, *task.page);
-  } else {
-    if (!task.file->lost_anything())
-      nessie::log::error("cannot write {}: {}", task.file->path, native_message(task.nc_error, task.system_error));
-    task.file->failed(variable, *task.page, task.nc_error, task.system_error);
-  }
-  cache_.give_back(std::move(task.page));
-  task.file->note_ledger(variable);
+  for (std::size_t i = 0; i < task.pages.size(); ++i) finish(*task.file, std::move(task.pages[i]), task.outcomes[i]);
   memory_freed_.notify_all();
   pump();
+  if (pending_bytes_ == 0) touch_for_readers();
+}
+
+void Drainer::finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome) {
+  const auto bytes = dirty_bytes(*page);
+  auto &variable = *file.find(page->owner().variable.varid);
+  pending_bytes_ -= bytes;
+  if (outcome.nc_error == 0) {
+    statistics_.bytes_drained += bytes;
+    file.reached_file(variable, *page);
+  } else if (!file.is_direct) {
+    if (!file.lost_anything())
+      nessie::log::error("cannot write {}: {}", file.path, native_message(outcome.nc_error, outcome.system_error));
+    file.failed(variable, *page, outcome.nc_error, outcome.system_error);
+  }
+  cache_.give_back(std::move(page), outcome.nc_error);
+  file.note_ledger(variable);
 }
 
 }  // namespace staging

@@ -13,13 +13,33 @@ namespace staging {
 
 /// What a server did, for its report.
 struct Statistics {
-  std::uint64_t bytes_pulled = 0, bytes_pushed = 0, bytes_drained = 0;
+  std::uint64_t bytes_pulled = 0, bytes_pushed = 0, bytes_drained = 0, bytes_read = 0;
   std::uint64_t writes = 0, reads = 0, files = 0, clients = 0;
   double busy_pull_s = 0, busy_drain_s = 0, first_write_s = 0, last_pull_s = 0, last_drain_s = 0;
 };
 
 /// CLOCK_MONOTONIC, in seconds.
 double seconds_now();
+
+class Drainer;
+struct PageOutcome;
+
+/// A page that is being filled from elsewhere, which holds up nobody who drains it: its memory stays until this goes.
+class Filling {
+ public:
+  Filling(Drainer &drainer, Page &page) : drainer_(drainer), page_(page) { page.pin(); }
+  ~Filling();
+  Filling(const Filling &) = delete;
+  /// The end of the page's elements.
+  std::int64_t end() const { return page_.range().end; }
+  std::byte *at(std::int64_t element) const { return page_.at(element); }
+  /// The elements are there now. May suspend the fiber, as Drainer::put().
+  void wrote(Interval elements);
+
+ private:
+  Drainer &drainer_;
+  Page &page_;
+};
 
 class Drainer {
  public:
@@ -30,36 +50,59 @@ class Drainer {
   /// Has memory for the first pages made resident while the I/O thread has nothing else to do: the kernel takes longer
   /// to find it than the data to be copied there.
   void touch_ahead(std::uint64_t bytes);
+  /// The same, for pages that are kept for readers.
+  void touch_for_readers();
   /// No more. Not on the I/O thread while it runs; before the runtime is destroyed.
   void end_touching();
+  /// Whether there is no core for the drain but those that the program uses. Then what nobody waits for leaves when the
+  /// program has asked for nothing for a moment, or when there is much of it.
+  void give_way(bool gives_way) { gives_way_ = gives_way; }
+  /// The program asks for something.
+  void note_activity() { active_s_ = seconds_now(); }
   /// Puts a piece into pages; suspends the fiber while the budget is short. `data` is borrowed.
   void put(CachedVariable &variable, const Piece &piece, const std::byte *data);
+  /// The page of an element, to be filled from elsewhere; suspends the fiber while the budget is short.
+  Filling fill(CachedVariable &variable, std::int64_t element);
   /// Suspends the fiber until what is dirty now of these elements, or of the file, is in the file or has failed. A file
-  /// that was hastened is urgent in any case.
-  void flush(CachedVariable &variable, Interval within);
-  void flush(OpenFile &file, PageState priority);
+  /// that was hastened is urgent in any case. The native code of the first that failed.
+  int flush(CachedVariable &variable, Interval within);
+  int flush(OpenFile &file, PageState priority);
   /// Makes a closed file's drain urgent that somebody else waits for already, once and for all.
   void hasten(OpenFile &file);
+  /// Whoever waits for memory is to look again: some page is not in use any more.
+  void note_memory() { memory_freed_.notify_all(); }
+  bool is_short_of_memory() const { return starved_ > 0; }
   std::uint64_t pending_bytes() const { return pending_bytes_; }
   std::uint64_t memory_high_bytes() const { return cache_.high_bytes(); }
 
  private:
+  friend class Filling;
   struct Task;
+  Page &writable(CachedVariable &variable, std::int64_t element);
+  void await_memory();
+  void note_dirty(const CachedVariable &variable, std::uint64_t before);
   void touch_next();
   void pump();
-  void start(std::unique_ptr<Page> page);
+  PageState last_to_leave();
+  bool is_held_back();
+  static bool joins(const Page &page, const Task &task, std::uint64_t bytes);
+  void start(const std::shared_ptr<Task> &task);
   void finish(Task &task);
+  void finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
   void request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch);
-  void flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
+  int flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
 
   nssi::Runtime &runtime_;
   IoQueue &io_;
   Statistics &statistics_;
   PageCache cache_;
   WaitQueue memory_freed_;
-  std::size_t in_flight_ = 0, starved_ = 0;  ///< pages at the I/O thread; fibers that wait for memory
+  std::size_t in_flight_ = 0, starved_ = 0;  ///< tasks of the I/O thread; fibers that wait for memory
   std::uint64_t pending_bytes_ = 0;          ///< dirty, of all files
   std::uint64_t bytes_to_touch_ = 0;
+  bool gives_way_ = false, awaits_quiet_ = false;
+  double active_s_ = 0;
+  bool waits_to_touch_ = false, has_ended_touching_ = false;
 };
 
 }  // namespace staging

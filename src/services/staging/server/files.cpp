@@ -16,12 +16,16 @@ using nessie::Code;
 using nessie::Error;
 
 /// Makes `opened` a file of the program's. NC_NOERR, or the native code if there is none.
-int Server::add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened) {
+int Server::add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
+                     const FileHandle &handle, std::uint32_t processes) {
   if (!opened.file) return opened.nc_error;
   if (find(token)) return on_io([&] { return opened.file->abort(), NC_EEXIST; });  // opened twice at the same time
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
   file->opened_s = seconds_now();
+  file->was_given = handle.descriptor != 0;
+  file->processes = processes;
+  file->is_direct = options_.mode == Mode::kDirect;
   file->in_define_mode = opened.file->is_new();
   file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
@@ -70,7 +74,7 @@ Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   auto file = obtain_descriptor(request, args.path, args.handle, true);
   if (!file.ok()) return file.error();
   auto opened = on_io([&] { return NativeFile::create(std::move(*file), args.cmode, args.hints); });
-  return NcResult{add_file(request, args.file, args.path, std::move(opened))};
+  return NcResult{add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes)};
 }
 
 Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
@@ -82,7 +86,7 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   auto opened = on_io([&] { return NativeFile::open(std::move(*descriptor), args.omode, args.hints); });
   HeaderResult result;
   const int harmless = opened.file ? opened.nc_error : NC_NOERR;
-  result.nc_error = add_file(request, args.file, args.path, std::move(opened));
+  result.nc_error = add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes);
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
@@ -98,8 +102,8 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
   auto spare = duplicate(*file);
   if (!spare) return no_descriptors();
-  held_.insert_or_assign(args.file,
-                         Held{request.caller(), args.path, args.omode, args.hints, std::move(*file), std::move(spare)});
+  held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, args.processes,
+                                         std::move(*file), std::move(spare)});
   return NcResult{};
 }
 
@@ -118,12 +122,13 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
   HeaderResult unused;
   auto given = std::move(held->second.file), spare = std::move(held->second.spare);
   const auto path = held->second.path;
+  const auto processes = held->second.processes;
   auto opened = on_io([&, omode = held->second.omode, hints = held->second.hints] {
     spare.reset();
     return NativeFile::open(std::move(given), omode, hints);
   });
   if (!opened.file) hold_again(args.file, std::move(given));
-  int error = add_file(request, args.file, path, std::move(opened));
+  int error = add_file(request, args.file, path, std::move(opened), {}, processes);
   const auto file = find(args.file);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
   if (error != NC_NOERR && file) close_unused(file);
@@ -141,6 +146,8 @@ void Server::hold_again(FileToken token, nnti::Fd file) {
 /// Closes a file of which nothing is known but that it can be opened.
 void Server::close_unused(const File &file) {
   file->ended = true;
+  file->keep_clean(false);
+  file->forget_clean();
   if (files_.erase(file->token) > 0) on_io([&] { return file->native->abort(); });
 }
 
@@ -154,7 +161,9 @@ int Server::describe(OpenFile &file, HeaderResult &result, const std::function<i
     return file.native->variables(variables);
   });
   if (error != NC_NOERR) return error;
+  file.keeps_clean = board_ && !board_->was_written_past(file.identity) && !file.is_written_past;
   file.set_variables(drainer_.cache(), std::move(variables));
+  shelf_.take(file);
   file.records_in_file = std::max(file.records_in_file, result.num_records);
   file.raise_num_records(result.num_records);
   return NC_NOERR;
@@ -167,6 +176,7 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const FileGate::Alone alone(file->gate);
   file->writes = {};                          // all are done; clients count anew
   drainer_.flush(*file, PageState::kUrgent);  // an error is told by what comes next: definitions stay
+  file->forget_clean();
   file->raise_num_records(args.num_records);
   result.nc_error = describe(*file, result, [&] { return file->native->end_define(args); });
   note_write(*file);
@@ -188,6 +198,7 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
   file->native->allow_records(args.record + 1);
+  file->forget_clean();
   const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
   note_write(*file);
   return NcResult{error};
@@ -240,12 +251,17 @@ void Server::drain_and_close(const File &file, PageState priority) {
   const int error = tell_records(*file, &NativeFile::close);
   if (file->closed_at && others_like(*file).empty())
     on_io([&] { return file->native->date_back(*file->closed_at), 0; });
+  if (others_like(*file).empty()) shelf_.put(*file);
   if (!file->in_define_mode) file->remember(error);  // otherwise it is what ending define mode has already answered
   note_closed(file);
   leave_closing(file);
 }
 
+// The I/O thread may be the last one to have the file: pages are this thread's.
 void Server::leave_closing(const File &file) {
+  file->keep_clean(false);
+  file->forget_clean();
+  drainer_.touch_for_readers();
   std::erase(closing_, file);
   closing_changed_.notify_all();
 }
@@ -320,9 +336,13 @@ void Server::finish_orphan(File file) {
 }
 
 Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
-  settle_files([&](const OpenFile &file) {
+  const auto same = [&](const OpenFile &file) {
     return (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;
-  });
+  };
+  if (args.to_write != 0 && board_) board_->note_beside(args.identity);
+  for (const auto &[token, file] : files_)
+    if (args.to_write != 0 && same(*file)) file->is_written_past = true;
+  settle_files(same);
   return NcResult{};
 }
 

@@ -4,6 +4,7 @@
 // written goes to the file. Who has the only handle, as nearly always, pays nothing for it.
 #include <services/staging/server/server.hpp>
 
+#include <base/credential.hpp>
 #include <base/log.hpp>
 
 #include <pnetcdf.h>
@@ -19,7 +20,7 @@ Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &
                                            bool writable) {
   Result<nnti::Fd> file = nnti::Fd();
   if (handle.descriptor == 0) {
-    if (runtime_.can_view(request.caller()))
+    if (runtime_.can_give_descriptors(request.caller()))
       return Error{Code::kRefused, "a process of this node gives what it has opened, and names nothing"};
     on_io([&] { return file = open_by_name(path, handle, writable), 0; });
     return file;
@@ -29,6 +30,20 @@ Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &
   file = nnti::Fd(*given);
   if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
   return file;
+}
+
+/// To whoever knows the file's token, as all that is done with the file. What a process of another node had this server
+/// open by its name is lent to nobody: only what a process of this node could open itself.
+Result<LendResult> Server::lend(Request &request, const LendArgs &args) {
+  const auto file = find(args.file);
+  if (!file) return Error{Code::kNotFound, "the file is not open at this server"};
+  if (!file->was_given)
+    return Error{Code::kRefused, "the staging server has opened it by its name, and lends what it was given only"};
+  const int descriptor = file->native->descriptor();
+  if (auto fair = check_lent(descriptor, file->native->writable()); !fair.ok()) return fair.error();
+  const auto key = nessie::random_u64() | 1;
+  if (auto given = request.give_descriptor(key, descriptor); !given.ok()) return given.error();
+  return LendResult{key};
 }
 
 /// Other handles on the same file, those that are closed and not drained included.
@@ -72,14 +87,17 @@ void Server::await_what_was_sent(OpenFile &file) {
 }
 
 /// The file was emptied: what other handles know of it is over.
-void Server::note_created(const OpenFile &file) {
+void Server::note_created(OpenFile &file) {
   for (const auto &other : others_like(file)) other->created_over = true;
+  shelf_.drop(file.identity);
   note_write(file);
 }
 
-/// Copies that programs have of what they read hold no more.
-void Server::note_write(const OpenFile &file) {
+/// Copies that programs have of what they read hold no more, nor pages of other handles.
+void Server::note_write(OpenFile &file) {
   if (board_) board_->note_write(file.identity);
+  if (!file.takes_turns) return;
+  for (const auto &other : others_like(file)) other->forget_clean();
 }
 
 /// Puts what an open file has into it.

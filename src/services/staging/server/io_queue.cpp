@@ -24,6 +24,11 @@ void IoQueue::stop() {
   filled_.notify_all();
 }
 
+bool IoQueue::waits(Lane lane) {
+  const std::lock_guard lock(mutex_);
+  return !of(lane).empty();
+}
+
 void IoQueue::drop_ahead() {
   std::unique_lock lock(mutex_);
   of(Lane::kAhead).clear();

@@ -21,6 +21,8 @@ class IoQueue {
   /// Runs tasks until stop() was called and no request or drain is left.
   void run();
   void stop();
+  /// Any thread. Whether a task waits for its turn.
+  bool waits(Lane lane);
   /// Forgets the tasks of kAhead; none runs any more on return. Not inside of a task.
   void drop_ahead();
 

@@ -30,7 +30,8 @@ class Server::Move {
       : server_(server),
         client_(client),
         slow_(nessie::Deadline::in(kSlow)),
-        deadline_(nessie::Deadline::in(server.options_.client_timeout)) {
+        deadline_(nessie::Deadline::in(server.options_.client_timeout)),
+        extended_(deadline_) {
     server_.moves_.push_back(this);
     if (std::exchange(server_.watching_moves_, true)) return;
     server_.runtime_.spawn([&server] { server.watch_moves(); });
@@ -41,7 +42,9 @@ class Server::Move {
   }
   Move(const Move &) = delete;
   bool slow() const { return slow_.passed(); }
-  bool late() const { return deadline_.passed(); }
+  bool late() const { return (server_.finishing_ ? deadline_ : extended_).passed(); }
+  /// Its client is stopped now: when that goes on it has time again, unless everything is to end.
+  void extend() { extended_ = nessie::Deadline::in(server_.options_.client_timeout); }
   nssi::PeerId client() const { return client_; }
 
   bool has_spare = false;  ///< others have been given a buffer in the place of the one that this holds
@@ -51,6 +54,7 @@ class Server::Move {
   Server &server_;
   const nssi::PeerId client_;
   const nessie::Deadline slow_, deadline_;
+  nessie::Deadline extended_;
 };
 
 }  // namespace staging

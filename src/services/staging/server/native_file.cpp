@@ -21,11 +21,15 @@ namespace staging {
 namespace {
 
 constexpr std::string_view kDataSieving = "romio_ds_write", kCollectiveBuffering = "romio_cb_";
+/// Otherwise PnetCDF turns the bytes around where they lie, and back afterwards: pages would change while they drain,
+/// and it takes longer.
+constexpr std::string_view kSwapInPlace = "nc_in_place_swap", kSwapDefault = "auto";
 
 /// Whether a hint is about what MPI-IO does with the data of several processes. A server is one, and ROMIO's ways for
 /// several would read, and write again, what lies between its pieces, which may be another server's; or never end.
 bool is_withheld(std::string_view key) {
-  return key == kDataSieving || key.starts_with(kCollectiveBuffering) || key == "romio_no_indep_rw";
+  return key == kDataSieving || key == kSwapInPlace || key.starts_with(kCollectiveBuffering) ||
+         key == "romio_no_indep_rw";
 }
 
 std::vector<Hint> withheld_of(const std::vector<Hint> &hints) {
@@ -42,6 +46,7 @@ class Info {
     for (const auto &hint : hints)
       if (usable(hint)) MPI_Info_set(info_, hint.key.c_str(), hint.value.c_str());
     MPI_Info_set(info_, kDataSieving.data(), "disable");
+    MPI_Info_set(info_, kSwapInPlace.data(), "disable");
   }
   ~Info() { MPI_Info_free(&info_); }
   Info(const Info &) = delete;
@@ -112,6 +117,54 @@ std::vector<MPI_Offset> offsets(const Extents &extents) {
 
 }  // namespace
 
+bool FileStamp::operator==(const FileStamp &other) const {
+  const auto tied = [](const FileStamp &one) {
+    return std::tie(one.modified.tv_sec, one.modified.tv_nsec, one.changed.tv_sec, one.changed.tv_nsec, one.size_bytes);
+  };
+  return tied(*this) == tied(other);
+}
+
+/// What happens to the file as long as one of these exists is this process's doing.
+class NativeFile::Changing {
+ public:
+  explicit Changing(NativeFile &file) : file_(file) {
+    const std::lock_guard lock(file_.stamp_mutex_);
+    if (file_.changing_++ == 0) file_.look_at_stamp();
+  }
+  ~Changing() {
+    const std::lock_guard lock(file_.stamp_mutex_);
+    if (--file_.changing_ == 0) file_.stamp_ = file_.stamp_now();
+  }
+  Changing(const Changing &) = delete;
+
+ private:
+  NativeFile &file_;
+};
+
+FileStamp NativeFile::stamp_now() const {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) return {};
+  return {status.st_mtim, status.st_ctim, status.st_size};
+}
+
+void NativeFile::look_at_stamp() {
+  const auto now = stamp_now();
+  if (now == stamp_) return;
+  ++changes_by_others_;
+  stamp_ = now;
+}
+
+std::uint64_t NativeFile::changes_by_others() {
+  const std::lock_guard lock(stamp_mutex_);
+  if (changing_ == 0) look_at_stamp();
+  return changes_by_others_;
+}
+
+FileStamp NativeFile::stamp() {
+  const std::lock_guard lock(stamp_mutex_);
+  return stamp_;
+}
+
 NativeFile::~NativeFile() {
   if (ncid_ >= 0) close(0);
 }
@@ -168,12 +221,14 @@ int apply(int ncid, const Definition &d) {
 }  // namespace
 
 int NativeFile::amend(const std::vector<Definition> &definitions) {
+  const Changing changing(*this);
   for (const auto &definition : definitions)
     if (int error = apply(ncid_, definition); error != NC_NOERR) return error;
   return NC_NOERR;
 }
 
 int NativeFile::end_define(const EndDefArgs &args) {
+  const Changing changing(*this);
   if (!new_ && !defining_) {
     if (int error = see_records(args.num_records); error != NC_NOERR) return error;
     if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
@@ -208,7 +263,7 @@ int NativeFile::describe(HeaderResult &result) const {
     MPI_Info_get(info, key.data(), MPI_MAX_INFO_VAL, value.data(), &found);
     const auto is_same = [&](const Hint &hint) { return hint.key == key.data(); };
     if (found == 0 || key.data() == kDataSieving || std::ranges::any_of(withheld_, is_same)) continue;
-    result.hints.push_back({key.data(), value.data()});
+    result.hints.push_back({key.data(), key.data() == kSwapInPlace ? kSwapDefault.data() : value.data()});
   }
   std::ranges::copy(withheld_, std::back_inserter(result.hints));
   MPI_Info_free(&info);
@@ -266,6 +321,7 @@ std::int64_t NativeFile::records_in_header() const {
 }
 
 template <class Put> int NativeFile::put(Put put) {
+  const Changing changing(*this);
   const auto before = has_records_ ? records_in_header() : 0;
   if (has_records_) see_records(before);
   errno = 0;
@@ -344,6 +400,23 @@ int NativeFile::write(int varid, const std::vector<Box> &boxes, std::byte *data)
   });
 }
 
+int NativeFile::write(const std::vector<Block> &blocks) {
+  std::vector<int> requests, statuses(blocks.size());
+  const auto post = [&](const Block &block) {
+    const auto start = offsets(block.box.start), count = offsets(block.box.count);
+    return ncmpi_iput_vara(ncid_, block.varid, start.data(), count.data(), block.data, 0, MPI_DATATYPE_NULL,
+                           &requests.emplace_back(NC_REQ_NULL));
+  };
+  return put([&] {
+    for (const auto &block : blocks)
+      if (const int error = post(block); error != NC_NOERR)
+        return ncmpi_cancel(ncid_, NC_REQ_ALL, nullptr, nullptr), error;
+    const int error = ncmpi_wait_all(ncid_, static_cast<int>(requests.size()), requests.data(), statuses.data());
+    const auto failed = std::ranges::find_if(statuses, [](int status) { return status != NC_NOERR; });
+    return error != NC_NOERR || failed == statuses.end() ? error : *failed;
+  });
+}
+
 int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, std::int64_t known_records,
                      std::byte *data) {
   std::int64_t records = 0, elements = 0;
@@ -359,6 +432,20 @@ int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, st
                             MPI_DATATYPE_NULL);
 }
 
+/// Whether an element may lie behind the end of the file.
+bool NativeFile::reaches_beyond(const Variable &variable, std::int64_t last) const {
+  MPI_Offset begin = 0, record_bytes = 0;
+  struct stat status {};
+  if (ncmpi_inq_varoffset(ncid_, variable.varid, &begin) != NC_NOERR) return true;
+  if (variable.is_record) {
+    if (ncmpi_inq_recsize(ncid_, &record_bytes) != NC_NOERR) return true;
+    const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
+    begin += last / extent * record_bytes;
+    last %= extent;
+  }
+  return ::fstat(fd_.get(), &status) != 0 || status.st_size < begin + (last + 1) * variable.element_bytes;
+}
+
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
   if (variable.is_record && piece.count[0] > 0) {
     const auto stride = piece.step(0);
@@ -367,7 +454,8 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
       if (int error = see_records(end); error != NC_NOERR) return error;
   }
   // What lies behind the end of a file reads as zeros, and never as what was here before.
-  std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
+  if (const auto run = bounds(variable, piece); run.size() > 0 && reaches_beyond(variable, run.end - 1))
+    std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
   const auto get = [&](const Piece &record, std::byte *at) { return read(variable, record, known_records, at); };
   if (strides_over_records(piece)) return each_record(piece, data, get);
   const auto start = offsets(piece.start), count = offsets(piece.count);
@@ -382,6 +470,7 @@ int NativeFile::fill_record(int varid, std::int64_t record) {
 }
 
 int NativeFile::raise_num_records(std::int64_t num_records) {
+  const Changing changing(*this);
   std::uint64_t present = 0;
   if (num_records <= 0 || !writable_ || lost_header(fd_.get())) return NC_NOERR;  // natively nobody looks
   if (!read_num_records(fd_.get(), present)) return NC_EREAD;
@@ -409,6 +498,7 @@ int NativeFile::reopen_to_read() {
 // out once more. Writing none of the records after the last has it know of them all; it then writes that number, which
 // must not be less than what the header has.
 int NativeFile::extend_to(std::int64_t num_records) {
+  const Changing changing(*this);
   std::vector<Variable> all;
   if (int error = variables(all); error != NC_NOERR) return error;
   const auto record = std::ranges::find_if(all, [](const Variable &variable) { return variable.is_record; });
@@ -420,11 +510,13 @@ int NativeFile::extend_to(std::int64_t num_records) {
 }
 
 int NativeFile::sync(std::int64_t num_records) {
+  const Changing changing(*this);
   if (int error = raise_num_records(num_records); error != NC_NOERR) return error;
   return ncmpi_sync(ncid_);
 }
 
 int NativeFile::close(std::int64_t num_records) {
+  const Changing changing(*this);
   const int error = ncmpi_close(ncid_);
   ncid_ = -1;
   const int raised = raise_num_records(num_records);
@@ -444,6 +536,7 @@ void NativeFile::date_back(const timespec &when) {
   if (::fstat(fd_.get(), &status) != 0) return;
   const auto &changed = status.st_mtim;
   if (std::tie(changed.tv_sec, changed.tv_nsec) <= std::tie(when.tv_sec, when.tv_nsec)) return;
+  const Changing changing(*this);
   const timespec times[] = {{0, UTIME_OMIT}, when};
   (void)::futimens(fd_.get(), times);
 }

@@ -8,13 +8,23 @@
 
 #include <nnti/fd.hpp>
 
+#include <time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 namespace staging {
+
+/// What the file system says of a file's contents: two that differ are of different contents.
+struct FileStamp {
+  timespec modified{}, changed{};
+  std::int64_t size_bytes = -1;
+  bool operator==(const FileStamp &other) const;
+};
 
 class NativeFile {
  public:
@@ -47,6 +57,14 @@ class NativeFile {
   /// `data` may be changed meanwhile.
   int write(int varid, const std::vector<Box> &boxes, std::byte *data);
   int write(const Piece &piece, std::byte *data);
+  /// A box of a variable, and its data as above.
+  struct Block {
+    int varid = 0;
+    Box box;
+    std::byte *data = nullptr;
+  };
+  /// Writes blocks of several variables in one go. If it fails, some of them may be in the file.
+  int write(const std::vector<Block> &blocks);
   /// Reads one piece. `known_records`: records that other servers may have added.
   int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
   /// Reads boxes, none of more than one record, one after the other.
@@ -72,11 +90,25 @@ class NativeFile {
   void allow_records(std::int64_t num_records) { allowed_records_ = std::max(allowed_records_.load(), num_records); }
   /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
   int publish_records(std::int64_t num_records) { return ncid_ < 0 ? 0 : raise_num_records(num_records); }
+  /// What it was made of; as long as the file is open. The progress thread.
+  int descriptor() const { return fd_.get(); }
   FileIdentity identity() const { return identity_of(fd_.get()); }
+  /// How often somebody else has been seen to have changed the file. Any thread; the file is open.
+  std::uint64_t changes_by_others();
+  /// As this has left the file.
+  FileStamp stamp();
 
  private:
+  class Changing;
   NativeFile(int ncid, nnti::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
-      : ncid_(ncid), fd_(std::move(file)), withheld_(std::move(withheld)), writable_(writable), new_(is_new) {}
+      : ncid_(ncid),
+        fd_(std::move(file)),
+        withheld_(std::move(withheld)),
+        writable_(writable),
+        new_(is_new),
+        stamp_(stamp_now()) {}
+  FileStamp stamp_now() const;
+  void look_at_stamp();
   int reopen_to_read();
   int extend_to(std::int64_t num_records);
   int raise_num_records(std::int64_t num_records);
@@ -87,6 +119,7 @@ class NativeFile {
   template <class Put> int put(Put put);
   template <class Transfer> int each_record(const Piece &piece, std::byte *data, Transfer transfer);
   bool strides_over_records(const Piece &piece) const;
+  bool reaches_beyond(const Variable &variable, std::int64_t last) const;
 
   int ncid_ = -1;
   int write_errno_ = 0;
@@ -95,6 +128,10 @@ class NativeFile {
   std::atomic<std::int64_t> allowed_records_{0};
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
+  std::mutex stamp_mutex_;
+  FileStamp stamp_;
+  int changing_ = 0;  ///< the I/O thread is about to
+  std::uint64_t changes_by_others_ = 0;
 };
 
 /// "No space left on device (Unknown error occurs in writing file)".

@@ -33,12 +33,22 @@ OpenFile::~OpenFile() {
     if (ledger_ != nullptr) ledger_->remove(variable.slot);
 }
 
-void OpenFile::set_variables(const PageCache &cache, std::vector<Variable> variables) {
+void OpenFile::set_variables(PageCache &cache, std::vector<Variable> variables) {
   variables_.resize(variables.size());
   for (std::size_t i = 0; i < variables.size(); ++i) {
     variables_[i].cached = cache.adopt(std::move(variables[i]));
     variables_[i].cached->file = this;
+    variables_[i].cached->keeps_clean = keeps_clean;
   }
+}
+
+void OpenFile::keep_clean(bool keeps) {
+  keeps_clean = keeps;
+  for (auto &variable : variables_) variable.cached->keeps_clean = keeps;
+}
+
+void OpenFile::forget_clean() {
+  for (auto &variable : variables_) variable.cached->cache->forget(*variable.cached);
 }
 
 FileVariable *OpenFile::find(std::int32_t varid) {
@@ -47,21 +57,16 @@ FileVariable *OpenFile::find(std::int32_t varid) {
              : nullptr;
 }
 
-void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes) {
+void OpenFile::arrived(FileVariable &variable, const Part &part) {
+  variable.arrived_bounds = variable.arrived == 0 ? part.bounds : hull(variable.arrived_bounds, part.bounds);
+  variable.arrived += part.bytes;
+  note_ledger(variable);
+}
+
+void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes, bool had_arrived) {
+  if (had_arrived) variable.arrived -= std::min(variable.arrived, bytes);
   variable.acknowledged += bytes;
   note_ledger(variable);
-}
-
-void OpenFile::arrived(FileVariable &variable, const Piece &piece) {
-  const auto lent = bounds(variable.cached->variable, piece);
-  variable.arrived_bounds = variable.arrived == 0 ? lent : hull(variable.arrived_bounds, lent);
-  variable.arrived += bytes(variable, piece.elements());
-  note_ledger(variable);
-}
-
-void OpenFile::acknowledge_arrived(FileVariable &variable, std::uint64_t bytes) {
-  variable.arrived -= std::min(variable.arrived, bytes);
-  acknowledge(variable, bytes);
 }
 
 bool OpenFile::has_arrived() const {

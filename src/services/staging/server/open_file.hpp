@@ -7,8 +7,10 @@
 #include <services/staging/server/interval_set.hpp>
 #include <services/staging/server/ledger.hpp>
 #include <services/staging/server/line.hpp>
+#include <services/staging/server/march.hpp>
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
+#include <services/staging/server/pieces_check.hpp>
 #include <services/staging/server/wait_queue.hpp>
 #include <services/staging/server/write_count.hpp>
 
@@ -30,6 +32,15 @@ struct FileVariable {
   Ledger::Slot slot = 0;
 };
 
+/// Writes that go to the file together, in direct mode.
+struct Together {
+  explicit Together(nssi::Runtime &runtime) : joined(runtime), ended(runtime) {}
+  std::uint32_t ready = 0;  ///< processes that have sent all of their part of the collective call
+  bool is_over = false;
+  int nc_error = 0;
+  WaitQueue joined, ended;
+};
+
 class OpenFile : public std::enable_shared_from_this<OpenFile> {
  public:
   OpenFile(nssi::Runtime &runtime, FileToken token, std::string path, nssi::PeerId owner, Ledger *ledger)
@@ -43,14 +54,18 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   ~OpenFile();
 
   /// Takes the variables as the native file has them; those that were there before keep their accounts.
-  void set_variables(const PageCache &cache, std::vector<Variable> variables);
+  void set_variables(PageCache &cache, std::vector<Variable> variables);
+  /// Whether pages stay, for readers, when they have been drained, or read.
+  void keep_clean(bool keeps);
+  /// What readers' pages have holds no more.
+  void forget_clean();
   FileVariable *find(std::int32_t varid);
   std::vector<FileVariable> &variables() { return variables_; }
 
-  void acknowledge(FileVariable &variable, std::uint64_t bytes);
-  /// A piece has been sent, and can be read here; later it is in pages.
-  void arrived(FileVariable &variable, const Piece &piece);
-  void acknowledge_arrived(FileVariable &variable, std::uint64_t bytes);
+  /// Pieces have been sent, and can be read here; later they are in pages.
+  void arrived(FileVariable &variable, const Part &part);
+  /// Bytes are in pages; of those that had arrived, or of others.
+  void acknowledge(FileVariable &variable, std::uint64_t bytes, bool had_arrived);
   bool has_arrived() const;
   /// What is dirty in a page is in the file, or is not; note_ledger() follows when the page is gone.
   void reached_file(FileVariable &variable, const Page &page);
@@ -78,13 +93,17 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
-  Board::Entry on_board;  ///< as long as something of it may not be in the file
+  bool is_direct = false;  ///< who writes waits until it is in the file, and hears what came of it
+  bool was_given = false;  ///< to this server, its home, which has not opened it by its name
+  Board::Entry on_board;   ///< as long as something of it may not be in the file
   double opened_s = 0;
   std::optional<timespec> closed_at;  ///< by the file system's clock, if the program did not wait for the drain
   bool in_define_mode = false;        ///< natively: it is new, or ending define mode has failed
   bool defined = false;               ///< enddef was called, or the file existed: it can have data
   std::int64_t num_records = 0;      ///< the most that a client has told, or that a write has reached which is complete
   std::int64_t records_in_file = 0;  ///< what the header has said at least, as long as this was the file
+  std::uint32_t processes = 1;       ///< that have it open together
+  std::shared_ptr<Together> together;  ///< those that wait for others now
   FileGate gate;
   std::shared_ptr<Line> line;  ///< of all handles on the same file
   bool takes_turns = false;    ///< there is another handle
@@ -94,6 +113,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   int writing = 0;        ///< writes that are being carried out
   bool ended = false;     ///< no more writes are taken
   bool hastened = false;  ///< closed, and somebody else waits for it
+  March march;            ///< of those who read
+  bool keeps_clean = false;
+  bool is_written_past = false;    ///< natively, by a process that says so
+  std::uint64_t changes_seen = 0;  ///< of those that others make, as `native` counts them
 
  private:
   Ledger *ledger_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace staging {
 
@@ -13,7 +14,8 @@ constexpr std::size_t kMaxPageBytes = 1 << 20, kMinPageBytes = 4 << 10;
 constexpr std::int64_t kMaxPageElements = 1 << 18;  // bounds the bits of a page to 32 KiB
 constexpr std::int64_t kWordBits = 64;
 constexpr std::size_t kPagesInSmallBudget = 16;
-constexpr std::int64_t kRecordsInPage = 8;
+constexpr std::int64_t kManyRecordsBytes = 64 << 10;
+constexpr std::uint64_t kManyLoaded = 24 << 20;
 
 std::size_t words(std::int64_t elements) { return static_cast<std::size_t>((elements + kWordBits - 1) / kWordBits); }
 
@@ -26,7 +28,7 @@ std::size_t page_bytes_for(std::uint64_t budget_bytes) {
                     kMaxPageBytes);
 }
 
-std::size_t frame_bytes(std::size_t page_bytes) {
+std::size_t most_bytes(std::size_t page_bytes) {
   const auto most = std::min<std::int64_t>(static_cast<std::int64_t>(page_bytes), kMaxPageElements);
   return page_bytes + words(most) * sizeof(std::uint64_t);
 }
@@ -39,14 +41,18 @@ std::uint64_t mask(std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-Page::Page(CachedVariable &owner, std::int64_t index, std::int64_t elements, PageMemory::Block memory)
+CachedVariable::~CachedVariable() {
+  if (!clean.empty() || !loading.empty()) cache->forget(*this);
+}
+
+Page::Page(CachedVariable &owner, std::int64_t index, std::int64_t elements, PageMemory::Block memory, bool is_blank)
     : owner_(&owner),
       index_(index),
       first_(index * owner.page_elements),
       elements_(elements),
       memory_(memory),
       bits_(reinterpret_cast<std::uint64_t *>(memory.data + bits_offset(elements, owner.variable.element_bytes))) {
-  std::memset(bits_, 0, words(elements) * sizeof *bits_);
+  if (!is_blank) empty();
 }
 
 inline void Page::set_bits(Interval bits) {
@@ -60,9 +66,20 @@ inline void Page::set_bits(Interval bits) {
   }
 }
 
+void Page::empty() {
+  std::memset(bits_, 0, words(elements_) * sizeof *bits_);
+  dirty_ = 0;
+  bounds_ = {};
+}
+
 void Page::mark_dirty(const Rows &rows) {
   auto begin = rows.first.begin - first_;
   for (std::int64_t row = 0; row < rows.count; ++row, begin += rows.step) set_bits({begin, begin + rows.first.size()});
+  bounds_ = hull(bounds_, {rows.first.begin, rows.first.end + (rows.count - 1) * rows.step});
+}
+
+void PageCache::note_present(Page &page, Interval elements) {
+  page.set_bits({elements.begin - page.first(), elements.end - page.first()});
 }
 
 bool Page::covers(Interval run) const {
@@ -93,15 +110,6 @@ Interval Page::dirty_run(std::int64_t from) const {
   return {first_ + begin, first_ + find_bit(bits_, begin, elements_, false)};
 }
 
-Interval Page::dirty_bounds() const {
-  std::size_t low = 0, high = words(elements_);
-  if (dirty_ == 0) return {first_, first_};
-  while (bits_[low] == 0) ++low;
-  while (bits_[high - 1] == 0) --high;
-  return {first_ + static_cast<std::int64_t>(low) * kWordBits + std::countr_zero(bits_[low]),
-          first_ + static_cast<std::int64_t>(high) * kWordBits - std::countl_zero(bits_[high - 1])};
-}
-
 Interval CachedVariable::dirty_bounds() const {
   Interval all;
   for (const Page *page : draining) all = hull(all, page->dirty_bounds());
@@ -110,7 +118,7 @@ Interval CachedVariable::dirty_bounds() const {
 }
 
 PageCache::PageCache(std::uint64_t budget_bytes)
-    : memory_(budget_bytes, frame_bytes(page_bytes_for(budget_bytes))), page_bytes_(page_bytes_for(budget_bytes)) {}
+    : memory_(budget_bytes, most_bytes(page_bytes_for(budget_bytes))), page_bytes_(page_bytes_for(budget_bytes)) {}
 
 PageCache::~PageCache() = default;
 
@@ -127,18 +135,20 @@ std::int64_t whole_rows(const Variable &variable, std::int64_t most) {
 
 }  // namespace
 
-// A variable smaller than a page gets one page of its own size; a record variable with small records, pages of a few
-// records: a thousand small variables must not take a thousand large pages.
-std::unique_ptr<CachedVariable> PageCache::adopt(Variable variable) const {
+// A variable smaller than a page gets one page of its own size; a record variable, pages of one record, or of as many
+// small ones as are worth a page: a thousand small variables must not take a thousand large pages, nor two records the
+// memory of eight.
+std::unique_ptr<CachedVariable> PageCache::adopt(Variable variable) {
   auto cached = std::make_unique<CachedVariable>();
-  const auto least = static_cast<std::int64_t>(kMinPageBytes) / variable.element_bytes;
+  cached->cache = this;
+  const auto many = std::min(kManyRecordsBytes, static_cast<std::int64_t>(page_bytes_)) / variable.element_bytes;
   const auto most =
       whole_rows(variable, std::min(static_cast<std::int64_t>(page_bytes_) / variable.element_bytes, kMaxPageElements));
   const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
   if (!variable.is_record)
     cached->page_elements = std::min(most, extent);
   else
-    cached->page_elements = extent >= most ? most : std::clamp(extent * kRecordsInPage, least, most);
+    cached->page_elements = std::min(most, extent * std::max<std::int64_t>(1, many / extent));
   cached->variable = std::move(variable);
   return cached;
 }
@@ -151,19 +161,69 @@ std::int64_t elements_of_page(const CachedVariable &variable, std::int64_t index
   return std::min(variable.page_elements, variable.variable.extent_elements() - index * variable.page_elements);
 }
 
+/// With its bits.
+std::size_t size_of_page(const CachedVariable &variable, std::int64_t elements) {
+  return bits_offset(elements, variable.variable.element_bytes) + words(elements) * sizeof(std::uint64_t);
+}
+
 }  // namespace
+
+// Where many pages were read from files already, the next ones take their place before the kernel is asked for more
+// memory: that takes it a good part of the time in which they are read.
+PageMemory::Block PageCache::memory_to_read(std::size_t size_bytes) {
+  auto memory = memory_.allocate(size_bytes, true);
+  while (!memory && loaded_bytes_ > kManyLoaded && give_up_oldest(PageState::kLoaded)) {
+    wanted_bytes_ += size_bytes;
+    memory = memory_.allocate(size_bytes, true);
+  }
+  return memory ? memory : any_memory(size_bytes, true);
+}
+
+/// Nobody who writes waits for the kernel because of clean pages.
+PageMemory::Block PageCache::memory_to_write(std::size_t size_bytes) {
+  auto memory = memory_.allocate(size_bytes, true);
+  const auto enough = clean_bytes_ - std::min(clean_bytes_, std::uint64_t{2 * size_bytes});
+  while (!memory && clean_bytes_ > enough && give_up_oldest()) memory = memory_.allocate(size_bytes, true);
+  return memory ? memory : any_memory(size_bytes, true);
+}
+
+PageMemory::Block PageCache::any_memory(std::size_t size_bytes, bool takes_place) {
+  auto memory = memory_.allocate(size_bytes);
+  while (!memory && takes_place && give_up_oldest()) memory = memory_.allocate(size_bytes);
+  return memory;
+}
+
+std::unique_ptr<Page> PageCache::blank(CachedVariable &variable, std::int64_t index, bool takes_place) {
+  const auto elements = elements_of_page(variable, index);
+  const auto size = size_of_page(variable, elements);
+  auto memory = takes_place ? memory_to_read(size) : any_memory(size, false);
+  if (!memory) return nullptr;
+  auto page = std::make_unique<Page>(variable, index, elements, memory, true);
+  page->is_attached_ = false;
+  return page;
+}
 
 Page *PageCache::writable(CachedVariable &variable, std::int64_t element) {
   const auto index = element / variable.page_elements;
-  if (auto found = variable.pages.find(index); found != variable.pages.end()) return found->second.get();
+  if (variable.latest != nullptr && variable.latest->index_ == index) return variable.latest;
+  if (auto found = variable.pages.find(index); found != variable.pages.end())
+    return variable.latest = found->second.get();
+  if (auto *page = take_over(variable, index)) return variable.latest = page;
   const auto elements = elements_of_page(variable, index);
-  auto memory = memory_.allocate(bits_offset(elements, variable.variable.element_bytes) +
-                                 words(elements) * sizeof(std::uint64_t));
+  auto memory = memory_to_write(size_of_page(variable, elements));
   if (!memory) return nullptr;
-  auto page = std::make_unique<Page>(variable, index, elements, memory);
+  return variable.latest = attach(std::make_unique<Page>(variable, index, elements, memory));
+}
+
+/// A page in which nothing is dirty yet.
+Page *PageCache::attach(std::unique_ptr<Page> page) {
   auto &partial = order(PageState::kPartial);
+  page->state_ = PageState::kPartial;
   page->in_order_ = partial.insert(partial.end(), page.get());
-  return variable.pages.emplace(index, std::move(page)).first->second.get();
+  page->is_attached_ = true;
+  auto &pages = page->owner().pages;
+  const auto index = page->index_;
+  return pages.emplace(index, std::move(page)).first->second.get();
 }
 
 void PageCache::wrote(Page &page, const Rows &rows) {
@@ -179,31 +239,15 @@ void PageCache::move(Page &page, PageState state) {
   page.state_ = state;
 }
 
-bool PageCache::gather(const CachedVariable &variable, const Piece &piece, std::byte *destination) const {
-  const auto element_bytes = variable.variable.element_bytes;
-  for (RunCursor cursor(variable.variable, piece); !cursor.done();) {
-    const auto run = cursor.run();
-    const auto found = variable.pages.find(run.begin / variable.page_elements);
-    if (found == variable.pages.end()) return false;
-    const Page &page = *found->second;
-    const Interval part{run.begin, std::min(run.end, page.first() + page.elements())};
-    if (!page.covers(part)) return false;
-    std::memcpy(destination, page.data() + (part.begin - page.first()) * element_bytes, part.size() * element_bytes);
-    destination += part.size() * element_bytes;
-    cursor.consume(part.size());
-  }
-  return true;
-}
-
 void PageCache::request_drain(CachedVariable &variable, Interval within, PageState state,
                               const std::shared_ptr<DrainWatch> &watch) {
   const auto ask = [&](Page &page) {
-    if (watch == nullptr) return;
+    if (watch == nullptr || page.dirty_elements() == 0) return;
     page.watches_.push_back(watch);
     ++watch->left;
   };
   for (Page *page : variable.draining)
-    if (page->first() < within.end && page->first() + page->elements() > within.begin) ask(*page);
+    if (page->first() < within.end && page->range().end > within.begin) ask(*page);
   auto at = variable.pages.lower_bound(within.begin / variable.page_elements);
   for (; at != variable.pages.end() && at->second->first() < within.end; ++at) {
     ask(*at->second);
@@ -211,26 +255,60 @@ void PageCache::request_drain(CachedVariable &variable, Interval within, PageSta
   }
 }
 
-std::unique_ptr<Page> PageCache::take(PageState last) {
-  for (std::size_t state = 0; state <= static_cast<std::size_t>(last); ++state) {
-    if (order_[state].empty()) continue;
-    Page *page = order_[state].front();
-    order_[state].pop_front();
-    auto &variable = page->owner();
-    auto node = variable.pages.extract(page->index_);
-    variable.draining.push_back(page);
-    return std::move(node.mapped());
-  }
+Page *PageCache::next(PageState last) const {
+  for (std::size_t state = 0; state <= static_cast<std::size_t>(last); ++state)
+    for (Page *page : order_[state])
+      if (page->dirty_ > 0) return page;
   return nullptr;
 }
 
-void PageCache::give_back(std::unique_ptr<Page> page) {
+std::unique_ptr<Page> PageCache::take(Page &page) {
+  page.owner().draining.push_back(&page);
+  return extract(page);
+}
+
+std::unique_ptr<Page> PageCache::extract(Page &page) {
+  auto &variable = page.owner();
+  order(page.state_).erase(page.in_order_);
+  if (variable.latest == &page) variable.latest = nullptr;
+  page.is_attached_ = false;
+  if (page.is_clean()) clean_bytes_ -= page.charged_bytes();
+  if (page.state_ == PageState::kLoaded) loaded_bytes_ -= page.charged_bytes();
+  auto &pages = page.is_clean() ? variable.clean : variable.pages;
+  return std::move(pages.extract(page.index_).mapped());
+}
+
+void PageCache::unpin(Page &page) {
+  if (--page.pins_ > 0) return;
+  if (page.is_given_back_)
+    release(std::unique_ptr<Page>(&page));
+  else if (page.is_attached_ && !page.is_clean() && page.dirty_ == 0)
+    release(extract(page));
+}
+
+void PageCache::release(std::unique_ptr<Page> page) {
+  page->is_given_back_ = true;
+  if (page->pins_ > 0)
+    (void)page.release();  // unpin() has it
+  else
+    memory_.free(page->memory_);
+}
+
+void PageCache::give_back(std::unique_ptr<Page> page, int nc_error) {
   auto &variable = page->owner();
   variable.dirty_bytes -= static_cast<std::uint64_t>(page->dirty_ * variable.variable.element_bytes);
   std::erase(variable.draining, page.get());
-  memory_.free(page->memory_);
-  for (auto &watch : page->watches_)
+  const auto watches = std::exchange(page->watches_, {});
+  const bool stays =
+      nc_error == 0 && variable.keeps_clean && page->pins_ == 0 && !variable.pages.contains(page->index_);
+  if (stays)
+    attach_clean(std::move(page), PageState::kClean);
+  else
+    release(std::move(page));
+  for (const auto &watch : watches) {
+    if (watch->nc_error == 0) watch->nc_error = nc_error;
     if (--watch->left == 0 && watch->done) watch->done();
+  }
 }
 
 bool Scatter::advance(PageCache &cache) {
@@ -238,12 +316,11 @@ bool Scatter::advance(PageCache &cache) {
   Page *page = nullptr;
   while (!cursor_.done()) {
     const auto at = cursor_.run().begin;
-    if (page == nullptr || at < page->first() || at >= page->first() + page->elements())
-      page = cache.writable(variable_, at);
+    if (page == nullptr || !page->has_place_for(at)) page = cache.writable(variable_, at);
     if (page == nullptr) return false;
-    const auto rows = cursor_.rows_within({page->first(), page->first() + page->elements()});
+    const auto rows = cursor_.rows_within(page->range());
     const auto row_bytes = static_cast<std::size_t>(rows.first.size() * element_bytes);
-    auto *to = page->data() + (at - page->first()) * element_bytes;
+    auto *to = page->at(at);
     for (std::int64_t row = 0; row < rows.count; ++row, to += rows.step * element_bytes, data_ += row_bytes)
       std::memcpy(to, data_, row_bytes);
     cache.wrote(*page, rows);
@@ -257,7 +334,7 @@ std::byte *pack(const Page &page, const Variable &variable, const Box &box, std:
   const Piece piece{variable.varid, box.start, box.count, {}};
   for (RunCursor cursor(variable, piece); !cursor.done(); cursor.consume(cursor.run().size())) {
     const auto run = cursor.run();
-    std::memcpy(out, page.data() + (run.begin - page.first()) * element_bytes, run.size() * element_bytes);
+    std::memcpy(out, page.at(run.begin), run.size() * element_bytes);
     out += run.size() * element_bytes;
   }
   return out;

@@ -64,9 +64,14 @@ class PageCacheTest : public testing::Test {
     while (!scatter.advance(*cache_)) drain_one(PageState::kPartial);
   }
 
+  std::unique_ptr<Page> take(PageState last) {
+    auto *next = cache_->next(last);
+    return next == nullptr ? nullptr : cache_->take(*next);
+  }
+
   /// Writes one page to the "file", by boxes as the server does.
   bool drain_one(PageState last) {
-    auto page = cache_->take(last);
+    auto page = take(last);
     if (!page) return false;
     std::vector<Box> boxes;
     for (auto run = page->dirty_run(page->first()); run.size() > 0; run = page->dirty_run(run.end))
@@ -109,18 +114,21 @@ TEST_F(PageCacheTest, GathersWhatIsWhollyInPages) {
   put({0, {2, 2, 2}, {8, 8, 8}, {}});
   Values got(64), wanted;
   const Piece inside{0, {4, 4, 4}, {4, 4, 4}, {}};
-  ASSERT_TRUE(cache_->gather(*cached_, inside, reinterpret_cast<std::byte *>(got.data())));
+  const auto gather = [&](const Piece &piece) {
+    return Gather(*cached_, piece, reinterpret_cast<std::byte *>(got.data())).advance(*cache_) == Gather::State::kDone;
+  };
+  ASSERT_TRUE(gather(inside));
   for (RunCursor c(cached_->variable, inside); !c.done(); c.consume(c.run().size()))
     for (auto e = c.run().begin; e < c.run().end; ++e) wanted.push_back(expected_[static_cast<std::size_t>(e)]);
   EXPECT_EQ(got, wanted);
-  EXPECT_FALSE(cache_->gather(*cached_, {0, {1, 4, 4}, {4, 4, 4}, {}}, reinterpret_cast<std::byte *>(got.data())));
+  EXPECT_FALSE(gather({0, {1, 4, 4}, {4, 4, 4}, {}}));
 }
 
 TEST_F(PageCacheTest, AWriteDuringADrainGoesToANewPage) {
   make(1 << 24, {8, 8});
   const Piece all{0, {0, 0}, {8, 8}, {}};
   put(all);
-  auto draining = cache_->take(PageState::kFull);
+  auto draining = take(PageState::kFull);
   ASSERT_TRUE(draining);
   const auto before = *reinterpret_cast<const std::int32_t *>(draining->data());
   put(all);
@@ -150,43 +158,50 @@ TEST_F(PageCacheTest, WatchesCountThePagesTheyAskedFor) {
   EXPECT_TRUE(drain_one(PageState::kPartial));
 }
 
-TEST_F(PageCacheTest, MemoryGivenBackLeavesItsNeighboursAlone) {
-  PageMemory memory(64 << 10, 4608);
-  std::vector<PageMemory::Block> blocks;
-  while (auto block = memory.allocate(4600)) std::memset(block.data, 0x5a, block.size_bytes), blocks.push_back(block);
-  for (std::size_t i = 1; i < blocks.size(); i += 2) memory.free(blocks[i]);
-  for (int i = 0; i < 100; ++i)
-    if (auto small = memory.allocate(2000)) blocks.push_back(small);  // takes the idle frames' place
-  EXPECT_LE(memory.used_bytes(), 64u << 10);
-  for (std::size_t i = 0; i < blocks.size() && blocks[i].size_bytes > 4600; i += 2)
-    for (std::size_t b = 0; b < 4600; ++b) ASSERT_EQ(blocks[i].data[b], std::byte{0x5a});
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (i % 2 == 0 || blocks[i].size_bytes < 4600) memory.free(blocks[i]);
-}
-
-TEST_F(PageCacheTest, WhatIsTouchedAheadIsUsedFirstAndStaysWithinTheBudget) {
-  PageMemory memory(64 << 10, 4608);
-  const auto used = memory.allocate(4600);
-  std::vector<std::byte *> ahead;
-  while (auto frame = memory.take_untouched()) {
-    PageMemory::touch(frame);
-    EXPECT_EQ(frame.data[frame.size_bytes - 1], std::byte{});
-    ahead.push_back(frame.data);
-    memory.add_warm(frame);
+TEST_F(PageCacheTest, BlocksOfAnySizeDoNotMeet_AndWhatIsGivenBackIsOneAgain) {
+  constexpr std::size_t kBudget = 4 << 20;
+  PageMemory memory(kBudget, 4608);
+  std::vector<std::pair<PageMemory::Block, int>> blocks;
+  const auto check_and_free = [&](std::size_t i) {
+    for (std::size_t b = 0; b < blocks[i].first.size_bytes; ++b)
+      ASSERT_EQ(blocks[i].first.data[b], static_cast<std::byte>(blocks[i].second));
+    memory.free(blocks[i].first);
+    blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(i));
+  };
+  for (int i = 0; i < 3000; ++i) {
+    if (const auto block = memory.allocate(static_cast<std::size_t>(pick(1, 100'000)))) {
+      std::memset(block.data, i & 0xff, block.size_bytes);
+      blocks.emplace_back(block, i & 0xff);
+    } else {
+      check_and_free(static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(blocks.size()) - 1)));
+    }
+    ASSERT_LE(memory.used_bytes(), kBudget);
   }
-  EXPECT_LE((ahead.size() + 1) * used.size_bytes, 64u << 10);
-  EXPECT_GT((ahead.size() + 2) * used.size_bytes, 64u << 10);
-  EXPECT_EQ(memory.used_bytes(), used.size_bytes);
-  EXPECT_EQ(memory.allocate(4600).data, ahead.back());
+  while (!blocks.empty()) check_and_free(0);
+  EXPECT_EQ(memory.used_bytes(), 0u);
+  EXPECT_TRUE(memory.allocate(kBudget));
 }
 
-TEST_F(PageCacheTest, WhatIsTouchedAheadTooLateIsGivenBack) {
-  PageMemory memory(64 << 10, 4608);
-  const auto late = memory.take_untouched();
-  while (memory.allocate(2000)) continue;
-  std::memset(late.data, 0x5a, late.size_bytes);
-  memory.add_warm(late);
-  EXPECT_EQ(late.data[0], std::byte{});  // the kernel has its memory back
+TEST_F(PageCacheTest, WhatWasInUseIsUsedAgainFirst) {
+  PageMemory memory(64 << 20, 4608);
+  const auto first = memory.allocate(1 << 20), second = memory.allocate(1 << 20);
+  memory.free(first);
+  EXPECT_EQ(memory.allocate(1 << 20).data, first.data);
+  memory.free(second);
+  EXPECT_EQ(memory.allocate(1 << 19).data, second.data);
+}
+
+TEST_F(PageCacheTest, TouchingAheadGoesThroughAllOnce_AndChangesNothing) {
+  PageMemory memory(8 << 20, 4608);
+  const auto used = memory.allocate(3 << 20);
+  std::memset(used.data, 0x5a, used.size_bytes);
+  std::size_t touched = 0;
+  for (auto next = memory.next_to_touch(1 << 20); !next.empty(); next = memory.next_to_touch(1 << 20)) {
+    PageMemory::touch(next);
+    touched += next.size();
+  }
+  EXPECT_EQ(touched, 8u << 20);
+  for (std::size_t b = 0; b < used.size_bytes; ++b) ASSERT_EQ(used.data[b], std::byte{0x5a});
 }
 
 /// Takes all that malloc() can have, until it goes.
@@ -214,7 +229,7 @@ class NoMemory {
 };
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_F(PageCacheTest, WhereTheSystemHasNoMemory_ThereIsAFrameForAnyBlock) {
+TEST_F(PageCacheTest, WhereTheSystemHasNoMemory_ThereIsTheBudget) {
   PageMemory memory(64 << 10, 4608);
   PageMemory::Block small, large;
   {
@@ -238,20 +253,141 @@ TEST_F(PageCacheTest, WhereThereIsLessMemoryThanTheBudget_ThePagesTakeThat) {
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &little), 0);
   PageMemory memory(std::uint64_t{1} << 42, 1 << 20);
   EXPECT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_TRUE(memory.take_untouched());
+  EXPECT_TRUE(memory.allocate(1 << 20));
 }
 #endif
+
+TEST_F(PageCacheTest, APageThatIsBeingFilledHoldsUpNoDrain_AndItsMemoryStays) {
+  make(1 << 24, {1 << 20});
+  auto &filled = *cache_->writable(*cached_, 0), &empty = *cache_->writable(*cached_, 1 << 19);
+  filled.pin(), empty.pin();
+  const auto watch = std::make_shared<DrainWatch>();
+  cache_->request_drain(*cached_, {0, INT64_MAX}, PageState::kUrgent, watch);
+  EXPECT_EQ(watch->left, 0u) << "nothing has come yet";
+  cache_->wrote(filled, {{0, 10}});
+  auto page = take(PageState::kPartial);
+  ASSERT_EQ(page.get(), &filled);
+  EXPECT_EQ(page->dirty_bounds(), (Interval{0, 10}));
+  EXPECT_FALSE(take(PageState::kPartial));
+  const auto used = cache_->used_bytes();
+  cache_->give_back(std::move(page));
+  EXPECT_EQ(cache_->used_bytes(), used) << "it is still being filled";
+  EXPECT_FALSE(filled.is_attached());
+  cache_->unpin(filled);
+  EXPECT_LT(cache_->used_bytes(), used);
+  cache_->unpin(empty);
+  EXPECT_EQ(cache_->used_bytes(), 0u);
+  EXPECT_TRUE(cached_->pages.empty());
+}
+
+TEST_F(PageCacheTest, FewRecordsTakeThePagesOfFew) {
+  PageCache cache(64 << 20);
+  Variable variable;
+  variable.is_record = true;
+  variable.element_bytes = 4;
+  variable.shape = {0, 100'000};
+  const auto cached = cache.adopt(variable);
+  const Piece record{0, {3, 0}, {1, 100'000}, {}};
+  const std::vector<float> values(100'000);
+  Scatter scatter(*cached, record, reinterpret_cast<const std::byte *>(values.data()));
+  EXPECT_TRUE(scatter.advance(cache));
+  EXPECT_LT(cache.used_bytes(), 100'000u * 4 * 5 / 4);
+}
 
 TEST_F(PageCacheTest, FullPagesLeaveFirst) {
   make(1 << 24, {8});
   auto other = cache_->adopt(cached_->variable);
   cache_->wrote(*cache_->writable(*other, 0), {{0, 1}});
   put({0, {0}, {8}, {}});
-  auto first = cache_->take(PageState::kPartial);
+  auto first = take(PageState::kPartial);
   EXPECT_EQ(&first->owner(), cached_.get());
   cache_->give_back(std::move(first));
-  cache_->give_back(cache_->take(PageState::kPartial));
+  cache_->give_back(take(PageState::kPartial));
   EXPECT_EQ(cache_->used_bytes(), 0u);
+}
+
+std::vector<std::byte> bytes_of(const Values &values) {
+  const auto *begin = reinterpret_cast<const std::byte *>(values.data());
+  return {begin, begin + values.size() * sizeof(std::int32_t)};
+}
+
+TEST_F(PageCacheTest, WhatIsInTheFileStaysForReaders) {
+  make(1 << 20, {64, 64});
+  cached_->keeps_clean = true;
+  const Piece all{0, {0, 0}, {64, 64}, {}};
+  put(all);
+  while (drain_one(PageState::kPartial)) continue;
+  EXPECT_EQ(cached_->dirty_bytes, 0u);
+  EXPECT_EQ(cached_->dirty_bounds().size(), 0);
+  EXPECT_EQ(cache_->clean_bytes(), cache_->used_bytes());
+  std::vector<std::byte> got(64 * 64 * 4);
+  Gather gather(*cached_, all, got.data());
+  EXPECT_EQ(gather.advance(*cache_), Gather::State::kDone);
+  EXPECT_EQ(got, bytes_of(expected_));
+  cache_->forget(*cached_);
+  EXPECT_EQ(cache_->used_bytes(), 0u);
+  EXPECT_EQ(Gather(*cached_, all, got.data()).advance(*cache_), Gather::State::kMissing);
+}
+
+TEST_F(PageCacheTest, WhoWritesOverACleanPageHidesIt) {
+  make(1 << 20, {64, 64});
+  cached_->keeps_clean = true;
+  put({0, {0, 0}, {64, 64}, {}});
+  while (drain_one(PageState::kPartial)) continue;
+  put({0, {3, 3}, {1, 5}, {}});
+  std::vector<std::byte> got(64 * 64 * 4);
+  EXPECT_EQ(Gather(*cached_, {0, {3, 3}, {1, 5}, {}}, got.data()).advance(*cache_), Gather::State::kDone);
+  EXPECT_EQ(Gather(*cached_, {0, {3, 0}, {1, 8}, {}}, got.data()).advance(*cache_), Gather::State::kDirty);
+  while (drain_one(PageState::kPartial)) continue;
+  EXPECT_EQ(Gather(*cached_, {0, {3, 3}, {1, 5}, {}}, got.data()).advance(*cache_), Gather::State::kDone);
+  EXPECT_EQ(Gather(*cached_, {0, {3, 0}, {1, 8}, {}}, got.data()).advance(*cache_), Gather::State::kMissing);
+  EXPECT_EQ(file_, expected_);
+}
+
+TEST_F(PageCacheTest, CleanPagesGoWhenAWriterWantsTheirMemory) {
+  make(64 << 10, {64, 1024});
+  cached_->keeps_clean = true;
+  (void)cache_->memory().next_to_touch(64 << 10);
+  for (std::int64_t row = 0; row < 64; ++row) {
+    put({0, {row, 0}, {1, 1024}, {}});
+    while (drain_one(PageState::kPartial)) continue;
+    ASSERT_LE(cache_->used_bytes(), 64u << 10);
+  }
+  EXPECT_GT(cached_->clean.size(), 8u);
+  const auto oldest = cached_->clean.begin()->first;
+  ASSERT_NE(cache_->find(*cached_, oldest * cached_->page_elements).page, nullptr) << "it is read, and stays longest";
+  while (cached_->clean.size() > 1) ASSERT_NE(cache_->writable(*cached_, (cached_->pages.size()) * 1024), nullptr);
+  EXPECT_TRUE(cached_->clean.contains(oldest));
+}
+
+TEST_F(PageCacheTest, WritersTakeThePlaceOfCleanPagesBeforeMemoryThatWasNeverUsed) {
+  make(1 << 20, {64, 1024});
+  cached_->keeps_clean = true;
+  put({0, {0, 0}, {16, 1024}, {}});
+  const auto high = cache_->high_bytes();
+  for (std::int64_t row = 0; row < 64; row += 16) {
+    while (drain_one(PageState::kPartial)) continue;
+    put({0, {row, 0}, {16, 1024}, {}});
+  }
+  EXPECT_EQ(cache_->high_bytes(), high);
+  EXPECT_EQ(file_.size(), expected_.size());
+}
+
+TEST_F(PageCacheTest, ACleanPageThatIsBeingReadStays) {
+  make(64 << 10, {64, 1024});
+  cached_->keeps_clean = true;
+  put({0, {40, 0}, {1, 1024}, {}});
+  while (drain_one(PageState::kPartial)) continue;
+  Page &page = *cached_->clean.begin()->second;
+  page.pin();
+  put({0, {40, 0}, {1, 1024}, {}});
+  EXPECT_FALSE(page.is_attached());
+  EXPECT_EQ(*reinterpret_cast<std::int32_t *>(page.data()) + 1024, expected_[40 * 1024]) << "as it was";
+  while (drain_one(PageState::kPartial)) continue;
+  const auto used = cache_->used_bytes();
+  cache_->unpin(page);
+  EXPECT_LT(cache_->used_bytes(), used);
+  EXPECT_EQ(file_, expected_);
 }
 
 }  // namespace

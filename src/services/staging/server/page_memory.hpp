@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory for pages, within a budget. Blocks of one size (the most) come from one mapping and are used again while they
-// are warm; smaller ones are allocated singly. What is resident never exceeds the budget.
+// Memory for pages, within a budget: one mapping of huge pages, of which blocks of any size are taken, and given back
+// to be used again while they are warm. It is never given back to the kernel, so that what is resident is what was once
+// in use at the same time, and no more than the budget.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <unordered_set>
-#include <vector>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
 
 namespace staging {
 
@@ -18,41 +21,38 @@ class PageMemory {
     explicit operator bool() const { return data != nullptr; }
   };
 
-  /// std::bad_alloc: there is no memory for a single frame.
-  PageMemory(std::uint64_t budget_bytes, std::size_t frame_bytes);
+  /// `least_bytes`: the mapping has at least so many. std::bad_alloc: there is not so much address space.
+  PageMemory(std::uint64_t budget_bytes, std::size_t least_bytes);
   ~PageMemory();
   PageMemory(const PageMemory &) = delete;
   PageMemory &operator=(const PageMemory &) = delete;
 
-  /// An empty block if the budget does not allow it now, or the system has no memory. While nothing at all is in use,
-  /// there is always one that is no larger than a frame. Contents are indeterminate.
-  Block allocate(std::size_t size_bytes);
+  /// An empty block if the budget does not allow it now. While nothing at all is in use, there is always one that is no
+  /// larger than `least_bytes`. Contents are indeterminate. `resident`: only of what was in use before, or made
+  /// resident.
+  Block allocate(std::size_t size_bytes, bool resident = false);
   void free(Block block);
 
-  /// A frame that was never in use, to be made resident ahead of its use and then given to add_warm(); nothing if there
-  /// is none, or no budget for it.
-  Block take_untouched();
-  void add_warm(Block frame);
-  /// Makes a block's memory resident. Any thread.
-  static void touch(Block block);
+  /// The next part of the mapping that was never asked for here, at most `size_bytes`, to be made resident;
+  /// empty at its end.
+  std::span<std::byte> next_to_touch(std::size_t size_bytes);
+  /// Makes memory resident, in use or not; changes nothing of what is there. Any thread.
+  static void touch(std::span<std::byte> memory);
 
   std::uint64_t used_bytes() const { return used_; }
   std::uint64_t high_bytes() const { return high_; }
 
  private:
-  bool map_arena();
-  bool is_allowed(std::size_t size_bytes) const { return used_ == 0 || used_ + size_bytes <= budget_; }
-  Block allocate_frame();
-  Block allocate_single(std::size_t size_bytes);
-  void release_idle_frames(std::uint64_t bytes);
-  bool is_frame(const std::byte *data) const { return data >= arena_ && data < arena_ + arena_bytes_; }
+  using Free = std::map<std::byte *, std::size_t>;  ///< by address; no two of them meet
+  using BySize = std::set<std::pair<std::size_t, std::byte *>>;
+  bool map_arena(std::size_t size_bytes);
+  void cut(BySize::iterator found, std::size_t size_bytes);
 
   std::uint64_t budget_;
-  const std::size_t frame_;
   std::byte *arena_ = nullptr;
-  std::size_t arena_bytes_ = 0, arena_used_ = 0;  ///< frames below arena_used_ have been handed out once
-  std::vector<std::byte *> warm_, cold_;          ///< free frames: resident; given back to the kernel
-  std::unordered_set<std::byte *> singles_;       ///< blocks in use that are no frames
+  std::size_t arena_bytes_ = 0, touched_ = 0, resident_ = 0;
+  Free free_;
+  BySize by_size_;  ///< the same
   std::uint64_t used_ = 0, high_ = 0;
 };
 

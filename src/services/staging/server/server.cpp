@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 namespace staging {
 
@@ -44,11 +45,13 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
       owned_runtime_(std::move(runtime)),
       runtime_(*owned_runtime_),
       drainer_(runtime_, io, options_.memory_bytes, statistics_),
+      loader_(runtime_, io, drainer_, statistics_),
       closing_changed_(runtime_),
+      peer_left_(runtime_),
       bounce_free_(runtime_) {
   for (std::size_t i = 0; i < kBounces; ++i)
     bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
-  if (options_.mode == Mode::kCaching) drainer_.touch_ahead(kTouchedAhead);
+  if (options_.mode != Mode::kDirect) drainer_.touch_ahead(kTouchedAhead);
   if (!options_.board_path.empty()) open_door();
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
@@ -100,6 +103,7 @@ Status Server::add_operations() {
       add(kOpDetach, "detach", &Server::detach),
       add(kOpHold, "hold", &Server::hold),
       add(kOpRelease, "release", &Server::release, HandlerKind::kShort),
+      add(kOpLend, "lend", &Server::lend, HandlerKind::kShort),
       add(kOpSettle, "settle", &Server::settle),
       add(kOpReport, "report", &Server::answer_report, HandlerKind::kShort),
       add(kOpShutdown, "shutdown", &Server::shutdown),
@@ -109,7 +113,10 @@ Status Server::add_operations() {
   };
   for (const auto &status : all)
     if (!status.ok()) return status;
-  runtime_.on_peer_connected([this](nssi::PeerId peer) { peers_.push_back(peer); });
+  runtime_.on_peer_connected([this](nssi::PeerId peer) {
+    peers_.push_back(peer);
+    note_crowd();
+  });
   runtime_.on_peer_lost([this](nssi::PeerId peer, const Error &) { lost(peer); });
   return {};
 }
@@ -138,12 +145,17 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
                              "install both from the same release",
                              kProtocolVersion, args.version)};
   if (!args.program.empty()) ++statistics_.clients;
-  if (runtime_.can_view(request.caller()))
-    processes_[request.caller().value] = {static_cast<pid_t>(args.pid), args.program};
+  if (const auto process = runtime_.process_of(request.caller()); process.ok())
+    processes_[request.caller().value] = {*process, args.program};
   return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
+  if (args.is_choice != 0) {
+    ++left_native_;
+    why_left_ = args.why;
+    return NcResult{};
+  }
   if (native_.size() < kMostReported)
     native_.push_back(args.path + ": " + args.why);
   else
@@ -165,6 +177,7 @@ ReportResult Server::report() const {
   ReportResult r;
   r.bytes_pulled = statistics_.bytes_pulled, r.bytes_pushed = statistics_.bytes_pushed;
   r.bytes_drained = statistics_.bytes_drained, r.bytes_pending = drainer_.pending_bytes();
+  r.bytes_read = statistics_.bytes_read;
   r.writes = statistics_.writes, r.reads = statistics_.reads;
   r.files = statistics_.files, r.clients = statistics_.clients;
   r.memory_high_bytes = drainer_.memory_high_bytes();
@@ -178,6 +191,7 @@ ReportResult Server::report() const {
   for (const auto &file : closing_)
     if (file->lost_anything()) r.failures.push_back(file->report());
   r.native = native_;
+  r.left_native = left_native_, r.why_left = why_left_;
   if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
   return r;
 }
@@ -198,10 +212,14 @@ void Server::note_failed(FileReport report) {
   others.bytes_acknowledged += report.bytes_acknowledged, others.bytes_in_file += report.bytes_in_file;
 }
 
+void Server::note_crowd() { drainer_.give_way(peers_.size() >= std::thread::hardware_concurrency()); }
+
 // A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that
 // was written.
 void Server::lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
+  note_crowd();
+  peer_left_.notify_all();
   processes_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
@@ -282,7 +300,7 @@ void Server::finish_everything() {
 void Server::stop_when_gone(nssi::PeerId caller) {
   const auto deadline = nessie::Deadline::in(kFarewell);
   while (!deadline.passed() && std::find(peers_.begin(), peers_.end(), caller) != peers_.end())
-    runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
+    (void)peer_left_.wait(deadline);
   runtime_.stop();
 }
 

@@ -5,6 +5,9 @@
 
 #include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
+#include <services/staging/server/loader.hpp>
+#include <services/staging/server/pieces_check.hpp>
+#include <services/staging/server/shelf.hpp>
 
 #include <nssi/nssi.hpp>
 
@@ -51,6 +54,7 @@ class Server {
   class Move;
   class Counted;
   class Running;
+  class Reading;
   static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
   /// A file that this server will be asked to attach.
@@ -59,10 +63,11 @@ class Server {
     std::string path;
     std::int32_t omode = 0;
     std::vector<Hint> hints;
+    std::uint32_t processes = 1;
     nnti::Fd file;   ///< as long as it is not attached
     nnti::Fd spare;  ///< given up for the one that MPI-IO needs
   };
-  /// What a peer says of itself.
+  /// Which process a peer is, by the kernel's word, and which program's, by its own.
   struct Process {
     pid_t pid;
     std::string program;
@@ -90,7 +95,8 @@ class Server {
   Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
   Result<NcResult> settle(Request &request, const SettleArgs &args);
   bool await_writes(OpenFile &file, const WritesBefore &before);
-  int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened);
+  int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
+               const FileHandle &handle, std::uint32_t processes);
   void hold_again(FileToken token, nnti::Fd file);
   void close_unused(const File &file);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
@@ -106,10 +112,11 @@ class Server {
   // handles.cpp
   Result<nnti::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
                                      bool writable);
+  Result<LendResult> lend(Request &request, const LendArgs &args);
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);
-  void note_created(const OpenFile &file);
-  void note_write(const OpenFile &file);
+  void note_created(OpenFile &file);
+  void note_write(OpenFile &file);
   void drain_others(const OpenFile &file);
   void await_what_was_sent(OpenFile &file);
   int tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t));
@@ -120,30 +127,39 @@ class Server {
   void settle_files(const std::function<bool(const OpenFile &)> &same);
 
   // transfers.cpp
+  /// What a request asks for, checked.
+  struct Asked {
+    Bytes list;
+    Checked checked;
+    PieceReader pieces() const { return PieceReader(std::span(list)); }
+  };
   Result<NcResult> write(Request &request, const TransferArgs &args);
-  Result<NcResult> read(Request &request, const TransferArgs &args);
+  Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
   void note_arrival(Request &request);
-  void take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data,
-               std::uint64_t &offset);
-  Status write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
-                     std::span<std::byte> bytes, std::uint64_t offset, int &nc_error);
-  Result<int> write_pieces(Request &request, OpenFile &file, std::span<const Piece> pieces);
-  Result<int> write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
-  Result<int> read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset);
+  void take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data);
+  Status pull_in(Request &request, OpenFile &file, const Asked &asked);
+  Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
+                    std::uint64_t offset);
+  Status pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset);
+  Status pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
-  Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
-  void note_written(FileVariable &variable, std::uint64_t bytes);
   void note_records(OpenFile &file, std::int64_t records);
   void watch_moves();
   bool is_stuck(nssi::PeerId client) const;
   void await_bounce();
   void give_back(std::unique_ptr<std::byte[]> bounce);
   void take_spare_back();
-  int fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data);
+
+  // reads.cpp
+  Result<NcResult> read(Request &request, const TransferArgs &args);
+  Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
+  void look_behind(OpenFile &file);
+
+  // write_through.cpp
+  int write_through(OpenFile &file, const TransferArgs &args);
 
   // batches.cpp
   static std::size_t batch_of(OpenFile &file, std::span<const Piece> pieces);
-  Result<int> write_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
   Result<int> read_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
 
   // server.cpp
@@ -156,6 +172,7 @@ class Server {
   void finish_everything();
   void stop_when_gone(nssi::PeerId caller);
   void lost(nssi::PeerId peer);
+  void note_crowd();
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;
   bool any_is_stopped(const OpenFile &file) const;
@@ -173,6 +190,8 @@ class Server {
   std::unique_ptr<Board> board_;  ///< goes after the files on it
   Statistics statistics_;
   Drainer drainer_;
+  Loader loader_;
+  Shelf shelf_;
   std::map<FileToken, File> files_;  ///< open, by token
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::map<FileToken, Held> held_;   ///< for Attach
@@ -180,9 +199,12 @@ class Server {
   std::vector<FileReport> failed_;
   std::vector<std::string> native_;
   std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
+  std::uint64_t left_native_ = 0;
+  std::string why_left_;
   std::vector<nssi::PeerId> peers_;
-  std::map<std::uint64_t, Process> processes_;  ///< of this node, by peer
+  std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
+  WaitQueue peer_left_;
   WaitQueue bounce_free_;
   std::vector<std::unique_ptr<std::byte[]>> bounces_;
   int spares_to_take_back_ = 0;  ///< of bounces_, for slow clients that are no longer so

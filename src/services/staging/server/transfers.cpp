@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Write and read: data are pulled and pushed a slice at a time, so that a piece of any size needs little memory.
+// Write: data are pulled a slice at a time, so that a piece of any size needs little memory.
 #include <services/staging/server/moving.hpp>
+#include <services/staging/server/pieces_check.hpp>
 
 #include <base/log.hpp>
 
-#include <fmt/format.h>
 #include <pnetcdf.h>
 #include <xdr/codec.hpp>
 
@@ -18,33 +18,25 @@ using nessie::Error;
 namespace {
 
 constexpr std::chrono::milliseconds kBounceMoment{50};
+constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a pull of its own costs more than copying once more
 
-Error bad_piece(const std::string &why) { return {Code::kInvalidArgument, "a transfer cannot be carried out: " + why}; }
-
-/// The bytes of all pieces; an error if one does not lie in its variable or the caller's buffer holds less.
-Status check(OpenFile &file, const TransferArgs &args, std::uint64_t data_bytes) {
-  std::int64_t sum = 0;
-  for (const auto &piece : args.pieces) {
-    const auto *variable = file.find(piece.varid);
-    if (variable == nullptr) return bad_piece(fmt::format("there is no variable {}", piece.varid));
-    const auto &shape = variable->cached->variable;
-    auto bytes = checked_elements(shape, piece);
-    if (!bytes || __builtin_mul_overflow(*bytes, shape.element_bytes, &*bytes) ||
-        __builtin_add_overflow(sum, *bytes, &sum))
-      return bad_piece(fmt::format("a piece does not lie within variable {}", shape.name));
-  }
-  if (static_cast<std::uint64_t>(sum) > data_bytes)
-    return bad_piece(fmt::format("its pieces take {} bytes, its buffer {}", sum, data_bytes));
-  return {};
+/// Finds variables of a file.
+auto find_in(OpenFile &file) {
+  return [&file](std::int32_t varid) -> const Variable * {
+    const auto *variable = file.find(varid);
+    return variable == nullptr ? nullptr : &variable->cached->variable;
+  };
 }
 
-/// The records that a file has when these have been written.
-std::int64_t records_after(OpenFile &file, const std::vector<Piece> &pieces) {
-  std::int64_t records = 0;
-  for (const auto &piece : pieces)
-    if (file.find(piece.varid)->cached->variable.is_record && piece.elements() > 0)
-      records = std::max(records, piece.start[0] + (piece.count[0] - 1) * piece.step(0) + 1);
-  return records;
+constexpr std::uint32_t kMostListBytes = 16 << 20;
+
+Error list_outside() {
+  return {Code::kInvalidArgument, "a transfer cannot be carried out: the list of its pieces is not in its buffer"};
+}
+
+/// The bytes of the buffer that are data.
+std::uint64_t data_bytes(const nssi::Request &request, const TransferArgs &args) {
+  return args.listed_bytes == 0 ? request.data_bytes() : args.listed_at;
 }
 
 }  // namespace
@@ -52,9 +44,9 @@ std::int64_t records_after(OpenFile &file, const std::vector<Piece> &pieces) {
 void Server::watch_moves() {
   while (!moves_.empty() && !stopped_) {
     runtime_.sleep_until(nessie::Deadline::in(options_.client_timeout / 4));
-    const auto late = std::find_if(moves_.begin(), moves_.end(), [this](const Move *move) {
-      return move->late() && (finishing_ || !is_stopped(move->client()));
-    });
+    for (auto *move : moves_)
+      if (is_stopped(move->client())) move->extend();
+    const auto late = std::ranges::find_if(moves_, &Move::late);
     if (late == moves_.end()) continue;
     const auto client = (*late)->client();
     nessie::log::warning("a process of the program moved no data for {} ms and is given up",
@@ -143,22 +135,32 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   std::optional<Line::Place> place;
   if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
   (void)await_writes(*file, args.after);
-  if (is_ordered && options_.mode == Mode::kCaching) look_at_inboxes();
+  if (is_ordered && options_.mode != Mode::kDirect) look_at_inboxes();
+  drainer_.note_activity();
   const Running running(*file);
   const FileGate::Shared shared(file->gate);
   if (file->ended) return NcResult{NC_EBADID};
-  if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
-  if (statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
+  const auto asked = look_at(request, *file, args);
+  if (!asked.ok()) return asked.error();
+  if (args.ends_call == 0 && statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
-  auto first_error = write_pieces(request, *file, args.pieces);
+  const auto *view = request.view_data();
+  if (view != nullptr)
+    take_in(*file, *asked, view->bytes());
+  else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok())
+    return pulled.error();
+  const int error = options_.mode == Mode::kDirect ? write_through(*file, args) : NC_NOERR;
   note_write(*file);
-  if (!first_error.ok()) return first_error.error();
-  note_records(*file, records_after(*file, args.pieces));
-  if (const auto *view = request.view_data()) view->release_pages();
+  if (error == NC_NOERR) {
+    const bool had_arrived = view != nullptr && options_.mode != Mode::kDirect;
+    for (const auto &part : asked->checked.parts) file->acknowledge(*file->find(part.varid), part.bytes, had_arrived);
+    note_records(*file, asked->checked.records);
+  }
+  if (view != nullptr) view->release_pages();
   const int earlier = file->take_error();
-  return NcResult{earlier != NC_NOERR ? earlier : *first_error};
+  return NcResult{earlier != NC_NOERR ? earlier : error};
 }
 
 /// Of a write that is complete. In direct mode the header has them, as natively.
@@ -168,65 +170,131 @@ void Server::note_records(OpenFile &file, std::int64_t records) {
   if (options_.mode == Mode::kDirect) (void)tell_records(file, &NativeFile::publish_records);
 }
 
-/// The first native code that is none of success.
-Result<int> Server::write_pieces(Request &request, OpenFile &file, std::span<const Piece> pieces) {
-  std::uint64_t offset = 0;
-  int first_error = NC_NOERR;
-  while (!pieces.empty()) {
-    const auto count = options_.mode == Mode::kDirect ? batch_of(file, pieces) : 1;
-    auto error = count > 1 ? write_batch(request, file, pieces.first(count), offset)
-                           : write_piece(request, file, pieces.front(), offset);
-    if (!error.ok()) return error.error();
-    if (first_error == NC_NOERR) first_error = *error;
-    pieces = pieces.subspan(count);
-  }
-  return first_error;
-}
-
-Result<int> Server::write_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset) {
-  auto &variable = *file.find(piece.varid);
-  const auto element_bytes = variable.cached->variable.element_bytes;
-  const auto begin = offset;
-  if (const auto *view = request.view_data(); view != nullptr && options_.mode == Mode::kCaching) {
-    take_in(file, variable, piece, view->bytes(), offset);
-    return NC_NOERR;
-  }
-  int nc_error = NC_NOERR;
-  for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
-    const Bounce bounce(*this, request.caller());
-    const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
-    if (auto status = write_slice(request, file, variable, slices.slice(), {bounce.data(), size}, offset, nc_error);
-        !status.ok())
+/// Takes over what a request says of its pieces, and checks it: in its buffer it is the caller's to change.
+Result<Server::Asked> Server::look_at(Request &request, OpenFile &file, const TransferArgs &args) {
+  Asked asked;
+  if (args.listed_bytes == 0) {
+    asked.list = args.pieces;
+  } else {
+    const auto end = args.listed_at + args.listed_bytes;
+    if (args.listed_bytes > kMostListBytes || end < args.listed_at || end > request.data_bytes()) return list_outside();
+    asked.list.resize(args.listed_bytes);
+    const auto *view = request.view_data();
+    if (view != nullptr)
+      std::ranges::copy(view->bytes().subspan(args.listed_at, args.listed_bytes), asked.list.begin());
+    else if (auto status = pull(request, asked.list, args.listed_at); !status.ok())
       return status.error();
-    offset += size;
   }
-  if (nc_error == NC_NOERR) file.acknowledge(variable, offset - begin);
-  return nc_error;
+  auto checked = check_pieces(asked.list, data_bytes(request, args), find_in(file));
+  if (!checked.ok()) return checked.error();
+  asked.checked = std::move(*checked);
+  return asked;
 }
 
 /// What a client has sent and lends in place is this server's to keep: the program may take it for written.
 void Server::note_arrival(Request &request) {
-  if (request.view_data() == nullptr || options_.mode != Mode::kCaching) return;
+  if (request.view_data() == nullptr || options_.mode == Mode::kDirect) return;
   const auto args = xdr::decode<TransferArgs>(request.args());
   if (!args.ok()) return;
   const auto file = find_to_write(args->file);
-  if (!file || !check(*file, *args, request.data_bytes()).ok()) return;
-  for (const auto &piece : args->pieces) file->arrived(*file->find(piece.varid), piece);
+  if (!file) return;
+  const auto asked = look_at(request, *file, *args);
+  if (!asked.ok()) return;
+  for (const auto &part : asked->checked.parts) file->arrived(*file->find(part.varid), part);
   file->line->note_arrival(request.caller(), args->sent_ns);
 }
 
-/// Puts a piece into pages from where it lies in the client's memory. `offset` moves on to the next one.
-void Server::take_in(OpenFile &file, FileVariable &variable, const Piece &piece, std::span<const std::byte> data,
-                     std::uint64_t &offset) {
+/// Puts pieces into pages from where they lie in the client's memory.
+void Server::take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
   const auto before = seconds_now();
-  const auto size = static_cast<std::uint64_t>(piece.elements()) *
-                    static_cast<std::uint64_t>(variable.cached->variable.element_bytes);
-  drainer_.put(*variable.cached, piece, data.data() + offset);
-  file.acknowledge_arrived(variable, size);
-  offset += size;
-  statistics_.bytes_pulled += size;
+  auto pieces = asked.pieces();
+  Piece piece;
+  const std::byte *from = data.data();
+  while (pieces.next(piece)) {
+    auto &cached = *file.find(piece.varid)->cached;
+    drainer_.put(cached, piece, from);
+    from += piece.elements() * cached.variable.element_bytes;
+  }
+  statistics_.bytes_pulled += asked.checked.bytes;
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
+}
+
+/// Puts pieces into pages that have to be pulled first: small ones many at a time, large ones to where they belong.
+Status Server::pull_in(Request &request, OpenFile &file, const Asked &asked) {
+  std::vector<Piece> group;
+  std::uint64_t offset = 0;
+  std::size_t group_bytes = 0;
+  const auto pull_rest = [&] {
+    auto status = group.empty() ? Status() : pull_group(request, file, group, group_bytes, offset);
+    offset += group_bytes;
+    group.clear();
+    group_bytes = 0;
+    return status;
+  };
+  auto pieces = asked.pieces();
+  Piece piece;
+  while (pieces.next(piece)) {
+    auto &cached = *file.find(piece.varid)->cached;
+    const auto size = static_cast<std::size_t>(piece.elements() * cached.variable.element_bytes);
+    if (group_bytes + size > kBounceBytes)
+      if (auto status = pull_rest(); !status.ok()) return status;
+    if (size <= kSmallBytes) {
+      group.push_back(piece);
+      group_bytes += size;
+      continue;
+    }
+    if (auto status = pull_rest(); !status.ok()) return status;
+    if (auto status = pull_piece(request, cached, piece, offset); !status.ok()) return status;
+  }
+  if (auto status = pull_rest(); !status.ok()) return status;
+  return {};
+}
+
+Status Server::pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
+                          std::uint64_t offset) {
+  const Bounce bounce(*this, request.caller());
+  if (auto status = pull(request, {bounce.data(), size_bytes}, offset); !status.ok()) return status;
+  const std::byte *from = bounce.data();
+  for (const auto &piece : group) {
+    auto &cached = *file.find(piece.varid)->cached;
+    drainer_.put(cached, piece, from);
+    from += piece.elements() * cached.variable.element_bytes;
+  }
+  return {};
+}
+
+/// `offset` moves on to the next piece.
+Status Server::pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset) {
+  const auto element_bytes = variable.variable.element_bytes;
+  for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+    const auto run = RunCursor(variable.variable, slices.slice()).run();
+    if (run.size() == slices.elements()) {
+      if (auto status = pull_run(request, variable, run, offset); !status.ok()) return status;
+      continue;
+    }
+    const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
+    const Bounce bounce(*this, request.caller());
+    if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status;
+    drainer_.put(variable, slices.slice(), bounce.data());
+    offset += size;
+  }
+  return {};
+}
+
+/// A run of elements goes right into pages.
+Status Server::pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
+  const auto element_bytes = variable.variable.element_bytes;
+  while (run.size() > 0) {
+    auto page = drainer_.fill(variable, run.begin);
+    const Interval part{run.begin, std::min(run.end, page.end())};
+    const auto size = static_cast<std::size_t>(part.size() * element_bytes);
+    if (auto status = pull(request, {page.at(part.begin), size}, offset); !status.ok()) return status;
+    page.wrote(part);
+    offset += size;
+    run.begin = part.end;
+  }
+  return {};
 }
 
 Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset) {
@@ -239,89 +307,6 @@ Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t 
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
   statistics_.bytes_pulled += bytes.size();
   return {};
-}
-
-Status Server::push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset) {
-  const Move move(*this, request.caller());
-  if (auto status = request.put_data(bytes, offset); !status.ok()) return status;
-  statistics_.bytes_pushed += bytes.size();
-  return {};
-}
-
-/// Past the pages.
-void Server::note_written(FileVariable &variable, std::uint64_t bytes) {
-  statistics_.bytes_drained += bytes;
-  statistics_.last_drain_s = seconds_now();
-  variable.in_file += bytes;
-}
-
-Status Server::write_slice(Request &request, OpenFile &file, FileVariable &variable, const Piece &slice,
-                           std::span<std::byte> bytes, std::uint64_t offset, int &nc_error) {
-  if (auto status = pull(request, bytes, offset); !status.ok()) return status;
-  if (options_.mode == Mode::kCaching) {
-    drainer_.put(*variable.cached, slice, bytes.data());
-    return {};
-  }
-  const int error = on_io([&] { return file.native->write(slice, bytes.data()); });
-  if (error == NC_NOERR) note_written(variable, bytes.size());
-  if (nc_error == NC_NOERR) nc_error = error;
-  return {};
-}
-
-Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
-  const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
-  runtime_.hasten_bulk();
-  (void)await_writes(*file, args.after);
-  await_what_was_sent(*file);
-  const FileGate::Shared shared(file->gate);
-  if (!find(args.file)) return NcResult{NC_EBADID};
-  if (auto status = check(*file, args, request.data_bytes()); !status.ok()) return status.error();
-  ++statistics_.reads;
-  file->raise_num_records(args.num_records);
-  std::optional<Line::Place> place;
-  if (file->takes_turns) {
-    place.emplace(*file->line, request.caller());
-    place->await_turn();
-    drain_others(*file);
-  }
-  std::uint64_t offset = 0;
-  int first_error = NC_NOERR;
-  for (std::span<const Piece> left = args.pieces; !left.empty();) {
-    const bool is_clean = file->find(left.front().varid)->cached->dirty_bytes == 0;
-    const auto count = is_clean ? batch_of(*file, left) : 1;
-    auto error = count > 1 ? read_batch(request, *file, left.first(count), offset)
-                           : read_piece(request, *file, left.front(), offset);
-    if (!error.ok()) return error.error();
-    if (first_error == NC_NOERR) first_error = *error;
-    left = left.subspan(count);
-  }
-  return NcResult{first_error};
-}
-
-Result<int> Server::read_piece(Request &request, OpenFile &file, const Piece &piece, std::uint64_t &offset) {
-  auto &variable = *file.find(piece.varid);
-  const auto element_bytes = variable.cached->variable.element_bytes;
-  int nc_error = NC_NOERR;
-  for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
-    const Bounce bounce(*this, request.caller());
-    const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
-    const int error = fetch(file, variable, slices.slice(), bounce.data());
-    if (nc_error == NC_NOERR) nc_error = error;
-    if (error == NC_NOERR)
-      if (auto status = push(request, {bounce.data(), size}, offset); !status.ok()) return status.error();
-    offset += size;
-  }
-  return nc_error;
-}
-
-/// Reads a slice as it is after all writes: from the pages, or, when what is dirty of it has been drained, from the
-/// file.
-int Server::fetch(OpenFile &file, FileVariable &variable, const Piece &slice, std::byte *data) {
-  if (drainer_.cache().gather(*variable.cached, slice, data)) return NC_NOERR;
-  drainer_.flush(*variable.cached, bounds(variable.cached->variable, slice));
-  const auto records = file.num_records;
-  return on_io([&] { return file.native->read(variable.cached->variable, slice, records, data); });
 }
 
 }  // namespace staging

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/client/client.hpp>
+#include <services/staging/domains.hpp>
 
 #include <gtest/gtest.h>
 

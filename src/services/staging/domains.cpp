@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <services/staging/client/client.hpp>
+#include <services/staging/domains.hpp>
 
 #include <algorithm>
 
@@ -19,6 +19,19 @@ Domains::Domains(const VariableLayout &layout, int servers) : layout_(layout), s
   slab_ = std::max<std::int64_t>(1, (layout.shape[slab_dim_] + servers_ - 1) / servers_);
 }
 
+std::optional<int> Domains::sole_owner() const {
+  if (split_) return std::nullopt;
+  return layout_.varid % servers_;
+}
+
+Interval Domains::part_of(int server) const {
+  const auto extent = layout_.extent_elements();
+  if (const auto owner = sole_owner()) return {0, *owner == server ? extent : 0};
+  const auto length = layout_.shape[slab_dim_], row = layout_.elements_below(slab_dim_);
+  const auto begin = std::min(length, slab_ * server), end = std::min(length, begin + slab_);
+  return {begin * row, end * row};
+}
+
 int Domains::owner_of(std::int64_t index) const {
   return static_cast<int>(std::min<std::int64_t>(servers_ - 1, index / slab_));
 }
@@ -32,7 +45,7 @@ Domains::Part Domains::whole(const Piece &piece, int server) const {
 std::vector<Domains::Part> Domains::split(const Piece &piece) const {
   std::vector<Part> parts;
   if (piece.elements() == 0) return parts;
-  if (!split_) return {whole(piece, layout_.varid % servers_)};
+  if (const auto owner = sole_owner()) return {whole(piece, *owner)};
   const auto first = piece.start[slab_dim_], last = first + (piece.count[slab_dim_] - 1) * piece.step(slab_dim_);
   if (owner_of(first) == owner_of(last)) return {whole(piece, owner_of(first))};
   if (slab_dim_ == 0) {
