@@ -4,6 +4,7 @@
 
 #include <base/log.hpp>
 
+#include <time.h>
 #include <chrono>
 #include <cstring>
 
@@ -19,6 +20,10 @@ constexpr std::chrono::milliseconds kGivingWay{20};
 constexpr std::size_t kTasksInFlight = 4;  // enough that the I/O thread never waits for the next
 constexpr std::size_t kTouchedAtOnce = 2 << 20;
 constexpr std::chrono::milliseconds kCalm{100};
+/// The kernel must be so much quicker than the drain for memory to grow: who waits for a drain takes nothing from it. And
+/// where the program uses all cores, data go to the file soonest that are still in the processor's caches.
+constexpr double kQuicker = 2, kMuchQuicker = 8;
+constexpr double kRemembered = 0.9;  // of what was measured before, each time
 
 /// Pages that are written natively together: so many at most, with so many bytes, and each of them with so many.
 constexpr std::size_t kMostTogether = 128;
@@ -28,10 +33,22 @@ std::uint64_t dirty_bytes(const Page &page) {
   return static_cast<std::uint64_t>(page.dirty_elements() * page.owner().variable.element_bytes);
 }
 
+/// Of this thread.
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 }  // namespace
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void Drainer::Pace::add(std::uint64_t more_bytes, double more_seconds) {
+  bytes = kRemembered * bytes + static_cast<double>(more_bytes);
+  seconds = kRemembered * seconds + more_seconds;
 }
 
 /// Pages of one file.
@@ -39,6 +56,7 @@ struct Drainer::Task {
   std::vector<std::unique_ptr<Page>> pages;
   std::vector<PageOutcome> outcomes;
   std::shared_ptr<OpenFile> file;
+  std::uint64_t bytes = 0;
   double started_s = 0, ended_s = 0;
 };
 
@@ -68,8 +86,12 @@ void Drainer::touch_next() {
   if (memory.empty()) return;
   bytes_to_touch_ -= memory.size();
   io_.submit(IoQueue::Lane::kAhead, [this, memory] {
+    const auto before = processor_seconds();
     PageMemory::touch(memory);
-    runtime_.post([this] { touch_next(); });
+    runtime_.post([this, bytes = memory.size(), seconds = processor_seconds() - before] {
+      touched_.add(bytes, seconds);
+      touch_next();
+    });
   });
 }
 
@@ -84,18 +106,27 @@ void Drainer::note_dirty(const CachedVariable &variable, std::uint64_t before) {
   if (pending_bytes_ > kPlenty) pump();
 }
 
+// Memory that was never used costs the kernel time: on some machines more than it takes to write as much to a file,
+// which frees memory that was.
+bool Drainer::grows() const {
+  const bool frees_memory = in_flight_ > 0 || cache_.next(PageState::kFull) != nullptr;
+  const auto quicker = gives_way_ ? kMuchQuicker : kQuicker;
+  return !frees_memory || drained_.seconds * touched_.bytes > quicker * drained_.bytes * touched_.seconds;
+}
+
 void Drainer::await_memory() {
-  ++starved_;
+  auto &waiting = grows() ? starved_ : patient_;
+  ++waiting;
   pump();
   (void)memory_freed_.wait();
-  --starved_;
+  --waiting;
 }
 
 void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte *data) {
   Scatter scatter(variable, piece, data);
   for (;;) {
     const auto before = variable.dirty_bytes;
-    const bool done = scatter.advance(cache_);
+    const bool done = scatter.advance(cache_, grows());
     note_dirty(variable, before);
     if (done) return;
     await_memory();
@@ -104,7 +135,7 @@ void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte 
 
 Page &Drainer::writable(CachedVariable &variable, std::int64_t element) {
   for (;;) {
-    if (auto *page = cache_.writable(variable, element)) return *page;
+    if (auto *page = cache_.writable(variable, element, grows())) return *page;
     await_memory();
   }
 }
@@ -161,9 +192,8 @@ void Drainer::pump() {
     auto *page = cache_.next(last);
     if (page == nullptr) return;
     auto task = std::make_shared<Task>();
-    std::uint64_t bytes = 0;
-    for (; page != nullptr && joins(*page, *task, bytes); page = cache_.next(last)) {
-      bytes += dirty_bytes(*page);
+    for (; page != nullptr && joins(*page, *task); page = cache_.next(last)) {
+      task->bytes += dirty_bytes(*page);
       task->pages.push_back(cache_.take(*page));
     }
     start(task);
@@ -172,6 +202,7 @@ void Drainer::pump() {
 
 PageState Drainer::last_to_leave() {
   if (starved_ > 0) return PageState::kPartial;
+  if (patient_ > 0) return PageState::kFull;
   const auto last = pending_bytes_ > kPlenty ? PageState::kFull : PageState::kClosing;
   return cache_.next(last) != nullptr && is_held_back() ? PageState::kUrgent : last;
 }
@@ -192,29 +223,31 @@ bool Drainer::is_held_back() {
 }
 
 /// Whether the next page goes to the file together with others that came before it.
-bool Drainer::joins(const Page &page, const Task &task, std::uint64_t bytes) {
+bool Drainer::joins(const Page &page, const Task &task) {
   if (task.pages.empty()) return true;
   const auto is_small = [](const Page &one) {
     return dirty_bytes(one) <= kSmallPageBytes && one.dirty_bounds().size() == one.dirty_elements();
   };
-  return page.owner().file == task.pages.front()->owner().file && bytes + dirty_bytes(page) <= kTogetherBytes &&
+  return page.owner().file == task.pages.front()->owner().file && task.bytes + dirty_bytes(page) <= kTogetherBytes &&
          task.pages.size() < kMostTogether && is_small(page) && is_small(*task.pages.front());
 }
 
 void Drainer::start(const std::shared_ptr<Task> &task) {
   ++in_flight_;
   task->file = task->pages.front()->owner().file->shared_from_this();
-  io_.submit(IoQueue::Lane::kDrain, [this, task, native = task->file->native.get()]() mutable {
-    task->started_s = seconds_now();
-    task->outcomes = write_pages(*native, task->pages);
-    task->ended_s = seconds_now();
-    runtime_.post([this, task = std::move(task)] { finish(*task); });
-  });
+  io_.submit(IoQueue::Lane::kDrain,
+             [this, task, native = task->file->native.get(), is_only_writer = task->file->has_one_writer]() mutable {
+               task->started_s = seconds_now();
+               task->outcomes = write_pages(*native, task->pages, is_only_writer);
+               task->ended_s = seconds_now();
+               runtime_.post([this, task = std::move(task)] { finish(*task); });
+             });
 }
 
 void Drainer::finish(Task &task) {
   --in_flight_;
   statistics_.busy_drain_s += task.ended_s - task.started_s;
+  drained_.add(task.bytes, task.ended_s - task.started_s);
   statistics_.last_drain_s = task.ended_s;
   for (std::size_t i = 0; i < task.pages.size(); ++i) finish(*task.file, std::move(task.pages[i]), task.outcomes[i]);
   memory_freed_.notify_all();

@@ -78,14 +78,20 @@ class Drainer {
  private:
   friend class Filling;
   struct Task;
+  /// How quickly something goes, as of late.
+  struct Pace {
+    void add(std::uint64_t more_bytes, double more_seconds);
+    double bytes = 0, seconds = 0;
+  };
   Page &writable(CachedVariable &variable, std::int64_t element);
+  bool grows() const;
   void await_memory();
   void note_dirty(const CachedVariable &variable, std::uint64_t before);
   void touch_next();
   void pump();
   PageState last_to_leave();
   bool is_held_back();
-  static bool joins(const Page &page, const Task &task, std::uint64_t bytes);
+  static bool joins(const Page &page, const Task &task);
   void start(const std::shared_ptr<Task> &task);
   void finish(Task &task);
   void finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
@@ -97,8 +103,10 @@ class Drainer {
   Statistics &statistics_;
   PageCache cache_;
   WaitQueue memory_freed_;
-  std::size_t in_flight_ = 0, starved_ = 0;  ///< tasks of the I/O thread; fibers that wait for memory
-  std::uint64_t pending_bytes_ = 0;          ///< dirty, of all files
+  std::size_t in_flight_ = 0;              ///< tasks of the I/O thread
+  std::size_t starved_ = 0, patient_ = 0;  ///< fibers that wait for memory; because there is none, or it comes sooner
+  Pace drained_, touched_;                 ///< to the file; made resident, in time of the processor
+  std::uint64_t pending_bytes_ = 0;        ///< dirty, of all files
   std::uint64_t bytes_to_touch_ = 0;
   bool gives_way_ = false, awaits_quiet_ = false;
   double active_s_ = 0;

@@ -161,7 +161,7 @@ int Server::describe(OpenFile &file, HeaderResult &result, const std::function<i
     return file.native->variables(variables);
   });
   if (error != NC_NOERR) return error;
-  file.keeps_clean = board_ && !board_->was_written_past(file.identity) && !file.is_written_past;
+  file.keeps_clean = !may_be_written_past(file);
   file.set_variables(drainer_.cache(), std::move(variables));
   shelf_.take(file);
   file.records_in_file = std::max(file.records_in_file, result.num_records);

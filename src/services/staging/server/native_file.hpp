@@ -52,6 +52,8 @@ class NativeFile {
   int describe(HeaderResult &result) const;
   int variables(std::vector<Variable> &variables);
   std::int64_t num_records() const;
+  /// Of all that the header counts, whoever has written them.
+  std::int64_t present_records() const { return std::max(num_records(), has_records_ ? records_in_header() : 0); }
 
   /// Writes boxes, whose data lie one after the other in `data`, in the variable's external type and host byte order.
   /// `data` may be changed meanwhile.

@@ -116,6 +116,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   March march;            ///< of those who read
   bool keeps_clean = false;
   bool is_written_past = false;    ///< natively, by a process that says so
+  bool has_one_writer = false;     ///< this server, as far as is known
   std::uint64_t changes_seen = 0;  ///< of those that others make, as `native` counts them
 
  private:

@@ -180,11 +180,11 @@ PageMemory::Block PageCache::memory_to_read(std::size_t size_bytes) {
 }
 
 /// Nobody who writes waits for the kernel because of clean pages.
-PageMemory::Block PageCache::memory_to_write(std::size_t size_bytes) {
+PageMemory::Block PageCache::memory_to_write(std::size_t size_bytes, bool grows) {
   auto memory = memory_.allocate(size_bytes, true);
   const auto enough = clean_bytes_ - std::min(clean_bytes_, std::uint64_t{2 * size_bytes});
   while (!memory && clean_bytes_ > enough && give_up_oldest()) memory = memory_.allocate(size_bytes, true);
-  return memory ? memory : any_memory(size_bytes, true);
+  return memory || !grows ? memory : any_memory(size_bytes, true);
 }
 
 PageMemory::Block PageCache::any_memory(std::size_t size_bytes, bool takes_place) {
@@ -203,14 +203,14 @@ std::unique_ptr<Page> PageCache::blank(CachedVariable &variable, std::int64_t in
   return page;
 }
 
-Page *PageCache::writable(CachedVariable &variable, std::int64_t element) {
+Page *PageCache::writable(CachedVariable &variable, std::int64_t element, bool grows) {
   const auto index = element / variable.page_elements;
   if (variable.latest != nullptr && variable.latest->index_ == index) return variable.latest;
   if (auto found = variable.pages.find(index); found != variable.pages.end())
     return variable.latest = found->second.get();
   if (auto *page = take_over(variable, index)) return variable.latest = page;
   const auto elements = elements_of_page(variable, index);
-  auto memory = memory_to_write(size_of_page(variable, elements));
+  auto memory = memory_to_write(size_of_page(variable, elements), grows);
   if (!memory) return nullptr;
   return variable.latest = attach(std::make_unique<Page>(variable, index, elements, memory));
 }
@@ -311,12 +311,12 @@ void PageCache::give_back(std::unique_ptr<Page> page, int nc_error) {
   }
 }
 
-bool Scatter::advance(PageCache &cache) {
+bool Scatter::advance(PageCache &cache, bool grows) {
   const auto element_bytes = variable_.variable.element_bytes;
   Page *page = nullptr;
   while (!cursor_.done()) {
     const auto at = cursor_.run().begin;
-    if (page == nullptr || !page->has_place_for(at)) page = cache.writable(variable_, at);
+    if (page == nullptr || !page->has_place_for(at)) page = cache.writable(variable_, at, grows);
     if (page == nullptr) return false;
     const auto rows = cursor_.rows_within(page->range());
     const auto row_bytes = static_cast<std::size_t>(rows.first.size() * element_bytes);

@@ -132,8 +132,8 @@ class PageCache {
   std::unique_ptr<CachedVariable> adopt(Variable variable);
 
   /// The page of an element, made if need be; null if the budget is short: drain some and come again. While no page
-  /// exists at all, there is always memory for one.
-  Page *writable(CachedVariable &variable, std::int64_t element);
+  /// exists at all, there is always memory for one. Unless it `grows`, memory that was never used is none.
+  Page *writable(CachedVariable &variable, std::int64_t element, bool grows = true);
   /// Marks elements of a page as written.
   void wrote(Page &page, const Rows &rows);
   /// Takes back a pin. A page that nobody has written to goes, and one that has been given back meanwhile.
@@ -186,7 +186,7 @@ class PageCache {
  private:
   void move(Page &page, PageState state);
   PageMemory::Block memory_to_read(std::size_t size_bytes);
-  PageMemory::Block memory_to_write(std::size_t size_bytes);
+  PageMemory::Block memory_to_write(std::size_t size_bytes, bool grows);
   PageMemory::Block any_memory(std::size_t size_bytes, bool takes_place);
   bool give_up_oldest();
   bool give_up_oldest(PageState state);
@@ -210,8 +210,9 @@ class Scatter {
   /// `data` is borrowed.
   Scatter(CachedVariable &variable, const Piece &piece, const std::byte *data)
       : variable_(variable), cursor_(variable.variable, piece), data_(data) {}
-  /// True when all is in place; false when a page could not be had: call again when there is memory.
-  bool advance(PageCache &cache);
+  /// True when all is in place; false when a page could not be had: call again when there is memory. `grows`: as in
+  /// writable().
+  bool advance(PageCache &cache, bool grows = true);
 
  private:
   CachedVariable &variable_;

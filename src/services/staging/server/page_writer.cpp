@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/page_writer.hpp>
 
+#include <algorithm>
+#include <cstring>
+
 namespace staging {
 
 namespace {
 
 constexpr std::size_t kBoxesInCall = 1024;  // PnetCDF keeps some hundred bytes for each
+/// So many bytes are read and written again in the time of a piece more.
+constexpr std::int64_t kBytesForPiece = 4 << 10;
 
 /// Writes boxes that do not lie together in the page, in one call.
 int write_packed(NativeFile &file, const Page &page, const std::vector<Box> &boxes) {
@@ -51,9 +56,7 @@ int write_scattered(NativeFile &file, const Page &page) {
 }
 
 /// Writes a run. One of records has but a few boxes: its ends, and what is between.
-int write_run(NativeFile &file, const Page &page, Interval run) {
-  const auto &variable = page.owner().variable;
-  std::byte *data = page.at(run.begin);
+int write_run(NativeFile &file, const Variable &variable, Interval run, std::byte *data) {
   std::vector<Box> boxes;
   append_boxes(variable, run, boxes);
   if (!variable.is_record) return file.write(variable.varid, boxes, data);
@@ -64,13 +67,56 @@ int write_run(NativeFile &file, const Page &page, Interval run) {
   return 0;
 }
 
-int write_page(NativeFile &file, const Page &page) {
-  const auto run = page.dirty_run(page.first());
-  return run.size() == page.dirty_elements() ? write_run(file, page, run) : write_scattered(file, page);
+/// Whether what lies between a page's runs is so little that it takes less time to write it, too.
+bool is_worth_sieving(const Page &page) {
+  const auto hull_bytes = page.dirty_bounds().size() * page.owner().variable.element_bytes;
+  std::int64_t runs = 0;
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end))
+    if (++runs * kBytesForPiece > hull_bytes) return true;
+  return false;
 }
 
-PageOutcome write_alone(NativeFile &file, const Page &page) {
-  PageOutcome outcome{write_page(file, page), 0};
+/// Reads a run as it is in the file. Records that are not there yet are zeros, as natively between what is written.
+int read_run(NativeFile &file, const Variable &variable, Interval run, std::byte *data) {
+  const auto records = file.present_records();
+  if (variable.is_record) {
+    const Interval present{run.begin, std::clamp(records * variable.extent_elements(), run.begin, run.end)};
+    std::memset(data + present.size() * variable.element_bytes, 0,
+                static_cast<std::size_t>((run.end - present.end) * variable.element_bytes));
+    run = present;
+  }
+  std::vector<Box> boxes;
+  append_boxes(variable, run, boxes);
+  for (const auto &box : boxes) {
+    if (int error = file.read(variable, {variable.varid, box.start, box.count, {}}, records, data); error != 0)
+      return error;
+    data += box.elements() * variable.element_bytes;
+  }
+  return 0;
+}
+
+/// Writes the page's runs and what is in the file between them, as MPI-IO does for several processes (data sieving).
+int write_sieved(NativeFile &file, const Page &page) {
+  static thread_local std::vector<std::byte> whole;
+  const auto &variable = page.owner().variable;
+  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements * variable.element_bytes); };
+  const auto hull = page.dirty_bounds();
+  whole.resize(bytes(hull.size()));
+  if (int error = read_run(file, variable, hull, whole.data()); error != 0) return error;
+  for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end))
+    std::memcpy(whole.data() + bytes(run.begin - hull.begin), page.at(run.begin), bytes(run.size()));
+  return write_run(file, variable, hull, whole.data());
+}
+
+int write_page(NativeFile &file, const Page &page, bool is_only_writer) {
+  const auto run = page.dirty_run(page.first());
+  if (run.size() == page.dirty_elements()) return write_run(file, page.owner().variable, run, page.at(run.begin));
+  if (is_only_writer && is_worth_sieving(page) && write_sieved(file, page) == 0) return 0;
+  return write_scattered(file, page);
+}
+
+PageOutcome write_alone(NativeFile &file, const Page &page, bool is_only_writer) {
+  PageOutcome outcome{write_page(file, page, is_only_writer), 0};
   if (outcome.nc_error != 0) outcome.system_error = file.write_errno();
   return outcome;
 }
@@ -95,10 +141,11 @@ std::vector<NativeFile::Block> blocks_of(std::span<const std::unique_ptr<Page>> 
 
 }  // namespace
 
-std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages) {
+std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,
+                                     bool is_only_writer) {
   std::vector<PageOutcome> outcomes(pages.size());
   if (pages.size() > 1 && file.write(blocks_of(pages)) == 0) return outcomes;
-  for (std::size_t i = 0; i < pages.size(); ++i) outcomes[i] = write_alone(file, *pages[i]);
+  for (std::size_t i = 0; i < pages.size(); ++i) outcomes[i] = write_alone(file, *pages[i], is_only_writer);
   return outcomes;
 }
 

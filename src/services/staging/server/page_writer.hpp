@@ -17,7 +17,9 @@ struct PageOutcome {
 };
 
 /// Writes what is dirty of pages of one file. Of several each is one run: they go in one call; if that fails, each goes
-/// alone, so that it is known which of them failed.
-std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages);
+/// alone, so that it is known which of them failed. `is_only_writer`: nobody else writes to the file meanwhile, and
+/// what lies between the runs of a page may be written as it was read.
+std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,
+                                     bool is_only_writer);
 
 }  // namespace staging

@@ -140,6 +140,7 @@ class Server {
   Status pull_in(Request &request, OpenFile &file, const Asked &asked);
   Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
                     std::uint64_t offset);
+  void take_turns();
   Status pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset);
   Status pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
@@ -153,6 +154,7 @@ class Server {
   // reads.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args);
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
+  bool may_be_written_past(const OpenFile &file) const;
   void look_behind(OpenFile &file);
 
   // write_through.cpp

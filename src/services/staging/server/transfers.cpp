@@ -146,6 +146,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
+  file->has_one_writer = options_.servers == 1 && !may_be_written_past(*file);
   const auto *view = request.view_data();
   if (view != nullptr)
     take_in(*file, *asked, view->bytes());
@@ -264,10 +265,18 @@ Status Server::pull_group(Request &request, OpenFile &file, std::span<const Piec
   return {};
 }
 
+/// Lets the others go first: what several processes write together completes pages sooner if they go on side by side.
+void Server::take_turns() {
+  nssi::Event others(runtime_);
+  runtime_.post([&] { others.set(); });
+  (void)others.wait();
+}
+
 /// `offset` moves on to the next piece.
 Status Server::pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset) {
   const auto element_bytes = variable.variable.element_bytes;
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+    take_turns();
     const auto run = RunCursor(variable.variable, slices.slice()).run();
     if (run.size() == slices.elements()) {
       if (auto status = pull_run(request, variable, run, offset); !status.ok()) return status;
