@@ -16,13 +16,6 @@ using std::chrono::microseconds;
 constexpr microseconds kMoment(200), kCrowdedMoment(5);
 constexpr microseconds kShortestSleep(5), kLongestSleep(20);
 
-/// How many ranks the launcher started on this node; 0 if it does not tell.
-int ranks_on_node() {
-  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
-    if (const char *value = std::getenv(name)) return std::atoi(value);
-  return 0;
-}
-
 microseconds worth_polling() {
   static const bool crowded = ranks_on_node() > static_cast<int>(std::thread::hardware_concurrency());
   return crowded ? kCrowdedMoment : kMoment;
@@ -36,7 +29,11 @@ bool all_done(std::span<MPI_Request> requests) {
 
 }  // namespace
 
-bool ranks_take_all_cores() { return ranks_on_node() >= static_cast<int>(std::thread::hardware_concurrency()); }
+int ranks_on_node() {
+  for (const char *name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
+    if (const char *value = std::getenv(name)) return std::atoi(value);
+  return 0;
+}
 
 void wait_patiently(std::span<MPI_Request> requests) {
   if (requests.empty()) return;

@@ -16,7 +16,7 @@ namespace interpose {
 void wait_patiently(MPI_Request &request);
 void wait_patiently(std::span<MPI_Request> requests);
 
-/// Whether the ranks of this node, as far as the launcher tells, leave none of its cores to others.
-bool ranks_take_all_cores();
+/// How many ranks the launcher started on this node; 0 if it does not tell.
+int ranks_on_node();
 
 }  // namespace interpose

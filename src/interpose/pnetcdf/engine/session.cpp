@@ -87,10 +87,9 @@ void Session::connect() {
     return;
   }
   closing_ = *closing;
-  auto client = staging::Client::connect(*config, program_invocation_short_name);
+  auto client = staging::Client::connect(*config, program_invocation_short_name, ranks_on_node());
   if (client) {
     client_ = std::move(*client);
-    client_->set_crowded(ranks_take_all_cores());
     servers_ = client_->servers();
   } else {
     reason_ = client.error().to_string();

@@ -110,7 +110,7 @@ struct Client::Impl {
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
-Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const std::string &) {
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const std::string &, int) {
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
 }
 
@@ -204,7 +204,6 @@ void begin(LocalFile &file) {
 }  // namespace
 
 Mode Client::mode() const { return Mode::kCaching; }
-void Client::set_crowded(bool) {}
 int Client::servers() const { return 1; }
 Result<int> Client::finish_writes(FileToken) { return NC_NOERR; }
 

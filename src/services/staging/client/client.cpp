@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace staging {
 
 using nessie::Code;
@@ -15,8 +18,9 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::int32_t kNcWrite = 1;                // NC_WRITE
-constexpr std::uint64_t kDefaultBuffer = 16 << 20;  // of copied data that have no answer yet
+constexpr std::int32_t kNcWrite = 1;  // NC_WRITE
+/// For copied data that have no answer yet: of all processes of a node, and of one at most and at least.
+constexpr std::uint64_t kBufferOfNode = 128 << 20, kMostBuffer = 64 << 20, kLeastBuffer = 16 << 20;
 constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
 
 constexpr const char *kMailbox = "33344";  // 512 slots, and messages of 4 KiB in place
@@ -56,7 +60,17 @@ Client::~Client() {
                          result.ok() ? fmt::format("PnetCDF's error {}", *result) : result.error().to_string());
 }
 
-Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program) {
+namespace {
+
+std::uint64_t default_buffer(int processes) {
+  if (processes <= 0) return kLeastBuffer;
+  return std::clamp(kBufferOfNode / static_cast<std::uint64_t>(processes), kLeastBuffer, kMostBuffer);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program,
+                                                int processes) {
   auto list = config.get_or("servers", "");
   std::ranges::replace(list, '|', ';');
   const auto urls = nessie::split(list, " \t\n");
@@ -64,13 +78,14 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
   if (!timeout.ok()) return timeout.error();
-  auto buffer = config.get_size("staging.buffer", kDefaultBuffer);
+  auto buffer = config.get_size("staging.buffer", default_buffer(processes));
   if (!buffer.ok()) return buffer.error();
   auto runtime = open_runtime(config);
   if (!runtime.ok()) return runtime.error();
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
+  impl->is_crowded = processes > 0 && processes >= static_cast<int>(std::thread::hardware_concurrency());
   impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : urls) {
     auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
@@ -87,7 +102,6 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
-void Client::set_crowded(bool crowded) { impl_->is_crowded = crowded; }
 int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }

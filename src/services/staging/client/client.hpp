@@ -65,13 +65,13 @@ class Client {
 
   /// Connects to the servers that the settings name: `servers` (NESSIE_SERVERS): URLs of all of them, separated by
   /// white space, each itself a list joined by ';' or '|', in order of their index. `credential` (NESSIE_CREDENTIAL).
-  /// Errors as nnti::Endpoint::connect; kUnsupported for another protocol version.
-  static Result<std::unique_ptr<Client>> connect(const nessie::Config &config, const std::string &program);
+  /// `processes`: of the program, on this node; 0: nobody knows. They share the memory for copies, and where they leave
+  /// no core to the servers, data are moved in a way that takes the least of all cores together, and not the least of
+  /// the program's time. Errors as nnti::Endpoint::connect; kUnsupported for another protocol version.
+  static Result<std::unique_ptr<Client>> connect(const nessie::Config &config, const std::string &program,
+                                                 int processes = 0);
   ~Client();
 
-  /// Whether the program's processes leave no core of this node to the servers: then data are moved in a way that takes
-  /// the least of all cores together, and not the least of the program's time.
-  void set_crowded(bool crowded);
   int servers() const;
   Mode mode() const;
   const std::string &server_url(int index) const;

@@ -20,8 +20,8 @@ constexpr std::chrono::milliseconds kGivingWay{20};
 constexpr std::size_t kTasksInFlight = 4;  // enough that the I/O thread never waits for the next
 constexpr std::size_t kTouchedAtOnce = 2 << 20;
 constexpr std::chrono::milliseconds kCalm{100};
-/// The kernel must be so much quicker than the drain for memory to grow: who waits for a drain takes nothing from it. And
-/// where the program uses all cores, data go to the file soonest that are still in the processor's caches.
+/// The kernel must be so much quicker than the drain for memory to grow: who waits for a drain takes nothing from it.
+/// And where the program uses all cores, data go to the file soonest that are still in the processor's caches.
 constexpr double kQuicker = 2, kMuchQuicker = 8;
 constexpr double kRemembered = 0.9;  // of what was measured before, each time
 
