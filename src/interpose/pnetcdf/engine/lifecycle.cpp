@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -106,13 +107,13 @@ std::string not_at_server(int error) {
   return std::string("the staging server cannot open it: ") + ncmpi_strerror(error);
 }
 
-Attempt create_as_root(File &file, MPI_Info info) {
+Attempt create_as_root(File &file, MPI_Info info, const std::function<void()> &meanwhile) {
   const OpenedAs &as = file.opened_as();
   settle(as);
   const auto program = create_as_program(as, as.mode, info);
   if (!program.file) return {.why = kNoRegularFile};
   auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints, {}, processes_of(file)},
-                                                program.file.get());
+                                                program.file.get(), meanwhile);
   if (!result && is_loss(result.error()))
     return {.error = file.lost(result.error(), "ncmpi_create", NC_EOFILE), .made = true};
   if (!result) return {.made = true, .why = result.error().message};
@@ -122,7 +123,8 @@ Attempt create_as_root(File &file, MPI_Info info) {
   return {.made = true, .staged = true, .identity = identity};
 }
 
-/// Whether all ranks can stage, and what root made of it: told in one go, as each rank has made its mirror.
+/// Each rank makes its mirror, root while the server creates the file: whether all can stage, and what root made of it,
+/// told in one go.
 struct Creation {
   bool everywhere = false, made = false;
   bool differs = false;  ///< any rank's mode
@@ -130,11 +132,17 @@ struct Creation {
   std::string why;
   staging::FileIdentity identity;
 
-  Creation(File &file, MPI_Info info, bool here, bool is_different) {
+  /// `reason`: why this rank cannot stage; empty if it may.
+  Creation(File &file, MPI_Info info, std::string reason, bool is_different) {
     constexpr auto kNotRoot = std::numeric_limits<std::int64_t>::min();
     const bool is_root = file.ranks().is_root();
-    const auto mine = here && is_root ? create_as_root(file, info) : Attempt{};
-    const bool fails = !here || (is_root && !mine.staged && mine.error == NC_NOERR);
+    bool has_mirror = false, has_tried = false;
+    const auto make_mirror = [&] { has_tried = true, has_mirror = file.mirror.create(file.opened_as().mode, info); };
+    const bool may_stage = reason.empty();
+    const auto mine = may_stage && is_root ? create_as_root(file, info, make_mirror) : Attempt{};
+    if (may_stage && !is_root) make_mirror();
+    if (has_tried && !has_mirror) reason = kNoMirror;
+    const bool fails = !reason.empty() || (is_root && !mine.staged && mine.error == NC_NOERR);
     const auto of_root = [&](auto value) { return is_root ? static_cast<std::int64_t>(value) : kNotRoot; };
     const auto all = file.ranks().max(std::array<std::int64_t, 6>{fails ? 1 : 0, of_root(mine.error), mine.made ? 1 : 0,
                                                                   of_root(mine.identity.device),
@@ -143,7 +151,7 @@ struct Creation {
     error = static_cast<int>(all[1]);
     made = all[2] != 0;
     differs = all[5] != 0;
-    why = mine.why;
+    why = reason.empty() ? mine.why : reason;
     identity = {static_cast<std::uint64_t>(all[3]), static_cast<std::uint64_t>(all[4])};
     if (!everywhere && mine.staged) forget_at_servers(file.ranks(), file.token());
   }
@@ -188,13 +196,11 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   const bool is_choice = reason.empty() && proposal.is_left_native();
   if (is_choice) reason = proposal.why_left.empty() ? "rank 0 has chosen so" : proposal.why_left;
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  if (reason.empty() && !file->mirror.create(mode, info)) reason = kNoMirror;
   file->safe = proposal.is_safe();
-  const Creation creation(*file, info, reason.empty(), is_different);
+  const Creation creation(*file, info, reason, is_different);
   if (!creation.everywhere) {
-    if (reason.empty()) reason = creation.why;
     const int native_mode = creation.made ? cmode & ~NC_NOCLOBBER : cmode;
-    const int error = create_natively(*file, comm, native_mode, info, ncidp, {why(reason), is_choice});
+    const int error = create_natively(*file, comm, native_mode, info, ncidp, {why(creation.why), is_choice});
     stopwatch.reset();
     if (is_choice) begin_to_count(*ncidp, spent);
     return error;

@@ -114,7 +114,8 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const st
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
 }
 
-Result<int> Client::create(CreateArgs args, int) {
+Result<int> Client::create(CreateArgs args, int, const std::function<void()> &meanwhile) {
+  if (meanwhile) meanwhile();
   const interpose::Info info(args.hints);
   LocalFile file{-1, args.path, false, true};
   const int error = ncmpi_create(MPI_COMM_SELF, args.path.c_str(), args.cmode & ~NC_NOCLOBBER, info.get(), &file.ncid);

@@ -210,15 +210,21 @@ void Client::Impl::release_by_others(FileToken token, int home) {
   if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{token}, home);
 }
 
-/// Gives the file to all servers, and has the home server do `op` with it.
+/// Gives the file to all servers, and has the home server do `op` with it, and `meanwhile` done here.
 template <class Answer, class Args>
-Result<Answer> Client::Impl::give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home) {
+Result<Answer> Client::Impl::give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home,
+                                          const std::function<void()> &meanwhile) {
   auto held = hold_by_others({args.file, args.path, omode, args.hints, {}, args.processes}, descriptor, home);
   if (!held.ok()) return held.error();
   auto handle = hand_over(home, descriptor);
   if (!handle.ok()) return handle.error();
   args.handle = *handle;
-  return ask<Answer>(home, op, args);
+  auto call = start(home, op, xdr::encode(args));
+  if (meanwhile) {
+    const Unlocked others_go_on(mutex);
+    meanwhile();
+  }
+  return answer<Answer>(std::move(call), home);
 }
 
 Result<int> Client::Impl::attach_others(FileToken token, int home) {
@@ -240,10 +246,10 @@ Result<int> code_of(const Result<NcResult> &result) {
 
 }  // namespace
 
-Result<int> Client::create(CreateArgs args, int descriptor) {
+Result<int> Client::create(CreateArgs args, int descriptor, const std::function<void()> &meanwhile) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home);
+  auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home, meanwhile);
   if (result.ok() && result->nc_error == 0)
     impl_->opened[args.file].home = home;
   else

@@ -82,8 +82,9 @@ class Client {
   /// writing, or for reading. Its home server creates / opens it natively, too; open also attaches the other servers.
   /// Nothing of it may be left to drain: settle() it before it is truncated or its header is read. kRefused, kNotFound:
   /// a server on another node may not, or cannot, open this file; kInvalidArgument: it is no regular file; kNoMemory:
-  /// a server has no descriptors left. It is not staged then.
-  Result<int> create(CreateArgs args, int descriptor);
+  /// a server has no descriptors left. It is not staged then. `meanwhile` is called while the server creates the file,
+  /// if it does.
+  Result<int> create(CreateArgs args, int descriptor, const std::function<void()> &meanwhile = {});
   Result<HeaderResult> open(OpenArgs args, int descriptor);
   /// Sends definitions of a file that is new ahead of its enddef, which answers for them; waits for nothing. False: not
   /// sent, because the server has yet to carry out those before.

@@ -106,7 +106,8 @@ struct Client::Impl {
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
   void release_by_others(FileToken token, int home);
   template <class Answer, class Args>
-  Result<Answer> give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home);
+  Result<Answer> give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home,
+                              const std::function<void()> &meanwhile = {});
   /// What became of all definitions that were sent ahead; told once.
   Result<int> finish_defining(FileToken token);
   Result<int> attach_others(FileToken token, int home);
