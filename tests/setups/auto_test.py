@@ -38,6 +38,22 @@ class Auto(setups.SetupCase):
         self.assertEqual(summary["left_native"], 0)
         self.assertFalse(outcome.said("left to native"), outcome.err)
 
+    def test_what_is_only_read_in_large_pieces_is_left(self):
+        for how, left in (("runs", 1), ("wrong", 1), ("columns", 0), ("mixed", 0)):
+            for flags in ((), ("-s", "2")):
+                with self.subTest(how=how, flags=flags):
+                    command = mpiexec(2, setups.program("large_reads"), self.path("large.nc"), how)
+                    native = self.native(command, label=f"{how}{len(flags)}.native")
+                    outcome, summary = self.auto(f"{how}{len(flags)}", command, *flags)
+                    self.assertEqual((native.code, native.out), (outcome.code, outcome.out), outcome.err)
+                    self.assertIn("0 wrong, counted", outcome.out)
+                    self.assertEqual(summary["left_native"], left, outcome.err)
+
+    def test_what_the_servers_hold_is_read_from_there(self):
+        outcome, summary = self.auto("held", mpiexec(2, setups.program("large_reads"), "new.nc", "runs"))
+        self.assertEqual((outcome.code, summary["left_native"]), (0, 0), outcome.err)
+        self.assertIn("0 wrong, counted", outcome.out)
+
     def test_who_names_a_mode_gets_it(self):
         outcome, summary = self.auto("caching", mpiexec(1, setups.program("small_files")), "-m", "caching")
         self.assertEqual((outcome.code, summary["mode"], summary["left_native"]), (0, "caching", 0), outcome.err)

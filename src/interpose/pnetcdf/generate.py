@@ -159,7 +159,12 @@ def native_entries(functions):
 
 # --- the engine ---------------------------------------------------------------------------------------------------------
 
-def body_of_data(function, match):
+def moving_natively(match, native):
+    how = {"put": "write", "get": "read"}[match["verb"]]
+    return f"{how}_natively(*file, [&] {{ return {native}; }})"
+
+
+def body_of_data(function, match, native):
     mode = {"put": "kIndependent", "get": "kIndependent", "bput": "kBuffered"}.get(match["verb"], "kNonblocking")
     if match["all"]:
         mode = "kCollective"
@@ -173,7 +178,11 @@ def body_of_data(function, match):
         f"kTyped, {element}}};" if element else "bufcount, buftype};")
     if match["verb"] not in ("put", "get"):
         yield "  access.request = req;"
-    yield "  return transfer(*file, access);"
+    if mode == "kCollective" and direction == "kGet":
+        yield "  const int status = transfer(*file, access);"
+        yield f"  return status == kLeftNative ? {moving_natively(match, native)} : status;"
+    else:
+        yield "  return transfer(*file, access);"
 
 
 def body_of_multi(match):
@@ -209,8 +218,7 @@ def body_of_attribute(function, native):
 def natively(match, native):
     """What a function that moves data does when the file is native. What is only posted moves later."""
     if match["verb"] in ("put", "get"):
-        how = {"put": "write", "get": "read"}[match["verb"]]
-        native = f"{how}_natively(*file, [&] {{ return {native}; }})"
+        native = moving_natively(match, native)
     return f"  if (file->is_native()) return {native};"
 
 
@@ -236,7 +244,7 @@ def body_on_file(function):
     yield from find_file(function)
     if match := DATA.fullmatch(function.name):
         yield natively(match, native)
-        yield from body_of_data(function, match)
+        yield from body_of_data(function, match, native)
     elif match := MULTI.fullmatch(function.name):
         yield natively(match, native)
         yield from body_of_multi(match)

@@ -119,7 +119,8 @@ class File {
   bool is_new = false;       ///< created, and never left define mode
   bool was_created = false;  ///< rather than opened
   bool independent = false;
-  bool safe = false;  ///< PNETCDF_SAFE_MODE
+  bool safe = false;         ///< PNETCDF_SAFE_MODE
+  bool may_be_left = false;  ///< to native PnetCDF, by the first collective read (leaving.hpp)
   int fill_mode = NC_NOFILL;
   int format = 0;  ///< 1, 2 or 5
   std::int64_t num_records = 0;

@@ -272,7 +272,8 @@ int transfer_together(File &file, const FiletypeAccess &access, int error) {
     plan.status = error;
   if (is_staged_everywhere(file, plan.staged))
     return access.is_read() ? get_together(file, plan) : put_together(file, plan);
-  if (int status = hand_back(file, "it is accessed by an MPI filetype that is not of whole elements of its variables"))
+  if (int status =
+          hand_back(file, {"it is accessed by an MPI filetype that is not of whole elements of its variables"}))
     return status;
   return beside(file, access, [&] { return call_natively(file.id(), access); });
 }

@@ -5,6 +5,7 @@
 #include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>
@@ -253,6 +254,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
   file->identity = opened.identity;
   file->hints_in_use = std::move(opened.hints);
   ncmpi_inq_format(file->id(), &file->format);
+  file->may_be_left = may_be_left(*file, opened.held_bytes);
   const int full = register_file(std::move(file), ncidp);
   return full != NC_NOERR ? full : opened.nc_error;
 }

@@ -127,8 +127,8 @@ int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
 
 }  // namespace
 
-int hand_back(File &file, const std::string &why) {
-  announce(file, {why});
+int hand_back(File &file, const Reason &reason) {
+  announce(file, reason);
   const int pending = complete(file, NC_REQ_ALL, nullptr, nullptr, true);
   NativeHandle handle;
   borrow_for_all(file, file.writable ? NC_WRITE : NC_NOWRITE, handle);

@@ -31,6 +31,6 @@ std::optional<NativeTurn> turn_for(const File &file);
 /// Gives an open file in collective data mode back to native PnetCDF for the rest of its life: the servers write what
 /// they hold of it and close it; pending requests are carried out first. Collective. Native PnetCDF's code; on failure
 /// the file is of no more use.
-int hand_back(File &file, const std::string &why);
+int hand_back(File &file, const Reason &reason);
 
 }  // namespace interpose

@@ -4,6 +4,7 @@
 #include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
+#include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
 #include <interpose/pnetcdf/engine/regions.hpp>
 
@@ -157,6 +158,8 @@ int transfer(File &file, const Access &access) {
   if (is_over(file, access.is_collective(), error)) return error;
   if (error != NC_NOERR && (!access.is_collective() || file.ranks().size() == 1)) return error;
   if (!access.is_collective() && is_empty_flexible(access)) return NC_NOERR;
+  if (access.is_read() && access.is_collective() && file.may_be_left)
+    if (const int left = consider_leaving(file, access, error); left != NC_NOERR) return left;
   if (access.is_read()) {
     const int status = error != NC_NOERR ? error : get(file, access);
     if (access.is_collective()) file.ranks().note_read(access.varid);
