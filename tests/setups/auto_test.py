@@ -49,9 +49,9 @@ class Auto(setups.SetupCase):
                     self.assertIn("0 wrong, counted", outcome.out)
                     self.assertEqual(summary["left_native"], left, outcome.err)
 
-    def test_what_the_servers_hold_is_read_from_there(self):
-        outcome, summary = self.auto("held", mpiexec(2, setups.program("large_reads"), "new.nc", "runs"))
-        self.assertEqual((outcome.code, summary["left_native"]), (0, 0), outcome.err)
+    def test_what_was_written_before_is_there_when_it_is_left(self):
+        outcome, summary = self.auto("new", mpiexec(2, setups.program("large_reads"), "new.nc", "runs"))
+        self.assertEqual((outcome.code, summary["left_native"]), (0, 1), outcome.err)
         self.assertIn("0 wrong, counted", outcome.out)
 
     def test_who_names_a_mode_gets_it(self):

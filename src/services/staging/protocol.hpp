@@ -122,8 +122,7 @@ struct HeaderResult {
   std::int64_t num_records = 0;
   std::vector<Hint> hints;  ///< of ncmpi_inq_file_info
   FileIdentity identity = {};
-  std::uint64_t held_bytes = 0;  ///< of the file, that this server need not read from there
-  template <class A> void xdr(A &a) { a(nc_error, header, bytes_read, num_records, hints, identity, held_bytes); }
+  template <class A> void xdr(A &a) { a(nc_error, header, bytes_read, num_records, hints, identity); }
 };
 
 /// One definition, as the client's mirror accepted it.

@@ -23,11 +23,9 @@ bool is_large_run(File &file, const Access &access) {
 
 }  // namespace
 
-bool may_be_left(File &file, std::uint64_t held_bytes) {
-  const auto &client = *Session::get().client();
-  if (client.mode() != staging::Mode::kAuto || file.writable) return false;
-  const auto all = file.data_bytes(), held = static_cast<std::int64_t>(held_bytes) * client.servers();
-  return all >= kWorthOpeningAgain && held < all / 2;
+bool may_be_left(File &file) {
+  const bool is_auto = Session::get().client()->mode() == staging::Mode::kAuto;
+  return is_auto && !file.writable && file.data_bytes() >= kWorthOpeningAgain;
 }
 
 int consider_leaving(File &file, const Access &access, int error) {

@@ -3,8 +3,7 @@
 //
 // Design notes. What processes read in large runs of a file each, native PnetCDF reads right into their memory, all
 // processes at once; the servers would read it first, and pass it on. What lies scattered the servers read once for all
-// processes, and what they have in memory need not be read at all. Which it is shows the first collective read: there
-// all ranks decide together.
+// processes. Which it is shows the first collective read: there all ranks decide together.
 #pragma once
 
 #include <interpose/pnetcdf/engine/access.hpp>
@@ -12,9 +11,8 @@
 
 namespace interpose {
 
-/// Whether an open file may be left to native PnetCDF, of which the home server holds so many bytes. The same on all
-/// ranks.
-bool may_be_left(File &file, std::uint64_t held_bytes);
+/// Whether an open file may be left to native PnetCDF. The same on all ranks.
+bool may_be_left(File &file);
 
 /// At the first collective read of such a file; `error`: what is wrong with this rank's arguments. kLeftNative; or
 /// NC_NOERR: it stays staged; or the error with which it could not be left.

@@ -254,7 +254,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
   file->identity = opened.identity;
   file->hints_in_use = std::move(opened.hints);
   ncmpi_inq_format(file->id(), &file->format);
-  file->may_be_left = may_be_left(*file, opened.held_bytes);
+  file->may_be_left = may_be_left(*file);
   const int full = register_file(std::move(file), ncidp);
   return full != NC_NOERR ? full : opened.nc_error;
 }

@@ -90,7 +90,6 @@ Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = describe(*file, result, [] { return NC_NOERR; });
-  if (file && result.nc_error == NC_NOERR) result.held_bytes = file->held_bytes();
   if (file && result.nc_error != NC_NOERR) close_unused(file);
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;

@@ -121,13 +121,6 @@ std::uint64_t OpenFile::dirty_bytes() const {
   return sum;
 }
 
-std::uint64_t OpenFile::held_bytes() const {
-  std::uint64_t sum = dirty_bytes();
-  for (const auto &variable : variables_)
-    for (const auto &[index, page] : variable.cached->clean) sum += page->charged_bytes();
-  return sum;
-}
-
 FileReport OpenFile::report() const {
   FileReport report;
   report.path = path;

@@ -86,8 +86,6 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool wrote_anything() const;
   bool lost_anything() const { return first_error_ != 0; }
   std::uint64_t dirty_bytes() const;
-  /// Of all pages, also of clean ones.
-  std::uint64_t held_bytes() const;
   FileReport report() const;
 
   const FileToken token;
