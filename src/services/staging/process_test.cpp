@@ -29,195 +29,18 @@ namespace {
 using namespace std::chrono_literals;
 using nessie::Code;
 using nessie::Deadline;
+using testing::contents;
 using testing::Daemon;
+using testing::HalfMemory;
+using testing::kVariableBytes;
 using testing::kWatchdog;
+using testing::kX;
+using testing::kY;
+using testing::kZ;
+using testing::out_of_reach;
+using testing::StagingProcess;
+using testing::stop_then_go_on;
 using testing::wait_for_change;
-
-constexpr std::int64_t kZ = 64, kY = 128, kX = 128;
-constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;  // 8 MiB
-
-std::string contents(const std::string &path) {
-  std::string bytes(std::filesystem::file_size(path), '\0');
-  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return bytes;
-}
-
-/// Memory whose end cannot be touched: who tries is sent SIGSEGV.
-class HalfMemory {
- public:
-  explicit HalfMemory(std::size_t size_bytes, std::size_t usable_bytes)
-      : size_bytes_(size_bytes),
-        base_(::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    ::mprotect(static_cast<std::byte *>(base_) + usable_bytes, size_bytes - usable_bytes, PROT_NONE);
-  }
-  ~HalfMemory() { ::munmap(base_, size_bytes_); }
-  HalfMemory(const HalfMemory &) = delete;
-  std::span<std::byte> bytes() const { return {static_cast<std::byte *>(base_), size_bytes_}; }
-
- private:
-  const std::size_t size_bytes_;
-  void *const base_;
-};
-
-class StagingProcess : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string folder = ::testing::TempDir() + "nessied-XXXXXX";
-    folder_ = ::mkdtemp(folder.data());
-  }
-  void TearDown() override {
-    for (const auto pid : programs_) ::kill(pid, SIGKILL), ::waitpid(pid, nullptr, 0);
-    daemons_.clear();
-    if (!mounted_.empty()) ::umount(mounted_.c_str());
-    std::filesystem::remove_all(folder_);
-  }
-
-  Daemon &start(std::vector<std::string> flags = {}, int index = 0, int servers = 1,
-                std::function<void()> in_child = {}) {
-    daemons_.push_back(std::make_unique<Daemon>(folder_, index, servers, std::move(flags), std::move(in_child)));
-    return *daemons_.back();
-  }
-
-  std::unique_ptr<Client> connect(const std::string &timeout = "30") {
-    nessie::Config config;
-    std::string urls;
-    for (const auto &daemon : daemons_) urls += daemon->url() + " ";
-    config.set("servers", urls);
-    config.set("staging.timeout", timeout);
-    auto client = Client::connect(config, "test");
-    EXPECT_TRUE(client.ok()) << client.error().message;
-    return client.ok() ? std::move(*client) : nullptr;
-  }
-
-  static Definition dimension(const std::string &name, std::int64_t length) {
-    Definition d;
-    d.kind = Definition::kDefDim, d.name = name, d.length = length;
-    return d;
-  }
-  static Definition variable(const std::string &name, std::vector<std::int32_t> dims) {
-    Definition d;
-    d.kind = Definition::kDefVar, d.name = name, d.type = NC_DOUBLE, d.dims = std::move(dims);
-    return d;
-  }
-
-  /// A file of `variables` boxes of doubles, in data mode.
-  /// `z` 0: each has records.
-  void create(Client &client, const std::string &path, int variables, std::int64_t z = kZ, FileToken token = kToken) {
-    path_ = path;
-    order_.emplace(client.servers());
-    ASSERT_EQ(*client.create({token, path, NC_CLOBBER | NC_64BIT_DATA, {}},
-                             nnti::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
-              NC_NOERR);
-    EndDefArgs args;
-    args.file = token;
-    args.definitions = {dimension("z", z), dimension("y", kY), dimension("x", kX)};
-    for (int v = 0; v < variables; ++v) args.definitions.push_back(variable("v" + std::to_string(v), {0, 1, 2}));
-    ASSERT_EQ(client.enddef(args, true)->nc_error, NC_NOERR);
-  }
-
-  Result<int> put(Client &client, int varid) {
-    const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
-    for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
-    const Item item{&layout, Piece{varid, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(data_))};
-    auto written = client.write(kToken, 0, *order_, {&item, 1});
-    order_->know(order_->end_call());
-    return written;
-  }
-
-  /// The same in pieces of `planes`, each in a call of its own.
-  bool put_pieces(Client &client, int varid, std::int64_t planes) {
-    const VariableLayout layout{varid, 8, false, {kZ, kY, kX}};
-    for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<double>(i) + varid;
-    for (std::int64_t z = 0; z < kZ; z += planes) {
-      const auto begin = static_cast<std::size_t>(z * kY * kX), size = static_cast<std::size_t>(planes * kY * kX);
-      const auto piece = std::span(data_).subspan(begin, size);
-      const Item item{&layout, Piece{varid, {z, 0, 0}, {planes, kY, kX}, {}}, std::as_writable_bytes(piece)};
-      const auto written = client.write(kToken, 0, *order_, {&item, 1});
-      if (!written.ok() || *written != NC_NOERR) return false;
-      order_->know(order_->end_call());
-    }
-    return true;
-  }
-
-  /// A process of a program: does `first`, stops until it is told to go on, does `then`, and ends by SIGKILL, or with
-  /// code 1 if one of them failed.
-  pid_t run(std::function<bool()> first, std::function<bool()> then) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::alarm(120);  // whatever happens, no orphan stays
-      bool fine = first();
-      ::raise(SIGSTOP);
-      fine = fine && then();
-      if (fine) ::raise(SIGKILL);
-      ::_exit(1);
-    }
-    programs_.push_back(pid);
-    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid)));
-    return pid;
-  }
-  /// A process of a program that has no other way to move data than by its own doing. It is stopped when it touches
-  /// what it cannot, and never goes on.
-  pid_t run_until_stuck(const std::function<void(Client &)> &work) {
-    const pid_t pid = ::fork();
-    if (pid == 0) {
-      ::alarm(120);
-      ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
-      std::signal(SIGSEGV, [](int) { ::raise(SIGSTOP); });
-      if (const auto client = connect()) work(*client);
-      ::_exit(1);
-    }
-    programs_.push_back(pid);
-    EXPECT_TRUE(WIFSTOPPED(wait_for_change(pid)));
-    return pid;
-  }
-  /// The same with a program that creates `path_` and then writes all of a variable to it.
-  pid_t run_to_put() {
-    auto client = std::make_shared<std::unique_ptr<Client>>();
-    return run(
-        [this, client] {
-          *client = connect();
-          create(**client, path_, 1);
-          return true;
-        },
-        [this, client] { return put_pieces(**client, 0, 4); });
-  }
-  void expect_killed(pid_t pid) {
-    ::kill(pid, SIGCONT);
-    const int status = wait_for_change(pid);
-    std::erase(programs_, pid);
-    EXPECT_TRUE(status != -1 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
-  }
-  /// Nothing is left to be drained of any file, and `files` were.
-  void wait_until_drained(Client &client, std::size_t files) {
-    const auto deadline = Deadline::in(kWatchdog);
-    for (int server = 0; server < client.servers(); ++server)
-      while (client.report(server)->drained.size() < files && !deadline.passed()) ::usleep(1000);
-    ASSERT_TRUE(client.settle({{}, path_}).ok());
-    for (int server = 0; server < client.servers(); ++server) EXPECT_TRUE(client.report(server)->failures.empty());
-  }
-
-  /// The bytes of variable `varid`, whose data end `after` variables before the file's end.
-  bool in_file(int varid, int after) {
-    const auto bytes = contents(path_);
-    const auto behind = kVariableBytes * static_cast<std::size_t>(after + 1);
-    if (bytes.size() < behind) return false;
-    for (std::size_t i = 0; i < data_.size(); ++i) {
-      std::uint64_t word = 0;
-      const double value = static_cast<double>(i) + varid;
-      std::memcpy(&word, &value, 8);
-      word = __builtin_bswap64(word);
-      if (std::memcmp(&word, bytes.data() + bytes.size() - behind + i * 8, 8) != 0) return false;
-    }
-    return true;
-  }
-
-  static constexpr FileToken kToken = 77;
-  std::optional<Order> order_;
-  std::string folder_, path_, mounted_;
-  std::vector<std::unique_ptr<Daemon>> daemons_;
-  std::vector<pid_t> programs_;
-  std::vector<double> data_ = std::vector<double>(kZ * kY * kX);
-};
 
 TEST_F(StagingProcess, AKilledServerIsAnErrorAndItsLedgerTellsWhatIsLost) {
   auto &daemon = start({"--memory", "64M"});
@@ -301,12 +124,6 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   ::waitpid(pid, &status, 0);
 }
 
-/// What a process reads into, and cannot touch.
-std::span<std::byte> out_of_reach;
-void stop_then_go_on(int) {
-  ::raise(SIGSTOP);
-  ::mprotect(out_of_reach.data(), out_of_reach.size(), PROT_READ | PROT_WRITE);
-}
 void hang(int) {
   for (;;) ::pause();
 }
