@@ -40,10 +40,11 @@ static void settle_path(int folder, const char *path) { nessie_settle_named(fold
     va_end(list);                 \
   }
 
-/* Who truncates must wait before, everybody else after: then the file is known. */
+/* Who truncates must wait before, everybody else after: then the file is known. A writer says so first: what servers
+ * begin to write after that leaves alone what he writes. */
 static int opened(int fd, int flags) {
-  if ((flags & (O_TRUNC | O_PATH)) == 0) nessie_settle_descriptor(fd);
   if ((flags & (O_ACCMODE | O_TRUNC)) != O_RDONLY) nessie_note_writer_of(fd);
+  if ((flags & (O_TRUNC | O_PATH)) == 0) nessie_settle_descriptor(fd);
   return fd;
 }
 
@@ -115,8 +116,8 @@ CREATES(creat)
 CREATES(creat64)
 
 static void before_truncating(const char *path) {
-  settle_path(AT_FDCWD, path);
   nessie_note_writer_of_named(path);
+  settle_path(AT_FDCWD, path);
 }
 
 AFTER(before_truncating(path), int, truncate, (const char *path, off_t length), (path, length))
@@ -124,8 +125,8 @@ AFTER(before_truncating(path), int, truncate64, (const char *path, off64_t lengt
 
 static FILE *opened_stream(FILE *stream, const char *mode) {
   if (stream == NULL) return NULL;
-  nessie_settle_descriptor(fileno(stream));
   if (strpbrk(mode, "wa+") != NULL) nessie_note_writer_of(fileno(stream));
+  nessie_settle_descriptor(fileno(stream));
   return stream;
 }
 

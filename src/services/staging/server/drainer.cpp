@@ -236,7 +236,7 @@ void Drainer::start(const std::shared_ptr<Task> &task) {
   ++in_flight_;
   task->file = task->pages.front()->owner().file->shared_from_this();
   io_.submit(IoQueue::Lane::kDrain,
-             [this, task, native = task->file->native.get(), is_only_writer = task->file->has_one_writer]() mutable {
+             [this, task, native = task->file->native.get(), is_only_writer = task->file->has_one_writer()]() mutable {
                task->started_s = seconds_now();
                task->outcomes = write_pages(*native, task->pages, is_only_writer);
                task->ended_s = seconds_now();

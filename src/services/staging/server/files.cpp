@@ -26,6 +26,8 @@ int Server::add_file(Request &request, FileToken token, const std::string &path,
   file->was_given = handle.descriptor != 0;
   file->processes = processes;
   file->is_direct = options_.mode == Mode::kDirect;
+  file->board = board_.get();
+  file->has_one_server = options_.servers == 1;
   file->in_define_mode = opened.file->is_new();
   file->defined = !file->in_define_mode;
   file->native = std::move(opened.file);
@@ -161,7 +163,7 @@ int Server::describe(OpenFile &file, HeaderResult &result, const std::function<i
     return file.native->variables(variables);
   });
   if (error != NC_NOERR) return error;
-  file.keeps_clean = !may_be_written_past(file);
+  file.keeps_clean = !file.may_be_written_past();
   file.set_variables(drainer_.cache(), std::move(variables));
   shelf_.take(file);
   file.records_in_file = std::max(file.records_in_file, result.num_records);

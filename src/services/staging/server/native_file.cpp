@@ -465,6 +465,11 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
   return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
 }
 
+// What another handle has written of a record is there before the record counts.
+int NativeFile::read_present(const Variable &variable, const Box &box, std::byte *data) {
+  return put([&] { return read(variable, {variable.varid, box.start, box.count, {}}, INT64_MAX, data); });
+}
+
 int NativeFile::fill_record(int varid, std::int64_t record) {
   return put([&] { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); });
 }

@@ -52,8 +52,6 @@ class NativeFile {
   int describe(HeaderResult &result) const;
   int variables(std::vector<Variable> &variables);
   std::int64_t num_records() const;
-  /// Of all that the header counts, whoever has written them.
-  std::int64_t present_records() const { return std::max(num_records(), has_records_ ? records_in_header() : 0); }
 
   /// Writes boxes, whose data lie one after the other in `data`, in the variable's external type and host byte order.
   /// `data` may be changed meanwhile.
@@ -71,6 +69,8 @@ class NativeFile {
   int read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data);
   /// Reads boxes, none of more than one record, one after the other.
   int read(const Variable &variable, const std::vector<Box> &boxes, std::int64_t known_records, std::byte *data);
+  /// Reads what is in the file at the place of a box, whether or not its records count: for who writes there next.
+  int read_present(const Variable &variable, const Box &box, std::byte *data);
   /// The system's reason for the last write that failed, if it can be known: MPI-IO does not pass it on. 0: unknown.
   int write_errno() const { return write_errno_; }
   int fill_record(int varid, std::int64_t record);

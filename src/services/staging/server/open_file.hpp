@@ -86,6 +86,10 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool wrote_anything() const;
   bool lost_anything() const { return first_error_ != 0; }
   std::uint64_t dirty_bytes() const;
+  /// Whether a program of the run writes to the file, or may do so, and this server hears nothing of it.
+  bool may_be_written_past() const { return board == nullptr || board->was_written_past(identity) || is_written_past; }
+  /// This server, as far as is known. Who is about to write says so first, and then waits for the drain.
+  bool has_one_writer() const { return has_one_server && !may_be_written_past(); }
   FileReport report() const;
 
   const FileToken token;
@@ -115,8 +119,9 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool hastened = false;  ///< closed, and somebody else waits for it
   March march;            ///< of those who read
   bool keeps_clean = false;
-  bool is_written_past = false;    ///< natively, by a process that says so
-  bool has_one_writer = false;     ///< this server, as far as is known
+  bool is_written_past = false;  ///< natively, by a process that says so
+  const Board *board = nullptr;  ///< on which programs note that they write past this server
+  bool has_one_server = false;
   std::uint64_t changes_seen = 0;  ///< of those that others make, as `native` counts them
 
  private:

@@ -76,20 +76,12 @@ bool is_worth_sieving(const Page &page) {
   return false;
 }
 
-/// Reads a run as it is in the file. Records that are not there yet are zeros, as natively between what is written.
+/// Reads a run as it is in the file.
 int read_run(NativeFile &file, const Variable &variable, Interval run, std::byte *data) {
-  const auto records = file.present_records();
-  if (variable.is_record) {
-    const Interval present{run.begin, std::clamp(records * variable.extent_elements(), run.begin, run.end)};
-    std::memset(data + present.size() * variable.element_bytes, 0,
-                static_cast<std::size_t>((run.end - present.end) * variable.element_bytes));
-    run = present;
-  }
   std::vector<Box> boxes;
   append_boxes(variable, run, boxes);
   for (const auto &box : boxes) {
-    if (int error = file.read(variable, {variable.varid, box.start, box.count, {}}, records, data); error != 0)
-      return error;
+    if (int error = file.read_present(variable, box, data); error != 0) return error;
     data += box.elements() * variable.element_bytes;
   }
   return 0;

@@ -312,16 +312,11 @@ Status Server::push(Request &request, std::span<const std::byte> bytes, std::uin
   return {};
 }
 
-/// Whether a program of the run writes to the file, or may do so, and this server hears nothing of it.
-bool Server::may_be_written_past(const OpenFile &file) const {
-  return !board_ || board_->was_written_past(file.identity) || file.is_written_past;
-}
-
 /// What is known of a file's contents holds only as long as nobody writes to it past this server.
 void Server::look_behind(OpenFile &file) {
   if (!file.keeps_clean) return;
   const auto changes = file.native->changes_by_others();
-  const bool is_known = !may_be_written_past(file);
+  const bool is_known = !file.may_be_written_past();
   if (is_known && changes == file.changes_seen) return;
   file.changes_seen = changes;
   file.forget_clean();

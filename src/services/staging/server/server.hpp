@@ -154,7 +154,6 @@ class Server {
   // reads.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args);
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
-  bool may_be_written_past(const OpenFile &file) const;
   void look_behind(OpenFile &file);
 
   // write_through.cpp

@@ -146,7 +146,6 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
-  file->has_one_writer = options_.servers == 1 && !may_be_written_past(*file);
   const auto *view = request.view_data();
   if (view != nullptr)
     take_in(*file, *asked, view->bytes());
