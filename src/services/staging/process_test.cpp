@@ -553,6 +553,28 @@ TEST_F(StagingProcess, AFileTooLargeForTheSystemIsReported) {
   EXPECT_NE(daemon.wait_end(), 0);
 }
 
+/// What leaves early, because memory is short, fails as what leaves when it is time.
+TEST_F(StagingProcess, ADirectPutWhosePagesLeftEarlyIsToldOfTheirError) {
+  start({"--memory", "64K", "--mode", "direct"}, 0, 1, [] {
+    const rlimit limit{10 << 20, 10 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  auto client = connect();
+  create(*client, folder_ + "/limited.nc", 2);
+  constexpr std::int64_t kRows = 40;  // of 1 KiB: small enough to be packed with others
+  std::vector<VariableLayout> layouts = {{0, 8, false, {kZ, kY, kX}}, {1, 8, false, {kZ, kY, kX}}};
+  const auto rows = std::as_writable_bytes(std::span(data_)).first(kRows * kX * 8);
+  std::vector<Item> items = {{&layouts[1], Piece{1, {kZ - 1, 0, 0}, {1, kRows, kX}, {}}, rows}};
+  for (std::int64_t z = 0; z < 8; ++z) items.push_back({&layouts[0], Piece{0, {z, 0, 0}, {1, kRows, kX}, {}}, rows});
+  const auto written = client->write(kToken, 0, *order_, items);
+  ASSERT_TRUE(written.ok());
+  EXPECT_NE(*written, NC_NOERR);
+  items.erase(items.begin());
+  const auto later = client->write(kToken, 0, *order_, items);
+  ASSERT_TRUE(later.ok());
+  EXPECT_EQ(*later, NC_NOERR) << "it is in the file";
+}
+
 TEST_F(StagingProcess, AFullDiskIsReported) {
   const auto disk = folder_ + "/disk";
   std::filesystem::create_directory(disk);

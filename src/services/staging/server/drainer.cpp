@@ -262,7 +262,10 @@ void Drainer::finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutco
   if (outcome.nc_error == 0) {
     statistics_.bytes_drained += bytes;
     file.reached_file(variable, *page);
-  } else if (!file.is_direct) {
+  } else if (file.is_direct) {
+    ++file.failed_pages;
+    file.failed_page_error = outcome.nc_error;
+  } else {
     if (!file.lost_anything())
       nessie::log::error("cannot write {}: {}", file.path, native_message(outcome.nc_error, outcome.system_error));
     file.failed(variable, *page, outcome.nc_error, outcome.system_error);

@@ -97,9 +97,11 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
-  bool is_direct = false;  ///< who writes waits until it is in the file, and hears what came of it
-  bool was_given = false;  ///< to this server, its home, which has not opened it by its name
-  Board::Entry on_board;   ///< as long as something of it may not be in the file
+  bool is_direct = false;          ///< who writes waits until it is in the file, and hears what came of it
+  std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
+  int failed_page_error = 0;       ///< the native code of the last of them
+  bool was_given = false;          ///< to this server, its home, which has not opened it by its name
+  Board::Entry on_board;           ///< as long as something of it may not be in the file
   double opened_s = 0;
   std::optional<timespec> closed_at;  ///< by the file system's clock, if the program did not wait for the drain
   bool in_define_mode = false;        ///< natively: it is new, or ending define mode has failed

@@ -157,7 +157,8 @@ class Server {
   void look_behind(OpenFile &file);
 
   // write_through.cpp
-  int write_through(OpenFile &file, const TransferArgs &args);
+  int write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before);
+  int flush_together(OpenFile &file, const TransferArgs &args);
 
   // batches.cpp
   static std::size_t batch_of(OpenFile &file, std::span<const Piece> pieces);

@@ -146,12 +146,13 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
+  const auto failed_before = file->failed_pages;
   const auto *view = request.view_data();
   if (view != nullptr)
     take_in(*file, *asked, view->bytes());
   else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok())
     return pulled.error();
-  const int error = options_.mode == Mode::kDirect ? write_through(*file, args) : NC_NOERR;
+  const int error = options_.mode == Mode::kDirect ? write_through(*file, args, failed_before) : NC_NOERR;
   note_write(*file);
   if (error == NC_NOERR) {
     const bool had_arrived = view != nullptr && options_.mode != Mode::kDirect;

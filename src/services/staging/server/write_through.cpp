@@ -19,8 +19,14 @@ void await_others(Together &together, std::uint32_t processes) {
 
 }  // namespace
 
-/// Suspends the fiber until what is in pages of the file is in the file. The native code of what failed.
-int Server::write_through(OpenFile &file, const TransferArgs &args) {
+/// Suspends the fiber until what is in pages of the file is in the file. The native code of what failed, of these and
+/// of those that had to leave since there were `failed_before`: they may be this write's.
+int Server::write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before) {
+  const int error = flush_together(file, args);
+  return error == NC_NOERR && file.failed_pages != failed_before ? file.failed_page_error : error;
+}
+
+int Server::flush_together(OpenFile &file, const TransferArgs &args) {
   const bool is_alone = args.in_order != 0 || file.takes_turns || file.processes == 1;
   if (is_alone) return drainer_.flush(file, PageState::kUrgent);
   const bool leads = file.together == nullptr;
