@@ -133,21 +133,47 @@ void Drainer::put(CachedVariable &variable, const Piece &piece, const std::byte 
   }
 }
 
-Page &Drainer::writable(CachedVariable &variable, std::int64_t element) {
+Page *Drainer::page_to_fill(CachedVariable &variable, std::int64_t element) {
+  while (may_hold(variable)) {
+    if (auto *page = cache_.writable(variable, element, grows())) return page;
+    await_memory();
+  }
+  return nullptr;
+}
+
+bool Drainer::may_hold(const CachedVariable &variable) const {
+  const auto page_bytes = static_cast<std::uint64_t>(variable.page_elements * variable.variable.element_bytes);
+  return held_bytes_ == 0 || held_bytes_ + page_bytes <= cache_.budget_bytes() / 2;
+}
+
+void Drainer::hold(Page &page) {
+  page.pin();
+  held_bytes_ += page.charged_bytes();
+}
+
+void Drainer::let_go(Page &page) {
+  held_bytes_ -= page.charged_bytes();
+  cache_.unpin(page);
+  note_memory();
+}
+
+/// The page in which an element of `filled` belongs by now. It may have left while its data came; its memory is not to
+/// be waited for by who holds it.
+Page &Drainer::page_of(Page &filled, std::int64_t element) {
   for (;;) {
-    if (auto *page = cache_.writable(variable, element, grows())) return *page;
+    if (filled.is_attached() || cache_.put_back(filled)) return filled;
+    if (auto *page = cache_.writable(filled.owner(), element, grows())) return *page;
     await_memory();
   }
 }
 
-Filling Drainer::fill(CachedVariable &variable, std::int64_t element) { return {*this, writable(variable, element)}; }
+Filling::Filling(Drainer &drainer, Page &page) : drainer_(drainer), page_(page) { drainer_.hold(page_); }
 
-Filling::~Filling() { drainer_.cache_.unpin(page_); }
+Filling::~Filling() { drainer_.let_go(page_); }
 
-// A page that has left while its data came is copied to another one.
 void Filling::wrote(Interval elements) {
   auto &variable = page_.owner();
-  auto *page = page_.is_attached() ? &page_ : &drainer_.writable(variable, elements.begin);
+  auto *page = &drainer_.page_of(page_, elements.begin);
   if (page != &page_)
     std::memcpy(page->at(elements.begin), at(elements.begin),
                 static_cast<std::size_t>(elements.size() * variable.variable.element_bytes));

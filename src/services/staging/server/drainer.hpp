@@ -27,7 +27,7 @@ struct PageOutcome;
 /// A page that is being filled from elsewhere, which holds up nobody who drains it: its memory stays until this goes.
 class Filling {
  public:
-  Filling(Drainer &drainer, Page &page) : drainer_(drainer), page_(page) { page.pin(); }
+  Filling(Drainer &drainer, Page &page);
   ~Filling();
   Filling(const Filling &) = delete;
   /// The end of the page's elements.
@@ -61,8 +61,12 @@ class Drainer {
   void note_activity() { active_s_ = seconds_now(); }
   /// Puts a piece into pages; suspends the fiber while the budget is short. `data` is borrowed.
   void put(CachedVariable &variable, const Piece &piece, const std::byte *data);
-  /// The page of an element, to be filled from elsewhere; suspends the fiber while the budget is short.
-  Filling fill(CachedVariable &variable, std::int64_t element);
+  /// The page of an element, for Filling; suspends the fiber while the budget is short. Null: clients hold too many.
+  Page *page_to_fill(CachedVariable &variable, std::int64_t element);
+  /// Whether a page may wait for a client to move its data: others need memory, too, however long that takes.
+  bool may_hold(const CachedVariable &variable) const;
+  void hold(Page &page);
+  void let_go(Page &page);
   /// Suspends the fiber until what is dirty now of these elements, or of the file, is in the file or has failed. A file
   /// that was hastened is urgent in any case. The native code of the first that failed.
   int flush(CachedVariable &variable, Interval within);
@@ -83,7 +87,7 @@ class Drainer {
     void add(std::uint64_t more_bytes, double more_seconds);
     double bytes = 0, seconds = 0;
   };
-  Page &writable(CachedVariable &variable, std::int64_t element);
+  Page &page_of(Page &filled, std::int64_t element);
   bool grows() const;
   void await_memory();
   void note_dirty(const CachedVariable &variable, std::uint64_t before);
@@ -110,6 +114,7 @@ class Drainer {
   std::uint64_t bytes_to_touch_ = 0;
   bool gives_way_ = false, awaits_quiet_ = false;
   double active_s_ = 0;
+  std::uint64_t held_bytes_ = 0;  ///< of pages, once for each client that data move from or to
   bool waits_to_touch_ = false, has_ended_touching_ = false;
 };
 

@@ -286,6 +286,15 @@ void PageCache::unpin(Page &page) {
     release(extract(page));
 }
 
+bool PageCache::put_back(Page &page) {
+  if (!page.is_given_back_ || page.owner_->pages.contains(page.index_)) return false;
+  forget(*page.owner_, page.index_);
+  page.is_given_back_ = false;
+  page.empty();
+  attach(std::unique_ptr<Page>(&page));
+  return true;
+}
+
 void PageCache::release(std::unique_ptr<Page> page) {
   page->is_given_back_ = true;
   if (page->pins_ > 0)

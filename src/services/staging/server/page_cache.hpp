@@ -138,6 +138,9 @@ class PageCache {
   void wrote(Page &page, const Rows &rows);
   /// Takes back a pin. A page that nobody has written to goes, and one that has been given back meanwhile.
   void unpin(Page &page);
+  /// A page that has pins, and has been given back, takes its place again, and nothing of it is dirty. False: it is
+  /// still on its way to the file, or another one has its place.
+  bool put_back(Page &page);
 
   /// Asks for the pages that meet `within` to be drained with `state`, and has `watch`, if there is one, told of each,
   /// and of those that are draining already.
@@ -180,6 +183,7 @@ class PageCache {
   std::uint64_t take_wanted_bytes() { return std::exchange(wanted_bytes_, 0); }
 
   PageMemory &memory() { return memory_; }
+  std::uint64_t budget_bytes() const { return memory_.budget_bytes(); }
   std::uint64_t used_bytes() const { return memory_.used_bytes(); }
   std::uint64_t high_bytes() const { return memory_.high_bytes(); }
 

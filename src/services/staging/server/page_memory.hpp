@@ -39,6 +39,7 @@ class PageMemory {
   /// Makes memory resident, in use or not; changes nothing of what is there. Any thread.
   static void touch(std::span<std::byte> memory);
 
+  std::uint64_t budget_bytes() const { return budget_; }
   std::uint64_t used_bytes() const { return used_; }
   std::uint64_t high_bytes() const { return high_; }
 

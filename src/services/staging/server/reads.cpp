@@ -60,6 +60,7 @@ class Server::Reading {
   bool fetch_from_pages(Place place, const Piece &slice, std::byte *data);
   std::shared_ptr<Loader::Load> load(Place place, std::int64_t element);
   Held page_of(Place place, Interval &run);
+  Held hold(const CachedVariable &variable, Page &page);
   Status push_packed();
   void note(int nc_error) {
     if (nc_error_ == NC_NOERR) nc_error_ = nc_error;
@@ -79,11 +80,9 @@ class Server::Reading {
 class Server::Reading::Held {
  public:
   Held() = default;
-  Held(Drainer &drainer, Page &page) : drainer_(&drainer), page_(&page) { page.pin(); }
+  Held(Drainer &drainer, Page &page) : drainer_(&drainer), page_(&page) { drainer.hold(page); }
   ~Held() {
-    if (page_ == nullptr) return;
-    drainer_->cache().unpin(*page_);
-    drainer_->note_memory();
+    if (page_ != nullptr) drainer_->let_go(*page_);
   }
   Held(Held &&other) noexcept : drainer_(other.drainer_), page_(std::exchange(other.page_, nullptr)) {}
   explicit operator bool() const { return page_ != nullptr; }
@@ -179,7 +178,7 @@ Status Server::Reading::read_piece(Place place, const Piece &piece) {
   return {};
 }
 
-/// What lies in a page goes from there to the client, without being copied.
+/// What lies in a page goes from there to the client, without being copied, unless too many of them wait for clients.
 Status Server::Reading::read_run(Place place, Interval run) {
   if (auto status = push_packed(); !status.ok()) return status;
   const auto &shape = place.variable.cached->variable;
@@ -259,10 +258,15 @@ Server::Reading::Held Server::Reading::page_of(Place place, Interval &run) {
     drainer.flush(cached, run);
     found = drainer.cache().find(cached, run.begin);
   }
-  if (is_there()) return {drainer, *found.page};
+  if (is_there()) return hold(cached, *found.page);
   const auto loaded = load(place, run.begin);
   if (!loaded || loaded->wait() != NC_NOERR || !loaded->page->covers(run)) return {};
-  return {drainer, *loaded->page};
+  return hold(cached, *loaded->page);
+}
+
+Server::Reading::Held Server::Reading::hold(const CachedVariable &variable, Page &page) {
+  if (!server_.drainer_.may_hold(variable)) return {};
+  return {server_.drainer_, page};
 }
 
 /// Has the page of an element read from the file, and those that are next.

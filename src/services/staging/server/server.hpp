@@ -142,6 +142,7 @@ class Server {
                     std::uint64_t offset);
   void take_turns();
   Status pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset);
+  Status pull_boxes(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
   Status pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   void note_records(OpenFile &file, std::int64_t records);

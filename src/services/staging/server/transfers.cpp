@@ -291,11 +291,30 @@ Status Server::pull_piece(Request &request, CachedVariable &variable, const Piec
   return {};
 }
 
-/// A run of elements goes right into pages.
+/// A run of elements, or what is left of it, by way of a buffer.
+Status Server::pull_boxes(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
+  const auto &shape = variable.variable;
+  const auto size = static_cast<std::size_t>(run.size() * shape.element_bytes);
+  const Bounce bounce(*this, request.caller());
+  if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status;
+  std::vector<Box> boxes;
+  append_boxes(shape, run, boxes);
+  const std::byte *from = bounce.data();
+  for (const auto &box : boxes) {
+    drainer_.put(variable, {shape.varid, box.start, box.count, {}}, from);
+    from += box.elements() * shape.element_bytes;
+  }
+  offset += size;
+  return {};
+}
+
+/// A run of elements goes right into pages, unless too many of them wait for clients.
 Status Server::pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
   const auto element_bytes = variable.variable.element_bytes;
   while (run.size() > 0) {
-    auto page = drainer_.fill(variable, run.begin);
+    auto *found = drainer_.page_to_fill(variable, run.begin);
+    if (found == nullptr) return pull_boxes(request, variable, run, offset);
+    Filling page(drainer_, *found);
     const Interval part{run.begin, std::min(run.end, page.end())};
     const auto size = static_cast<std::size_t>(part.size() * element_bytes);
     if (auto status = pull(request, {page.at(part.begin), size}, offset); !status.ok()) return status;
