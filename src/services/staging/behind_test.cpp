@@ -75,9 +75,16 @@ class Process {
 
   /// One call that writes to all ranges.
   void write(const std::vector<Range> &ranges, unsigned value) {
+    std::vector<std::pair<Range, unsigned>> writes;
+    for (const auto range : ranges) writes.push_back({range, 0});
+    write_each(writes, value);
+  }
+  /// The same, to each range what is said beside it, and `more`.
+  void write_each(const std::vector<std::pair<Range, unsigned>> &writes, unsigned more) {
     std::vector<std::vector<std::byte>> data;
     std::vector<Item> items;
-    for (const auto range : ranges) {
+    for (const auto &[range, own] : writes) {
+      const auto value = own + more;
       file_.expect(range, value);
       auto &bytes = data.emplace_back(content(range, value));
       items.push_back({&kLine, Piece{0, {range.start}, {range.size}, {}}, bytes});
@@ -220,6 +227,44 @@ TEST_P(StagingBehind, OverlappingWritesOfOneProcessKeepTheirOrder) {
     if (i % 10 == 0) process.expect_read(any_range(4 << 20));
   }
   process.end_call();
+  EXPECT_EQ(process.close(true), NC_NOERR);
+  file->expect_in_file();
+}
+
+/// Large requests are pulled a slice at a time, and take turns with others; the order of those that meet is kept.
+TEST_P(StagingBehind, RequestsOfOneCallThatMeetKeepTheirOrder) {
+  std::optional<SharedFile> file;
+  auto process = make(file, "meet.nc");
+  process.order.in_order = true;
+  const Range all{0, 8 << 20}, part{3 << 20, 2 << 20}, small{5 << 20, 1000};
+  for (unsigned i = 0; i < 4; ++i) {
+    process.write_each(
+        {{all, 1}, {all, 2}, {part, 3}, {all, 4}, {small, 5}, {part, 6}, {small, 7}, {{4 << 20, 5 << 20}, 8}}, i);
+    process.expect_read(all);
+  }
+  for (unsigned i = 0; i < 10; ++i) {
+    std::vector<std::pair<Range, unsigned>> writes;
+    for (unsigned j = 0; j < 12; ++j) writes.push_back({any_range(9 << 20), j});
+    process.write_each(writes, i);
+  }
+  process.expect_read({0, kLength});
+  process.end_call();
+  EXPECT_EQ(process.close(true), NC_NOERR);
+  file->expect_in_file();
+}
+
+TEST_P(StagingBehind, LargeWritesOfTheSamePlaceOneAfterTheOtherKeepTheirOrder) {
+  std::optional<SharedFile> file;
+  auto process = make(file, "same.nc");
+  Process other(*service_, *file);
+  for (unsigned i = 0; i < 6; ++i) {
+    process.write({{0, 8 << 20}}, 2 * i);
+    process.write({{1 << 20, 8 << 20}}, 2 * i + 1);
+    end_call(process, other);
+    other.write({{any_range(8 << 20)}}, 3 * i);
+    end_call(other, process);
+  }
+  process.expect_read({0, kLength});
   EXPECT_EQ(process.close(true), NC_NOERR);
   file->expect_in_file();
 }

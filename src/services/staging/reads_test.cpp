@@ -435,6 +435,33 @@ TEST_P(Reads, AFileThatIsEmptiedReadsAsItDoesNatively) {
   file.close();
 }
 
+TEST_P(Reads, AFileThatIsCutToItsHeaderReadsAsItDoesNatively) {
+  Handle file(*client_, service_->file("cut.nc"));
+  file.create();
+  file.put(box_, all_of(box_.layout));
+  file.put(history_, all_of(history_.layout, kRecords));
+  file.sync();
+  file.expect(box_, all_of(box_.layout));
+  file.expect(history_, all_of(history_.layout, kRecords));
+  std::filesystem::resize_file(file.path(), 512);
+  for (auto *model : {&box_, &history_}) {
+    const auto piece = all_of(model->layout, kRecords);
+    auto data = Values().next(model->layout, piece), natively = data;
+    const int error = IoThread::get().run([&] {
+      const auto opened = NativeFile::open(program_file(file.path(), O_RDONLY), NC_NOWRITE, {});
+      return opened.file->read(Variable{model->layout, "", NC_INT}, piece, kRecords, natively.data());
+    });
+    EXPECT_EQ(file.get(model->layout, piece, data, true), error);
+    if (error == NC_NOERR) { EXPECT_EQ(data, natively); }
+  }
+  Handle other(*client_, service_->file("whole.nc"));
+  other.create();
+  other.put(box_, all_of(box_.layout));
+  other.expect(box_, all_of(box_.layout));
+  other.close();
+  file.close();
+}
+
 TEST_P(Reads, ManyPiecesOfOneRequestComeInTheirOrder) {
   Handle file(*client_, service_->file("pieces.nc"));
   file.create();
