@@ -320,7 +320,7 @@ TEST_F(PageCacheTest, WhatIsInTheFileStaysForReaders) {
   EXPECT_EQ(cached_->dirty_bytes, 0u);
   EXPECT_EQ(cached_->dirty_bounds().size(), 0);
   EXPECT_EQ(cache_->clean_bytes(), cache_->used_bytes());
-  std::vector<std::byte> got(64 * 64 * 4);
+  std::vector<std::byte> got(std::size_t{64} * 64 * 4);
   Gather gather(*cached_, all, got.data());
   EXPECT_EQ(gather.advance(*cache_), Gather::State::kDone);
   EXPECT_EQ(got, bytes_of(expected_));
@@ -335,7 +335,7 @@ TEST_F(PageCacheTest, WhoWritesOverACleanPageHidesIt) {
   put({0, {0, 0}, {64, 64}, {}});
   while (drain_one(PageState::kPartial)) continue;
   put({0, {3, 3}, {1, 5}, {}});
-  std::vector<std::byte> got(64 * 64 * 4);
+  std::vector<std::byte> got(std::size_t{64} * 64 * 4);
   EXPECT_EQ(Gather(*cached_, {0, {3, 3}, {1, 5}, {}}, got.data()).advance(*cache_), Gather::State::kDone);
   EXPECT_EQ(Gather(*cached_, {0, {3, 0}, {1, 8}, {}}, got.data()).advance(*cache_), Gather::State::kDirty);
   while (drain_one(PageState::kPartial)) continue;
@@ -382,7 +382,7 @@ TEST_F(PageCacheTest, ACleanPageThatIsBeingReadStays) {
   page.pin();
   put({0, {40, 0}, {1, 1024}, {}});
   EXPECT_FALSE(page.is_attached());
-  EXPECT_EQ(*reinterpret_cast<std::int32_t *>(page.data()) + 1024, expected_[40 * 1024]) << "as it was";
+  EXPECT_EQ(*reinterpret_cast<std::int32_t *>(page.data()) + 1024, expected_[std::size_t{40} * 1024]) << "as it was";
   while (drain_one(PageState::kPartial)) continue;
   const auto used = cache_->used_bytes();
   cache_->unpin(page);
