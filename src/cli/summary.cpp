@@ -90,7 +90,7 @@ std::string preload_in(const std::vector<std::string> &command) {
     if (word.starts_with("--export=") && word.find("ALL") == std::string::npos) return word;
     const bool sets = word == "-x" || word == "--env" || word == "--export" || word == "-E";
     const bool sets_next = (word == "-env" || word == "-genv") && next == "LD_PRELOAD";
-    if (sets_next || (sets && next.starts_with("LD_PRELOAD="))) return word + " " + next;
+    if (sets_next || (sets && next.starts_with("LD_PRELOAD="))) return fmt::format("{} {}", word, next);
     if (of_env && word.starts_with("LD_PRELOAD=")) return word;
     of_env = word == "env" || word.ends_with("/env") || (of_env && is_assignment(word));
   }
