@@ -93,7 +93,7 @@ class Communicator {
   void broadcast(void *data, int count, MPI_Datatype type);
   void tell(void *data, int count, MPI_Datatype type);
 
-  const nessie::Birth birth_;
+  const nessie::Birth birth_{};
   MPI_Comm comm_ = MPI_COMM_SELF;
   int rank_ = 0, size_ = 1;
   bool owned_ = false;

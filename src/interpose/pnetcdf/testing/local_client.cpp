@@ -114,7 +114,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const st
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
 }
 
-Result<int> Client::create(CreateArgs args, int, const std::function<void()> &meanwhile) {
+Result<int> Client::create(const CreateArgs &args, int, const std::function<void()> &meanwhile) {
   if (meanwhile) meanwhile();
   const interpose::Info info(args.hints);
   LocalFile file{-1, args.path, false, true};
@@ -123,7 +123,7 @@ Result<int> Client::create(CreateArgs args, int, const std::function<void()> &me
   return error;
 }
 
-Result<HeaderResult> Client::open(OpenArgs args, int) {
+Result<HeaderResult> Client::open(const OpenArgs &args, int) {
   const interpose::Info info(args.hints);
   LocalFile file{-1, args.path};
   const int error = ncmpi_open(MPI_COMM_SELF, args.path.c_str(), args.omode, info.get(), &file.ncid);

@@ -140,7 +140,7 @@ class Unlocked {
 
 Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
   for (;;) {
-    const auto status = [&] {
+    auto status = [&] {
       const Unlocked others_go_on(mutex);
       return call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
     }();
@@ -246,7 +246,7 @@ Result<int> code_of(const Result<NcResult> &result) {
 
 }  // namespace
 
-Result<int> Client::create(CreateArgs args, int descriptor, const std::function<void()> &meanwhile) {
+Result<int> Client::create(const CreateArgs &args, int descriptor, const std::function<void()> &meanwhile) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home, meanwhile);
@@ -257,7 +257,7 @@ Result<int> Client::create(CreateArgs args, int descriptor, const std::function<
   return code_of(result);
 }
 
-Result<HeaderResult> Client::open(OpenArgs args, int descriptor) {
+Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   auto result = impl_->give_and_ask<HeaderResult>(kOpOpen, args, args.omode, descriptor, home);

@@ -84,8 +84,8 @@ class Client {
   /// a server on another node may not, or cannot, open this file; kInvalidArgument: it is no regular file; kNoMemory:
   /// a server has no descriptors left. It is not staged then. `meanwhile` is called while the server creates the file,
   /// if it does.
-  Result<int> create(CreateArgs args, int descriptor, const std::function<void()> &meanwhile = {});
-  Result<HeaderResult> open(OpenArgs args, int descriptor);
+  Result<int> create(const CreateArgs &args, int descriptor, const std::function<void()> &meanwhile = {});
+  Result<HeaderResult> open(const OpenArgs &args, int descriptor);
   /// Sends definitions of a file that is new ahead of its enddef, which answers for them; waits for nothing. False: not
   /// sent, because the server has yet to carry out those before.
   bool define(const AmendArgs &args);

@@ -103,7 +103,7 @@ void Drainer::end_touching() {
 
 void Drainer::note_dirty(const CachedVariable &variable, std::uint64_t before) {
   pending_bytes_ += variable.dirty_bytes - before;
-  if (pending_bytes_ > kPlenty) pump();
+  if (drains_at_once_ || pending_bytes_ > kPlenty) pump();
 }
 
 // Memory that was never used costs the kernel time: on some machines more than it takes to write as much to a file,
@@ -228,7 +228,7 @@ void Drainer::pump() {
 
 PageState Drainer::last_to_leave() {
   if (starved_ > 0) return PageState::kPartial;
-  if (patient_ > 0) return PageState::kFull;
+  if (drains_at_once_ || patient_ > 0) return PageState::kFull;
   const auto last = pending_bytes_ > kPlenty ? PageState::kFull : PageState::kClosing;
   return cache_.next(last) != nullptr && is_held_back() ? PageState::kUrgent : last;
 }
@@ -261,13 +261,14 @@ bool Drainer::joins(const Page &page, const Task &task) {
 void Drainer::start(const std::shared_ptr<Task> &task) {
   ++in_flight_;
   task->file = task->pages.front()->owner().file->shared_from_this();
-  io_.submit(IoQueue::Lane::kDrain,
-             [this, task, native = task->file->native.get(), is_only_writer = task->file->has_one_writer()]() mutable {
-               task->started_s = seconds_now();
-               task->outcomes = write_pages(*native, task->pages, is_only_writer);
-               task->ended_s = seconds_now();
-               runtime_.post([this, task = std::move(task)] { finish(*task); });
-             });
+  // It goes on with what is posted: nothing of it is to end on the I/O thread.
+  io_.submit(IoQueue::Lane::kDrain, [this, task = std::shared_ptr(task), native = task->file->native.get(),
+                                     is_only_writer = task->file->has_one_writer()]() mutable {
+    task->started_s = seconds_now();
+    task->outcomes = write_pages(*native, task->pages, is_only_writer);
+    task->ended_s = seconds_now();
+    runtime_.post([this, task = std::move(task)] { finish(*task); });
+  });
 }
 
 void Drainer::finish(Task &task) {

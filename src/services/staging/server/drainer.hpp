@@ -57,6 +57,8 @@ class Drainer {
   /// Whether there is no core for the drain but those that the program uses. Then what nobody waits for leaves when the
   /// program has asked for nothing for a moment, or when there is much of it.
   void give_way(bool gives_way) { gives_way_ = gives_way; }
+  /// Whole pages leave as soon as they are whole: somebody is going to wait for them.
+  void drain_at_once() { drains_at_once_ = true; }
   /// The program asks for something.
   void note_activity() { active_s_ = seconds_now(); }
   /// Puts a piece into pages; suspends the fiber while the budget is short. `data` is borrowed.
@@ -112,7 +114,7 @@ class Drainer {
   Pace drained_, touched_;                 ///< to the file; made resident, in time of the processor
   std::uint64_t pending_bytes_ = 0;        ///< dirty, of all files
   std::uint64_t bytes_to_touch_ = 0;
-  bool gives_way_ = false, awaits_quiet_ = false;
+  bool gives_way_ = false, awaits_quiet_ = false, drains_at_once_ = false;
   double active_s_ = 0;
   std::uint64_t held_bytes_ = 0;  ///< of pages, once for each client that data move from or to
   bool waits_to_touch_ = false, has_ended_touching_ = false;

@@ -176,7 +176,8 @@ Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
   const auto file = find(args.file);
   if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
   const FileGate::Alone alone(file->gate);
-  file->writes = {};                          // all are done; clients count anew
+  file->writes = {};  // all are done; clients count anew
+  file->arrived_in.clear();
   drainer_.flush(*file, PageState::kUrgent);  // an error is told by what comes next: definitions stay
   file->forget_clean();
   file->raise_num_records(args.num_records);

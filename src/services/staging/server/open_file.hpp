@@ -15,6 +15,7 @@
 #include <services/staging/server/write_count.hpp>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -110,6 +111,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::int64_t records_in_file = 0;  ///< what the header has said at least, as long as this was the file
   std::uint32_t processes = 1;       ///< that have it open together
   std::shared_ptr<Together> together;  ///< those that wait for others now
+  std::map<std::uint64_t, std::uint32_t>
+      arrived_in;  ///< direct: processes that have sent their part of a collective call
   FileGate gate;
   std::shared_ptr<Line> line;  ///< of all handles on the same file
   bool takes_turns = false;    ///< there is another handle

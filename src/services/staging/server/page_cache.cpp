@@ -11,7 +11,7 @@ namespace staging {
 namespace {
 
 constexpr std::size_t kMaxPageBytes = 1 << 20, kMinPageBytes = 4 << 10;
-constexpr std::int64_t kMaxPageElements = 1 << 18;  // bounds the bits of a page to 32 KiB
+constexpr std::int64_t kMaxPageElements = 1 << 20;  // bounds the bits of a page to 128 KiB, where elements are bytes
 constexpr std::int64_t kWordBits = 64;
 constexpr std::size_t kPagesInSmallBudget = 16;
 constexpr std::int64_t kManyRecordsBytes = 64 << 10;

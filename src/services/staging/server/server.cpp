@@ -51,7 +51,10 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
       bounce_free_(runtime_) {
   for (std::size_t i = 0; i < kBounces; ++i)
     bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
-  if (options_.mode != Mode::kDirect) drainer_.touch_ahead(kTouchedAhead);
+  if (options_.mode == Mode::kDirect)
+    drainer_.drain_at_once();
+  else
+    drainer_.touch_ahead(kTouchedAhead);
   if (!options_.board_path.empty()) open_door();
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);

@@ -12,9 +12,22 @@ namespace {
 /// How long one waits for the next, who may be late, or have found something wrong with his arguments and not come.
 constexpr std::chrono::milliseconds kPatience{5};
 
-void await_others(Together &together, std::uint32_t processes) {
-  while (together.ready < processes)
+constexpr std::size_t kCallsRemembered = 16;  // nobody is so many calls behind another
+
+/// Until nobody is missing of a collective call, nor anybody who could come: those who were late come to others who are
+/// in the next call already, and wait for them.
+void await_others(const OpenFile &file, Together &together, std::uint64_t call) {
+  const auto arrived = [&] {
+    const auto found = file.arrived_in.find(call);
+    return found == file.arrived_in.end() ? 0 : found->second;
+  };
+  while (together.ready < file.processes && arrived() < file.processes)
     if (!together.joined.wait(nessie::Deadline::in(kPatience)).ok()) return;
+}
+
+void note_end_of_call(OpenFile &file, const TransferArgs &args) {
+  file.arrived_in[args.call] += args.ends_call;
+  if (file.arrived_in.size() > kCallsRemembered) file.arrived_in.erase(file.arrived_in.begin());
 }
 
 }  // namespace
@@ -33,9 +46,10 @@ int Server::flush_together(OpenFile &file, const TransferArgs &args) {
   if (leads) file.together = std::make_shared<Together>(runtime_);
   const auto together = file.together;
   together->ready += args.ends_call;
+  note_end_of_call(file, args);
   together->joined.notify_all();
   if (leads) {
-    await_others(*together, file.processes);
+    await_others(file, *together, args.call);
     file.together = nullptr;
     together->nc_error = drainer_.flush(file, PageState::kUrgent);
     together->is_over = true;
