@@ -52,10 +52,11 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(int);
-  } sections[] = {{"open", open_and_close}, {"define", define},           {"data", data},       {"bounds", bounds},
-                  {"types", types},         {"nonblocking", nonblocking}, {"records", records}, {"again", again},
-                  {"flexible", flexible},   {"independent", independent}, {"multi", multi},     {"hints", hints},
-                  {"overlaps", overlaps},   {"filetypes", filetypes}};
+  } sections[] = {{"open", open_and_close},     {"define", define},       {"data", data},
+                  {"bounds", bounds},           {"types", types},         {"nonblocking", nonblocking},
+                  {"records", records},         {"again", again},         {"flexible", flexible},
+                  {"independent", independent}, {"multi", multi},         {"hints", hints},
+                  {"overlaps", overlaps},       {"filetypes", filetypes}, {"dimensions", many_dimensions}};
   for (size_t i = 0; i < sizeof sections / sizeof *sections; ++i) {
     if (argc > 3 && strcmp(argv[3], sections[i].name) != 0) continue;
     for (int format = 0; format < 3; ++format) {

@@ -32,5 +32,6 @@ void multi(int format);
 void hints(int format);
 void overlaps(int format);
 void filetypes(int format);
+void many_dimensions(int format);
 
 #endif

@@ -144,6 +144,28 @@ EXTREMES(long, LONG_MIN, LONG_MAX)
 EXTREMES(longlong, LLONG_MIN, LLONG_MAX)
 EXTREMES(ulonglong, 0, ULLONG_MAX)
 
+/* A variable of more dimensions than netCDF allows: PnetCDF knows no limit. */
+void many_dimensions(int format) {
+  enum { kDims = 1500 };
+  int id = -1, v = -1, dims[kDims], got[4] = {0};
+  MPI_Offset start[kDims] = {0}, count[kDims];
+  char name[64];
+  snprintf(name, sizeof name, "dimensions%d", format);
+  CALL(ncmpi_create(MPI_COMM_WORLD, file_path(name), format, MPI_INFO_NULL, &id));
+  CALL(ncmpi_def_dim(id, "one", 1, &dims[0]));
+  CALL(ncmpi_def_dim(id, "x", 4 * size, &dims[kDims - 1]));
+  for (int d = 1; d < kDims - 1; ++d) dims[d] = dims[0];
+  for (int d = 0; d < kDims; ++d) count[d] = 1;
+  CALL(ncmpi_def_var(id, "v", NC_INT, kDims, dims, &v));
+  CALL(ncmpi_enddef(id));
+  start[kDims - 1] = 4 * rank, count[kDims - 1] = 4;
+  const int values[4] = {rank, 1, 2, 3};
+  CALL(ncmpi_put_vara_int_all(id, v, start, count, values));
+  CALL(ncmpi_get_vara_int_all(id, v, start, count, got));
+  show_ints("read", got, 4);
+  CALL(ncmpi_close(id));
+}
+
 static void show_bytes(const void *bytes, size_t length) {
   fprintf(out, "  bytes");
   for (size_t i = 0; i < length; ++i) fprintf(out, " %02x", ((const unsigned char *)bytes)[i]);

@@ -126,10 +126,10 @@ bool PieceReader::next(Piece &piece) {
   failed_ = true;
   if ((flags & ~(kNewVariable | kStrided)) != std::byte{}) return false;
   if ((flags & kNewVariable) != std::byte{}) {
-    if (!take(varid_) || !take(dims_) || varid_ > INT32_MAX || dims_ > static_cast<std::int64_t>(kMostDims))
-      return false;
+    if (!take(varid_) || !take(dims_) || varid_ > INT32_MAX) return false;
   }
-  if (dims_ < 0) return false;
+  // A dimension takes two bytes at least, so that nobody is made to reserve room for what did not come.
+  if (dims_ < 0 || dims_ > (end_ - at_) / 2) return false;
   piece.varid = static_cast<std::int32_t>(varid_);
   if (!take_dimensions(piece, (flags & kStrided) != std::byte{})) return false;
   failed_ = false;

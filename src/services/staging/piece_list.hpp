@@ -7,7 +7,7 @@
 //   1 byte           kNewVariable: the next two numbers are there, otherwise as in the piece before; kStrided: each
 //                    dimension has a stride
 //   number           variable id
-//   number           dimensions, at most kMostDims
+//   number           dimensions
 //   each dimension   start, count and, if strided, stride
 // Lists can be joined: the first piece of each names its variable.
 #pragma once
@@ -68,8 +68,6 @@ class PieceList {
 /// Takes a list apart, which may come from anybody.
 class PieceReader {
  public:
-  static constexpr std::uint64_t kMostDims = 1024;  // NC_MAX_VAR_DIMS of PnetCDF's files that anybody has
-
   /// `bytes` are borrowed.
   explicit PieceReader(std::span<const std::byte> bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
   explicit PieceReader(const PieceList &list) : PieceReader(std::span(list.bytes())) {}

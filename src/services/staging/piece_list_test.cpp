@@ -54,6 +54,11 @@ TEST(PieceList, WithoutCountsEveryCountIsOne) {
   EXPECT_EQ(list.elements(), 1);
 }
 
+TEST(PieceList, AVariableMayHaveAnyNumberOfDimensions) {
+  const Piece piece{0, Extents(100000, 1), Extents(100000, 1), Extents(100000, 1)};
+  EXPECT_TRUE(same(taken_apart(PieceList(piece).bytes()).front(), piece));
+}
+
 TEST(PieceList, ManyShortPiecesOfAVariableTakeFewBytes) {
   PieceList list;
   for (std::int64_t i = 0; i < 1000; ++i) list.append(Piece{5, {1, 71, 10 * i}, {1, 1, 3}, {}});
@@ -85,7 +90,8 @@ TEST(PieceReader, WhatIsNoPieceIsRefused) {
   EXPECT_TRUE(fails({0, 1, 1})) << "no variable was named";
   EXPECT_TRUE(fails({4, 0, 0})) << "an unknown flag";
   EXPECT_TRUE(fails({1, 0x80, 0x80, 0x80, 0x80, 0x10, 0})) << "a variable id beyond 32 bits";
-  EXPECT_TRUE(fails({1, 0, 0x81, 0x08})) << "1025 dimensions";
+  EXPECT_TRUE(fails({1, 0, 2, 0, 1, 0})) << "two dimensions, of which one and a half came";
+  EXPECT_TRUE(fails({1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 1})) << "2^63 - 1 dimensions";
   EXPECT_TRUE(fails({1, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 1})) << "64 bits";
 }
 
