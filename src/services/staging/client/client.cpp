@@ -62,8 +62,13 @@ Client::~Client() {
 
 namespace {
 
+/// Whether so many processes of a node leave none of its cores to the servers; 0: nobody knows how many they are.
+bool take_all_cores(int processes) {
+  return processes > 0 && processes >= static_cast<int>(std::thread::hardware_concurrency());
+}
+
 std::uint64_t default_buffer(int processes) {
-  if (processes <= 0) return kLeastBuffer;
+  if (processes <= 0 || take_all_cores(processes)) return kLeastBuffer;
   return std::clamp(kBufferOfNode / static_cast<std::uint64_t>(processes), kLeastBuffer, kMostBuffer);
 }
 
@@ -85,7 +90,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
-  impl->is_crowded = processes > 0 && processes >= static_cast<int>(std::thread::hardware_concurrency());
+  impl->is_crowded = take_all_cores(processes);
   impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : urls) {
     auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
