@@ -432,18 +432,24 @@ int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, st
                             MPI_DATATYPE_NULL);
 }
 
+/// Where in the file an element ends. Nothing: there is no telling.
+std::optional<std::int64_t> NativeFile::end_of(const Variable &variable, std::int64_t element) const {
+  MPI_Offset begin = 0, record_bytes = 0;
+  if (ncmpi_inq_varoffset(ncid_, variable.varid, &begin) != NC_NOERR) return std::nullopt;
+  if (variable.is_record) {
+    if (ncmpi_inq_recsize(ncid_, &record_bytes) != NC_NOERR) return std::nullopt;
+    const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
+    begin += element / extent * record_bytes;
+    element %= extent;
+  }
+  return begin + (element + 1) * variable.element_bytes;
+}
+
 /// Whether an element may lie behind the end of the file.
 bool NativeFile::reaches_beyond(const Variable &variable, std::int64_t last) const {
-  MPI_Offset begin = 0, record_bytes = 0;
   struct stat status {};
-  if (ncmpi_inq_varoffset(ncid_, variable.varid, &begin) != NC_NOERR) return true;
-  if (variable.is_record) {
-    if (ncmpi_inq_recsize(ncid_, &record_bytes) != NC_NOERR) return true;
-    const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
-    begin += last / extent * record_bytes;
-    last %= extent;
-  }
-  return ::fstat(fd_.get(), &status) != 0 || status.st_size < begin + (last + 1) * variable.element_bytes;
+  const auto end = end_of(variable, last);
+  return !end || ::fstat(fd_.get(), &status) != 0 || status.st_size < *end;
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -465,9 +471,17 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
   return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
 }
 
-// What another handle has written of a record is there before the record counts.
+// What another handle has written of a record is there before the record counts. What lies behind the end of the file
+// would be whatever PnetCDF's own memory holds: the file gets the length first that the write is going to give it.
 int NativeFile::read_present(const Variable &variable, const Box &box, std::byte *data) {
-  return put([&] { return read(variable, {variable.varid, box.start, box.count, {}}, INT64_MAX, data); });
+  const Piece piece{variable.varid, box.start, box.count, {}};
+  const auto last = bounds(variable, piece).end - 1;
+  const auto end = end_of(variable, last);
+  if (!end) return NC_EREAD;
+  return put([&]() -> int {
+    if (reaches_beyond(variable, last) && ::ftruncate(fd_.get(), *end) != 0) return NC_EWRITE;
+    return read(variable, piece, INT64_MAX, data);
+  });
 }
 
 int NativeFile::fill_record(int varid, std::int64_t record) {
