@@ -10,25 +10,17 @@ namespace staging {
 namespace {
 
 using testing::contents;
+using testing::dim;
 using testing::IoThread;
 using testing::program_file;
 using testing::Service;
+using testing::var;
 
 constexpr std::int64_t kY = 60, kX = 211, kFew = 3, kOdd = 777;
 const VariableLayout kGrid{0, 8, false, {kY, kX}}, kHistory{1, 8, true, {0, kY, kX}},
     kFewOfRecord{2, 2, true, {0, kFew}}, kClock{3, 4, true, {0}}, kLast{4, 4, false, {kOdd, kFew}};
 
 std::vector<Definition> definitions(bool fills, bool has_records) {
-  const auto dim = [](const char *name, std::int64_t length) {
-    Definition d;
-    d.kind = Definition::kDefDim, d.name = name, d.length = length;
-    return d;
-  };
-  const auto var = [](const char *name, int type, std::vector<std::int32_t> dims) {
-    Definition d;
-    d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
-    return d;
-  };
   Definition fill;
   fill.kind = Definition::kSetFill, fill.type = fills ? NC_FILL : NC_NOFILL;
   const std::int32_t time = has_records ? 0 : 1;

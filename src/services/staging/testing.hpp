@@ -125,20 +125,22 @@ inline std::string contents(const std::string &path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// Definitions of a dimension, and of a variable.
+inline Definition dim(const char *name, std::int64_t length) {
+  Definition d;
+  d.kind = Definition::kDefDim, d.name = name, d.length = length;
+  return d;
+}
+inline Definition var(const char *name, int type, std::vector<std::int32_t> dims) {
+  Definition d;
+  d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
+  return d;
+}
+
 /// The schema of the tests: a box of ints, a small scalar, and a record variable of doubles.
 struct Schema {
   static constexpr std::int64_t kZ = 40, kY = 60, kX = 70, kRecordY = 200, kRecordX = 210;
   static std::vector<Definition> definitions() {
-    const auto dim = [](const char *name, std::int64_t length) {
-      Definition d;
-      d.kind = Definition::kDefDim, d.name = name, d.length = length;
-      return d;
-    };
-    const auto var = [](const char *name, int type, std::vector<std::int32_t> dims) {
-      Definition d;
-      d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
-      return d;
-    };
     return {dim("time", NC_UNLIMITED),
             dim("z", kZ),
             dim("y", kY),
