@@ -112,17 +112,22 @@ class ShortMemory : public testing::StagingProcess {
     return true;
   }
 
+  /// One that puts a file's variable out of memory of which half cannot be read.
+  pid_t run_until_stuck_in_a_put() {
+    return run_until_stuck([&](Client &client) {
+      create(client, folder_ + "/stuck.nc", 1, kZ, 1);
+      const HalfMemory memory(kVariableBytes, 0);
+      const auto item = all_of(memory);
+      (void)client.write(1, 0, *order_, {&item, 1});
+    });
+  }
+
   off_t last_line_begin_ = 0;
 };
 
 TEST_F(ShortMemory, OfAProcessThatIsKilledIsForThoseWhoWait) {
   start({"--memory", kOnePage});
-  const auto stuck = run_until_stuck([&](Client &client) {
-    create(client, folder_ + "/stuck.nc", 1, kZ, 1);
-    const HalfMemory memory(kVariableBytes, 0);
-    const auto item = all_of(memory);
-    (void)client.write(1, 0, *order_, {&item, 1});
-  });
+  const auto stuck = run_until_stuck_in_a_put();
   const auto writer = run_to_put_all(0);
   auto owner = connect();
   create(*owner, folder_ + "/free.nc", 1);
@@ -195,12 +200,7 @@ TEST_F(ShortMemory, OfOnePageIsEnoughForAll) {
 
 TEST_F(ShortMemory, AProcessThatIsKilledWhileItWaitsForItLeavesItToOthers) {
   start({"--memory", kOnePage});
-  const auto holder = run_until_stuck([&](Client &client) {
-    create(client, folder_ + "/stuck.nc", 1, kZ, 1);
-    const HalfMemory memory(kVariableBytes, 0);
-    const auto item = all_of(memory);
-    (void)client.write(1, 0, *order_, {&item, 1});
-  });
+  const auto holder = run_until_stuck_in_a_put();
   const auto killed = run_to_put_all(0), writer = run_to_put_all(1);
   auto owner = connect();
   create(*owner, folder_ + "/free.nc", 2);
