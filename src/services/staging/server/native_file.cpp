@@ -417,39 +417,54 @@ int NativeFile::write(const std::vector<Block> &blocks) {
   });
 }
 
+/// The first element that does not end before the end of the file: it and those behind it, which lie behind it in the
+/// file, too, cannot be read.
+std::int64_t NativeFile::first_missing(const Variable &variable) const {
+  MPI_Offset begin = 0, record_bytes = 0;
+  struct stat status {};
+  const bool is_known = ncmpi_inq_varoffset(ncid_, variable.varid, &begin) == NC_NOERR &&
+                        ncmpi_inq_recsize(ncid_, &record_bytes) == NC_NOERR && ::fstat(fd_.get(), &status) == 0;
+  if (!is_known) return INT64_MAX;
+  if (status.st_size <= begin) return 0;
+  const std::int64_t bytes = status.st_size - begin, element_bytes = variable.element_bytes;
+  if (!variable.is_record || record_bytes == 0) return bytes / element_bytes;
+  const auto extent = variable.extent_elements();
+  return bytes / record_bytes * extent + std::min<std::int64_t>(extent, bytes % record_bytes / element_bytes);
+}
+
+namespace {
+
+/// Of data that were read, those of the elements from `first` on.
+void clear_from(const Variable &variable, const Piece &piece, std::int64_t first, std::byte *data) {
+  for (RunCursor cursor(variable, piece); !cursor.done();) {
+    const auto run = cursor.run();
+    const auto there = std::clamp(first - run.begin, std::int64_t{0}, run.size());
+    std::memset(data + there * variable.element_bytes, 0,
+                static_cast<std::size_t>((run.size() - there) * variable.element_bytes));
+    data += run.size() * variable.element_bytes;
+    cursor.consume(run.size());
+  }
+}
+
+}  // namespace
+
 int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, std::int64_t known_records,
                      std::byte *data) {
-  std::int64_t records = 0, elements = 0;
-  for (const auto &box : boxes) {
+  std::int64_t records = 0;
+  for (const auto &box : boxes)
     if (variable.is_record) records = std::max(records, box.start[0] + box.count[0]);
-    elements += box.elements();
-  }
   if (records <= known_records)
     if (int error = see_records(records); error != NC_NOERR) return error;
-  std::memset(data, 0, static_cast<std::size_t>(elements * variable.element_bytes));  // as below
   const Lists lists(boxes);
-  return ncmpi_get_varn_all(ncid_, variable.varid, lists.size(), lists.starts.data(), lists.counts.data(), data, 0,
-                            MPI_DATATYPE_NULL);
-}
-
-/// Where in the file an element ends. Nothing: there is no telling.
-std::optional<std::int64_t> NativeFile::end_of(const Variable &variable, std::int64_t element) const {
-  MPI_Offset begin = 0, record_bytes = 0;
-  if (ncmpi_inq_varoffset(ncid_, variable.varid, &begin) != NC_NOERR) return std::nullopt;
-  if (variable.is_record) {
-    if (ncmpi_inq_recsize(ncid_, &record_bytes) != NC_NOERR) return std::nullopt;
-    const auto extent = std::max<std::int64_t>(1, variable.extent_elements());
-    begin += element / extent * record_bytes;
-    element %= extent;
+  const auto missing = first_missing(variable);
+  const int error = ncmpi_get_varn_all(ncid_, variable.varid, lists.size(), lists.starts.data(), lists.counts.data(),
+                                       data, 0, MPI_DATATYPE_NULL);
+  for (const auto &box : boxes) {
+    if (error != NC_NOERR) break;
+    clear_from(variable, {variable.varid, box.start, box.count, {}}, missing, data);
+    data += box.elements() * variable.element_bytes;
   }
-  return begin + (element + 1) * variable.element_bytes;
-}
-
-/// Whether an element may lie behind the end of the file.
-bool NativeFile::reaches_beyond(const Variable &variable, std::int64_t last) const {
-  struct stat status {};
-  const auto end = end_of(variable, last);
-  return !end || ::fstat(fd_.get(), &status) != 0 || status.st_size < *end;
+  return error;
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -459,29 +474,22 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
     if (end <= known_records)
       if (int error = see_records(end); error != NC_NOERR) return error;
   }
-  // What lies behind the end of a file reads as zeros, and never as what was here before.
-  if (const auto run = bounds(variable, piece); run.size() > 0 && reaches_beyond(variable, run.end - 1))
-    std::memset(data, 0, static_cast<std::size_t>(Box{piece.start, piece.count}.elements() * variable.element_bytes));
   const auto get = [&](const Piece &record, std::byte *at) { return read(variable, record, known_records, at); };
   if (strides_over_records(piece)) return each_record(piece, data, get);
-  const auto start = offsets(piece.start), count = offsets(piece.count);
-  if (piece.stride.empty())
-    return ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL);
-  const auto stride = offsets(piece.stride);
-  return ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0, MPI_DATATYPE_NULL);
+  const auto start = offsets(piece.start), count = offsets(piece.count), stride = offsets(piece.stride);
+  const auto missing = first_missing(variable);
+  const int error = piece.stride.empty()
+                        ? ncmpi_get_vara_all(ncid_, piece.varid, start.data(), count.data(), data, 0, MPI_DATATYPE_NULL)
+                        : ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0,
+                                             MPI_DATATYPE_NULL);
+  // What lies behind the end of a file reads as zeros, and never as what was in MPI-IO's memory before.
+  if (error == NC_NOERR && bounds(variable, piece).end > missing) clear_from(variable, piece, missing, data);
+  return error;
 }
 
-// What another handle has written of a record is there before the record counts. What lies behind the end of the file
-// would be whatever PnetCDF's own memory holds: the file gets the length first that the write is going to give it.
+// What another handle has written of a record is there before the record counts.
 int NativeFile::read_present(const Variable &variable, const Box &box, std::byte *data) {
-  const Piece piece{variable.varid, box.start, box.count, {}};
-  const auto last = bounds(variable, piece).end - 1;
-  const auto end = end_of(variable, last);
-  if (!end) return NC_EREAD;
-  return put([&]() -> int {
-    if (reaches_beyond(variable, last) && ::ftruncate(fd_.get(), *end) != 0) return NC_EWRITE;
-    return read(variable, piece, INT64_MAX, data);
-  });
+  return put([&] { return read(variable, {variable.varid, box.start, box.count, {}}, INT64_MAX, data); });
 }
 
 int NativeFile::fill_record(int varid, std::int64_t record) {

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -122,8 +121,7 @@ class NativeFile {
   template <class Put> int put(Put put);
   template <class Transfer> int each_record(const Piece &piece, std::byte *data, Transfer transfer);
   bool strides_over_records(const Piece &piece) const;
-  std::optional<std::int64_t> end_of(const Variable &variable, std::int64_t element) const;
-  bool reaches_beyond(const Variable &variable, std::int64_t last) const;
+  std::int64_t first_missing(const Variable &variable) const;
 
   int ncid_ = -1;
   int write_errno_ = 0;
