@@ -57,7 +57,7 @@ class FileIo::Backend {
  public:
   /// Waits for what was left behind.
   virtual ~Backend() = default;
-  const nessie::Birth birth;
+  const nessie::Birth birth{};
   /// finish() is called once, sooner or later, on whichever thread.
   virtual void submit(std::shared_ptr<FileOperation> operation) = 0;
   /// Has it end earlier if that can be: with -ECANCELED, or -EINTR.

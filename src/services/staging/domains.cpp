@@ -70,11 +70,11 @@ void Domains::cut(const Part &from, std::vector<Part> &parts) const {
   const auto row_bytes = from.size_bytes / static_cast<std::size_t>(count);
   for (std::int64_t at = 0; at < count;) {
     Part part = from;
-    part.server = owner_of(start + at * stride);
-    const auto end = part.server == servers_ - 1 ? INT64_MAX : (part.server + 1) * slab_;  // of the owner's slab
-    const auto rows =
-        end == INT64_MAX ? count - at : std::min(count - at, (end - (start + at * stride) + stride - 1) / stride);
-    part.piece.start[slab_dim_] = start + at * stride;
+    const auto first = start + at * stride;
+    part.server = owner_of(first);
+    const auto last = part.server == servers_ - 1 ? INT64_MAX : (part.server + 1) * slab_ - 1;  // of the owner's slab
+    const auto rows = std::min(count - at - 1, (last - first) / stride) + 1;
+    part.piece.start[slab_dim_] = first;
     part.piece.count[slab_dim_] = rows;
     part.offset_bytes = from.offset_bytes + static_cast<std::size_t>(at) * row_bytes;
     part.size_bytes = static_cast<std::size_t>(rows) * row_bytes;

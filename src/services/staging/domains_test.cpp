@@ -74,6 +74,16 @@ TEST_P(DomainsTest, PartsAreThePieceAndEveryElementHasOneOwner) {
   }
 }
 
+TEST_P(DomainsTest, OneIndexHasOneOwnerWhateverItsStride) {
+  const auto variable = layout();
+  Piece piece{variable.varid, {0, 5, 0, 0}, {1, 1, 64, 64}, {1, INT64_MAX, 1, 1}};
+  if (!variable.is_record)
+    for (auto *each : {&piece.start, &piece.count, &piece.stride}) each->erase(each->begin());
+  const auto parts = Domains(variable, 3).split(piece);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].size_bytes, 64U * 64 * 8);
+}
+
 TEST_P(DomainsTest, SmallVariablesHaveOneOwner) {
   auto variable = layout();
   variable.shape.back() = 2;

@@ -109,5 +109,7 @@ std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
       encoded({0, 0, 0, {4, 6}, {Piece{0, {1, 2}, {1, 3}, {INT64_MAX, 1}}}}),
       encoded({0, 0, 0, {4, 6}, {Piece{0, {INT64_MAX, 2}, {0, 3}, {}}}}),
       encoded({1, 0, 0, {0}, {Piece{0, {9}, {3}, {2}}}}),
+      encoded({1, 0, 0, {0, 1}, {Piece{0, {0, 0}, {2, 1}, {INT64_MAX / 2 + 2, 1}}}}),
+      encoded({0, 3, 2, {11, 64, 64}, {Piece{0, {5, 0, 0}, {1, 64, 64}, {INT64_MAX, 1, 1}}}}),
       encoded({0, 1, 2, {}, {Piece{0, {}, {}, {}}}})};
 }

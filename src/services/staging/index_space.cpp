@@ -85,13 +85,13 @@ void RunCursor::consume(const Rows &rows) {
 
 void RunCursor::next_run() {
   for (auto &level : levels_) {
-    origin_ += level.step;
-    if (++level.at < level.count) {
-      position_ = origin_;
+    if (level.at + 1 < level.count) {
+      ++level.at;
+      position_ = origin_ += level.step;
       left_ = run_elements_;
       return;
     }
-    origin_ -= level.step * level.count;
+    origin_ -= level.step * level.at;
     level.at = 0;
   }
   done_ = true;

@@ -189,6 +189,21 @@ TEST_F(IndexSpace, RefusesPiecesThatLeaveTheVariable) {
   EXPECT_FALSE(checked_elements(variable, {0, {INT64_MAX / 2, 0}, {2, 5}, {}}));
 }
 
+TEST_F(IndexSpace, RunsNearTheLargestElementNumberEnd) {
+  Variable variable;
+  variable.is_record = true;
+  variable.element_bytes = 1;
+  variable.shape = {0, 1};
+  const Piece piece{0, {0, 0}, {2, 1}, {INT64_MAX / 2 + 2, 1}};
+  ASSERT_EQ(checked_elements(variable, piece), 2);
+  RunCursor cursor(variable, piece);
+  EXPECT_EQ(cursor.run(), (Interval{0, 1}));
+  cursor.consume(1);
+  EXPECT_EQ(cursor.run(), (Interval{INT64_MAX / 2 + 2, INT64_MAX / 2 + 3}));
+  cursor.consume(1);
+  EXPECT_TRUE(cursor.done());
+}
+
 TEST_F(IndexSpace, IntervalSetsAddAndSubtract) {
   IntervalSet set;
   std::set<std::int64_t> model;
