@@ -178,7 +178,7 @@ def body_of_data(function, match, native):
         f"kTyped, {element}}};" if element else "bufcount, buftype};")
     if match["verb"] not in ("put", "get"):
         yield "  access.request = req;"
-    if mode == "kCollective" and direction == "kGet":
+    if mode == "kCollective":
         yield "  const int status = transfer(*file, access);"
         yield f"  return status == kLeftNative ? {moving_natively(match, native)} : status;"
     else:

@@ -58,7 +58,7 @@ class StagingRights : public ::testing::Test {
 
   /// A server that may open the file, and a process that may not, unless the tests run as somebody else than root.
   void start_server() {
-    if (::geteuid() == 0) ASSERT_EQ(::chown(path_.c_str(), 0, kGroup), 0);
+    if (::geteuid() == 0) { ASSERT_EQ(::chown(path_.c_str(), 0, kGroup), 0); }
     std::filesystem::permissions(path_, std::filesystem::perms(0660));
     daemon_ = std::make_unique<Daemon>(folder_, 0, 1, std::vector<std::string>{}, [] { become_nobody({kGroup}); });
   }

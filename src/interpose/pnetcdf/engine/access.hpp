@@ -78,8 +78,8 @@ struct FiletypeAccess {
 /// posted one borrows its memory until it is waited for or cancelled. In a collective one that fails this rank has
 /// still done its part, so that the others need not wait for it, unless the call is_over().
 int transfer(File &file, const Access &access);
-/// A collective read may find that the file is better left to native PnetCDF, which has it from now on, and has not
-/// read anything yet: this is no code of PnetCDF's.
+/// A collective call may find that the file is better left to native PnetCDF, which has it from now on, and has not
+/// moved anything yet: this is no code of PnetCDF's.
 inline constexpr int kLeftNative = 1;
 int transfer(File &file, const MultiAccess &access);
 int transfer(File &file, const FiletypeAccess &access);

@@ -120,7 +120,8 @@ class File {
   bool was_created = false;  ///< rather than opened
   bool independent = false;
   bool safe = false;         ///< PNETCDF_SAFE_MODE
-  bool may_be_left = false;  ///< to native PnetCDF, by the first collective read (leaving.hpp)
+  bool may_be_left = false;  ///< to native PnetCDF, by the first collective read or write (leaving.hpp)
+  std::optional<std::uint64_t> writes_when_made;  ///< to the file, of all programs, when it left define mode (Boards)
   int fill_mode = NC_NOFILL;
   int format = 0;  ///< 1, 2 or 5
   std::int64_t num_records = 0;

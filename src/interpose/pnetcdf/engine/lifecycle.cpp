@@ -50,22 +50,25 @@ int with_default_format(int cmode) {
   return format == NC_FORMAT_CDF2 ? cmode | NC_64BIT_OFFSET : cmode;
 }
 
-bool is_auto() { return Session::get().connected() && Session::get().client()->mode() == staging::Mode::kAuto; }
-
 /// What root announces before anything else.
 struct Proposal {
-  enum { kMode, kTokenHigh, kTokenLow, kSafe, kLeftNative };
-  std::array<std::int64_t, 5> facts{};
+  enum { kMode, kTokenHigh, kTokenLow, kSafe, kLeftNative, kMayBeLeft };
+  std::array<std::int64_t, 6> facts{};
   std::string why_left;  ///< on root
 
-  Proposal(Communicator &ranks, int mode, bool is_new) {
+  Proposal(Communicator &ranks, const std::string &path, int mode, bool is_new) {
     const auto token = nessie::random_u64();
-    if (is_new && ranks.is_root() && is_auto()) why_left = policy().leaves_next_native().value_or("");
-    facts = {mode, static_cast<std::int64_t>(token >> 32), static_cast<std::int64_t>(token & 0xffffffffU),
-             asks_for_safe_mode() ? 1 : 0, why_left.empty() ? 0 : 1};
+    if (is_new && ranks.is_root() && Session::get().is_auto()) why_left = policy().leaves_next_native().value_or("");
+    facts = {mode,
+             static_cast<std::int64_t>(token >> 32),
+             static_cast<std::int64_t>(token & 0xffffffffU),
+             asks_for_safe_mode() ? 1 : 0,
+             why_left.empty() ? 0 : 1,
+             is_new && ranks.is_root() && interpose::may_be_left(path) ? 1 : 0};
     ranks.broadcast(facts);
   }
   bool is_left_native() const { return facts[kLeftNative] != 0; }
+  bool may_be_left() const { return facts[kMayBeLeft] != 0; }
   int mode() const { return static_cast<int>(facts[kMode]); }
   bool is_safe() const { return facts[kSafe] != 0; }
   staging::FileToken token() const {
@@ -186,9 +189,9 @@ int create_staged(std::unique_ptr<File> file, const Creation &creation, int *nci
 int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp) {
   if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_create(comm, path, cmode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
-  Spent spent{is_auto() && ranks->is_root(), 0, path};
+  Spent spent{Session::get().is_auto() && ranks->is_root(), 0, path};
   std::optional<Stopwatch> stopwatch(spent);
-  const Proposal proposal(*ranks, cmode, true);
+  const Proposal proposal(*ranks, path, cmode, true);
   const bool is_different = proposal.mode() != cmode;
   const int mode = with_default_format(proposal.mode());
 
@@ -198,6 +201,7 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   if (is_choice) reason = proposal.why_left.empty() ? "rank 0 has chosen so" : proposal.why_left;
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
   file->safe = proposal.is_safe();
+  file->may_be_left = proposal.may_be_left();
   const Creation creation(*file, info, reason, is_different);
   if (!creation.everywhere) {
     const int native_mode = creation.made ? cmode & ~NC_NOCLOBBER : cmode;
@@ -264,7 +268,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
 int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp) {
   if (path == nullptr || *path == '\0' || comm == MPI_COMM_NULL) return ncmpi_open(comm, path, omode, info, ncidp);
   auto ranks = std::make_unique<Communicator>(comm);
-  const Proposal proposal(*ranks, omode, false);
+  const Proposal proposal(*ranks, path, omode, false);
   const bool is_different = proposal.mode() != omode;
 
   OpenedAs as{path, absolute_names(path), proposal.mode(), collect_hints(info)};

@@ -3,8 +3,10 @@
 #include <interpose/pnetcdf/engine/modes.hpp>
 
 #include <interpose/pnetcdf/engine/beside.hpp>
+#include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
+#include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 #include <interpose/pnetcdf/engine/safe_mode.hpp>
@@ -126,6 +128,8 @@ int end_definitions(File &file, const EndDefLayout &layout) {
   const bool mirrored = take_over(file, header);
   file.num_records = std::max(file.num_records, header.num_records);
   file.hints_in_use = std::move(header.hints);
+  file.may_be_left = file.is_new && may_be_left(file, layout);
+  if (file.may_be_left && boards().are_complete()) file.writes_when_made = boards().count_of_writes(file.identity);
   file.in_define_mode = file.independent = file.is_new = false;
   if (mirrored) file.count_header_written();
   return mirrored ? NC_NOERR : NC_EFILE;
@@ -168,6 +172,7 @@ int on_redef(File &file) {
   if (error != NC_NOERR || file.is_native()) return error;
   if (file.independent) leave_independent_mode(file);
   file.in_define_mode = true;
+  file.may_be_left = false;
   if (file.fill_mode == NC_FILL) keep_filling(file);
   return NC_NOERR;
 }
@@ -212,6 +217,7 @@ int on_begin_indep_data(File &file) {
   file.ranks().await_notes();
   file.ranks().wait_until_read();
   file.independent = true;
+  file.may_be_left = file.may_be_left && !file.writable;
   return NC_NOERR;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/native.hpp>
 
+#include <interpose/pnetcdf/engine/boards.hpp>
+#include <interpose/pnetcdf/engine/copy_header.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>
@@ -9,6 +11,8 @@
 #include <base/log.hpp>
 
 #include <fmt/format.h>
+
+#include <sys/stat.h>
 
 #include <utility>
 
@@ -127,21 +131,61 @@ int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
 
 }  // namespace
 
-int hand_back(File &file, const Reason &reason) {
+bool can_be_made_again(const OpenedAs &as) {
+  return as.names.size() == 1 && as.names.front().find(':') == std::string::npos;
+}
+
+namespace {
+
+/// Whether the file is still there by its name, and nothing but its header has been written to it. Root's answer.
+bool is_as_made(File &file) {
+  struct stat status {};
+  MPI_Offset header_bytes = 0;
+  const auto &name = file.opened_as().names.front();
+  const bool is_it = file.ranks().is_root() && !boards().may_hold(file.identity) &&
+                     staging::identity_of(name) == file.identity && ::stat(name.c_str(), &status) == 0 &&
+                     ncmpi_inq_header_size(file.mirror.id(), &header_bytes) == NC_NOERR &&
+                     status.st_size == header_bytes;
+  return file.ranks().max_now(is_it ? 1 : 0) != 0;
+}
+
+/// What the program did before, natively.
+int make_again(File &file, NativeHandle &handle) {
+  const OpenedAs &as = file.opened_as();
+  const Info info(as.hints);
+  auto turn = turn_for(file);
+  int error =
+      ncmpi_create(file.ranks().get(), as.names.front().c_str(), as.mode & ~NC_NOCLOBBER, info.get(), &handle.id);
+  if (error == NC_NOERR) error = copy_header(file.mirror.id(), handle.id);
+  if (error == NC_NOERR) error = ncmpi_enddef(handle.id);
+  turn.reset();
+  file.mirror.drop();
+  file.put_bytes = file.get_bytes = 0;
+  return error;
+}
+
+int open_again(File &file, NativeHandle &handle) {
+  const OpenedAs &as = file.opened_as();
+  const Info info(as.hints);
+  file.mirror.drop();
+  return open_for_all(file, (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE), info.get(), handle);
+}
+
+}  // namespace
+
+int hand_back(File &file, const Reason &reason, Again again) {
   announce(file, reason);
   const int pending = complete(file, NC_REQ_ALL, nullptr, nullptr, true);
   NativeHandle handle;
   borrow_for_all(file, file.writable ? NC_WRITE : NC_NOWRITE, handle);
   const int closed = close_durably(file);
-  const OpenedAs &as = file.opened_as();
-  const Info info(as.hints);
-  const int mode = (as.mode & NC_SHARE) | (file.writable ? NC_WRITE : NC_NOWRITE);
-  file.mirror.drop();
-  const int opened = open_for_all(file, mode, info.get(), handle);
-  if (handle.id < 0) return closed != NC_NOERR ? closed : opened;
+  const bool is_made = again == Again::kMade && closed == NC_NOERR && is_as_made(file);
+  const int back = is_made ? make_again(file, handle) : open_again(file, handle);
+  if (handle.id < 0) return closed != NC_NOERR ? closed : back;
   if (file.attached_buffer) ncmpi_buffer_attach(handle.id, file.attached_buffer->size());
   file.become_native(handle.id, std::move(handle.named));
-  forget_sizes_of_opening(file);
+  if (!is_made) forget_sizes_of_opening(file);
+  if (is_made) return back;
   return closed != NC_NOERR ? closed : pending;
 }
 

@@ -33,6 +33,9 @@ class Session {
   /// The client, for any thread. Only if connected().
   staging::Client *client() { return client_.get(); }
 
+  /// Whether connected to servers in mode auto.
+  bool is_auto() { return connected() && client_->mode() == staging::Mode::kAuto; }
+
   /// How many there are; 0 if not connected.
   int servers() const { return servers_.load(std::memory_order_relaxed); }
 

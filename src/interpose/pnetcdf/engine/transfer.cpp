@@ -158,7 +158,7 @@ int transfer(File &file, const Access &access) {
   if (is_over(file, access.is_collective(), error)) return error;
   if (error != NC_NOERR && (!access.is_collective() || file.ranks().size() == 1)) return error;
   if (!access.is_collective() && is_empty_flexible(access)) return NC_NOERR;
-  if (access.is_read() && access.is_collective() && file.may_be_left)
+  if (access.is_collective() && file.may_be_left)
     if (const int left = consider_leaving(file, access, error); left != NC_NOERR) return left;
   if (access.is_read()) {
     const int status = error != NC_NOERR ? error : get(file, access);

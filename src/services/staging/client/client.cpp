@@ -109,6 +109,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
 
 int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
+bool Client::is_crowded() const { return impl_->is_crowded; }
 const std::string &Client::server_url(int index) const { return impl_->servers[static_cast<std::size_t>(index)].url; }
 
 // Spreads files over the servers. All handles on one file have the same home: by its inode, as nodes number devices

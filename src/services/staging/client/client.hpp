@@ -74,6 +74,8 @@ class Client {
 
   int servers() const;
   Mode mode() const;
+  /// Whether the program's processes leave no core of this node to its servers.
+  bool is_crowded() const;
   const std::string &server_url(int index) const;
 
   // --- by rank 0 of the file's communicator only ---------------------------------------------------------------------
