@@ -222,6 +222,12 @@ void append_boxes(const VariableLayout &variable, Interval run, std::vector<Box>
   decompose(variable, std::move(box), 0, run, boxes);
 }
 
+std::vector<Box> boxes_of(const VariableLayout &variable, Interval run) {
+  std::vector<Box> boxes;
+  append_boxes(variable, run, boxes);
+  return boxes;
+}
+
 std::string describe(const std::string &name, const Box &box) {
   if (box.start.empty()) return name;
   std::string text = name + "[";

@@ -143,9 +143,8 @@ void append_elements(Plan &plan, const DataMap::Place &place, std::int64_t eleme
     plan.parts.emplace_back().variable = place.variable;
   Request &part = plan.parts.back();
   const auto &layout = place.variable->layout;
-  std::vector<staging::Box> boxes;
-  append_boxes(layout, {place.element, place.element + elements}, boxes);
-  for (auto &box : boxes) part.region.add(layout, {layout.varid, std::move(box.start), std::move(box.count), {}});
+  for (auto &box : boxes_of(layout, {place.element, place.element + elements}))
+    part.region.add(layout, {layout.varid, std::move(box.start), std::move(box.count), {}});
   if (layout.is_record)
     plan.last_record = std::max(plan.last_record, (place.element + elements - 1) / layout.extent_elements() + 1);
 }

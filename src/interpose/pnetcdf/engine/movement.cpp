@@ -99,10 +99,8 @@ namespace {
 
 /// Reads a run of elements, which may be of several boxes.
 int fetch(File &file, const staging::VariableLayout &layout, staging::Interval elements, std::span<std::byte> data) {
-  std::vector<staging::Box> boxes;
   std::vector<staging::Item> items;
-  append_boxes(layout, elements, boxes);
-  for (const auto &box : boxes) {
+  for (const auto &box : boxes_of(layout, elements)) {
     const auto size = static_cast<std::size_t>(box.elements() * layout.element_bytes);
     items.push_back({&layout, staging::Piece{layout.varid, box.start, box.count, {}}, data.first(size)});
     data = data.subspan(size);

@@ -144,13 +144,11 @@ std::optional<Variable> variable_of(std::int64_t dims, std::int64_t is_record,
 }
 
 std::vector<std::string> ranges(const std::string &name, const std::optional<Variable> &variable, Interval dirty) {
-  std::vector<Box> boxes;
   const bool sane = variable && dirty.begin >= 0 && dirty.end > dirty.begin && dirty.end <= kMostElements &&
                     (variable->is_record || dirty.end <= variable->extent_elements());
   if (!sane) return {name};
-  append_boxes(*variable, dirty, boxes);
   std::vector<std::string> texts;
-  for (const auto &box : boxes) texts.push_back(describe(name, box));
+  for (const auto &box : boxes_of(*variable, dirty)) texts.push_back(describe(name, box));
   return texts;
 }
 

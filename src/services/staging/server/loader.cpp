@@ -13,9 +13,7 @@ constexpr std::uint64_t kManyClean = 64 << 20;  // what is read ahead does not d
 
 /// A run has but a few boxes: its ends, and what is between.
 int read_run(NativeFile &file, const Variable &variable, Interval run, std::int64_t records, std::byte *data) {
-  std::vector<Box> boxes;
-  append_boxes(variable, run, boxes);
-  for (const auto &box : boxes) {
+  for (const auto &box : boxes_of(variable, run)) {
     const Piece piece{variable.varid, box.start, box.count, {}};
     if (int error = file.read(variable, piece, records, data); error != NC_NOERR) return error;
     data += box.elements() * variable.element_bytes;

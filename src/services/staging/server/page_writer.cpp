@@ -57,8 +57,7 @@ int write_scattered(NativeFile &file, const Page &page) {
 
 /// Writes a run. One of records has but a few boxes: its ends, and what is between.
 int write_run(NativeFile &file, const Variable &variable, Interval run, std::byte *data) {
-  std::vector<Box> boxes;
-  append_boxes(variable, run, boxes);
+  const auto boxes = boxes_of(variable, run);
   if (!variable.is_record) return file.write(variable.varid, boxes, data);
   for (const auto &box : boxes) {
     if (int error = file.write(variable.varid, {box}, data); error != 0) return error;
@@ -78,9 +77,7 @@ bool is_worth_sieving(const Page &page) {
 
 /// Reads a run as it is in the file.
 int read_run(NativeFile &file, const Variable &variable, Interval run, std::byte *data) {
-  std::vector<Box> boxes;
-  append_boxes(variable, run, boxes);
-  for (const auto &box : boxes) {
+  for (const auto &box : boxes_of(variable, run)) {
     if (int error = file.read_present(variable, box, data); error != 0) return error;
     data += box.elements() * variable.element_bytes;
   }
@@ -115,14 +112,11 @@ PageOutcome write_alone(NativeFile &file, const Page &page, bool is_only_writer)
 
 std::vector<NativeFile::Block> blocks_of(std::span<const std::unique_ptr<Page>> pages) {
   std::vector<NativeFile::Block> blocks;
-  std::vector<Box> boxes;
   for (const auto &page : pages) {
     const auto &variable = page->owner().variable;
     const auto run = page->dirty_bounds();
     std::byte *data = page->at(run.begin);
-    boxes.clear();
-    append_boxes(variable, run, boxes);
-    for (auto &box : boxes) {
+    for (auto &box : boxes_of(variable, run)) {
       const auto bytes = box.elements() * variable.element_bytes;
       blocks.push_back({variable.varid, std::move(box), data});
       data += bytes;

@@ -191,9 +191,7 @@ Status Server::Reading::read_run(Place place, Interval run) {
     offset_ += size;
     run.begin = part.end;
   }
-  std::vector<Box> boxes;
-  append_boxes(shape, run, boxes);
-  for (const auto &box : boxes) {
+  for (const auto &box : boxes_of(shape, run)) {
     const auto size = static_cast<std::size_t>(box.elements() * shape.element_bytes);
     if (auto status = read_slice(place, {shape.varid, box.start, box.count, {}}, size); !status.ok()) return status;
   }

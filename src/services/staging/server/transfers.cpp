@@ -297,10 +297,8 @@ Status Server::pull_boxes(Request &request, CachedVariable &variable, Interval r
   const auto size = static_cast<std::size_t>(run.size() * shape.element_bytes);
   const Bounce bounce(*this, request.caller());
   if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status;
-  std::vector<Box> boxes;
-  append_boxes(shape, run, boxes);
   const std::byte *from = bounce.data();
-  for (const auto &box : boxes) {
+  for (const auto &box : boxes_of(shape, run)) {
     drainer_.put(variable, {shape.varid, box.start, box.count, {}}, from);
     from += box.elements() * shape.element_bytes;
   }
