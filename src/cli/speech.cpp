@@ -42,6 +42,10 @@ Status cannot_write(const std::string &path, int cause) {
 
 }  // namespace
 
+std::string counted(std::uint64_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", number, thing, number == 1 ? "" : "s");
+}
+
 void write_to_stderr(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
 
 void say(std::string_view text) { write_to_stderr(fmt::format("nessie: {}\n", text)); }

@@ -5,9 +5,14 @@
 
 #include <nessie/result.hpp>
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace nessie::cli {
+
+/// "1 file", "2 files", for `thing` "file".
+std::string counted(std::uint64_t number, std::string_view thing);
 
 /// To stderr, as it is. What cannot be written is dropped.
 void write_to_stderr(std::string_view text);

@@ -3,6 +3,7 @@
 
 #include "failure.hpp"
 #include "inspector.hpp"
+#include "speech.hpp"
 #include "summary.hpp"
 
 #include <base/config.hpp>
@@ -26,14 +27,15 @@ using Json = nlohmann::json;
 
 std::string describe_staging(int index, const std::string &url, const staging::ReportResult &report) {
   auto text = fmt::format("staging server {} at {}\n", index, url);
-  text += fmt::format("  {} clients, {} files; {} pulled in {} writes, {} pushed in {} reads\n", report.clients,
-                      report.files, format_size(report.bytes_pulled), report.writes, format_size(report.bytes_pushed),
-                      report.reads);
+  text += fmt::format("  {}, {}; {} pulled in {}, {} pushed in {}\n", counted(report.clients, "client"),
+                      counted(report.files, "file"), format_size(report.bytes_pulled), counted(report.writes, "write"),
+                      format_size(report.bytes_pushed), counted(report.reads, "read"));
   text += fmt::format("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
                       format_size(report.bytes_pending), format_size(report.memory_high_bytes));
   for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
   if (report.left_native > 0)
-    text += fmt::format("  left to native PnetCDF: {} files; {}\n", report.left_native, printable(report.why_left));
+    text += fmt::format("  left to native PnetCDF: {}; {}\n", counted(report.left_native, "file"),
+                        printable(report.why_left));
   for (const auto &failure : report.failures)
     text += fmt::format("  failed: {}: {}\n", printable(failure.path), printable(failure.message));
   return text;

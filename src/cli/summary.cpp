@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "summary.hpp"
 
+#include "speech.hpp"
+
 #include <base/config.hpp>
 #include <base/printable.hpp>
 
@@ -152,8 +154,8 @@ std::string describe_notes(const RunRecord &record, const Totals &totals) {
 
 std::string describe_choice(const Totals &totals) {
   if (totals.left_native == 0) return {};
-  return fmt::format("nessie: left to native PnetCDF: {} file{}; {}\n", totals.left_native,
-                     totals.left_native == 1 ? "" : "s", printable(totals.why_left));
+  return fmt::format("nessie: left to native PnetCDF: {}; {}\n", counted(totals.left_native, "file"),
+                     printable(totals.why_left));
 }
 
 std::string describe_untold(const RunRecord &record) {
@@ -161,8 +163,8 @@ std::string describe_untold(const RunRecord &record) {
   if (record.broken_at_work > 0)
     text += "nessie: a staging server ended before it told all that it had done: that is not in these numbers\n";
   if (record.untold_natives > 0)
-    text += fmt::format("nessie: not staged, but native: {} file{} more, which that server would have told\n",
-                        record.untold_natives, record.untold_natives == 1 ? "" : "s");
+    text += fmt::format("nessie: not staged, but native: {} more, which that server would have told\n",
+                        counted(record.untold_natives, "file"));
   return text;
 }
 
@@ -170,7 +172,8 @@ std::string describe_staged(const RunRecord &record, const Totals &totals) {
   if (moved_nothing(totals) && record.broken_at_work > 0) return "nessie: what was staged is not known\n";
   if (moved_nothing(totals))
     return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
-  std::string text = fmt::format("nessie: staged {} in {} writes", format_size(totals.bytes_staged), totals.writes);
+  std::string text =
+      fmt::format("nessie: staged {} in {}", format_size(totals.bytes_staged), counted(totals.writes, "write"));
   if (totals.perceived_bytes_per_s > 0)
     text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
   if (totals.durable_bytes_per_s > 0)
@@ -259,9 +262,10 @@ std::string describe_work(const RunRecord &record) {
   const auto totals = add_up(record);
   std::string text =
       fmt::format("nessie: the program ended with {} after {:.2f} s; ", record.program_exit_code, record.program_s);
-  text += record.servers == 0 ? "there were no staging servers\n"
-                              : fmt::format("{} staging server{} ({}, {}) drained for {:.2f} s more\n", record.servers,
-                                            record.servers == 1 ? "" : "s", record.mode, record.memory, record.drain_s);
+  text += record.servers == 0
+              ? "there were no staging servers\n"
+              : fmt::format("{} ({}, {}) drained for {:.2f} s more\n", counted(record.servers, "staging server"),
+                            record.mode, record.memory, record.drain_s);
   text += describe_staged(record, totals);
   text += describe_notes(record, totals);
   text += describe_files(totals.files);
