@@ -211,8 +211,9 @@ def body_of_attribute(function, native):
     suffix = function.name.removeprefix("put_att").lstrip("_")
     xtype = "NC_CHAR" if suffix == "text" else "xtype"
     element = ELEMENT_TYPES.get(suffix, "MPI_DATATYPE_NULL")
-    yield f"  if (int error = agree_on_put_att(*file, {{varid, name, {xtype}, nelems, buf, {element}}})) return error;"
-    yield f"  return attribute_was_put(*file, varid, name, {native});"
+    yield f"  const AttributeAccess attribute{{varid, name, {xtype}, nelems, buf, {element}}};"
+    yield "  if (int error = agree_on_put_att(*file, attribute)) return error;"
+    yield f"  return attribute_was_put(*file, attribute, {native});"
 
 
 def natively(match, native):

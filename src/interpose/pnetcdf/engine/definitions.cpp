@@ -98,11 +98,33 @@ int on_rename_att(File &file, int varid, const char *name, const char *new_name)
   return note(file, std::move(definition));
 }
 
-int attribute_was_put(File &file, int varid, const char *name, int error) {
+namespace {
+
+/// An attribute that the mirror stored as it was given.
+Definition text_attribute(const AttributeAccess &attribute) {
+  Definition definition = make(Definition::kPutAtt, attribute.varid, attribute.name);
+  const auto *text = static_cast<const std::byte *>(attribute.values);
+  definition.type = NC_CHAR;
+  definition.length = attribute.length;
+  definition.value.assign(text, text + attribute.length);
+  return definition;
+}
+
+/// Notes an attribute, with what the mirror made of it: `error`.
+template <class Describe> int note_attribute(File &file, int error, Describe describe) {
   if (file.is_native() || (error != NC_NOERR && error != NC_ERANGE)) return error;
   if (file.in_define_mode && !file.ranks().is_root()) return error;
-  const int noted = note(file, stored_attribute(file, varid, name));
+  const int noted = note(file, describe());
   return error != NC_NOERR ? error : noted;
+}
+
+}  // namespace
+
+int attribute_was_put(File &file, const AttributeAccess &attribute, int error) {
+  return note_attribute(file, error, [&] {
+    return attribute.element == MPI_CHAR ? text_attribute(attribute)
+                                         : stored_attribute(file, attribute.varid, attribute.name);
+  });
 }
 
 int on_copy_att(File &in, int varid_in, const char *name, int ncid_out, int varid_out) {
@@ -110,7 +132,7 @@ int on_copy_att(File &in, int varid_in, const char *name, int ncid_out, int vari
   if (out == nullptr) return NC_EBADID;
   if (int error = agree_on_copy_att(in, varid_in, name, *out, varid_out)) return error;
   const int error = ncmpi_copy_att(in.id(), varid_in, name, out->id(), varid_out);
-  return attribute_was_put(*out, varid_out, name, error);
+  return note_attribute(*out, error, [&] { return stored_attribute(*out, varid_out, name); });
 }
 
 int on_del_att(File &file, int varid, const char *name) {

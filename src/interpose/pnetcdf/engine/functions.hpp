@@ -13,6 +13,8 @@
 
 namespace interpose {
 
+struct AttributeAccess;
+
 // lifecycle.cpp
 int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *ncidp);
 int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncidp);
@@ -42,7 +44,7 @@ int on_set_fill(File &file, int fill_mode, int *old_mode);
 int on_def_var_fill(File &file, int varid, int no_fill, const void *fill_value);
 int on_fill_var_rec(File &file, int varid, MPI_Offset record);
 /// After ncmpi_put_att* went to the file's id with result `error`; returns what the program gets.
-int attribute_was_put(File &file, int varid, const char *name, int error);
+int attribute_was_put(File &file, const AttributeAccess &attribute, int error);
 
 // inquiries.cpp
 int on_inq_dim(File &file, int dimid, char *name, MPI_Offset *length);
