@@ -270,10 +270,10 @@ void Server::leave_closing(const File &file) {
 }
 
 /// Whether what the file still needs takes less than a twentieth of the time that its program has had since it opened
-/// the file, or waited for one last.
+/// the file, or waited for one last. What was only read needs nothing that anybody waits for.
 bool Server::is_soon_in_file(OpenFile &file, const WritesBefore &after) {
   constexpr double kShare = 0.05, kCautiousBytesPerSecond = 250e6, kWorthMeasuring = 0.01;
-  if (!file.writes.has(after) || file.has_arrived()) return false;
+  if (!file.native->writable() || !file.writes.has(after) || file.has_arrived()) return false;
   const bool measured = statistics_.busy_drain_s > kWorthMeasuring;
   const auto rate =
       measured ? static_cast<double>(statistics_.bytes_drained) / statistics_.busy_drain_s : kCautiousBytesPerSecond;
@@ -285,7 +285,7 @@ bool Server::is_soon_in_file(OpenFile &file, const WritesBefore &after) {
 
 /// The program goes on: for whoever compares times, the file is as old as its close.
 void Server::finish_close_later(const File &file, const WritesBefore &after) {
-  ::clock_gettime(CLOCK_REALTIME_COARSE, &file->closed_at.emplace());
+  if (file->native->writable()) ::clock_gettime(CLOCK_REALTIME_COARSE, &file->closed_at.emplace());
   runtime_.spawn([this, file, after] { finish_close(file, PageState::kClosing, after); });
 }
 
