@@ -65,6 +65,7 @@ int main(int argc, char **argv) {
   if (argc == 1) return try_no_communicator();
   for (int i = 1; i < argc; i++) {
     SAY("name %d\n", i);
+    try_create("of two formats", argv[i], NC_CLOBBER | NC_64BIT_OFFSET | NC_64BIT_DATA);
     try_open("absent", argv[i], NC_NOWRITE);
     try_create("new", argv[i], NC_NOCLOBBER | NC_64BIT_DATA);
     try_create("there", argv[i], NC_NOCLOBBER);

@@ -41,6 +41,10 @@ class Ids(setups.SetupCase):
         native, *_ = self.compare(mpiexec(1, setups.program("shortage"), "open", "0", "noid"), ["caching", "two"])
         self.assertIn("open: NC_ENFILE", native.out)
 
+    def test_a_file_that_finds_no_room_in_pnetcdfs_table_is_not_made(self):
+        native, *_ = self.compare(mpiexec(1, setups.program("shortage"), "create", "0", "noid"), ["caching", "two"])
+        self.assertIn("create: NC_ENFILE", native.out)
+
 
 @unittest.skipUnless(os.geteuid() == 0 and can("unshare", "-m", "true"), "unmounts /proc for a process, which root can")
 class WithoutProc(ShortageCase):

@@ -211,6 +211,10 @@ std::vector<int> FileTable::ids() const {
   return open;
 }
 
+bool FileTable::is_full() const {
+  return std::ranges::all_of(files_, [](const auto &place) { return place.load() != nullptr; });
+}
+
 void FileTable::begin_in_child() {
   new (&mutex_) std::mutex;
   for (auto &place : files_)

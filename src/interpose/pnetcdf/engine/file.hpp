@@ -165,6 +165,7 @@ class FileTable {
   int add(std::unique_ptr<File> &file);
   void remove(const File &file);
   std::vector<int> ids() const;
+  bool is_full() const;
   void begin_in_child();
 
  private:

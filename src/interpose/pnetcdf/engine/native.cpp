@@ -53,8 +53,12 @@ void take(File &file, int native_id, int *ncidp) {
 }  // namespace
 
 std::string why_not_staged(int cmode) {
+  constexpr int kTwoFormats = NC_64BIT_OFFSET | NC_64BIT_DATA;
   if (!Session::get().connected()) return Session::get().reason();
   if ((cmode & NC_NETCDF4) != 0) return "it is a netCDF-4 file";
+  // What native PnetCDF refuses before it makes a file.
+  if ((cmode & kTwoFormats) == kTwoFormats) return "it is of two formats at once";
+  if (files().is_full()) return "PnetCDF has no id left for it";
   return {};
 }
 
