@@ -185,7 +185,8 @@ def not_staged(summary):
         return "there is no summary"
     if summary["native"]:
         return f"not staged: {summary['native'][0]}"
-    return None if summary["bytes_staged"] + summary["bytes_read"] else "not staged: the program is not reached"
+    is_reached = summary["bytes_staged"] + summary["bytes_read"] + summary["left_native"]
+    return None if is_reached else "not staged: the program is not reached"
 
 
 def speed(run):

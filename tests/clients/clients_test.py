@@ -232,9 +232,11 @@ class Problems(Folder):
 
     def test_a_file_that_was_native_in_a_staged_run_is_one(self):
         staged = clients_runs.staged("nessie", "caching")
-        summary = {"native": ["/x: a hint"], "bytes_staged": 5, "bytes_read": 0}
+        summary = {"native": ["/x: a hint"], "bytes_staged": 5, "bytes_read": 0, "left_native": 0}
         self.assertEqual(self.problem("e3sm F", staged, summary=summary), "not staged: /x: a hint")
         self.assertIsNone(self.problem("e3sm F", staged, summary={**summary, "native": []}))
+        left = {**summary, "native": [], "bytes_staged": 0, "left_native": 1}
+        self.assertIsNone(self.problem("e3sm F", staged, summary=left))
         self.assertEqual(self.problem("e3sm F", staged), "there is no summary")
 
 
