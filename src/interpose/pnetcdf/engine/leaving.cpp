@@ -6,6 +6,8 @@
 #include <interpose/pnetcdf/engine/regions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <services/staging/handle.hpp>
+
 #include <pnetcdf.h>
 
 #include <linux/magic.h>
@@ -68,10 +70,12 @@ int consider_reading(File &file, const Part &part) {
                Again::kOpened);
 }
 
-/// Whether nobody has written to a new file yet, or asked this rank to.
-bool is_untouched(const File &file) {
-  return file.writes_when_made && *file.writes_when_made == boards().count_of_writes(file.identity) &&
-         file.requests.size() == 0;
+/// Whether a new file is where it was made, and nobody has written to it yet, or asked this rank to.
+bool is_untouched(File &file) {
+  if (!file.writes_when_made || *file.writes_when_made != boards().count_of_writes(file.identity)) return false;
+  const bool is_there =
+      !file.ranks().is_root() || staging::identity_of(file.opened_as().names.front()) == file.identity;
+  return is_there && !boards().was_opened_to_write(file.identity) && file.requests.size() == 0;
 }
 
 int consider_writing(File &file, const Part &part) {
