@@ -9,6 +9,7 @@
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
+#include <services/staging/handle.hpp>
 
 #include <fmt/format.h>
 
