@@ -30,7 +30,6 @@ using namespace std::chrono_literals;
 using nessie::Code;
 using nessie::Deadline;
 using testing::contents;
-using testing::Daemon;
 using testing::HalfMemory;
 using testing::kVariableBytes;
 using testing::kWatchdog;
