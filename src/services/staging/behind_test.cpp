@@ -76,7 +76,7 @@ class Process {
   /// One call that writes to all ranges.
   void write(const std::vector<Range> &ranges, unsigned value) {
     std::vector<std::pair<Range, unsigned>> writes;
-    for (const auto range : ranges) writes.push_back({range, 0});
+    for (const auto range : ranges) writes.emplace_back(range, 0);
     write_each(writes, value);
   }
   /// The same, to each range what is said beside it, and `more`.
@@ -244,7 +244,7 @@ TEST_P(StagingBehind, RequestsOfOneCallThatMeetKeepTheirOrder) {
   }
   for (unsigned i = 0; i < 10; ++i) {
     std::vector<std::pair<Range, unsigned>> writes;
-    for (unsigned j = 0; j < 12; ++j) writes.push_back({any_range(9 << 20), j});
+    for (unsigned j = 0; j < 12; ++j) writes.emplace_back(any_range(9 << 20), j);
     process.write_each(writes, i);
   }
   process.expect_read({0, kLength});
