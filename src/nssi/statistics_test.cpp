@@ -102,7 +102,8 @@ TEST_F(NssiStatistics, CountEveryCallAlthoughQuickOnesAreTimedNowAndThen) {
 }
 
 TEST_F(NssiStatistics, TellWaitingFromExecuting) {
-  constexpr auto kLong = std::chrono::milliseconds(20);
+  constexpr auto kLong = std::chrono::milliseconds(200);
+  constexpr std::uint64_t kAtLeast_ns = 100'000'000;  // the server may have been late to hear of the call
   open([](RuntimeOptions &options) { options.max_fibers = 1; });
   auto first = client_->call(at(peer_), kBlock, {});
   ASSERT_TRUE(eventually([&] { return service_->service->blocked.load() == 1; }));
@@ -112,9 +113,9 @@ TEST_F(NssiStatistics, TellWaitingFromExecuting) {
   ASSERT_TRUE(call(kRelease).ok());
   ASSERT_TRUE(first.wait().ok() && second.wait().ok());
   const auto statistics = after(kNoop, 1);
-  EXPECT_GE(operation(statistics, kNoop).queueing.max_ns, 15'000'000u);
+  EXPECT_GE(operation(statistics, kNoop).queueing.max_ns, kAtLeast_ns);
   EXPECT_LT(operation(statistics, kNoop).execution.max_ns, operation(statistics, kNoop).queueing.max_ns);
-  EXPECT_GE(operation(statistics, kBlock).execution.max_ns, 15'000'000u);
+  EXPECT_GE(operation(statistics, kBlock).execution.max_ns, kAtLeast_ns);
 }
 
 TEST_F(NssiStatistics, CountTransfersAndTheirBytes) {
