@@ -436,6 +436,7 @@ namespace {
 
 /// Of data that were read, those of the elements from `first` on.
 void clear_from(const Variable &variable, const Piece &piece, std::int64_t first, std::byte *data) {
+  if (bounds(variable, piece).end <= first) return;
   for (RunCursor cursor(variable, piece); !cursor.done();) {
     const auto run = cursor.run();
     const auto there = std::clamp(first - run.begin, std::int64_t{0}, run.size());
@@ -459,12 +460,12 @@ int NativeFile::read(const Variable &variable, const std::vector<Box> &boxes, st
   const auto missing = first_missing(variable);
   const int error = ncmpi_get_varn_all(ncid_, variable.varid, lists.size(), lists.starts.data(), lists.counts.data(),
                                        data, 0, MPI_DATATYPE_NULL);
+  if (error != NC_NOERR) return error;
   for (const auto &box : boxes) {
-    if (error != NC_NOERR) break;
     clear_from(variable, {variable.varid, box.start, box.count, {}}, missing, data);
     data += box.elements() * variable.element_bytes;
   }
-  return error;
+  return NC_NOERR;
 }
 
 int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t known_records, std::byte *data) {
@@ -483,7 +484,7 @@ int NativeFile::read(const Variable &variable, const Piece &piece, std::int64_t 
                         : ncmpi_get_vars_all(ncid_, piece.varid, start.data(), count.data(), stride.data(), data, 0,
                                              MPI_DATATYPE_NULL);
   // What lies behind the end of a file reads as zeros, and never as what was in MPI-IO's memory before.
-  if (error == NC_NOERR && bounds(variable, piece).end > missing) clear_from(variable, piece, missing, data);
+  if (error == NC_NOERR) clear_from(variable, piece, missing, data);
   return error;
 }
 
