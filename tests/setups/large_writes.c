@@ -73,8 +73,10 @@ static void write_records(int ncid, int varid, int records) {
 
 static void extend(int ncid, int *varid) {
   const int dims[] = {0, 1};
+  char history[600];
+  memset(history, 'h', sizeof history);
   CHECK(ncmpi_redef(ncid));
-  CHECK(ncmpi_put_att_text(ncid, NC_GLOBAL, "history", 600, memset(malloc(600), 'h', 600)));
+  CHECK(ncmpi_put_att_text(ncid, NC_GLOBAL, "history", sizeof history, history));
   CHECK(ncmpi_def_var(ncid, "q", NC_FLOAT, 2, dims, varid));
   CHECK(ncmpi_enddef(ncid));
 }
