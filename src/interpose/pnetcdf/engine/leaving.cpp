@@ -3,6 +3,7 @@
 
 #include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/native.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/regions.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -100,7 +101,7 @@ bool may_be_left(const std::string &path) {
 }
 
 bool may_be_left(const File &file, const EndDefLayout &layout) {
-  return file.may_be_left && !layout.given && !file.fills() && can_be_made_again(file.opened_as());
+  return file.may_be_left && !layout.given && !file.fills() && has_plain_name(file.opened_as());
 }
 
 int consider_leaving(File &file, const Access &access, int error) {

@@ -136,10 +136,6 @@ int open_for_all(File &file, int omode, MPI_Info info, NativeHandle &handle) {
 
 }  // namespace
 
-bool can_be_made_again(const OpenedAs &as) {
-  return as.names.size() == 1 && as.names.front().find(':') == std::string::npos;
-}
-
 namespace {
 
 /// Whether the file is still there by its name, and nothing but its header has been written to it. Root's answer.

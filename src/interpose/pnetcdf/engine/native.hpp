@@ -29,11 +29,9 @@ int open_natively(File &file, MPI_Comm comm, int omode, MPI_Info info, int *ncid
 std::optional<NativeTurn> turn_for(const File &file);
 
 /// How native PnetCDF gets a file that the servers have closed. kMade: one that has left define mode once, with default
-/// layout, and that this program has not written to, is made and defined once more; it is opened all the same if
-/// somebody else has written to it.
+/// layout and a plain name (has_plain_name), and that this program has not written to, is made and defined once more;
+/// it is opened all the same if somebody else has written to it.
 enum class Again { kOpened, kMade };
-/// Whether the program's arguments to ncmpi_create still name the same file.
-bool can_be_made_again(const OpenedAs &as);
 
 /// Gives an open file in collective data mode back to native PnetCDF for the rest of its life: the servers write what
 /// they hold of it and close it; pending requests are carried out first. Collective. Native PnetCDF's code; on failure

@@ -151,11 +151,13 @@ bool borrow(File &file, int omode, NativeHandle &handle) {
   return false;
 }
 
+bool has_plain_name(const OpenedAs &as) { return as.names.size() == 1 && !has_colon(as.names.front()); }
+
 // A name with a colon would be taken apart by PnetCDF: each process has a name of its own for what it has open.
 std::string name_to_open(const File &file, int omode, NativeHandle &handle) {
   const auto &names = file.opened_as().names;
   if (handle.named) return name_of(handle.named);
-  if (names.size() == 1 && !has_colon(names.front())) {
+  if (has_plain_name(file.opened_as())) {
     const auto identity = staging::identity_of(names.front());
     return identity.inode == 0 || may_be(identity, file) ? names.front() : std::string();
   }

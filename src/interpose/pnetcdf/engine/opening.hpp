@@ -38,6 +38,9 @@ struct NativeHandle {
 /// has open: a server lends it, as long as the servers have the file. False: it is to be had by its name, if at all.
 bool borrow(File &file, int omode, NativeHandle &handle);
 
+/// Whether the program's name means one file, to PnetCDF as to the system.
+bool has_plain_name(const OpenedAs &as);
+
 /// A name by which native PnetCDF can open `file` once more on this process; empty: there is none.
 std::string name_to_open(const File &file, int omode, NativeHandle &handle);
 
