@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NNTI as Trios 12 has it: with work requests. Programs written for Trios compile unchanged; what they find is Nessie's
- * engine, over every transport that this machine has. docs: src/nnti/trios/README.md. nnti/nnti.h is the paper's older
- * interface; a file includes one of the two.
+ * engine, over every transport that this machine has. docs: src/compat/trios/nnti/README.md. nnti/nnti.h is the paper's
+ * older interface; a file includes one of the two.
  *
  * Each process has one instance of each transport. Every function may be called by any thread at any time; any number
  * of threads may wait at once. A process takes part in what its peers do while one of its threads is in a call that

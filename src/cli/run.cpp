@@ -29,7 +29,7 @@
 #include <base/credential.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
-#include <nnti/transport.hpp>
+#include <nnti/transport/transport.hpp>
 
 #include <fmt/format.h>
 #include <sys/wait.h>

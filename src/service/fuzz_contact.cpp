@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/fuzz.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 #include <service/contact.hpp>
 
 #include <cstdlib>

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nssi/stub.h>
-#include <nssi/testing.hpp>
+#include <nssi/testing/testing.hpp>
 #include <numeric>
 
 #include "atlas_c.h"

@@ -7,7 +7,7 @@
 
 #include "desk.hpp"
 
-#include <nssi/shared_queues.hpp>
+#include <nssi/drive/shared_queues.hpp>
 
 #include <condition_variable>
 #include <cstddef>

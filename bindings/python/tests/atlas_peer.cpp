@@ -2,7 +2,7 @@
 // The service of stub_test.x in C++, and a client of one in Python.
 //   nessie_python_atlas_peer serve      prints its URL and serves until it is killed
 //   nessie_python_atlas_peer call URL   calls every operation there; says what is not as it should be, and "done"
-#include <nssi/stub_test_atlas.hpp>
+#include <nssi/stub/stub_test_atlas.hpp>
 
 #include <unistd.h>
 

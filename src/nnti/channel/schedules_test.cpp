@@ -5,8 +5,8 @@
 // operation is carried out once; or there is a typed error. And nothing hangs, in simulated time or in turns.
 //
 // NESSIE_SCHEDULE=<number> runs one schedule alone; NESSIE_SCHEDULES=<count> so many.
-#include "nnti/atomics.hpp"
 #include "nnti/channel/transport.hpp"
+#include "nnti/transport/atomics.hpp"
 #include "nnti/transports/faulty/transport_impl.hpp"
 
 #include <fmt/core.h>

@@ -2,7 +2,7 @@
 // What two channels say to each other; README.md gives it byte by byte. All of it is untrusted when it comes in.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // Which transport an endpoint chooses for each peer, and what it says of the others.
 #include "nnti/conformance/conformance.hpp"
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
-#include "nnti/fd.hpp"
+#include "base/fd.hpp"
 #ifdef NNTI_HAVE_MPI
 #include <nnti/mpi.hpp>
 #endif
@@ -214,7 +214,7 @@ Child::Child(const Subject &subject, const nessie::Credential &credential) {
   arguments.push_back(nullptr);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  Fd output(ends[0]), input(ends[1]);
+  nessie::Fd output(ends[0]), input(ends[1]);
   process_ = ::fork();
   if (process_ == 0) {
     ::dup2(input.get(), STDOUT_FILENO);

@@ -3,7 +3,7 @@
 // joins with one line in conformance.cpp.
 #pragma once
 
-#include "nnti/watchdog_test.hpp"
+#include "nnti/conformance/watchdog_test.hpp"
 
 #include <nnti/nnti.hpp>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
-#include "nnti/fd.hpp"
-#include "nnti/given_file_testing.hpp"
+#include "base/fd.hpp"
+#include "nnti/conformance/given_file_testing.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ TEST_P(Descriptors, AreThereForTheMessageThatFollows_OrRefusedBetweenNodes) {
     return;
   }
   file.reset();
-  const Fd theirs(*taken);
+  const nessie::Fd theirs(*taken);
   EXPECT_EQ(text_in(theirs.get()), "of the client");
   EXPECT_EQ(::fcntl(theirs.get(), F_GETFD), FD_CLOEXEC);
   EXPECT_EQ(hand_over(pair, 8, theirs.get()).ok(), true) << "a second one";
@@ -70,7 +70,7 @@ TEST_P(Descriptors, AreGivenByTheAcceptingSideToo) {
     return;
   }
   ASSERT_TRUE(taken.ok()) << taken.error().to_string();
-  const Fd ours(*taken);
+  const nessie::Fd ours(*taken);
   EXPECT_EQ(text_in(ours.get()), "of the server");
 }
 
@@ -79,7 +79,7 @@ TEST_P(Descriptors, AreTakenOnce) {
   auto file = file_with("once");
   auto taken = hand_over(pair, 7, file.get());
   if (!taken.ok()) return;  // between nodes
-  const Fd theirs(*taken);
+  const nessie::Fd theirs(*taken);
   Result<int> again = Error{};
   pair.server.seen.message_hook = [&](PeerId from, std::span<const std::byte>) {
     again = pair.server.endpoint->take_descriptor(from, 7);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
-#include "nnti/probe.hpp"
+#include "nnti/endpoint/probe.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/conformance/conformance.hpp"
 
-#include "nnti/fd.hpp"
+#include "base/fd.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ class PidNameSpace {
   bool is_new() const { return is_new_; }
 
  private:
-  const Fd ours_;
+  const nessie::Fd ours_;
   const bool is_new_;
 };
 

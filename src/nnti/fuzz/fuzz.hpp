@@ -3,7 +3,7 @@
 // read outside. Built as libFuzzer programs with -DNESSIE_FUZZ=ON (clang), and run by fuzz_test.cpp in any build.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Runs the fuzz targets over well-formed inputs and 50,000 mutations of them, the same ones each time.
 #include "nnti/fuzz/fuzz.hpp"
 
-#include "nnti/bootstrap.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/channel/wire.hpp"
 #include "nnti/transports/shm/ring.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"

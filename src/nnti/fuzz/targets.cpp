@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/fuzz/fuzz.hpp"
 
-#include "nnti/bootstrap.hpp"
-#include "nnti/endpoint_impl.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
+#include "nnti/endpoint/impl.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
@@ -20,13 +20,13 @@ namespace {
 
 using namespace shm;
 
-std::pair<Fd, Fd> socket_pair() {
+std::pair<nessie::Fd, nessie::Fd> socket_pair() {
   int ends[2] = {-1, -1};
   (void)::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);
-  return {Fd(ends[0]), Fd(ends[1])};
+  return {nessie::Fd(ends[0]), nessie::Fd(ends[1])};
 }
 
-void write_all(const Fd &socket, std::span<const std::byte> bytes) {
+void write_all(const nessie::Fd &socket, std::span<const std::byte> bytes) {
   [[maybe_unused]] auto sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 

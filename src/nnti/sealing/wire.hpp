@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nnti/sealing/cipher.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <cstring>
 #include <optional>

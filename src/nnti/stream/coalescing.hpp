@@ -9,7 +9,7 @@
 // who get one answer at a time, or who begin: they are faster off at once.
 #pragma once
 
-#include "nnti/pusher.hpp"
+#include "nnti/framed/pusher.hpp"
 
 #include <base/clock.hpp>
 

@@ -2,7 +2,7 @@
 // Frames that wait to be sent together (coalescing.hpp).
 #pragma once
 
-#include "nnti/pusher.hpp"
+#include "nnti/framed/pusher.hpp"
 
 #include <cstddef>
 #include <memory>

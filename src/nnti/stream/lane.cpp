@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/stream/lane.hpp"
 
-#include "nnti/congestion.hpp"
+#include "nnti/bootstrap/congestion.hpp"
 
 #include <fmt/core.h>
 #include <linux/sockios.h>
@@ -78,7 +78,7 @@ void ReadBuffers::give_back(std::unique_ptr<std::byte[]> buffer) {
   if (free_.size() < kMostFreeBuffers) free_.push_back(std::move(buffer));
 }
 
-Lane::Lane(Fd socket, LaneEvents &events, LaneCommons &commons)
+Lane::Lane(nessie::Fd socket, LaneEvents &events, LaneCommons &commons)
     : socket_(std::move(socket)),
       events_(events),
       commons_(commons),

@@ -8,7 +8,7 @@
 // of a chunk, which came with what was before it, is copied.
 #pragma once
 
-#include "nnti/fd.hpp"
+#include "base/fd.hpp"
 #include "nnti/stream/coalescing.hpp"
 #include "nnti/stream/held_frames.hpp"
 
@@ -75,7 +75,7 @@ struct LaneCommons {
 class Lane {
  public:
   /// `socket` is connected and does not block. `commons` outlives the lane.
-  Lane(Fd socket, LaneEvents &events, LaneCommons &commons);
+  Lane(nessie::Fd socket, LaneEvents &events, LaneCommons &commons);
   ~Lane();
   Lane(const Lane &) = delete;
   Lane &operator=(const Lane &) = delete;
@@ -133,7 +133,7 @@ class Lane {
   bool take_unit();
   void compact();
 
-  Fd socket_;
+  nessie::Fd socket_;
   LaneEvents &events_;
   LaneCommons &commons_;
   bool may_hold_ = true;

@@ -15,7 +15,7 @@ constexpr unsigned kSleepless = 4096;    // polls, after which nobody is expecte
 
 }  // namespace
 
-LaneConnection::LaneConnection(Fd socket, LaneSet &set, LaneHost &host)
+LaneConnection::LaneConnection(nessie::Fd socket, LaneSet &set, LaneHost &host)
     : lane_(std::move(socket), static_cast<LaneEvents &>(*this), set.commons_),
       set_(set),
       host_(host),

@@ -2,9 +2,9 @@
 // What a transport's connection holds when it has a lane, and all lanes of a transport.
 #pragma once
 
-#include "nnti/poller.hpp"
 #include "nnti/stream/lane.hpp"
 #include "nnti/stream/transfers.hpp"
+#include "nnti/transport/poller.hpp"
 
 #include <deque>
 #include <vector>
@@ -31,7 +31,7 @@ class LaneHost {
 class LaneConnection final : private LaneEvents, private TransfersHost, private Poller::Handler {
  public:
   /// `set` and `host` outlive it.
-  LaneConnection(Fd socket, LaneSet &set, LaneHost &host);
+  LaneConnection(nessie::Fd socket, LaneSet &set, LaneHost &host);
   ~LaneConnection();
 
   void send_frame(std::span<const std::byte> header, std::span<const std::byte> body);
@@ -101,7 +101,7 @@ class LaneSet {
   unsigned polls_ = 0;     ///< since somebody slept
   bool slept_on_ = false;  ///< nobody polls: no frame waits for others
   bool many_ = false;      ///< the kernel is asked which lanes have something
-  Fd epoll_;               ///< for that; and of lanes that are to take more
+  nessie::Fd epoll_;       ///< for that; and of lanes that are to take more
   LaneCommons commons_;
   std::vector<LaneConnection *> lanes_;
   std::deque<LaneConnection *> to_flush_, to_finish_;

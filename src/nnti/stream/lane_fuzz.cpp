@@ -35,13 +35,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   (void)decode_lane_hello({reinterpret_cast<const std::byte *>(data), size});
   std::array<int, 2> pair{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()) != 0) return 0;
-  const Fd peer(pair[1]);
+  const nessie::Fd peer(pair[1]);
   Poller poller;
   LaneSet set(poller);
   Host host;
   Ignored ignored;
   std::vector<std::byte> local(512);
-  LaneConnection lane(Fd(pair[0]), set, host);
+  LaneConnection lane(nessie::Fd(pair[0]), set, host);
   lane.transfers().begin_get(1, local, ignored);
   (void)!::send(peer.get(), data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (set.poll() > 0) set.finish();

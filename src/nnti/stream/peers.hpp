@@ -13,11 +13,11 @@
 // It is destroyed when it is reapable().
 #pragma once
 
-#include "nnti/bootstrap.hpp"
-#include "nnti/network_address.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
+#include "nnti/bootstrap/network_address.hpp"
 #include "nnti/stream/hello.hpp"
 #include "nnti/stream/lane_connection.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <fmt/core.h>
 #include <sys/epoll.h>
@@ -227,7 +227,7 @@ template <class T, class C> class Peers {
   /// The bootstrap's connecting side; then, where both sides may have one, the lane's; else what the library needs.
   class Connecting final : public nnti::Connecting {
    public:
-    Connecting(Peers &peers, C &connection, HostPort address, Fd socket)
+    Connecting(Peers &peers, C &connection, HostPort address, nessie::Fd socket)
         : peers_(peers), connection_(&connection), address_(std::move(address)) {
       begin(std::move(socket), peers.transport_.hello_for(connection));
     }
@@ -257,7 +257,7 @@ template <class T, class C> class Peers {
     }
 
    private:
-    void begin(Fd socket, std::vector<std::byte> hello) {
+    void begin(nessie::Fd socket, std::vector<std::byte> hello) {
       connector_.emplace(std::move(socket), peers_.protocol(), peers_.credential_,
                          bootstrap::Hello{std::move(hello), {}});
       peers_.watch(connector_->fd(), connection_->token(), true);
@@ -341,7 +341,7 @@ template <class T, class C> class Peers {
   const bool sealed_;
   TransportEvents &events_;
   KeepAlive keep_alive_;
-  Fd epoll_;
+  nessie::Fd epoll_;
   LaneSet lanes_;  ///< outlives the connections
   bool offers_lanes_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<C>> connections_;

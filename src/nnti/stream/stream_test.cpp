@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lanes over a pair of sockets, one side of which may be anything.
+#include "nnti/conformance/watchdog_test.hpp"
 #include "nnti/stream/coalescing.hpp"
 #include "nnti/stream/hello.hpp"
 #include "nnti/stream/lane_connection.hpp"
-#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -42,7 +42,7 @@ struct Outcome final : Completion {
 
 /// A connection with a lane: remembers what comes, lends one buffer.
 struct Side final : LaneHost {
-  Side(Poller &poller, Fd socket) : set(poller), lane(std::move(socket), set, static_cast<LaneHost &>(*this)) {}
+  Side(Poller &poller, nessie::Fd socket) : set(poller), lane(std::move(socket), set, static_cast<LaneHost &>(*this)) {}
 
   void on_frame(std::span<const std::byte> frame) override { frames.emplace_back(frame.begin(), frame.end()); }
   void on_lane_end(const Error &error) override {
@@ -67,10 +67,10 @@ struct Side final : LaneHost {
   LaneConnection lane;
 };
 
-std::pair<Fd, Fd> sockets() {
+std::pair<nessie::Fd, nessie::Fd> sockets() {
   std::array<int, 2> pair{-1, -1};
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
-  return {Fd(pair[0]), Fd(pair[1])};
+  return {nessie::Fd(pair[0]), nessie::Fd(pair[1])};
 }
 
 class StreamLane : public testing::Test {
@@ -340,7 +340,7 @@ class StreamPieces : public testing::Test {
   LaneSet set{poller};
   std::array<Keeping, kLanes> hosts;
   std::vector<std::unique_ptr<LaneConnection>> lanes;
-  std::vector<Fd> peers;
+  std::vector<nessie::Fd> peers;
 };
 
 TEST_F(StreamPieces, HalfAFrameOfEachOfManyLanes_IsKeptApart) {
@@ -369,7 +369,7 @@ TEST(StreamLanes, ALaneWhoseSocketSomebodyElseHasToo_IsNotHeardOfWhenItIsGone) {
   for (const bool is_closed_first : {false, true}) {
     Poller poller;
     auto [a, b] = sockets();
-    const Fd kept(::dup(a.get()));
+    const nessie::Fd kept(::dup(a.get()));
     auto side = std::make_unique<Side>(poller, std::move(a));
     ASSERT_EQ(::send(b.get(), "x", 1, MSG_NOSIGNAL), 1);
     ASSERT_EQ(poller.dispatch(Deadline::in(kWatchdog)), 1);
@@ -583,8 +583,8 @@ class StreamRecords : public testing::Test {
   StreamRecords() {
     std::array<int, 2> pair{-1, -1};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair.data()), 0);
-    peer = Fd(pair[1]);
-    ours = std::make_unique<Side>(poller, Fd(pair[0]));
+    peer = nessie::Fd(pair[1]);
+    ours = std::make_unique<Side>(poller, nessie::Fd(pair[0]));
   }
   /// The peer sends `count` frames at once, and they are received.
   void receive_together(int count) {
@@ -619,7 +619,7 @@ class StreamRecords : public testing::Test {
 
   const Bytes frame = pattern(40);
   Poller poller;
-  Fd peer;
+  nessie::Fd peer;
   std::unique_ptr<Side> ours;
 };
 

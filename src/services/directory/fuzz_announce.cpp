@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What callers send to a directory, and what a directory sends to its callers.
-#include <nssi/fuzz.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 #include <services/directory/server/registry.hpp>
 
 using namespace directory;

@@ -2,7 +2,7 @@
 // What the directory's tests share: a directory on a thread of its own, and a process that looks or announces.
 #pragma once
 
-#include <nssi/testing.hpp>
+#include <nssi/testing/testing.hpp>
 #include <services/directory/client/client.hpp>
 #include <services/directory/server/server.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/discovery.h>
 
-#include <nssi/c_runtime.hpp>
+#include <nssi/c/runtime.hpp>
 #include <nssi/discovery.hpp>
 
 using namespace nssi::c_runtime;

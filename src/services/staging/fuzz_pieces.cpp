@@ -4,7 +4,7 @@
 #include <services/staging/domains.hpp>
 #include <services/staging/index_space.hpp>
 
-#include <nssi/fuzz.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 
 using namespace nssi::fuzz;
 using namespace staging;

@@ -63,14 +63,14 @@ nessie::Status check_lent(int descriptor, bool writable) {
 
 // What a program on another node says of its user cannot be checked, so root, who could be talked into anything, opens
 // nothing for it.
-nessie::Result<nnti::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable) {
+nessie::Result<nessie::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable) {
   const auto me = ::geteuid();
   if (me == 0 || me != handle.user)
     return Error{Code::kRefused,
                  fmt::format("the staging server, which is on another node, runs as user {}, the program "
                              "as user {}: it opens files for its own user only, and never as root",
                              me, handle.user)};
-  nnti::Fd file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  nessie::Fd file(::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return cannot_open_there(fmt::format("cannot open it: {}", std::strerror(errno)), errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return cannot_open_there("cannot look at it", errno);

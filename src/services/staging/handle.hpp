@@ -6,8 +6,8 @@
 
 #include <services/staging/protocol.hpp>
 
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
-#include <nnti/fd.hpp>
 
 namespace staging {
 
@@ -27,6 +27,6 @@ nessie::Status check_lent(int descriptor, bool writable);
 
 /// For a program on another node. kRefused: this server runs as root, or as another user than the program. kNotFound:
 /// the name cannot be opened here, or leads to another file; the cause is errno, if there was one.
-nessie::Result<nnti::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable);
+nessie::Result<nessie::Fd> open_by_name(const std::string &path, const FileHandle &handle, bool writable);
 
 }  // namespace staging

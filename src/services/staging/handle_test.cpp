@@ -18,7 +18,7 @@ class Handle : public ::testing::Test {
   void SetUp() override { std::ofstream(path_) << "of the program"; }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   FileHandle of(const std::string &path) const {
-    const nnti::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const nessie::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return describe_handle(file.get());
   }
   std::string folder_ = [] {
@@ -37,8 +37,8 @@ TEST_F(Handle, OfOneFileIsTheSameByEachOfItsNames) {
 }
 
 TEST_F(Handle, GivenToReadIsNotForWriting_AndADeviceIsForNothing) {
-  const nnti::Fd to_read(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)), device(::open("/dev/null", O_RDWR | O_CLOEXEC)),
-      to_append(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+  const nessie::Fd to_read(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)),
+      device(::open("/dev/null", O_RDWR | O_CLOEXEC)), to_append(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
   EXPECT_TRUE(check_given(to_read.get(), false).ok());
   EXPECT_EQ(check_given(to_read.get(), true).code(), Code::kInvalidArgument);
   EXPECT_EQ(check_given(to_append.get(), true).code(), Code::kInvalidArgument);
@@ -46,7 +46,7 @@ TEST_F(Handle, GivenToReadIsNotForWriting_AndADeviceIsForNothing) {
   EXPECT_EQ(check_given(-1, false).code(), Code::kInvalidArgument);
   EXPECT_TRUE(check_lent(to_read.get(), false).ok());
   EXPECT_EQ(check_lent(to_append.get(), false).code(), Code::kRefused);
-  const nnti::Fd names_it(::open(path_.c_str(), O_PATH | O_CLOEXEC));  // needs no permission to read
+  const nessie::Fd names_it(::open(path_.c_str(), O_PATH | O_CLOEXEC));  // needs no permission to read
   EXPECT_EQ(check_given(names_it.get(), false).code(), Code::kInvalidArgument);
 }
 

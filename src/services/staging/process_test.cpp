@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Real servers, killed, stopped and starved.
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 #include <services/staging/client/client.hpp>
 #include <services/staging/handle.hpp>
 #include <services/staging/process_testing.hpp>
@@ -288,7 +288,7 @@ TEST_F(StagingProcess, WhatIsHeldForAProgramThatIsKilledBeforeItAttachesIt_IsFor
   std::unique_ptr<Client> client;
   const auto create_only = [&] {
     client = connect();
-    const nnti::Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    const nessie::Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     const auto created = client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, file.get());
     return created.ok() && *created == NC_NOERR;
   };

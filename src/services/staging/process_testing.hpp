@@ -3,7 +3,7 @@
 #pragma once
 
 #include <base/clock.hpp>
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <gtest/gtest.h>
@@ -188,7 +188,7 @@ class StagingProcess : public ::testing::Test {
     path_ = path;
     order_.emplace(client.servers());
     ASSERT_EQ(*client.create({token, path, NC_CLOBBER | NC_64BIT_DATA, {}},
-                             nnti::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
+                             nessie::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
               NC_NOERR);
     EndDefArgs args;
     args.file = token;

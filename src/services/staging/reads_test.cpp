@@ -383,7 +383,7 @@ TEST_P(Reads, NoPagesAreKeptOfAFileToWhichNativePnetcdfWrites) {
   file.sync();
   const auto identity = identity_of(file.path());
   for (int server = 0; server < std::get<0>(GetParam()); ++server) {
-    const nnti::Fd fd(::open((service_->board(server) + NESSIE_BOARD_COUNTS_SUFFIX).c_str(), O_RDWR | O_CLOEXEC));
+    const nessie::Fd fd(::open((service_->board(server) + NESSIE_BOARD_COUNTS_SUFFIX).c_str(), O_RDWR | O_CLOEXEC));
     auto *writes = static_cast<nessie_board_writes *>(
         ::mmap(nullptr, sizeof(nessie_board_writes), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
     ASSERT_NE(static_cast<void *>(writes), MAP_FAILED);

@@ -80,7 +80,7 @@ class StagingRights : public ::testing::Test {
 
 /// All that can be known of a file without opening it.
 FileHandle seen_from_outside(const std::string &path) {
-  return describe_handle(nnti::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)).get());
+  return describe_handle(nessie::Fd(::open(path.c_str(), O_PATH | O_CLOEXEC)).get());
 }
 
 TEST_F(StagingRights, AProcessOfThisNodeHasNothingOpenedByItsName_ThoughItsConnectionIsSealed) {

@@ -35,7 +35,7 @@ class ShortMemory : public testing::StagingProcess {
     path_ = path;
     order_.emplace(client.servers());
     ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, {}},
-                             nnti::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
+                             nessie::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
               NC_NOERR);
     EndDefArgs args;
     args.file = kToken;
@@ -287,7 +287,7 @@ TEST_F(ShortMemory, OnAFullDiskHolesThatHaveNoRoomStayHoles) {
   auto client = connect();
   create_lines(*client, disk + "/holes.nc", 1);
   const auto begin = last_line_begin_;
-  const nnti::Fd file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const nessie::Fd file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
   const char some = 1;
   std::vector<double> values;
   PieceList pieces;

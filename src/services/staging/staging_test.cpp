@@ -572,7 +572,7 @@ TEST(Staging, AReportNamesSoManyNativeFiles_AndCountsTheOthers) {
   EXPECT_EQ(native.back(), "3 more files, says server 0");
 }
 
-bool is_open_as(const nnti::Fd &file, const std::string &path, int access) {
+bool is_open_as(const nessie::Fd &file, const std::string &path, int access) {
   return identity_of(file.get()) == identity_of(path) && (::fcntl(file.get(), F_GETFL) & O_ACCMODE) == access;
 }
 
@@ -609,10 +609,10 @@ TEST_P(StagingTest, WhoMayOnlyReadIsNotLentWhatCanBeWrittenTo) {
 }
 
 /// Comes to a server's door for a file, as the library in front of programs does.
-nnti::Fd knock(const std::string &board_path, const FileIdentity &file) {
+nessie::Fd knock(const std::string &board_path, const FileIdentity &file) {
   const auto bytes = contents(board_path);
   const std::string_view door(bytes.data() + offsetof(nessie_board, door));
-  nnti::Fd visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  nessie::Fd visitor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   door.copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -623,7 +623,7 @@ nnti::Fd knock(const std::string &board_path, const FileIdentity &file) {
   return visitor;
 }
 
-bool is_answered(const nnti::Fd &visitor, int timeout_ms) {
+bool is_answered(const nessie::Fd &visitor, int timeout_ms) {
   pollfd answer{visitor.get(), POLLIN, 0};
   char word = 0;
   return ::poll(&answer, 1, timeout_ms) == 1 && ::recv(visitor.get(), &word, 1, 0) == 1 && word == '+';

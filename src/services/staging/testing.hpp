@@ -116,8 +116,8 @@ class Service {
 };
 
 /// A file as a program has it open.
-inline nnti::Fd program_file(const std::string &path, int flags = O_RDWR | O_CREAT) {
-  return nnti::Fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+inline nessie::Fd program_file(const std::string &path, int flags = O_RDWR | O_CREAT) {
+  return nessie::Fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
 }
 
 inline std::string contents(const std::string &path) {

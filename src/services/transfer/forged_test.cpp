@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nssi/wire.hpp>
+#include <nssi/wire/wire.hpp>
 
 #include <map>
 

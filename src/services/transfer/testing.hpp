@@ -4,7 +4,7 @@
 
 #include <services/transfer/server/server.hpp>
 
-#include <nssi/testing.hpp>
+#include <nssi/testing/testing.hpp>
 
 namespace transfer::testing {
 

@@ -78,7 +78,7 @@ bool File::inherit() {
   return true;
 }
 
-void File::become_native(int native_id, nnti::Fd named) {
+void File::become_native(int native_id, nessie::Fd named) {
   native_id_ = native_id;
   named_ = std::move(named);
 }

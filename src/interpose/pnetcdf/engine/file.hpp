@@ -2,12 +2,12 @@
 // An open file as the program sees it: staged, or handed back to native PnetCDF.
 #pragma once
 
+#include <base/fd.hpp>
 #include <interpose/pnetcdf/engine/communicator.hpp>
 #include <interpose/pnetcdf/engine/mirror.hpp>
 #include <interpose/pnetcdf/engine/policy.hpp>
 #include <interpose/pnetcdf/engine/read_ahead.hpp>
 #include <interpose/pnetcdf/engine/requests.hpp>
-#include <nnti/fd.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <pnetcdf.h>
@@ -55,7 +55,7 @@ class File {
   /// The id by which native PnetCDF knows the file, or its mirror.
   int id() const { return is_native() ? native_id_ : mirror.id(); }
   /// From now on native PnetCDF has the file, by a name that `named` may keep. The mirror has been dropped.
-  void become_native(int native_id, nnti::Fd named);
+  void become_native(int native_id, nessie::Fd named);
   /// In a child of fork(): the file is its parent's, who alone may use it, until the child has a handle of its own.
   bool is_inherited() const { return is_inherited_; }
   void begin_in_child() { is_inherited_ = !is_native(); }
@@ -138,7 +138,7 @@ class File {
   int native_id_ = -1;
   bool is_alone_ = false;
   bool is_inherited_ = false;
-  nnti::Fd named_;
+  nessie::Fd named_;
   std::unique_ptr<Communicator> ranks_;
   OpenedAs opened_as_;
   staging::FileToken token_ = 0;

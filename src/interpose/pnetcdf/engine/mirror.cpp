@@ -7,8 +7,8 @@
 
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 
-#include <nnti/fd.hpp>
-#include <nnti/size_limit.hpp>
+#include <base/fd.hpp>
+#include <base/size_limit.hpp>
 
 #include <pnetcdf.h>
 
@@ -23,17 +23,17 @@ namespace {
 
 constexpr std::size_t kFirstMapping = 4096;
 
-std::string path_of(const nnti::Fd &file) { return fmt::format("/proc/self/fd/{}", file.get()); }
+std::string path_of(const nessie::Fd &file) { return fmt::format("/proc/self/fd/{}", file.get()); }
 
 /// Invalid if this system does not let us.
-nnti::Fd make_file() {
-  nnti::Fd file(memfd_create("nessie-header", MFD_CLOEXEC));
+nessie::Fd make_file() {
+  nessie::Fd file(memfd_create("nessie-header", MFD_CLOEXEC));
   if (file && access(path_of(file).c_str(), R_OK | W_OK) != 0) file.reset();
   return file;
 }
 
-bool write_all(const nnti::Fd &file, std::span<const std::byte> bytes) {
-  const nnti::SizeLimitIsError limit;
+bool write_all(const nessie::Fd &file, std::span<const std::byte> bytes) {
+  const nessie::SizeLimitIsError limit;
   while (!bytes.empty()) {
     const auto written = ::write(file.get(), bytes.data(), bytes.size());
     if (written <= 0) return false;
@@ -68,7 +68,7 @@ bool Mirror::open(std::span<const std::byte> header, int omode, MPI_Info info) {
 void Mirror::end_define(const Layout &layout) {
   if (ended_ != Ended::kNot) return;
   const NativeTurn turn;
-  const nnti::SizeLimitIsError limit;
+  const nessie::SizeLimitIsError limit;
   const int error = ncmpi__enddef(id_, layout[0], layout[1], layout[2], layout[3]);
   ended_ = error == NC_NOERR ? Ended::kWell : Ended::kBadly;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 
 #include <sys/eventfd.h>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kDescriptors = 2;  // that MPI-IO has at once: the file, a
 /// What the threads that take turns have in common.
 struct Common {
   std::mutex turn;
-  std::array<nnti::Fd, kDescriptors> reserve;
+  std::array<nessie::Fd, kDescriptors> reserve;
 };
 
 Common &common() {
@@ -30,7 +30,7 @@ bool fill_reserve() {
   auto &reserve = common().reserve;
   for (auto &descriptor : reserve)
     if (!descriptor) descriptor.reset(::eventfd(0, EFD_CLOEXEC));
-  return std::ranges::all_of(reserve, &nnti::Fd::valid);
+  return std::ranges::all_of(reserve, &nessie::Fd::valid);
 }
 
 }  // namespace

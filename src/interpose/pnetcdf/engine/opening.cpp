@@ -31,8 +31,8 @@ bool is_open_here(const staging::FileIdentity &identity) {
 }
 
 /// Invalid if it cannot be opened, or is no regular file.
-nnti::Fd open_file(const std::string &name, int flags) {
-  nnti::Fd file(::open(name.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666));
+nessie::Fd open_file(const std::string &name, int flags) {
+  nessie::Fd file(::open(name.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0666));
   struct stat status {};
   if (file && (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))) file.reset();
   return file;
@@ -126,14 +126,14 @@ bool leads_to(const std::string &name, const File &file, int omode) {
 }
 
 /// Asks the home server to lend the file.
-nessie::Result<nnti::Fd> ask_for(const File &file) {
+nessie::Result<nessie::Fd> ask_for(const File &file) {
   NativeTurn turn;
   (void)turn.lend_reserve();  // to what the server gives
   turn.let_others();
   return Session::get().client()->lend(file.token(), file.identity);
 }
 
-std::string name_of(const nnti::Fd &descriptor) { return fmt::format("/proc/self/fd/{}", descriptor.get()); }
+std::string name_of(const nessie::Fd &descriptor) { return fmt::format("/proc/self/fd/{}", descriptor.get()); }
 
 }  // namespace
 

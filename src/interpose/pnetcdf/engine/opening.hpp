@@ -5,13 +5,13 @@
 
 #include <interpose/pnetcdf/engine/file.hpp>
 
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 
 namespace interpose {
 
 /// A file that is open on this process.
 struct ProgramFile {
-  nnti::Fd file;     ///< for reading and, if the program may write, writing; invalid: it cannot be opened in this way
+  nessie::Fd file;   ///< for reading and, if the program may write, writing; invalid: it cannot be opened in this way
   std::string name;  ///< absolute
 };
 
@@ -31,7 +31,7 @@ staging::FileIdentity identity_of_open(const OpenedAs &as);
 /// long.
 struct NativeHandle {
   int id = -1;
-  nnti::Fd named;
+  nessie::Fd named;
 };
 
 /// If the file does not go by its name any more, or its user may not open it again, has `handle` keep what the program

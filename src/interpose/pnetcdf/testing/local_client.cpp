@@ -189,7 +189,7 @@ Result<int> Client::abort(FileToken token) {
   return error;
 }
 
-Result<nnti::Fd> Client::lend(FileToken, const FileIdentity &) {
+Result<nessie::Fd> Client::lend(FileToken, const FileIdentity &) {
   return nessie::Error{nessie::Code::kUnsupported, "there is no server that could lend it"};
 }
 Status Client::settle(const SettleArgs &) { return {}; }

@@ -2,7 +2,7 @@
 // Which faults happen how often, and the dice that decide.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <chrono>
 

@@ -4,7 +4,7 @@
 // stands on it. README.md has the settings.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 namespace nnti::faulty {
 

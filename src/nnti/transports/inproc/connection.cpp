@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/inproc/connection.hpp"
 
-#include "nnti/atomics.hpp"
-#include "nnti/registration_check.hpp"
+#include "nnti/transport/atomics.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/inproc/transport_impl.hpp"
 
 #include <nessie/copy.hpp>
@@ -87,7 +87,7 @@ std::optional<Result<std::uint64_t>> InprocConnection::try_atomic(const RemoteBu
 
 Status InprocConnection::give_descriptor(std::uint64_t key, int descriptor) {
   if (!open_) return Error{Code::kPeerLost, "the peer has left", nessie::Scope::kPeer};
-  Fd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  nessie::Fd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
   if (!copy) return Error{Code::kIo, "a descriptor cannot be given", nessie::Scope::kOperation, errno};
   link_->given[static_cast<std::size_t>(other())].add(key, std::move(copy));
   return {};

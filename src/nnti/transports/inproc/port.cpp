@@ -22,7 +22,7 @@ Directory &directory() {
   return *instance;
 }
 
-void ring(const Fd &event) {
+void ring(const nessie::Fd &event) {
   std::uint64_t one = 1;
   [[maybe_unused]] auto written = ::write(event.get(), &one, sizeof one);
 }

@@ -2,9 +2,9 @@
 // What the threads of two endpoints share: a port for each endpoint, a link for each connection.
 #pragma once
 
-#include "nnti/fd.hpp"
-#include "nnti/given_descriptors.hpp"
-#include "nnti/transport.hpp"
+#include "base/fd.hpp"
+#include "nnti/transport/given_descriptors.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <array>
 #include <atomic>
@@ -87,7 +87,7 @@ class Port {
   bool closed_ = false;
   std::atomic<std::size_t> pending_{0};
   std::atomic<bool> blocked_{false};
-  Fd event_;
+  nessie::Fd event_;
   std::mutex registrations_mutex_;
   std::unordered_map<std::uint32_t, std::shared_ptr<Registration>> registrations_;
   std::uint32_t next_slot_ = 1;

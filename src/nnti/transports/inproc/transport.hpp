@@ -3,7 +3,7 @@
 // service in its client. Address: the endpoint's name within the process.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 namespace nnti::inproc {
 

@@ -2,7 +2,7 @@
 // One peer: how we got to know it, its frames, with credits, and its end. transfers.hpp has the gets and puts.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/mpi/transfers.hpp"
 #include "nnti/transports/mpi/wire.hpp"
 

@@ -2,7 +2,7 @@
 // A region that peers may reach, by its key: they ask, and the owner posts its side of the transfer.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 namespace nnti::mpi {
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The transport mpi, to be loaded by programs that are not linked to it: transport_module.hpp.
+# The transport mpi, to be loaded by programs that are not linked to it: transport/module.hpp.
 add_library(nessie_transport_mpi MODULE module.cpp)
 target_link_libraries(nessie_transport_mpi PRIVATE nessie_nnti_mpi)
 target_compile_definitions(nessie_transport_mpi PRIVATE NESSIE_VERSION="${PROJECT_VERSION}")
@@ -21,14 +21,14 @@ elseif(NESSIE_MPI_HAS_MPICH_NAME AND NOT NESSIE_MPI_HAS_I_MPI_VERSION AND NOT NE
   set(flavour "MPICH")
 endif()
 
-set(loader ${PROJECT_SOURCE_DIR}/src/nnti/transport_module.cpp)
+set(loader ${PROJECT_SOURCE_DIR}/src/nnti/transport/module.cpp)
 target_sources(nessie_nnti PRIVATE ${loader})
 target_compile_definitions(nessie_nnti PRIVATE NNTI_LOADS_MPI)
 set_source_files_properties(${loader} TARGET_DIRECTORY nessie_nnti PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
   COMPILE_DEFINITIONS "NESSIE_VERSION=\"${PROJECT_VERSION}\";NESSIE_LIBDIR=\"${CMAKE_INSTALL_FULL_LIBDIR}\";NESSIE_MPI_FLAVOUR=\"${flavour}\"")
 
 # It says which MPI its process runs, which that has to show for it.
-nessie_test(nnti_transport_module_test SOURCES ${PROJECT_SOURCE_DIR}/src/nnti/transport_module_test.cpp LIBS nessie_nnti LABELS nnti)
+nessie_test(nnti_transport_module_test SOURCES ${PROJECT_SOURCE_DIR}/src/nnti/transport/module_test.cpp LIBS nessie_nnti LABELS nnti)
 target_link_options(nnti_transport_module_test PRIVATE -Wl,--export-dynamic-symbol=MPI_Get_library_version)
 target_compile_definitions(nnti_transport_module_test PRIVATE
   NESSIE_MPI_FLAVOUR="${flavour}" NNTI_NO_MODULE="$<TARGET_FILE:nnti_test_module>")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // libnessie_transport_mpi.so: the transport for programs that were not linked to it.
-#include "nnti/transport_module.hpp"
+#include "nnti/transport/module.hpp"
 
 #include <nnti/mpi.hpp>
 

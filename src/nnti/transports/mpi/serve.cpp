@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The owner's side of get and put: checks, then posts its side of the transfer.
-#include "nnti/registration_check.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/mpi/transfers.hpp"
 #include "nnti/transports/mpi/transport.hpp"
 

@@ -2,7 +2,7 @@
 // What we ask of the peer, and the end of everything; serve.cpp has the owner's side.
 #include "nnti/transports/mpi/transfers.hpp"
 
-#include "nnti/registration_check.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/mpi/transport.hpp"
 
 #include <algorithm>

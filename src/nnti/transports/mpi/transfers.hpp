@@ -8,7 +8,7 @@
 // owner with kDone, the asker with kStopped.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/mpi/flow.hpp"
 #include "nnti/transports/mpi/memory.hpp"
 #include "nnti/transports/mpi/wire.hpp"

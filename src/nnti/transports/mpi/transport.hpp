@@ -8,7 +8,7 @@
 // MPI makes progress for the process as a whole: whichever endpoint polls moves the data of all.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/mpi/connection.hpp"
 #include "nnti/transports/mpi/flow.hpp"
 #include "nnti/transports/mpi/memory.hpp"

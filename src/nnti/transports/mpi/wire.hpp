@@ -3,7 +3,7 @@
 // magic number of the greeting tells when the other side's order is not ours.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <base/credential.hpp>
 

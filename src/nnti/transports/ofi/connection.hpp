@@ -2,9 +2,9 @@
 // One peer: its frames, with credits; what we asked of it; its end.
 #pragma once
 
-#include "nnti/bootstrap.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/stream/lane_connection.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ofi/fabric.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
@@ -51,7 +51,7 @@ class OfiConnection final : public Connection, private stream::LaneHost {
   bool peer_offers_lane() const { return peer_offers_lane_; }
   void on_frame(const Frame &frame);
   /// What the library carries for others goes over a socket of this connection's own from now on.
-  void use_lane(Fd socket);
+  void use_lane(nessie::Fd socket);
   /// It was accepted from a peer that asked for one, and has none yet.
   bool may_be_given_lane() const {
     return state_ == State::kOpen && peer_offers_lane_ && !lane_ && next_frame_ == 0 && expected_frame_ == 0;

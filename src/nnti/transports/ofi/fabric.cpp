@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/fabric.hpp"
 
-#include "nnti/network_address.hpp"
+#include "nnti/bootstrap/network_address.hpp"
 #include "nnti/transports/ofi/transport.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 

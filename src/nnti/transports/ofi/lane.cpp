@@ -7,7 +7,7 @@
 
 namespace nnti::ofi {
 
-void OfiConnection::use_lane(Fd socket) {
+void OfiConnection::use_lane(nessie::Fd socket) {
   lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.peers().lanes(),
                                                    static_cast<stream::LaneHost &>(*this));
 }

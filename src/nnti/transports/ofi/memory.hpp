@@ -4,7 +4,7 @@
 // stays registered, and once for each piece of a transfer, for the memory may have changed beneath it.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ofi/fabric.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 

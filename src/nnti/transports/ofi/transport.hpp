@@ -12,7 +12,7 @@
 #pragma once
 
 #include "nnti/stream/peers.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ofi/connection.hpp"
 #include "nnti/transports/ofi/memory.hpp"
 #include "nnti/transports/ofi/slots.hpp"

@@ -2,8 +2,8 @@
 // Ways to move bulk data from and to another process: its mapped memory, or cross-memory attach (CMA).
 #pragma once
 
-#include "nnti/allocation.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/allocation.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
 #include <sys/types.h>

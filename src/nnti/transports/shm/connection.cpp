@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/connection.hpp"
 
-#include "nnti/atomics.hpp"
-#include "nnti/registration_check.hpp"
+#include "nnti/transport/atomics.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
@@ -99,10 +99,10 @@ bool ShmConnection::open_mailbox() {
   return true;
 }
 
-bool ShmConnection::take_memory(const Announcement &announcement, std::vector<Fd> &descriptors) {
+bool ShmConnection::take_memory(const Announcement &announcement, std::vector<nessie::Fd> &descriptors) {
   if (descriptors.size() > 1) return false;
   if (announcement.slot == kGivenSlot) {
-    given_.add(announcement.key, descriptors.empty() ? Fd() : std::move(descriptors[0]));
+    given_.add(announcement.key, descriptors.empty() ? nessie::Fd() : std::move(descriptors[0]));
     return true;
   }
   const int memfd = descriptors.empty() ? -1 : descriptors[0].get();  // one side may have had none left
@@ -127,7 +127,7 @@ bool ShmConnection::take_memory(const Announcement &announcement, std::vector<Fd
 }
 
 /// The connecting side's seat, and its queue: it is ready to receive.
-bool ShmConnection::take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors) {
+bool ShmConnection::take_seat(const Announcement &announcement, const std::vector<nessie::Fd> &descriptors) {
   const bool with_queue = announcement.slot == kQueueSlot;
   if (knows_seat() || announcement.number >= kSeats || with_queue != uses_queue() || descriptors.size() != with_queue)
     return false;
@@ -294,7 +294,7 @@ void ShmConnection::leave() {
     transport_.empty_seat(parts_.own_seat, drain_to_);
   else
     transport_.leave_seat(parts_.own_seat, socket_.take());
-  socket_ = bootstrap::PageSocket(Fd());
+  socket_ = bootstrap::PageSocket(nessie::Fd());
   transport_.attend(*this);  // which then forgets it
 }
 

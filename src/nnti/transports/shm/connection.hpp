@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/fence.hpp"
-#include "nnti/bootstrap.hpp"
-#include "nnti/given_descriptors.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
+#include "nnti/transport/given_descriptors.hpp"
 #include "nnti/transports/shm/bulk.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
@@ -33,7 +33,7 @@ struct PeerParts {
   std::uint64_t owner = 0;            ///< names the peer in transfer marks
   std::uint64_t queue_entries = 0;
   Mapping table, queue;
-  Fd doorbell;
+  nessie::Fd doorbell;
   pid_t process = 0;  ///< 0: in a pid name space that we do not see
   Status cma;         ///< or why bulk data is relayed
 };
@@ -122,8 +122,8 @@ class ShmConnection final : public Connection, private RelayLink {
   void open_queue();
   void end(Error error);
   void on_page(bootstrap::Page &page);
-  bool take_memory(const Announcement &announcement, std::vector<Fd> &descriptors);
-  bool take_seat(const Announcement &announcement, const std::vector<Fd> &descriptors);
+  bool take_memory(const Announcement &announcement, std::vector<nessie::Fd> &descriptors);
+  bool take_seat(const Announcement &announcement, const std::vector<nessie::Fd> &descriptors);
   void send_announcement(const Announcement &announcement, int memfd = -1);
   std::byte *mine() override;
   std::byte *theirs() override;

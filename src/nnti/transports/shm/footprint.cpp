@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/footprint.hpp"
 
-#include "nnti/endpoint_impl.hpp"
+#include "nnti/endpoint/impl.hpp"
 #include "nnti/transports/shm/connection.hpp"
 #include "nnti/transports/shm/seats.hpp"
 

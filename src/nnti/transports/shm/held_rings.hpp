@@ -6,7 +6,7 @@
 // until the next poll. A process that does not come back to poll is not relied on: see Pusher, Doubts.
 #pragma once
 
-#include "nnti/pusher.hpp"
+#include "nnti/framed/pusher.hpp"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/held_rings.hpp"
 
-#include "nnti/fd.hpp"
+#include "base/fd.hpp"
+#include "nnti/conformance/watchdog_test.hpp"
 #include "nnti/transports/shm/table.hpp"
-#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ struct ShmHeldRings : testing::Test {
     return ::poll(&readable, 1, static_cast<int>(within.count())) == 1 &&
            ::read(doorbell.get(), &count, sizeof count) == sizeof count;
   }
-  Fd doorbell;
+  nessie::Fd doorbell;
   Pusher pusher;
   std::shared_ptr<HeldRings> held = std::make_shared<HeldRings>();
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer that has proved the credential, and then misbehaves in its shared memory or on its socket.
-#include "nnti/bootstrap.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
+#include "nnti/conformance/watchdog_test.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
-#include "nnti/watchdog_test.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ struct HostilePeer : testing::Test {
   std::string socket_name;
   HelloBlob blob;
   OwnTable table = std::move(*OwnTable::make());
-  Fd doorbell{::eventfd(0, EFD_NONBLOCK)};
+  nessie::Fd doorbell{::eventfd(0, EFD_NONBLOCK)};
   SharedMemory ring = std::move(*make_shared_memory("hostile", ring_bytes(kSlots), Peers::kMayOnlyRead));
   SharedMemory own_queue = std::move(*make_shared_memory("hostile", queue_bytes(kMinQueueEntries), Peers::kMayWrite));
   std::uint32_t our_seat = 3;
@@ -295,7 +295,7 @@ TEST_F(HostilePeer, ThatSendsAWrongPageIsGivenUp) {
 TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
   auto established = connect(hello());
   ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
-  Fd unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
+  nessie::Fd unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(unsealed.get(), 4096), 0);
   std::vector<std::byte> memory(4096);
   auto remote = table.add({memory, Rights::kReadWrite, unsealed.get()});
@@ -307,7 +307,7 @@ TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
   std::vector<std::byte> local(100);
   server->get(witness.connected, *remote, 0, local, completion);
   EXPECT_FALSE(completion.done);
-  established->socket = bootstrap::PageSocket(Fd());
+  established->socket = bootstrap::PageSocket(nessie::Fd());
   ASSERT_TRUE(until([&] { return completion.done; }));
   EXPECT_EQ(completion.status.code(), Code::kPeerLost);
 }
@@ -330,10 +330,10 @@ TEST_F(HostilePeer, WithADoorbellThatIsNoneIsDeclined) {
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   ::close(pipe[0]);  // whoever writes to the other end is killed
   auto wrong = hello();
-  wrong.descriptors[1] = Fd(pipe[1]);
+  wrong.descriptors[1] = nessie::Fd(pipe[1]);
   EXPECT_EQ(connect(std::move(wrong)).code(), Code::kRefused);
   wrong = hello();
-  wrong.descriptors[1] = Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  wrong.descriptors[1] = nessie::Fd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   EXPECT_EQ(connect(std::move(wrong)).code(), Code::kRefused);
   EXPECT_TRUE(connect(hello()).ok());
 }
@@ -456,7 +456,7 @@ TEST_F(HostileSharer, ThatClaimsAnEntryAndLeavesIsSkipped) {
   ASSERT_TRUE(until([&] { return witness.messages == 1; }));
   for (int i = 0; i < 1000; ++i) server->progress();
   EXPECT_EQ(witness.messages, 1) << "what comes after the claimed entry waits, as its writer lives";
-  established->socket = bootstrap::PageSocket(Fd());
+  established->socket = bootstrap::PageSocket(nessie::Fd());
   ASSERT_TRUE(until([&] { return witness.messages == 2 && witness.lost.size() == 1; }));
   EXPECT_EQ(witness.lost[0].code, Code::kPeerLost);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs, in bytes of this process: its heap, and shared memory by the share that the kernel counts to it.
-#include "nnti/watchdog_test.hpp"
+#include "nnti/conformance/watchdog_test.hpp"
 
 #include <nnti/nnti.hpp>
 

@@ -2,7 +2,7 @@
 // The queue through which an endpoint receives from all its peers, and what keeps them from locking each other out.
 #pragma once
 
-#include "nnti/allocation.hpp"
+#include "nnti/transport/allocation.hpp"
 #include "nnti/transports/shm/seats.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"
 

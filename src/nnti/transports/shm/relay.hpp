@@ -4,7 +4,7 @@
 // as prompt as the owner's progress; otherwise the same.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/shm/ring.hpp"
 
 #include <list>

@@ -13,7 +13,7 @@
 // slot's number plus 1, modulo 2^32. The payload fills the rest of the slot, then that of the following ones.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
 #include <algorithm>

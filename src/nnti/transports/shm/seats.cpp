@@ -22,7 +22,7 @@ Result<std::uint32_t> Seats::take() {
   return seat;
 }
 
-void Seats::leave(std::uint32_t seat, Fd socket) {
+void Seats::leave(std::uint32_t seat, nessie::Fd socket) {
   ::shutdown(socket.get(), SHUT_WR);
   seats_[seat].connection = nullptr;
   seats_[seat].socket = std::move(socket);

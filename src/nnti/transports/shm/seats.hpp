@@ -7,8 +7,8 @@
 // down, and keeps it until the peer closes its own end, or ends.
 #pragma once
 
-#include "nnti/fd.hpp"
-#include "nnti/transport.hpp"
+#include "base/fd.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
 #include <vector>
@@ -30,7 +30,7 @@ class Seats {
   /// Whether the peer that had it is known to be gone: it writes nothing more.
   bool is_gone(std::uint32_t seat) const { return seat < seats_.size() && seats_[seat].state == State::kGone; }
   /// The connection is given up here; `socket` is shut down, and readable when the peer has gone, too.
-  void leave(std::uint32_t seat, Fd socket);
+  void leave(std::uint32_t seat, nessie::Fd socket);
   /// `socket` is readable. True: the peer has gone.
   bool has_gone(std::uint32_t seat);
   /// The peer is gone; the seat is free when the queue's entries before `drain_to` have been read.
@@ -45,7 +45,7 @@ class Seats {
   struct Seat {
     ShmConnection *connection = nullptr;
     std::uint64_t drain_to = 0;
-    Fd socket;  ///< kLeaving
+    nessie::Fd socket;  ///< kLeaving
     State state = State::kFree;
   };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/shared_queue.hpp"
 
-#include "nnti/allocation.hpp"
-#include "nnti/watchdog_test.hpp"
+#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/transport/allocation.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

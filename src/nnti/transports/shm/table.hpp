@@ -3,8 +3,8 @@
 // moment of each put and get.
 #pragma once
 
-#include "nnti/allocation.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/allocation.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/shm/layout.hpp"
 
 #include <base/clock.hpp>

@@ -319,7 +319,7 @@ Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs,
   if (theirs.blob.size() != sizeof blob || theirs.descriptors.size() < 2)
     return Error{Code::kBadMessage, "the peer's hello has another shape; run the same Nessie on both sides",
                  nessie::Scope::kPeer};
-  if (!std::ranges::all_of(theirs.descriptors, &Fd::valid)) return bootstrap::no_descriptors();
+  if (!std::ranges::all_of(theirs.descriptors, &nessie::Fd::valid)) return bootstrap::no_descriptors();
   std::memcpy(&blob, theirs.blob.data(), sizeof blob);
   if (blob.layout_version != kLayoutVersion)
     return Error{Code::kUnsupported, "the peer's shared memory has another layout; run the same Nessie on both sides",
@@ -404,7 +404,7 @@ ShmConnection *ShmTransport::add_connection(bootstrap::PageSocket socket, PeerPa
   return connection;
 }
 
-void ShmTransport::leave_seat(std::uint32_t seat, Fd socket) {
+void ShmTransport::leave_seat(std::uint32_t seat, nessie::Fd socket) {
   const int fd = socket.get();
   seats_.leave(seat, std::move(socket));
   watch(fd, seat);

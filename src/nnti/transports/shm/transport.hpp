@@ -2,7 +2,7 @@
 // shm: processes of one node. README.md, next to this file, says how it works and what it promises.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 namespace nnti::shm {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include "nnti/bootstrap.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/transports/shm/connection.hpp"
 #include "nnti/transports/shm/held_rings.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
@@ -74,7 +74,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   void watch(int fd, std::uint64_t whom, bool to_write = false);
   void unwatch(int fd);
   /// The peer lives, and may not have noticed yet.
-  void leave_seat(std::uint32_t seat, Fd socket);
+  void leave_seat(std::uint32_t seat, nessie::Fd socket);
   /// The peer is gone.
   void empty_seat(std::uint32_t seat, std::uint64_t drain_to);
   /// Refuses the key, waits until no peer is in the middle of a transfer, and frees the slot.
@@ -114,10 +114,10 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   bool asymmetric_fence_;
   std::uint64_t probe_;
   std::string socket_name_;
-  Fd epoll_;  ///< sockets
+  nessie::Fd epoll_;  ///< sockets
   Poller &poller_;
   Rung rung_{*this};
-  Fd doorbell_;  ///< in the poller, by its edges: never read
+  nessie::Fd doorbell_;  ///< in the poller, by its edges: never read
   std::unique_ptr<bootstrap::Listener> listener_;
   std::optional<PeerParts> answered_;  ///< between the listener's Answer and Accept
   Pusher pusher_;

@@ -2,9 +2,9 @@
 // One peer: its frames, with credits; its gets and puts; its end.
 #pragma once
 
-#include "nnti/bootstrap.hpp"
+#include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/stream/lane_connection.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ucx/pool.hpp"
 #include "nnti/transports/ucx/transfers.hpp"
 
@@ -51,7 +51,7 @@ class UcxConnection final : public Connection, private stream::LaneHost {
   void open();
   void accept() { state_ = State::kOpen; }
   /// What UCX carries for others goes over a socket of this connection's own from now on.
-  void use_lane(Fd socket);
+  void use_lane(nessie::Fd socket);
   bool peer_offers_lane() const { return hello_.lane; }
   /// It was accepted from a peer that may have one, and has neither a lane nor a link yet.
   bool may_be_given_lane() const { return state_ == State::kOpen && hello_.lane && !lane_ && !link_; }

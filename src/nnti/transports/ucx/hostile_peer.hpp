@@ -4,8 +4,8 @@
 // honest client, which must not be harmed.
 #pragma once
 
+#include "nnti/conformance/watchdog_test.hpp"
 #include "nnti/transports/ucx/transport.hpp"
-#include "nnti/watchdog_test.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

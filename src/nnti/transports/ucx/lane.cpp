@@ -6,7 +6,7 @@
 
 namespace nnti::ucx {
 
-void UcxConnection::use_lane(Fd socket) {
+void UcxConnection::use_lane(nessie::Fd socket) {
   lane_ = std::make_unique<stream::LaneConnection>(std::move(socket), transport_.peers().lanes(),
                                                    static_cast<stream::LaneHost &>(*this));
   peer_knocked_ = true;

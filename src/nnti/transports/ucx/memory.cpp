@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ucx/memory.hpp"
 
-#include "nnti/registration_check.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/ucx/transport.hpp"
 
 namespace nnti::ucx {

@@ -2,7 +2,7 @@
 // A region that peers may reach, by its key. UCX never exposes it: peers ask, and the owner checks.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 namespace nnti::ucx {
 

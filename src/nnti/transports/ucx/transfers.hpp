@@ -7,7 +7,7 @@
 // by UCX from within its progress: they note what has ended; finish() tells the callers.
 #pragma once
 
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ucx/worker.hpp"
 
 #include <deque>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "nnti/stream/peers.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 #include "nnti/transports/ucx/connection.hpp"
 #include "nnti/transports/ucx/memory.hpp"
 #include "nnti/transports/ucx/pool.hpp"

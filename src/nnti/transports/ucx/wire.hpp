@@ -23,7 +23,7 @@
 #pragma once
 
 #include "nnti/stream/lane.hpp"
-#include "nnti/transport.hpp"
+#include "nnti/transport/transport.hpp"
 
 #include <nessie/result.hpp>
 

@@ -374,14 +374,14 @@ Result<int> Client::abort(FileToken file) {
   return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, {}, {}}));
 }
 
-Result<nnti::Fd> Client::lend(FileToken file, const FileIdentity &identity) {
+Result<nessie::Fd> Client::lend(FileToken file, const FileIdentity &identity) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity);
   auto lent = impl_->ask<LendResult>(home, kOpLend, LendArgs{file});
   if (!lent.ok()) return lent.error();
   auto descriptor = impl_->runtime->take_descriptor(impl_->at(home).peer, lent->descriptor);
   if (!descriptor.ok()) return descriptor.error();
-  return nnti::Fd(*descriptor);
+  return nessie::Fd(*descriptor);
 }
 
 Status Client::settle(const SettleArgs &args) {

@@ -6,7 +6,7 @@
 // Threads: any, several at once, each with files of its own: what one waits for does not hold up the others.
 #pragma once
 
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 #include <nssi/nssi.hpp>
 #include <services/staging/domains.hpp>
 #include <services/staging/piece_list.hpp>
@@ -113,7 +113,7 @@ class Client {
   /// access of its handle, whatever has become of the file's name and mode since. kUnsupported, kRefused: the server is
   /// on another node than this process, or than the one that opened the file. kNotFound: the file is not open, or the
   /// connection broke meanwhile. kNoMemory: this process has no descriptors left.
-  Result<nnti::Fd> lend(FileToken file, const FileIdentity &identity);
+  Result<nessie::Fd> lend(FileToken file, const FileIdentity &identity);
   /// Writes all items; small ones are packed together, so that a thousand small pieces cost a few messages. Returns
   /// when the items' memory is the caller's again. In caching mode, data of up to a few megabytes have then been copied
   /// to where the servers on this node find them, whatever becomes of this process; they count in `order.sent`, and

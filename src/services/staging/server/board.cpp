@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/board.hpp>
 
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ void discard(const std::string &path) {
 
 /// A new file of zeros, mapped. Null: there is none, and errno says why.
 template <class T> T *make(const std::string &path) {
-  const nnti::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const nessie::Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return nullptr;
   void *mapped = map_zeros(file.get(), sizeof(T));
   if (mapped == nullptr) discard(path);

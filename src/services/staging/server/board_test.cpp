@@ -39,7 +39,7 @@ class BoardTest : public ::testing::Test {
     auto made = Board::create(path_, "somewhere", std::chrono::milliseconds(300));
     ASSERT_TRUE(made.ok()) << made.error().message;
     board_ = std::move(*made);
-    const nnti::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    const nessie::Fd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     seen_ =
         static_cast<const nessie_board *>(::mmap(nullptr, sizeof(nessie_board), PROT_READ, MAP_SHARED, file.get(), 0));
     ASSERT_NE(seen_, MAP_FAILED);
@@ -120,7 +120,7 @@ TEST_F(BoardTest, WithoutABoard_ThereAreNoCounts) {
 
 TEST_F(BoardTest, CountsWhatIsWrittenToAFile) {
   const auto name = path_ + NESSIE_BOARD_COUNTS_SUFFIX;
-  const nnti::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  const nessie::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   const auto *seen = static_cast<const nessie_board_writes *>(
       ::mmap(nullptr, sizeof(nessie_board_writes), PROT_READ, MAP_SHARED, file.get(), 0));
   ASSERT_NE(seen, MAP_FAILED);
@@ -173,8 +173,8 @@ class DoorTest : public ::testing::Test {
     return {};
   }
   /// Of another user than the server's; it has to be root.
-  nnti::Fd knock_as(uid_t user) const {
-    nnti::Fd socket;
+  nessie::Fd knock_as(uid_t user) const {
+    nessie::Fd socket;
     std::thread([&] {  // of this thread only
       EXPECT_EQ(::syscall(SYS_setresuid, -1, user, -1), 0);
       socket = knock();
@@ -182,8 +182,8 @@ class DoorTest : public ::testing::Test {
         .join();
     return socket;
   }
-  nnti::Fd knock() const { return connect(nnti::Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))); }
-  nnti::Fd connect(nnti::Fd socket) const {
+  nessie::Fd knock() const { return connect(nessie::Fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0))); }
+  nessie::Fd connect(nessie::Fd socket) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     door_->name().copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -192,13 +192,13 @@ class DoorTest : public ::testing::Test {
     return socket;
   }
   /// What the door says next; nothing if it has closed.
-  static std::optional<char> hear(const nnti::Fd &socket) {
+  static std::optional<char> hear(const nessie::Fd &socket) {
     pollfd event{socket.get(), POLLIN, 0};
     char word = 0;
     if (::poll(&event, 1, kWatchdogMs) != 1 || ::recv(socket.get(), &word, 1, 0) != 1) return std::nullopt;
     return word;
   }
-  static void ask(const nnti::Fd &socket, nessie_board_place file) {
+  static void ask(const nessie::Fd &socket, nessie_board_place file) {
     EXPECT_EQ(::send(socket.get(), &file, sizeof file, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof file));
   }
   /// The wish that came as number `n`.
@@ -214,7 +214,7 @@ class DoorTest : public ::testing::Test {
   }
   std::mutex mutex_;
   std::vector<std::pair<FileIdentity, std::function<void()>>> asked_;
-  static bool is_sent_away(const nnti::Fd &socket) {
+  static bool is_sent_away(const nessie::Fd &socket) {
     pollfd event{socket.get(), POLLIN, 0};
     return ::poll(&event, 1, 0) == 1 && (event.revents & POLLHUP) != 0;
   }
@@ -247,12 +247,12 @@ class FewDescriptors {
 class NoDescriptors {
  public:
   NoDescriptors() {
-    for (nnti::Fd one(::dup(0)); one; one = nnti::Fd(::dup(0))) taken_.push_back(std::move(one));
+    for (nessie::Fd one(::dup(0)); one; one = nessie::Fd(::dup(0))) taken_.push_back(std::move(one));
   }
 
  private:
   const FewDescriptors few_;
-  std::vector<nnti::Fd> taken_;
+  std::vector<nessie::Fd> taken_;
 };
 
 TEST_F(DoorTest, WhoAsksIsToldWhenTheFileIsWhole) {
@@ -295,9 +295,9 @@ TEST_F(DoorTest, AServerThatDoesNotWorkIsNotAskedAgain_AndWhoSaysNothingHasToGo)
 }
 
 TEST_F(DoorTest, WithoutDescriptors_ItPulses_AndLetsVisitorsInLater) {
-  nnti::Fd visitor;
+  nessie::Fd visitor;
   {
-    nnti::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    nessie::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     const NoDescriptors none;
     visitor = connect(std::move(socket));
     ask(visitor, {5, 6});
@@ -331,11 +331,11 @@ TEST_F(DoorTest, OtherUsersHaveHalfOfThePlaces_AndAQuarterEach) {
   const FewDescriptors few;
   ASSERT_TRUE(open().ok());
   constexpr auto kPlaces = FewDescriptors::kPlaces;
-  std::vector<nnti::Fd> own, others;
+  std::vector<nessie::Fd> own, others;
   const auto others_inside = [&](std::size_t n) {
     ask(own.emplace_back(knock()), {5, n});
     wish(n);  // so that nobody waits any more who came before
-    return std::ranges::count_if(others, [](const nnti::Fd &other) { return !is_sent_away(other); });
+    return std::ranges::count_if(others, [](const nessie::Fd &other) { return !is_sent_away(other); });
   };
   for (int i = 0; i < kPlaces / 2; ++i) others.push_back(knock_as(65534));
   EXPECT_EQ(others_inside(0), kPlaces / 4);
@@ -353,7 +353,7 @@ TEST_F(DoorTest, MoreVisitorsThanPlacesWaitOutside) {
   const auto first = knock();
   ask(first, {5, 6});
   wish(0);
-  std::vector<nnti::Fd> inside;
+  std::vector<nessie::Fd> inside;
   while (inside.size() < FewDescriptors::kPlaces - 1u) inside.push_back(knock());
   const auto outside = knock();
   ask(outside, {5, 7});

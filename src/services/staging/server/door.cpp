@@ -34,7 +34,7 @@ constexpr std::chrono::seconds kTimeToSpeak{10};
 Error no_door(int cause) { return {Code::kIo, "cannot make a socket", nessie::Scope::kProcess, cause}; }
 Error no_thread(int cause) { return {Code::kIo, "cannot start a thread", nessie::Scope::kProcess, cause}; }
 
-void say(const nnti::Fd &socket, char word) { (void)!::send(socket.get(), &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
+void say(const nessie::Fd &socket, char word) { (void)!::send(socket.get(), &word, 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
 /// The server's files need descriptors, too.
 std::size_t most_visitors() {
@@ -43,7 +43,7 @@ std::size_t most_visitors() {
                                                  : kMostVisitors;
 }
 
-uid_t user_of(const nnti::Fd &socket) {
+uid_t user_of(const nessie::Fd &socket) {
   ucred who{};
   socklen_t size = sizeof who;
   return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.uid : static_cast<uid_t>(-1);
@@ -60,7 +60,7 @@ void Door::Mail::ring() const {
 
 nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse, nessie::TimeSource time) {
   const auto name = fmt::format("nessie-door-{:016x}{:016x}", nessie::random_u64(), nessie::random_u64());
-  nnti::Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  nessie::Fd listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -69,7 +69,7 @@ nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse, nes
       ::listen(listener.get(), SOMAXCONN) != 0)
     return no_door(errno);
   std::unique_ptr<Door> door(new Door(std::move(listener), name, std::move(settle), std::move(pulse), time));
-  door->mail_->bell = nnti::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  door->mail_->bell = nessie::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!door->mail_->bell) return no_door(errno);
   try {
     door->thread_ = std::thread([self = door.get()] { self->serve(); });
@@ -77,7 +77,7 @@ nessie::Result<std::unique_ptr<Door>> Door::open(Settle settle, Pulse pulse, nes
   return door;
 }
 
-Door::Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time)
+Door::Door(nessie::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time)
     : listener_(std::move(listener)),
       name_(std::move(name)),
       settle_(std::move(settle)),
@@ -123,7 +123,7 @@ bool Door::wait_for_something(std::vector<bool> &readable) {
 
 void Door::let_in() {
   for (std::size_t i = 0; i < kAtOnce && visitors_.size() < most_visitors_; ++i) {
-    nnti::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    nessie::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return (void)(cannot_accept_ = errno != EAGAIN && errno != EINTR);
     const auto user = user_of(socket);
     if (is_welcome(user)) visitors_.push_back({std::move(socket), user, 0, time_.now()});

@@ -8,8 +8,8 @@
 #include <services/staging/protocol.hpp>
 
 #include <base/clock.hpp>
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
-#include <nnti/fd.hpp>
 
 #include <sys/types.h>
 
@@ -44,7 +44,7 @@ class Door {
 
  private:
   struct Visitor {
-    nnti::Fd socket;
+    nessie::Fd socket;
     uid_t user = 0;
     std::uint64_t wish = 0;  ///< 0: has not said what for
     nessie::Clock::time_point since;
@@ -60,10 +60,10 @@ class Door {
     std::mutex mutex;
     std::vector<std::uint64_t> settled;
     std::atomic<bool> alive{true};
-    nnti::Fd bell;
+    nessie::Fd bell;
     void ring() const;
   };
-  Door(nnti::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time);
+  Door(nessie::Fd listener, std::string name, Settle settle, Pulse pulse, nessie::TimeSource time);
   void serve();
   bool anybody_waits() const { return !visitors_.empty() || cannot_accept_; }
   int time_to_pulse_ms() const;
@@ -77,7 +77,7 @@ class Door {
   void answer(std::uint64_t number);
   void pulse();
 
-  const nnti::Fd listener_;
+  const nessie::Fd listener_;
   const std::string name_;
   const Settle settle_;
   const Pulse pulse_;

@@ -47,7 +47,7 @@ constexpr std::chrono::milliseconds kWriteMoment{50};
 constexpr std::chrono::milliseconds kLastWords{1000};  // what has been sent is read in less
 
 /// Nothing: there are no descriptors left.
-nnti::Fd duplicate(const nnti::Fd &file) { return nnti::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
+nessie::Fd duplicate(const nessie::Fd &file) { return nessie::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
 
 /// Counts what is being opened, so that a shutdown waits for it.
 class Opening {
@@ -138,7 +138,7 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
 }
 
 /// Keeps what was attached, to be attached again, if the program still has it open.
-void Server::hold_again(FileToken token, nnti::Fd file) {
+void Server::hold_again(FileToken token, nessie::Fd file) {
   const auto held = held_.find(token);
   if (held == held_.end()) return;
   held->second.spare = duplicate(file);

@@ -3,7 +3,7 @@
 #include <services/staging/board.h>
 #include <services/staging/server/door.hpp>
 
-#include <nssi/fuzz.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,8 +23,8 @@ const std::string &door() {
   return (*door)->name();
 }
 
-nnti::Fd knock() {
-  nnti::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+nessie::Fd knock() {
+  nessie::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   door().copy(address.sun_path + 1, sizeof address.sun_path - 1);
@@ -33,7 +33,7 @@ nnti::Fd knock() {
   return socket;
 }
 
-void say(const nnti::Fd &socket, const void *words, std::size_t size) {
+void say(const nessie::Fd &socket, const void *words, std::size_t size) {
   (void)!::send(socket.get(), words, size, MSG_NOSIGNAL);
 }
 

@@ -2,8 +2,8 @@
 // What a server that was killed leaves behind, whatever became of it.
 #include <services/staging/server/ledger.hpp>
 
-#include <nnti/fd.hpp>
-#include <nssi/fuzz.hpp>
+#include <base/fd.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@ using namespace staging;
 namespace {
 
 /// A file without a name, and one that it can be opened by.
-const nnti::Fd &file() {
-  static const nnti::Fd file(::memfd_create("ledger", MFD_CLOEXEC));
+const nessie::Fd &file() {
+  static const nessie::Fd file(::memfd_create("ledger", MFD_CLOEXEC));
   return file;
 }
 std::string path() { return "/proc/self/fd/" + std::to_string(file().get()); }

@@ -3,7 +3,7 @@
 // and in the caller's buffer, whatever its numbers are.
 #include <services/staging/server/pieces_check.hpp>
 
-#include <nssi/fuzz.hpp>
+#include <nssi/fuzz/fuzz.hpp>
 
 using namespace nssi::fuzz;
 using namespace staging;

@@ -16,9 +16,9 @@ namespace staging {
 using nessie::Code;
 using nessie::Error;
 
-Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
-                                           bool writable) {
-  Result<nnti::Fd> file = nnti::Fd();
+Result<nessie::Fd> Server::obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                             bool writable) {
+  Result<nessie::Fd> file = nessie::Fd();
   if (handle.descriptor == 0) {
     if (runtime_.can_give_descriptors(request.caller()))
       return Error{Code::kRefused, "a process of this node gives what it has opened, and names nothing"};
@@ -27,7 +27,7 @@ Result<nnti::Fd> Server::obtain_descriptor(Request &request, const std::string &
   }
   auto given = request.take_descriptor(handle.descriptor);
   if (!given.ok()) return given.error();
-  file = nnti::Fd(*given);
+  file = nessie::Fd(*given);
   if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
   return file;
 }

@@ -169,7 +169,7 @@ NativeFile::~NativeFile() {
   if (ncid_ >= 0) close(0);
 }
 
-NativeFile::Opened NativeFile::create(nnti::Fd &&file, int cmode, const std::vector<Hint> &hints) {
+NativeFile::Opened NativeFile::create(nessie::Fd &&file, int cmode, const std::vector<Hint> &hints) {
   int ncid = -1;
   const Info info(hints);
   const int error = ncmpi_create(MPI_COMM_SELF, path_of(file.get()).c_str(), cmode & ~NC_NOCLOBBER, info, &ncid);
@@ -177,7 +177,7 @@ NativeFile::Opened NativeFile::create(nnti::Fd &&file, int cmode, const std::vec
   return {NC_NOERR, std::unique_ptr<NativeFile>(new NativeFile(ncid, std::move(file), withheld_of(hints), true, true))};
 }
 
-NativeFile::Opened NativeFile::open(nnti::Fd &&file, int omode, const std::vector<Hint> &hints) {
+NativeFile::Opened NativeFile::open(nessie::Fd &&file, int omode, const std::vector<Hint> &hints) {
   int ncid = -1;
   const Info info(hints);
   const bool writable = (omode & NC_WRITE) != 0;

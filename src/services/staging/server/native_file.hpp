@@ -6,7 +6,7 @@
 #include <services/staging/handle.hpp>
 #include <services/staging/index_space.hpp>
 
-#include <nnti/fd.hpp>
+#include <base/fd.hpp>
 
 #include <time.h>
 
@@ -35,8 +35,8 @@ class NativeFile {
   };
   /// `file` is open for reading and, unless `omode` says otherwise, for writing. Its name plays no part: it may have
   /// none that PnetCDF or MPI-IO understand. What it held is gone after create(). It stays the caller's on failure.
-  static Opened create(nnti::Fd &&file, int cmode, const std::vector<Hint> &hints);
-  static Opened open(nnti::Fd &&file, int omode, const std::vector<Hint> &hints);
+  static Opened create(nessie::Fd &&file, int cmode, const std::vector<Hint> &hints);
+  static Opened open(nessie::Fd &&file, int omode, const std::vector<Hint> &hints);
   /// Closes what is open, as close() does.
   ~NativeFile();
 
@@ -87,7 +87,7 @@ class NativeFile {
   /// The time at which the file was changed last becomes `when`, if it is later, and if the server may set it.
   void date_back(const timespec &when);
   /// The file, after close(), which is then done with.
-  nnti::Fd release() { return std::move(fd_); }
+  nessie::Fd release() { return std::move(fd_); }
   /// The header may count so many records: all that was to be put into them is here. The progress thread.
   void allow_records(std::int64_t num_records) { allowed_records_ = std::max(allowed_records_.load(), num_records); }
   /// Makes the number of records in the header at least `num_records`, for whoever opens the file meanwhile.
@@ -102,7 +102,7 @@ class NativeFile {
 
  private:
   class Changing;
-  NativeFile(int ncid, nnti::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
+  NativeFile(int ncid, nessie::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
       : ncid_(ncid),
         fd_(std::move(file)),
         withheld_(std::move(withheld)),
@@ -125,7 +125,7 @@ class NativeFile {
 
   int ncid_ = -1;
   int write_errno_ = 0;
-  nnti::Fd fd_;                       ///< the file, whatever becomes of its name
+  nessie::Fd fd_;                     ///< the file, whatever becomes of its name
   const std::vector<Hint> withheld_;  ///< hints of the program that native PnetCDF does not get
   std::atomic<std::int64_t> allowed_records_{0};
   bool writable_ = false, new_ = false, has_records_ = false;

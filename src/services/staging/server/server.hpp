@@ -64,8 +64,8 @@ class Server {
     std::int32_t omode = 0;
     std::vector<Hint> hints;
     std::uint32_t processes = 1;
-    nnti::Fd file;   ///< as long as it is not attached
-    nnti::Fd spare;  ///< given up for the one that MPI-IO needs
+    nessie::Fd file;   ///< as long as it is not attached
+    nessie::Fd spare;  ///< given up for the one that MPI-IO needs
   };
   /// Which process a peer is, by the kernel's word, and which program's, by its own.
   struct Process {
@@ -97,7 +97,7 @@ class Server {
   bool await_writes(OpenFile &file, const WritesBefore &before);
   int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
                const FileHandle &handle, std::uint32_t processes);
-  void hold_again(FileToken token, nnti::Fd file);
+  void hold_again(FileToken token, nessie::Fd file);
   void close_unused(const File &file);
   int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
@@ -110,8 +110,8 @@ class Server {
   void finish_orphan(File file);
 
   // handles.cpp
-  Result<nnti::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
-                                     bool writable);
+  Result<nessie::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                       bool writable);
   Result<LendResult> lend(Request &request, const LendArgs &args);
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nssi/testing.hpp>
+#include <nssi/testing/testing.hpp>
 
 #include <atomic>
 #include <deque>

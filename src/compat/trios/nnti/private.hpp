@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the functions of Trios_nnti.h share: the transports of this process, conversions of handles.
+#pragma once
+
+#include "nnti/c/face.hpp"
+
+#include <Trios_nnti.h>
+
+#include <mutex>
+#include <unordered_map>
+
+namespace nnti::trios {
+
+using face::Outcome;
+
+template <class Call> NNTI_result_t guarded(Call call) noexcept {
+  return static_cast<NNTI_result_t>(face::guarded(call));
+}
+
+/// An open transport.
+struct Transport {
+  std::shared_ptr<Context> context;
+  NNTI_transport_t handle{};
+  std::mutex mutex;
+  /// The segments that handles of our buffers point to, by buffer.
+  std::unordered_map<std::uint64_t, std::vector<NNTI_remote_addr_t>> segments;
+};
+using TransportPtr = std::shared_ptr<Transport>;
+
+/// One of each kind. Null: not open.
+TransportPtr find_transport(int id);
+TransportPtr transport_of(ProcessId process);
+
+template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Call call) {
+  if (handle == nullptr) return face::null_argument();
+  auto transport = find_transport(handle->id);
+  return transport ? call(transport) : face::not_open();
+}
+
+/// For calls that name their transport by a buffer of ours.
+template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
+  if (buffer == nullptr) return face::null_argument();
+  if (buffer->datatype != NNTI_dt_buffer) return {face::kEinval, "the buffer's handle is none; register it first"};
+  const ProcessId owner{buffer->buffer_owner.peer.instance};
+  if (auto transport = transport_of(owner)) return call(transport);
+  if (face::was_open(owner)) return face::not_open();
+  return {face::kEperm, "the buffer is a peer's; this can only be done with one's own"};
+}
+
+/// For calls that name it by a work request.
+template <class Call> Outcome with_request(const NNTI_work_request_t *wr, Call call) {
+  if (wr == nullptr) return face::null_argument();
+  if (wr->datatype != NNTI_dt_work_request) return {face::kEinval, "the work request was never made"};
+  auto transport = find_transport(wr->transport_id);
+  return transport ? call(transport) : face::not_open();
+}
+
+inline BufferId id_of(const NNTI_buffer_t *buffer) { return {buffer->transport_private}; }
+inline RequestId id_of(const NNTI_work_request_t *wr) { return {wr->transport_private}; }
+
+BufferHandle handle_of(const NNTI_buffer_t &buffer);
+NNTI_peer_t peer_of(const Transport &transport, ProcessId process, std::string_view url);
+NNTI_peer_t peer_of(const Transport &transport, const PeerInfo *peer);
+
+/// Whether a wait must look for signals now and then.
+bool catches_signals();
+
+/// Fills in the work request of an operation on `buffer` that was started.
+void fill(NNTI_work_request_t *wr, const Transport &transport, const NNTI_buffer_t *buffer, NNTI_buf_ops_t ops,
+          RequestId request);
+
+}  // namespace nnti::trios

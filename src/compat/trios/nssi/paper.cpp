@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <compat/trios/nssi/paper.hpp>
+
+#include <compat/trios/nssi/standard.hpp>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace nssi::trios::paper {
+namespace {
+
+/// Where Trios' numbers are not the paper's.
+struct Number {
+  int paper, trios;
+};
+constexpr std::array<Number, 6> kNumbers = {{{NSSI_EWOULDBLOCK, 1015},
+                                             {NSSI_EAGAIN, 1016},
+                                             {NSSI_EDECODE, 1013},
+                                             {NSSI_EENCODE, 1014},
+                                             {NNTI_EINTR, NSSI_ECANCELED},
+                                             {NNTI_EDROPPED, 1016}}};
+
+int to_paper(int code) {
+  for (const auto &[paper, trios] : kNumbers)
+    if (code == trios && trios > NSSI_EPERM) return paper;
+  return code;
+}
+
+nssi_service service_of(int transport, std::uint64_t peer) {
+  nssi_service service{};
+  service.transport_id = transport_id(transport);
+  service.svc_host.peer.local_id = peer;
+  return service;
+}
+
+nssi_request request_of(const Call &call) {
+  return {
+      call.id,    call.opcode, to_paper(call.error_code), call.remote_rc, static_cast<nssi_request_status>(call.status),
+      call.result};
+}
+
+/// What became of the call; `code` is what the wait returned.
+int take(Call &call, const nssi_request &request, int code, int *remote_rc) {
+  const bool is_over = call.id != 0 && request.id == 0;
+  call.id = request.id;
+  call.error_code = to_trios(request.error_code);
+  call.remote_rc = request.error_code == NSSI_OK ? request.remote_rc : call.error_code;
+  call.status = request.status;
+  if (remote_rc != nullptr && (is_over || request.id == 0)) *remote_rc = call.remote_rc;
+  return to_trios(code);
+}
+
+NNTI_buffer_t data_of(unsigned long request) {
+  NNTI_buffer_t buffer{};
+  buffer.buffer_addr.id = request;
+  return buffer;
+}
+
+Stub the_stub = nullptr;  ///< of every operation
+
+int run_stub(const unsigned long id, const NNTI_peer_t *caller, const void *args, const NNTI_buffer_t *data,
+             const NNTI_buffer_t *) {
+  const auto running = c_api::running_stub(id);
+  if (!running) return NSSI_EINVAL;
+  return the_stub({id, running->opcode, caller->peer.local_id, data->payload_size, args});
+}
+
+/// Does the ticks of a service while it serves, in a fiber of its runtime: on the thread that serves.
+class Ticking {
+ public:
+  Ticking(int transport, const Ticks &ticks) {
+    if (!ticks.tick) return;
+    runtime_ = c_api::runtime_of(transport_id(transport));
+    if (!runtime_) return;
+    end_ = std::make_shared<Event>(*runtime_);
+    runtime_->spawn([end = end_, ticks] {
+      while (end->wait(Deadline::in(ticks.every)).code() == Code::kTimedOut) ticks.tick();
+    });
+  }
+  ~Ticking() {
+    if (end_) end_->set();
+  }
+  Ticking(const Ticking &) = delete;
+
+ private:
+  std::shared_ptr<Runtime> runtime_;  // outlives the event
+  std::shared_ptr<Event> end_;
+};
+
+}  // namespace
+
+int to_trios(int code) {
+  for (const auto &[paper, trios] : kNumbers)
+    if (code == paper) return trios;
+  return code;
+}
+
+const char *last_error() { return nssi_last_error(); }
+const char *name_of(int code) { return nssi_err_str(to_paper(code)); }
+int fail(int code, const char *sentence) { return c_api::fail(code, sentence); }
+
+int init(int transport) {
+  const int code = to_trios(nssi_init(transport_id(transport)));
+  const auto runtime = code == NSSI_OK ? c_api::runtime_of(transport_id(transport)) : nullptr;
+  if (!runtime) return code;
+  add_fetch_add(transport, *runtime);
+  add_reset_trace(*runtime);
+  return code;
+}
+int fini(int transport) { return to_trios(nssi_fini(transport_id(transport))); }
+int get_url(int transport, char *url, std::uint32_t most) {
+  return to_trios(nssi_get_url(transport_id(transport), url, most));
+}
+
+bool is_open(int transport) { return c_api::runtime_of(transport_id(transport)) != nullptr; }
+
+// --- clients ----------------------------------------------------------------------------------------------------------
+
+int get_service(int transport, const char *url, int timeout_ms, Peer &peer) {
+  nssi_service service{};
+  const int code = nssi_get_service(transport_id(transport), url, timeout_ms, &service);
+  if (code == NSSI_OK) peer = {service.svc_host.peer.local_id, url};
+  return to_trios(code);
+}
+
+int free_service(int transport, std::uint64_t peer) {
+  auto service = service_of(transport, peer);
+  return to_trios(nssi_free_service(transport_id(transport), &service));
+}
+
+int kill(int transport, std::uint64_t peer, int signal, long timeout_ms) {
+  const auto service = service_of(transport, peer);
+  return to_trios(nssi_kill(&service, signal, timeout_ms));
+}
+
+int register_encoding(int opcode, xdrproc_t args, xdrproc_t result) {
+  return to_trios(nssi_register_xdr_encoding(opcode, args, nullptr, result));
+}
+
+int start(int transport, std::uint64_t peer, int opcode, void *args, void *data, std::uint64_t size_bytes, void *result,
+          Call &call) {
+  const auto service = service_of(transport, peer);
+  nssi_request request{};
+  const int code = nssi_call_rpc(&service, opcode, args, data, size_bytes, result, &request);
+  if (code == NSSI_OK) call = {request.id, opcode, 0, 0, request.status, result};
+  return to_trios(code);
+}
+
+int wait(Call &call, int timeout_ms, int *remote_rc) {
+  auto request = request_of(call);
+  const int code = nssi_timedwait(&request, timeout_ms, nullptr);
+  return take(call, request, code, remote_rc);
+}
+
+int test(Call &call, int *remote_rc) {
+  auto request = request_of(call);
+  const int code = nssi_test(&request, nullptr);
+  return take(call, request, code, remote_rc);
+}
+
+int wait_any(std::span<Call> calls, int timeout_ms, std::size_t &which, int *remote_rc) {
+  std::vector<nssi_request> requests;
+  for (auto &call : calls) requests.push_back(request_of(call));
+  int place = -1;
+  const int code = nssi_waitany(requests.data(), requests.size(), timeout_ms, &place, nullptr);
+  if (place < 0) return to_trios(code);
+  which = static_cast<std::size_t>(place);
+  return take(calls[which], requests[which], code, remote_rc);
+}
+
+// --- servers ----------------------------------------------------------------------------------------------------------
+
+int add_op(int opcode, Stub stub, std::size_t sizeof_args, xdrproc_t decode_args, std::size_t sizeof_res,
+           xdrproc_t encode_res) {
+  the_stub = stub;
+  const nssi_svc_op op{opcode, run_stub, sizeof_args, decode_args, sizeof_res, encode_res};
+  return to_trios(nssi_service_add_op(nullptr, &op));
+}
+
+int start_service(int transport, const Ticks &ticks) {
+  const Ticking ticking(transport, ticks);
+  auto service = service_of(transport, 0);
+  return to_trios(nssi_service_start(&service));
+}
+
+void stop_service(int transport) {
+  if (auto runtime = c_api::runtime_of(transport_id(transport))) runtime->stop();
+}
+
+void forget_ops() { (void)nssi_service_fini(nullptr); }
+
+int get_data(unsigned long request, void *to, std::uint64_t size_bytes) {
+  const auto data = data_of(request);
+  return to_trios(nssi_get_data(nullptr, to, size_bytes, &data));
+}
+
+int put_data(unsigned long request, const void *from, std::uint64_t size_bytes, long timeout_ms) {
+  const auto data = data_of(request);
+  return to_trios(nssi_put_data(nullptr, from, size_bytes, &data, timeout_ms));
+}
+
+int send_result(unsigned long request, int rc, void *result) {
+  return to_trios(nssi_send_result(nullptr, request, rc, result, nullptr));
+}
+
+bool is_mine(unsigned long request) { return c_api::running_stub(request).has_value(); }
+
+struct Signal::Impl {
+  Runtime &runtime;
+  std::unique_ptr<Event> event = std::make_unique<Event>(runtime);
+};
+
+Signal::Signal(unsigned long request) : impl_(new Impl{*c_api::running_stub(request)->runtime}) {}
+Signal::~Signal() = default;
+void Signal::renew() { impl_->event = std::make_unique<Event>(impl_->runtime); }
+void Signal::set() { impl_->event->set(); }
+bool Signal::wait() { return impl_->event->wait().ok(); }
+
+}  // namespace nssi::trios::paper

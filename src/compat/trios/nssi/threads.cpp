@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Stubs in threads of the program's: nssi_service_start_wfn() and nssi_process_rpc_request().
+//
+// Design notes. A request belongs to the user-level thread that it arrived on; only there data may be moved and a
+// result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. When the
+// transport is being closed, events wait no longer: a request that no thread has taken yet is dropped then, and one
+// that runs is waited for.
+#include <compat/trios/nssi/service.hpp>
+
+#include <Trios_timer.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace nssi::trios {
+namespace {
+
+/// Between the two threads of a request.
+class Relay {
+ public:
+  explicit Relay(const paper::Incoming &request) : request_(request), signal_(request.id) {}
+  const paper::Incoming &request() const { return request_; }
+
+  // --- the program's thread -------------------------------------------------------------------------------------------
+  int run(const std::function<int()> &job) {
+    std::unique_lock lock(mutex_);
+    job_ = &job;
+    signal();
+    done_.wait(lock, [&] { return job_ == nullptr; });
+    return code_ == NSSI_OK ? code_ : paper::fail(code_, sentence_.c_str());
+  }
+  void take() {
+    std::lock_guard lock(mutex_);
+    is_taken_ = true;
+  }
+  void finish(int rc) {
+    std::lock_guard lock(mutex_);
+    rc_ = rc;
+    is_finished_ = true;
+    signal();
+  }
+
+  // --- the request's --------------------------------------------------------------------------------------------------
+  /// False: the transport is being closed, and nobody has taken the request.
+  bool serve() {
+    for (std::unique_lock lock(mutex_); !is_finished_;) {
+      if (job_ != nullptr) {
+        do_job(lock);
+        continue;
+      }
+      signal_.renew();
+      lock.unlock();
+      const bool may_wait = signal_.wait();
+      lock.lock();
+      if (may_wait) continue;
+      if (!is_taken_) return false;
+      posted_.wait(lock, [&] { return job_ != nullptr || is_finished_; });
+    }
+    return true;
+  }
+  int rc() const { return rc_; }
+
+ private:
+  void signal() {
+    signal_.set();
+    posted_.notify_one();
+  }
+  void do_job(std::unique_lock<std::mutex> &lock) {
+    lock.unlock();
+    const int code = (*job_)();
+    const std::string sentence = paper::last_error();
+    lock.lock();
+    code_ = code;
+    sentence_ = sentence;
+    job_ = nullptr;
+    done_.notify_one();
+  }
+
+  const paper::Incoming request_;
+  paper::Signal signal_;
+  std::mutex mutex_;
+  std::condition_variable posted_, done_;
+  const std::function<int()> *job_ = nullptr;
+  bool is_taken_ = false, is_finished_ = false;
+  int code_ = NSSI_OK, rc_ = NSSI_OK;
+  std::string sentence_;
+};
+
+std::mutex mutex;
+std::map<nssi_svc_rpc_request *, Relay *> waiting;  ///< for a thread of the program's
+std::map<unsigned long, Relay *> relays;
+
+/// A request as the program sees it; it stays in `waiting` until somebody takes it.
+nssi_svc_rpc_request *describe(nssi_service *service, const paper::Incoming &request) {
+  auto made = std::make_unique<nssi_svc_rpc_request>();
+  made->svc = service;
+  made->caller = caller_of(request);
+  made->id = request.id;
+  made->arrival_time = trios_get_time();
+  return made.release();
+}
+
+/// The relay of a request, which nobody else can take any more; null: it was taken, or dropped.
+Relay *take(nssi_svc_rpc_request *request) {
+  std::lock_guard lock(mutex);
+  const auto it = waiting.find(request);
+  if (it == waiting.end()) return nullptr;
+  auto *relay = it->second;
+  relay->take();
+  waiting.erase(it);
+  delete request;
+  return relay;
+}
+
+Relay *find(unsigned long request) {
+  std::lock_guard lock(mutex);
+  const auto it = relays.find(request);
+  return it != relays.end() ? it->second : nullptr;
+}
+
+}  // namespace
+
+int hand_over(nssi_service *service, Process process, const paper::Incoming &incoming) {
+  Relay relay(incoming);
+  auto *request = describe(service, incoming);
+  {
+    std::lock_guard lock(mutex);
+    waiting[request] = &relay;
+    relays[incoming.id] = &relay;
+  }
+  const int refusal = process(request);
+  bool is_dropped = refusal != NSSI_OK && take(request) != nullptr;
+  while (!is_dropped && !relay.serve()) is_dropped = take(request) != nullptr;
+  std::lock_guard lock(mutex);
+  relays.erase(incoming.id);
+  return is_dropped ? refusal : relay.rc();
+}
+
+int on_its_thread(unsigned long request, const std::function<int()> &move) {
+  auto *relay = paper::is_mine(request) ? nullptr : find(request);
+  return relay != nullptr ? relay->run(move) : move();
+}
+
+}  // namespace nssi::trios
+
+using namespace nssi::trios;
+
+int nssi_process_rpc_request(nssi_svc_rpc_request *request) {
+  auto *relay = request != nullptr ? take(request) : nullptr;
+  if (relay == nullptr) return paper::fail(NSSI_ENOENT, "there is no such request: it was processed, or given up");
+  const int rc = call_stub(relay->request());
+  relay->finish(rc);
+  return rc;
+}
