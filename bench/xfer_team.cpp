@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xfer_team.hpp"
 
+#include <base/budget.hpp>
+#include <base/config.hpp>
 #include <services/transfer/server/server.hpp>
 
 #include <algorithm>
@@ -76,8 +78,18 @@ void XferClient::read_rdma(const Way &way, const transfer::xfer_args &args) {
 Status run_xfer_team(const Options &options, const ServiceTeam &team, const XferArrays &arrays, Board &board,
                      const XferLead &lead) {
   const auto host = [&](Board &all) {
-    transfer::Server server;
-    return serve(options, team, all, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });
+    const nessie::Config config;
+    nessie::Budget budget;
+    nessie::service::Worker main_thread;
+    std::optional<nessie::ProviderContext> context;
+    std::unique_ptr<nessie::Provider> server;
+    return serve(options, team, all, [&](nssi::Runtime &runtime) -> Status {
+      context.emplace(nessie::ProviderContext{runtime, "transfer", 0, {}, config, budget, main_thread, {}, {}});
+      auto started = transfer::Server::start(*context, {});
+      if (!started.ok()) return started.error();
+      server = *std::move(started);
+      return {};
+    });
   };
   return run_service_team(options, team, board, host, [&](nssi::Runtime &runtime, nssi::PeerId service, Lane &lane) {
     XferClient client(runtime, service, arrays);

@@ -19,7 +19,7 @@ target_link_options(nessie_nnti INTERFACE
   "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>")
 
 set(nessie_exported nessie_flags)
-foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub service directory_protocol directory_client discovery fortran trios trios_nssi)
+foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub contact service directory_protocol directory_client discovery fortran trios trios_nssi)
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()

@@ -163,6 +163,8 @@ struct PoolOptions {
   std::string name;
   std::size_t threads = 1;
   std::string cores = {};  ///< "0-3,8": those that they run on; empty: any
+  /// Handlers begin in the order in which their requests came, whatever their priority, and whoever calls.
+  bool in_order = false;
 };
 
 /// One operation that a process offers.

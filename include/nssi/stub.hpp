@@ -237,5 +237,20 @@ template <class T, class... Arguments, class Method> Handler handler(Method meth
   }
 }
 
+/// The operations of a provider, as a server offers them; those that come after one that could not be are not offered.
+struct Offering {
+  Runtime &runtime;
+  Interface interface;
+  std::uint32_t provider;
+  std::string pool;  ///< of handlers that are fibers
+  Status status;
+
+  void add(OpCode op, const char *name, HandlerKind kind, Handler handler, Handler arrival = {}) {
+    if (status.ok())
+      status = runtime.add_operation({interface, provider, op, name, kind, std::move(handler), std::move(arrival), true,
+                                      kind == HandlerKind::kFiber ? pool : std::string()});
+  }
+};
+
 }  // namespace stub
 }  // namespace nssi

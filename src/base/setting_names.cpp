@@ -82,6 +82,8 @@ const std::vector<std::string> &setting_names() {
       "directory.listen",
       "directory.watches",
       "directory.watches_per_caller",
+      "listen",
+      "memory",
       "nnti.channel",
       "nnti.channel.bytes",
       "nnti.channel.messages",
@@ -146,11 +148,18 @@ const std::vector<std::string> &setting_names() {
       "run.linger",
       "run.start_timeout",
       "servers",
+      "staging.board_dir",
       "staging.buffer",
+      "staging.index",
       "staging.listen",
       "staging.memory",
       "staging.mode",
+      "staging.run_dir",
+      "staging.servers",
       "staging.timeout",
+      "transfer.most_encoded",
+      "transfer.piece",
+      "transfer.threads",
   };
   return *names;
 }

@@ -3,8 +3,7 @@
 
 #include "failure.hpp"
 
-#include <service/runtime_options.hpp>
-#include <services/directory/client/client.hpp>
+#include <services/discovery/directory/client/client.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -126,9 +125,10 @@ int directory(const DirectoryOptions &options) {
   if (!options.where.empty()) config->set("directory", options.where);
   const auto where = ::directory::directory_of(*config);
   if (!where.ok()) return fail(where.error());
-  auto runtime_options = service::runtime_options(*config, nullptr);
-  if (!runtime_options.ok()) return fail(runtime_options.error());
-  auto runtime = nssi::Runtime::open(std::move(*runtime_options));
+  nssi::RuntimeOptions runtime_options;
+  runtime_options.endpoint.config = *config;
+  runtime_options.endpoint.listen = false;
+  auto runtime = nssi::Runtime::open(std::move(runtime_options));
   if (!runtime.ok()) return fail(runtime.error());
   ::directory::Directory from(**runtime, *where);
   return options.action == Action::kWatch ? watch(from, options) : list(from, options);

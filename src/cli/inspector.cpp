@@ -2,8 +2,7 @@
 #include "inspector.hpp"
 
 #include <nssi/nssi.hpp>
-#include <service/runtime_options.hpp>
-#include <services/directory/client/find.hpp>
+#include <services/discovery/directory/client/find.hpp>
 
 #include <inspect_rpc.hpp>
 
@@ -23,10 +22,11 @@ Inspector::Inspector(const Config &config, std::unique_ptr<nssi::Runtime> runtim
 Inspector::~Inspector() = default;
 
 Result<std::unique_ptr<Inspector>> Inspector::open(const Config &config) {
-  auto options = service::runtime_options(config, nullptr);
-  if (!options) return options.error();
-  options->endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
-  auto runtime = nssi::Runtime::open(*std::move(options));
+  nssi::RuntimeOptions options;
+  options.endpoint.config = config;
+  options.endpoint.config.set("nssi.trace", "");  // who looks on is no part of what is looked at
+  options.endpoint.listen = false;
+  auto runtime = nssi::Runtime::open(std::move(options));
   if (!runtime) return runtime.error();
   return std::unique_ptr<Inspector>(new Inspector(config, *std::move(runtime)));
 }

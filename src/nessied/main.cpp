@@ -1,49 +1,252 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nessied, the staging server: an MPI program for the sake of native PnetCDF, alone (a singleton) or under a launcher.
-// This thread initialises MPI and does all native I/O; a second one makes progress; a third waits for the end.
-#include "options.hpp"
-#include "report_json.hpp"
+// nessied: one process that hosts services, in whatever composition its user asks for. docs/hosting.md.
+#include "composition.hpp"
+#include "module.hpp"
 #include "watcher.hpp"
 
 #include <base/capabilities.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
-#include <base/file.hpp>
 #include <base/log.hpp>
+#include <nssi/discovery.hpp>
+#include <service/host.hpp>
+#include <services/discovery/directory/server/server.hpp>
+#include <services/staging/server/provider.hpp>
+#include <services/transfer/server/server.hpp>
 
 #include <fmt/format.h>
-#include <mpi.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <cstdio>
 #include <cstring>
-#include <thread>
 
 namespace {
 
 namespace log = nessie::log;
-using nessied::Options;
+using nessie::Code;
+using nessie::Config;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+using nessie::service::Host;
+using nessied::Step;
 
-/// Open MPI looks for every device of the machine: reading the PCI bus costs a virtual machine a tenth of a second, and
-/// the libraries of displays and graphics cards as much as all the rest of MPI. A server that is alone binds nothing.
-void look_for_no_devices() {
-  ::setenv("HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero", 1);
-  ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
+constexpr std::chrono::seconds kAnnounce{10};
+
+constexpr const char *kIntroduction =
+    "Hosts services in one process: staging, directory, transfer, and those of your own modules.";
+constexpr const char *kFooter =
+    "NESSIE_CREDENTIAL holds the job's credential. SIGTERM and SIGINT: finish what was acknowledged, answer what was\n"
+    "accepted, and exit; asked again, at once, unless data would be lost. SIGHUP: read the file that NESSIE_CONFIG "
+    "names\n"
+    "anew. All settings: docs/configuration.md. Compositions and modules: docs/hosting.md.\n\n"
+    "Examples:\n"
+    "  nessied --services directory --announce file:job.contact\n"
+    "  nessied --services staging,transfer --listen shm,ofi --memory 2G\n"
+    "  nessied --config job.toml --check";
+
+struct Options {
+  std::vector<std::string> services, modules, announce, settings;
+  std::string config, listen, credential;
+  bool check = false;
+  int parent_fd = -1;  ///< at its end of file the process ends; -1: none
+};
+
+Error bad(const std::string &message) { return {Code::kInvalidArgument, message + "; see nessied --help"}; }
+
+bool is_pipe(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
-/// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
-void prepare_mpi() {
-  for (const char *hints : {"PNETCDF_HINTS", "ROMIO_HINTS"}) ::unsetenv(hints);  // a file's are its program's
-  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
-                     std::getenv("PMIX_RANK") == nullptr;
-  ::setenv("OMPI_MCA_io", "romio321", 0);
-  if (!alone) return;
-  look_for_no_devices();
-  ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  ::setenv("OMPI_MCA_btl", "self", 0);
-  ::setenv("OMPI_MCA_pml", "ob1", 0);
-  ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
+/// A flag that is a short way to say --set.
+void add_setting(CLI::App &app, Options &options, const char *flag, const std::string &key, const char *text) {
+  app.add_option_function<std::string>(
+         flag, [&options, key](const std::string &value) { options.settings.push_back(key + "=" + value); }, text)
+      ->take_last();
+}
+
+void describe(CLI::App &app, Options &options) {
+  app.footer(kFooter);
+  app.add_option("-s,--services", options.services, "Types of providers, one of each: staging,directory,transfer")
+      ->delimiter(',');
+  app.add_option("-c,--config", options.config, "TOML file with [[provider]] and [[pool]] tables, and settings");
+  app.add_flag("--check", options.check, "Say what would be started, and start nothing");
+  app.add_option("-m,--module", options.modules, "Shared object with a type of provider; may be said again and again");
+  app.add_option("-a,--announce", options.announce,
+                 "Where clients find it: file:PATH, pmix:NAME or dir:NAME; may be said again and again");
+  app.add_option_function<std::string>(
+      "--contact", [&](const std::string &path) { options.announce.push_back("file:" + path); },
+      "The same as --announce file:PATH");
+  app.add_option("-l,--listen", options.listen, "Transports to listen on, e.g. shm,ofi (all that this machine has)");
+  app.add_option("--set", options.settings, "A setting, as staging.timeout=10s; may be said again and again");
+  app.add_option("--parent", options.parent_fd, "End at the end of file of this descriptor");
+  add_setting(app, options, "--mode", "staging.mode",
+              "When the staging service answers a write: auto, caching, direct");
+  add_setting(app, options, "--memory", "staging.memory", "Staging: memory for data on their way to files, e.g. 2G");
+  add_setting(app, options, "--index", "staging.index", "Staging: which server this is (its rank)");
+  add_setting(app, options, "--servers", "staging.servers", "Staging: how many there are (as many as processes)");
+  add_setting(app, options, "--run-dir", "staging.run_dir", "Staging: where server.N.url, .ledger and .report go");
+  add_setting(app, options, "--board-dir", "staging.board_dir",
+              "Staging: where board.N goes, by which others see which files are not complete yet");
+}
+
+/// "nessie-directory" hosts a directory, and "nessie-transfer" a transfer service, if nothing else is said.
+std::vector<std::string> services_by_name(const char *program) {
+  const std::string_view path(program), name = path.substr(path.rfind('/') + 1);
+  for (const char *service : {"directory", "transfer"})
+    if (name == std::string("nessie-") + service) return {service};
+  return {"staging"};
+}
+
+// --- what is asked for ------------------------------------------------------------------------------------------------
+
+struct Wanted {
+  Config config;
+  nessied::Composition composition;
+  std::vector<nessie::ProviderType> types;
+  std::vector<Step> steps;
+};
+
+Status load_types(Wanted &wanted, const Options &options) {
+  wanted.types = {staging::provider_type(), directory::Server::type(), transfer::Server::type()};
+  auto modules = options.modules;
+  for (const auto &place : wanted.composition.providers)
+    if (!place.module.empty() && std::ranges::count(modules, place.module) == 0) modules.push_back(place.module);
+  for (const auto &path : modules) {
+    auto type = nessied::load_module(path);
+    if (!type.ok()) return type.error();
+    if (std::ranges::count(wanted.types, type->name, &nessie::ProviderType::name) != 0)
+      return Error{Code::kExists, fmt::format("{}: there is a type of provider '{}' already", path, type->name)};
+    wanted.types.push_back(*std::move(type));
+  }
+  return {};
+}
+
+Status apply_settings(Wanted &wanted, const Options &options) {
+  for (const auto &[key, value] : wanted.composition.settings) wanted.config.set(key, value);
+  for (const auto &each : options.settings) {
+    const auto equals = each.find('=');
+    if (equals == std::string::npos || equals == 0) return bad(fmt::format("--set takes KEY=VALUE, not '{}'", each));
+    wanted.config.set(each.substr(0, equals), each.substr(equals + 1));
+  }
+  if (!options.listen.empty()) wanted.config.set("listen", options.listen);
+  return {};
+}
+
+Result<Wanted> understand(const Options &options, const char *program) {
+  auto config = Config::load();
+  if (!config.ok()) return config.error();
+  if (!options.config.empty() && !options.services.empty()) return bad("--services and --config exclude each other");
+  Wanted wanted{*std::move(config), {}, {}, {}};
+  if (options.config.empty()) {
+    wanted.composition =
+        nessied::composition_of(options.services.empty() ? services_by_name(program) : options.services);
+  } else {
+    auto read = nessied::read_composition(options.config);
+    if (!read.ok()) return read.error();
+    wanted.composition = *std::move(read);
+  }
+  if (auto status = load_types(wanted, options); !status.ok()) return status.error();
+  if (auto status = apply_settings(wanted, options); !status.ok()) return status.error();
+  auto steps = nessied::plan(wanted.composition, wanted.types);
+  if (!steps.ok()) return steps.error();
+  wanted.steps = *std::move(steps);
+  for (const auto &place : options.announce) wanted.composition.announce.push_back(place);
+  return wanted;
+}
+
+void print_plan(const Wanted &wanted) {
+  for (const auto &step : wanted.steps) {
+    std::vector<std::string> uses;
+    for (const auto &[role, name] : step.local) uses.push_back(role + " " + name);
+    for (const auto &[role, where] : step.remote) uses.push_back(role + " " + where);
+    std::printf("%s\n", fmt::format("{}: {}, provider {}{}{}", step.place->name, step.type->name, step.number,
+                                    step.place->pool.empty() ? "" : ", pool " + step.place->pool,
+                                    uses.empty() ? "" : fmt::format(", uses {}", fmt::join(uses, ", ")))
+                            .c_str());
+  }
+}
+
+// --- the process ------------------------------------------------------------------------------------------------------
+
+/// Transports: what is said of the process, or of the first of its services of which something is said.
+std::string listen_of(const Wanted &wanted) {
+  if (const auto all = wanted.config.get("listen")) return *all;
+  for (const auto &step : wanted.steps)
+    if (const auto its = wanted.config.get(step.type->name + ".listen")) return *its;
+  return {};
+}
+
+Result<nessie::service::HostOptions> host_options(const Wanted &wanted) {
+  nessie::service::HostOptions options;
+  options.runtime.endpoint.config = wanted.config;
+  options.runtime.endpoint.transports = nessie::split(listen_of(wanted), ", ");
+  options.runtime.pools = wanted.composition.pools;
+  options.runtime.reload_on_hangup = true;
+  const auto memory = wanted.config.get_size("memory", 0);
+  if (!memory.ok()) return memory.error();
+  options.memory_bytes = *memory;
+  std::vector<const nessie::ProviderType *> prepared;
+  for (const auto &step : wanted.steps) {
+    if (!step.type->prepare || std::ranges::count(prepared, step.type) != 0) continue;
+    prepared.push_back(step.type);
+    if (auto status = step.type->prepare(wanted.config, options.runtime); !status.ok()) return status.error();
+  }
+  return options;
+}
+
+Status start_all(Host &host, const Wanted &wanted) {
+  for (const auto &step : wanted.steps) {
+    nessie::service::ProviderPlace place{step.place->name, step.number, step.place->pool, {}, step.remote};
+    for (const auto &[key, value] : step.place->settings)
+      place.settings.emplace_back(step.type->name + "." + key, value);
+    for (const auto &[role, name] : step.local) place.uses[role] = host.runtime().url();
+    auto started = host.start(std::move(place), step.type->start);
+    if (started.ok()) continue;
+    auto error = started.error();
+    error.message =
+        fmt::format("{}{}: {}", step.place->at.empty() ? "" : step.place->at + ": ", step.place->name, error.message);
+    return error;
+  }
+  return {};
+}
+
+/// Says where the process is, for as long as what it returns lives.
+Result<std::vector<nssi::Announcement>> announce(Host &host, const Wanted &wanted) {
+  const auto &steps = wanted.steps;
+  const auto kind = steps.size() == 1 ? steps.front().type->name : std::string("nessied");
+  std::vector<nssi::Announcement> announced;
+  for (const auto &place : wanted.composition.announce) {
+    auto each = nssi::announce(host.runtime(), place, {.kind = kind}, Deadline::in(kAnnounce));
+    if (!each.ok()) return each.error();
+    announced.push_back(*std::move(each));
+  }
+  return announced;
+}
+
+int fail(const Error &error) { return log::error("{}", error.message), 2; }
+
+int serve(const Wanted &wanted, bool is_of_a_run, int parent_fd) {
+  auto options = host_options(wanted);
+  if (!options.ok()) return fail(options.error());
+  nessied::prepare_signals();  // MPI may have installed handlers of its own
+  auto host = Host::open(*std::move(options));
+  if (!host.ok()) return fail(host.error());
+  if (auto status = start_all(**host, wanted); !status.ok()) return fail(status.error());
+  {
+    const nessied::Watcher watcher(parent_fd, [&host] { (*host)->end(); });
+    const auto announced = announce(**host, wanted);
+    if (!announced.ok()) return fail(announced.error());
+    if (!is_of_a_run) std::printf("%s\n", (*host)->runtime().url().c_str()), std::fflush(stdout);
+    (*host)->run();
+  }
+  return (*host)->finish();
 }
 
 /// What a program may not do must not be done with its data either: the kernel takes the setuid bit from a file that is
@@ -51,48 +254,6 @@ void prepare_mpi() {
 /// was given: files that it opens anew through their descriptors, memory of other processes, memory of its own that is
 /// pinned.
 bool give_up_rights() { return nessie::keep_only_capabilities({CAP_DAC_OVERRIDE, CAP_SYS_PTRACE, CAP_IPC_LOCK}); }
-
-std::string run_file(const Options &options, std::uint32_t index, const char *suffix) {
-  return fmt::format("{}/server.{}.{}", options.run_directory, index, suffix);
-}
-
-/// Serves until the end. Returns the exit code: 0 if all data are in the files.
-int serve(const Options &options, const staging::ServerOptions &server_options) {
-  staging::IoQueue io;
-  auto opened = staging::Server::open(server_options, io);
-  if (!opened.ok()) return log::error("{}", opened.error().message), 2;
-  auto &server = **opened;
-  const auto url_file = run_file(options, server_options.index, "url");
-  if (!nessie::write_file(url_file, server.url() + "\n")) return log::error("cannot write {}", url_file), 2;
-  {
-    nessied::Watcher watcher(options.parent_fd, [&server] { server.request_shutdown(); });
-    std::thread progress([&] {
-      server.run();
-      io.stop();
-    });
-    io.run();
-    progress.join();
-  }
-  const auto report = server.report();
-  if (!nessie::write_file(run_file(options, server_options.index, "report"), nessied::to_json(report)))
-    log::warning("cannot write the report");
-  return report.failures.empty() ? 0 : 1;
-}
-
-int run(const Options &options) {
-  auto server_options = nessied::server_options(options.config);
-  if (!server_options.ok()) return log::error("{}", server_options.error().message), 2;
-  int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  server_options->index = options.index.value_or(static_cast<std::uint32_t>(rank));
-  server_options->servers = options.servers.value_or(static_cast<std::uint32_t>(size));
-  server_options->ledger_path = run_file(options, server_options->index, "ledger");
-  if (!options.board_directory.empty())
-    server_options->board_path = fmt::format("{}/board.{}", options.board_directory, server_options->index);
-  log::set_program(fmt::format("nessied.{}", server_options->index));
-  return serve(options, *server_options);
-}
 
 }  // namespace
 
@@ -102,17 +263,18 @@ int main(int argc, char **argv) {
   nessie::raise_descriptor_limit();
   nessie::raise_limits();
   if (!give_up_rights()) return log::error("cannot give up capabilities: {}", std::strerror(errno)), 2;
-  auto options = nessied::parse_options(argc, argv);
-  if (!options.ok()) return log::error("{}", options.error().message), 2;
-  if (options->help) return std::fputs(nessied::kUsage, stdout), 0;
   nessied::prepare_signals();
   nessie::join_asymmetric_fences();  // before there are threads
-  prepare_mpi();
-  int provided = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
-    return log::error("cannot initialise MPI"), 2;
-  nessied::prepare_signals();  // MPI may have installed handlers of its own
-  const int code = run(*options);
-  MPI_Finalize();
-  return code;
+  CLI::App app(kIntroduction, "nessied");
+  Options options;
+  describe(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
+  const auto wanted = understand(options, argv[0]);
+  if (!wanted.ok()) return fail(wanted.error());
+  if (options.check) return print_plan(*wanted), 0;
+  const bool is_of_a_run = wanted->config.get("staging.index").has_value();
+  if (options.parent_fd < 0 && is_of_a_run && is_pipe(0)) options.parent_fd = 0;
+  return serve(*wanted, is_of_a_run, options.parent_fd);
 }

@@ -119,6 +119,22 @@ int64_t nssi_rt_last_retry_after_ms(void) { return last_error().retry_after.coun
 
 // --- runtimes ---------------------------------------------------------------------------------------------------------
 
+nssi::c_runtime::Lent::Lent(Runtime &runtime) {
+  auto one = Handles<nssi_rt_runtime>::take();
+  one->home = std::make_shared<Home>();
+  one->home->runtime = {std::shared_ptr<void>(), &runtime};
+  one->is_lent = true;
+  handle_ = Handles<nssi_rt_runtime>::open(std::move(one));
+}
+
+void nssi::c_runtime::Lent::end() {
+  if (!Handles<nssi_rt_runtime>::close(handle_)) return;
+  handle_->home->end();
+  handle_->home.reset();
+  handle_->is_lent = false;
+  Handles<nssi_rt_runtime>::give_back(handle_);
+}
+
 int nssi_rt_open(const nssi_rt_options *options, nssi_rt_runtime **runtime) {
   return guarded([&]() -> Status {
     if (runtime == nullptr) return invalid("runtime is null");
@@ -137,6 +153,7 @@ int nssi_rt_open(const nssi_rt_options *options, nssi_rt_runtime **runtime) {
 
 int nssi_rt_close(nssi_rt_runtime *runtime) {
   return with(runtime, [&](nssi::Runtime &it) -> Status {
+    if (runtime->is_lent) return invalid("the runtime is its host's, who closes it");
     if (it.in_fiber() || in_short_handler_of(it)) return invalid("a handler cannot close its own runtime");
     if (!Handles<nssi_rt_runtime>::close(runtime)) return invalid("the runtime is being closed");
     runtime->home->end();

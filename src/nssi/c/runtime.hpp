@@ -100,7 +100,7 @@ template <class T> class Handles {
 
 /// Outlives the runtime, for the buffers that do.
 struct Home {
-  std::unique_ptr<Runtime> runtime;
+  std::shared_ptr<Runtime> runtime;
 
   /// Until just before the runtime ends. Any thread.
   void keep(std::shared_ptr<void> guest) {
@@ -117,6 +117,20 @@ struct Home {
   std::vector<std::shared_ptr<void>> guests_;
 };
 
+/// Somebody else's runtime, as C sees it, until this ends. nssi_rt_close() does not close it. Moves not.
+class Lent {
+ public:
+  explicit Lent(Runtime &runtime);
+  ~Lent() { end(); }
+  Lent(const Lent &) = delete;
+  nssi_rt_runtime *get() const { return handle_; }
+  /// Before the runtime goes.
+  void end();
+
+ private:
+  nssi_rt_runtime *handle_;
+};
+
 /// True within a short handler of `runtime`; nssi_rt_close() and run() have no business there.
 bool in_short_handler_of(const Runtime &runtime);
 
@@ -124,6 +138,7 @@ bool in_short_handler_of(const Runtime &runtime);
 
 struct nssi_rt_runtime : nssi::c_runtime::Handle<0x4E535201> {
   std::shared_ptr<nssi::c_runtime::Home> home;
+  bool is_lent = false;
 };
 
 struct nssi_rt_buffer : nssi::c_runtime::Handle<0x4E535202> {

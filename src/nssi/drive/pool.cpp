@@ -157,7 +157,7 @@ Result<std::unique_ptr<Pool>> Pool::start(const PoolOptions &options, std::size_
   if (options.threads == 0 || options.threads > kMostThreads)
     return Error{Code::kInvalidArgument, fmt::format("the pool {} is to have {} threads; expected 1 to {}",
                                                      options.name, options.threads, kMostThreads)};
-  std::unique_ptr<Pool> pool(new Pool(options.name));
+  std::unique_ptr<Pool> pool(new Pool(options));
   std::vector<int> cores;
   if (!options.cores.empty()) {
     auto parsed = parse_cores(options.cores);
@@ -190,6 +190,7 @@ Pool::~Pool() {
 
 void Pool::submit(std::function<void()> work, Priority priority, PeerId caller) {
   ++unfinished_;
+  if (in_order_) priority = Priority::kNormal, caller = {};
   std::lock_guard lock(mutex_);
   auto counted = [this, work = std::move(work)] {
     work();

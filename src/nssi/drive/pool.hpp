@@ -66,9 +66,10 @@ class Pool {
 
  private:
   friend class Worker;
-  explicit Pool(std::string name) : name_(std::move(name)) {}
+  explicit Pool(const PoolOptions &options) : name_(options.name), in_order_(options.in_order) {}
 
   const std::string name_;
+  const bool in_order_;
   std::mutex mutex_;
   SharedQueues<std::function<void()>> queue_;
   std::atomic<std::size_t> queued_{0}, unfinished_{0};

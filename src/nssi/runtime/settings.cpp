@@ -38,8 +38,7 @@ class Reader {
 /// what it says.
 void read_pools(const Config &config, Reader &read, std::vector<PoolOptions> &pools) {
   for (const auto &name : nessie::split(config.get_or("nssi.pools", ""), ", \t\n"))
-    if (std::ranges::find(pools, name, &PoolOptions::name) == pools.end())
-      pools.push_back({.name = name, .threads = 1, .cores = {}});
+    if (std::ranges::find(pools, name, &PoolOptions::name) == pools.end()) pools.push_back({.name = name});
   for (auto &pool : pools) {
     const auto prefix = "nssi.pool." + pool.name;
     read.count((prefix + ".threads").c_str(), pool.threads);

@@ -2,11 +2,10 @@
 #include <nssi/discovery.hpp>
 
 #include <base/config.hpp>
-#include <service/contact_file.hpp>
-#include <service/launcher_name.hpp>
-#include <services/directory/client/client.hpp>
-#include <services/directory/client/connection.hpp>
-#include <services/directory/client/find.hpp>
+#include <services/discovery/contact/contact_file.hpp>
+#include <services/discovery/contact/launcher_name.hpp>
+#include <services/discovery/directory/client/client.hpp>
+#include <services/discovery/directory/client/find.hpp>
 
 #include <fmt/format.h>
 

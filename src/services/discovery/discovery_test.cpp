@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <services/directory/testing.hpp>
+#include <services/discovery/directory/testing.hpp>
 
 #include <cstdlib>
 #include <filesystem>

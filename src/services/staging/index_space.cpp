@@ -97,11 +97,6 @@ void RunCursor::next_run() {
   done_ = true;
 }
 
-Interval hull(Interval a, Interval b) {
-  if (a.size() == 0 || b.size() == 0) return a.size() == 0 ? b : a;
-  return {std::min(a.begin, b.begin), std::max(a.end, b.end)};
-}
-
 Interval bounds(const VariableLayout &variable, const Piece &piece) {
   Interval run{0, 1};
   std::int64_t below = 1;

@@ -3,6 +3,7 @@
 // records), and the ways between pieces (start, count, stride), runs of consecutive elements, and boxes.
 #pragma once
 
+#include <service/interval_set.hpp>
 #include <services/staging/protocol.hpp>
 
 #include <cstddef>
@@ -40,15 +41,8 @@ struct Variable : VariableLayout {
 /// record), or its numbers overflow. What comes from a client passes here before it is used.
 std::optional<std::int64_t> checked_elements(const VariableLayout &variable, const Piece &piece);
 
-/// [begin, end) of element numbers.
-struct Interval {
-  std::int64_t begin = 0, end = 0;
-  std::int64_t size() const { return end - begin; }
-  bool operator==(const Interval &) const = default;
-};
-
-/// Holds both; one may be empty.
-Interval hull(Interval a, Interval b);
+using nessie::service::Interval;  // of element numbers
+using nessie::service::IntervalSet;
 
 /// Runs of equal length at equal distances.
 struct Rows {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/index_space.hpp>
-#include <services/staging/server/interval_set.hpp>
 
 #include <gtest/gtest.h>
 
@@ -202,22 +201,6 @@ TEST_F(IndexSpace, RunsNearTheLargestElementNumberEnd) {
   EXPECT_EQ(cursor.run(), (Interval{INT64_MAX / 2 + 2, INT64_MAX / 2 + 3}));
   cursor.consume(1);
   EXPECT_TRUE(cursor.done());
-}
-
-TEST_F(IndexSpace, IntervalSetsAddAndSubtract) {
-  IntervalSet set;
-  std::set<std::int64_t> model;
-  for (int i = 0; i < 3000; ++i) {
-    const auto begin = pick(0, 90), end = begin + pick(0, 10);
-    const bool add = pick(0, 1) == 0;
-    add ? set.add({begin, end}) : set.subtract({begin, end});
-    for (auto e = begin; e < end; ++e) add ? (void)model.insert(e) : (void)model.erase(e);
-    std::set<std::int64_t> seen;
-    for (auto [b, e] : set.runs())
-      for (auto n = b; n < e; ++n) seen.insert(n);
-    ASSERT_EQ(seen, model);
-    ASSERT_EQ(set.elements(), static_cast<std::int64_t>(model.size()));
-  }
 }
 
 }  // namespace

@@ -278,7 +278,9 @@ TEST_P(Reads, WhatAMarchComesToNextIsReadAhead) {
 
 TEST(Marches, GoOnWithinThePartThatTheServerIsAskedFor) {
   std::mt19937 random{5};
-  PageCache cache(kMuch);
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
+  PageCache cache(kMuch, account);
   const auto pick = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };

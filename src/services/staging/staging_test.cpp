@@ -640,7 +640,7 @@ TEST(Staging, WhoComesToTheDoorInTheMiddleOfEnddef_IsLetInWhenThatIsOver) {
   definitions.definitions = Schema::definitions();
   ASSERT_EQ(client->enddef(definitions, true)->nc_error, NC_NOERR);
   std::promise<void> busy, go_on;
-  IoThread::get().queue().submit(IoQueue::Lane::kRequest, [&, go = go_on.get_future().share()] {
+  IoThread::get().queue().submit(Worker::Lane::kRequest, [&, go = go_on.get_future().share()] {
     busy.set_value();
     go.wait();
   });
@@ -651,7 +651,7 @@ TEST(Staging, WhoComesToTheDoorInTheMiddleOfEnddef_IsLetInWhenThatIsOver) {
     EXPECT_EQ(client->enddef(definitions, false)->nc_error, NC_NOERR);
   });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!IoThread::get().queue().waits(IoQueue::Lane::kRequest) && std::chrono::steady_clock::now() < deadline)
+  while (!IoThread::get().queue().waits(Worker::Lane::kRequest) && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   const auto visitor = knock(service.board(0), identity_of(path));
   EXPECT_FALSE(is_answered(visitor, 100));

@@ -3,6 +3,7 @@
 // a test calls native PnetCDF.
 #pragma once
 
+#include <service/host.hpp>
 #include <services/staging/client/client.hpp>
 #include <services/staging/handle.hpp>
 #include <services/staging/server/server.hpp>
@@ -28,12 +29,12 @@ class IoThread {
     static IoThread instance;
     return instance;
   }
-  IoQueue &queue() { return queue_; }
+  Worker &queue() { return queue_; }
   /// Runs `work` there.
   template <class Work> auto run(Work work) {
     std::packaged_task<decltype(work())()> task(std::move(work));
     auto result = task.get_future();
-    queue_.submit(IoQueue::Lane::kRequest, [&] { task(); });
+    queue_.submit(Worker::Lane::kRequest, [&] { task(); });
     return result.get();
   }
 
@@ -57,7 +58,7 @@ class IoThread {
     MPI_Finalize();
   }
 
-  IoQueue queue_;
+  Worker queue_;
   std::promise<void> is_ready_;
   std::thread thread_;
 };
@@ -78,12 +79,18 @@ class Service {
       options.ledger_path = file("ledger." + std::to_string(index));
       options.client_timeout = client_timeout;
       if (has_boards) options.board_path = board(index);
-      options.runtime.endpoint.transports = {transport};
-      auto server = Server::open(options, IoThread::get().queue());
+      nessie::service::HostOptions process;
+      process.runtime.endpoint.transports = {transport};
+      process.main_thread = &IoThread::get().queue();
+      prepare_runtime(process.runtime);
+      hosts_.push_back(*nessie::service::Host::open(std::move(process)));
+      auto &host = *hosts_.back();
+      const auto server =
+          host.start({.name = "staging"}, [&](const auto &context) { return Server::start(context, options); });
       EXPECT_TRUE(server.ok()) << server.error().message;
-      urls_ += (*server)->url() + " ";
-      servers_.push_back(std::move(*server));
-      threads_.emplace_back([server = servers_.back().get()] { server->run(); });
+      urls_ += host.runtime().url() + " ";
+      servers_.push_back(static_cast<Server *>(*server));
+      threads_.emplace_back([&host] { host.run(); });
     }
   }
   ~Service() {
@@ -91,7 +98,7 @@ class Service {
     std::filesystem::remove_all(folder_);
   }
   void stop() {
-    for (auto &server : servers_) server->request_shutdown();
+    for (auto &host : hosts_) host->end();
     for (auto &thread : threads_) thread.join();
     threads_.clear();
   }
@@ -111,7 +118,8 @@ class Service {
 
  private:
   std::string folder_, urls_;
-  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<nessie::service::Host>> hosts_;
+  std::vector<Server *> servers_;
   std::vector<std::thread> threads_;
 };
 

@@ -5,6 +5,7 @@
 #include <services/transfer/server/server.hpp>
 
 #include <nssi/testing/testing.hpp>
+#include <service/host.hpp>
 
 namespace transfer::testing {
 
@@ -17,7 +18,7 @@ inline data_array_t array_of(std::uint32_t len, std::int32_t seed) {
   return array;
 }
 
-inline ServerOptions server_options(unsigned threads) {
+inline ServerOptions small_pieces(unsigned threads) {
   ServerOptions options;
   options.piece_bytes = kPieceBytes;
   options.most_lanes = 2;
@@ -30,20 +31,21 @@ inline ServerOptions server_options(unsigned threads) {
 class Host {
  public:
   explicit Host(const std::string &transport, unsigned threads = 1)
-      : server_(server_options(threads)),
-        runtime_(nssi::testing::open_runtime(nssi::testing::options_for(transport, true))) {
-    if (!server_.add_to(*runtime_).ok()) throw std::runtime_error("the service was not added");
-    thread_ = std::thread([this] { runtime_->run(); });
+      : host_(*nessie::service::Host::open({.runtime = nssi::testing::options_for(transport, true)})) {
+    const auto started = host_->start({.name = "transfer"}, [&](const nessie::ProviderContext &context) {
+      return Server::start(context, small_pieces(threads));
+    });
+    if (!started.ok()) throw std::runtime_error("the service was not added");
+    thread_ = std::thread([this] { host_->run(); });
   }
   ~Host() {
-    runtime_->stop();
+    host_->runtime().stop();
     thread_.join();
   }
-  const std::string &url() const { return runtime_->url(); }
+  const std::string &url() const { return host_->runtime().url(); }
 
  private:
-  Server server_;
-  std::unique_ptr<nssi::Runtime> runtime_;
+  std::unique_ptr<nessie::service::Host> host_;
   std::thread thread_;
 };
 

@@ -17,7 +17,7 @@ using nssi::testing::options_for;
 using testing::array_of;
 using testing::Host;
 using testing::kPiece;
-using testing::server_options;
+using testing::small_pieces;
 
 /// None, one, and around one piece and two; more.
 constexpr std::uint32_t kLengths[] = {0, 1, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 2 * kPiece + 1, 100'000};
@@ -182,7 +182,7 @@ TEST_P(Transfer, LengthThatIsNotTheArrays_IsRefused) {
 }
 
 TEST_P(Transfer, ReadsBeyondTheServicesLimit_SayWhatToDo) {
-  const auto most = static_cast<std::uint32_t>(server_options(0).most_encoded_bytes / sizeof(data_t));
+  const auto most = static_cast<std::uint32_t>(small_pieces(0).most_encoded_bytes / sizeof(data_t));
   EXPECT_TRUE(client()->stub().xfer_read_encode({most, 0, false, 0}).ok());
   const auto refused = client()->stub().xfer_read_encode({most + 1, 0, false, 0});
   EXPECT_EQ(refused.code(), Code::kTooLarge);

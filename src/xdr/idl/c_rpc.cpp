@@ -201,8 +201,8 @@ class RpcHeaderWriter : public Writer {
     out_ += fmt::format(
         "\ntypedef struct {}_service {{\n"
         "  void *context; /* given to each function */\n"
-        "  int32_t (*kind_of)(void *context, uint32_t op); /* an enum nssi_rt_kind, of a NAME_op; null: all are "
-        "NSSI_RT_FIBER */\n",
+        "  int32_t (*kind_of)(void *context, uint32_t op); /* an enum nssi_rt_kind, of a NAME_op; null: what "
+        "the interface says */\n",
         service.name);
     for (const auto &each : service.procedures)
       out_ += fmt::format("  int (*{})(void *{}, nssi_rt_request *{}{}{});\n", each.member, own("context"),
@@ -334,19 +334,23 @@ class SourceWriter : public Writer {
     out_ += fmt::format("\n{}\n{{\n  return nssi_stub_reply({}, &nessie_procedure_{}, {});\n}}\n", reply_head(p),
                         own("request"), p.name, type.kind == Kind::kVoid ? "NULL" : address(type, own("result")));
   }
+  static const char *kind_name(HandlerKind kind) {
+    static constexpr const char *kNames[] = {"NSSI_RT_FIBER", "NSSI_RT_SHORT", "NSSI_RT_BULK", "NSSI_RT_BULK_NOW"};
+    return kNames[static_cast<int>(kind)];
+  }
   void write_add(const CService &service) {
     out_ += fmt::format(
         "\nstatic int nessie_offer_{0}(nssi_rt_runtime *runtime, uint32_t provider, const {0}_service *service,\n"
-        "    const struct nssi_stub_procedure *procedure, nssi_rt_handler handler)\n{{\n"
-        "  const int32_t kind = service->kind_of ? service->kind_of(service->context, procedure->op) : NSSI_RT_FIBER;\n"
+        "    const struct nssi_stub_procedure *procedure, nssi_rt_handler handler, int32_t usual)\n{{\n"
+        "  const int32_t kind = service->kind_of ? service->kind_of(service->context, procedure->op) : usual;\n"
         "  return nssi_stub_offer(runtime, provider, procedure, handler, service, kind);\n}}\n",
         service.name);
     out_ += fmt::format("\n{}\n{{\n  int code = nssi_stub_check(service);\n", add_head(service));
     for (const auto &each : service.procedures)
       out_ += fmt::format(
           "  if (code == NESSIE_OK && service->{1})\n"
-          "    code = nessie_offer_{0}(runtime, provider, service, &nessie_procedure_{2}, nessie_serve_{2});\n",
-          service.name, each.member, each.name);
+          "    code = nessie_offer_{0}(runtime, provider, service, &nessie_procedure_{2}, nessie_serve_{2}, {3});\n",
+          service.name, each.member, each.name, kind_name(each.it->kind));
     out_ += "  return code;\n}\n";
   }
 

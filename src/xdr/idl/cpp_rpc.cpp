@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace xdr::idl {
 namespace {
 
@@ -95,19 +97,39 @@ class RpcWriter {
   // --- the serving side --------------------------------------------------------------------------------------------------
   void write_server(const Version &version, const CppScope &scope) {
     out_ +=
-        "\n/// Derive from it to serve the interface. Each operation runs on a user-level thread unless kind_of() "
-        "says\n"
-        "/// otherwise; what it returns is the result. Bulk data: request.get_data() and put_data().\n"
-        "class Server {\n public:\n  virtual ~Server() = default;\n"
-        "  virtual ::nssi::HandlerKind kind_of(::nssi::OpCode) const { return ::nssi::HandlerKind::kFiber; }\n";
+        "\n/// Derive from it to serve the interface. Each operation runs on a user-level thread unless the interface, "
+        "or "
+        "kind_of(),\n"
+        "/// says otherwise; what it returns is the result. Bulk data: request.get_data() and put_data().\n"
+        "class Server {\n public:\n  virtual ~Server() = default;\n";
+    write_kind_of(version, scope);
     for (const auto &it : version.procedures)
       out_ += fmt::format("  virtual ::nssi::Outcome<{}> {}(::nssi::Request &request{}) = 0;\n", type_of(it.result),
                           scope[it.name], behind_comma(parameters(it)));
+    if (std::ranges::any_of(version.procedures, &Procedure::tells_arrival))
+      out_ +=
+          "  /// A request has arrived, and waits for its turn; where the interface says `arrival`. In place, in order "
+          "of "
+          "arrival.\n"
+          "  virtual void note_arrival(::nssi::Request &request) = 0;\n";
     out_ +=
-        "  /// Offers them all, before runtime.run(). This must outlive the runtime. kExists: the provider is taken.\n"
-        "  ::nssi::Status add_to(::nssi::Runtime &runtime, std::uint32_t provider = 0) {\n";
+        "  /// Offers them all. This must outlive the runtime. `pool`: whose threads run those that are user-level "
+        "threads;\n"
+        "  /// empty: the one that drives. kExists: the provider is taken. kNotFound: there is no such pool.\n"
+        "  ::nssi::Status add_to(::nssi::Runtime &runtime, std::uint32_t provider = 0, const std::string &pool = {}) "
+        "{\n"
+        "    ::nssi::stub::Offering offering{runtime, kInterface, provider, pool, {}};\n";
     for (const auto &procedure : version.procedures) write_operation(procedure, scope[procedure.name]);
-    out_ += "    return {};\n  }\n};\n";
+    out_ += "    return offering.status;\n  }\n};\n";
+  }
+  void write_kind_of(const Version &version, const CppScope &scope) {
+    static constexpr const char *kNames[] = {"kFiber", "kShort", "kBulk", "kBulkNow"};
+    out_ += "  virtual ::nssi::HandlerKind kind_of(::nssi::OpCode op) const {\n    switch (op) {\n";
+    for (const auto &it : version.procedures)
+      if (it.kind != HandlerKind::kFiber)
+        out_ += fmt::format("      case ::{}::{}: return ::nssi::HandlerKind::{};\n", space_, scope[it.name],
+                            kNames[static_cast<int>(it.kind)]);
+    out_ += "      default: return ::nssi::HandlerKind::kFiber;\n    }\n  }\n";
   }
   static std::string behind_comma(std::string list) {
     if (!list.empty()) list.resize(list.size() - 2);
@@ -117,12 +139,11 @@ class RpcWriter {
     auto types = type_of(it.result);
     for (const auto &argument : it.arguments) types += ", " + type_of(argument);
     out_ += fmt::format(
-        "    if (auto status = runtime.add_operation(\n"
-        "            {{kInterface, provider, ::{0}::{1}, \"{2}\", kind_of(::{0}::{1}),\n"
-        "             ::nssi::stub::handler<{3}>([this](::nssi::Request &request{4}) {{\n"
-        "               return this->{1}(request{5});\n             }}), {{}}, true}});\n"
-        "        !status.ok())\n      return status;\n",
-        space_, name, it.name, types, behind_comma(parameters(it)), names(it));
+        "    offering.add(::{0}::{1}, \"{2}\", kind_of(::{0}::{1}),\n"
+        "                 ::nssi::stub::handler<{3}>([this](::nssi::Request &request{4}) {{\n"
+        "                   return this->{1}(request{5});\n                 }}){6});\n",
+        space_, name, it.name, types, behind_comma(parameters(it)), names(it),
+        it.tells_arrival ? ", [this](::nssi::Request &request) { note_arrival(request); }" : "");
   }
 
   const Interface &interface_;

@@ -295,11 +295,17 @@ class FortranRpcWriter {
              "      type(nessie_status) :: status\n    end function\n";
   }
   void write_kind_of(const Face &face) {
-    body_ += "\n  ! nssi_fiber, or another one for an operation that the server knows.\n";
+    static constexpr const char *kNames[] = {"nssi_fiber", "nssi_short", "nssi_bulk", "nssi_bulk_now"};
+    body_ += "\n  ! What the interface says, or another one for an operation that the server knows.\n";
     body_ += fortran_line(2, fmt::format("recursive function {}(self, op) result(kind)", face.kind_of)) +
              fortran_line(4, fmt::format("class({}), intent(in) :: self", face.server)) +
              "    integer(c_int32_t), intent(in) :: op\n    integer(c_int32_t) :: kind\n"
-             "    associate (unused => self, alike => op)\n    end associate\n    kind = nssi_fiber\n  end function\n";
+             "    associate (unused => self)\n    end associate\n    select case (op)\n";
+    for (const auto &it : face.operations)
+      if (it.procedure->kind != HandlerKind::kFiber)
+        body_ += fortran_line(4, fmt::format("case ({})", it.number)) +
+                 fortran_line(6, fmt::format("kind = {}", kNames[static_cast<int>(it.procedure->kind)]));
+    body_ += "    case default\n      kind = nssi_fiber\n    end select\n  end function\n";
   }
   void write_add_to(const Face &face) {
     body_ +=

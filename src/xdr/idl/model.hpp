@@ -78,12 +78,16 @@ struct Typedef {
 
 /// What a procedure is given besides its arguments: memory of the caller's that the server reads or writes.
 enum class Bulk { kNone, kIn, kOut, kInOut };
+/// How a server carries a procedure out, unless it says otherwise: the kinds of nssi/nssi.hpp.
+enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 struct Procedure {
   std::string name;
   Type result;
   std::vector<Type> arguments;  ///< none: void
   Bulk bulk = Bulk::kNone;
   Value number;
+  HandlerKind kind = HandlerKind::kFiber;
+  bool tells_arrival = false;  ///< the server wants to hear of each request when it arrives, before its turn
   Position at;
 };
 struct Version {

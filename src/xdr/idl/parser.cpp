@@ -350,8 +350,33 @@ class Parser {
     expect(")", "after the arguments of a procedure");
     expect("=", "before a procedure's number");
     made.number = value("a procedure's number");
+    if (take_if("[")) attributes(made);
     expect(";", "after a procedure");
     return made;
+  }
+  /// `[short]`, `[bulk, arrival]`: behind the number, where neither XDR nor C could mean something.
+  void attributes(Procedure &made) {
+    bool has_kind = false;
+    do {
+      const auto at = token_.at;
+      if (take_if("arrival")) {
+        made.tells_arrival = true;
+        continue;
+      }
+      if (has_kind) return fail(at, "a procedure has one kind of handler");
+      has_kind = true;
+      if (take_if("fiber"))
+        made.kind = HandlerKind::kFiber;
+      else if (take_if("short"))
+        made.kind = HandlerKind::kShort;
+      else if (take_if("bulk"))
+        made.kind = HandlerKind::kBulk;
+      else if (take_if("bulk_now"))
+        made.kind = HandlerKind::kBulkNow;
+      else
+        return fail(at, fmt::format("fiber, short, bulk, bulk_now or arrival expected, not {}", found()));
+    } while (take_if(","));
+    expect("]", "after what a procedure is");
   }
   void arguments(Procedure &made) {
     do {

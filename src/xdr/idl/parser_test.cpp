@@ -78,6 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"program a { version b { int C(void, int) = 1; } = 1; } = 1;", 1, 31, "no argument beside others"},
         Refused{"program a { version b { int C(bulk in, bulk in) = 1; } = 1; } = 1;", 1, 40, "one bulk parameter"},
         Refused{"program a { version b { int C(bulk up) = 1; } = 1; } = 1;", 1, 36, "bulk in, bulk out"},
+        Refused{"program a { version b { int C(void) = 1 [slow]; } = 1; } = 1;", 1, 42, "fiber, short, bulk"},
+        Refused{"program a { version b { int C(void) = 1 [short, bulk]; } = 1; } = 1;", 1, 49, "one kind of handler"},
+        Refused{"program a { version b { int C(void) = 1 [short; } = 1; } = 1;", 1, 47, "']' expected"},
         // rules
         Refused{"const A = 1;\nconst A = 2;", 2, 7, "first in line 1"}, Refused{"const A = B;", 1, 11, "no constant"},
         Refused{"struct a { b c; };", 1, 12, "no type is called 'b'"},

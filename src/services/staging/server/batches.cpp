@@ -53,12 +53,13 @@ Result<int> Server::read_batch(Request &request, OpenFile &file, std::span<const
   const auto &variable = file.find(pieces.front().varid)->cached->variable;
   const auto size = bytes_of(pieces, variable.element_bytes);
   const auto boxes = boxes_of(pieces);
-  const Bounce bounce(*this, request.caller());
+  const auto bounce = bounces_.take(request.caller());
+  if (!bounce.ok()) return bounce.error();
   statistics_.bytes_read += size;
   const auto records = file.num_records;
-  const int error = on_io([&] { return file.native->read(variable, boxes, records, bounce.data()); });
+  const int error = on_io([&] { return file.native->read(variable, boxes, records, bounce->data()); });
   if (error == NC_NOERR)
-    if (auto status = push(request, {bounce.data(), size}, offset); !status.ok()) return status.error();
+    if (auto status = push(request, {bounce->data(), size}, offset); !status.ok()) return status.error();
   offset += size;
   return error;
 }

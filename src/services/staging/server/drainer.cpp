@@ -85,7 +85,7 @@ void Drainer::touch_next() {
   const auto memory = cache_.memory().next_to_touch(std::min<std::uint64_t>(bytes_to_touch_, kTouchedAtOnce));
   if (memory.empty()) return;
   bytes_to_touch_ -= memory.size();
-  io_.submit(IoQueue::Lane::kAhead, [this, memory] {
+  io_.submit(Worker::Lane::kAhead, [this, memory] {
     const auto before = processor_seconds();
     PageMemory::touch(memory);
     runtime_.post([this, bytes = memory.size(), seconds = processor_seconds() - before] {
@@ -112,6 +112,16 @@ bool Drainer::grows() const {
   const bool frees_memory = in_flight_ > 0 || cache_.next(PageState::kFull) != nullptr;
   const auto quicker = gives_way_ ? kMuchQuicker : kQuicker;
   return !frees_memory || drained_.seconds * touched_.bytes > quicker * drained_.bytes * touched_.seconds;
+}
+
+/// Another pool of the process has given memory back. Any thread.
+void Drainer::look_again() {
+  runtime_.post([this] { memory_freed_.notify_all(); });
+}
+
+/// Another pool is short of memory. Any thread.
+void Drainer::shrink() {
+  runtime_.post([this] { cache_.memory().give_back_unused(); });
 }
 
 void Drainer::await_memory() {
@@ -262,8 +272,8 @@ void Drainer::start(const std::shared_ptr<Task> &task) {
   ++in_flight_;
   task->file = task->pages.front()->owner().file->shared_from_this();
   // It goes on with what is posted: nothing of it is to end on the I/O thread.
-  io_.submit(IoQueue::Lane::kDrain, [this, task = std::shared_ptr(task), native = task->file->native.get(),
-                                     is_only_writer = task->file->has_one_writer()]() mutable {
+  io_.submit(Worker::Lane::kDrain, [this, task = std::shared_ptr(task), native = task->file->native.get(),
+                                    is_only_writer = task->file->has_one_writer()]() mutable {
     task->started_s = seconds_now();
     task->outcomes = write_pages(*native, task->pages, is_only_writer);
     task->ended_s = seconds_now();

@@ -3,13 +3,15 @@
 // Progress thread, but for what runs in the I/O queue.
 #pragma once
 
-#include <services/staging/server/io_queue.hpp>
+#include <service/worker.hpp>
 #include <services/staging/server/open_file.hpp>
 
 #include <memory>
 #include <vector>
 
 namespace staging {
+
+using nessie::service::Worker;
 
 /// What a server did, for its report.
 struct Statistics {
@@ -43,8 +45,14 @@ class Filling {
 
 class Drainer {
  public:
-  Drainer(nssi::Runtime &runtime, IoQueue &io, std::uint64_t budget_bytes, Statistics &statistics)
-      : runtime_(runtime), io_(io), statistics_(statistics), cache_(budget_bytes), memory_freed_(runtime) {}
+  /// Of `budget` at most `most_bytes`.
+  Drainer(nssi::Runtime &runtime, Worker &io, nessie::Budget &budget, std::uint64_t most_bytes, Statistics &statistics)
+      : runtime_(runtime),
+        io_(io),
+        statistics_(statistics),
+        account_(budget, "staging.pages", {.on_room = [this] { look_again(); }, .on_shortage = [this] { shrink(); }}),
+        cache_(most_bytes, account_),
+        memory_freed_(runtime) {}
 
   PageCache &cache() { return cache_; }
   /// Has memory for the first pages made resident while the I/O thread has nothing else to do: the kernel takes longer
@@ -90,6 +98,8 @@ class Drainer {
     double bytes = 0, seconds = 0;
   };
   Page &page_of(Page &filled, std::int64_t element);
+  void look_again();
+  void shrink();
   bool grows() const;
   void await_memory();
   void note_dirty(const CachedVariable &variable, std::uint64_t before);
@@ -105,8 +115,9 @@ class Drainer {
   int flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
 
   nssi::Runtime &runtime_;
-  IoQueue &io_;
+  Worker &io_;
   Statistics &statistics_;
+  nessie::Budget::Account account_;
   PageCache cache_;
   WaitQueue memory_freed_;
   std::size_t in_flight_ = 0;              ///< tasks of the I/O thread

@@ -19,7 +19,7 @@ class DrainerTest : public testing::Test {
     auto runtime = nssi::Runtime::open(options);
     ASSERT_TRUE(runtime.ok()) << runtime.error().message;
     runtime_ = std::move(*runtime);
-    drainer_ = std::make_unique<Drainer>(*runtime_, io_, 64 << 20, statistics_);
+    drainer_ = std::make_unique<Drainer>(*runtime_, io_, budget_, 64 << 20, statistics_);
     file_ = std::make_shared<OpenFile>(*runtime_, 1, "out.nc", nssi::PeerId{}, nullptr);
     Variable variable;
     variable.element_bytes = 4;
@@ -30,7 +30,8 @@ class DrainerTest : public testing::Test {
   }
 
   static constexpr std::size_t kVariables = 1000;
-  IoQueue io_;
+  nessie::Budget budget_;
+  Worker io_;
   Statistics statistics_;
   std::unique_ptr<nssi::Runtime> runtime_;
   std::unique_ptr<Drainer> drainer_;

@@ -37,7 +37,7 @@ int Server::add_file(Request &request, FileToken token, const std::string &path,
   files_.emplace(token, file);
   ++statistics_.files;
   // The program may have died while the file was opened.
-  if (std::find(peers_.begin(), peers_.end(), request.caller()) == peers_.end()) lost(request.caller());
+  if (std::find(peers_.begin(), peers_.end(), request.caller()) == peers_.end()) peer_lost(request.caller());
   return NC_NOERR;
 }
 

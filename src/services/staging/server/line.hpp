@@ -4,7 +4,7 @@
 // was put later is what stays, and what a read gets; here they are on their way in several inboxes. Progress thread.
 #pragma once
 
-#include <services/staging/server/wait_queue.hpp>
+#include <services/staging/server/file_gate.hpp>
 
 #include <functional>
 #include <list>

@@ -73,7 +73,7 @@ std::shared_ptr<Loader::Load> Loader::load(OpenFile &file, CachedVariable &varia
 
 void Loader::start(OpenFile &file, const Variable &shape, const std::shared_ptr<Load> &load) {
   if (load->is_ahead_) ++ahead_;
-  const auto lane = load->is_ahead_ ? IoQueue::Lane::kAhead : IoQueue::Lane::kRequest;
+  const auto lane = load->is_ahead_ ? Worker::Lane::kAhead : Worker::Lane::kRequest;
   const auto records = file.num_records;
   // Both go on with what is posted: nothing of them is to end on the I/O thread.
   io_.submit(lane, [this, load = std::shared_ptr(load), shape, records, file = file.shared_from_this()]() mutable {

@@ -33,7 +33,7 @@ class Loader {
     int nc_error_ = 0;
   };
 
-  Loader(nssi::Runtime &runtime, IoQueue &io, Drainer &drainer, Statistics &statistics)
+  Loader(nssi::Runtime &runtime, Worker &io, Drainer &drainer, Statistics &statistics)
       : runtime_(runtime), io_(io), drainer_(drainer), statistics_(statistics) {}
 
   /// Has the page at `index` read, in a while if it is done `ahead` of a question. Null: there is no memory for it, or
@@ -47,7 +47,7 @@ class Loader {
   void finish(Load &load);
 
   nssi::Runtime &runtime_;
-  IoQueue &io_;
+  Worker &io_;
   Drainer &drainer_;
   Statistics &statistics_;
   std::size_t ahead_ = 0;

@@ -1,27 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What data pass through on their way from and to a client.
+// Data on their way from and to a client.
 #pragma once
 
 #include <services/staging/server/server.hpp>
 
 namespace staging {
-
-/// One of the few buffers that data pass through.
-class Server::Bounce {
- public:
-  Bounce(Server &server, nssi::PeerId client) : server_(server) {
-    while (server_.bounces_.empty() || server_.is_stuck(client)) server_.await_bounce();
-    memory_ = std::move(server_.bounces_.back());
-    server_.bounces_.pop_back();
-  }
-  ~Bounce() { server_.give_back(std::move(memory_)); }
-  Bounce(const Bounce &) = delete;
-  std::byte *data() const { return memory_.get(); }
-
- private:
-  Server &server_;
-  std::unique_ptr<std::byte[]> memory_;
-};
 
 /// Data on their way, for the watch.
 class Server::Move {
@@ -36,18 +19,13 @@ class Server::Move {
     if (std::exchange(server_.watching_moves_, true)) return;
     server_.runtime_.spawn([&server] { server.watch_moves(); });
   }
-  ~Move() {
-    std::erase(server_.moves_, this);
-    if (has_spare) server_.take_spare_back();
-  }
+  ~Move() { std::erase(server_.moves_, this); }
   Move(const Move &) = delete;
   bool slow() const { return slow_.passed(); }
   bool late() const { return (server_.finishing_ ? deadline_ : extended_).passed(); }
   /// Its client is stopped now: when that goes on it has time again, unless everything is to end.
   void extend() { extended_ = nessie::Deadline::in(server_.options_.client_timeout); }
   nssi::PeerId client() const { return client_; }
-
-  bool has_spare = false;  ///< others have been given a buffer in the place of the one that this holds
 
  private:
   static constexpr std::chrono::seconds kSlow{1};

@@ -107,7 +107,7 @@ void OpenFile::note_ledger(FileVariable &variable) {
     const auto &runs = variable.missing.runs();
     lost = hull(lost, {runs.begin()->first, runs.rbegin()->second});
   }
-  const auto in_memory = variable.cached->dirty_bytes + variable.arrived + bytes(variable, variable.missing.elements());
+  const auto in_memory = variable.cached->dirty_bytes + variable.arrived + bytes(variable, variable.missing.size());
   ledger_->update(variable.slot, {variable.acknowledged + variable.arrived, variable.in_file, in_memory, lost});
 }
 

@@ -3,15 +3,15 @@
 // bytes. Progress thread only; `native` is handed to the I/O thread.
 #pragma once
 
+#include <service/interval_set.hpp>
 #include <services/staging/server/board.hpp>
-#include <services/staging/server/interval_set.hpp>
+#include <services/staging/server/file_gate.hpp>
 #include <services/staging/server/ledger.hpp>
 #include <services/staging/server/line.hpp>
 #include <services/staging/server/march.hpp>
 #include <services/staging/server/native_file.hpp>
 #include <services/staging/server/page_cache.hpp>
 #include <services/staging/server/pieces_check.hpp>
-#include <services/staging/server/wait_queue.hpp>
 #include <services/staging/server/write_count.hpp>
 
 #include <algorithm>

@@ -117,8 +117,9 @@ Interval CachedVariable::dirty_bounds() const {
   return hull(all, hull(pages.begin()->second->dirty_bounds(), pages.rbegin()->second->dirty_bounds()));
 }
 
-PageCache::PageCache(std::uint64_t budget_bytes)
-    : memory_(budget_bytes, most_bytes(page_bytes_for(budget_bytes))), page_bytes_(page_bytes_for(budget_bytes)) {}
+PageCache::PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account)
+    : memory_(budget_bytes, most_bytes(page_bytes_for(budget_bytes)), account),
+      page_bytes_(page_bytes_for(budget_bytes)) {}
 
 PageCache::~PageCache() = default;
 

@@ -125,7 +125,7 @@ std::byte *Page::at(std::int64_t element) const { return data() + (element - fir
 
 class PageCache {
  public:
-  explicit PageCache(std::uint64_t budget_bytes);
+  PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account);
   ~PageCache();
 
   /// Prepares a variable to have pages.

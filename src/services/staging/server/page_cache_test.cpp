@@ -22,7 +22,7 @@ class PageCacheTest : public testing::Test {
     Variable variable;
     variable.shape = std::move(shape);
     variable.element_bytes = 4;
-    cache_ = std::make_unique<PageCache>(budget_bytes);
+    cache_ = std::make_unique<PageCache>(budget_bytes, account_);
     file_.assign(static_cast<std::size_t>(variable.extent_elements()), -1);
     expected_ = file_;
     cached_ = cache_->adopt(std::move(variable));
@@ -88,6 +88,8 @@ class PageCacheTest : public testing::Test {
     return true;
   }
 
+  nessie::Budget budget_;
+  nessie::Budget::Account account_{budget_, "pages"};
   std::unique_ptr<PageCache> cache_;
   std::unique_ptr<CachedVariable> cached_;
   Values file_, expected_;
@@ -160,7 +162,9 @@ TEST_F(PageCacheTest, WatchesCountThePagesTheyAskedFor) {
 
 TEST_F(PageCacheTest, BlocksOfAnySizeDoNotMeet_AndWhatIsGivenBackIsOneAgain) {
   constexpr std::size_t kBudget = 4 << 20;
-  PageMemory memory(kBudget, 4608);
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
+  PageMemory memory(kBudget, 4608, account);
   std::vector<std::pair<PageMemory::Block, int>> blocks;
   const auto check_and_free = [&](std::size_t i) {
     for (std::size_t b = 0; b < blocks[i].first.size_bytes; ++b)
@@ -183,7 +187,9 @@ TEST_F(PageCacheTest, BlocksOfAnySizeDoNotMeet_AndWhatIsGivenBackIsOneAgain) {
 }
 
 TEST_F(PageCacheTest, WhatWasInUseIsUsedAgainFirst) {
-  PageMemory memory(64 << 20, 4608);
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
+  PageMemory memory(64 << 20, 4608, account);
   const auto first = memory.allocate(1 << 20), second = memory.allocate(1 << 20);
   memory.free(first);
   EXPECT_EQ(memory.allocate(1 << 20).data, first.data);
@@ -192,7 +198,9 @@ TEST_F(PageCacheTest, WhatWasInUseIsUsedAgainFirst) {
 }
 
 TEST_F(PageCacheTest, TouchingAheadGoesThroughAllOnce_AndChangesNothing) {
-  PageMemory memory(8 << 20, 4608);
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
+  PageMemory memory(8 << 20, 4608, account);
   const auto used = memory.allocate(3 << 20);
   std::memset(used.data, 0x5a, used.size_bytes);
   std::size_t touched = 0;
@@ -230,7 +238,9 @@ class NoMemory {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_F(PageCacheTest, WhereTheSystemHasNoMemory_ThereIsTheBudget) {
-  PageMemory memory(64 << 10, 4608);
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
+  PageMemory memory(64 << 10, 4608, account);
   PageMemory::Block small, large;
   {
     const NoMemory none;
@@ -250,8 +260,10 @@ TEST_F(PageCacheTest, WhereThereIsLessMemoryThanTheBudget_ThePagesTakeThat) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
   const rlimit little{std::size_t{1} << 40, before.rlim_max};
+  nessie::Budget process;
+  nessie::Budget::Account account(process, "pages");
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &little), 0);
-  PageMemory memory(std::uint64_t{1} << 42, 1 << 20);
+  PageMemory memory(std::uint64_t{1} << 42, 1 << 20, account);
   EXPECT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_TRUE(memory.allocate(1 << 20));
 }
@@ -281,7 +293,7 @@ TEST_F(PageCacheTest, APageThatIsBeingFilledHoldsUpNoDrain_AndItsMemoryStays) {
 }
 
 TEST_F(PageCacheTest, FewRecordsTakeThePagesOfFew) {
-  PageCache cache(64 << 20);
+  PageCache cache(64 << 20, account_);
   Variable variable;
   variable.is_record = true;
   variable.element_bytes = 4;

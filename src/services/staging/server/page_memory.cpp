@@ -10,7 +10,7 @@ namespace staging {
 
 namespace {
 
-constexpr std::size_t kUnit = 64, kHugePage = 2 << 20;
+constexpr std::size_t kUnit = 64, kPage = 4096, kHugePage = 2 << 20;
 
 std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -18,7 +18,8 @@ std::size_t round_up(std::size_t n, std::size_t unit) { return (n + unit - 1) / 
 
 // The arena is address space only: the kernel gives memory when it is first touched. Where there is not so much of it,
 // the budget is smaller.
-PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t least_bytes) : budget_(budget_bytes) {
+PageMemory::PageMemory(std::uint64_t budget_bytes, std::size_t least_bytes, nessie::Budget::Account &account)
+    : budget_(budget_bytes), account_(account) {
   while (!map_arena(std::max(least_bytes, static_cast<std::size_t>(budget_))))
     if ((budget_ /= 2) < least_bytes) throw std::bad_alloc();
   free_.emplace(arena_, arena_bytes_);
@@ -46,11 +47,37 @@ PageMemory::Block PageMemory::allocate(std::size_t size_bytes, bool resident) {
   const Block block{found->second, size};
   const auto end = static_cast<std::size_t>(block.data + size - arena_);
   if (resident && end > resident_) return {};
+  if (!charge(used_ + size, used_ == 0)) return {};
   resident_ = std::max(resident_, end);
   cut(found, size);
   used_ += size;
   high_ = std::max(high_, used_);
   return block;
+}
+
+/// False: the process's budget has no room.
+bool PageMemory::charge(std::uint64_t resident_bytes, bool must) {
+  if (resident_bytes <= charged_) return true;
+  const auto more = resident_bytes - charged_;
+  if (must)
+    account_.take(more);
+  else if (!account_.try_take(more))
+    return false;
+  charged_ = resident_bytes;
+  return true;
+}
+
+void PageMemory::give_back_unused() {
+  for (const auto &[begin, size] : free_) {
+    const auto first = round_up(static_cast<std::size_t>(begin - arena_), kPage);
+    const auto end = static_cast<std::size_t>(begin - arena_) + size;
+    if (first + kPage <= end) ::madvise(arena_ + first, end / kPage * kPage - first, MADV_DONTNEED);
+  }
+  resident_ = free_.empty() || free_.rbegin()->first + free_.rbegin()->second != arena_ + arena_bytes_
+                  ? arena_bytes_
+                  : static_cast<std::size_t>(free_.rbegin()->first - arena_);
+  account_.give_back(charged_ - used_);
+  charged_ = used_;
 }
 
 /// Takes the beginning of what is free. Without allocating: there may be no memory but this.
@@ -88,6 +115,7 @@ void PageMemory::free(Block block) {
 
 std::span<std::byte> PageMemory::next_to_touch(std::size_t size_bytes) {
   const auto size = std::min(size_bytes, arena_bytes_ - touched_);
+  if (!charge(touched_ + size, false)) return {};
   touched_ += size;
   resident_ = std::max(resident_, touched_);
   return {arena_ + touched_ - size, size};

@@ -70,7 +70,7 @@ class Server::Reading {
   Request &request_;
   OpenFile &file_;
   const std::uint32_t processes_;  ///< that read at the same time, presumably other parts of the same
-  std::optional<Bounce> bounce_;
+  std::optional<nessie::service::Buffers::Lease> bounce_;
   std::size_t packed_ = 0;    ///< bytes there
   std::uint64_t offset_ = 0;  ///< in the client's buffer, of what is packed
   int nc_error_ = NC_NOERR;
@@ -201,7 +201,11 @@ Status Server::Reading::read_run(Place place, Interval run) {
 Status Server::Reading::read_slice(Place place, const Piece &slice, std::size_t size_bytes) {
   if (packed_ + size_bytes > kBounceBytes)
     if (auto status = push_packed(); !status.ok()) return status;
-  if (!bounce_) bounce_.emplace(server_, request_.caller());
+  if (!bounce_) {
+    auto bounce = server_.bounces_.take(request_.caller());
+    if (!bounce.ok()) return bounce.error();
+    bounce_.emplace(*std::move(bounce));
+  }
   const int error = fetch(place, slice, bounce_->data() + packed_);
   if (error == NC_NOERR) return packed_ += size_bytes, Status();
   note(error);

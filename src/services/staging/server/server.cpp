@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/server.hpp>
 
+#include <services/staging/server/report_json.hpp>
+
 #include <base/file.hpp>
 #include <base/log.hpp>
 #include <xdr/codec.hpp>
@@ -20,37 +22,31 @@ namespace {
 
 constexpr std::size_t kMostReported = 4096;  // files of each kind
 constexpr std::uint64_t kTouchedAhead = 32 << 20;
-constexpr auto kFarewell = std::chrono::seconds(2);    // for the caller of Shutdown to read the answer
-constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
-constexpr std::size_t kMaxFibers = 1 << 16;  // one may wait for another that comes later; clients bound their number
+constexpr std::size_t kBounces = 4;
 constexpr auto kSilence = std::chrono::seconds(1);
 constexpr auto kMoment = std::chrono::milliseconds(5);
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::open(ServerOptions options, IoQueue &io) {
-  options.runtime.endpoint.config.set("nssi.reconnect", "0");  // what a lost client had in progress is over
-  options.runtime.bulk_quiet = kQuiet;
-  options.runtime.max_fibers = kMaxFibers;
-  auto runtime = nssi::Runtime::open(options.runtime);
-  if (!runtime.ok()) return runtime.error();
-  std::unique_ptr<Server> server(new Server(std::move(options), io, std::move(*runtime)));
+Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context, ServerOptions options) {
+  auto server = std::unique_ptr<Server>(new Server(context, std::move(options)));
   if (auto status = server->add_operations(); !status.ok()) return status.error();
-  return server;
+  const auto &path = server->options_.url_path;
+  if (!path.empty() && !nessie::write_file(path, context.runtime.url() + "\n"))
+    return Error{Code::kIo, "cannot write " + path};
+  return std::unique_ptr<nessie::Provider>(std::move(server));
 }
 
-Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime)
+Server::Server(const nessie::ProviderContext &context, ServerOptions options)
     : options_(std::move(options)),
-      io_(io),
-      owned_runtime_(std::move(runtime)),
-      runtime_(*owned_runtime_),
-      drainer_(runtime_, io, options_.memory_bytes, statistics_),
-      loader_(runtime_, io, drainer_, statistics_),
+      runtime_(context.runtime),
+      io_(context.main_thread),
+      end_process_(context.end_process),
+      drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_),
+      loader_(runtime_, io_, drainer_, statistics_),
       closing_changed_(runtime_),
-      peer_left_(runtime_),
-      bounce_free_(runtime_) {
-  for (std::size_t i = 0; i < kBounces; ++i)
-    bounces_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
+      bounces_(runtime_, context.budget,
+               {"staging.bounce", kBounceBytes, kBounces, [this](nssi::PeerId client) { return is_stuck(client); }}) {
   if (options_.mode == Mode::kDirect)
     drainer_.drain_at_once();
   else
@@ -65,11 +61,14 @@ Server::Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime
                          ledger.error().message);
 }
 
-// Fibers that still wait end first, while all that they look at exists.
-Server::~Server() {
+Server::~Server() = default;
+
+void Server::stop() {
+  stopped_ = true;
   door_.reset();
   drainer_.end_touching();
-  owned_runtime_.reset();
+  if (!options_.report_path.empty() && !nessie::write_file(options_.report_path, to_json(report())))
+    nessie::log::warning("cannot write the report");
 }
 
 template <class Args, class Answer>
@@ -120,13 +119,7 @@ Status Server::add_operations() {
     peers_.push_back(peer);
     note_crowd();
   });
-  runtime_.on_peer_lost([this](nssi::PeerId peer, const Error &) { lost(peer); });
   return {};
-}
-
-void Server::run() {
-  runtime_.run();
-  stopped_ = true;
 }
 
 Server::File Server::find(FileToken token) const {
@@ -219,10 +212,9 @@ void Server::note_crowd() { drainer_.give_way(peers_.size() >= std::thread::hard
 
 // A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that
 // was written.
-void Server::lost(nssi::PeerId peer) {
+void Server::peer_lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
   note_crowd();
-  peer_left_.notify_all();
   processes_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
@@ -271,19 +263,13 @@ void Server::await_silence() {
     runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
 }
 
-Result<ReportResult> Server::shutdown(Request &request, const Nothing &) {
+Result<ReportResult> Server::shutdown(Request &, const Nothing &) {
   finish_everything();
-  const auto caller = request.caller();
-  runtime_.spawn([this, caller] { stop_when_gone(caller); });
+  end_process_();
   return report();
 }
 
-void Server::request_shutdown() {
-  runtime_.spawn([this] {
-    finish_everything();
-    runtime_.stop();
-  });
-}
+void Server::quiesce() { finish_everything(); }
 
 void Server::finish_everything() {
   finishing_ = true;
@@ -297,14 +283,6 @@ void Server::finish_everything() {
     closing_.push_back(files_.extract(files_.begin()).mapped());
     finish_orphan(closing_.back());
   }
-}
-
-// The answer must be read before this process, and with it the connection, ends.
-void Server::stop_when_gone(nssi::PeerId caller) {
-  const auto deadline = nessie::Deadline::in(kFarewell);
-  while (!deadline.passed() && std::find(peers_.begin(), peers_.end(), caller) != peers_.end())
-    (void)peer_left_.wait(deadline);
-  runtime_.stop();
 }
 
 }  // namespace staging

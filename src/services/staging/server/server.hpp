@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A staging server. Two threads: run() is the progress thread, on which all handlers' fibers and all state live, so
-// that nothing here needs a lock; IoQueue::run() is the I/O thread, which must be the one that initialised MPI.
+// A staging server: a provider. All handlers' fibers and all state are on the thread that drives, so that nothing here
+// needs a lock; native PnetCDF runs on the thread of main(), which initialised MPI.
 #pragma once
 
+#include <nessie/provider.hpp>
+#include <service/buffers.hpp>
 #include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
 #include <services/staging/server/loader.hpp>
@@ -30,32 +32,38 @@ struct ServerOptions {
   std::uint64_t memory_bytes = 512 << 20;
   std::string ledger_path;  ///< empty: no ledger
   std::string board_path;   ///< empty: no board
+  std::string url_path;     ///< where the URL is written as soon as the server can be reached; empty: nowhere
+  std::string report_path;  ///< where the report is written at the end, as JSON; empty: nowhere
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
-  nssi::RuntimeOptions runtime;
+  std::shared_ptr<void> mpi;  ///< what must be there as long as native PnetCDF is
 };
 
-class Server {
- public:
-  /// Opens the endpoint; requests are served from run() on. `io` is borrowed for the server's life.
-  static Result<std::unique_ptr<Server>> open(ServerOptions options, IoQueue &io);
-  ~Server();
+/// What a server needs of its runtime.
+void prepare_runtime(nssi::RuntimeOptions &options);
 
-  const std::string &url() const { return runtime_.url(); }
-  /// Serves until a Shutdown was answered or request_shutdown() has drained everything.
-  void run();
-  /// Drains and closes all files, then makes run() return. Any thread, once or more.
-  void request_shutdown();
-  /// What was done. After run(), or on the progress thread.
+class Server final : public nessie::Provider {
+ public:
+  /// kExists: the provider's number is taken. kIo: the URL cannot be written.
+  static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context, ServerOptions options);
+  ~Server() override;
+
+  void peer_lost(nssi::PeerId peer) override;
+  /// Drains and closes all files.
+  void quiesce() override;
+  bool holds_data() const override { return !files_.empty() || !closing_.empty() || opening_ > 0; }
+  void stop() override;
+  /// 1: not all data are in the files.
+  int exit_code() const override { return report().failures.empty() ? 0 : 1; }
+  /// What was done. On the thread that drives, or after stop().
   ReportResult report() const;
 
  private:
-  class Bounce;
   class Move;
   class Counted;
   class Running;
   class Reading;
-  static constexpr std::size_t kBounces = 4, kBounceBytes = 1 << 20;
+  static constexpr std::size_t kBounceBytes = 1 << 20;
   using File = std::shared_ptr<OpenFile>;
   /// A file that this server will be asked to attach.
   struct Held {
@@ -74,7 +82,7 @@ class Server {
   };
   using Request = nssi::Request;
 
-  Server(ServerOptions options, IoQueue &io, std::unique_ptr<nssi::Runtime> runtime);
+  Server(const nessie::ProviderContext &context, ServerOptions options);
   template <class Args, class Answer>
   Status add(Op op, const std::string &name, Result<Answer> (Server::*handler)(Request &, const Args &),
              nssi::HandlerKind kind = nssi::HandlerKind::kFiber, const nssi::Handler &arrival = {});
@@ -148,9 +156,6 @@ class Server {
   void note_records(OpenFile &file, std::int64_t records);
   void watch_moves();
   bool is_stuck(nssi::PeerId client) const;
-  void await_bounce();
-  void give_back(std::unique_ptr<std::byte[]> bounce);
-  void take_spare_back();
 
   // reads.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args);
@@ -173,8 +178,6 @@ class Server {
   Result<ReportResult> answer_report(Request &request, const Nothing &args);
   Result<ReportResult> shutdown(Request &request, const Nothing &args);
   void finish_everything();
-  void stop_when_gone(nssi::PeerId caller);
-  void lost(nssi::PeerId peer);
   void note_crowd();
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;
@@ -186,9 +189,9 @@ class Server {
   template <class Work> auto on_io(Work work);
 
   const ServerOptions options_;
-  IoQueue &io_;
-  std::unique_ptr<nssi::Runtime> owned_runtime_;
   nssi::Runtime &runtime_;
+  Worker &io_;
+  const std::function<void()> end_process_;
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Board> board_;  ///< goes after the files on it
   Statistics statistics_;
@@ -207,26 +210,14 @@ class Server {
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
-  WaitQueue peer_left_;
-  WaitQueue bounce_free_;
-  std::vector<std::unique_ptr<std::byte[]>> bounces_;
-  int spares_to_take_back_ = 0;  ///< of bounces_, for slow clients that are no longer so
-  std::vector<Move *> moves_;    ///< data on their way from or to a client
+  std::vector<Move *> moves_;                   ///< data on their way from or to a client
+  nessie::service::Buffers bounces_;
   std::unique_ptr<Door> door_;
   bool watching_moves_ = false, finishing_ = false, stopped_ = false;
   int opening_ = 0;           ///< creates and opens in progress
   double last_waited_s_ = 0;  ///< until when a close that need not be durable was to wait
 };
 
-template <class Work> auto Server::on_io(Work work) {
-  nssi::Event done(runtime_);
-  decltype(work()) result{};
-  io_.submit(IoQueue::Lane::kRequest, [&] {
-    result = work();
-    done.set();
-  });
-  (void)done.wait();
-  return result;
-}
+template <class Work> auto Server::on_io(Work work) { return io_.carry_out(runtime_, std::move(work)); }
 
 }  // namespace staging

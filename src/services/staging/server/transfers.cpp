@@ -17,7 +17,6 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::chrono::milliseconds kBounceMoment{50};
 constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a pull of its own costs more than copying once more
 
 /// Finds variables of a file.
@@ -52,43 +51,14 @@ void Server::watch_moves() {
     nessie::log::warning("a process of the program moved no data for {} ms and is given up",
                          options_.client_timeout.count());
     runtime_.disconnect(client);
-    lost(client);
+    peer_lost(client);
   }
   watching_moves_ = false;
 }
 
+/// It moves data, and has not for a while: others shall not wait for it.
 bool Server::is_stuck(nssi::PeerId client) const {
-  return std::ranges::any_of(moves_, [=](const Move *move) { return move->has_spare && move->client() == client; });
-}
-
-/// Suspends the fiber for a moment, or until a buffer is free. A client that is stopped, or slow, keeps the one that it
-/// has, and gets no other meanwhile; the rest get another one in its place.
-void Server::await_bounce() {
-  if (bounce_free_.wait(nessie::Deadline::in(kBounceMoment)).ok()) return;
-  for (auto *move : moves_) {
-    if (!move->slow() || is_stuck(move->client())) continue;
-    move->has_spare = true;
-    give_back(std::make_unique_for_overwrite<std::byte[]>(kBounceBytes));
-  }
-}
-
-void Server::give_back(std::unique_ptr<std::byte[]> bounce) {
-  if (spares_to_take_back_ > 0) {
-    --spares_to_take_back_;
-    return;
-  }
-  bounces_.push_back(std::move(bounce));
-  bounce_free_.notify_all();
-}
-
-void Server::take_spare_back() {
-  ++spares_to_take_back_;
-  if (!bounces_.empty()) {
-    auto spare = std::move(bounces_.back());
-    bounces_.pop_back();
-    give_back(std::move(spare));
-  }
-  bounce_free_.notify_all();
+  return std::ranges::any_of(moves_, [=](const Move *move) { return move->slow() && move->client() == client; });
 }
 
 /// A write that is in hand: counted when it is over, whatever its end.
@@ -254,9 +224,10 @@ Status Server::pull_in(Request &request, OpenFile &file, const Asked &asked) {
 
 Status Server::pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
                           std::uint64_t offset) {
-  const Bounce bounce(*this, request.caller());
-  if (auto status = pull(request, {bounce.data(), size_bytes}, offset); !status.ok()) return status;
-  const std::byte *from = bounce.data();
+  const auto bounce = bounces_.take(request.caller());
+  if (!bounce.ok()) return bounce.error();
+  if (auto status = pull(request, {bounce->data(), size_bytes}, offset); !status.ok()) return status;
+  const std::byte *from = bounce->data();
   for (const auto &piece : group) {
     auto &cached = *file.find(piece.varid)->cached;
     drainer_.put(cached, piece, from);
@@ -283,9 +254,10 @@ Status Server::pull_piece(Request &request, CachedVariable &variable, const Piec
       continue;
     }
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
-    const Bounce bounce(*this, request.caller());
-    if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status;
-    drainer_.put(variable, slices.slice(), bounce.data());
+    const auto bounce = bounces_.take(request.caller());
+    if (!bounce.ok()) return bounce.error();
+    if (auto status = pull(request, {bounce->data(), size}, offset); !status.ok()) return status;
+    drainer_.put(variable, slices.slice(), bounce->data());
     offset += size;
   }
   return {};
@@ -295,9 +267,10 @@ Status Server::pull_piece(Request &request, CachedVariable &variable, const Piec
 Status Server::pull_boxes(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
   const auto &shape = variable.variable;
   const auto size = static_cast<std::size_t>(run.size() * shape.element_bytes);
-  const Bounce bounce(*this, request.caller());
-  if (auto status = pull(request, {bounce.data(), size}, offset); !status.ok()) return status;
-  const std::byte *from = bounce.data();
+  const auto bounce = bounces_.take(request.caller());
+  if (!bounce.ok()) return bounce.error();
+  if (auto status = pull(request, {bounce->data(), size}, offset); !status.ok()) return status;
+  const std::byte *from = bounce->data();
   for (const auto &box : boxes_of(shape, run)) {
     drainer_.put(variable, {shape.varid, box.start, box.count, {}}, from);
     from += box.elements() * shape.element_bytes;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/transfer/server/server.hpp>
 
+#include <base/config.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,20 +25,55 @@ Status check_buffer(const nssi::Request &request, const xfer_args &args) {
                            needed, request.data_bytes())};
 }
 
+/// A piece takes a fraction of that.
+constexpr std::chrono::milliseconds kStuck{100};
+
+template <class T> Status set_size(const nessie::Config &config, const char *key, T &size_bytes) {
+  const auto size = config.get_size(key, size_bytes);
+  if (!size.ok()) return size.error();
+  if (*size == 0) return config.bad_value(key, "a size such as 64K");
+  size_bytes = *size;
+  return {};
+}
+
 }  // namespace
 
-Server::Server(const ServerOptions &options)
-    : options_(options),
+Result<ServerOptions> server_options(const nessie::Config &config) {
+  ServerOptions options;
+  const auto threads = config.get_count("transfer.threads", options.threads);
+  if (!threads.ok()) return threads.error();
+  options.threads = static_cast<unsigned>(*threads);
+  if (auto status = set_size(config, "transfer.piece", options.piece_bytes); !status.ok()) return status.error();
+  if (auto status = set_size(config, "transfer.most_encoded", options.most_encoded_bytes); !status.ok())
+    return status.error();
+  return options;
+}
+
+nessie::ProviderType Server::type() {
+  return {.name = "transfer", .start = [](const nessie::ProviderContext &context) -> decltype(start(context, {})) {
+            auto options = server_options(context.config);
+            return options.ok() ? start(context, *options) : options.error();
+          }};
+}
+
+Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context,
+                                                        const ServerOptions &options) {
+  std::unique_ptr<Server> server(new Server(context, options));
+  if (auto status = server->add_to(context.runtime, context.number, context.pool); !status.ok()) return status.error();
+  return std::unique_ptr<nessie::Provider>(std::move(server));
+}
+
+Server::Server(const nessie::ProviderContext &context, const ServerOptions &options)
+    : runtime_(context.runtime),
+      options_(options),
       piece_(std::max<std::size_t>(1, options.piece_bytes / sizeof(data_t))),
-      lanes_(piece_, std::max<std::size_t>(1, options.most_lanes)),
+      moves_(kStuck),
+      lanes_(context.runtime, context.budget,
+             {context.name, 2 * piece_ * sizeof(data_t), std::max<std::size_t>(1, options.most_lanes),
+              [this](nssi::PeerId caller) { return moves_.is_slow(caller); }}),
       threads_(options.threads),
       anything_(piece_) {
   fill(anything_, 0);
-}
-
-Status Server::add_to(nssi::Runtime &runtime, std::uint32_t provider) {
-  runtime_ = &runtime;
-  return XFER::ONE::Server::add_to(runtime, provider);
 }
 
 // --- encoded ---------------------------------------------------------------------------------------------------------
@@ -46,7 +83,9 @@ Status Server::xfer_write_encode(nssi::Request &, const xfer_args &args, const d
     return Error{Code::kInvalidArgument,
                  fmt::format("the array has {} elements, not {} as `len` says", array.size(), args.len)};
   if (!args.validate) return {};
-  return start(args.len, [&] { return check(array, args.seed, args.first); }).wait();
+  Status checked;
+  start(args.len, [&] { checked = check(array, args.seed, args.first); }).wait();
+  return checked;
 }
 
 /// The array is encoded as it is made, to where the client fetches it: it needs no memory of its own.
@@ -67,27 +106,30 @@ Result<data_array_t> Server::xfer_read_encode(nssi::Request &request, const xfer
 
 Status Server::xfer_write_rdma(nssi::Request &request, const xfer_args &args) {
   if (auto status = check_buffer(request, args); !status.ok()) return status;
-  auto lane = lanes_.take(*runtime_, request);
+  auto lane = lanes_.take(request.caller(), &request);
   if (!lane) return lane.error();
   if (args.validate) return pull_and_check(request, args, *lane);
-  return for_each_part(args.len,
-                       [&](const Part &part) { return get(request, lane->piece(0).first(part.count), part.first); });
+  return for_each_part(args.len, [&](const Part &part) { return get(request, piece_in(*lane, part), part.first); });
 }
 
 /// One piece is checked while the other one is filled.
-Status Server::pull_and_check(nssi::Request &request, const xfer_args &args, const Lanes::Lease &lane) {
-  Workers::Task checks[2];
+Status Server::pull_and_check(nssi::Request &request, const xfer_args &args, const Lease &lane) {
+  Status outcome[2];
+  Task checks[2];
   auto status = for_each_part(args.len, [&](const Part &part) -> Status {
-    auto &check_of_piece = checks[part.number % 2];
-    if (auto checked = check_of_piece.wait(); !checked.ok()) return checked;
-    const auto piece = lane.piece(part.number).first(part.count);
+    const auto half = part.number % 2;
+    checks[half].wait();
+    if (!outcome[half].ok()) return outcome[half];
+    const auto piece = piece_in(lane, part);
     if (auto got = get(request, piece, part.first); !got.ok()) return got;
-    check_of_piece =
-        start(args.len, [&args, piece, first = args.first + part.first] { return check(piece, args.seed, first); });
+    checks[half] = start(args.len, [&args, &into = outcome[half], piece, first = args.first + part.first] {
+      into = check(piece, args.seed, first);
+    });
     return {};
   });
-  for (auto &last : checks)
-    if (auto checked = last.wait(); status.ok()) status = checked;
+  for (auto &check : checks) check.wait();
+  for (const auto &each : outcome)
+    if (status.ok()) status = each;
   return status;
 }
 
@@ -98,25 +140,23 @@ Status Server::xfer_read_rdma(nssi::Request &request, const xfer_args &args) {
   if (!args.validate)
     return for_each_part(
         args.len, [&](const Part &part) { return put(request, std::span(anything_).first(part.count), part.first); });
-  auto lane = lanes_.take(*runtime_, request);
+  auto lane = lanes_.take(request.caller(), &request);
   return lane ? make_and_push(request, args, *lane) : Status(lane.error());
 }
 
 /// One piece is made while the other one is sent.
-Status Server::make_and_push(nssi::Request &request, const xfer_args &args, const Lanes::Lease &lane) {
-  Workers::Task making;
+Status Server::make_and_push(nssi::Request &request, const xfer_args &args, const Lease &lane) {
+  Task making;
   const auto make = [&](const Part &part) {
-    const auto piece = lane.piece(part.number).first(part.count);
-    making = start(args.len, [&args, piece, first = args.first + part.first]() -> Status {
+    making = start(args.len, [&args, piece = piece_in(lane, part), first = args.first + part.first] {
       fill(piece, args.seed, first);
-      return {};
     });
   };
   make(part_of(args.len, 0));
   return for_each_part(args.len, [&](const Part &part) -> Status {
-    (void)making.wait();
+    making.wait();
     if (const auto next = part_of(args.len, part.number + 1); next.count > 0) make(next);
-    return put(request, lane.piece(part.number).first(part.count), part.first);
+    return put(request, piece_in(lane, part), part.first);
   });
 }
 
@@ -133,19 +173,28 @@ template <class Move> Status Server::for_each_part(std::uint64_t len, Move &&mov
   return {};
 }
 
-Status Server::get(nssi::Request &request, std::span<data_t> into, std::uint64_t first) const {
+std::span<data_t> Server::piece_in(const Lease &lane, const Part &part) const {
+  auto *elements = reinterpret_cast<data_t *>(lane.data());
+  return {elements + part.number % 2 * piece_, part.count};
+}
+
+Status Server::get(nssi::Request &request, std::span<data_t> into, std::uint64_t first) {
+  const nessie::service::Moves::Move move(moves_, request.caller());
   request.limit_transfers(Deadline::in(options_.client_timeout));
   return request.get_data(std::as_writable_bytes(into), first * sizeof(data_t));
 }
 
-Status Server::put(nssi::Request &request, std::span<const data_t> from, std::uint64_t first) const {
+Status Server::put(nssi::Request &request, std::span<const data_t> from, std::uint64_t first) {
+  const nessie::service::Moves::Move move(moves_, request.caller());
   request.limit_transfers(Deadline::in(options_.client_timeout));
   return request.put_data(std::as_bytes(from), first * sizeof(data_t));
 }
 
 /// What is a piece at most is computed at once: it takes as long as moving it, and less than waking up a thread.
-Workers::Task Server::start(std::uint64_t len, Work work) {
-  return (len <= piece_ ? here_ : threads_).start(*runtime_, std::move(work));
+Server::Task Server::start(std::uint64_t len, std::function<void()> work) {
+  if (len > piece_ && options_.threads > 0) return threads_.start(runtime_, std::move(work));
+  work();
+  return {};
 }
 
 }  // namespace transfer

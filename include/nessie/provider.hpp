@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A provider: one instance of a service in a process that several may share. nessied hosts those that it was built
+// with, and those of modules (nessie/module.h), in whatever composition its user asks for: docs/hosting.md.
+//
+// The anatomy is that of Mochi's providers (Margo, Bedrock): a provider has a type, a name of its own in the process,
+// and a number, by which callers tell instances of one interface apart.
+#pragma once
+
+#include <nessie/result.hpp>
+#include <nssi/nssi.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nessie {
+
+class Budget;
+class Config;
+namespace service {
+class Worker;
+}
+
+/// What a provider stands on. Outlives it.
+struct ProviderContext {
+  nssi::Runtime &runtime;        ///< shared by all providers of the process
+  std::string name;              ///< the only one of this name in the process
+  std::uint32_t number = 0;      ///< its operations' provider number
+  std::string pool;              ///< whose threads run its handlers; empty: the one that drives
+  const Config &config;          ///< the process's settings, and over them the provider's own, as "TYPE.KEY"
+  Budget &budget;                ///< the memory that all providers share: each pool opens an account
+  service::Worker &main_thread;  ///< work for the thread that began in main(), as of libraries that insist on that
+  /// Where those are that it uses, by role, as nssi::connect_to() takes it. Those in this process were started before.
+  std::map<std::string, std::string> uses;
+  /// Ends the process as SIGTERM does. Any thread.
+  std::function<void()> end_process;
+};
+
+/// What it does is on the thread that drives the runtime, unless it is said. It is destroyed after its runtime.
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  /// A peer died, or left. Every provider is told, whoever the peer has called.
+  virtual void peer_lost(nssi::PeerId peer) { (void)peer; }
+  /// The process is to end: finish what was acknowledged. Returns when that is done. A fiber; requests go on coming,
+  /// and other providers finish beside it.
+  virtual void quiesce() {}
+  /// Whether what it has acknowledged is lost if it is not let finish. Who then asks the process a second time to end
+  /// has to wait all the same.
+  virtual bool holds_data() const { return false; }
+  /// The last call, when nothing drives any more: ends what would use the runtime. On the thread of main().
+  virtual void stop() {}
+  /// After stop(): what the process is to exit with, if nothing worse has happened. 0: all went well.
+  virtual int exit_code() const { return 0; }
+  /// One JSON object about it, for people who look at the process; empty: there is nothing to say.
+  virtual std::string describe() const { return {}; }
+};
+
+/// What there can be providers of.
+struct ProviderType {
+  std::string name;
+  /// Roles that it uses others in, as types of providers; one that ends in '?' may be left out.
+  std::vector<std::string> uses = {};
+  /// Adds to the options of the runtime what its providers need of it. kInvalidArgument: a setting cannot be read.
+  std::function<Status(const Config &config, nssi::RuntimeOptions &options)> prepare = {};
+  /// Adds its operations. An error says what to correct; nothing of it is left then.
+  std::function<Result<std::unique_ptr<Provider>>(const ProviderContext &context)> start = {};
+  /// Only one in a process: it needs the thread of main(), or a name of the machine's.
+  bool is_single = false;
+};
+
+}  // namespace nessie

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "composition.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nessied {
+namespace {
+
+const std::vector<nessie::ProviderType> &types() {
+  static const std::vector<nessie::ProviderType> all = {{.name = "staging", .uses = {"directory?"}, .is_single = true},
+                                                        {.name = "directory"},
+                                                        {.name = "transfer"},
+                                                        {.name = "chain", .uses = {"chain?", "transfer?"}},
+                                                        {.name = "reader", .uses = {"directory"}}};
+  return all;
+}
+
+std::vector<std::string> order_of(const std::string &text) {
+  const auto composition = parse_composition(text, "job.toml");
+  EXPECT_TRUE(composition.ok()) << composition.error().message;
+  const auto steps = plan(*composition, types());
+  EXPECT_TRUE(steps.ok()) << steps.error().message;
+  std::vector<std::string> names;
+  for (const auto &step : *steps) names.push_back(step.place->name);
+  return names;
+}
+
+/// What is said of it.
+std::string fault_of(const std::string &text) {
+  const auto composition = parse_composition(text, "job.toml");
+  if (!composition.ok()) return composition.error().message;
+  const auto steps = plan(*composition, types());
+  return steps.ok() ? "" : steps.error().message;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Composition, OfTypes_IsOneProviderEach) {
+  const auto composition = composition_of({"staging", "transfer"});
+  const auto steps = plan(composition, types());
+  ASSERT_TRUE(steps.ok());
+  ASSERT_EQ(steps->size(), 2u);
+  EXPECT_EQ((*steps)[0].place->name, "staging");
+  EXPECT_EQ((*steps)[1].type->name, "transfer");
+}
+
+TEST(Composition, EverythingThatAFileSays_IsUnderstood) {
+  const auto composition = parse_composition(R"(
+    announce = ["file:a.contact", "dir:a"]
+    listen = "shm,ofi"
+    [nssi]
+    timeout = "10s"
+    [[pool]]
+    name = "compute"
+    threads = 3
+    cores = "0"
+    scheduler = "fifo"
+    [[provider]]
+    name = "fields"
+    type = "transfer"
+    number = 7
+    pool = "compute"
+    settings = { piece = "64K", threads = 0 }
+  )",
+                                             "job.toml");
+  ASSERT_TRUE(composition.ok()) << composition.error().message;
+  EXPECT_EQ(composition->announce, (Names{"file:a.contact", "dir:a"}));
+  const std::vector<std::pair<std::string, std::string>> settings = {{"listen", "shm,ofi"}, {"nssi.timeout", "10s"}};
+  EXPECT_EQ(composition->settings, settings);
+  ASSERT_EQ(composition->pools.size(), 1u);
+  EXPECT_EQ(composition->pools[0].threads, 3u);
+  EXPECT_EQ(composition->pools[0].cores, "0");
+  EXPECT_TRUE(composition->pools[0].in_order);
+  const auto steps = plan(*composition, types());
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
+  EXPECT_EQ((*steps)[0].number, 7u);
+  EXPECT_EQ((*steps)[0].place->at, "job.toml, line 11");
+  EXPECT_EQ((*steps)[0].place->settings.size(), 2u);
+}
+
+TEST(Composition, ProvidersOfOneType_GetNumbersInTheirOrder) {
+  const auto composition = parse_composition(R"(
+    [[provider]]
+    name = "a"
+    type = "transfer"
+    [[provider]]
+    name = "b"
+    type = "transfer"
+  )",
+                                             "job.toml");
+  const auto steps = plan(*composition, types());
+  ASSERT_TRUE(steps.ok());
+  EXPECT_EQ((*steps)[0].number, 0u);
+  EXPECT_EQ((*steps)[1].number, 1u);
+}
+
+TEST(Composition, WhatIsUsed_ComesFirst_WhateverTheOrderOfTheFile) {
+  EXPECT_EQ(order_of(R"(
+    provider = [ { name = "c", type = "chain", uses = { chain = "b" } },
+                 { name = "b", type = "chain", uses = ["a", "t"] },
+                 { name = "t", type = "transfer" },
+                 { name = "a", type = "chain" } ])"),
+            (Names{"a", "t", "b", "c"}));
+}
+
+TEST(Composition, AUsedProviderElsewhere_IsAPlace) {
+  const auto composition = parse_composition(
+      R"(provider = [ { type = "reader", uses = { directory = "file:/scratch/d.contact" } } ])", "job.toml");
+  const auto steps = plan(*composition, types());
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
+  EXPECT_EQ((*steps)[0].remote.at("directory"), "file:/scratch/d.contact");
+  EXPECT_TRUE((*steps)[0].local.empty());
+}
+
+struct Fault {
+  const char *text, *said;
+};
+
+class CompositionFaults : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(CompositionFaults, IsNamedWithItsPlace) {
+  const auto said = fault_of(GetParam().text);
+  EXPECT_NE(said.find(GetParam().said), std::string::npos) << "it says: " << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CompositionFaults,
+    ::testing::Values(
+        Fault{"", "there is nothing to host"}, Fault{"a = [", "job.toml, line 1: "},
+        Fault{"\n[[provider]]\ntype = \"transfre\"",
+              "job.toml, line 2: there is no type of provider 'transfre'; did you "
+              "mean 'transfer'?"},
+        Fault{"[[provider]]\ntype = \"x\"", "there is no type of provider 'x', only staging, directory"},
+        Fault{"[[provider]]\nname = \"a\"", "line 1: a provider has a type"},
+        Fault{"[[provider]]\ntypo = \"transfer\"", "line 2: there is no key 'typo'; did you mean 'type'?"},
+        Fault{"[[provider]]\ntype = 3", "line 2: type takes a text in quotes"},
+        Fault{"provider = 3", "provider is a table each, under [[provider]]"},
+        Fault{"[[provider]]\ntype = \"transfer\"\n[[provider]]\ntype = \"transfer\"",
+              "line 3: there are two providers 'transfer'"},
+        Fault{"provider = [{name=\"a\", type=\"transfer\", number=2}, {name=\"b\", type=\"transfer\", number=2}]",
+              "'b' and 'a' have the same number"},
+        Fault{"provider = [{name=\"a\", type=\"staging\"}, {name=\"b\", type=\"staging\"}]",
+              "a process can have one provider of type staging"},
+        Fault{"[[pool]]\nname = \"fast\"\n[[provider]]\ntype = \"transfer\"\npool = \"fats\"",
+              "there is no pool 'fats'; did you mean 'fast'?"},
+        Fault{"[[pool]]\nthreads = 1", "a pool has a name"},
+        Fault{"[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"", "there are two pools 'a'"},
+        Fault{"[[pool]]\nname = \"a\"\nscheduler = \"fife\"", "there is no scheduler 'fife'; did you mean 'fifo'?"},
+        Fault{"[[pool]]\nname = \"a\"\nthreads = -1", "threads takes a whole number of at least 0"},
+        Fault{"[[pool]]\nname = \"a\"\nnuma_node = 4000000", "this machine has no NUMA node 4000000"},
+        Fault{"[nssi]\ntimeot = 3\n[[provider]]\ntype = \"transfer\"",
+              "line 2: there is no setting nssi.timeot; did you mean nssi.timeout?"},
+        Fault{"[[provider]]\ntype = \"staging\"\nsettings = { memroy = \"1G\" }",
+              "there is no setting staging.memroy; did you mean staging.memory?"},
+        Fault{"[[provider]]\ntype = \"reader\"", "'reader' uses a directory: say which"},
+        Fault{
+            "[[provider]]\ntype = \"reader\"\nuses = [\"nams\"]\n[[provider]]\nname = \"names\"\ntype = \"directory\"",
+            "there is no provider 'nams'; did you mean 'names'?"},
+        Fault{"[[provider]]\ntype = \"transfer\"\nuses = [\"transfer\"]", "a transfer uses no others"},
+        Fault{"provider = [{type=\"reader\", uses=[\"t\"]}, {name=\"t\", type=\"transfer\"}]",
+              "a reader uses no transfer, only directory"},
+        Fault{"provider = [{type=\"chain\", uses=[\"chain\"]}]", "in a circle: chain -> chain"},
+        Fault{"provider = [{name=\"a\", type=\"chain\", uses=[\"b\"]}, {name=\"b\", type=\"chain\", uses=[\"a\"]}]",
+              "in a circle: a -> b -> a"}));
+
+}  // namespace
+}  // namespace nessied

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <service/host.hpp>
+
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <thread>
+
+namespace nessie::service {
+
+Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
+  std::unique_ptr<Host> host(new Host(std::move(options)));
+  auto runtime = nssi::Runtime::open(host->options_.runtime);
+  if (!runtime.ok()) return runtime.error();
+  host->owned_runtime_ = *std::move(runtime);
+  host->runtime_ = host->owned_runtime_.get();
+  host->runtime_->on_peer_lost([host = host.get()](nssi::PeerId peer, const Error &) {
+    for (auto &each : host->hosted_)
+      if (each.provider) each.provider->peer_lost(peer);
+  });
+  return host;
+}
+
+Host::~Host() {
+  if (owned_runtime_) (void)finish();
+}
+
+Result<Provider *> Host::start(ProviderPlace place, const Start &start) {
+  auto &hosted = hosted_.emplace_back(Hosted{std::move(place), options_.runtime.endpoint.config, nullptr, nullptr});
+  for (const auto &[key, value] : hosted.place.settings) hosted.config.set(key, value);
+  auto &main_thread = options_.main_thread != nullptr ? *options_.main_thread : own_main_thread_;
+  hosted.context = std::make_unique<ProviderContext>(
+      ProviderContext{*runtime_, hosted.place.name, hosted.place.number, hosted.place.pool, hosted.config, budget_,
+                      main_thread, hosted.place.uses, [this] { end(); }});
+  auto started = start(*hosted.context);
+  if (!started.ok()) return hosted_.pop_back(), started.error();
+  hosted.provider = *std::move(started);
+  return hosted.provider.get();
+}
+
+void Host::run() {
+  std::thread driver([&] {
+    runtime_->run();
+    if (options_.main_thread == nullptr) own_main_thread_.stop();
+  });
+  if (options_.main_thread == nullptr) own_main_thread_.run();
+  driver.join();
+}
+
+bool Host::holds_data() const {
+  return std::ranges::any_of(hosted_, [](const Hosted &each) { return each.provider->holds_data(); });
+}
+
+void Host::end() {
+  const bool is_first = asked_to_end_.fetch_add(1) == 0;
+  runtime_->spawn([this, is_first] {
+    if (is_first) return quiesce();
+    if (!holds_data()) return runtime_->stop();
+    log::warning("data are on their way to their files, and would be lost: this goes on until they are there");
+  });
+}
+
+/// A fiber. Nobody's request comes between the last look and the refusal of further ones.
+void Host::quiesce() {
+  do quiesce_all();
+  while (holds_data());
+  runtime_->stop_when_done(Deadline::in(options_.patience));
+}
+
+void Host::quiesce_all() {
+  std::size_t left = hosted_.size();
+  nssi::Event all_have(*runtime_);
+  for (auto &each : hosted_)
+    runtime_->spawn([&, provider = each.provider.get()] {
+      provider->quiesce();
+      if (--left == 0) all_have.set();
+    });
+  if (left > 0) (void)all_have.wait();
+}
+
+int Host::finish() {
+  int code = 0;
+  for (auto &each : hosted_ | std::views::reverse) {
+    each.provider->stop();
+    if (code == 0) code = each.provider->exit_code();
+  }
+  owned_runtime_.reset();  // whose fibers may be at the providers' work still
+  while (!hosted_.empty()) hosted_.pop_back();
+  return code;
+}
+
+std::string Host::describe() const {
+  std::string all;
+  for (const auto &each : hosted_) {
+    const auto said = each.provider->describe();
+    all += fmt::format("{}{{\"name\": \"{}\", \"provider\": {}{}{}}}", all.empty() ? "" : ", ", each.place.name,
+                       each.place.number, said.empty() ? "" : ", \"state\": ", said);
+  }
+  return "[" + all + "]";
+}
+
+}  // namespace nessie::service

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <service/interval_set.hpp>
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace nessie::service {
+namespace {
+
+TEST(IntervalSet, AddAndSubtract_DoWhatASetOfNumbersDoes) {
+  IntervalSet set;
+  std::set<std::int64_t> model;
+  std::mt19937 random(7);
+  const auto pick = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const auto begin = pick(0, 90), end = begin + pick(0, 10);
+    const bool add = pick(0, 1) == 0;
+    add ? set.add({begin, end}) : set.subtract({begin, end});
+    for (auto n = begin; n < end; ++n) add ? (void)model.insert(n) : (void)model.erase(n);
+    std::set<std::int64_t> seen;
+    for (auto [b, e] : set.runs())
+      for (auto n = b; n < e; ++n) seen.insert(n);
+    ASSERT_EQ(seen, model);
+    ASSERT_EQ(set.size(), static_cast<std::int64_t>(model.size()));
+    ASSERT_EQ(set.empty(), model.empty());
+  }
+}
+
+}  // namespace
+}  // namespace nessie::service

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/provider.hpp>
+
+#include <services/staging/server/report_json.hpp>
+#include <services/staging/server/server.hpp>
+
+#include <base/config.hpp>
+#include <base/file.hpp>
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdlib>
+#include <memory>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Config;
+using nessie::Error;
+
+namespace {
+
+constexpr auto kQuiet = std::chrono::milliseconds(2);  // writes that nobody waits for are put into pages between bursts
+constexpr std::size_t kMaxFibers = 1 << 16;  // one may wait for another that comes later; clients bound their number
+
+/// Open MPI looks for every device of the machine: reading the PCI bus costs a virtual machine a tenth of a second, and
+/// the libraries of displays and graphics cards as much as all the rest of MPI. A server that is alone binds nothing.
+void look_for_no_devices() {
+  ::setenv("HWLOC_COMPONENTS", "-linuxio,-pci,-gl,-opencl,-cuda,-nvml,-rsmi,-levelzero", 1);
+  ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
+}
+
+/// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
+/// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
+void prepare_mpi() {
+  for (const char *hints : {"PNETCDF_HINTS", "ROMIO_HINTS"}) ::unsetenv(hints);  // a file's are its program's
+  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
+                     std::getenv("PMIX_RANK") == nullptr;
+  ::setenv("OMPI_MCA_io", "romio321", 0);
+  if (!alone) return;
+  look_for_no_devices();
+  ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  ::setenv("OMPI_MCA_btl", "self", 0);
+  ::setenv("OMPI_MCA_pml", "ob1", 0);
+  ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
+}
+
+/// MPI, from before there are other threads until after the server's end.
+class Mpi {
+ public:
+  Mpi() {
+    prepare_mpi();
+    int provided = 0;
+    is_there_ = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) == MPI_SUCCESS;
+  }
+  ~Mpi() {
+    if (is_there_) MPI_Finalize();
+  }
+  Mpi(const Mpi &) = delete;
+  bool is_there() const { return is_there_; }
+  int rank() const {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+  }
+  int size() const {
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+  }
+
+ private:
+  bool is_there_ = false;
+};
+
+Result<Mode> mode_of(const Config &config) {
+  const auto text = config.get_or("staging.mode", "auto");
+  if (text == "auto") return Mode::kAuto;
+  if (text == "caching") return Mode::kCaching;
+  if (text == "direct") return Mode::kDirect;
+  return config.bad_value("staging.mode", "auto, caching or direct");
+}
+
+Result<ServerOptions> server_options(const Config &config, const Mpi &mpi) {
+  ServerOptions options;
+  const auto mode = mode_of(config);
+  if (!mode.ok()) return mode.error();
+  options.mode = *mode;
+  const auto memory = config.get_size("staging.memory", options.memory_bytes);
+  if (!memory.ok()) return memory.error();
+  options.memory_bytes = *memory;
+  const auto timeout = config.get_duration("staging.timeout", options.client_timeout);
+  if (!timeout.ok()) return timeout.error();
+  options.client_timeout = *timeout;
+  const auto index = config.get_count("staging.index", static_cast<std::uint64_t>(mpi.rank()));
+  if (!index.ok()) return index.error();
+  options.index = static_cast<std::uint32_t>(*index);
+  const auto servers = config.get_count("staging.servers", static_cast<std::uint64_t>(mpi.size()));
+  if (!servers.ok()) return servers.error();
+  options.servers = static_cast<std::uint32_t>(*servers);
+  const auto folder = config.get_or("staging.run_dir", ".");
+  options.url_path = fmt::format("{}/server.{}.url", folder, options.index);
+  options.ledger_path = fmt::format("{}/server.{}.ledger", folder, options.index);
+  options.report_path = fmt::format("{}/server.{}.report", folder, options.index);
+  if (const auto boards = config.get_or("staging.board_dir", ""); !boards.empty())
+    options.board_path = fmt::format("{}/board.{}", boards, options.index);
+  return options;
+}
+
+}  // namespace
+
+void prepare_runtime(nssi::RuntimeOptions &options) {
+  options.endpoint.config.set("nssi.reconnect", "0");  // what a lost client had in progress is over
+  options.bulk_quiet = kQuiet;
+  options.max_fibers = std::max(options.max_fibers, kMaxFibers);
+}
+
+nessie::ProviderType provider_type() {
+  const auto mpi = std::make_shared<std::shared_ptr<Mpi>>();
+  const auto prepare = [mpi](const Config &, nssi::RuntimeOptions &options) -> Status {
+    *mpi = std::make_shared<Mpi>();
+    if (!(*mpi)->is_there()) return Error{Code::kUnsupported, "cannot initialise MPI"};
+    prepare_runtime(options);
+    return {};
+  };
+  const auto start = [mpi](const nessie::ProviderContext &context) -> Result<std::unique_ptr<nessie::Provider>> {
+    auto options = server_options(context.config, **mpi);
+    if (!options.ok()) return options.error();
+    nessie::log::set_program(fmt::format("nessied.{}", options->index));
+    options->mpi = *mpi;
+    return Server::start(context, *std::move(options));
+  };
+  return {.name = "staging", .prepare = prepare, .start = start, .is_single = true};
+}
+
+}  // namespace staging
