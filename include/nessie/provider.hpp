@@ -67,6 +67,8 @@ struct ProviderType {
   std::function<Status(const Config &config, nssi::RuntimeOptions &options)> prepare = {};
   /// Adds its operations. An error says what to correct; nothing of it is left then.
   std::function<Result<std::unique_ptr<Provider>>(const ProviderContext &context)> start = {};
+  /// Its handlers may run in a pool, several at once; otherwise its state is the driving thread's.
+  bool takes_pool = false;
   /// Only one in a process: it needs the thread of main(), or a name of the machine's.
   bool is_single = false;
 };

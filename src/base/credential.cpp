@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/credential.hpp"
 
-#include "base/config.hpp"
 #include "base/hex.hpp"
-#include "base/log.hpp"
-#include "base/users_credential.hpp"
+#include "base/random.hpp"
 
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
-#include <sys/random.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -44,17 +41,6 @@ Result<Credential> Credential::from_hex(std::string_view hex) {
   return credential;
 }
 
-Result<Credential> Credential::of(const Config &config) {
-  const auto given = config.get("credential");
-  if (!given) return users_credential(config.get("credential_file"));
-  return *given == "none" ? Credential() : from_hex(*given);
-}
-
-Result<Credential> Credential::of_setting(const Config &config, const std::string &setting) {
-  const auto hex = config.get(setting);
-  return hex ? from_hex(*hex) : Credential();
-}
-
 std::string Credential::to_hex() const {
   std::string hex;
   for (auto byte : secret_) hex += fmt::format("{:02x}", static_cast<unsigned>(byte));
@@ -78,25 +64,6 @@ Proof Credential::prove(std::string_view role, const Nonce &mine, const Nonce &t
 bool Credential::check(const Proof &proof, std::string_view role, const Nonce &mine, const Nonce &theirs) const {
   const auto expected = prove(role, mine, theirs);
   return memeql_sec(proof.data(), expected.data(), proof.size()) != 0;
-}
-
-void random_bytes(std::span<std::byte> bytes) {
-  while (!bytes.empty()) {
-    auto got = ::getrandom(bytes.data(), bytes.size(), 0);
-    if (got > 0) {
-      bytes = bytes.subspan(static_cast<std::size_t>(got));
-    } else if (errno != EINTR) {
-      // Without randomness no key of ours is a secret: nothing can safely go on.
-      log::error("the system's random source failed: {}", std::strerror(errno));
-      std::abort();
-    }
-  }
-}
-
-std::uint64_t random_u64() {
-  std::uint64_t value = 0;
-  random_bytes(std::as_writable_bytes(std::span(&value, 1)));
-  return value;
 }
 
 }  // namespace nessie

@@ -3,6 +3,8 @@
 // After the cookie and protection tag of the Gemini paper (communication domains).
 #pragma once
 
+#include "base/random.hpp"
+
 #include <nessie/result.hpp>
 
 #include <array>
@@ -53,9 +55,5 @@ class Credential {
  private:
   std::array<std::byte, 32> secret_{};
 };
-
-/// Fills `bytes` from the system's random source.
-void random_bytes(std::span<std::byte> bytes);
-std::uint64_t random_u64();
 
 }  // namespace nessie

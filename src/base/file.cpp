@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/file.hpp"
 
-#include "base/credential.hpp"
+#include "base/random.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

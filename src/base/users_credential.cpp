@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/users_credential.hpp"
 
+#include "base/config.hpp"
 #include "base/file.hpp"
 
 #include <fmt/format.h>
@@ -76,6 +77,17 @@ Result<Credential> users_credential(const std::optional<std::string> &file) {
       "; it is for this user's credential: set NESSIE_CREDENTIAL to 64 hexadecimal digits, the same for all "
       "processes, or to none, to let anybody connect";
   return error;
+}
+
+Result<Credential> Credential::of(const Config &config) {
+  const auto given = config.get("credential");
+  if (!given) return users_credential(config.get("credential_file"));
+  return *given == "none" ? Credential() : from_hex(*given);
+}
+
+Result<Credential> Credential::of_setting(const Config &config, const std::string &setting) {
+  const auto hex = config.get(setting);
+  return hex ? from_hex(*hex) : Credential();
 }
 
 }  // namespace nessie

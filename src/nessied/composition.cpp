@@ -283,6 +283,8 @@ class Planner {
       step.number = std::max(step.number, other.number + 1);
     }
     step.number = place.number.value_or(step.number);
+    if (!place.pool.empty() && !type->takes_pool)
+      return bad(place.at, fmt::format("a {} runs on the thread that drives: leave out its pool", type->name));
     if (!place.pool.empty() && std::ranges::count(composition_.pools, place.pool, &nssi::PoolOptions::name) == 0)
       return bad(place.at, there_is_no("pool", place.pool, names_in(composition_.pools, &nssi::PoolOptions::name)));
     for (const auto &[key, value] : place.settings)

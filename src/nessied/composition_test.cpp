@@ -9,7 +9,7 @@ namespace {
 const std::vector<nessie::ProviderType> &types() {
   static const std::vector<nessie::ProviderType> all = {{.name = "staging", .uses = {"directory?"}, .is_single = true},
                                                         {.name = "directory"},
-                                                        {.name = "transfer"},
+                                                        {.name = "transfer", .takes_pool = true},
                                                         {.name = "chain", .uses = {"chain?", "transfer?"}},
                                                         {.name = "reader", .uses = {"directory"}}};
   return all;
@@ -143,6 +143,8 @@ INSTANTIATE_TEST_SUITE_P(
               "a process can have one provider of type staging"},
         Fault{"[[pool]]\nname = \"fast\"\n[[provider]]\ntype = \"transfer\"\npool = \"fats\"",
               "there is no pool 'fats'; did you mean 'fast'?"},
+        Fault{"[[pool]]\nname = \"fast\"\n[[provider]]\ntype = \"directory\"\npool = \"fast\"",
+              "a directory runs on the thread that drives"},
         Fault{"[[pool]]\nthreads = 1", "a pool has a name"},
         Fault{"[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"", "there are two pools 'a'"},
         Fault{"[[pool]]\nname = \"a\"\nscheduler = \"fife\"", "there is no scheduler 'fife'; did you mean 'fifo'?"},

@@ -128,7 +128,8 @@ Result<nessie::ProviderType> load_module(const std::string &path) {
   return nessie::ProviderType{
       .name = module->type,
       .uses = nessie::split(module->uses != nullptr ? module->uses : "", " ,"),
-      .start = [module](const nessie::ProviderContext &context) { return start(*module, context); }};
+      .start = [module](const nessie::ProviderContext &context) { return start(*module, context); },
+      .takes_pool = true};
 }
 
 }  // namespace nessied

@@ -32,11 +32,14 @@ Buffers::~Buffers() = default;
 
 Result<Buffers::Lease> Buffers::take(nssi::PeerId caller, const nssi::Request *request) {
   Waiter waiter(runtime_, caller);
+  std::unique_lock lock(mutex_);
   waiting_.push_back(&waiter);
   while (!serve(waiter)) {
+    lock.unlock();
     auto status = waiter.come.wait(Deadline::in(kLook));
-    if (waiter.buffer) break;
     if (status.code() == Code::kTimedOut) status = request != nullptr ? request->check() : Status();
+    lock.lock();
+    if (waiter.buffer) break;
     if (status.ok()) continue;
     std::erase(waiting_, &waiter);
     return status.error();
@@ -85,6 +88,7 @@ std::unique_ptr<Buffers::Buffer> Buffers::make() {
 }
 
 void Buffers::give_back(std::unique_ptr<Buffer> buffer) {
+  const std::lock_guard lock(mutex_);
   std::erase(lent_, buffer.get());
   if (lent_.size() + free_.size() < options_.most) {
     free_.push_back(std::move(buffer));

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct BuffersOptions {
   std::function<bool(nssi::PeerId)> is_stuck = {};
 };
 
-/// On the thread that drives; not to outlive the runtime.
+/// Handlers of the thread that drives, and of pools. Not to outlive the runtime.
 class Buffers {
  public:
   Buffers(nssi::Runtime &runtime, Budget &budget, BuffersOptions options);
@@ -49,6 +50,7 @@ class Buffers {
   void give_back(std::unique_ptr<Buffer> buffer);
 
   nssi::Runtime &runtime_;
+  std::mutex mutex_;
   const BuffersOptions options_;
   std::vector<Buffer *> lent_;
   std::vector<std::unique_ptr<Buffer>> free_;

@@ -7,36 +7,50 @@
 
 #include <algorithm>
 #include <list>
+#include <mutex>
+#include <utility>
 
 namespace nessie::service {
 
-/// On the thread that drives.
+/// Any thread.
 class Moves {
+  using All = std::list<std::pair<nssi::PeerId, Clock::time_point>>;
+
  public:
   explicit Moves(Clock::duration slow) : slow_(slow) {}
 
   /// A transfer, for as long as this lives.
   class Move {
    public:
-    Move(Moves &moves, nssi::PeerId caller)
-        : moves_(moves), at_(moves.all_.insert(moves.all_.end(), {caller, Clock::now()})) {}
-    ~Move() { moves_.all_.erase(at_); }
+    Move(Moves &moves, nssi::PeerId caller) : moves_(moves), at_(moves.begin({caller, Clock::now()})) {}
+    ~Move() { moves_.end(at_); }
     Move(const Move &) = delete;
 
    private:
     Moves &moves_;
-    const std::list<std::pair<nssi::PeerId, Clock::time_point>>::iterator at_;
+    const All::iterator at_;
   };
 
   /// Whether one of the caller's takes longer than it should.
   bool is_slow(nssi::PeerId caller) const {
     const auto late = Clock::now() - slow_;
+    const std::lock_guard lock(mutex_);
     return std::ranges::any_of(all_, [&](const auto &move) { return move.first == caller && move.second < late; });
   }
 
  private:
+  All::iterator begin(const All::value_type &move) {
+    const std::lock_guard lock(mutex_);
+    return all_.insert(all_.end(), move);
+  }
+  void end(All::iterator move) {
+    const std::lock_guard lock(mutex_);
+    all_.erase(move);
+  }
+
   const Clock::duration slow_;
-  std::list<std::pair<nssi::PeerId, Clock::time_point>> all_;
+  mutable std::mutex mutex_;
+  All all_;
 };
 
 }  // namespace nessie::service

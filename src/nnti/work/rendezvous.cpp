@@ -1,170 +1,90 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages that are too large to be pushed: their bytes go straight from the sender's memory into the element, once the
-// receiver has one. Smaller ones are read by the receiver; of larger ones the sender writes a part at the same time.
-//
-// Design notes. What one side may do to the other's memory ends with what was agreed on: the receiver registers the
-// memory that is to be written for one range, and unregisters it when that is said to be written, before anybody is
-// told of the message. At the receiver one operation (kFetch) stands for the whole message, with a part for each get
-// and one for the range that the peer writes; at the sender, the send itself, with a part for each put.
-#include "nnti/work/context_impl.hpp"
+#include "nnti/work/rendezvous.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace nnti {
 
+Result<RendezvousSettings> RendezvousSettings::from(const nessie::Config &config) {
+  RendezvousSettings settings;
+  const auto text = config.get_or("nnti.rendezvous.write_from", "measured");
+  if (text == "never") {
+    settings.write_from = Rendezvous::kNever;
+  } else if (text != "measured") {
+    auto size = config.get_size("nnti.rendezvous.write_from", 0);
+    if (!size.ok()) return size.error();
+    settings.write_from = *size;
+  }
+  auto percent = config.get_int("nnti.rendezvous.read_percent", settings.read_percent);
+  if (!percent.ok()) return percent.error();
+  if (*percent < 0 || *percent > 100) return config.bad_value("nnti.rendezvous.read_percent", "0 to 100");
+  settings.read_percent = static_cast<unsigned>(*percent);
+  return settings;
+}
+
+std::uint64_t readable_part(const Rendezvous &rendezvous, std::uint64_t size_bytes) {
+  constexpr std::uint64_t kPage = 4096;
+  if (size_bytes < rendezvous.write_from) return size_bytes;
+  return size_bytes / 100 * rendezvous.read_percent / kPage * kPage;
+}
+
+std::uint64_t faster_shared_from(const RendezvousTimes &times) {
+  constexpr double kLeastGain = 1.1, kMost = 64 << 20;
+  constexpr auto kSmall = static_cast<double>(RendezvousTimes::kSizes[0]);
+  constexpr double kBetween = static_cast<double>(RendezvousTimes::kSizes[1]) - kSmall;
+  const double read = (times.read[1] - times.read[0]) / kBetween;  // microseconds a byte
+  const double shared = (times.shared[1] - times.shared[0]) / kBetween;
+  if (read <= shared * kLeastGain) return Rendezvous::kNever;
+  const double crossing = kSmall + (times.shared[0] - times.read[0]) / (read - shared);
+  if (crossing > kMost) return Rendezvous::kNever;
+  return static_cast<std::uint64_t>(std::max(crossing, kSmall));
+}
+
+namespace measured_rendezvous {
 namespace {
 
-using Operation = Context::Impl::Operation;
+constexpr int kMostAttempts = 3;
 
-/// Pieces that are smaller on average are copied together: a transfer of each would take longer.
-constexpr std::uint64_t kWorthATransfer = 4096;
-
-bool is_finely_cut(std::span<const Bytes> segments, std::uint64_t size_bytes) {
-  return segments.size() > 1 && size_bytes / segments.size() < kWorthATransfer;
-}
-
-std::uint64_t total_of(std::span<const RemoteBuffer> pieces) {
-  std::uint64_t total = 0;
-  for (const auto &piece : pieces) total += piece.size_bytes;
-  return total;
-}
-
-/// What is sent: the buffer's segments, or their copy.
-std::span<const Bytes> source_of(const Operation &operation, const Context::Impl::Registration &message, Bytes &copy) {
-  if (operation.gathered.empty()) return message.segments;
-  copy = Bytes(const_cast<std::byte *>(operation.gathered.data()), operation.gathered.size());
-  return {&copy, 1};
+struct Entry {
+  std::optional<std::uint64_t> write_from;
+  bool under_way = false;
+  int attempts = 0;
+};
+struct Table {
+  std::mutex mutex;
+  std::map<std::string, Entry, std::less<>> entries;
+};
+Table &table() {
+  static Table one;
+  return one;
 }
 
 }  // namespace
 
-/// Registers the first pieces of the range for the operation's peer, for as long as `exposed` lists them.
-Result<std::vector<RemoteBuffer>> Context::Impl::expose(Operation &operation, std::span<const Bytes> segments,
-                                                        std::uint64_t offset, std::uint64_t length, Rights rights) {
-  std::vector<RemoteBuffer> pieces;
-  Status status;
-  for_each_piece(segments, offset, length, [&](Bytes bytes) {
-    if (!status.ok() || pieces.size() == wire::kMaxPieces) return;
-    auto memory = endpoint->register_memory(bytes, rights);
-    auto remote = memory.ok() ? memory->describe_for(operation.peer) : memory.error();
-    if (!remote.ok()) {
-      status = remote.error();
-      return;
-    }
-    operation.exposed.push_back(std::move(*memory));
-    pieces.push_back(*remote);
-  });
-  if (!status.ok()) return status.error();
-  return pieces;
+std::optional<std::uint64_t> find(std::string_view transport) {
+  std::lock_guard guard(table().mutex);
+  auto found = table().entries.find(transport);
+  return found == table().entries.end() ? std::nullopt : found->second.write_from;
 }
 
-// --- the sender -------------------------------------------------------------------------------------------------------
-
-/// Tells the receiver of the message, which says when it has room, and when it has it.
-Status Context::Impl::send_large(Operation &operation, const Registration &message, const Rendezvous &how) {
-  operation.large = true;
-  if (is_finely_cut(message.segments, operation.length))
-    for (const auto &segment : message.segments)
-      operation.gathered.insert(operation.gathered.end(), segment.begin(), segment.end());
-  Bytes copy;
-  const auto source = source_of(operation, message, copy);
-  auto pieces = expose(operation, source, 0, readable_part(how, operation.length), Rights::kRemoteRead);
-  if (!pieces.ok()) return pieces.error();
-  wire::Control control;
-  control.operation = operation.id;
-  control.buffer = operation.remote;
-  control.offset = operation.written = total_of(*pieces);
-  control.length = operation.length;
-  return say(operation.peer, wire::Kind::kSendLarge, control, std::as_bytes(std::span(*pieces)));
+bool begin(std::string_view transport) {
+  std::lock_guard guard(table().mutex);
+  auto &entry = table().entries[std::string(transport)];
+  if (entry.write_from || entry.under_way || entry.attempts == kMostAttempts) return false;
+  ++entry.attempts;
+  entry.under_way = true;
+  return true;
 }
 
-/// The receiver has room, and wants the next range to be written.
-void Context::Impl::on_write_to(PeerId from, const wire::Control &control, std::span<const std::byte> payload) {
-  Operation *operation = operations.find(control.operation);
-  const bool expected = operation && operation->peer == from && operation->large && !operation->writing &&
-                        control.offset == operation->written &&
-                        inside(control.offset, control.length, operation->length);
-  const auto pieces = wire::pieces_of(payload, control.length);
-  if (!expected || !pieces) return reject(from, "it asks for what it was not offered to be written");
-  operation->writing = true;
-  operation->transfer = control.buffer;
-  operation->range = control.length;
-  operation->parts = 1;
-  Bytes copy;
-  const auto source = source_of(*operation, *find_buffer(operation->local), copy);
-  post_pieces(*operation, true, {source, control.offset, control.length, 0}, *pieces);
-  operation->part_ended(Code::kOk);
+void end(std::string_view transport, std::optional<std::uint64_t> write_from) {
+  std::lock_guard guard(table().mutex);
+  auto &entry = table().entries[std::string(transport)];
+  entry.under_way = false;
+  entry.write_from = write_from;
 }
 
-/// The range is written, or cannot be. How the send ends is the receiver's to say.
-void Context::Impl::range_written(Operation &operation, Code code) {
-  operation.writing = false;
-  operation.code = Code::kOk;
-  operation.written += operation.range;
-  wire::Control control;
-  control.buffer = operation.transfer;
-  control.result = static_cast<std::uint64_t>(code);
-  say_surely(operation.peer, wire::Kind::kWritten, control);
-}
-
-// --- the receiver -----------------------------------------------------------------------------------------------------
-
-/// Brings the entering message in. What the peer does is asked for first: it works while we read.
-void Context::Impl::fetch(Registration &target) {
-  const Arrival &arrival = *target.inbox->entering();
-  Operation &operation = new_operation(Operation::Kind::kFetch, arrival.from, target);
-  operation.local_offset = target.entering_at();
-  operation.length = arrival.length;
-  operation.written = arrival.readable;
-  operation.parts = 1;
-  if (auto status = let_write(operation, target); status.ok())
-    post_pieces(operation, false, {target.segments, operation.local_offset, arrival.readable, 0}, arrival.source);
-  else
-    operation.code = status.code();
-  operation.part_ended(Code::kOk);
-}
-
-/// Lets the peer write the next range of the message, if there is more to be written.
-Status Context::Impl::let_write(Operation &operation, Registration &target) {
-  const auto left = operation.length - operation.written;
-  if (left == 0) return {};
-  auto pieces =
-      expose(operation, target.segments, operation.local_offset + operation.written, left, Rights::kRemoteWrite);
-  if (!pieces.ok()) return pieces.error();
-  operation.writing = true;
-  operation.range = total_of(*pieces);
-  ++operation.parts;
-  wire::Control control;
-  control.operation = target.inbox->entering()->operation;
-  control.buffer = operation.id;
-  control.offset = operation.written;
-  control.length = operation.range;
-  say_surely(operation.peer, wire::Kind::kWriteTo, control, std::as_bytes(std::span(*pieces)));
-  return {};
-}
-
-void Context::Impl::on_written(PeerId from, const wire::Control &control) {
-  Operation *operation = operations.find(control.buffer);
-  const bool expected =
-      operation && operation->kind == Operation::Kind::kFetch && operation->peer == from && operation->writing;
-  if (!expected) return reject(from, "it says that it has written what it was not asked for");
-  operation->writing = false;
-  operation->exposed.clear();
-  operation->written += operation->range;
-  Code code = wire::code_of(control.result);
-  if (code == Code::kOk) code = let_write(*operation, *find_buffer(operation->local)).code();
-  operation->part_ended(code);
-}
-
-/// The entering message is in its element, or could not be brought there.
-void Context::Impl::fetched(Registration &target, Code code) {
-  if (code == Code::kOk) {
-    delivered(target);
-    return pump(target);
-  }
-  const PeerId from = target.inbox->entering()->from;
-  const std::uint64_t operation = target.inbox->entering()->operation;
-  target.inbox->gave_up();
-  answer_send(from, operation, code);
-  pump(target);
-}
+}  // namespace measured_rendezvous
 
 }  // namespace nnti

@@ -2,8 +2,8 @@
 # The engine: buffers, work requests, completion queues, threads.
 target_sources(nessie_nnti PRIVATE
   work/access.cpp work/arrivals.cpp work/buffers.cpp work/completions.cpp work/context.cpp work/crew.cpp
-  work/context_impl.cpp work/operations.cpp work/peers.cpp work/queue.cpp work/rendezvous.cpp
-  work/rendezvous_settings.cpp work/measuring.cpp)
+  work/context_impl.cpp work/operations.cpp work/peers.cpp work/queue.cpp work/large_messages.cpp
+  work/rendezvous.cpp work/measuring.cpp)
 set_source_files_properties(work/context_impl.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)   # together with others GCC 12 warns of what is not so
 
 nessie_test(nnti_engine_test

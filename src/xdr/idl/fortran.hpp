@@ -2,17 +2,13 @@
 // Fortran from an interface: a module of types that encode themselves, and one of stubs. README.md has the table.
 #pragma once
 
+#include "xdr/idl/fortran_options.hpp"
 #include "xdr/idl/model.hpp"
 
 #include <optional>
 #include <string>
 
 namespace xdr::idl {
-
-struct FortranOptions {
-  std::string file;  ///< the interface's, for the first line
-  std::string stem;  ///< the modules are stem_xdr and stem_rpc
-};
 
 /// `interface` has been checked. The first of its types that Fortran cannot have; none: make_fortran() may be called.
 std::optional<Fault> check_fortran(const Interface &interface);

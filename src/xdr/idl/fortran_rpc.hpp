@@ -2,7 +2,7 @@
 // The second module: stubs and skeletons of an interface's programs.
 #pragma once
 
-#include "xdr/idl/fortran.hpp"
+#include "xdr/idl/fortran_options.hpp"
 #include "xdr/idl/fortran_statements.hpp"
 
 #include <string>

@@ -50,10 +50,12 @@ Result<ServerOptions> server_options(const nessie::Config &config) {
 }
 
 nessie::ProviderType Server::type() {
-  return {.name = "transfer", .start = [](const nessie::ProviderContext &context) -> decltype(start(context, {})) {
+  return {.name = "transfer",
+          .start = [](const nessie::ProviderContext &context) -> Result<std::unique_ptr<nessie::Provider>> {
             auto options = server_options(context.config);
             return options.ok() ? start(context, *options) : options.error();
-          }};
+          },
+          .takes_pool = true};
 }
 
 Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context,

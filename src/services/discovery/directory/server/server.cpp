@@ -68,7 +68,7 @@ nessie::ProviderType Server::type() {
 Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context,
                                                         const ServerLimits &limits) {
   std::unique_ptr<Server> server(new Server(context.runtime, limits));
-  if (auto status = server->add_to(context.runtime, context.number, context.pool); !status.ok()) return status.error();
+  if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
   context.runtime.spawn([server = server.get()] { server->expire_in_time(); });
   return std::unique_ptr<nessie::Provider>(std::move(server));
 }
