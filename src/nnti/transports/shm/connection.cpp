@@ -20,12 +20,13 @@ namespace {
 
 constexpr std::size_t kMaxUnsentAnnouncements = 64;  ///< each holds a descriptor
 
-/// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile.
+/// Shows the owner, while it lives, that we touch its buffer: it does not let go of the memory meanwhile. Both fence: a
+/// transfer takes far longer than a fence, and whoever unregisters need not interrupt the processors of all peers.
 class TransferMark {
  public:
-  TransferMark(std::atomic<std::uint64_t> &word, std::uint64_t mark, bool asymmetric_fence) : word_(word) {
+  TransferMark(std::atomic<std::uint64_t> &word, std::uint64_t mark) : word_(word) {
     word_.store(mark, std::memory_order_relaxed);
-    nessie::light_fence(asymmetric_fence);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
   }
   ~TransferMark() { word_.store(0, std::memory_order_release); }
   TransferMark(const TransferMark &) = delete;
@@ -358,8 +359,7 @@ void ShmConnection::start(const Operation &operation) {
 
 std::optional<Status> ShmConnection::transfer_now(const Operation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, operation.remote.slot),
-                    parts_.asymmetric_fence);
+  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, operation.remote.slot));
   auto registered = look_up(table(), operation.remote.slot, operation.remote.key);
   if (!registered) return unknown_key();
   auto needed = operation.is_put() ? Rights::kRemoteWrite : Rights::kRemoteRead;
@@ -390,7 +390,7 @@ std::optional<Status> ShmConnection::copy(const Operation &operation, const Regi
 std::optional<Result<std::uint64_t>> ShmConnection::try_atomic(const RemoteBuffer &remote, std::uint64_t offset,
                                                                const AtomicOperation &operation) {
   if (!is_open() || end_) return Error{Code::kPeerLost, "the peer is gone", nessie::Scope::kPeer};
-  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, remote.slot), parts_.asymmetric_fence);
+  TransferMark mark(transport_.own_table().transfer, transfer_mark(parts_.owner, remote.slot));
   auto registered = look_up(table(), remote.slot, remote.key);
   if (!registered) return unknown_key();
   const auto *mapping = find_mapping(remote, *registered, true);

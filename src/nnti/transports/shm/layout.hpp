@@ -11,7 +11,7 @@
 
 namespace nnti::shm {
 
-inline constexpr std::uint32_t kLayoutVersion = 6;
+inline constexpr std::uint32_t kLayoutVersion = 7;
 inline constexpr std::size_t kSlotBytes = 64;  ///< a cache line
 inline constexpr std::size_t kBounceBytes = 64 << 10;
 inline constexpr std::uint32_t kTableEntries = 65536;

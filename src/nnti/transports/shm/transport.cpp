@@ -431,7 +431,7 @@ std::optional<MemoryRegion> ShmTransport::find_memory(const RemoteBuffer &buffer
 
 void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) {
   table_->revoke(buffer.slot);
-  if (!connections_.empty()) nessie::heavy_fence();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   auto limit = Deadline::in(kTransferLimit);
   for (const auto &connection : connections_) {
     while (connection->is_open() && connection->peer_transfers(buffer.slot) && !connection->peer_is_gone()) {
