@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/serve/admission.hpp>
 
-#include <nssi/serve/session.hpp>
-
 #include <algorithm>
-#include <vector>
 
 namespace nssi {
 
@@ -20,7 +17,12 @@ inline bool within(std::uint64_t used, std::uint64_t more, std::uint64_t limit) 
 
 }  // namespace
 
-Share &Admission::share_of(Session &session) const { return session.share(index_); }
+Share &Caller::add_share(std::size_t service) {
+  shares_.resize(service + 1);
+  return shares_[service];
+}
+
+Share &Admission::share_of(Caller &caller) const { return caller.share(index_); }
 
 inline bool Admission::fits_caller(const Share &share, std::uint64_t bytes) const {
   return within(share.requests, 1, limits_.requests_of_caller) && within(share.bytes, bytes, limits_.bytes_of_caller);
@@ -51,28 +53,28 @@ void Admission::set_limits(const Limits &limits) {
   for (auto *waiting : waiting_) enqueue(*waiting);
 }
 
-bool Admission::admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge) {
-  auto &share = share_of(session);
+bool Admission::admit(Caller &caller, std::uint64_t id, std::uint64_t bytes, Charge &charge) {
+  auto &share = share_of(caller);
   if (share.waiting) [[unlikely]] {
-    const auto noted = take_invitation(session, id);
+    const auto noted = take_invitation(caller, id);
     if (!noted) return false;
     add(share, 0, bytes - *noted);  // what comes may be of another size than what was turned away
   } else {
     if (!queue_.empty() || !fits(share, bytes)) return false;
     add(share, 1, bytes);
   }
-  charge = Charge(*this, session, 1, bytes, 0);
+  charge = Charge(*this, caller, 1, bytes, 0);
   return true;
 }
 
 /// For how many bytes there is room.
-std::optional<std::uint64_t> Admission::take_invitation(Session &session, std::uint64_t id) {
-  auto &share = share_of(session);
+std::optional<std::uint64_t> Admission::take_invitation(Caller &caller, std::uint64_t id) {
+  auto &share = share_of(caller);
   auto &waiting = *share.waiting;
   waiting.is_silent = false;
   const auto entry = waiting.find(id);
   if (entry == waiting.requests.end() || !waiting.is_invited(entry)) return std::nullopt;
-  end_invitation(session, id);
+  end_invitation(caller, id);
   --waiting.invited;
   --invited_;
   const auto bytes = entry->second.bytes;
@@ -82,21 +84,21 @@ std::optional<std::uint64_t> Admission::take_invitation(Session &session, std::u
   return bytes;
 }
 
-bool Admission::has_room_for_result(Session &session, std::uint64_t bytes) const {
+bool Admission::has_room_for_result(Caller &caller, std::uint64_t bytes) const {
   return within(all_.result_bytes, bytes, limits_.bytes) &&
-         within(share_of(session).result_bytes, bytes, limits_.bytes_of_caller);
+         within(share_of(caller).result_bytes, bytes, limits_.bytes_of_caller);
 }
 
-Charge Admission::charge(Session &session, std::uint64_t bytes) {
-  auto &share = share_of(session);
+Charge Admission::charge(Caller &caller, std::uint64_t bytes) {
+  auto &share = share_of(caller);
   add(share, 1, bytes);
   all_.result_bytes += bytes;
   share.result_bytes += bytes;
-  return {*this, session, 1, bytes, bytes};
+  return {*this, caller, 1, bytes, bytes};
 }
 
-void Admission::release(Session &session, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes) {
-  auto &share = share_of(session);
+void Admission::release(Caller &caller, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes) {
+  auto &share = share_of(caller);
   take_away(share, requests, bytes);
   all_.result_bytes -= result_bytes;
   share.result_bytes -= result_bytes;
@@ -105,14 +107,14 @@ void Admission::release(Session &session, std::uint64_t requests, std::uint64_t 
 }
 
 /// An older request of the same slot of calls is one that its caller does not want any more.
-void Admission::turn_away(Session &session, PeerId from, std::uint64_t id, std::uint64_t bytes) {
-  auto &share = share_of(session);
+void Admission::turn_away(Caller &caller, PeerId from, std::uint64_t id, std::uint64_t bytes) {
+  auto &share = share_of(caller);
   if (share.waiting)
     if (const auto old = share.waiting->of_slot(id); old != share.waiting->requests.end() && old->second.id != id)
       remove(share, old);
   if (!share.waiting) {
     share.waiting = std::make_unique<Waiting>();
-    share.waiting->session = &session;
+    share.waiting->caller = &caller;
     waiting_.insert(share.waiting.get());
   }
   auto &waiting = *share.waiting;
@@ -133,7 +135,7 @@ void Admission::enqueue(Waiting &waiting) {
 std::optional<PeerId> Admission::invite() {
   while (!queue_.empty()) {
     auto &waiting = *queue_.front();
-    auto &share = share_of(*waiting.session);
+    auto &share = share_of(*waiting.caller);
     const auto &[arrival, next] = *waiting.requests.upper_bound(waiting.last_invited);
     const bool has_own_room = fits_caller(share, next.bytes);
     if (has_own_room && !fits(share, next.bytes)) return std::nullopt;
@@ -145,7 +147,7 @@ std::optional<PeerId> Admission::invite() {
     invited_bytes_ += next.bytes;
     ++waiting.invited;
     waiting.last_invited = arrival;
-    invitations_.push_back({nessie::Clock::now() + kInvitation, waiting.session, next.id});
+    invitations_.push_back({nessie::Clock::now() + kInvitation, waiting.caller, next.id});
     enqueue(waiting);
     return next.peer;
   }
@@ -153,15 +155,15 @@ std::optional<PeerId> Admission::invite() {
 }
 
 /// Those that were sent first are at the front, mostly.
-void Admission::end_invitation(const Session &session, std::uint64_t id) {
+void Admission::end_invitation(const Caller &caller, std::uint64_t id) {
   invitations_.erase(std::ranges::find_if(
-      invitations_, [&](const Invitation &each) { return each.session == &session && each.id == id; }));
+      invitations_, [&](const Invitation &each) { return each.caller == &caller && each.id == id; }));
 }
 
 /// The room that was held free is free again.
 void Admission::uninvite(Share &share, const Waiting::Entry &entry) {
   auto &waiting = *share.waiting;
-  end_invitation(*waiting.session, entry.id);
+  end_invitation(*waiting.caller, entry.id);
   --waiting.invited;
   --invited_;
   invited_bytes_ -= entry.bytes;
@@ -175,8 +177,8 @@ void Admission::uninvite_all(Share &share) {
   waiting.last_invited = 0;
 }
 
-void Admission::withdraw(Session &session, std::uint64_t id) {
-  auto &share = share_of(session);
+void Admission::withdraw(Caller &caller, std::uint64_t id) {
+  auto &share = share_of(caller);
   if (!share.waiting) return;
   share.waiting->is_silent = false;
   if (const auto entry = share.waiting->find(id); entry != share.waiting->requests.end()) remove(share, entry);
@@ -191,13 +193,13 @@ void Admission::remove(Share &share, Waiting::Requests::iterator entry) {
   enqueue(waiting);  // there may be room for the next of them
 }
 
-void Admission::forget(Session &session, PeerId peer) {
-  auto &share = share_of(session);
+void Admission::forget(Caller &caller, PeerId peer) {
+  auto &share = share_of(caller);
   if (!share.waiting) return;
   std::vector<std::uint64_t> gone;
   for (const auto &[arrival, entry] : share.waiting->requests)
     if (entry.peer == peer) gone.push_back(entry.id);
-  for (const auto id : gone) withdraw(session, id);
+  for (const auto id : gone) withdraw(caller, id);
 }
 
 void Admission::drop(Share &share) {
@@ -209,7 +211,7 @@ void Admission::drop(Share &share) {
 void Admission::expire() {
   const auto now = nessie::Clock::now();
   while (!invitations_.empty() && invitations_.front().until <= now) {
-    auto &share = share_of(*invitations_.front().session);
+    auto &share = share_of(*invitations_.front().caller);
     uninvite_all(share);
     share.waiting->is_silent = true;
     if (std::exchange(share.waiting->queued, false)) std::erase(queue_, share.waiting.get());

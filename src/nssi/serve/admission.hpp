@@ -12,17 +12,19 @@
 #include <base/clock.hpp>
 #include <nssi/nssi.hpp>
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace nssi {
 
 class Admission;
-class Session;
+class Caller;
 
 /// A caller whose requests were turned away.
 struct Waiting {
@@ -50,7 +52,7 @@ struct Waiting {
   }
   bool is_invited(Requests::iterator entry) const { return entry->first <= last_invited; }
 
-  Session *session = nullptr;
+  Caller *caller = nullptr;
   Requests requests;
   std::unordered_map<std::uint32_t, std::uint64_t> by_slot;  ///< their arrival: a caller waits for one of each slot
   std::uint64_t arrivals = 0, last_invited = 0;              ///< there is room for those up to that one
@@ -66,14 +68,32 @@ struct alignas(32) Share {
   std::unique_ptr<Waiting> waiting;
 };
 
-/// Room that is taken until this is dropped. Not to outlive the admission and the session.
+/// Who has requests: what is in progress at each service.
+class Caller {
+ public:
+  Share &share(std::size_t service) { return service < shares_.size() ? shares_[service] : add_share(service); }
+  bool has_requests() const {
+    return std::ranges::any_of(shares_, [](const Share &share) { return share.requests != 0; });
+  }
+  /// At all services.
+  std::uint64_t requests() const {
+    std::uint64_t sum = 0;
+    for (const auto &share : shares_) sum += share.requests;
+    return sum;
+  }
+
+ private:
+  Share &add_share(std::size_t service);
+  std::vector<Share> shares_;
+};
+
+/// Room that is taken until this is dropped. Not to outlive the admission and the caller.
 class Charge {
  public:
   Charge() = default;
   /// `result_bytes`, of `bytes`, are a result's.
-  Charge(Admission &admission, Session &session, std::uint64_t requests, std::uint64_t bytes,
-         std::uint64_t result_bytes)
-      : admission_(&admission), session_(&session), requests_(requests), bytes_(bytes), result_bytes_(result_bytes) {}
+  Charge(Admission &admission, Caller &caller, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes)
+      : admission_(&admission), caller_(&caller), requests_(requests), bytes_(bytes), result_bytes_(result_bytes) {}
   Charge(Charge &&other) noexcept { swap(other); }
   Charge &operator=(Charge &&other) noexcept {
     swap(other);
@@ -86,13 +106,13 @@ class Charge {
  private:
   void swap(Charge &other) {
     std::swap(admission_, other.admission_);
-    std::swap(session_, other.session_);
+    std::swap(caller_, other.caller_);
     std::swap(requests_, other.requests_);
     std::swap(bytes_, other.bytes_);
     std::swap(result_bytes_, other.result_bytes_);
   }
   Admission *admission_ = nullptr;
-  Session *session_ = nullptr;
+  Caller *caller_ = nullptr;
   std::uint64_t requests_ = 0, bytes_ = 0, result_bytes_ = 0;
 };
 
@@ -115,18 +135,18 @@ class Admission {
   bool has_own_limits() const { return has_own_limits_; }
 
   /// False: there is no room, or others were there before.
-  bool admit(Session &session, std::uint64_t id, std::uint64_t bytes, Charge &charge);
+  bool admit(Caller &caller, std::uint64_t id, std::uint64_t bytes, Charge &charge);
   /// Whether there is room for a result of so many bytes beside those that wait for their callers. What requests are
   /// charged for beforehand does not count: they may be the very ones that wait for room.
-  bool has_room_for_result(Session &session, std::uint64_t bytes) const;
+  bool has_room_for_result(Caller &caller, std::uint64_t bytes) const;
   /// A result that waits for its caller, also if there is no room for it. It counts as a request.
-  Charge charge(Session &session, std::uint64_t bytes);
+  Charge charge(Caller &caller, std::uint64_t bytes);
   /// Notes a request that was not admitted, which its caller will send again when it is invited.
-  void turn_away(Session &session, PeerId from, std::uint64_t id, std::uint64_t bytes);
+  void turn_away(Caller &caller, PeerId from, std::uint64_t id, std::uint64_t bytes);
   /// The caller does not want that request any more.
-  void withdraw(Session &session, std::uint64_t id);
+  void withdraw(Caller &caller, std::uint64_t id);
   /// That connection is gone: what was turned away there will be sent anew.
-  void forget(Session &session, PeerId peer);
+  void forget(Caller &caller, PeerId peer);
   /// Where the next invitation goes; there is room for its request from now on. Nothing: there is none.
   std::optional<PeerId> invite();
   /// Who was turned away is invited, whether or not there is room.
@@ -147,17 +167,17 @@ class Admission {
   friend class Charge;
   struct Invitation {
     nessie::Clock::time_point until;
-    Session *session;
+    Caller *caller;
     std::uint64_t id;
   };
-  Share &share_of(Session &session) const;
+  Share &share_of(Caller &caller) const;
   bool fits(const Share &share, std::uint64_t bytes) const;
   bool fits_caller(const Share &share, std::uint64_t bytes) const;
   void add(Share &share, std::uint64_t requests, std::uint64_t bytes);
   void take_away(Share &share, std::uint64_t requests, std::uint64_t bytes);
-  void release(Session &session, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes);
-  std::optional<std::uint64_t> take_invitation(Session &session, std::uint64_t id);
-  void end_invitation(const Session &session, std::uint64_t id);
+  void release(Caller &caller, std::uint64_t requests, std::uint64_t bytes, std::uint64_t result_bytes);
+  std::optional<std::uint64_t> take_invitation(Caller &caller, std::uint64_t id);
+  void end_invitation(const Caller &caller, std::uint64_t id);
   void uninvite(Share &share, const Waiting::Entry &entry);
   void uninvite_all(Share &share);
   void remove(Share &share, Waiting::Requests::iterator entry);
@@ -179,7 +199,7 @@ class Admission {
 
 inline void Charge::release() {
   if (auto *admission = std::exchange(admission_, nullptr); admission != nullptr)
-    admission->release(*session_, requests_, bytes_, result_bytes_);
+    admission->release(*caller_, requests_, bytes_, result_bytes_);
 }
 
 }  // namespace nssi

@@ -26,11 +26,6 @@ Slot *Session::add_slot(std::size_t index) {
   return slot_at(index);
 }
 
-Share &Session::add_share(std::size_t service) {
-  shares_.resize(service + 1);
-  return shares_[service];
-}
-
 std::optional<nessie::Nonce> Sessions::greet(PeerId peer, const wire::SessionId &id) {
   if (of(peer) != nullptr) return std::nullopt;
   auto &session = by_id_[id];

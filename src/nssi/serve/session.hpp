@@ -28,8 +28,6 @@ using nessie::Clock;
 
 class IncomingRequest;
 
-class Session;
-
 /// The last request of one of the caller's slots.
 struct Slot {
   /// Another request: nobody asks for the answer to the one before any more.
@@ -72,7 +70,7 @@ struct Slot {
   bool listed = false;                       ///< in Sessions::expiries_
 };
 
-class Session {
+class Session : public Caller {
  public:
   explicit Session(const wire::SessionId &id) : id_(id) {}
   const wire::SessionId &id() const { return id_; }
@@ -96,18 +94,6 @@ class Session {
     for (auto &page : pages_)
       if (page) std::ranges::for_each(*page, use);
   }
-  /// What it has in progress at a service.
-  Share &share(std::size_t service) { return service < shares_.size() ? shares_[service] : add_share(service); }
-  bool has_requests() const {
-    return std::ranges::any_of(shares_, [](const Share &share) { return share.requests != 0; });
-  }
-
-  /// In progress, at all services.
-  std::uint64_t requests() const {
-    std::uint64_t sum = 0;
-    for (const auto &share : shares_) sum += share.requests;
-    return sum;
-  }
 
   int connections = 0;
   PeerId connection;                           ///< one of them; value 0: there is none
@@ -119,11 +105,9 @@ class Session {
   static constexpr std::size_t kPageSize = 16;
   using Page = std::array<Slot, kPageSize>;
   Slot *add_slot(std::size_t index);
-  Share &add_share(std::size_t service);
 
   wire::SessionId id_;
-  std::vector<Share> shares_;
-  std::vector<std::unique_ptr<Page>> pages_;  // of slots; goes first: what it is charged for is counted in the shares
+  std::vector<std::unique_ptr<Page>> pages_;  // of slots; what these are charged for is counted in Caller
 };
 
 class Sessions {
