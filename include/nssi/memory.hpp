@@ -25,10 +25,10 @@ class Memory {
   std::span<std::byte> bytes() const { return bytes_; }
 
  private:
-  Memory(Engine &engine, std::shared_ptr<Block> block);
+  Memory(Core &core, std::shared_ptr<Block> block);
   void give_back();
 
-  Engine *engine_ = nullptr;
+  Core *core_ = nullptr;
   std::shared_ptr<Block> block_;
   std::span<std::byte> bytes_;
 };

@@ -51,6 +51,7 @@ struct Service {
 /// returns.
 using Encoder = std::function<void(std::span<std::byte>)>;
 
+class Core;
 class Engine;
 class Event;
 class TransferState;
@@ -246,7 +247,7 @@ class Call {
   explicit Call(CallState *state) : state_(state) {}
   void drop();
   static std::optional<std::size_t> first_over(std::span<Call *const> calls);
-  static void set_watch(std::span<Call *const> calls, Engine &engine, struct Watch *watch);
+  static void set_watch(std::span<Call *const> calls, Core &core, struct Watch *watch);
   CallState *state_ = nullptr;  ///< the runtime's until the Call is dropped; the Call's if the runtime goes before
 };
 

@@ -7,26 +7,26 @@
 
 namespace nssi {
 
-Memory::Memory(Engine &engine, std::shared_ptr<Block> block)
-    : engine_(&engine), block_(std::move(block)), bytes_(block_->bytes()) {}
+Memory::Memory(Core &core, std::shared_ptr<Block> block)
+    : core_(&core), block_(std::move(block)), bytes_(block_->bytes()) {}
 
 Result<Memory> Memory::borrow(Runtime &runtime, std::size_t size_bytes) {
-  auto &engine = *runtime.engine_;
+  Core &core = *runtime.engine_;
   Result<Memory> memory = Error{};
-  engine.run_as_driver([&] {
-    auto block = engine.blocks().take({}, size_bytes);
-    memory = block.ok() ? Result<Memory>(Memory(engine, std::make_shared<Block>(*std::move(block)))) : block.error();
+  core.run_as_driver([&] {
+    auto block = core.blocks().take({}, size_bytes);
+    memory = block.ok() ? Result<Memory>(Memory(core, std::make_shared<Block>(*std::move(block)))) : block.error();
   });
   return memory;
 }
 
 Memory::Memory(Memory &&other) noexcept
-    : engine_(other.engine_), block_(std::move(other.block_)), bytes_(std::exchange(other.bytes_, {})) {}
+    : core_(other.core_), block_(std::move(other.block_)), bytes_(std::exchange(other.bytes_, {})) {}
 
 Memory &Memory::operator=(Memory &&other) noexcept {
   if (this == &other) return *this;
   give_back();
-  engine_ = other.engine_;
+  core_ = other.core_;
   block_ = std::move(other.block_);
   bytes_ = std::exchange(other.bytes_, {});
   return *this;
@@ -35,8 +35,8 @@ Memory &Memory::operator=(Memory &&other) noexcept {
 /// Blocks are the driver's, who takes it back at his next turn.
 void Memory::give_back() {
   if (!block_) return;
-  if (Turn turn(engine_->driver()); turn) return block_.reset();
-  engine_->driver().hand_over([block = std::move(block_)]() mutable { block.reset(); });
+  if (Turn turn(core_->driver()); turn) return block_.reset();
+  core_->driver().hand_over([block = std::move(block_)]() mutable { block.reset(); });
 }
 
 }  // namespace nssi

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <nssi/call/client.hpp>
-#include <nssi/runtime/engine.hpp>
+#include <nssi/drive/core.hpp>
 #include <nssi/wire/coarse_clock.hpp>
 
 #include <algorithm>
@@ -51,12 +51,12 @@ Error timed_out(const CallState &call) {
 
 }  // namespace
 
-Client::Client(Engine &engine) : engine_(engine) { nessie::random_bytes(session_); }
+Client::Client(Core &core) : core_(core) { nessie::random_bytes(session_); }
 
-void CallState::on_complete(Status outcome) { engine->client().on_fetched(*this, std::move(outcome)); }
+void CallState::on_complete(Status outcome) { client->on_fetched(*this, std::move(outcome)); }
 
 CallState *Client::start(const Service &service, OpCode op, const Payload &args, const CallOptions &options) {
-  const Turn turn(engine_.driver());
+  const Turn turn(core_.driver());
   auto &call = turn ? claim(nullptr) : *make_state().release();
   call.is_held = true;
   call.service = service;
@@ -67,28 +67,28 @@ CallState *Client::start(const Service &service, OpCode op, const Payload &args,
   call.is_one_way = options.one_way;
   if (options.on_over) call.on_over = options.on_over;
   call.op = op;
-  call.trace.parent = engine_.has_traced_requests() ? engine_.trace_context() : TraceContext();
-  call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + engine_.timeout());
+  call.trace.parent = core_.has_traced_requests() ? core_.trace_context() : TraceContext();
+  call.deadline = options.deadline ? *options.deadline : Deadline::at(coarse_now() + core_.timeout());
   call.timeout_ms =
-      options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(engine_.timeout().count());
+      options.deadline ? milliseconds_left(*options.deadline) : static_cast<std::uint32_t>(core_.timeout().count());
   if (turn) {
     send(call, args);
     return &call;
   }
   call.args.resize(args.size_bytes());
   args.write(call.args);
-  engine_.driver().hand_over([this, &call] {
+  core_.driver().hand_over([this, &call] {
     claim(std::unique_ptr<CallState>(&call));
     const Bytes copy = std::move(call.args);
     if (!call.done.load()) send(call, Payload(copy));
   });
-  engine_.wake();
+  core_.wake();
   return &call;
 }
 
 std::unique_ptr<CallState> Client::make_state() {
   auto state = std::make_unique<CallState>();
-  state->engine = &engine_;
+  state->client = this;
   return state;
 }
 
@@ -113,8 +113,8 @@ CallState &Client::claim(std::unique_ptr<CallState> state) {
 /// times more, into the message, into the channel, out of it, and for a repeat. Those of a one-way call it copies.
 inline bool Client::goes_along(const CallState &call, std::size_t args_bytes) const {
   if (args_bytes <= wire::kShortArgs) return true;
-  if (args_bytes > engine_.max_inline_args(call.connection)) return false;
-  return call.is_one_way || !engine_.endpoint().can_view(call.connection);
+  if (args_bytes > core_.max_inline_args(call.connection)) return false;
+  return call.is_one_way || !core_.endpoint().can_view(call.connection);
 }
 
 /// They may be needed once more.
@@ -129,11 +129,11 @@ void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
   call.connection = link != nullptr ? link->connection : call.service.peer;
-  if (auto *tracer = engine_.tracer(); tracer != nullptr && call.trace.parent.trace == 0)
+  if (auto *tracer = core_.tracer(); tracer != nullptr && call.trace.parent.trace == 0)
     call.trace.parent = tracer->sample();
   if (call.trace.parent.trace != 0) [[unlikely]]
     begin_trace(call);
-  if (engine_.counts()) measure(call, link, args.size_bytes());
+  if (core_.counts()) measure(call, link, args.size_bytes());
   if (call.is_one_way && (call.data != nullptr || call.parts))
     return finish(call,
                   Error{Code::kInvalidArgument,
@@ -141,7 +141,7 @@ void Client::send(CallState &call, const Payload &args) {
   if (goes_along(call, args.size_bytes())) {
     keep(call, args);
   } else if (auto status = lend(call, args); !status.ok()) {
-    if (args.size_bytes() > engine_.max_inline_args(call.connection)) return finish(call, std::move(status));
+    if (args.size_bytes() > core_.max_inline_args(call.connection)) return finish(call, std::move(status));
     keep(call, args);
   }
   if (call.parts)
@@ -155,7 +155,7 @@ void Client::send(CallState &call, const Payload &args) {
 /// Who writes no trace passes on what it was told.
 [[gnu::noinline]] void Client::begin_trace(CallState &call) {
   auto &trace = call.trace;
-  auto *tracer = engine_.tracer();
+  auto *tracer = core_.tracer();
   trace.here = trace.parent;
   if (tracer == nullptr) return;
   trace.here.span = tracer->new_id();
@@ -165,7 +165,7 @@ void Client::send(CallState &call, const Payload &args) {
 
 [[gnu::noinline]] void Client::end_trace(CallState &call) {
   const auto trace = std::exchange(call.trace, {});
-  auto *tracer = engine_.tracer();
+  auto *tracer = core_.tracer();
   if (tracer == nullptr) return;
   const auto row = trace.here.row;
   const auto code = call.status.code();
@@ -190,9 +190,9 @@ void Client::measure(CallState &call, const Link *link, std::uint64_t args_bytes
 }
 
 Status Client::lend(CallState &call, const Payload &args) {
-  auto block = engine_.blocks().take(call.service.peer, args.size_bytes());
+  auto block = core_.blocks().take(call.service.peer, args.size_bytes());
   if (!block.ok()) return block.error();
-  const nessie::ReadElsewhere scope(engine_.endpoint().can_view(call.connection));
+  const nessie::ReadElsewhere scope(core_.endpoint().can_view(call.connection));
   args.write(block->bytes());
   call.long_args = *std::move(block);
   return {};
@@ -203,8 +203,8 @@ Status Client::place_segments(CallState &call) {
   if (!call.parts->fault().ok()) return call.parts->fault();
   const auto list_bytes = call.parts->list_bytes();
   const auto message_bytes = (call.long_args ? 0 : call.args.size()) + wire::kMaxRequestOverhead + list_bytes;
-  if (list_bytes <= wire::kMostInlineListBytes && engine_.fits(call.connection, message_bytes)) return {};
-  auto block = engine_.blocks().take(call.service.peer, list_bytes);
+  if (list_bytes <= wire::kMostInlineListBytes && core_.fits(call.connection, message_bytes)) return {};
+  auto block = core_.blocks().take(call.service.peer, list_bytes);
   if (!block.ok()) return block.error();
   call.long_segments = *std::move(block);
   return {};
@@ -255,7 +255,7 @@ Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &li
   begin_request(call, request);
   request.args = call.args;
   call.lends = false;
-  return engine_.send_message(call.connection, request);
+  return core_.send_message(call.connection, request);
 }
 
 void Client::transmit(CallState &call) {
@@ -274,12 +274,12 @@ Status Client::send_request(CallState &call) {
   begin_request(call, request);
   Bytes list;
   if (auto status = describe(call, request, list); !status.ok()) return status;
-  return engine_.send_message(call.connection, request);
+  return core_.send_message(call.connection, request);
 }
 
 /// A service knows callers by their session, not by their connections.
 Status Client::greet(PeerId peer) {
-  auto status = engine_.send_message(peer, wire::Hello{{wire::Kind::kHello, 0}, session_});
+  auto status = core_.send_message(peer, wire::Hello{{wire::Kind::kHello, 0}, session_});
   if (!status.ok()) return status;
   if (peer.value >= greeted_.size()) greeted_.resize(peer.value + 1);
   greeted_[peer.value] = 1;
@@ -304,8 +304,7 @@ void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte>
   wire::Result result;
   auto status = wire::decode_result(message, result);
   if (call == nullptr) {  // cancelled meanwhile
-    if (status.ok() && result.long_result)
-      (void)engine_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
+    if (status.ok() && result.long_result) (void)core_.send_message(from, wire::Prefix{wire::Kind::kResultFetched, id});
     return;
   }
   call->is_answered = true;
@@ -315,11 +314,11 @@ void Client::on_result(PeerId from, std::uint64_t id, std::span<const std::byte>
 }
 
 void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
-  auto block = remote.size_bytes <= engine_.max_long_bytes()
-                   ? engine_.blocks().take({}, remote.size_bytes)
+  auto block = remote.size_bytes <= core_.max_long_bytes()
+                   ? core_.blocks().take({}, remote.size_bytes)
                    : nessie::Result<Block>(Error{Code::kNoMemory, "it is larger than nssi.max_long"});
   if (!block.ok()) {
-    (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
+    (void)core_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
     return finish(call,
                   Error{Code::kNoMemory, fmt::format("no memory for a result of {} bytes: {}; raise nssi.max_long "
                                                      "if it is meant to be so large",
@@ -328,7 +327,7 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
   call.long_result = *std::move(block);
   call.phase = CallState::Phase::kFetching;
   call.fetching = true;
-  engine_.endpoint().get(call.connection, remote, 0, call.long_result->bytes(), call);
+  core_.endpoint().get(call.connection, remote, 0, call.long_result->bytes(), call);
 }
 
 void Client::on_fetched(CallState &call, Status status) {
@@ -338,7 +337,7 @@ void Client::on_fetched(CallState &call, Status status) {
     call.phase = CallState::Phase::kSent;
     return;
   }
-  (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
+  (void)core_.send_message(call.connection, wire::Prefix{wire::Kind::kResultFetched, call.id});
   if (!call.done.load())  // past the deadline the service has freed it
     finish(call, status.code() == Code::kRefused && call.deadline.passed() ? timed_out(call) : std::move(status));
   else if (!call.is_held)
@@ -424,7 +423,7 @@ void Client::send_again(CallState &call) {
   call.timeout_ms = milliseconds_left(call.deadline);
   transmit(call);
   if (is_expected && (call.id != id || call.phase == CallState::Phase::kDone))
-    (void)engine_.send_message(connection, wire::Prefix{wire::Kind::kCancel, id});
+    (void)core_.send_message(connection, wire::Prefix{wire::Kind::kCancel, id});
 }
 
 void Client::finish(CallState &call, Status status) {
@@ -439,8 +438,8 @@ void Client::finish(CallState &call, Status status) {
   if (call.callback) call_back(call);
   std::function<void()> on_over;
   if (call.on_over) on_over.swap(call.on_over);
-  if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) engine_.set_done(watch->done, watch->waiter);
-  engine_.set_done(call.done, call.waiter);
+  if (auto *watch = std::exchange(call.watch, nullptr); watch != nullptr) core_.set_done(watch->done, watch->waiter);
+  core_.set_done(call.done, call.waiter);
   if (call.is_one_way && !call.is_held) recycle(call);
   if (on_over) do_guarded(on_over);
 }
@@ -455,7 +454,7 @@ void Client::take_back_lent(CallState &call) {
 // --- calls for which nobody waits -------------------------------------------------------------------------------------
 
 void Client::set_callback(CallState &call, std::function<void()> callback) {
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     call.callback = std::make_shared<std::function<void()>>(std::move(callback));
     if (call.done.load(std::memory_order_relaxed)) return call_back(call);
     expire_at(call, call.deadline);
@@ -463,7 +462,7 @@ void Client::set_callback(CallState &call, std::function<void()> callback) {
 }
 
 void Client::forget_callback(CallState &call) {
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     *call.callback = nullptr;
     call.callback.reset();
   });
@@ -471,7 +470,7 @@ void Client::forget_callback(CallState &call) {
 
 /// By a fiber that finds nothing to call if the call is dropped before it begins.
 void Client::call_back(CallState &call) {
-  engine_.spawn([callback = call.callback] {
+  core_.spawn([callback = call.callback] {
     if (const auto over = std::exchange(*callback, nullptr)) over();
   });
 }
@@ -506,10 +505,10 @@ void Client::expire(CallState &call) {
 }
 
 void Client::cancel(CallState &call, const Error &why, Deadline patience) {
-  engine_.run_as_driver([&] { begin_cancel(call, why); });
-  engine_.wait_until(call.done, call.waiter, patience);
+  core_.run_as_driver([&] { begin_cancel(call, why); });
+  core_.wait_until(call.done, call.waiter, patience);
   if (call.done.load()) return;
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     if (!call.done.load()) finish(call, why);
   });
 }
@@ -517,22 +516,22 @@ void Client::cancel(CallState &call, const Error &why, Deadline patience) {
 void Client::begin_cancel(CallState &call, const Error &why) {
   using Phase = CallState::Phase;
   if (call.phase == Phase::kDone || call.phase == Phase::kFetching) return;  // fetching: the result is about to be here
-  if (call.was_turned_away) (void)engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id});
+  if (call.was_turned_away) (void)core_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id});
   const bool may_have_been_carried_out = call.was_sent && call.is_idempotent;  // by a process that is gone
   if (call.phase == Phase::kHeld && why.code == Code::kTimedOut && !may_have_been_carried_out)
     return finish(call, Error{Code::kTimedOut, fmt::format("the service had no room for operation {} within the call's "
                                                            "deadline; it was not carried out",
                                                            call.op)});
   const bool sent = call.phase == Phase::kSent &&
-                    engine_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
+                    core_.send_message(call.connection, wire::Prefix{wire::Kind::kCancel, call.id}).ok();
   if (!sent || !call.lends) return finish(call, why);
   call.status = why;
   call.phase = Phase::kCancelling;
 }
 
 void Client::release(CallState &call) {
-  if (Turn turn(engine_.driver()); turn) return drop(call);
-  engine_.driver().hand_over([this, &call] { drop(call); });
+  if (Turn turn(core_.driver()); turn) return drop(call);
+  core_.driver().hand_over([this, &call] { drop(call); });
 }
 
 void Client::drop(CallState &call) {
@@ -599,7 +598,7 @@ bool Client::on_peer_lost(PeerId peer, const Error &error, std::chrono::millisec
 
 void Client::introduce(PeerId name) {
   auto &link = *links_.named(name);
-  links_.hold(link, engine_.timeout());
+  links_.hold(link, core_.timeout());
   (void)greet(link.connection);
 }
 
@@ -610,8 +609,8 @@ void Client::on_welcome(PeerId from, std::span<const std::byte> message) {
   auto *link = links_.over(from);
   if (!welcome.ok() || link == nullptr) return;
   const bool is_another = std::exchange(link->incarnation, welcome->incarnation) != welcome->incarnation;
-  if (const auto &operators = engine_.operators(); operators)
-    (void)engine_.send_message(
+  if (const auto &operators = core_.operators(); operators)
+    (void)core_.send_message(
         from, wire::RoleProof{{wire::Kind::kProof, 0},
                               link->url,
                               operators->prove(wire::role_of_operator(link->url), session_, welcome->challenge)});
@@ -647,8 +646,8 @@ void Client::resume(Link &link, bool is_another_process) {
 
 void Client::on_link_given_up(Link &link, const Error &why) {
   finish_waiting(link.name, why);
-  engine_.blocks().forget(link.name);
-  engine_.tell_peer_lost(link.name, why);
+  core_.blocks().forget(link.name);
+  core_.tell_peer_lost(link.name, why);
 }
 
 void Client::finish_waiting(PeerId name, const Error &why) {
@@ -662,7 +661,7 @@ void Client::drop_link(PeerId name, const Error &why) {
   if (link == nullptr) return;
   const auto ended = links_.remove(*link);
   finish_waiting(name, why);
-  engine_.blocks().forget(name);
+  core_.blocks().forget(name);
 }
 
 void Client::detach_all() {
@@ -670,7 +669,7 @@ void Client::detach_all() {
     if (!call) continue;
     if (call->long_result) call->result.assign(call->long_result->bytes().begin(), call->long_result->bytes().end());
     call->long_result.reset();
-    call->engine = nullptr;
+    call->client = nullptr;
     if (call->is_held) (void)call.release();
   }
 }
@@ -679,18 +678,18 @@ void Client::detach_all() {
 
 void Call::drop() {
   auto &call = *std::exchange(state_, nullptr);
-  if (call.engine == nullptr) return delete &call;
-  auto &client = call.engine->client();
+  if (call.client == nullptr) return delete &call;
+  auto &client = *call.client;
   if (call.callback) client.forget_callback(call);
   const bool is_pending = !call.is_one_way && !call.done.load(std::memory_order_acquire);
-  if (is_pending && !call.engine->birth().was_here()) return;
+  if (is_pending && !client.core().birth().was_here()) return;
   if (is_pending) client.cancel(call, Error{Code::kCancelled, "the call was dropped"}, call.deadline);
   client.release(call);
 }
 
 bool Call::test() {
   if (!state_ || state_->done.load(std::memory_order_acquire)) return true;
-  state_->engine->poke();
+  state_->client->core().poke();
   if (state_->done.load(std::memory_order_acquire)) return true;
   if (!has_passed(state_->deadline)) return false;
   (void)wait(Deadline::now());
@@ -701,31 +700,31 @@ Status Call::wait(Deadline deadline) {
   if (!state_) return Error{Code::kInvalidArgument, "there is no call to wait for"};
   auto &call = *state_;
   if (call.done.load(std::memory_order_acquire)) return call.status;
-  auto &engine = *call.engine;
-  engine.wait_until(call.done, call.waiter, deadline.earlier(call.deadline));
+  auto &core = call.client->core();
+  core.wait_until(call.done, call.waiter, deadline.earlier(call.deadline));
   if (call.done.load(std::memory_order_acquire)) return call.status;
-  if (engine.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
+  if (core.closing()) return Error{Code::kCancelled, "the runtime is being destroyed"};
   if (!call.deadline.passed()) return Error{Code::kTimedOut, "the result is not here yet"};
-  engine.client().cancel(call, timed_out(call), Deadline::in(kCancelPatience));
+  call.client->cancel(call, timed_out(call), Deadline::in(kCancelPatience));
   return call.status;
 }
 
 void Call::cancel() {
-  if (is_over() || !state_->engine->birth().was_here()) return;
-  state_->engine->client().cancel(*state_, Error{Code::kCancelled, "the call was cancelled"}, state_->deadline);
+  if (is_over() || !state_->client->core().birth().was_here()) return;
+  state_->client->cancel(*state_, Error{Code::kCancelled, "the call was cancelled"}, state_->deadline);
 }
 
 bool Call::is_over() const { return !state_ || state_->done.load(std::memory_order_acquire); }
 
 void Call::when_over(std::function<void()> callback) {
-  if (!state_ || state_->engine == nullptr) return callback();
-  state_->engine->client().set_callback(*state_, std::move(callback));
+  if (!state_ || state_->client == nullptr) return callback();
+  state_->client->set_callback(*state_, std::move(callback));
 }
 
 /// Who waits for the calls of one runtime.
 struct Call::Watcher {
-  explicit Watcher(Engine *whose) : engine(whose) {}
-  Engine *engine;
+  explicit Watcher(Core &whose) : core(&whose) {}
+  Core *core;
   Watch watch;
 };
 
@@ -735,10 +734,10 @@ std::optional<std::size_t> Call::first_over(std::span<Call *const> calls) {
 }
 
 /// `watch`: null, they are watched no more.
-void Call::set_watch(std::span<Call *const> calls, Engine &engine, Watch *watch) {
-  engine.run_as_driver([&] {
+void Call::set_watch(std::span<Call *const> calls, Core &core, Watch *watch) {
+  core.run_as_driver([&] {
     for (const auto *call : calls) {
-      if (call == nullptr || call->state_->engine != &engine) continue;
+      if (call == nullptr || &call->state_->client->core() != &core) continue;
       call->state_->watch = watch;
       if (watch != nullptr && call->is_over()) watch->done.store(true);
     }
@@ -751,22 +750,22 @@ Result<std::size_t> wait_any(std::span<Call *const> calls, Deadline deadline) {
   for (auto *call : calls) {
     if (call == nullptr) continue;
     deadline = deadline.earlier(call->state_->deadline);
-    auto *engine = call->state_->engine;
-    if (std::ranges::find(watchers, engine, &Call::Watcher::engine) == watchers.end()) watchers.emplace_back(engine);
+    auto &core = call->state_->client->core();
+    if (std::ranges::find(watchers, &core, &Call::Watcher::core) == watchers.end()) watchers.emplace_back(core);
   }
   if (watchers.empty()) return Error{Code::kInvalidArgument, "there is no call to wait for"};
-  for (auto &each : watchers) Call::set_watch(calls, *each.engine, &each.watch);
+  for (auto &each : watchers) Call::set_watch(calls, *each.core, &each.watch);
   const auto is_closing = [&] {
-    return std::ranges::any_of(watchers, [](const auto &each) { return each.engine->closing(); });
+    return std::ranges::any_of(watchers, [](const auto &each) { return each.core->closing(); });
   };
   do
-    for (auto &[engine, watch] : watchers) {
-      engine->poke();
+    for (auto &[core, watch] : watchers) {
+      core->poke();
       const bool is_alone = watchers.size() == 1;
-      engine->wait_until(watch.done, watch.waiter, is_alone ? deadline : deadline.earlier(Deadline::in(kGlance)));
+      core->wait_until(watch.done, watch.waiter, is_alone ? deadline : deadline.earlier(Deadline::in(kGlance)));
     }
   while (!Call::first_over(calls) && !deadline.passed() && !is_closing() && watchers.size() > 1);
-  for (auto &each : watchers) Call::set_watch(calls, *each.engine, nullptr);
+  for (auto &each : watchers) Call::set_watch(calls, *each.core, nullptr);
   for (auto *call : calls)
     if (call != nullptr && !call->is_over() && call->state_->deadline.passed()) (void)call->wait(Deadline::now());
   if (const auto place = Call::first_over(calls)) return *place;

@@ -17,6 +17,7 @@
 
 namespace nssi {
 
+class Client;
 struct Strand;
 
 /// Of several calls at once: `done` with the first that is over.
@@ -34,7 +35,7 @@ struct CallState final : nnti::Completion {
   enum class Phase { kNew, kWaiting, kHeld, kSent, kCancelling, kFetching, kDone };
   /// Whether its request has more than arguments that fit a message.
   bool carries_more() const { return data != nullptr || parts || long_args || fails_when_busy || is_one_way || trace; }
-  Engine *engine = nullptr;  ///< nullptr after the runtime is gone
+  Client *client = nullptr;  ///< nullptr after the runtime is gone
   std::uint64_t id = 0;      ///< high half: how often the slot was used; low half: the slot
   Service service;
   PeerId connection;       ///< on which it was sent
@@ -71,7 +72,8 @@ struct CallState final : nnti::Completion {
 
 class Client final : public LinkEvents {
  public:
-  explicit Client(Engine &engine);
+  explicit Client(Core &core);
+  Core &core() const { return core_; }
 
   // --- any thread ---------------------------------------------------------------------------------------------------
   CallState *start(const Service &service, OpCode op, const Payload &args, const CallOptions &options);
@@ -161,8 +163,8 @@ class Client final : public LinkEvents {
   void end_trace(CallState &call);
   void measure(CallState &call, const Link *link, std::uint64_t args_bytes);
 
-  Engine &engine_;
-  Links links_{engine_, *this};
+  Core &core_;
+  Links links_{core_, *this};
   AllCallCounters counters_;
   wire::SessionId session_;
   std::uint64_t turns_ = 0;

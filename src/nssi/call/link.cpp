@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/call/link.hpp>
 
-#include <nssi/runtime/engine.hpp>
+#include <nssi/drive/core.hpp>
 
 #include <algorithm>
 
@@ -32,10 +32,15 @@ Link *Links::over(PeerId connection) const {
   return found == by_name_.end() ? nullptr : found->get();
 }
 
+void Links::add_broken(Link &link, std::chrono::milliseconds patience) {
+  broken_.push_back(&link);
+  link.give_up_at = Deadline::in(patience);
+  core_.ask_for_turn();
+}
+
 void Links::reconnect(Link &link, const Error &why, std::chrono::milliseconds patience) {
   if (std::ranges::find(broken_, &link) == broken_.end()) {
-    broken_.push_back(&link);
-    link.give_up_at = Deadline::in(patience);
+    add_broken(link, patience);
     link.pause = kFirstPause;
   }
   link.why = why;
@@ -45,8 +50,7 @@ void Links::reconnect(Link &link, const Error &why, std::chrono::milliseconds pa
 }
 
 void Links::hold(Link &link, std::chrono::milliseconds patience) {
-  broken_.push_back(&link);
-  link.give_up_at = Deadline::in(patience);
+  add_broken(link, patience);
   link.why = Error{Code::kTimedOut, "the other side has not said who it is", nessie::Scope::kPeer};
   link.is_ready = false;
 }
@@ -60,6 +64,7 @@ void Links::advance() {
   const auto broken = broken_;
   for (auto *link : broken)
     if (std::ranges::find(broken_, link) != broken_.end()) advance(*link);
+  if (!broken_.empty()) core_.ask_for_turn();
 }
 
 void Links::stop_connecting() {
@@ -70,7 +75,7 @@ void Links::advance(Link &link) {
   if (link.give_up_at.passed()) return give_up(link, link.why);
   if (link.connection.value != 0) return;  // the other side has not said yet who it is
   if (!link.attempt && link.try_at.passed()) {
-    auto attempt = engine_.endpoint().start_connecting(link.url, link.give_up_at);
+    auto attempt = core_.endpoint().start_connecting(link.url, link.give_up_at);
     if (!attempt.ok()) return give_up(link, attempt.error());
     link.attempt = *std::move(attempt);
   }
@@ -85,14 +90,14 @@ void Links::advance(Link &link) {
 
 void Links::connected(Link &link, PeerId connection) {
   link.connection = connection;
-  engine_.add_peer(connection);
+  core_.add_peer(connection);
   events_.on_link_connected(link);
 }
 
 /// `why` is a copy: the link ends here.
 void Links::give_up(Link &link, Error why) {
   const auto ended = remove(link);
-  if (link.connection.value != 0) engine_.disconnect(link.connection);
+  if (link.connection.value != 0) core_.drop_peer(link.connection, why);
   events_.on_link_given_up(link, why);
 }
 

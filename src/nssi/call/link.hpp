@@ -38,7 +38,7 @@ class LinkEvents {
 
 class Links {
  public:
-  Links(Engine &engine, LinkEvents &events) : engine_(engine), events_(events) {}
+  Links(Core &core, LinkEvents &events) : core_(core), events_(events) {}
 
   void add(std::string_view url, PeerId connection);
   /// Ends a link; it lives for as long as what is returned.
@@ -58,18 +58,19 @@ class Links {
   void hold(Link &link, std::chrono::milliseconds patience);
   /// Requests may be sent again.
   void set_ready(Link &link);
-  bool all_ready() const { return broken_.empty(); }
+  /// In each turn while one is not ready.
   void advance();
   /// Connects no more: the endpoint is about to end.
   void stop_connecting();
   Deadline next() const;
 
  private:
+  void add_broken(Link &link, std::chrono::milliseconds patience);
   void advance(Link &link);
   void connected(Link &link, PeerId connection);
   void give_up(Link &link, Error why);
 
-  Engine &engine_;
+  Core &core_;
   LinkEvents &events_;
   std::vector<std::unique_ptr<Link>> by_name_;  ///< by PeerId: those are small, and counted up
   std::vector<Link *> broken_;

@@ -2,7 +2,7 @@
 // What an Event's waiters share.
 #pragma once
 
-#include <nssi/runtime/engine.hpp>
+#include <nssi/drive/core.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -24,26 +24,26 @@ inline Error not_in_a_fiber() {
 inline Error being_destroyed() { return {Code::kCancelled, "the runtime is being destroyed"}; }
 
 struct EventState {
-  Engine &engine;
+  Core &core;
   std::atomic<bool> set{false};
   std::vector<Strand *> waiters;  ///< the driver's
 
   void wake_all() {
-    for (auto *strand : waiters) engine.wake(strand);
+    for (auto *strand : waiters) core.wake(strand);
   }
   /// Until it is set, the deadline, or an error of `interest`.check(): that is asked whenever the calling fiber is
   /// woken, and at next_check().
   template <class Interest> Status wait(Deadline deadline, const Interest &interest) {
-    if (!engine.in_fiber()) return not_in_a_fiber();
-    auto *self = engine.current_strand();
-    engine.run_as_driver([&] { waiters.push_back(self); });
+    if (!core.in_fiber()) return not_in_a_fiber();
+    auto *self = core.current_strand();
+    core.run_as_driver([&] { waiters.push_back(self); });
     Status status = interest.check();
-    for (; status.ok() && !set.load() && !engine.closing() && !deadline.passed(); status = interest.check())
-      engine.suspend(deadline.earlier(interest.next_check()));
-    engine.run_as_driver([&] { waiters.erase(std::ranges::find(waiters, self)); });
+    for (; status.ok() && !set.load() && !core.closing() && !deadline.passed(); status = interest.check())
+      core.suspend(deadline.earlier(interest.next_check()));
+    core.run_as_driver([&] { waiters.erase(std::ranges::find(waiters, self)); });
     if (set.load()) return {};
     if (!status.ok()) return status;
-    if (engine.closing()) return being_destroyed();
+    if (core.closing()) return being_destroyed();
     return Error{Code::kTimedOut, "the event was not set before the deadline"};
   }
 };

@@ -142,7 +142,4 @@ struct CallMeter {
   void finish(Code code, std::uint64_t result_bytes);
 };
 
-/// Everything. The driver.
-Statistics collect(Engine &engine);
-
 }  // namespace nssi

@@ -1,41 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inside of a Runtime.
-//
-// Design notes. One thread at a time drives (driver.hpp): the one in run(), or one of those that wait for a call. Only
-// the driver touches the endpoint, the scheduler, the calls and the requests; they need no locks. A thread that wants
-// something while another one drives hands it over and wakes the driver. Handlers run on the driver's thread: on a
-// fiber, or in place. Everything that waits goes through wait_until(), which suspends the fiber, or drives, or sleeps
-// until the driver has done it, whichever fits the place it is called from.
+// The inside of a Runtime: a core, and on it the calls that are made here and the services that are offered.
 #pragma once
 
-#include <base/birth.hpp>
 #include <nssi/call/client.hpp>
-#include <nssi/drive/driver.hpp>
-#include <nssi/drive/outbox.hpp>
-#include <nssi/drive/pool.hpp>
-#include <nssi/drive/scheduler.hpp>
-#include <nssi/nssi.hpp>
-#include <nssi/observe/tracer.hpp>
+#include <nssi/drive/core.hpp>
 #include <nssi/runtime/hangup.hpp>
-#include <nssi/runtime/settings.hpp>
 #include <nssi/serve/server.hpp>
 
-#include <array>
-#include <atomic>
 #include <limits>
-#include <unordered_set>
 
 namespace nssi {
 
-/// Those of empty requests and results are.
-inline constexpr std::size_t kSmallMessage = 192;
-/// Of blocks that nobody uses.
-inline constexpr std::size_t kMostKeptBytes = std::size_t{192} << 20;
-
-/// Does what the program has given to be done: what it throws is logged.
-void do_guarded(const std::function<void()> &work);
-
-class Engine final : public nnti::EventSink {
+class Engine final : public Core, private nnti::EventSink, private HangupSink {
  public:
   static Result<std::unique_ptr<Engine>> open(RuntimeOptions options);
   /// Ends what is under way; nothing else is called afterwards. False: handlers in pools' threads do not end. The
@@ -43,187 +19,56 @@ class Engine final : public nnti::EventSink {
   bool close();
   ~Engine() override;
 
-  const nessie::Birth &birth() const { return birth_; }
-  nnti::Endpoint &endpoint() { return *endpoint_; }
-  Scheduler &scheduler() { return scheduler_; }
-  Driver &driver() { return driver_; }
   Client &client() { return client_; }
   Server &server() { return server_; }
-  Blocks &blocks() { return blocks_; }
-  std::chrono::milliseconds timeout() const { return timeout_.load(std::memory_order_relaxed); }
-  /// How long a lost connection is tried to be made again; 0: not at all.
-  std::chrono::milliseconds reconnect() const { return reconnect_.load(std::memory_order_relaxed); }
-  std::size_t max_long_bytes() const { return max_long_bytes_.load(std::memory_order_relaxed); }
-  const std::optional<nessie::Credential> &operators() const { return operators_; }
-  bool closing() const { return closing_; }
-  /// Whether statistics are kept.
-  bool counts() const { return counts_; }
-  Clock::time_point opened_at() const { return opened_at_; }
   const std::string &prometheus() const { return prometheus_; }
-  /// Null: this process writes no trace.
-  Tracer *tracer() { return tracer_.get(); }
-  /// Whether a request that is here belongs to a trace.
-  bool has_traced_requests() const { return traced_.load(std::memory_order_relaxed) != 0; }
-  /// What the calling fiber, or handler, does belongs to this. Any thread.
-  TraceContext &trace_context();
-  bool in_fiber() const { return in_drivers_fiber() || Worker::current_strand() != nullptr; }
-
-  /// While it lives, the engine is not destroyed, although what its owner waited for has happened.
-  class Use {
-   public:
-    explicit Use(Engine &engine) : engine_(engine) { engine_.in_use_.fetch_add(1); }
-    ~Use() { engine_.in_use_.fetch_sub(1); }
-    Use(const Use &) = delete;
-
-   private:
-    Engine &engine_;
-  };
 
   // --- any thread ---------------------------------------------------------------------------------------------------
   void run();
   void stop();
   void stop_when_done(Deadline deadline);
-  /// It was told to stop when it is done.
-  bool finishes() const { return finish_by_.load(std::memory_order_relaxed) != kNotFinishing; }
-  /// Has the file of the configuration read anew by the driver. Async-signal-safe.
-  void reload();
-  /// One turn, if the role is free. Without waiting.
-  void poke();
-  /// Waits until `done` is set (by the driver) or the deadline passes. `waiter` is where the driver finds the fiber to
-  /// wake when it sets `done`; returns at once, with `done` unset, in a fiber of a runtime that is being destroyed.
-  void wait_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
-  /// Runs `work` as the driver, and waits for it.
-  template <class Work> void run_as_driver(Work &&work) {
-    if (Turn turn(driver_); turn) return work();
-    have_done(work);
-  }
-  /// Suspends the calling fiber, a pool's or the driver's. Callers loop.
-  void suspend(Deadline deadline);
-  Strand *current_strand() const { return in_drivers_fiber() ? scheduler_.current() : Worker::current_strand(); }
-  void spawn(std::function<void()> work);
-  void post(std::function<void()> work);
-  void wake() { endpoint_->wake(); }
-
   Result<PeerId> connect(std::string_view url, Deadline deadline);
   void disconnect(PeerId peer);
   void set_on_peer_connected(std::function<void(PeerId)> callback) { peer_connected_ = std::move(callback); }
-  void set_on_peer_lost(std::function<void(PeerId, const Error &)> callback) { peer_lost_ = std::move(callback); }
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   Status reconfigure(const nessie::Config &config);
   const nessie::Config &config() const { return config_; }
   Status add_operation(Operation operation);
   void set_limits(const Limits &limits);
-  /// Sends, or keeps the message until the transport takes it.
-  [[gnu::always_inline]] Status send(PeerId peer, std::span<const std::byte> message) {
-    if (!outbox_.empty() && outbox_.holds(peer)) [[unlikely]]
-      return send_later(peer, message);
-    auto status = endpoint_->send(peer, message);
-    return status.ok() || status.code() != Code::kBusy ? std::move(status) : send_later(peer, message);
-  }
-  template <class Message> Status send_message(PeerId peer, const Message &message) {
-    std::array<std::byte, kSmallMessage> small;
-    if (const auto size = xdr::encode_to(message, std::span(small)); size != 0)
-      return send(peer, std::span(small).first(size));
-    xdr::encode_into(message, scratch_);
-    return send(peer, scratch_);
-  }
-  /// And keeps a copy of its bytes.
-  template <class Message> Status send_message(PeerId peer, const Message &message, Bytes &copy) {
-    std::array<std::byte, kSmallMessage> small;
-    if (const auto size = xdr::encode_to(message, std::span(small)); size != 0) {
-      auto status = send(peer, std::span(small).first(size));
-      copy.assign(small.begin(), small.begin() + static_cast<std::ptrdiff_t>(size));
-      return status;
-    }
-    xdr::encode_into(message, copy);
-    return send(peer, copy);
-  }
-  /// Whether a message of that size can be sent to `peer`.
-  bool fits(PeerId peer, std::size_t message_bytes) const {
-    return message_bytes <= wire::kAlwaysFits || message_bytes <= endpoint_->max_message_bytes(peer);
-  }
-  /// The longest arguments that can go along with a request.
-  std::size_t max_inline_args(PeerId peer) const {
-    return std::max(endpoint_->max_message_bytes(peer), wire::kAlwaysFits) - wire::kMaxRequestOverhead;
-  }
-  /// There is a connection to it.
-  bool has_peer(PeerId peer) const { return peers_.contains(peer.value); }
-  bool has_unsent(PeerId peer) const { return outbox_.holds(peer) || endpoint_->has_unsent(peer); }
-  void wake(Strand *strand);
-  /// Runs `work` as the driver some time. Any thread.
-  void hand_over(std::function<void()> work);
-  void count_traced_requests(int more) {
-    traced_.store(traced_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  }
-  /// Sets what a waiter waits for.
-  void set_done(std::atomic<bool> &done, Strand *waiter);
-  void add_peer(PeerId peer) { peers_.insert(peer.value); }
-  /// To those who want to know when a peer is lost.
-  void tell_peer_lost(PeerId peer, const Error &error);
-  /// Ends the connection to a peer that does not answer, as if it had been lost.
-  void give_up_peer(PeerId peer, const Error &error);
+  Statistics statistics();
 
  private:
-  explicit Engine(const RuntimeOptions &options);
-  Status send_later(PeerId peer, std::span<const std::byte> message);
+  explicit Engine(const RuntimeOptions &options) : Core(options) {}
   void on_message(PeerId from, std::span<const std::byte> message) override;
   void on_peer_connected(PeerId peer) override;
   void on_peer_lost(PeerId peer, const Error &error) override;
+  void on_hangup() override;
+  void on_turn() override;
+  void on_expiry() override;
+  Deadline next_deadline() const override;
+  bool on_dropped(PeerId peer, const Error &error, std::chrono::milliseconds patience) override;
 
-  bool in_drivers_fiber() const { return driver_.is_mine() && scheduler_.current() != nullptr; }
-  /// By another thread.
-  template <class Work> [[gnu::noinline]] void have_done(Work &work) { hand_over_and_wait(std::ref(work)); }
-  void hand_over_and_wait(const std::function<void()> &work);
+  /// It was told to stop when it is done.
+  bool finishes() const { return finish_by_.load(std::memory_order_relaxed) != kNotFinishing; }
+  bool has_finished();
   /// Puts into the operation what the configuration says of it. Its pool; null: the driver's thread. Errors as
   /// Runtime::add_operation().
   Result<Pool *> settle(Operation &operation) const;
-  bool turn();
-  bool has_finished();
   void reload_now();
   void apply(const Settings &settings);
-  void expire();
-  Deadline next_expiry() const;
-  void drive_until(const std::atomic<bool> &done, Deadline deadline, bool may_give_up);
-  void suspend_until(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
-  void suspend_in_pool(const std::atomic<bool> &done, Strand *&waiter, Deadline deadline);
-  bool has_pool_work() const;
-  std::size_t unfinished() const;
-  void flush_outbox();
-  bool forget(PeerId peer, const Error &error, std::chrono::milliseconds patience);
-  void finish_fibers(Deadline until);
 
-  std::unique_ptr<nnti::Endpoint> endpoint_;
-  const nessie::Birth birth_;
-  Driver driver_;
-  std::atomic<int> in_use_{0};
-  Scheduler scheduler_;
-  std::vector<std::unique_ptr<Pool>> pools_;
-  Blocks blocks_{kMostKeptBytes};
-  std::unique_ptr<Tracer> tracer_;
-  std::atomic<int> traced_{0};  ///< requests
-  TraceContext drivers_trace_;  ///< of the handler that the driver runs in place
   Client client_{*this};
   Server server_{*this};
-  Outbox outbox_;
-  Bytes scratch_;
-  std::unordered_set<std::uint64_t> peers_;
   std::function<void(PeerId)> peer_connected_;
-  std::function<void(PeerId, const Error &)> peer_lost_;
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, reload_{false};
   static constexpr Clock::rep kNotFinishing = std::numeric_limits<Clock::rep>::max();
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
-  std::atomic<bool> closing_{false};
   const Clock::time_point opened_at_ = Clock::now();
-  bool counts_ = true;      ///< see counts()
   std::string prometheus_;  ///< where numbers are offered; empty: nowhere
   nessie::Config config_;
-  std::optional<nessie::Credential> operators_;
-  std::optional<Hangup> hangup_;
-  std::atomic<bool> reload_{false};
   Settings program_;  ///< what holds where the configuration says nothing
-  std::atomic<std::chrono::milliseconds> timeout_{}, reconnect_{};
-  std::atomic<std::size_t> max_long_bytes_{0};
+  std::optional<Hangup> hangup_;
 };
 
 }  // namespace nssi

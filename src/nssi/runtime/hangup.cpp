@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/runtime/hangup.hpp>
 
-#include <nssi/runtime/engine.hpp>
-
 #include <atomic>
 #include <cerrno>
 #include <thread>
@@ -11,23 +9,24 @@ namespace nssi {
 
 namespace {
 
-std::atomic<Engine *> hung_up_for{nullptr};
+std::atomic<HangupSink *> hung_up_for{nullptr};
 std::atomic<int> handling{0};  ///< threads within on_hangup()
 
 void on_hangup(int) {
   const int error = errno;
   handling.fetch_add(1);
-  if (auto *engine = hung_up_for.load(); engine != nullptr) engine->reload();
+  if (auto *sink = hung_up_for.load(); sink != nullptr) sink->on_hangup();
   handling.fetch_sub(1);
   errno = error;
 }
 
 }  // namespace
 
-Result<Hangup> Hangup::watch(Engine &engine) {
-  Engine *none = nullptr;
-  if (!hung_up_for.compare_exchange_strong(none, &engine))
-    return Error{Code::kExists, "another runtime of this process reads its configuration anew on SIGHUP"};
+nessie::Result<Hangup> Hangup::watch(HangupSink &sink) {
+  HangupSink *none = nullptr;
+  if (!hung_up_for.compare_exchange_strong(none, &sink))
+    return nessie::Error{nessie::Code::kExists,
+                         "another runtime of this process reads its configuration anew on SIGHUP"};
   Hangup hangup;
   hangup.is_mine_ = true;
   struct sigaction action {};

@@ -10,13 +10,21 @@
 
 namespace nssi {
 
-class Engine;
+/// Who hears of it.
+class HangupSink {
+ public:
+  /// In the signal's handler, in any thread.
+  virtual void on_hangup() = 0;
 
-/// While it lives, SIGHUP calls the engine's reload(). One a process.
+ protected:
+  ~HangupSink() = default;
+};
+
+/// While it lives, the sink hears of SIGHUP. One a process.
 class Hangup {
  public:
-  /// kExists: another engine does it.
-  static nessie::Result<Hangup> watch(Engine &engine);
+  /// kExists: another runtime does it.
+  static nessie::Result<Hangup> watch(HangupSink &sink);
   Hangup(Hangup &&other) noexcept : before_(other.before_), is_mine_(std::exchange(other.is_mine_, false)) {}
   Hangup &operator=(Hangup &&other) noexcept {
     std::swap(before_, other.before_);

@@ -87,7 +87,7 @@ std::optional<std::string> Runtime::setting(const std::string &name) const {
 
 Statistics Runtime::statistics() {
   Statistics result;
-  engine_->run_as_driver([&] { result = collect(*engine_); });
+  engine_->run_as_driver([&] { result = engine_->statistics(); });
   if (page_) result.prometheus = page_->address();
   return result;
 }
@@ -215,10 +215,10 @@ Event::~Event() = default;
 
 void Event::set() {
   auto state = state_;  // the event may be gone as soon as its waiter sees it set
-  const Engine::Use use(state->engine);
+  const Core::Use use(state->core);
   state->set.store(true);
-  if (state->engine.driver().is_mine()) return state->wake_all();
-  state->engine.post([state] { state->wake_all(); });
+  if (state->core.driver().is_mine()) return state->wake_all();
+  state->core.post([state] { state->wake_all(); });
 }
 
 Status Event::wait(Deadline deadline) { return state_->wait(deadline, NoOtherInterest()); }

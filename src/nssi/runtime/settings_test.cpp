@@ -2,7 +2,7 @@
 // What the configuration says of a runtime, when it starts and while it runs.
 #include <gtest/gtest.h>
 
-#include <nssi/runtime/settings.hpp>
+#include <nssi/drive/settings.hpp>
 #include <nssi/statistics.hpp>
 #include <nssi/testing/testing.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/observe/counters.hpp>
-
 #include <nssi/runtime/engine.hpp>
+
+#include <nssi/statistics.hpp>
 
 #include <fmt/format.h>
 
@@ -9,69 +9,6 @@
 #include <cmath>
 
 namespace nssi {
-
-// --- counting ---------------------------------------------------------------------------------------------------------
-
-void RequestMeter::count(OperationCounters &operation, CallerCounters &caller) const {
-  if (!has_begun && error == Code::kOk) return void(++operation.dropped);
-  ++operation.calls;
-  operation.args_bytes += args_bytes;
-  operation.result_bytes += result_bytes;
-  operation.pulled_bytes += pulled_bytes;
-  operation.pushed_bytes += pushed_bytes;
-  operation.viewed_bytes += viewed_bytes;
-  ++caller.calls;
-  caller.in_bytes += args_bytes + pulled_bytes + viewed_bytes;
-  caller.out_bytes += result_bytes + pushed_bytes;
-  if (error != Code::kOk) {
-    operation.errors.add(error);
-    ++caller.errors;
-  }
-  if (weight == 0 || !has_begun) return;
-  const auto queueing = Ticks::between(arrived, began), execution = Ticks::between(began, ended);
-  operation.queueing.record(queueing, weight);
-  operation.execution.record(execution, weight);
-  caller.times().queueing.record(queueing, weight);
-  caller.times().execution.record(execution, weight);
-  operation.sampler.note(execution);
-}
-
-void CallMeter::finish(Code code, std::uint64_t result_bytes) {
-  ++counters->calls;
-  counters->result_bytes += result_bytes;
-  if (code != Code::kOk) counters->errors.add(code);
-  if (weight == 0) return;
-  const auto round_trip = Ticks::since(sent);
-  counters->round_trip.record(round_trip, weight);
-  counters->sampler.note(round_trip);
-}
-
-std::size_t AllCallCounters::Hash::operator()(const Key &key) const {
-  const auto &[service, op] = key;
-  auto hash = service.peer.value;
-  for (auto word : {service.interface.program, service.interface.version, service.provider, op})
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-  return hash >> 16;
-}
-
-CallCounters &AllCallCounters::of(const Service &service, OpCode op, std::string_view url) {
-  const bool is_full = by_key_.size() >= kMost;
-  const Key key{service, op};
-  if (const auto found = by_key_.find(key); found != by_key_.end()) return *found->second;
-  const Key others{};
-  if (is_full && by_key_.contains(others)) return *by_key_[others];
-  auto &counters = *all_.emplace_back(std::make_unique<CallCounters>());
-  if (!is_full) {
-    counters.service = service;
-    counters.op = op;
-  }
-  counters.peer = is_full        ? std::string("others")
-                  : !url.empty() ? std::string(url)
-                                 : fmt::format("peer {}", service.peer.value);
-  return *(by_key_[is_full ? others : key] = &counters);
-}
-
-// --- telling ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -136,10 +73,10 @@ std::string name_of(const wire::SessionId &session) {
   return name;
 }
 
-CallerStatistics describe(Engine &engine, const Session &session, PeerId connection, double tick_ns) {
+CallerStatistics describe(nnti::Endpoint &endpoint, const Session &session, PeerId connection, double tick_ns) {
   CallerStatistics result;
   result.session = name_of(session.id());
-  if (connection.value != 0) result.transport = engine.endpoint().transport_of(connection);
+  if (connection.value != 0) result.transport = endpoint.transport_of(connection);
   result.calls = session.counters.calls;
   result.errors = session.counters.errors;
   result.in_bytes = session.counters.in_bytes;
@@ -169,13 +106,6 @@ CallStatistics describe(const CallCounters &counters, double tick_ns) {
 
 }  // namespace
 
-std::vector<ErrorCount> ErrorCounters::list() const {
-  std::vector<ErrorCount> result;
-  for (std::size_t code = 0; code < counts_.size(); ++code)
-    if (counts_[code] != 0) result.push_back({static_cast<Code>(code), counts_[code]});
-  return result;
-}
-
 std::uint64_t TimeHistogram::percentile_ns(double part) const {
   const auto wanted = part * static_cast<double>(count);
   std::uint64_t seen = 0;
@@ -184,20 +114,19 @@ std::uint64_t TimeHistogram::percentile_ns(double part) const {
   return max_ns;
 }
 
-Statistics collect(Engine &engine) {
+Statistics Engine::statistics() {
   const auto tick_ns = Ticks::nanoseconds();
   Statistics result;
-  result.is_counted = engine.counts();
+  result.is_counted = counts();
   result.uptime_ns = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - engine.opened_at()).count());
-  auto &server = engine.server();
-  result.refused = server.refused();
-  for (const auto &offered : server.operations().all()) result.operations.push_back(describe(*offered, tick_ns));
-  for (const auto &admission : server.operations().admissions()) result.services.push_back(describe(*admission));
-  server.sessions().for_each([&](const Session &session, PeerId connection) {
-    result.callers.push_back(describe(engine, session, connection, tick_ns));
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - opened_at_).count());
+  result.refused = server_.refused();
+  for (const auto &offered : server_.operations().all()) result.operations.push_back(describe(*offered, tick_ns));
+  for (const auto &admission : server_.operations().admissions()) result.services.push_back(describe(*admission));
+  server_.sessions().for_each([&](const Session &session, PeerId connection) {
+    result.callers.push_back(describe(endpoint(), session, connection, tick_ns));
   });
-  for (const auto &counters : engine.client().counters().all()) result.calls.push_back(describe(*counters, tick_ns));
+  for (const auto &counters : client_.counters().all()) result.calls.push_back(describe(*counters, tick_ns));
   return result;
 }
 

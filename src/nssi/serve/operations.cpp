@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/serve/operations.hpp>
 
-#include <nssi/runtime/settings.hpp>
+#include <nssi/drive/settings.hpp>
 
 #include <fmt/format.h>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <nssi/serve/request.hpp>
+
 #include <fmt/format.h>
 
+#include <nssi/drive/core.hpp>
 #include <nssi/drive/event.hpp>
-#include <nssi/runtime/engine.hpp>
 #include <nssi/wire/coarse_clock.hpp>
 
 namespace nssi {
@@ -23,18 +25,18 @@ std::span<std::byte> only_read(std::span<const std::byte> source) {
 /// While a traced request's handler runs, what its fiber or thread does belongs to it.
 class TraceScope {
  public:
-  TraceScope(Engine &engine, TracedWork &work) : engine_(engine), work_(work) {
+  TraceScope(Core &core, TracedWork &work) : core_(core), work_(work) {
     work_.began = Clock::now();
-    before_ = std::exchange(engine_.trace_context(), work_.here);
+    before_ = std::exchange(core_.trace_context(), work_.here);
   }
   ~TraceScope() {
-    engine_.trace_context() = before_;
+    core_.trace_context() = before_;
     work_.ended = Clock::now();
   }
   TraceScope(const TraceScope &) = delete;
 
  private:
-  Engine &engine_;
+  Core &core_;
   TracedWork &work_;
   TraceContext before_;
 };
@@ -61,7 +63,7 @@ void IncomingRequest::accept(PeerId caller, Role role, Session &session, const O
   if (offered.counters) meter_.arrive(offered.counters->sampler, request.args_bytes());
   if (request.trace)
     trace_.here = {request.trace->id, request.trace->span, 0};
-  else if (auto *tracer = engine_.tracer(); tracer != nullptr)
+  else if (auto *tracer = core_.tracer(); tracer != nullptr)
     trace_.here = tracer->sample();
   if (trace_) [[unlikely]]
     begin_trace();
@@ -80,9 +82,9 @@ void IncomingRequest::accept_data() {
 
 /// Who writes no trace passes on what it was told.
 [[gnu::noinline]] void IncomingRequest::begin_trace() {
-  auto *tracer = engine_.tracer();
+  auto *tracer = core_.tracer();
   if (!offered_->counters) meter_ = {};  // its error is shown
-  engine_.count_traced_requests(1);
+  core_.count_traced_requests(1);
   if (tracer == nullptr) return;
   trace_.parent = trace_.here;
   trace_.here.span = tracer->new_id();
@@ -92,8 +94,8 @@ void IncomingRequest::accept_data() {
 
 [[gnu::noinline]] void IncomingRequest::end_trace() {
   const auto trace = std::exchange(trace_, {});
-  engine_.count_traced_requests(-1);
-  auto *tracer = engine_.tracer();
+  core_.count_traced_requests(-1);
+  auto *tracer = core_.tracer();
   if (tracer == nullptr || trace.began == Clock::time_point()) return;
   const auto row = trace.here.row;
   const auto &name = offered_->operation.name;
@@ -111,7 +113,7 @@ void IncomingRequest::accept_data() {
 
 void IncomingRequest::look_at_data() {
   const auto look = [&](const nnti::RemoteBuffer &buffer, std::uint64_t offset, auto, std::uint64_t size_bytes) {
-    if (auto view = engine_.endpoint().view(caller(), buffer, offset, size_bytes); view.ok()) view_ = std::move(*view);
+    if (auto view = core_.endpoint().view(caller(), buffer, offset, size_bytes); view.ok()) view_ = std::move(*view);
   };
   if (wire_.data && !wire_.data_is_list) look(wire_.data->remote, 0, 0, data_bytes());
   if (segments_.count() == 1) segments_.for_each_piece(0, data_bytes(), look);
@@ -138,15 +140,15 @@ bool IncomingRequest::cancel() {
 }
 
 Result<int> IncomingRequest::take_descriptor(std::uint64_t key) {
-  return engine_.endpoint().take_descriptor(caller(), key);
+  return core_.endpoint().take_descriptor(caller(), key);
 }
 
 Status IncomingRequest::give_descriptor(std::uint64_t key, int descriptor) {
-  return engine_.endpoint().give_descriptor(caller(), key, descriptor);
+  return core_.endpoint().give_descriptor(caller(), key, descriptor);
 }
 
 void IncomingRequest::lose_caller() {
-  awaited_until_ = Clock::now() + engine_.reconnect();
+  awaited_until_ = Clock::now() + core_.reconnect();
   wake_watchers();
 }
 
@@ -160,7 +162,7 @@ void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   if (request.long_args && wire_.long_args) wire_.long_args = request.long_args;
   if (request.segments && wire_.segments) find_segments(*request.segments);
   if (!begun_ && !view_) look_at_data();
-  engine_.set_done(returned_, waiter_);
+  core_.set_done(returned_, waiter_);
 }
 
 /// Where the same data are now.
@@ -213,15 +215,15 @@ void IncomingRequest::serve() {
 }
 
 [[gnu::noinline]] void IncomingRequest::run_traced() {
-  const TraceScope traced(engine_, trace_);
+  const TraceScope traced(core_, trace_);
   run_handler();
 }
 
 /// Of a one-way call, whose handler begins now. False: the caller gave it up before.
 bool IncomingRequest::acknowledge() {
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     if (cancelled_) return;
-    (void)engine_.server().answer(*session_, id(), Payload{}, *offered_);
+    (void)answers_.answer(*session_, id(), Payload{}, *offered_);
     acknowledged_ = true;
   });
   return acknowledged_;
@@ -252,14 +254,14 @@ Status IncomingRequest::fetch_rest() {
 Status IncomingRequest::fetch_args() {
   const auto size_bytes = wire_.long_args->remote.size_bytes;
   if (offered_->operation.reads_args_once && !wire_.is_one_way) {
-    auto view = engine_.endpoint().view(caller(), wire_.long_args->remote, 0, size_bytes);
+    auto view = core_.endpoint().view(caller(), wire_.long_args->remote, 0, size_bytes);
     if (view.ok()) {
       args_view_ = *std::move(view);
       wire_.args = args_view_->bytes();
       return {};
     }
   }
-  auto block = engine_.blocks().take({}, size_bytes);
+  auto block = core_.blocks().take({}, size_bytes);
   if (!block.ok()) return block.error();
   long_args_ = *std::move(block);
   wire_.args = long_args_->bytes();
@@ -269,7 +271,7 @@ Status IncomingRequest::fetch_args() {
 /// Its memory is not a block: a pool's handler may be the one that asks, when the caller is back.
 Status IncomingRequest::fetch_segments() {
   std::uint64_t list_bytes = 0;
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     list_bytes = wire_.data->remote.size_bytes;
     segments_are_missing_ = false;
   });
@@ -278,7 +280,7 @@ Status IncomingRequest::fetch_segments() {
   Bytes list(list_bytes);
   if (auto status = move_data({Move::What::kSegments, list}); !status.ok()) return status;
   Status status;
-  engine_.run_as_driver([&] { status = take_segments(list); });
+  core_.run_as_driver([&] { status = take_segments(list); });
   return status;
 }
 
@@ -295,7 +297,7 @@ Status IncomingRequest::take_segments(std::span<const std::byte> list) {
 // --- whether somebody waits -------------------------------------------------------------------------------------------
 
 Status IncomingRequest::check() const {
-  if (engine_.closing()) return being_destroyed();
+  if (core_.closing()) return being_destroyed();
   if (acknowledged_) return {};
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
   if (const auto until = awaited_until(); until != kIsHere && Clock::now() >= until)
@@ -311,7 +313,7 @@ Deadline IncomingRequest::next_check() const {
 }
 
 void IncomingRequest::wake_watchers() {
-  for (auto *strand : watchers_) engine_.wake(strand);
+  for (auto *strand : watchers_) core_.wake(strand);
 }
 
 Status IncomingRequest::wait(Event &event, Deadline deadline) {
@@ -320,16 +322,16 @@ Status IncomingRequest::wait(Event &event, Deadline deadline) {
 }
 
 Status IncomingRequest::wait(EventState &event, Deadline deadline) {
-  if (!engine_.in_fiber()) return not_in_a_fiber();
-  auto *self = engine_.current_strand();
-  engine_.run_as_driver([&] { watchers_.push_back(self); });
+  if (!core_.in_fiber()) return not_in_a_fiber();
+  auto *self = core_.current_strand();
+  core_.run_as_driver([&] { watchers_.push_back(self); });
   auto status = event.wait(deadline, *this);
-  engine_.run_as_driver([&] { watchers_.erase(std::ranges::find(watchers_, self)); });
+  core_.run_as_driver([&] { watchers_.erase(std::ranges::find(watchers_, self)); });
   return status;
 }
 
 Status IncomingRequest::sleep_until(Deadline until) {
-  EventState nothing{engine_, {}, {}};
+  EventState nothing{core_, {}, {}};
   auto status = wait(nothing, until);
   return status.code() == Code::kTimedOut ? check() : status;
 }
@@ -340,9 +342,9 @@ void IncomingRequest::begin_pieces(const Move &move, TransferState &transfer) {
   const auto begin = [&](const nnti::RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> memory) {
     transfer.add_piece();
     if (move.what == Move::What::kPut)
-      engine_.endpoint().put(caller(), remote, offset, memory, transfer);
+      core_.endpoint().put(caller(), remote, offset, memory, transfer);
     else
-      engine_.endpoint().get(caller(), remote, offset, memory, transfer);
+      core_.endpoint().get(caller(), remote, offset, memory, transfer);
   };
   if (move.what == Move::What::kArgs) return begin(wire_.long_args->remote, 0, move.memory);
   if (move.what == Move::What::kSegments) return begin(wire_.data->remote, 0, move.memory);
@@ -367,7 +369,7 @@ void IncomingRequest::end_transfer(TransferState &transfer, const Move &move, co
   note_transfer(move, start, outcome);
   const bool is_connected = outcome != Code::kPeerLost && outcome != Code::kCancelled;
   if (cancelled_ && transfers_.empty() && is_connected)
-    (void)engine_.send_message(caller(), wire::Prefix{wire::Kind::kCancelled, id()});
+    (void)core_.send_message(caller(), wire::Prefix{wire::Kind::kCancelled, id()});
 }
 
 void IncomingRequest::note_transfer(const Move &move, const TransferStart &start, Code outcome) {
@@ -378,19 +380,19 @@ void IncomingRequest::note_transfer(const Move &move, const TransferStart &start
     offered_->counters->transfer.record(ticks, meter_.weight);
     session_->counters.times().transfer.record(ticks, meter_.weight);
   }
-  if (trace_ && engine_.tracer() != nullptr)
-    engine_.tracer()->write(trace_.here.row, trace_.here,
-                            {.category = "transfer",
-                             .name = move.name(),
-                             .from = start.time,
-                             .to = Clock::now(),
-                             .parent = trace_.here,
-                             .bytes = static_cast<std::int64_t>(move.memory.size())});
+  if (trace_ && core_.tracer() != nullptr)
+    core_.tracer()->write(trace_.here.row, trace_.here,
+                          {.category = "transfer",
+                           .name = move.name(),
+                           .from = start.time,
+                           .to = Clock::now(),
+                           .parent = trace_.here,
+                           .bytes = static_cast<std::int64_t>(move.memory.size())});
 }
 
 bool IncomingRequest::is_interrupted(Code outcome, PeerId caller) {
   bool is_interrupted = false;
-  engine_.run_as_driver([&] {
+  core_.run_as_driver([&] {
     returned_.store(caller != this->caller());
     const bool is_broken_off = outcome == Code::kPeerLost || outcome == Code::kCancelled;
     is_interrupted = is_broken_off && !cancelled_ && (is_lost() || returned_.load());
@@ -399,18 +401,18 @@ bool IncomingRequest::is_interrupted(Code outcome, PeerId caller) {
 }
 
 bool IncomingRequest::caller_returns(PeerId caller, Deadline deadline) {
-  if (!engine_.in_fiber() || engine_.reconnect().count() == 0) return false;
-  engine_.wait_until(returned_, waiter_, deadline);
+  if (!core_.in_fiber() || core_.reconnect().count() == 0) return false;
+  core_.wait_until(returned_, waiter_, deadline);
   return returned_.load() && this->caller() != caller;
 }
 
-Deadline IncomingRequest::patience() const { return deadline_.earlier(Deadline::in(engine_.reconnect())); }
+Deadline IncomingRequest::patience() const { return deadline_.earlier(Deadline::in(core_.reconnect())); }
 
 Status IncomingRequest::may_move(const Move &move) const {
   if (!move.is_data()) return {};
   const std::uint64_t size_bytes = move.memory.size();
   if (cancelled_) return Error{Code::kCancelled, "the caller has cancelled the request"};
-  if (is_lost() && engine_.reconnect().count() == 0)
+  if (is_lost() && core_.reconnect().count() == 0)
     return Error{Code::kPeerLost, "the connection to the caller is gone", nessie::Scope::kPeer};
   if (!has_data() && size_bytes != 0) return Error{Code::kInvalidArgument, "the request came without a data buffer"};
   if (replied_)
@@ -432,7 +434,7 @@ std::span<const std::byte> IncomingRequest::in_place(const Move &move) const {
 }
 
 Status IncomingRequest::move_data(const Move &move) {
-  TransferState transfer(engine_, *this, move);
+  TransferState transfer(core_, *this, move);
   transfer.start();
   return transfer.wait(Deadline::never());
 }
@@ -454,7 +456,7 @@ Transfer IncomingRequest::start_put(std::span<const std::byte> source, std::uint
 }
 
 Transfer IncomingRequest::begin(const Move &move) {
-  auto state = std::make_unique<TransferState>(engine_, *this, move);
+  auto state = std::make_unique<TransferState>(core_, *this, move);
   state->start();
   return Transfer(std::move(state));
 }
@@ -462,7 +464,7 @@ Transfer IncomingRequest::begin(const Move &move) {
 /// Those that a handler has left.
 void IncomingRequest::finish_transfers() {
   for (TransferState *one = nullptr;;) {
-    engine_.run_as_driver([&] { one = under_way(); });
+    core_.run_as_driver([&] { one = under_way(); });
     if (one == nullptr) return;
     (void)one->wait(Deadline::never());
   }
@@ -473,7 +475,7 @@ void IncomingRequest::finish_transfers() {
 /// Answers as the driver, unless the request has been answered, when no transfer is under way. A one-way call's caller
 /// does not wait for it.
 template <class Answer> Status IncomingRequest::answer(const Answer &answer) {
-  const bool is_plain = engine_.driver().is_mine() && transfers_.empty() && !replied_ && !acknowledged_;
+  const bool is_plain = core_.driver().is_mine() && transfers_.empty() && !replied_ && !acknowledged_;
   if (is_plain && !cancelled_.load(std::memory_order_relaxed)) [[likely]] {
     replied_ = true;
     return answer();
@@ -495,7 +497,7 @@ template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn
     return nullptr;
   };
   for (TransferState *unfinished = nullptr;;) {
-    engine_.run_as_driver([&] { unfinished = try_to_answer(); });
+    core_.run_as_driver([&] { unfinished = try_to_answer(); });
     if (unfinished == nullptr) return status;
     (void)unfinished->wait(Deadline::never());
   }
@@ -504,19 +506,18 @@ template <class Answer> [[gnu::noinline]] Status IncomingRequest::answer_in_turn
 /// A result that does not fit a message stays here until its caller fetches it. Where too many do already, the handler
 /// waits, if it can; not for a caller that does not wait itself any more.
 [[gnu::noinline]] Status IncomingRequest::await_room(std::uint64_t size_bytes) {
-  if (!engine_.in_fiber()) return {};
+  if (!core_.in_fiber()) return {};
   for (;;) {
-    EventState room{engine_, {}, {}};
+    EventState room{core_, {}, {}};
     bool waits = false;
-    engine_.run_as_driver([&] {
+    core_.run_as_driver([&] {
       const bool is_sent = !replied_ && !acknowledged_ && !cancelled_;
-      if (!is_sent || engine_.fits(caller(), size_bytes + wire::kMaxResultOverhead)) return;
-      waits = !engine_.server().has_room_for(*this, size_bytes);
-      if (waits) engine_.server().await_room(*this, size_bytes, room);
+      if (!is_sent || core_.fits(caller(), size_bytes + wire::kMaxResultOverhead)) return;
+      waits = answers_.await_room(*session_, *offered_, size_bytes, room);
     });
     if (!waits) return {};
     auto status = wait(room, Deadline::never());
-    engine_.run_as_driver([&] { engine_.server().await_no_more(room); });
+    core_.run_as_driver([&] { answers_.await_no_more(room); });
     if (status.ok()) continue;  // another one may have taken it meanwhile
     (void)reply_error(status.error());
     return status;
@@ -528,7 +529,7 @@ Status IncomingRequest::reply(std::span<const std::byte> result) {
     if (auto status = await_room(result.size()); !status.ok()) return status;
   meter_.result_bytes = result.size();
   const Payload payload(result);
-  return answer([&] { return engine_.server().answer(*session_, id(), payload, *offered_); });
+  return answer([&] { return answers_.answer(*session_, id(), payload, *offered_); });
 }
 
 Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
@@ -537,7 +538,7 @@ Status IncomingRequest::reply(std::size_t size_bytes, const Encoder &encode) {
   meter_.result_bytes = size_bytes;
   const Payload payload(size_bytes, encode);
   return answer([&] {
-    auto status = engine_.server().answer(*session_, id(), payload, *offered_);
+    auto status = answers_.answer(*session_, id(), payload, *offered_);
     if (status.code() == Code::kInternal) meter_.error = Code::kInternal;
     return status;
   });
@@ -552,7 +553,7 @@ Status IncomingRequest::reply_error(const Error &error) {
                         nessie::Scope::kService});
   return answer([&] {
     meter_.error = error.code;
-    return engine_.server().answer(*session_, id(), error);
+    return answers_.answer(*session_, id(), error);
   });
 }
 

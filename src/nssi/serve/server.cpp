@@ -5,8 +5,7 @@
 
 #include <base/log.hpp>
 #include <base/url.hpp>
-#include <nssi/drive/event.hpp>
-#include <nssi/runtime/engine.hpp>
+#include <nssi/drive/core.hpp>
 #include <nssi/wire/coarse_clock.hpp>
 
 #include <algorithm>
@@ -20,8 +19,6 @@ constexpr std::chrono::milliseconds kKeptLonger{500};
 
 /// Than a caller tries to come back.
 constexpr std::chrono::seconds kAwaitedLonger{1};
-
-Error given_up() { return {Code::kCancelled, "the caller has given the request up"}; }
 
 Error came_too_late() {
   return {
@@ -69,14 +66,14 @@ void Server::on_hello(PeerId from, std::span<const std::byte> message) {
   const auto challenge = hello.ok() ? sessions_.greet(from, hello->session) : std::nullopt;
   if (!challenge)
     return nessie::log::debug("a peer's hello was dropped: it cannot be decoded, or is not the first one");
-  (void)engine_.send_message(from, wire::Welcome{{wire::Kind::kWelcome, 0}, incarnation_, *challenge});
+  (void)core_.send_message(from, wire::Welcome{{wire::Kind::kWelcome, 0}, incarnation_, *challenge});
 }
 
 void Server::on_proof(PeerId from, std::span<const std::byte> message) {
   const auto proof = xdr::decode<wire::RoleProof>(message);
   if (!proof.ok()) return nessie::log::debug("a peer's proof was dropped: it cannot be decoded");
-  const bool is_for_us = leads_to(engine_.endpoint().url(), proof->url);
-  if (is_for_us && engine_.operators() && sessions_.prove(from, *proof, *engine_.operators())) return;
+  const bool is_for_us = leads_to(core_.endpoint().url(), proof->url);
+  if (is_for_us && core_.operators() && sessions_.prove(from, *proof, *core_.operators())) return;
   const auto now = Clock::now();
   if (now < next_warning_) return;  // who floods us with proofs does not flood the log
   next_warning_ = now + std::chrono::seconds(1);
@@ -86,7 +83,7 @@ void Server::on_proof(PeerId from, std::span<const std::byte> message) {
     nessie::log::warning(
         "a caller did not prove to be an operator of this service: it has connected to a URL that is not this "
         "service's, which is {}",
-        engine_.endpoint().url());
+        core_.endpoint().url());
 }
 
 void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte> message) {
@@ -103,8 +100,8 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   const Address address{request.interface, request.provider, request.op};
   const auto *offered = operations_.find(address);
   const bool may_call = offered != nullptr && sessions_.role_of(from) >= offered->operation.role;
-  const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > engine_.max_long_bytes();
-  const bool is_taken = may_call && !finishing_ && !engine_.finishes() && !is_too_large;
+  const bool is_too_large = request.long_args && request.long_args->remote.size_bytes > core_.max_long_bytes();
+  const bool is_taken = may_call && !finishing_.load(std::memory_order_relaxed) && !is_too_large;
   if (is_taken && !offered->admission->admit(*session, id, size_of(request, *offered), incoming.charge()))
     return turn_away(from, *session, request, *offered);
   const auto now = coarse_now();
@@ -113,13 +110,13 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   slot->renew(id, from, waits_for_ever ? Deadline::never() : Deadline::at(now + waits));
   if (offered == nullptr) {
     ++refused_;
-    return (void)answer(*session, id, operations_.why_not(address));
+    return (void)answers_.answer(*session, id, operations_.why_not(address));
   }
   if (!is_taken) offered->admission->withdraw(*session, id);
-  if (!may_call) return (void)answer(*session, id, is_for_operators(offered->operation));
-  if (is_too_large) return (void)answer(*session, id, args_are_too_large(request));
-  if (!is_taken) return (void)answer(*session, id, is_finishing());
-  engine_.scheduler().disturb();
+  if (!may_call) return (void)answers_.answer(*session, id, is_for_operators(offered->operation));
+  if (is_too_large) return (void)answers_.answer(*session, id, args_are_too_large(request));
+  if (!is_taken) return (void)answers_.answer(*session, id, is_finishing());
+  core_.scheduler().disturb();
   take(incoming);
   slot->request = &incoming;
   incoming.accept(from, sessions_.role_of(from), *session, *offered, now);
@@ -134,50 +131,31 @@ void Server::turn_away(PeerId caller, Session &session, const wire::Request &req
   if (!request.does_not_wait) {
     admission.turn_away(session, caller, request.prefix.id, size_of(request, offered));
     has_waiting_ = true;
+    core_.ask_for_turn();
   }
-  (void)engine_.send_message(caller, wire::Busy{{wire::Kind::kBusy, request.prefix.id}, retry_after});
+  (void)core_.send_message(caller, wire::Busy{{wire::Kind::kBusy, request.prefix.id}, retry_after});
 }
 
 void Server::invite() {
-  has_waiting_ = false;
+  if (answers_.has_awaiting()) answers_.give_room();
+  if (!std::exchange(has_waiting_, false)) return;
   for (const auto &admission : operations_.admissions()) {
     const auto &service = admission->service();
     while (const auto peer = admission->invite())
-      (void)engine_.send_message(*peer, wire::Invited{{wire::Kind::kInvited, 0}, service.interface, service.provider});
+      (void)core_.send_message(*peer, wire::Invited{{wire::Kind::kInvited, 0}, service.interface, service.provider});
     has_waiting_ |= admission->callers_waiting() != 0;
   }
-  if (!awaiting_.empty()) give_room();
+  if (has_waiting_) core_.ask_for_turn();
 }
 
-bool Server::has_room_for(IncomingRequest &request, std::uint64_t size_bytes, std::uint64_t promised) const {
-  return request.offered().admission->has_room_for_result(request.session(), size_bytes + promised);
-}
-
-void Server::await_room(IncomingRequest &request, std::uint64_t size_bytes, EventState &room) {
-  awaiting_.push_back({&request, size_bytes, &room});
-  has_waiting_ = true;
-}
-
-void Server::await_no_more(const EventState &room) {
-  std::erase_if(awaiting_, [&](const Awaiting &each) { return each.room == &room; });
-}
-
-/// Who is told takes its room when its fiber runs.
-void Server::give_room() {
-  std::uint64_t promised = 0;
-  std::erase_if(awaiting_, [&](const Awaiting &each) {
-    if (!has_room_for(*each.request, each.size_bytes, promised)) return false;
-    promised += each.size_bytes;
-    each.room->set = true;
-    each.room->wake_all();
-    return true;
-  });
-  has_waiting_ |= !awaiting_.empty();
+void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
+  ++refused_;
+  answers_.refuse(caller, id, error);
 }
 
 /// Who was turned away comes to hear that it is refused.
 void Server::finish() {
-  finishing_ = true;
+  refuse_from_now();
   for (const auto &admission : operations_.admissions()) admission->invite_all();
 }
 
@@ -210,7 +188,7 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   incoming.keep_args();
   const auto work = [this, &incoming] { carry_out(incoming); };
   if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
-  auto &scheduler = engine_.scheduler();
+  auto &scheduler = core_.scheduler();
   const bool may_exceed = !scheduler.can_start() && incoming.session().requests() <= scheduler.own_fibers();
   switch (operation.kind) {
     case HandlerKind::kBulk: return scheduler.spawn_last(work, incoming.caller());
@@ -224,15 +202,15 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
 /// What did not fit the message is fetched here, by a fiber of the driver's.
 void Server::begin_in_pool(IncomingRequest &incoming, const Offered &offered, bool may_exceed) {
   if (!incoming.has_to_fetch()) return submit(incoming, offered);
-  engine_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority,
-                            incoming.caller(), may_exceed);
+  core_.scheduler().spawn([this, &incoming, &offered] { submit(incoming, offered); }, offered.operation.priority,
+                          incoming.caller(), may_exceed);
 }
 
 void Server::submit(IncomingRequest &incoming, const Offered &offered) {
   if (!incoming.prepare()) return put_back(incoming);
   auto work = [this, &incoming] {
     if (!incoming.is_too_late()) incoming.serve();
-    engine_.hand_over([this, &incoming] { put_back(incoming); });
+    core_.hand_over([this, &incoming] { put_back(incoming); });
   };
   offered.pool->submit(std::move(work), offered.operation.priority, incoming.caller());
 }
@@ -243,14 +221,14 @@ void Server::repeat(Slot &slot, PeerId from, const wire::Request &request) {
   const auto *offered = operations_.find({request.interface, request.provider, request.op});
   if (offered != nullptr && offered->counters) ++offered->counters->sent_again;
   if (slot.request != nullptr) slot.request->find_caller(from, request);  // it may have answered, and go on
-  if (slot.long_result) return (void)offer_long_result(slot);
-  if (!slot.answer.empty()) return (void)engine_.send(from, slot.answer);
+  if (slot.long_result) return (void)answers_.offer_long_result(slot);
+  if (!slot.answer.empty()) return (void)core_.send(from, slot.answer);
   if (slot.request == nullptr && !slot.is_fetched) refuse(from, slot.id, came_too_late());
 }
 
 IncomingRequest &Server::next_free() {
   if (free_.empty()) {
-    requests_.push_back(std::make_unique<IncomingRequest>(engine_, requests_.size()));
+    requests_.push_back(std::make_unique<IncomingRequest>(core_, answers_, requests_.size()));
     free_.push_back(requests_.back().get());
   }
   return *free_.back();
@@ -283,7 +261,7 @@ void Server::on_cancel(PeerId from, std::uint64_t id) {
   if (slot != nullptr && slot->request != nullptr && !slot->request->cancel()) return;
   if (auto *session = sessions_.of(from); session != nullptr && has_waiting_)
     for (const auto &admission : operations_.admissions()) admission->withdraw(*session, id);
-  (void)engine_.send_message(from, wire::Prefix{wire::Kind::kCancelled, id});
+  (void)core_.send_message(from, wire::Prefix{wire::Kind::kCancelled, id});
 }
 
 void Server::forget_all() {
@@ -296,98 +274,7 @@ void Server::on_peer_lost(PeerId peer) {
     if (request->caller() == peer) request->lose_caller();
   if (auto *session = sessions_.of(peer); session != nullptr && has_waiting_)
     for (const auto &admission : operations_.admissions()) admission->forget(*session, peer);
-  sessions_.lose(peer, Deadline::in(engine_.reconnect() + kAwaitedLonger));
-}
-
-/// Answers what cannot be a request. Not kept.
-void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
-  ++refused_;
-  wire::Result message;
-  message.prefix.id = id;
-  message.failure = wire::to_failure(error);
-  (void)engine_.send_message(caller, message);
-}
-
-template <class Result>
-[[gnu::always_inline]] inline Status Server::answer(Session &session, Slot &slot, Result message) {
-  message.prefix.id = slot.id;
-  auto status = engine_.send_message(slot.peer, message, slot.answer);
-  sessions_.keep(session, slot);
-  return status;
-}
-
-Status Server::answer(Session &session, std::uint64_t id, const Error &error) {
-  auto *slot = session.find(id);
-  if (slot == nullptr) return given_up();
-  wire::Result message;
-  message.failure = wire::to_failure(error);
-  return answer(session, *slot, message);
-}
-
-/// Whoever encodes it is the service's code, as its handlers are: what he throws is the caller's answer.
-Status Server::write(const Payload &result, std::span<std::byte> at) {
-  const auto failed = [](const char *what) {
-    return Error{Code::kInternal, fmt::format("the result could not be encoded: {}", what), nessie::Scope::kService};
-  };
-  try {
-    result.write(at);
-  } catch (const std::exception &e) { return failed(e.what()); } catch (...) {
-    return failed("an exception of unknown type");
-  }
-  return {};
-}
-
-Status Server::answer(Session &session, std::uint64_t id, const Payload &result, const Offered &offered) {
-  auto *slot = session.find(id);
-  if (slot == nullptr) return given_up();
-  if (!engine_.fits(slot->peer, result.size_bytes() + wire::kMaxResultOverhead))
-    return answer_long(session, *slot, result, offered);
-  offered.result_size.note_short();
-  if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
-  scratch_.resize(result.size_bytes());
-  if (auto written = write(result, scratch_); !written.ok()) {
-    (void)answer(session, id, written.error());
-    return written;
-  }
-  return answer(session, *slot, wire::PlainResult{.result = scratch_});
-}
-
-/// Leaves the result registered here until the caller has fetched it. For one that is gone, and may come back over
-/// another connection, it lies in a block that serves nobody afterwards.
-Status Server::answer_long(Session &session, Slot &slot, const Payload &result, const Offered &offered) {
-  const bool is_here = engine_.has_peer(slot.peer);
-  auto block = engine_.blocks().take(is_here ? slot.peer : PeerId{}, result.size_bytes());
-  if (block.ok() && !is_here) block->taint();
-  if (!block.ok()) {
-    (void)answer(session, slot.id, block.error());
-    return block.error();
-  }
-  Status written;
-  {
-    const nessie::ReadElsewhere scope(is_here && engine_.endpoint().can_view(slot.peer));
-    written = write(result, block->bytes());
-  }
-  if (!written.ok()) {
-    (void)answer(session, slot.id, written.error());
-    return written;
-  }
-  slot.long_result = *std::move(block);
-  offered.result_size.note(result.size_bytes());
-  slot.charge = offered.admission->charge(session, result.size_bytes());
-  sessions_.keep(session, slot);
-  return offer_long_result(slot);
-}
-
-Status Server::offer_long_result(Slot &slot) {
-  auto remote = slot.long_result->describe_for(slot.peer);
-  if (!remote.ok()) {
-    refuse(slot.peer, slot.id, remote.error());
-    return remote.error();
-  }
-  wire::Result message;
-  message.prefix.id = slot.id;
-  message.long_result = wire::Buffer{*remote};
-  return engine_.send_message(slot.peer, message);
+  sessions_.lose(peer, Deadline::in(core_.reconnect() + kAwaitedLonger));
 }
 
 void Server::on_result_fetched(PeerId from, std::uint64_t id) {

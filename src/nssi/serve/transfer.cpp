@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/serve/transfer.hpp>
+#include <nssi/serve/request.hpp>
 
-#include <nssi/runtime/engine.hpp>
+#include <nssi/drive/core.hpp>
 #include <nssi/wire/coarse_clock.hpp>
 
 #include <cstring>
@@ -11,11 +11,11 @@ namespace nssi {
 namespace {
 
 /// A pool's threads do not: somebody else drives.
-void let_progress(Engine &engine) {
+void let_progress(Core &core) {
   if (Worker::current() != nullptr) return;
-  if (!engine.in_fiber()) return engine.poke();
-  engine.wake(engine.current_strand());
-  engine.suspend(Deadline::never());
+  if (!core.in_fiber()) return core.poke();
+  core.wake(core.current_strand());
+  core.suspend(Deadline::never());
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void TransferState::start() {
   for (;;) {
     const auto in_place = request_.in_place(move_);
     bool is_launched = false;
-    engine_.run_as_driver([&] { is_launched = launch(!in_place.empty()); });
+    core_.run_as_driver([&] { is_launched = launch(!in_place.empty()); });
     if (is_launched && !in_place.empty() && !is_over_) copy(in_place);
     if (is_launched) return;
     if (auto status = request_.fetch_segments(); !status.ok()) return end(std::move(status));
@@ -49,7 +49,7 @@ void TransferState::start() {
 /// By the pool's thread itself, while the driver goes on.
 void TransferState::copy(std::span<const std::byte> source) {
   std::memcpy(move_.memory.data(), source.data(), source.size());
-  engine_.run_as_driver([&] { on_complete({}); });
+  core_.run_as_driver([&] { on_complete({}); });
 }
 
 /// False: where the data are has to be fetched first. `in_place`: whoever starts it moves the bytes.
@@ -73,12 +73,12 @@ void TransferState::on_complete(Status status) {
   if (!status.ok() && status_.ok()) status_ = std::move(status);
   if (--pieces_ != 0) return;
   request_.end_transfer(*this, move_, began_, status_.code());
-  engine_.set_done(done_, waiter_);
+  core_.set_done(done_, waiter_);
 }
 
 bool TransferState::test() {
   if (is_over_) return true;
-  if (patience_ || !done_.load(std::memory_order_acquire)) let_progress(engine_);
+  if (patience_ || !done_.load(std::memory_order_acquire)) let_progress(core_);
   if (done_.load(std::memory_order_acquire) || has_passed(limit_)) (void)wait(Deadline::now());
   return is_over_;
 }
@@ -86,7 +86,7 @@ bool TransferState::test() {
 Status TransferState::wait(Deadline deadline) {
   while (!is_over_) {
     if (!await(deadline)) {
-      if (!limit_.passed() && !engine_.closing()) return Error{Code::kTimedOut, "the transfer is still under way"};
+      if (!limit_.passed() && !core_.closing()) return Error{Code::kTimedOut, "the transfer is still under way"};
       give_up();
     } else if (status_.ok() || !request_.is_interrupted(status_.code(), caller_)) {
       is_over_ = true;
@@ -111,7 +111,7 @@ bool TransferState::resume(Deadline deadline) {
 
 /// False: it is still under way.
 bool TransferState::await(Deadline deadline) {
-  if (!done_.load(std::memory_order_acquire)) engine_.wait_until(done_, waiter_, deadline.earlier(limit_));
+  if (!done_.load(std::memory_order_acquire)) core_.wait_until(done_, waiter_, deadline.earlier(limit_));
   return done_.load(std::memory_order_acquire);
 }
 
@@ -119,8 +119,8 @@ bool TransferState::await(Deadline deadline) {
 void TransferState::give_up() {
   const Error late{Code::kTimedOut, "the caller's memory did not answer before the call's deadline",
                    nessie::Scope::kPeer};
-  engine_.run_as_driver([&] {
-    if (!done_.load()) engine_.give_up_peer(caller_, late);
+  core_.run_as_driver([&] {
+    if (!done_.load()) core_.give_up_peer(caller_, late);
   });
   end(late);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/runtime/settings.hpp>
+#include <nssi/drive/settings.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
