@@ -363,8 +363,8 @@ class Runtime {
   std::optional<std::string> setting(const std::string &name) const;
   /// What was counted until now (nssi/statistics.hpp); `nssi.statistics` turns it off. Any thread.
   Statistics statistics();
-  /// Called on the progress thread when a peer connected, or died or left and did not come back. What they throw is
-  /// logged.
+  /// Called on the progress thread when a peer connected, or died or left and did not come back; like operations' until
+  /// the runtime is destroyed. All that were added are called, in that order; what they throw is logged. Any thread.
   void on_peer_connected(std::function<void(PeerId)> callback);
   void on_peer_lost(std::function<void(PeerId, const Error &)> callback);
   /// Drives progress until stop(): serves requests, runs fibers.

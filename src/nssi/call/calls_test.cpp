@@ -253,6 +253,26 @@ TEST_F(NssiCalls, CallbacksAboutPeersMayThrow_WhichEndsNothing) {
   }
 }
 
+TEST_F(NssiCalls, TwoServicesOfAProcess_BothHearOfPeers_InTheirOrder) {
+  struct Hearing {
+    explicit Hearing(Runtime &runtime, std::string &heard, char name) {
+      runtime.on_peer_connected([&heard, name](PeerId) { heard += name; });
+      runtime.on_peer_lost([&heard, name](PeerId, const Error &) { heard += name; });
+    }
+  };
+  std::string heard;
+  std::atomic<bool> lost{false};
+  ServiceThread server(options_for("inproc", true));
+  const Hearing first(*server.runtime, heard, 'a'), second(*server.runtime, heard, 'b');
+  server.runtime->on_peer_lost([&](PeerId, const Error &) { lost = true; });
+  auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  EXPECT_TRUE(client->call(at(peer), kNoop, Bytes{}).wait().ok());
+  client.reset();
+  EXPECT_TRUE(eventually([&] { return lost.load(); }));
+  EXPECT_EQ(heard, "abab");
+}
+
 TEST_F(NssiCalls, OnOver_IsCalledOnceAlsoForACallThatIsDropped) {
   std::atomic<int> told{0};
   CallOptions options;

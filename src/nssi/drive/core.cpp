@@ -19,6 +19,11 @@ std::function<void()> guarded(std::function<void()> work) {
   return [work = std::move(work)] { do_guarded(work); };
 }
 
+/// One of them may add another.
+template <class Callbacks, class... What> void tell(const Callbacks &callbacks, const What &...what) {
+  for (std::size_t i = 0, count = callbacks.size(); i < count; ++i) do_guarded([&] { callbacks[i](what...); });
+}
+
 }  // namespace
 
 void do_guarded(const std::function<void()> &work) {
@@ -244,8 +249,18 @@ void Core::lose_peer(PeerId peer, const Error &error) {
   if (!forget(peer, error, closing_ ? std::chrono::milliseconds(0) : reconnect())) tell_peer_lost(peer, error);
 }
 
+void Core::add_on_peer_connected(std::function<void(PeerId)> callback) {
+  run_as_driver([&] { on_peer_connected_.push_back(std::move(callback)); });
+}
+
+void Core::add_on_peer_lost(std::function<void(PeerId, const Error &)> callback) {
+  run_as_driver([&] { on_peer_lost_.push_back(std::move(callback)); });
+}
+
+void Core::tell_peer_connected(PeerId peer) { tell(on_peer_connected_, peer); }
+
 void Core::tell_peer_lost(PeerId peer, const Error &error) {
-  if (peer_lost_ && !closing_) do_guarded([&] { peer_lost_(peer, error); });
+  if (!closing_) tell(on_peer_lost_, peer, error);
 }
 
 Status Core::send_later(PeerId peer, std::span<const std::byte> message) {

@@ -23,6 +23,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <unordered_set>
 
 namespace nssi {
@@ -90,7 +91,9 @@ class Core {
   /// Runs `work` as the driver some time.
   void hand_over(std::function<void()> work);
   void wake() { endpoint_->wake(); }
-  void set_on_peer_lost(std::function<void(PeerId, const Error &)> callback) { peer_lost_ = std::move(callback); }
+  /// As Runtime::on_peer_connected() and on_peer_lost().
+  void add_on_peer_connected(std::function<void(PeerId)> callback);
+  void add_on_peer_lost(std::function<void(PeerId, const Error &)> callback);
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   /// Sends, or keeps the message until the transport takes it.
@@ -138,6 +141,7 @@ class Core {
   /// The next turn is to call on_turn().
   void ask_for_turn() { wants_turn_ = true; }
   void add_peer(PeerId peer) { peers_.insert(peer.value); }
+  void tell_peer_connected(PeerId peer);
   /// To those who want to know when a peer is lost.
   void tell_peer_lost(PeerId peer, const Error &error);
   /// Ends a connection, and what depends on it. Nobody is told.
@@ -217,7 +221,9 @@ class Core {
   bool wants_turn_ = false;  ///< see ask_for_turn()
   Bytes scratch_;
   std::unordered_set<std::uint64_t> peers_;
-  std::function<void(PeerId, const Error &)> peer_lost_;
+  /// In the order in which they were added; they stay where they are.
+  std::deque<std::function<void(PeerId)>> on_peer_connected_;
+  std::deque<std::function<void(PeerId, const Error &)>> on_peer_lost_;
   std::atomic<bool> closing_{false};
   bool counts_ = true;  ///< see counts()
   std::optional<nessie::Credential> operators_;

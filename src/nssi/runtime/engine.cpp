@@ -209,7 +209,7 @@ void Engine::on_message(PeerId from, std::span<const std::byte> message) {
 
 void Engine::on_peer_connected(PeerId peer) {
   add_peer(peer);
-  if (peer_connected_) do_guarded([&] { peer_connected_(peer); });
+  tell_peer_connected(peer);
 }
 
 void Engine::on_peer_lost(PeerId peer, const Error &error) { lose_peer(peer, error); }

@@ -29,7 +29,6 @@ class Engine final : public Core, private nnti::EventSink, private HangupSink {
   void stop_when_done(Deadline deadline);
   Result<PeerId> connect(std::string_view url, Deadline deadline);
   void disconnect(PeerId peer);
-  void set_on_peer_connected(std::function<void(PeerId)> callback) { peer_connected_ = std::move(callback); }
 
   // --- the driver ---------------------------------------------------------------------------------------------------
   Status reconfigure(const nessie::Config &config);
@@ -60,7 +59,6 @@ class Engine final : public Core, private nnti::EventSink, private HangupSink {
 
   Client client_{*this};
   Server server_{*this};
-  std::function<void(PeerId)> peer_connected_;
   std::atomic<bool> stop_{false}, reload_{false};
   static constexpr Clock::rep kNotFinishing = std::numeric_limits<Clock::rep>::max();
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()

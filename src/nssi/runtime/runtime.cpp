@@ -93,11 +93,11 @@ Statistics Runtime::statistics() {
 }
 
 void Runtime::on_peer_connected(std::function<void(PeerId)> callback) {
-  engine_->set_on_peer_connected(std::move(callback));
+  engine_->add_on_peer_connected(std::move(callback));
 }
 
 void Runtime::on_peer_lost(std::function<void(PeerId, const Error &)> callback) {
-  engine_->set_on_peer_lost(std::move(callback));
+  engine_->add_on_peer_lost(std::move(callback));
 }
 
 Status Runtime::reconfigure(const nessie::Config &config) {
