@@ -19,7 +19,14 @@ target_link_options(nessie_nnti INTERFACE
   "$<INSTALL_INTERFACE:LINKER:-rpath,$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}>")
 
 set(nessie_exported nessie_flags)
-foreach(floor base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub contact service directory_protocol directory_client discovery fortran trios trios_nssi)
+set(nessie_floors base xdr xdr_c nnti nssi nssi_c nssi_file nssi_runtime nssi_stub contact service directory_protocol directory_client discovery fortran)
+set(nessie_pkg_config nessie-nnti nessie-nssi nessie-nssi-stub nessie-discovery nessie-fortran nessie-xdr-c nessie-pnetcdf)
+if(NESSIE_TRIOS)
+  list(APPEND nessie_floors trios trios_nssi)
+  list(APPEND nessie_pkg_config nessie-trios nessie-trios-nssi)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/compat/trios/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/trios)
+endif()
+foreach(floor ${nessie_floors})
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()
@@ -54,8 +61,7 @@ install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir
 # --- pkg-config -------------------------------------------------------------------------------------------------------
 
 file(RELATIVE_PATH nessie_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)   # found from wherever it was moved to
-foreach(package nessie-nnti nessie-nssi nessie-nssi-stub nessie-discovery nessie-fortran nessie-trios nessie-trios-nssi nessie-xdr-c
-    nessie-pnetcdf)
+foreach(package ${nessie_pkg_config})
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

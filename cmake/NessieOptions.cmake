@@ -4,6 +4,7 @@
 set(NESSIE_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, 'address,undefined' or 'thread'")
 option(NESSIE_FUZZ "Build the libFuzzer programs too (needs clang)" OFF)
 option(NESSIE_UNITY "Compile several source files as one: a whole build takes a third of the time" OFF)
+option(NESSIE_TRIOS "Build the interface of Trios 12, for programs that were written for it" ON)
 option(NESSIE_WERROR "Treat warnings as errors" OFF)
 
 add_library(nessie_flags INTERFACE)

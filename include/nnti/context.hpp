@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The NNTI engine: buffers with purposes, work requests, completion queues, any number of waiting threads. Nessie
-// paper, section 4; Trios 12. The C interfaces nnti/nnti.h (the paper's) and trios/Trios_nnti.h (with work requests)
+// paper, section 4; Trios 12. The C interfaces nnti/nnti.h (the paper's) and Trios_nnti.h (with work requests)
 // are thin faces of this one. nnti/nnti.hpp is the floor below: one thread, callbacks, no queues.
 //
 // Threads: every function may be called by any thread at any moment; any number of threads may wait at once.

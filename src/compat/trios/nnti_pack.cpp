@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nnti.h: handles as bytes. Four bytes of datatype in this machine's order, then XDR.
-#include "compat/trios/nnti/private.hpp"
+#include "compat/trios/nnti.hpp"
 
 #include <algorithm>
 #include <array>

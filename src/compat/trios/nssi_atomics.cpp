@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Atomic variables: each open transport has an array of them, which a service's peers change and which takes what they
 // fetch.
-#include <compat/trios/nssi/paper.hpp>
+#include <compat/trios/nssi_paper.hpp>
 
-#include <compat/trios/nssi/standard.hpp>
+#include <compat/trios/nssi_standard.hpp>
 
-#include <compat/trios/nnti/atomic_variables.hpp>
+#include <compat/trios/atomic_variables.hpp>
 #include <xdr/codec.hpp>
 
 #include <atomic>

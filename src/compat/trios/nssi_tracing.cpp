@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A service's trace (Trios_trace.h), begun anew by a client.
-#include <compat/trios/nssi/paper.hpp>
+#include <compat/trios/nssi_paper.hpp>
 
-#include <compat/trios/nssi/standard.hpp>
+#include <compat/trios/nssi_standard.hpp>
 
 #include <Trios_trace.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nnti.h: send, put, get, scatter, gather, atomics.
-#include "compat/trios/nnti/private.hpp"
+#include "compat/trios/nnti.hpp"
 
 namespace nnti::trios {
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* NNTI as Trios 12 has it: with work requests. Programs written for Trios compile unchanged; what they find is Nessie's
- * engine, over every transport that this machine has. docs: src/compat/trios/nnti/README.md. nnti/nnti.h is the paper's
+ * engine, over every transport that this machine has. docs: src/compat/trios/README.md. nnti/nnti.h is the paper's
  * older interface; a file includes one of the two.
  *
  * Each process has one instance of each transport. Every function may be called by any thread at any time; any number

@@ -3,7 +3,7 @@
 // program's.
 #pragma once
 
-#include <compat/trios/nssi/paper.hpp>
+#include <compat/trios/nssi_paper.hpp>
 
 #include <Trios_nssi_server.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nssi_server.h, on the paper's interface.
-#include <compat/trios/nssi/service.hpp>
+#include <compat/trios/nssi_service.hpp>
 
 #include <Trios_trace.h>
 

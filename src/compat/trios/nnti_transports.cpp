@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nnti.h: transports, peers, buffers.
-#include "compat/trios/nnti/atomic_variables.hpp"
-#include "compat/trios/nnti/private.hpp"
+#include "compat/trios/atomic_variables.hpp"
+#include "compat/trios/nnti.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nnti.h: work requests and waiting for them.
-#include "compat/trios/nnti/private.hpp"
+#include "compat/trios/nnti.hpp"
 
 #include <Trios_signal.h>
 

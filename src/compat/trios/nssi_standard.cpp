@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <compat/trios/nssi/standard.hpp>
+#include <compat/trios/nssi_standard.hpp>
 
 #include <algorithm>
 #include <climits>

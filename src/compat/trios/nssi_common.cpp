@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nssi_rpc.h, Trios_nssi_xdr.h, Trios_nssi_fprint_types.h.
-#include <compat/trios/nssi/paper.hpp>
+#include <compat/trios/nssi_paper.hpp>
 
 #include <Trios_nssi_client.h>
 

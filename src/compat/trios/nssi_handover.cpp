@@ -5,7 +5,7 @@
 // result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. When the
 // transport is being closed, events wait no longer: a request that no thread has taken yet is dropped then, and one
 // that runs is waited for.
-#include <compat/trios/nssi/service.hpp>
+#include <compat/trios/nssi_service.hpp>
 
 #include <Trios_timer.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <compat/trios/nssi/paper.hpp>
+#include <compat/trios/nssi_paper.hpp>
 
-#include <compat/trios/nssi/standard.hpp>
+#include <compat/trios/nssi_standard.hpp>
 
 #include <array>
 #include <utility>

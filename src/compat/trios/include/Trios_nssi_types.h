@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The types of NSSI as Trios 12 has it. Names, numbers and fields that programs use are those of Trios; lengths have 64
- * bits. docs: src/nssi/trios/README.md */
+ * bits. docs: src/compat/trios/README.md */
 #ifndef TRIOS_NSSI_TYPES_H
 #define TRIOS_NSSI_TYPES_H
 
