@@ -23,6 +23,7 @@
 #ifndef NNTI_NNTI_H
 #define NNTI_NNTI_H
 
+#include <nessie/codes.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -53,28 +54,23 @@ typedef enum NNTI_transport_id_t {
 
 #define NNTI_DEFAULT_TRANSPORT NNTI_TRANSPORT_AUTO
 
-typedef enum NNTI_result_t {
-  NNTI_OK = 0,
-  NNTI_EIO = 1001,       /* the network or the system failed */
-  NNTI_EMSGSIZE = 1002,  /* the message is larger than its destination; or the text larger than its buffer */
-  NNTI_ECANCELED = 1003, /* the peer was disconnected, the buffer unregistered, or the transport closed */
-  NNTI_ETIMEDOUT = 1004, /* the time passed; nothing was taken, the operation goes on and can be waited for again */
-  NNTI_EINVAL = 1005,    /* a bad argument; nothing was changed */
-  NNTI_ENOMEM = 1006,
-  NNTI_ENOENT = 1007,  /* the buffer, peer or queue does not exist, or does not exist any more */
-  NNTI_ENOTSUP = 1008, /* this machine or transport cannot do it */
-  NNTI_EEXIST = 1009,
-  NNTI_EBADRPC = 1010,
-  NNTI_ENOTINIT = 1011, /* the transport is not open (never initialised, or closed by NNTI_fini) */
-  NNTI_EPERM = 1012,    /* refused: wrong credential, or the buffer's purpose does not allow it */
-  NNTI_EINTR = 1013,    /* NNTI_interrupt was called; what was waited for goes on */
-  NNTI_EWOULDBLOCK = 1014,
-  NNTI_EAGAIN = 1015, /* too much is queued; wait for a completion and try again */
-  NNTI_EDROPPED = 1016,
-  NNTI_EDECODE = 1017, /* the peer sent what cannot be decoded */
-  NNTI_EENCODE = 1018,
-  NNTI_EPEERLOST = 1019 /* the peer died, left, or its connection broke */
-} NNTI_result_t;
+/* NNTI_OK (0), or what is wrong (numbers from 1001: nessie/codes.h):
+ *   NNTI_EIO        the network or the system failed
+ *   NNTI_EMSGSIZE   the message is larger than its destination; or the text larger than its buffer
+ *   NNTI_ECANCELED  the peer was disconnected, the buffer unregistered, or the transport closed
+ *   NNTI_ETIMEDOUT  the time passed; nothing was taken, the operation goes on and can be waited for again
+ *   NNTI_EINVAL     a bad argument; nothing was changed
+ *   NNTI_ENOENT     the buffer, peer or queue does not exist, or does not exist any more
+ *   NNTI_ENOTSUP    this machine or transport cannot do it
+ *   NNTI_ENOTINIT   the transport is not open (never initialised, or closed by NNTI_fini)
+ *   NNTI_EPERM      refused: wrong credential, or the buffer's purpose does not allow it
+ *   NNTI_EINTR      NNTI_interrupt was called; what was waited for goes on
+ *   NNTI_EAGAIN     too much is queued; wait for a completion and try again
+ *   NNTI_EDECODE    the peer sent what cannot be decoded
+ *   NNTI_EPEERLOST  the peer died, left, or its connection broke
+ * and NNTI_ENOMEM. The others are there for programs that name them: _EEXIST, _EBADRPC, _EWOULDBLOCK, _EDROPPED,
+ * _EENCODE. */
+typedef enum NNTI_result_t { NESSIE_RESULTS(NESSIE_NNTI_RESULT, NESSIE_NNTI_RESULT) } NNTI_result_t;
 
 typedef enum NNTI_datatype_t {
   NNTI_dt_transport = 1111,

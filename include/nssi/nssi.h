@@ -28,27 +28,21 @@
 extern "C" {
 #endif
 
-/* The codes are NNTI's, so that one table serves both. */
-enum nssi_return_codes {
-  NSSI_OK = NNTI_OK,
-  NSSI_EIO = NNTI_EIO,
-  NSSI_EMSGSIZE = NNTI_EMSGSIZE,
-  NSSI_ECANCELED = NNTI_ECANCELED, /* the call was cancelled, or its service disconnected here */
-  NSSI_ETIMEDOUT = NNTI_ETIMEDOUT, /* no answer in time; the service may have acted, or may still act */
-  NSSI_EINVAL = NNTI_EINVAL,       /* a bad argument; nothing was changed */
-  NSSI_ENOMEM = NNTI_ENOMEM,
-  NSSI_ENOENT = NNTI_ENOENT, /* the service has no such operation; or no encoding is registered for it */
-  NSSI_ENOTSUP = NNTI_ENOTSUP,
-  NSSI_EEXIST = NNTI_EEXIST,
-  NSSI_EBADRPC = NNTI_EBADRPC,         /* the stub ended without a result */
-  NSSI_ENOTINIT = NNTI_ENOTINIT,       /* nssi_init was not called for this transport */
-  NSSI_EPERM = NNTI_EPERM,             /* refused: wrong credential, or a right that a buffer lacks */
-  NSSI_EWOULDBLOCK = NNTI_EWOULDBLOCK, /* nssi_test: not yet */
-  NSSI_EAGAIN = NNTI_EAGAIN,
-  NSSI_EDECODE = NNTI_EDECODE,    /* arguments or result cannot be decoded */
-  NSSI_EENCODE = NNTI_EENCODE,    /* they cannot be encoded */
-  NSSI_EPEERLOST = NNTI_EPEERLOST /* the service, or the caller, died */
-};
+/* The codes are NNTI's:
+ *   NSSI_ECANCELED    the call was cancelled, or its service disconnected here
+ *   NSSI_ETIMEDOUT    no answer in time; the service may have acted, or may still act
+ *   NSSI_EINVAL       a bad argument; nothing was changed
+ *   NSSI_ENOENT       the service has no such operation; or no encoding is registered for it
+ *   NSSI_EBADRPC      the stub ended without a result
+ *   NSSI_ENOTINIT     nssi_init was not called for this transport
+ *   NSSI_EPERM        refused: wrong credential, or a right that a buffer lacks
+ *   NSSI_EWOULDBLOCK  nssi_test: not yet
+ *   NSSI_EDECODE      arguments or result cannot be decoded; NSSI_EENCODE: they cannot be encoded
+ *   NSSI_EPEERLOST    the service, or the caller, died
+ * and NSSI_OK, _EIO, _EMSGSIZE, _ENOMEM, _ENOTSUP, _EEXIST, _EAGAIN. */
+#define NSSI_RESULT(name, number, number_in_trios) NSSI_##name = number,
+enum nssi_return_codes { NESSIE_RESULTS(NSSI_RESULT, NESSIE_NO_RESULT) };
+#undef NSSI_RESULT
 
 typedef NNTI_transport_id_t nssi_rpc_transport;
 #define NSSI_RPC_LOCAL NNTI_TRANSPORT_LOCAL

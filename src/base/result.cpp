@@ -5,7 +5,7 @@
 
 const char *nessie_code_name(int code) {
   switch (code) {
-#define NESSIE_CODE_ENTRY(name, number, next) \
+#define NESSIE_CODE_ENTRY(name, number, result, next) \
   case number: return #name;
     NESSIE_CODES(NESSIE_CODE_ENTRY)
 #undef NESSIE_CODE_ENTRY
@@ -15,7 +15,7 @@ const char *nessie_code_name(int code) {
 
 const char *nessie_code_advice(int code) {
   switch (code) {
-#define NESSIE_CODE_ENTRY(name, number, next) \
+#define NESSIE_CODE_ENTRY(name, number, result, next) \
   case number: return next;
     NESSIE_CODES(NESSIE_CODE_ENTRY)
 #undef NESSIE_CODE_ENTRY

@@ -10,7 +10,7 @@ namespace {
 /// The one table of codes: names, numbers, and what a caller does next.
 py::list codes() {
   py::list table;
-#define NESSIE_PYTHON_CODE(name, number, advice) table.append(py::make_tuple(#name, number, advice));
+#define NESSIE_PYTHON_CODE(name, number, result, advice) table.append(py::make_tuple(#name, number, advice));
   NESSIE_CODES(NESSIE_PYTHON_CODE)
 #undef NESSIE_PYTHON_CODE
   return table;

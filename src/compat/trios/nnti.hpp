@@ -40,17 +40,17 @@ template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Cal
 /// For calls that name their transport by a buffer of ours.
 template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
   if (buffer == nullptr) return face::null_argument();
-  if (buffer->datatype != NNTI_dt_buffer) return {face::kEinval, "the buffer's handle is none; register it first"};
+  if (buffer->datatype != NNTI_dt_buffer) return {face::kEINVAL, "the buffer's handle is none; register it first"};
   const ProcessId owner{buffer->buffer_owner.peer.instance};
   if (auto transport = transport_of(owner)) return call(transport);
   if (face::was_open(owner)) return face::not_open();
-  return {face::kEperm, "the buffer is a peer's; this can only be done with one's own"};
+  return {face::kEPERM, "the buffer is a peer's; this can only be done with one's own"};
 }
 
 /// For calls that name it by a work request.
 template <class Call> Outcome with_request(const NNTI_work_request_t *wr, Call call) {
   if (wr == nullptr) return face::null_argument();
-  if (wr->datatype != NNTI_dt_work_request) return {face::kEinval, "the work request was never made"};
+  if (wr->datatype != NNTI_dt_work_request) return {face::kEINVAL, "the work request was never made"};
   auto transport = find_transport(wr->transport_id);
   return transport ? call(transport) : face::not_open();
 }

@@ -49,7 +49,7 @@ NNTI_result_t start_atomic(const NNTI_transport_t *handle, const NNTI_peer_t *pe
       if (peer == nullptr || wr == nullptr) return face::null_argument();
       constexpr uint64_t kWord = sizeof(uint64_t);
       if (target > UINT64_MAX / kWord / 2 || result > UINT64_MAX / kWord / 2)
-        return {face::kEinval, "there is no such atomic variable"};
+        return {face::kEINVAL, "there is no such atomic variable"};
       Context &context = *transport->context;
       RequestId request;
       Outcome outcome = begin(context, context.variables_of({peer->peer.instance}), target * kWord,
@@ -148,7 +148,7 @@ NNTI_result_t NNTI_atomic_fop(const NNTI_transport_t *trans_hdl, const NNTI_peer
   return start_atomic(trans_hdl, peer_hdl, target_atomic, result_atomic, wr,
                       [&](Context &context, const BufferHandle &target, uint64_t offset, BufferId result,
                           uint64_t result_offset, RequestId *request) -> Outcome {
-                        if (op != NNTI_ATOMIC_FADD) return {face::kEinval, "there is no such atomic operation"};
+                        if (op != NNTI_ATOMIC_FADD) return {face::kEINVAL, "there is no such atomic operation"};
                         return context.fetch_add(target, offset, static_cast<uint64_t>(operand), result, result_offset,
                                                  request);
                       });

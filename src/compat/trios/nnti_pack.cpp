@@ -63,16 +63,16 @@ Outcome check_alive(std::uint32_t type, const void *value) {
   if (type == NNTI_dt_buffer) buffer = static_cast<const NNTI_buffer_t *>(value);
   if (buffer == nullptr || buffer->buffer_segments.NNTI_remote_addr_array_t_len == 0 || has_segments(*buffer))
     return {};
-  return {face::kEnoent, "the buffer is not registered any more"};
+  return {face::kENOENT, "the buffer is not registered any more"};
 }
 
 /// XDR size and the codec of a handle.
 Outcome measure(void *value, const Codec *&codec, std::uint64_t &size) {
   codec = codec_of(tag_of(value));
-  if (codec == nullptr) return {face::kEinval, "this is no NNTI handle: its datatype is not set"};
+  if (codec == nullptr) return {face::kEINVAL, "this is no NNTI handle: its datatype is not set"};
   if (auto alive = check_alive(codec->type, value); !alive.ok()) return alive;
   size = xdr_sizeof(reinterpret_cast<xdrproc_t>(codec->code), value);
-  if (size == 0) return {face::kEencode, "the handle cannot be encoded: a field has a value that it cannot have"};
+  if (size == 0) return {face::kEENCODE, "the handle cannot be encoded: a field has a value that it cannot have"};
   size += kTag;
   return {};
 }
@@ -112,10 +112,10 @@ NNTI_result_t NNTI_dt_pack(const NNTI_transport_t *trans_hdl, void *nnti_dt, cha
       const Codec *codec = nullptr;
       uint64_t size = 0;
       if (auto outcome = measure(nnti_dt, codec, size); !outcome.ok()) return outcome;
-      if (size > packed_buflen) return {face::kEmsgsize, "the packed handle needs " + std::to_string(size) + " bytes"};
+      if (size > packed_buflen) return {face::kEMSGSIZE, "the packed handle needs " + std::to_string(size) + " bytes"};
       XDR xdr;
       xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(size - kTag), XDR_ENCODE);
-      if (!codec->code(&xdr, nnti_dt)) return {face::kEencode, "the handle cannot be encoded"};
+      if (!codec->code(&xdr, nnti_dt)) return {face::kEENCODE, "the handle cannot be encoded"};
       const uint32_t tag = codec->type;
       std::memcpy(packed_buf, &tag, sizeof tag);
       return {};
@@ -129,14 +129,14 @@ NNTI_result_t NNTI_dt_unpack(const NNTI_transport_t *trans_hdl, void *nnti_dt, c
     return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
       if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
       const Codec *codec = packed_buflen < kTag ? nullptr : codec_of(tag_of(packed_buf));
-      if (codec == nullptr) return {face::kEdecode, "these bytes hold no NNTI handle"};
+      if (codec == nullptr) return {face::kEDECODE, "these bytes hold no NNTI handle"};
       const Codec *wanted = codec_of(tag_of(nnti_dt));
       if (wanted != nullptr && wanted != codec)
-        return {face::kEdecode, "these bytes hold another kind of handle than the one to be filled in"};
+        return {face::kEDECODE, "these bytes hold another kind of handle than the one to be filled in"};
       XDR xdr;
       const auto length = std::min<uint64_t>(packed_buflen - kTag, UINT32_MAX);
       xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(length), XDR_DECODE);
-      if (!codec->code(&xdr, nnti_dt)) return {face::kEdecode, "these bytes end early, or hold no handle"};
+      if (!codec->code(&xdr, nnti_dt)) return {face::kEDECODE, "these bytes end early, or hold no handle"};
       if (codec->type == NNTI_dt_buffer) look_up(*transport, *static_cast<NNTI_buffer_t *>(nnti_dt));
       return {};
     });
@@ -148,7 +148,7 @@ NNTI_result_t NNTI_dt_free(const NNTI_transport_t *trans_hdl, void *nnti_dt) {
     return with_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
       if (nnti_dt == nullptr) return face::null_argument();
       const Codec *codec = codec_of(tag_of(nnti_dt));
-      if (codec == nullptr) return {face::kEinval, "this is no NNTI handle: its datatype is not set"};
+      if (codec == nullptr) return {face::kEINVAL, "this is no NNTI handle: its datatype is not set"};
       if (codec->type == NNTI_dt_buffer && owns_segments(*static_cast<NNTI_buffer_t *>(nnti_dt))) return {};
       XDR xdr{};
       xdr.x_op = XDR_FREE;

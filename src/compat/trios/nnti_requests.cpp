@@ -22,14 +22,14 @@ Outcome read_list(NNTI_work_request_t **list, std::uint32_t count, RequestList &
   if (list == nullptr) return face::null_argument();
   for (std::uint32_t i = 0; i < count; ++i) {
     if (list[i] == nullptr) continue;
-    if (list[i]->datatype != NNTI_dt_work_request) return {face::kEinval, "a work request was never made"};
+    if (list[i]->datatype != NNTI_dt_work_request) return {face::kEINVAL, "a work request was never made"};
     if (!out.ids.empty() && list[i]->transport_id != out.transport_id)
-      return {face::kEinval, "the work requests belong to different transports"};
+      return {face::kEINVAL, "the work requests belong to different transports"};
     out.transport_id = list[i]->transport_id;
     out.ids.push_back(id_of(list[i]));
     out.places.push_back(i);
   }
-  if (out.ids.empty()) return {face::kEinval, "there is no work request in the list"};
+  if (out.ids.empty()) return {face::kEINVAL, "there is no work request in the list"};
   return {};
 }
 
@@ -62,7 +62,7 @@ template <class Wait> Outcome wait_until(int timeout, Wait wait) {
   auto deadline = face::deadline_of(timeout);
   if (!deadline.ok()) return deadline.error();
   for (;;) {
-    if (trios_exit_now()) return {face::kEcanceled, "a signal has told this process to leave"};
+    if (trios_exit_now()) return {face::kECANCELED, "a signal has told this process to leave"};
     const bool signals = catches_signals();
     const Deadline end = signals ? deadline->earlier(Deadline::in(kLookForSignals)) : *deadline;
     Status waited = wait(end);

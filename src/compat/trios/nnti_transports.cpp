@@ -161,7 +161,7 @@ NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const u
       if (url == nullptr) return face::null_argument();
       const auto &text = transport->context->url();
       if (text.size() >= maxlen)
-        return {face::kEmsgsize, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
+        return {face::kEMSGSIZE, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
       std::memcpy(url, text.c_str(), text.size() + 1);
       return {};
     });
@@ -234,7 +234,7 @@ NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buff
   return guarded([&] {
     return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
       if (reg_buf == nullptr) return face::null_argument();
-      if (ops & NNTI_BOP_RECV_QUEUE) return {face::kEinval, "a receive queue comes from NNTI_alloc"};
+      if (ops & NNTI_BOP_RECV_QUEUE) return {face::kEINVAL, "a receive queue comes from NNTI_alloc"};
       auto made = transport->context->register_memory(buffer, element_size, num_elements, static_cast<Purpose>(ops));
       return describe(transport, made, reg_buf);
     });

@@ -3,28 +3,23 @@
 
 #include <compat/trios/nssi_standard.hpp>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 #include <vector>
 
 namespace nssi::trios::paper {
 namespace {
 
-/// Where Trios' numbers are not the paper's.
-struct Number {
-  int paper, trios;
-};
-constexpr std::array<Number, 6> kNumbers = {{{NSSI_EWOULDBLOCK, 1015},
-                                             {NSSI_EAGAIN, 1016},
-                                             {NSSI_EDECODE, 1013},
-                                             {NSSI_EENCODE, 1014},
-                                             {NNTI_EINTR, NSSI_ECANCELED},
-                                             {NNTI_EDROPPED, 1016}}};
-
 int to_paper(int code) {
-  for (const auto &[paper, trios] : kNumbers)
-    if (code == trios && trios > NSSI_EPERM) return paper;
-  return code;
+  switch (code) {
+#define NSSI_TO_PAPER(name, number, number_in_trios) \
+  case number_in_trios: return number;
+    NESSIE_RESULTS(NSSI_TO_PAPER, NESSIE_NO_RESULT)
+#undef NSSI_TO_PAPER
+    default: return code;
+  }
 }
 
 nssi_service service_of(int transport, std::uint64_t peer) {
@@ -57,13 +52,22 @@ NNTI_buffer_t data_of(unsigned long request) {
   return buffer;
 }
 
-Stub the_stub = nullptr;  ///< of every operation
+Stub the_stub = nullptr;                                                   ///< of every operation
+std::array<std::atomic<const Runtime *>, NNTI_TRANSPORT_COUNT> serving{};  ///< by transport
+
+int transport_of(const Runtime *runtime) {
+  const auto place = std::find(serving.begin(), serving.end(), runtime);
+  return place != serving.end() ? static_cast<int>(place - serving.begin()) : 0;
+}
 
 int run_stub(const unsigned long id, const NNTI_peer_t *caller, const void *args, const NNTI_buffer_t *data,
              const NNTI_buffer_t *) {
   const auto running = c_api::running_stub(id);
   if (!running) return NSSI_EINVAL;
-  return the_stub({id, running->opcode, caller->peer.local_id, data->payload_size, args});
+  Incoming incoming{id,  transport_of(running->runtime), running->opcode, caller->peer.local_id, data->payload_size, {},
+                    args};
+  std::ranges::copy(running->request->caller_identity(), incoming.caller.begin());
+  return the_stub(incoming);
 }
 
 /// Does the ticks of a service while it serves, in a fiber of its runtime: on the thread that serves.
@@ -91,9 +95,13 @@ class Ticking {
 }  // namespace
 
 int to_trios(int code) {
-  for (const auto &[paper, trios] : kNumbers)
-    if (code == paper) return trios;
-  return code;
+  switch (code) {
+#define NSSI_TO_TRIOS(name, number, number_in_trios) \
+  case number: return number_in_trios;
+    NESSIE_RESULTS(NSSI_TO_TRIOS, NSSI_TO_TRIOS)
+#undef NSSI_TO_TRIOS
+    default: return code;
+  }
 }
 
 const char *last_error() { return nssi_last_error(); }
@@ -180,6 +188,9 @@ int add_op(int opcode, Stub stub, std::size_t sizeof_args, xdrproc_t decode_args
 
 int start_service(int transport, const Ticks &ticks) {
   const Ticking ticking(transport, ticks);
+  const auto *runtime = c_api::runtime_of(transport_id(transport)).get();
+  serving[static_cast<std::size_t>(transport_of(runtime))] = nullptr;  // of one that is closed, at the same address
+  serving[static_cast<std::size_t>(transport)] = runtime;
   auto service = service_of(transport, 0);
   return to_trios(nssi_service_start(&service));
 }

@@ -6,6 +6,7 @@
 #include <rpc/types.h>
 #include <rpc/xdr.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -63,8 +64,9 @@ int wait_any(std::span<Call> calls, int timeout_ms, std::size_t &which, int *rem
 /// A request whose stub runs.
 struct Incoming {
   unsigned long id = 0;
-  int opcode = 0;
+  int transport = 0, opcode = 0;
   std::uint64_t peer = 0, data_bytes = 0;
+  std::array<std::byte, 16> caller{};  ///< the same for as long as the caller lives
   const void *args = nullptr;
 };
 using Stub = int (*)(const Incoming &request);

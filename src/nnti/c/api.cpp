@@ -65,7 +65,7 @@ NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, 
     auto context = Context::open(std::move(*options));
     if (!context.ok()) return context.error();
     if ((*context)->url().size() >= NNTI_URL_LEN)
-      return {nnti::face::kEnotsup, "the URLs of this transport are too long"};
+      return {nnti::face::kENOTSUP, "the URLs of this transport are too long"};
     NNTI_transport_t handle{};
     handle.datatype = NNTI_dt_transport;
     handle.id = trans_id;
@@ -82,7 +82,7 @@ NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const u
       if (url == nullptr) return nnti::face::null_argument();
       const std::string &text = context.url();
       if (text.size() >= maxlen)
-        return {nnti::face::kEmsgsize, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
+        return {nnti::face::kEMSGSIZE, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
       std::memcpy(url, text.c_str(), text.size() + 1);
       return {};
     });

@@ -16,12 +16,6 @@ namespace nnti::face {
 
 namespace {
 
-constexpr const char *kNames[] = {"NNTI_EIO",     "NNTI_EMSGSIZE",    "NNTI_ECANCELED", "NNTI_ETIMEDOUT",
-                                  "NNTI_EINVAL",  "NNTI_ENOMEM",      "NNTI_ENOENT",    "NNTI_ENOTSUP",
-                                  "NNTI_EEXIST",  "NNTI_EBADRPC",     "NNTI_ENOTINIT",  "NNTI_EPERM",
-                                  "NNTI_EINTR",   "NNTI_EWOULDBLOCK", "NNTI_EAGAIN",    "NNTI_EDROPPED",
-                                  "NNTI_EDECODE", "NNTI_EENCODE",     "NNTI_EPEERLOST"};
-
 struct Contexts {
   std::mutex mutex;
   std::unordered_map<std::uint64_t, std::shared_ptr<Context>> open;
@@ -71,32 +65,22 @@ Status apply_url(const char *text, nessie::Config &config, std::span<const std::
 
 Number number_of(Code code) {
   switch (code) {
-    case Code::kOk: return kOk;
-    case Code::kTimedOut: return kEtimedout;
-    case Code::kPeerLost: return kEpeerlost;
-    case Code::kRefused: return kEperm;
-    case Code::kInvalidArgument:
-    case Code::kOutOfRange: return kEinval;
-    case Code::kNotFound: return kEnoent;
-    case Code::kExists: return kEexist;
-    case Code::kUnsupported: return kEnotsup;
-    case Code::kNoMemory: return kEnomem;
-    case Code::kBusy:
-    case Code::kUnavailable: return kEagain;
-    case Code::kBadMessage: return kEdecode;
-    case Code::kCancelled: return kEcanceled;
-    case Code::kNoResult: return kEbadrpc;
-    case Code::kTooLarge: return kEmsgsize;
-    case Code::kInterrupted: return kEintr;
-    case Code::kIo:
-    case Code::kInternal: return kEio;
+#define NNTI_NUMBER_OF(name, number, result, next) \
+  case static_cast<Code>(number): return k##result;
+    NESSIE_CODES(NNTI_NUMBER_OF)
+#undef NNTI_NUMBER_OF
   }
-  return kEio;
+  return kEIO;
 }
 
 const char *name_of(int number) {
-  if (number == kOk) return "NNTI_OK";
-  return number >= kEio && number <= kEpeerlost ? kNames[number - kEio] : "unknown NNTI result";
+  switch (number) {
+#define NNTI_NAME_OF(name, number, number_in_trios) \
+  case number: return "NNTI_" #name;
+    NESSIE_RESULTS(NNTI_NAME_OF, NNTI_NAME_OF)
+#undef NNTI_NAME_OF
+    default: return "unknown NNTI result";
+  }
 }
 
 Outcome outcome_of(const Event &event) {

@@ -16,28 +16,9 @@
 namespace nnti::face {
 
 /// NNTI_result_t; alike in both.
-enum Number : int {
-  kOk = 0,
-  kEio = 1001,
-  kEmsgsize,
-  kEcanceled,
-  kEtimedout,
-  kEinval,
-  kEnomem,
-  kEnoent,
-  kEnotsup,
-  kEexist,
-  kEbadrpc,
-  kEnotinit,
-  kEperm,
-  kEintr,
-  kEwouldblock,
-  kEagain,
-  kEdropped,
-  kEdecode,
-  kEencode,
-  kEpeerlost
-};
+#define NNTI_NUMBER(name, number, number_in_trios) k##name = number,
+enum Number : int { NESSIE_RESULTS(NNTI_NUMBER, NNTI_NUMBER) };
+#undef NNTI_NUMBER
 
 Number number_of(Code code);
 /// "NNTI_ETIMEDOUT", or "unknown NNTI result".
@@ -45,7 +26,7 @@ const char *name_of(int number);
 
 /// How a call of a C interface ends: a number, and a sentence for nnti_last_error().
 struct Outcome {
-  Number number = kOk;
+  Number number = kOK;
   std::string message;
   Outcome() = default;
   Outcome(Number n, std::string text) : number(n), message(std::move(text)) {}
@@ -53,11 +34,11 @@ struct Outcome {
   Outcome(const Status &status) {
     if (!status.ok()) *this = Outcome(status.error());
   }
-  bool ok() const { return number == kOk; }
+  bool ok() const { return number == kOK; }
 };
 
-inline Outcome null_argument() { return {kEinval, "an argument is NULL"}; }
-inline Outcome not_open() { return {kEnotinit, "the transport is not open; call NNTI_init first"}; }
+inline Outcome null_argument() { return {kEINVAL, "an argument is NULL"}; }
+inline Outcome not_open() { return {kENOTINIT, "the transport is not open; call NNTI_init first"}; }
 /// How the operation of `event` ended.
 Outcome outcome_of(const Event &event);
 
@@ -70,9 +51,9 @@ void log_exception(const std::exception &error);
 template <class Call> Number guarded(Call call) noexcept {
   try {
     return report(call());
-  } catch (const std::bad_alloc &) { return kEnomem; } catch (const std::exception &error) {
+  } catch (const std::bad_alloc &) { return kENOMEM; } catch (const std::exception &error) {
     log_exception(error);
-    return kEio;
+    return kEIO;
   }
 }
 

@@ -24,11 +24,11 @@ template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Cal
 /// For calls that name their transport by a buffer of ours.
 template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
   if (buffer == nullptr) return face::null_argument();
-  if (buffer->datatype != NNTI_dt_buffer) return {face::kEinval, "the buffer's handle is none; register it first"};
+  if (buffer->datatype != NNTI_dt_buffer) return {face::kEINVAL, "the buffer's handle is none; register it first"};
   const ProcessId owner{buffer->buffer_owner.peer.instance};
   if (auto context = face::find_context(owner)) return call(*context);
   if (face::was_open(owner)) return face::not_open();
-  return {face::kEperm, "the buffer is a peer's; this can only be done with one's own"};
+  return {face::kEPERM, "the buffer is a peer's; this can only be done with one's own"};
 }
 
 inline BufferId id_of(const NNTI_buffer_t *buffer) { return {buffer->buffer_addr.id}; }

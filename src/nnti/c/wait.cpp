@@ -54,11 +54,11 @@ Outcome read_list(const NNTI_buffer_t **list, std::uint32_t count, BufferList &o
     if (list[i] == nullptr) continue;
     if (out.first == nullptr) out.first = list[i];
     if (list[i]->buffer_owner.peer.instance != out.first->buffer_owner.peer.instance)
-      return {face::kEinval, "the buffers belong to different transports"};
+      return {face::kEINVAL, "the buffers belong to different transports"};
     out.ids.push_back(id_of(list[i]));
     out.places.push_back(i);
   }
-  if (out.ids.empty()) return {face::kEinval, "there is no buffer in the list"};
+  if (out.ids.empty()) return {face::kEINVAL, "there is no buffer in the list"};
   return {};
 }
 

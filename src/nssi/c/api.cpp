@@ -129,14 +129,10 @@ const char *nssi_last_error(void) { return last_error().c_str(); }
 
 const char *nssi_err_str(const int rc) {
   switch (rc) {
-    // clang-format off
-#define NSSI_NAME(code) case code: return #code;
-    NSSI_NAME(NSSI_OK) NSSI_NAME(NSSI_EIO) NSSI_NAME(NSSI_EMSGSIZE) NSSI_NAME(NSSI_ECANCELED) NSSI_NAME(NSSI_ETIMEDOUT)
-    NSSI_NAME(NSSI_EINVAL) NSSI_NAME(NSSI_ENOMEM) NSSI_NAME(NSSI_ENOENT) NSSI_NAME(NSSI_ENOTSUP) NSSI_NAME(NSSI_EEXIST)
-    NSSI_NAME(NSSI_EBADRPC) NSSI_NAME(NSSI_ENOTINIT) NSSI_NAME(NSSI_EPERM) NSSI_NAME(NSSI_EWOULDBLOCK)
-    NSSI_NAME(NSSI_EAGAIN) NSSI_NAME(NSSI_EDECODE) NSSI_NAME(NSSI_EENCODE) NSSI_NAME(NSSI_EPEERLOST)
-#undef NSSI_NAME
-        // clang-format on
-        default : return "unknown NSSI code";
+#define NSSI_NAME_OF(name, number, number_in_trios) \
+  case number: return "NSSI_" #name;
+    NESSIE_RESULTS(NSSI_NAME_OF, NESSIE_NO_RESULT)
+#undef NSSI_NAME_OF
+    default: return "unknown NSSI code";
   }
 }

@@ -38,6 +38,7 @@ void forget_service(const Runtime &runtime);
 struct RunningStub {
   int opcode = 0;
   Runtime *runtime = nullptr;
+  const Request *request = nullptr;
 };
 /// Nothing: not called within that stub.
 std::optional<RunningStub> running_stub(unsigned long request_id);

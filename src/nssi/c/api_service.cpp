@@ -170,7 +170,7 @@ int transfer(const NNTI_buffer_t *data_addr, const std::function<Status(Request 
 std::optional<RunningStub> running_stub(unsigned long request_id) {
   auto *current = find_active(request_id);
   if (current == nullptr) return std::nullopt;
-  return RunningStub{static_cast<int>(current->request.op()), &current->runtime};
+  return RunningStub{static_cast<int>(current->request.op()), &current->runtime, &current->request};
 }
 
 void add_kill(Runtime &runtime) {

@@ -75,7 +75,7 @@ nessie::Status decode_result(std::span<const std::byte> message, Result &result)
 
 bool is_error(std::int64_t code, std::int64_t scope) {
   switch (code) {
-#define NSSI_WIRE_IS_CODE(name, number, next) \
+#define NSSI_WIRE_IS_CODE(name, number, result, next) \
   case number: return number != NESSIE_OK && scope >= 0 && scope <= static_cast<int>(Scope::kProcess);
     NESSIE_CODES(NSSI_WIRE_IS_CODE)
 #undef NSSI_WIRE_IS_CODE

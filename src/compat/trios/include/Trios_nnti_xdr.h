@@ -7,6 +7,7 @@
 
 #include "Trios_xdr.h"
 
+#include <nessie/codes.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -51,28 +52,8 @@ typedef enum NNTI_transport_id_t {
 } NNTI_transport_id_t;
 #define NNTI_TRANSPORT_COUNT 13
 
-typedef enum NNTI_result_t {
-  NNTI_OK = 0,
-  NNTI_EIO = 1001,
-  NNTI_EMSGSIZE = 1002,
-  NNTI_ECANCELED = 1003,
-  NNTI_ETIMEDOUT = 1004,
-  NNTI_EINVAL = 1005,
-  NNTI_ENOMEM = 1006,
-  NNTI_ENOENT = 1007,
-  NNTI_ENOTSUP = 1008,
-  NNTI_EEXIST = 1009,
-  NNTI_EBADRPC = 1010,
-  NNTI_ENOTINIT = 1011,
-  NNTI_EPERM = 1012,
-  NNTI_EINTR = 1013,
-  NNTI_EWOULDBLOCK = 1014,
-  NNTI_EAGAIN = 1015,
-  NNTI_EDROPPED = 1016,
-  NNTI_EDECODE = 1017,
-  NNTI_EENCODE = 1018,
-  NNTI_EPEERLOST = 1019 /* Nessie's: the peer died, left, or its connection broke */
-} NNTI_result_t;
+/* NNTI_EPEERLOST is Nessie's: the peer died, left, or its connection broke. */
+typedef enum NNTI_result_t { NESSIE_RESULTS(NESSIE_NNTI_RESULT, NESSIE_NNTI_RESULT) } NNTI_result_t;
 
 typedef enum NNTI_atomic_op_t { NNTI_ATOMIC_FADD = 0 } NNTI_atomic_op_t;
 

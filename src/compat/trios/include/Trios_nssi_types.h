@@ -19,27 +19,10 @@ extern "C" {
 typedef uint64_t nssi_size;
 typedef uint64_t nssi_ssize;
 
-/* From NSSI_EDECODE on, the numbers are not NNTI's. */
-typedef enum nssi_return_codes {
-  NSSI_OK = 0,
-  NSSI_EIO = 1001,
-  NSSI_EMSGSIZE = 1002,
-  NSSI_ECANCELED = 1003,
-  NSSI_ETIMEDOUT = 1004,
-  NSSI_EINVAL = 1005,
-  NSSI_ENOMEM = 1006,
-  NSSI_ENOENT = 1007,
-  NSSI_ENOTSUP = 1008,
-  NSSI_EEXIST = 1009,
-  NSSI_EBADRPC = 1010,
-  NSSI_ENOTINIT = 1011,
-  NSSI_EPERM = 1012,
-  NSSI_EDECODE = 1013,
-  NSSI_EENCODE = 1014,
-  NSSI_EWOULDBLOCK = 1015,
-  NSSI_EAGAIN = 1016,
-  NSSI_EPEERLOST = 1019 /* Nessie's: the service, or the caller, died */
-} nssi_return_codes;
+/* From NSSI_EDECODE on, the numbers are not NNTI's. NSSI_EPEERLOST is Nessie's: the service, or the caller, died. */
+#define NSSI_RESULT(name, number, number_in_trios) NSSI_##name = number_in_trios,
+typedef enum nssi_return_codes { NESSIE_RESULTS(NSSI_RESULT, NESSIE_NO_RESULT) } nssi_return_codes;
+#undef NSSI_RESULT
 
 /* As NNTI_transport_id_t. */
 typedef enum nssi_rpc_transport {
@@ -100,8 +83,16 @@ typedef struct nssi_result_header {
   uint32_t rc;
 } nssi_result_header;
 
+/* XDR: return 1, or 0 if the stream is too short or holds no such thing; a failed decoding changes nothing. What was
+ * decoded is freed by xdr_free(). A service is encoded without its callback, which is a function of one process. */
 bool_t xdr_nssi_size(XDR *xdrs, nssi_size *size) TRIOS_SYMBOL(xdr_nssi_size);
 bool_t xdr_nssi_ssize(XDR *xdrs, nssi_ssize *size) TRIOS_SYMBOL(xdr_nssi_ssize);
+bool_t xdr_nssi_return_codes(XDR *xdrs, nssi_return_codes *code) TRIOS_SYMBOL(xdr_nssi_return_codes);
+bool_t xdr_nssi_rpc_transport(XDR *xdrs, nssi_rpc_transport *id) TRIOS_SYMBOL(xdr_nssi_rpc_transport);
+bool_t xdr_nssi_rpc_encode(XDR *xdrs, nssi_rpc_encode *encode) TRIOS_SYMBOL(xdr_nssi_rpc_encode);
+bool_t xdr_nssi_service(XDR *xdrs, nssi_service *service) TRIOS_SYMBOL(xdr_nssi_service);
+bool_t xdr_nssi_request_header(XDR *xdrs, nssi_request_header *header) TRIOS_SYMBOL(xdr_nssi_request_header);
+bool_t xdr_nssi_result_header(XDR *xdrs, nssi_result_header *header) TRIOS_SYMBOL(xdr_nssi_result_header);
 
 #ifdef __cplusplus
 }
