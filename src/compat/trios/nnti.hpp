@@ -21,6 +21,7 @@ template <class Call> NNTI_result_t guarded(Call call) noexcept {
 struct Transport {
   std::shared_ptr<Context> context;
   NNTI_transport_t handle{};
+  bool is_for_nssi = false;
   std::mutex mutex;
   /// The segments that handles of our buffers point to, by buffer.
   std::unordered_map<std::uint64_t, std::vector<NNTI_remote_addr_t>> segments;
@@ -31,9 +32,20 @@ using TransportPtr = std::shared_ptr<Transport>;
 TransportPtr find_transport(int id);
 TransportPtr transport_of(ProcessId process);
 
+/// NSSI's handles name a transport that NNTI has not opened yet.
+inline NNTI_transport_t handle_of_nssi(NNTI_transport_id_t id) { return {NNTI_dt_transport, id, {}}; }
+/// Opens it, for the first of them that is used.
+Outcome open_for_nssi(const NNTI_transport_t &handle);
+/// Closes what was opened so.
+void close_for_nssi(int id);
+
 template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Call call) {
   if (handle == nullptr) return face::null_argument();
   auto transport = find_transport(handle->id);
+  if (!transport && handle->datatype == NNTI_dt_transport && handle->me.datatype == 0) {
+    if (auto opened = open_for_nssi(*handle); !opened.ok()) return opened;
+    transport = find_transport(handle->id);
+  }
   return transport ? call(transport) : face::not_open();
 }
 

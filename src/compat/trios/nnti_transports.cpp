@@ -85,7 +85,43 @@ Outcome describe(const TransportPtr &transport, const Result<BufferHandle> &made
   return {};
 }
 
+Result<TransportPtr> open_once(int id, const char *my_url, bool is_for_nssi) {
+  std::lock_guard guard(transports().mutex);
+  TransportPtr known = is_id(id) ? transports().open[static_cast<std::size_t>(id)] : nullptr;
+  if (known) {
+    known->is_for_nssi &= is_for_nssi;
+    return known;
+  }
+  auto opened = open(id, my_url);
+  if (!opened.ok()) return opened;
+  (*opened)->is_for_nssi = is_for_nssi;
+  face::add_context((*opened)->context);
+  return transports().open[static_cast<std::size_t>(id)] = *opened;
+}
+
+Outcome close(const TransportPtr &transport) {
+  {
+    std::lock_guard guard(transports().mutex);
+    auto &open = transports().open[transport->handle.id];
+    if (open != transport) return face::not_open();
+    open.reset();
+  }
+  (void)face::remove_context(transport->context->id());
+  transport->context->close();
+  return {};
+}
+
 }  // namespace
+
+Outcome open_for_nssi(const NNTI_transport_t &handle) {
+  auto opened = open_once(handle.id, nullptr, true);
+  return opened.ok() ? Outcome() : Outcome(opened.error());
+}
+
+void close_for_nssi(int id) {
+  auto transport = find_transport(id);
+  if (transport && transport->is_for_nssi) (void)close(transport);
+}
 
 std::size_t variables_wanted() {
   constexpr std::size_t kDefault = 512, kMost = 1 << 20;
@@ -141,16 +177,9 @@ extern "C" {
 NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, NNTI_transport_t *trans_hdl) {
   return guarded([&]() -> Outcome {
     if (trans_hdl == nullptr) return face::null_argument();
-    std::lock_guard guard(transports().mutex);
-    const int id = face::number_of(trans_id);
-    TransportPtr known = is_id(id) ? transports().open[static_cast<std::size_t>(id)] : nullptr;
-    if (!known) {
-      auto opened = open(id, my_url);
-      if (!opened.ok()) return opened.error();
-      known = transports().open[static_cast<std::size_t>(id)] = *opened;
-      face::add_context(known->context);
-    }
-    *trans_hdl = known->handle;
+    auto transport = open_once(face::number_of(trans_id), my_url, false);
+    if (!transport.ok()) return transport.error();
+    *trans_hdl = (*transport)->handle;
     return {};
   });
 }
@@ -170,16 +199,7 @@ NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const u
 
 NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) {
   return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      {
-        std::lock_guard guard(transports().mutex);
-        if (transports().open[transport->handle.id] != transport) return face::not_open();
-        transports().open[transport->handle.id].reset();
-      }
-      (void)face::remove_context(transport->context->id());
-      transport->context->close();
-      return {};
-    });
+    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome { return close(transport); });
   });
 }
 

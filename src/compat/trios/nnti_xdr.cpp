@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// XDR procedures of Trios_nnti_xdr.h. Everything is decoded aside, so that a handle is changed only by a decoding that
-// succeeds; the bytes are a peer's and may be anything.
+// XDR procedures of Trios_nnti_xdr.h.
+#include <compat/trios/xdr_parts.hpp>
+
 #include <Trios_nnti_xdr.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
 namespace {
 
+using namespace nnti::trios::parts;
+
 constexpr std::uint32_t kMaxSegments = 65536;
-
-bool u32(XDR *xdrs, std::uint32_t &value) { return xdr_uint32_t(xdrs, &value); }
-bool u64(XDR *xdrs, std::uint64_t &value) { return xdr_uint64_t(xdrs, &value); }
-
-/// An enumerator between `least` and `most`.
-template <class Enum> bool enumerator(XDR *xdrs, Enum &value, std::uint32_t least, std::uint32_t most) {
-  auto number = static_cast<std::uint32_t>(value);
-  if (!u32(xdrs, number) || number < least || number > most) return false;
-  value = static_cast<Enum>(number);
-  return true;
-}
 
 bool transport_id(XDR *xdrs, NNTI_transport_id_t &id) { return enumerator(xdrs, id, 0, NNTI_TRANSPORT_COUNT - 1); }
 bool ops(XDR *xdrs, NNTI_buf_ops_t &value) { return enumerator(xdrs, value, 0, 255); }
@@ -118,20 +109,6 @@ bool transport(XDR *xdrs, NNTI_transport_t &value) {
 
 bool header(XDR *xdrs, NNTI_transport_header_t &value) {
   return u32(xdrs, value.message_magic) && u32(xdrs, value.exchange_id);
-}
-
-template <class T> void free_nothing(T &) {}
-
-template <class T> bool_t whole(XDR *xdrs, T *value, bool (*code)(XDR *, T &), void (*release)(T &) = free_nothing<T>) {
-  if (xdrs == nullptr || value == nullptr) return FALSE;
-  if (xdrs->x_op == XDR_FREE) return release(*value), TRUE;
-  T copy = xdrs->x_op == XDR_ENCODE ? *value : T{};
-  if (!code(xdrs, copy)) {
-    if (xdrs->x_op == XDR_DECODE) release(copy);
-    return FALSE;
-  }
-  if (xdrs->x_op == XDR_DECODE) *value = copy;
-  return TRUE;
 }
 
 }  // namespace

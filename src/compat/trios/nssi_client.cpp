@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios_nssi_client.h, on the paper's interface.
+#include <compat/trios/nnti.hpp>
+#include <compat/trios/nssi_paper.hpp>
 #include <compat/trios/nssi_service.hpp>
 
 #include <Trios_nssi_client.h>
@@ -102,11 +104,25 @@ class Watch {
 
 }  // namespace
 
-int nssi_init(const nssi_rpc_transport transport) { return paper::init(transport); }
+/// NNTI's handles of the transports that are open here, which programs of Trios declare themselves, as `transports`.
+/// They may have another variable of that name.
+NNTI_transport_t trios_transports[NSSI_RPC_COUNT];
+extern "C" __attribute__((weak, alias("trios_transports"))) NNTI_transport_t transports[NSSI_RPC_COUNT];
+
+int nssi_init(const nssi_rpc_transport transport) {
+  const int code = paper::init(transport);
+  if (code != NSSI_OK) return code;
+  trios_transports[transport] = nnti::trios::handle_of_nssi(static_cast<NNTI_transport_id_t>(transport));
+  return code;
+}
 
 int nssi_fini(const nssi_rpc_transport transport) {
   finish_responseless(transport);
-  return paper::fini(transport);
+  const int code = paper::fini(transport);
+  if (code != NSSI_OK || paper::is_open(transport)) return code;
+  trios_transports[transport] = {};
+  nnti::trios::close_for_nssi(transport);
+  return code;
 }
 
 // --- services ---------------------------------------------------------------------------------------------------------

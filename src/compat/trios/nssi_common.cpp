@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Trios_nssi_rpc.h, Trios_nssi_xdr.h, Trios_nssi_fprint_types.h.
+// Trios_nssi_rpc.h, Trios_nssi_xdr.h.
 #include <compat/trios/nssi_paper.hpp>
 
 #include <Trios_nssi_client.h>
-
-#include <fmt/format.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -22,11 +20,6 @@ struct Encoding {
 std::mutex mutex;
 std::map<int, Encoding> encodings;
 
-void print(FILE *file, const char *name, const char *prefix, const std::string &value) {
-  if (file != nullptr)
-    fmt::print(file, "{} {} = {}\n", prefix != nullptr ? prefix : "", name != nullptr ? name : "", value);
-}
-
 }  // namespace
 
 log_level rpc_debug_level = LOG_UNDEFINED;
@@ -36,7 +29,7 @@ const char *nssi_last_error(void) { return paper::last_error(); }
 const char *nssi_err_str(const int rc) { return paper::name_of(rc); }
 
 int nssi_rpc_init(const nssi_rpc_transport transport, const nssi_rpc_encode, const char *) {
-  return paper::init(transport);
+  return nssi_init(transport);
 }
 int nssi_rpc_fini(const nssi_rpc_transport transport) { return nssi_fini(transport); }
 int nssi_get_url(const nssi_rpc_transport transport, char *url, uint32_t maxlen) {
@@ -79,20 +72,4 @@ int nssi_lookup_xdr_encoding(int opcode, xdrproc_t *encode_args, xdrproc_t *enco
   if (encode_data != nullptr) *encode_data = it->second.data;
   if (encode_result != nullptr) *encode_result = it->second.result;
   return NSSI_OK;
-}
-
-bool_t xdr_nssi_size(XDR *xdrs, nssi_size *size) { return xdr_NNTI_size(xdrs, size); }
-bool_t xdr_nssi_ssize(XDR *xdrs, nssi_ssize *size) { return xdr_NNTI_ssize(xdrs, size); }
-
-// --- text -------------------------------------------------------------------------------------------------------------
-
-void fprint_nssi_return_code(FILE *fp, const char *name, const char *prefix, const int rc) {
-  print(fp, name, prefix, nssi_err_str(rc));
-}
-void fprint_nssi_rpc_encode(FILE *fp, const char *name, const char *prefix, const nssi_rpc_encode *encode) {
-  print(fp, name, prefix, encode != nullptr && *encode == NSSI_RPC_XDR ? "NSSI_RPC_XDR" : "unknown");
-}
-void fprint_nssi_service(FILE *fp, const char *name, const char *prefix, const nssi_service *svc) {
-  if (svc == nullptr) return print(fp, name, prefix, "NULL");
-  print(fp, name, prefix, fmt::format("transport {}, {}", static_cast<int>(svc->transport_id), svc->svc_host.url));
 }

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stubs in threads of the program's: nssi_service_start_wfn() and nssi_process_rpc_request().
-//
 // Design notes. A request belongs to the user-level thread that it arrived on; only there data may be moved and a
 // result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. When the
 // transport is being closed, events wait no longer: a request that no thread has taken yet is dropped then, and one
 // that runs is waited for.
-#include <compat/trios/nssi_service.hpp>
-
-#include <Trios_timer.h>
+#include <compat/trios/nssi_handover.hpp>
 
 #include <condition_variable>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 
@@ -93,16 +88,6 @@ std::mutex mutex;
 std::map<nssi_svc_rpc_request *, Relay *> waiting;  ///< for a thread of the program's
 std::map<unsigned long, Relay *> relays;
 
-/// A request as the program sees it; it stays in `waiting` until somebody takes it.
-nssi_svc_rpc_request *describe(nssi_service *service, const paper::Incoming &request) {
-  auto made = std::make_unique<nssi_svc_rpc_request>();
-  made->svc = service;
-  made->caller = caller_of(request);
-  made->id = request.id;
-  made->arrival_time = trios_get_time();
-  return made.release();
-}
-
 /// The relay of a request, which nobody else can take any more; null: it was taken, or dropped.
 Relay *take(nssi_svc_rpc_request *request) {
   std::lock_guard lock(mutex);
@@ -123,9 +108,9 @@ Relay *find(unsigned long request) {
 
 }  // namespace
 
-int hand_over(nssi_service *service, Process process, const paper::Incoming &incoming) {
+int hand_over(std::unique_ptr<nssi_svc_rpc_request> described, Process process, const paper::Incoming &incoming) {
   Relay relay(incoming);
-  auto *request = describe(service, incoming);
+  auto *request = described.release();  // whoever takes it from `waiting` deletes it
   {
     std::lock_guard lock(mutex);
     waiting[request] = &relay;
@@ -139,19 +124,17 @@ int hand_over(nssi_service *service, Process process, const paper::Incoming &inc
   return is_dropped ? refusal : relay.rc();
 }
 
+int run_handed(nssi_svc_rpc_request *request, int (*stub)(const paper::Incoming &)) {
+  auto *relay = request != nullptr ? take(request) : nullptr;
+  if (relay == nullptr) return paper::fail(NSSI_ENOENT, "there is no such request: it was processed, or given up");
+  const int rc = stub(relay->request());
+  relay->finish(rc);
+  return rc;
+}
+
 int on_its_thread(unsigned long request, const std::function<int()> &move) {
   auto *relay = paper::is_mine(request) ? nullptr : find(request);
   return relay != nullptr ? relay->run(move) : move();
 }
 
 }  // namespace nssi::trios
-
-using namespace nssi::trios;
-
-int nssi_process_rpc_request(nssi_svc_rpc_request *request) {
-  auto *relay = request != nullptr ? take(request) : nullptr;
-  if (relay == nullptr) return paper::fail(NSSI_ENOENT, "there is no such request: it was processed, or given up");
-  const int rc = call_stub(relay->request());
-  relay->finish(rc);
-  return rc;
-}

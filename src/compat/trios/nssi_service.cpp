@@ -2,7 +2,11 @@
 // Trios_nssi_server.h, on the paper's interface.
 #include <compat/trios/nssi_service.hpp>
 
+#include <compat/trios/nssi_handover.hpp>
+
+#include <Trios_timer.h>
 #include <Trios_trace.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -92,14 +96,56 @@ paper::Ticks ticks_of(const nssi_service &service) {
   return {std::chrono::milliseconds(every), [callback, seen]() mutable { callback(is_idle_since(seen)); }};
 }
 
-NNTI_buffer_t buffer_of(const paper::Incoming &request, const NNTI_peer_t &caller, std::uint64_t size_bytes) {
+/// Who calls, as stubs see it. Clients need not listen: what stands for a URL names the caller, and no place.
+NNTI_peer_t caller_of(const paper::Incoming &request) {
+  NNTI_peer_t caller{};
+  caller.datatype = NNTI_dt_peer;
+  caller.peer.transport_id = static_cast<NNTI_transport_id_t>(request.transport);
+  caller.peer.instance = request.peer;
+  auto *end = fmt::format_to(caller.url, "client:");
+  for (const auto byte : request.caller) end = fmt::format_to(end, "{:02x}", static_cast<unsigned>(byte));
+  return caller;
+}
+
+/// What stands for the caller's memory. Its address is not told.
+NNTI_buffer_t buffer_of(const paper::Incoming &request, const NNTI_peer_t &caller, NNTI_remote_addr_t &segment) {
   NNTI_buffer_t buffer{};
   buffer.datatype = NNTI_dt_buffer;
+  buffer.transport_id = segment.transport_id = caller.peer.transport_id;
   buffer.buffer_owner = caller;
-  buffer.payload_size = size_bytes;
+  if (segment.size != 0) buffer.buffer_segments = {1, &segment};
+  buffer.payload_size = segment.size;
   buffer.num_elements = 1;
   buffer.transport_private = request.id;
   return buffer;
+}
+
+nssi_svc_op find_op(int opcode) {
+  std::lock_guard lock(mutex);
+  return operations.at(opcode);
+}
+
+/// Calls the stub of the request's operation, in any thread. Returns what it returns.
+int call_stub(const paper::Incoming &request) {
+  const auto op = find_op(request.opcode);
+  const auto caller = caller_of(request);
+  NNTI_remote_addr_t data_segment{}, result_segment{};
+  data_segment.size = request.data_bytes;
+  result_segment.size = NSSI_SHORT_RESULT_SIZE;
+  const auto data = buffer_of(request, caller, data_segment);
+  const auto result = buffer_of(request, caller, result_segment);
+  return op.func != nullptr ? op.func(request.id, &caller, request.args, &data, &result)
+                            : op.obj->doRPC(request.opcode, request.id, &caller, request.args, &data, &result);
+}
+
+/// A request as the program sees it.
+std::unique_ptr<nssi_svc_rpc_request> describe(const paper::Incoming &request) {
+  auto made = std::make_unique<nssi_svc_rpc_request>();
+  made->svc = processed;
+  made->caller = caller_of(request);
+  made->id = request.id;
+  made->arrival_time = trios_get_time();
+  return made;
 }
 
 /// One more was served.
@@ -114,15 +160,10 @@ int run_stub(const paper::Incoming &request) {
   const Running running(request.id);
   const Traced traced(request);
   const Process handing_over = process;
-  const int rc = handing_over != nullptr ? nssi::trios::hand_over(processed, handing_over, request)
-                                         : nssi::trios::call_stub(request);
+  const int rc =
+      handing_over != nullptr ? nssi::trios::hand_over(describe(request), handing_over, request) : call_stub(request);
   count_request();
   return rc;
-}
-
-nssi_svc_op find_op(int opcode) {
-  std::lock_guard lock(mutex);
-  return operations.at(opcode);
 }
 
 bool is_transport(int transport) { return transport > NSSI_RPC_NULL && transport < NSSI_RPC_COUNT; }
@@ -131,8 +172,9 @@ bool is_transport(int transport) { return transport > NSSI_RPC_NULL && transport
 
 namespace nssi::trios {
 
+NNTI_remote_addr_t no_memory{};
+
 nssi_service service_of(nssi_rpc_transport transport, const NNTI_peer_t &host) {
-  static NNTI_remote_addr_t nowhere{};
   nssi_service service{};
   service.transport_id = transport;
   service.svc_host = host;
@@ -140,26 +182,10 @@ nssi_service service_of(nssi_rpc_transport transport, const NNTI_peer_t &host) {
   service.res_size = NSSI_SHORT_RESULT_SIZE;
   service.req_addr.datatype = NNTI_dt_buffer;
   service.req_addr.buffer_owner = host;
-  service.req_addr.buffer_segments = {1, &nowhere};
+  service.req_addr.buffer_segments = {1, &no_memory};
   service.req_addr.payload_size = NSSI_SHORT_REQUEST_SIZE;
   service.max_reqs = -1;
   return service;
-}
-
-NNTI_peer_t caller_of(const paper::Incoming &request) {
-  NNTI_peer_t caller{};
-  caller.datatype = NNTI_dt_peer;
-  caller.peer.instance = request.peer;
-  return caller;
-}
-
-int call_stub(const paper::Incoming &request) {
-  const auto op = find_op(request.opcode);
-  const auto caller = caller_of(request);
-  const auto data = buffer_of(request, caller, request.data_bytes);
-  const auto result = buffer_of(request, caller, NSSI_SHORT_RESULT_SIZE);
-  return op.func != nullptr ? op.func(request.id, &caller, request.args, &data, &result)
-                            : op.obj->doRPC(request.opcode, request.id, &caller, request.args, &data, &result);
 }
 
 }  // namespace nssi::trios
@@ -208,6 +234,8 @@ int nssi_service_start_wfn(nssi_service *service, int (*process_req)(nssi_svc_rp
   serving[index] = false;
   return code;
 }
+
+int nssi_process_rpc_request(nssi_svc_rpc_request *request) { return nssi::trios::run_handed(request, call_stub); }
 
 int nssi_service_fini(const nssi_service *) {
   paper::forget_ops();

@@ -30,6 +30,17 @@ constexpr auto kServing = NSSI_RPC_LOCAL, kCalling = NSSI_RPC_SHM;
 
 std::atomic<int> counted{0};
 
+struct Seen {
+  NNTI_peer_t caller;
+  NNTI_remote_addr_t segment;
+};
+std::mutex seen_mutex;
+Seen last_seen{};  ///< by turn_bits()
+Seen seen() {
+  std::lock_guard lock(seen_mutex);
+  return last_seen;
+}
+
 int twice(const unsigned long id, const NNTI_peer_t *caller, const int *value, const NNTI_buffer_t *,
           const NNTI_buffer_t *result) {
   int doubled = 2 * *value;
@@ -48,6 +59,10 @@ int ask_age(const unsigned long id, const NNTI_peer_t *caller, const void *, con
 int turn_bits(const unsigned long id, const NNTI_peer_t *caller, const void *, const NNTI_buffer_t *data,
               const NNTI_buffer_t *result) {
   std::string bytes(NNTI_BUFFER_SIZE(data), '\0');
+  if (data->buffer_segments.NNTI_remote_addr_array_t_len == 1) {
+    std::lock_guard lock(seen_mutex);
+    last_seen = {*caller, *data->buffer_segments.NNTI_remote_addr_array_t_val};
+  }
   int rc = nssi_get_data(caller, bytes.data(), bytes.size(), data);
   for (auto &each : bytes) each = static_cast<char>(~each);
   if (rc == NSSI_OK) rc = nssi_put_data(caller, bytes.data(), bytes.size(), data, -1);
@@ -182,6 +197,52 @@ TEST_F(TriosNssi, AResponselessRequestIsCarriedOut) {
   EXPECT_EQ(nssi_init(kCalling), NSSI_OK);
 }
 
+TEST_F(TriosNssi, AStubIsToldWhoCalls_AndWhereItsDataAre) {
+  std::string first(100, 'x'), second(100, 'y');
+  ASSERT_EQ(nssi_call_rpc_sync(&service(), kBothWaysOp, nullptr, first.data(), first.size(), nullptr), NSSI_OK);
+  const std::string url = seen().caller.url;
+  EXPECT_EQ(url.substr(0, 7), "client:");
+  EXPECT_EQ(seen().caller.peer.transport_id, static_cast<int>(kServing));
+  EXPECT_EQ(seen().segment.size, first.size());
+  ASSERT_EQ(nssi_call_rpc_sync(&service(), kBothWaysOp, nullptr, second.data(), second.size(), nullptr), NSSI_OK);
+  EXPECT_EQ(url, seen().caller.url);
+}
+
+extern "C" NNTI_transport_t transports[NSSI_RPC_COUNT];
+
+TEST_F(TriosNssi, NntisHandlesOfItsTransportsAreThere_AsTriosProgramsDeclareThem) {
+  NNTI_buffer_t buffer{};
+  EXPECT_EQ(NNTI_alloc(&transports[NSSI_RPC_INPROC], NSSI_SHORT_REQUEST_SIZE, 1, NNTI_SEND_SRC, &buffer),
+            NNTI_ENOTINIT);
+  ASSERT_EQ(
+      NNTI_alloc(&transports[service().transport_id], NNTI_BUFFER_SIZE(&service().req_addr), 1, NNTI_SEND_SRC, &buffer),
+      NNTI_OK)
+      << nnti_last_error();
+  nssi_request request;
+  int value = 4, result = 0, rc = -1;
+  ASSERT_EQ(nssi_create_request(&service(), kDoubleOp, &value, nullptr, 0, &result, &request), NSSI_OK);
+  request.app_pinned_short_request = TRUE;
+  request.short_request_hdl = &buffer;
+  ASSERT_EQ(nssi_send_request(&request), NSSI_OK);
+  EXPECT_EQ(nssi_wait(&request, &rc), NSSI_OK);
+  EXPECT_EQ(result, 8);
+  EXPECT_EQ(NNTI_free(&buffer), NNTI_OK);
+}
+
+TEST(TriosNssiTransports, EndWithNssi_UnlessTheProgramOpenedThem) {
+  NNTI_buffer_t buffer{};
+  NNTI_transport_t own{};
+  for (const bool has_own : {false, true}) {
+    ASSERT_EQ(nssi_init(NSSI_RPC_INPROC), NSSI_OK);
+    const auto handle = transports[NSSI_RPC_INPROC];
+    ASSERT_EQ(NNTI_alloc(&handle, 8, 1, NNTI_SEND_SRC, &buffer), NNTI_OK);
+    if (has_own) { ASSERT_EQ(NNTI_init(NNTI_TRANSPORT_INPROC, nullptr, &own), NNTI_OK); }
+    ASSERT_EQ(nssi_fini(NSSI_RPC_INPROC), NSSI_OK);
+    EXPECT_EQ(NNTI_free(&buffer), has_own ? NNTI_OK : NNTI_ENOTINIT);
+  }
+  EXPECT_EQ(NNTI_fini(&own), NNTI_OK);
+}
+
 TEST_F(TriosNssi, ArgumentsAreDecodedIntoZeroedMemory_AsRpcgensCodecsWant) {
   Blank blank{};
   for (int i = 0; i < 20; ++i)
@@ -206,6 +267,79 @@ TEST_F(TriosNssi, TheHeadersThatTriosSent_HaveTheirFields) {
   EXPECT_GT(sizeof asked, sizeof answered);
 }
 
+template <class T> std::vector<char> encoded(T &value, bool_t (*code)(XDR *, T *)) {
+  std::vector<char> bytes(xdr_sizeof(reinterpret_cast<xdrproc_t>(code), &value));
+  XDR xdr;
+  xdrmem_create(&xdr, bytes.data(), static_cast<unsigned>(bytes.size()), XDR_ENCODE);
+  EXPECT_TRUE(code(&xdr, &value));
+  return bytes;
+}
+template <class T> bool decode(std::vector<char> bytes, T &value, bool_t (*code)(XDR *, T *)) {
+  XDR xdr;
+  xdrmem_create(&xdr, bytes.data(), static_cast<unsigned>(bytes.size()), XDR_DECODE);
+  return code(&xdr, &value);
+}
+template <class T> void release(T &value, bool_t (*code)(XDR *, T *)) {
+  xdr_free(reinterpret_cast<xdrproc_t>(code), reinterpret_cast<char *>(&value));
+}
+
+TEST_F(TriosNssi, AServiceMayBeSentInAMessage) {
+  auto sent = service();
+  sent.max_reqs = 7;
+  sent.progress_callback = 1;
+  auto bytes = encoded(sent, xdr_nssi_service);
+  nssi_service got{};
+  ASSERT_TRUE(decode(bytes, got, xdr_nssi_service));
+  EXPECT_EQ(got.transport_id, kCalling);
+  EXPECT_EQ(got.max_reqs, 7);
+  EXPECT_EQ(got.progress_callback, 0u) << "another process's function";
+  EXPECT_EQ(got.req_addr.payload_size, static_cast<std::uint64_t>(NSSI_SHORT_REQUEST_SIZE));
+  int value = 4, result = 0;
+  EXPECT_EQ(nssi_call_rpc_sync(&got, kDoubleOp, &value, nullptr, 0, &result), NSSI_OK) << nssi_last_error();
+  EXPECT_EQ(result, 8);
+  release(got, xdr_nssi_service);
+  release(sent, xdr_nssi_service);  // its segment is nobody's memory
+  bytes.pop_back();
+  EXPECT_FALSE(decode(bytes, got, xdr_nssi_service));
+}
+
+TEST_F(TriosNssi, HeadersMayBeSentInAMessage_WithAndWithoutAddresses) {
+  nssi_request_header asked{}, asked_again{};
+  asked.opcode = kDoubleOp;
+  asked.fetch_data = TRUE;
+  asked.data_addr = service().req_addr;
+  ASSERT_TRUE(decode(encoded(asked, xdr_nssi_request_header), asked_again, xdr_nssi_request_header));
+  EXPECT_EQ(asked_again.opcode, asked.opcode);
+  EXPECT_EQ(asked_again.data_addr.buffer_segments.NNTI_remote_addr_array_t_len, 1u);
+  EXPECT_EQ(asked_again.args_addr.datatype, 0);
+  release(asked_again, xdr_nssi_request_header);
+  nssi_result_header answered{}, answered_again{};
+  answered.rc = NSSI_EPERM;
+  ASSERT_TRUE(decode(encoded(answered, xdr_nssi_result_header), answered_again, xdr_nssi_result_header));
+  EXPECT_EQ(answered_again.rc, static_cast<std::uint32_t>(NSSI_EPERM));
+  auto code = NSSI_EAGAIN, unknown = static_cast<nssi_return_codes>(1017);
+  EXPECT_TRUE(decode(encoded(code, xdr_nssi_return_codes), unknown, xdr_nssi_return_codes));
+  EXPECT_EQ(unknown, NSSI_EAGAIN);
+  EXPECT_FALSE(decode({0, 0, 3, static_cast<char>(0xf9)}, code, xdr_nssi_return_codes)) << "1017 is NNTI's";
+}
+
+TEST_F(TriosNssi, ServicesAndHeadersArePrinted) {
+  nssi_request_header asked{};
+  asked.data_addr = service().req_addr;
+  nssi_result_header answered{};
+  answered.rc = NSSI_EPERM;
+  std::ostringstream out;
+  fprint_nssi_service(out, "svc", "LINE", &service());
+  fprint_nssi_request_header(out, "asked", "LINE", &asked);
+  fprint_nssi_result_header(out, "answered", "LINE", &answered);
+  fprint_nssi_return_code(out, "rc", "LINE", NSSI_EAGAIN);
+  fprint_nssi_request_header(out, "none", "LINE", nullptr);
+  for (const std::string text : {"LINE svc = nssi_service {\n", "LINE     rpc_encode = NSSI_RPC_XDR\n",
+                                 "LINE     args_addr = NULL\n", "LINE     data_addr = NNTI_buffer_t {\n",
+                                 "LINE     rc = NSSI_EPERM\n", "LINE rc = NSSI_EAGAIN\n", "LINE none = NULL\n"})
+    EXPECT_NE(out.str().find(text), std::string::npos) << text << out.str();
+}
+
 TEST_F(TriosNssi, AMulticastAsksSeveralServices) {
   int value = 21, results[2] = {0, 0};
   EXPECT_EQ(nssi_multicast_rpc_sync(services_, 2, kDoubleOp, &value, nullptr, 0, results, sizeof(int)), NSSI_OK);
@@ -223,6 +357,9 @@ TEST_F(TriosNssi, CodesAreThoseOfTrios) {
   EXPECT_EQ(code, NSSI_OK);
   EXPECT_STREQ(nssi_err_str(NSSI_EWOULDBLOCK), "NSSI_EWOULDBLOCK");
   EXPECT_STREQ(nssi_err_str(NSSI_EDECODE), "NSSI_EDECODE");
+  EXPECT_EQ(
+      std::vector<int>({NSSI_OK, NSSI_EIO, NSSI_EPERM, NSSI_EDECODE, NSSI_EENCODE, NSSI_EWOULDBLOCK, NSSI_EAGAIN}),
+      std::vector<int>({0, 1001, 1012, 1013, 1014, 1015, 1016}));
 }
 
 TEST_F(TriosNssi, AKilledServiceReturnsTheSignal) {
