@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trios' interface from C++: handles as bytes, misuse, printing; and its logger, timer, threads and traces.
-#include "nnti/work/fuzz/fuzz.hpp"
-#include "nnti/work/fuzz/mutate.hpp"
 
 #include <Trios_nnti.h>
 #include <Trios_nnti_fprint_types.h>
@@ -115,10 +113,6 @@ TEST_F(Trios, UnpackingTakesNoOtherKindThanTheOneThatIsSet_AndNoTruncation) {
   NNTI_peer_t unset{};
   uint64_t size = 0;
   EXPECT_EQ(NNTI_dt_sizeof(&transport, &unset, &size), NNTI_EINVAL);
-}
-
-TEST_F(Trios, UnpackingTakesAnyBytes) {
-  nnti::fuzz::feed(nnti::fuzz::unpack_handles, nnti::fuzz::packed_handles(), 50'000);
 }
 
 TEST_F(Trios, XdrProceduresAreOnesThatRpcgensOutputCanCall) {

@@ -24,5 +24,4 @@ nessie_test(nnti_killed_test
   TIMEOUT 300
   LABELS nnti)
 
-nessie_test(nnti_engine_fuzz_test SOURCES work/fuzz/fuzz_test.cpp work/fuzz/hear_peer.cpp LIBS nessie_nnti LABELS nnti)
-nessie_fuzz(nnti_hear_peer_fuzz SOURCES work/fuzz/hear_peer_fuzz.cpp work/fuzz/hear_peer.cpp LIBS nessie_nnti)
+nessie_fuzz(nnti_hear_peer_fuzz SOURCES work/hear_peer_fuzz.cpp LIBS nessie_nnti MUTANTS 4000 LABELS nnti)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
 
 #include <nssi/wire/wire.hpp>
 
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   static constexpr std::byte kArgs[] = {std::byte{1}, std::byte{2}, std::byte{3}};
   wire::Request plain, full, long_args;
   plain.args = kArgs;

@@ -5,7 +5,7 @@
 // An input is a list of messages. Of each: a byte that says what it begins with (a kind's prefix, or nothing), one for
 // the id, one for its length, and so many bytes. So that inputs do the same whatever was before: a caller is a new one
 // each time, and answers are to the calls that the client has just made.
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
 
 #include <nssi/nssi.hpp>
 #include <nssi/wire/wire.hpp>
@@ -33,7 +33,7 @@ struct Listener final : nnti::EventSink {
 };
 
 template <class T> T must(nessie::Result<T> result) {
-  fuzz::require(result.ok());
+  nessie::fuzz::require(result.ok());
   return *std::move(result);
 }
 
@@ -78,7 +78,7 @@ class Service {
   void add(OpCode op, HandlerKind kind, Handler handler, const char *pool = "") {
     Operation operation{kInterface, 0, op, "op" + std::to_string(op), kind, std::move(handler)};
     operation.pool = pool;
-    fuzz::require(runtime_->add_operation(std::move(operation)).ok());
+    nessie::fuzz::require(runtime_->add_operation(std::move(operation)).ok());
   }
   std::unique_ptr<Runtime> runtime_;
   std::thread thread_;
@@ -123,7 +123,7 @@ class AgainstService {
     Messages messages(input);
     for (std::vector<std::byte> message; messages.next(message); endpoint_->progress())
       (void)endpoint_->send(peer, message);
-    fuzz::require(good_->call({service_peer_, kInterface, 0}, kEcho, std::vector<std::byte>(4)).wait().ok());
+    nessie::fuzz::require(good_->call({service_peer_, kInterface, 0}, kEcho, std::vector<std::byte>(4)).wait().ok());
     endpoint_->progress();
     endpoint_->disconnect(peer);
   }
@@ -147,7 +147,7 @@ class AgainstClient {
     });
     while (!done_.load()) is_there |= endpoint_->progress() != 0;
     connecting.join();
-    fuzz::require(is_there && listener_.connected.value != 0);
+    nessie::fuzz::require(is_there && listener_.connected.value != 0);
   }
   void run(std::span<const std::byte> input) {
     std::vector<Call> calls;
@@ -205,7 +205,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   using wire::Kind;
   static constexpr std::byte kBytes[8] = {};
   std::vector<std::byte> calls{std::byte{0}}, answers{std::byte{1}};

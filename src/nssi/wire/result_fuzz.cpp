@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
 
 #include <nssi/wire/wire.hpp>
 
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   static constexpr std::byte kResult[] = {std::byte{9}, std::byte{8}};
   wire::Result plain, failed, long_result;
   plain.result = kResult;

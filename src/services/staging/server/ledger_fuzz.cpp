@@ -3,13 +3,13 @@
 #include <services/staging/server/ledger.hpp>
 
 #include <base/fd.hpp>
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
 #include <string>
 
-using namespace nssi::fuzz;
+using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   std::vector<std::byte> bytes(6000);  // the first of its records
   {
     auto ledger = Ledger::create(path());

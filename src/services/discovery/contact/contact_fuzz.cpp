@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+<<<<<<<< HEAD:src/services/discovery/contact/fuzz_contact.cpp
 #include <nssi/fuzz/fuzz.hpp>
 #include <services/discovery/contact/contact.hpp>
+========
+#include <base/testing/fuzz.hpp>
+#include <services/discovery/contact/contact.hpp>
+>>>>>>>> 5604c48 (tests: A fuzz target is one file beside what it reads; one function makes its fuzzer and its test):src/service/contact_fuzz.cpp
 
 #include <cstdlib>
 
@@ -15,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   Contact plain{"directory", "shm://8a46-f0/nessie-1", {}, {"node1", "8a46c1ff", 4026531836, 4711, 12345}, 7},
       full = plain;
   full.url += ";ofi://10.0.0.7:41213?provider=tcp";

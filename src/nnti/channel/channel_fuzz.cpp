@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A channel over a transport that does what the input says.
-#include "nnti/fuzz/fuzz.hpp"
-
+// A channel over a transport that does what the input says: what a peer's channel sends, and what the network does to
+// it meanwhile. An input is a list of events, of two bytes (what happens, how much) and as many bytes as that says; its
+// first byte says which side we are, over what.
 #include "nnti/channel/transport.hpp"
+#include "nnti/channel/wire.hpp"
+
+#include <base/testing/fuzz.hpp>
 
 #include <algorithm>
 #include <deque>
 #include <list>
 
-namespace nnti::fuzz {
 namespace {
 
+using namespace nnti;
 using namespace std::chrono_literals;
+using nessie::fuzz::Bytes;
+
+struct IgnoredCompletion final : Completion {
+  void on_complete(Status) override {}
+};
 
 nessie::Clock::time_point simulated_now{1h};
 
@@ -139,8 +147,6 @@ class FuzzUser final : public TransportEvents {
   IgnoredCompletion ignored_;
 };
 
-}  // namespace
-
 void drive_channel(std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
   const auto first = std::to_integer<unsigned>(bytes[0]);
@@ -170,4 +176,45 @@ void drive_channel(std::span<const std::byte> bytes) {
   connecting.reset();
 }
 
-}  // namespace nnti::fuzz
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  drive_channel(std::as_bytes(std::span(data, size)));
+  return 0;
+}
+
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
+  using namespace nnti::channel;
+  std::vector<Bytes> corpus;
+  const auto event = [](Bytes &to, int what, std::uint8_t type, std::uint64_t number, std::uint64_t acknowledged,
+                        const Bytes &body) {
+    HeaderBytes header;
+    encode_header({type, number, acknowledged}, header);
+    to.push_back(static_cast<std::byte>(what));
+    to.push_back(static_cast<std::byte>(header.size() + body.size()));
+    to.insert(to.end(), header.begin(), header.end());
+    to.insert(to.end(), body.begin(), body.end());
+  };
+  const auto happens = [](Bytes &to, int what) { to.insert(to.end(), {static_cast<std::byte>(what), std::byte{0}}); };
+  for (int side = 0; side < 4; ++side) {
+    Bytes talk{static_cast<std::byte>(side)};
+    for (std::uint32_t link = 0, number = 0; link < 3; ++link) {
+      const int here = static_cast<int>(16 * link);
+      if (side < 2) {
+        happens(talk, 15);
+        event(talk, here, 40, number, number, encode_opening({link > 0, link + 1, {}, {64, 65536}}));
+      } else {
+        event(talk, here, 41, number, 0, encode_opened({link + 1, {64, 65536}}));
+      }
+      for (int i = 0; i < 4; ++i, ++number) event(talk, here, 0, number, number / 2, Bytes(20, std::byte{7}));
+      event(talk, here, 33, number, number / 2, Bytes(2, std::byte{5}));
+      event(talk, here, 34, number, number / 2, {});
+      happens(talk, here + 11);
+      happens(talk, here + (link == 2 ? 13 : 12));
+      happens(talk, 14 + 16 * 5);
+    }
+    event(talk, 32, 32, 12, 6, {});
+    corpus.push_back(std::move(talk));
+  }
+  return corpus;
+}

@@ -3,7 +3,7 @@
 #include <services/staging/board.h>
 #include <services/staging/server/door.hpp>
 
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-using namespace nssi::fuzz;
+using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {

@@ -4,9 +4,10 @@
 #include <services/staging/domains.hpp>
 #include <services/staging/index_space.hpp>
 
-#include <nssi/fuzz/fuzz.hpp>
+#include <base/testing/fuzz.hpp>
+#include <xdr/codec.hpp>
 
-using namespace nssi::fuzz;
+using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {
@@ -101,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   const auto encoded = [](const Selection &selection) { return xdr::encode(selection); };
   return {
       encoded({0, 2, 1, {4, 5, 6}, {Piece{0, {1, 0, 2}, {2, 5, 3}, {}}, Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}}),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A context that hears anything at all from a raw endpoint. Ids of buffers are unguessable, so that a fuzzer would
 // never hit one: the first byte of each message says which of the context's own to put where one is expected. The
-// context sends a large message, too, and the numbers that it gives to its transfers can be had likewise.
-#include "nnti/work/fuzz/fuzz.hpp"
+// context sends a large message, too, and the numbers that it gives to its transfers can be had likewise. An input is a
+// list of messages: for each that byte, two of length, and the message.
 #include "nnti/work/wire.hpp"
 
+#include <base/testing/fuzz.hpp>
 #include <nnti/context.hpp>
 
 #include <algorithm>
@@ -13,9 +14,10 @@
 #include <cstring>
 #include <thread>
 
-namespace nnti::fuzz {
 namespace {
 
+using namespace nnti;
+using nessie::fuzz::Bytes;
 using wire::Control;
 using wire::Kind;
 
@@ -123,7 +125,7 @@ class World {
   }
 
   std::array<std::byte, 1024> memory_{};
-  std::vector<std::byte> large_ = std::vector<std::byte>(64 << 10);
+  Bytes large_ = Bytes(64 << 10);
   BufferId large_id_;
   Deaf deaf_;
   std::shared_ptr<Context> context_;
@@ -131,11 +133,10 @@ class World {
   PeerId peer_;
   std::uint64_t greetings_ = 0;
   std::vector<std::uint64_t> ids_;
-  std::vector<std::byte> scratch_;
+  Bytes scratch_;
 };
 
-void append(std::vector<std::byte> &out, std::uint8_t where, const Control &control,
-            std::span<const std::byte> payload) {
+void append(Bytes &out, std::uint8_t where, const Control &control, std::span<const std::byte> payload) {
   const std::size_t size = sizeof control + payload.size();
   out.push_back(static_cast<std::byte>(where));
   out.push_back(static_cast<std::byte>(size));
@@ -146,8 +147,8 @@ void append(std::vector<std::byte> &out, std::uint8_t where, const Control &cont
 }
 
 /// A message of which half is read and half written, and what the context would send is asked for.
-std::vector<std::byte> rendezvous() {
-  std::vector<std::byte> all;
+Bytes rendezvous() {
+  Bytes all;
   const RemoteBuffer memory{1, 2, 30, 3, 4, Rights::kReadWrite};
   const auto remote = std::as_bytes(std::span(&memory, 1));
   Control control;
@@ -170,19 +171,20 @@ std::vector<std::byte> rendezvous() {
 
 }  // namespace
 
-void hear_peer(std::span<const std::byte> bytes) {
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   static World world;
-  world.run(bytes);
+  world.run(std::as_bytes(std::span(data, size)));
+  return 0;
 }
 
-std::vector<std::vector<std::byte>> conversations_with_a_context() {
-  std::vector<std::vector<std::byte>> corpus;
-  std::vector<std::byte> all;
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
+  std::vector<Bytes> corpus;
+  Bytes all;
   std::array<std::byte, 80> payload{};
   const RemoteBuffer memory{1, 2, 60, 3, 4, Rights::kReadWrite};
   std::memcpy(payload.data(), &memory, sizeof memory);
   for (auto kind = Kind::kHello; kind <= Kind::kWritten; kind = static_cast<Kind>(static_cast<int>(kind) + 1)) {
-    std::vector<std::byte> one;
+    Bytes one;
     for (std::uint8_t where = 0; where < 6; ++where) {
       Control control;
       control.kind = kind;
@@ -202,5 +204,3 @@ std::vector<std::vector<std::byte>> conversations_with_a_context() {
   corpus.push_back(rendezvous());
   return corpus;
 }
-
-}  // namespace nnti::fuzz

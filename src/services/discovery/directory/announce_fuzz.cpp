@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What callers send to a directory, and what a directory sends to its callers.
+<<<<<<<< HEAD:src/services/discovery/directory/fuzz_announce.cpp
 #include <nssi/fuzz/fuzz.hpp>
 #include <services/discovery/directory/server/registry.hpp>
+========
+#include <services/discovery/directory/server/registry.hpp>
+#include <xdr/testing/decoders.hpp>
+>>>>>>>> 5604c48 (tests: A fuzz target is one file beside what it reads; one function makes its fuzzer and its test):src/services/discovery/directory/announce_fuzz.cpp
 
 using namespace directory;
-using namespace nssi::fuzz;
+using namespace nessie::fuzz;
 
 namespace {
 
@@ -40,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   instance plain{"job/a", "shm://a;ofi://b:1", 7, 1, 2, {}}, full = plain;
   full.attributes = std::vector<attribute>{{"rank", "0 of 2"}, {"zone", ""}};
   return {seed(0, announcement{{}, 1000, plain}), seed(0, announcement{{std::byte{1}}, 1, full}),

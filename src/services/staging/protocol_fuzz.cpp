@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <nssi/fuzz/fuzz.hpp>
 #include <services/staging/piece_list.hpp>
+#include <xdr/testing/decoders.hpp>
 
-using namespace nssi::fuzz;
+using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   Definition definition;
   definition.name = "temperature";
   definition.dims = {0, 1};

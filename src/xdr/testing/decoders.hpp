@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fuzz target: libFuzzer's entry point, and valid inputs to start from. For targets that decode messages, what they
-// have in common: an input's first byte says which message it is meant to be.
+// What fuzz targets that decode messages have in common: an input's first byte says which message it is meant to be.
 #pragma once
+
+#include "base/testing/fuzz.hpp"
 
 #include <xdr/codec.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <span>
-#include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size);
-
-namespace nssi::fuzz {
-
-std::vector<std::vector<std::byte>> seeds();
-
-inline void require(bool holds) {
-  if (!holds) std::abort();
-}
+namespace nessie::fuzz {
 
 template <class Message> void ignore(const Message &) {}
 
@@ -41,11 +29,11 @@ template <std::size_t N> void decode_one_of(const std::array<Decoder, N> &decode
 }
 
 /// An input for decode_one_of().
-template <class Message> std::vector<std::byte> seed(std::size_t decoder, const Message &message) {
-  std::vector<std::byte> bytes{static_cast<std::byte>(decoder)};
+template <class Message> Bytes seed(std::size_t decoder, const Message &message) {
+  Bytes bytes{static_cast<std::byte>(decoder)};
   const auto encoded = xdr::encode(message);
   bytes.insert(bytes.end(), encoded.begin(), encoded.end());
   return bytes;
 }
 
-}  // namespace nssi::fuzz
+}  // namespace nessie::fuzz

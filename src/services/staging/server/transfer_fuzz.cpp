@@ -3,9 +3,9 @@
 // and in the caller's buffer, whatever its numbers are.
 #include <services/staging/server/pieces_check.hpp>
 
-#include <nssi/fuzz/fuzz.hpp>
-
-using namespace nssi::fuzz;
+#include <base/testing/fuzz.hpp>
+#include <xdr/codec.hpp>
+using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {
@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   return 0;
 }
 
-std::vector<std::vector<std::byte>> nssi::fuzz::seeds() {
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   const auto seed = [](std::vector<Shape> variables, std::uint64_t data_bytes, const PieceList &pieces) {
     Asked asked{std::move(variables), data_bytes, {}};
     asked.args.pieces = pieces.bytes();

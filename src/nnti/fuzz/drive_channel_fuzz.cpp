@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: BSD-3-Clause
-#include "nnti/fuzz/fuzz.hpp"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
-  nnti::fuzz::drive_channel(std::as_bytes(std::span(data, size)));
-  return 0;
-}
