@@ -49,14 +49,12 @@ template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Cal
   return transport ? call(transport) : face::not_open();
 }
 
+template <class Call> NNTI_result_t on_transport(const NNTI_transport_t *handle, Call call) noexcept {
+  return guarded([&] { return with_transport(handle, call); });
+}
 /// For calls that name their transport by a buffer of ours.
-template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
-  if (buffer == nullptr) return face::null_argument();
-  if (buffer->datatype != NNTI_dt_buffer) return {face::kEINVAL, "the buffer's handle is none; register it first"};
-  const ProcessId owner{buffer->buffer_owner.peer.instance};
-  if (auto transport = transport_of(owner)) return call(transport);
-  if (face::was_open(owner)) return face::not_open();
-  return {face::kEPERM, "the buffer is a peer's; this can only be done with one's own"};
+template <class Call> NNTI_result_t on_owner(const NNTI_buffer_t *buffer, Call call) noexcept {
+  return guarded([&] { return face::with_owner(buffer, transport_of, call); });
 }
 
 /// For calls that name it by a work request.

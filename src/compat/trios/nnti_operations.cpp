@@ -20,43 +20,30 @@ namespace {
 /// Starts an operation on our `buffer` and fills in its work request.
 template <class Start>
 NNTI_result_t start(const NNTI_buffer_t *buffer, NNTI_buf_ops_t ops, NNTI_work_request_t *wr, Start begin) {
-  return guarded([&] {
-    return with_owner(buffer, [&](const TransportPtr &transport) -> Outcome {
-      if (wr == nullptr) return face::null_argument();
-      RequestId request;
-      Outcome outcome = begin(*transport->context, &request);
-      if (outcome.ok()) fill(wr, *transport, buffer, ops, request);
-      return outcome;
-    });
+  return on_owner(buffer, [&](const TransportPtr &transport) -> Outcome {
+    if (wr == nullptr) return face::null_argument();
+    RequestId request;
+    Outcome outcome = begin(*transport->context, &request);
+    if (outcome.ok()) fill(wr, *transport, buffer, ops, request);
+    return outcome;
   });
-}
-
-Outcome read_remotes(const NNTI_buffer_t **list, uint64_t count, std::vector<BufferHandle> &out) {
-  if (list == nullptr) return face::null_argument();
-  for (uint64_t i = 0; i < count; ++i) {
-    if (list[i] == nullptr) return face::null_argument();
-    out.push_back(handle_of(*list[i]));
-  }
-  return {};
 }
 
 /// An atomic operation on a variable of a peer.
 template <class Begin>
 NNTI_result_t start_atomic(const NNTI_transport_t *handle, const NNTI_peer_t *peer, uint64_t target, uint64_t result,
                            NNTI_work_request_t *wr, Begin begin) {
-  return guarded([&] {
-    return with_transport(handle, [&](const TransportPtr &transport) -> Outcome {
-      if (peer == nullptr || wr == nullptr) return face::null_argument();
-      constexpr uint64_t kWord = sizeof(uint64_t);
-      if (target > UINT64_MAX / kWord / 2 || result > UINT64_MAX / kWord / 2)
-        return {face::kEINVAL, "there is no such atomic variable"};
-      Context &context = *transport->context;
-      RequestId request;
-      Outcome outcome = begin(context, context.variables_of({peer->peer.instance}), target * kWord,
-                              context.variables_of(context.id()).local(), result * kWord, &request);
-      if (outcome.ok()) fill(wr, *transport, nullptr, NNTI_ATOMICS, request);
-      return outcome;
-    });
+  return on_transport(handle, [&](const TransportPtr &transport) -> Outcome {
+    if (peer == nullptr || wr == nullptr) return face::null_argument();
+    constexpr uint64_t kWord = sizeof(uint64_t);
+    if (target > UINT64_MAX / kWord / 2 || result > UINT64_MAX / kWord / 2)
+      return {face::kEINVAL, "there is no such atomic variable"};
+    Context &context = *transport->context;
+    RequestId request;
+    Outcome outcome = begin(context, context.variables_of({peer->peer.instance}), target * kWord,
+                            context.variables_of(context.id()).local(), result * kWord, &request);
+    if (outcome.ok()) fill(wr, *transport, nullptr, NNTI_ATOMICS, request);
+    return outcome;
   });
 }
 
@@ -103,7 +90,8 @@ NNTI_result_t NNTI_scatter(const NNTI_buffer_t *src_buffer_hdl, const uint64_t s
                            const NNTI_buffer_t **dest_buffer_list, const uint64_t dest_count, NNTI_work_request_t *wr) {
   return start(src_buffer_hdl, NNTI_PUT_SRC, wr, [&](Context &context, RequestId *request) -> Outcome {
     std::vector<BufferHandle> remotes;
-    if (auto outcome = read_remotes(dest_buffer_list, dest_count, remotes); !outcome.ok()) return outcome;
+    if (auto outcome = face::read_remotes(dest_buffer_list, dest_count, handle_of, remotes); !outcome.ok())
+      return outcome;
     return context.scatter(id_of(src_buffer_hdl), src_length, remotes, request);
   });
 }
@@ -112,7 +100,8 @@ NNTI_result_t NNTI_gather(const NNTI_buffer_t **src_buffer_list, const uint64_t 
                           const NNTI_buffer_t *dest_buffer_hdl, NNTI_work_request_t *wr) {
   return start(dest_buffer_hdl, NNTI_GET_DST, wr, [&](Context &context, RequestId *request) -> Outcome {
     std::vector<BufferHandle> remotes;
-    if (auto outcome = read_remotes(src_buffer_list, src_count, remotes); !outcome.ok()) return outcome;
+    if (auto outcome = face::read_remotes(src_buffer_list, src_count, handle_of, remotes); !outcome.ok())
+      return outcome;
     return context.gather(remotes, src_length, id_of(dest_buffer_hdl), request);
   });
 }
@@ -121,24 +110,20 @@ NNTI_result_t NNTI_gather(const NNTI_buffer_t **src_buffer_list, const uint64_t 
 
 NNTI_result_t NNTI_atomic_set_callback(const NNTI_transport_t *trans_hdl, const uint64_t local_atomic,
                                        NNTI_callback_fn_t cbfunc, void *context) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      std::function<void()> changed;
-      if (cbfunc) changed = [=, handle = transport->handle] { (void)cbfunc(&handle, local_atomic, context); };
-      return transport->context->on_variable_changed(local_atomic, std::move(changed));
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    std::function<void()> changed;
+    if (cbfunc) changed = [=, handle = transport->handle] { (void)cbfunc(&handle, local_atomic, context); };
+    return transport->context->on_variable_changed(local_atomic, std::move(changed));
   });
 }
 
 NNTI_result_t NNTI_atomic_read(const NNTI_transport_t *trans_hdl, const uint64_t local_atomic, int64_t *value) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (value == nullptr) return face::null_argument();
-      auto read = transport->context->read_variable(local_atomic);
-      if (!read.ok()) return read.error();
-      *value = *read;
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (value == nullptr) return face::null_argument();
+    auto read = transport->context->read_variable(local_atomic);
+    if (!read.ok()) return read.error();
+    *value = *read;
+    return {};
   });
 }
 

@@ -92,69 +92,61 @@ namespace face = nnti::face;
 extern "C" {
 
 NNTI_result_t NNTI_dt_sizeof(const NNTI_transport_t *trans_hdl, void *nnti_dt, uint64_t *packed_len) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
-      if (nnti_dt == nullptr || packed_len == nullptr) return face::null_argument();
-      const Codec *codec = nullptr;
-      uint64_t size = 0;
-      if (auto outcome = measure(nnti_dt, codec, size); !outcome.ok()) return outcome;
-      *packed_len = size;
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
+    if (nnti_dt == nullptr || packed_len == nullptr) return face::null_argument();
+    const Codec *codec = nullptr;
+    uint64_t size = 0;
+    if (auto outcome = measure(nnti_dt, codec, size); !outcome.ok()) return outcome;
+    *packed_len = size;
+    return {};
   });
 }
 
 NNTI_result_t NNTI_dt_pack(const NNTI_transport_t *trans_hdl, void *nnti_dt, char *packed_buf,
                            const uint64_t packed_buflen) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
-      if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
-      const Codec *codec = nullptr;
-      uint64_t size = 0;
-      if (auto outcome = measure(nnti_dt, codec, size); !outcome.ok()) return outcome;
-      if (size > packed_buflen) return {face::kEMSGSIZE, "the packed handle needs " + std::to_string(size) + " bytes"};
-      XDR xdr;
-      xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(size - kTag), XDR_ENCODE);
-      if (!codec->code(&xdr, nnti_dt)) return {face::kEENCODE, "the handle cannot be encoded"};
-      const uint32_t tag = codec->type;
-      std::memcpy(packed_buf, &tag, sizeof tag);
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
+    if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
+    const Codec *codec = nullptr;
+    uint64_t size = 0;
+    if (auto outcome = measure(nnti_dt, codec, size); !outcome.ok()) return outcome;
+    if (size > packed_buflen) return {face::kEMSGSIZE, "the packed handle needs " + std::to_string(size) + " bytes"};
+    XDR xdr;
+    xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(size - kTag), XDR_ENCODE);
+    if (!codec->code(&xdr, nnti_dt)) return {face::kEENCODE, "the handle cannot be encoded"};
+    const uint32_t tag = codec->type;
+    std::memcpy(packed_buf, &tag, sizeof tag);
+    return {};
   });
 }
 
 NNTI_result_t NNTI_dt_unpack(const NNTI_transport_t *trans_hdl, void *nnti_dt, char *packed_buf,
                              uint64_t packed_buflen) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
-      const Codec *codec = packed_buflen < kTag ? nullptr : codec_of(tag_of(packed_buf));
-      if (codec == nullptr) return {face::kEDECODE, "these bytes hold no NNTI handle"};
-      const Codec *wanted = codec_of(tag_of(nnti_dt));
-      if (wanted != nullptr && wanted != codec)
-        return {face::kEDECODE, "these bytes hold another kind of handle than the one to be filled in"};
-      XDR xdr;
-      const auto length = std::min<uint64_t>(packed_buflen - kTag, UINT32_MAX);
-      xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(length), XDR_DECODE);
-      if (!codec->code(&xdr, nnti_dt)) return {face::kEDECODE, "these bytes end early, or hold no handle"};
-      if (codec->type == NNTI_dt_buffer) look_up(*transport, *static_cast<NNTI_buffer_t *>(nnti_dt));
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (nnti_dt == nullptr || packed_buf == nullptr) return face::null_argument();
+    const Codec *codec = packed_buflen < kTag ? nullptr : codec_of(tag_of(packed_buf));
+    if (codec == nullptr) return {face::kEDECODE, "these bytes hold no NNTI handle"};
+    const Codec *wanted = codec_of(tag_of(nnti_dt));
+    if (wanted != nullptr && wanted != codec)
+      return {face::kEDECODE, "these bytes hold another kind of handle than the one to be filled in"};
+    XDR xdr;
+    const auto length = std::min<uint64_t>(packed_buflen - kTag, UINT32_MAX);
+    xdrmem_create(&xdr, packed_buf + kTag, static_cast<u_int>(length), XDR_DECODE);
+    if (!codec->code(&xdr, nnti_dt)) return {face::kEDECODE, "these bytes end early, or hold no handle"};
+    if (codec->type == NNTI_dt_buffer) look_up(*transport, *static_cast<NNTI_buffer_t *>(nnti_dt));
+    return {};
   });
 }
 
 NNTI_result_t NNTI_dt_free(const NNTI_transport_t *trans_hdl, void *nnti_dt) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
-      if (nnti_dt == nullptr) return face::null_argument();
-      const Codec *codec = codec_of(tag_of(nnti_dt));
-      if (codec == nullptr) return {face::kEINVAL, "this is no NNTI handle: its datatype is not set"};
-      if (codec->type == NNTI_dt_buffer && owns_segments(*static_cast<NNTI_buffer_t *>(nnti_dt))) return {};
-      XDR xdr{};
-      xdr.x_op = XDR_FREE;
-      (void)codec->code(&xdr, nnti_dt);
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &) -> Outcome {
+    if (nnti_dt == nullptr) return face::null_argument();
+    const Codec *codec = codec_of(tag_of(nnti_dt));
+    if (codec == nullptr) return {face::kEINVAL, "this is no NNTI handle: its datatype is not set"};
+    if (codec->type == NNTI_dt_buffer && owns_segments(*static_cast<NNTI_buffer_t *>(nnti_dt))) return {};
+    XDR xdr{};
+    xdr.x_op = XDR_FREE;
+    (void)codec->code(&xdr, nnti_dt);
+    return {};
   });
 }
 

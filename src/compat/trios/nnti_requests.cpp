@@ -96,14 +96,12 @@ namespace face = nnti::face;
 extern "C" {
 
 NNTI_result_t NNTI_create_work_request(NNTI_buffer_t *reg_buf, NNTI_work_request_t *wr) {
-  return guarded([&] {
-    return with_owner(reg_buf, [&](const TransportPtr &transport) -> Outcome {
-      if (wr == nullptr) return face::null_argument();
-      auto request = transport->context->create_request(id_of(reg_buf));
-      if (!request.ok()) return request.error();
-      fill(wr, *transport, reg_buf, reg_buf->ops, *request);
-      return {};
-    });
+  return on_owner(reg_buf, [&](const TransportPtr &transport) -> Outcome {
+    if (wr == nullptr) return face::null_argument();
+    auto request = transport->context->create_request(id_of(reg_buf));
+    if (!request.ok()) return request.error();
+    fill(wr, *transport, reg_buf, reg_buf->ops, *request);
+    return {};
   });
 }
 

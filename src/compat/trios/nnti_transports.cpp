@@ -99,7 +99,7 @@ Result<TransportPtr> open_once(int id, const char *my_url, bool is_for_nssi) {
   return transports().open[static_cast<std::size_t>(id)] = *opened;
 }
 
-Outcome close(const TransportPtr &transport) {
+Outcome close_transport(const TransportPtr &transport) {
   {
     std::lock_guard guard(transports().mutex);
     auto &open = transports().open[transport->handle.id];
@@ -120,7 +120,7 @@ Outcome open_for_nssi(const NNTI_transport_t &handle) {
 
 void close_for_nssi(int id) {
   auto transport = find_transport(id);
-  if (transport && transport->is_for_nssi) (void)close(transport);
+  if (transport && transport->is_for_nssi) (void)close_transport(transport);
 }
 
 std::size_t variables_wanted() {
@@ -185,54 +185,36 @@ NNTI_result_t NNTI_init(const NNTI_transport_id_t trans_id, const char *my_url, 
 }
 
 NNTI_result_t NNTI_get_url(const NNTI_transport_t *trans_hdl, char *url, const uint64_t maxlen) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (url == nullptr) return face::null_argument();
-      const auto &text = transport->context->url();
-      if (text.size() >= maxlen)
-        return {face::kEMSGSIZE, "the URL needs " + std::to_string(text.size() + 1) + " bytes"};
-      std::memcpy(url, text.c_str(), text.size() + 1);
-      return {};
-    });
-  });
+  return on_transport(trans_hdl,
+                      [&](const TransportPtr &transport) { return face::copy_url(*transport->context, url, maxlen); });
 }
 
-NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome { return close(transport); });
-  });
-}
+NNTI_result_t NNTI_fini(const NNTI_transport_t *trans_hdl) { return on_transport(trans_hdl, close_transport); }
 
 NNTI_result_t NNTI_connect(const NNTI_transport_t *trans_hdl, const char *url, const int timeout,
                            NNTI_peer_t *peer_hdl) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (url == nullptr || peer_hdl == nullptr) return face::null_argument();
-      auto deadline = face::deadline_of(timeout);
-      if (!deadline.ok()) return deadline.error();
-      auto peer = transport->context->connect(url, *deadline);
-      if (!peer.ok()) return peer.error();
-      *peer_hdl = peer_of(*transport, peer->get());
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (url == nullptr || peer_hdl == nullptr) return face::null_argument();
+    auto deadline = face::deadline_of(timeout);
+    if (!deadline.ok()) return deadline.error();
+    auto peer = transport->context->connect(url, *deadline);
+    if (!peer.ok()) return peer.error();
+    *peer_hdl = peer_of(*transport, peer->get());
+    return {};
   });
 }
 
 NNTI_result_t NNTI_disconnect(const NNTI_transport_t *trans_hdl, NNTI_peer_t *peer_hdl) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (peer_hdl == nullptr) return face::null_argument();
-      return transport->context->disconnect({peer_hdl->peer.instance});
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (peer_hdl == nullptr) return face::null_argument();
+    return transport->context->disconnect({peer_hdl->peer.instance});
   });
 }
 
 NNTI_result_t NNTI_interrupt(const NNTI_transport_t *trans_hdl) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      transport->context->interrupt();
-      return {};
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    transport->context->interrupt();
+    return {};
   });
 }
 
@@ -240,51 +222,41 @@ NNTI_result_t NNTI_interrupt(const NNTI_transport_t *trans_hdl) {
 
 NNTI_result_t NNTI_alloc(const NNTI_transport_t *trans_hdl, const uint64_t element_size, const uint64_t num_elements,
                          const NNTI_buf_ops_t ops, NNTI_buffer_t *reg_buf) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (reg_buf == nullptr) return face::null_argument();
-      return describe(transport, transport->context->allocate(element_size, num_elements, static_cast<Purpose>(ops)),
-                      reg_buf);
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (reg_buf == nullptr) return face::null_argument();
+    return describe(transport, transport->context->allocate(element_size, num_elements, static_cast<Purpose>(ops)),
+                    reg_buf);
   });
 }
 
 NNTI_result_t NNTI_register_memory(const NNTI_transport_t *trans_hdl, char *buffer, const uint64_t element_size,
                                    const uint64_t num_elements, const NNTI_buf_ops_t ops, NNTI_buffer_t *reg_buf) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (reg_buf == nullptr) return face::null_argument();
-      if (ops & NNTI_BOP_RECV_QUEUE) return {face::kEINVAL, "a receive queue comes from NNTI_alloc"};
-      auto made = transport->context->register_memory(buffer, element_size, num_elements, static_cast<Purpose>(ops));
-      return describe(transport, made, reg_buf);
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (reg_buf == nullptr) return face::null_argument();
+    if (ops & NNTI_BOP_RECV_QUEUE) return {face::kEINVAL, "a receive queue comes from NNTI_alloc"};
+    auto made = transport->context->register_memory(buffer, element_size, num_elements, static_cast<Purpose>(ops));
+    return describe(transport, made, reg_buf);
   });
 }
 
 NNTI_result_t NNTI_register_segments(const NNTI_transport_t *trans_hdl, char **segments,
                                      const uint64_t *segment_lengths, const uint64_t num_segments,
                                      const NNTI_buf_ops_t ops, NNTI_buffer_t *reg_buf) {
-  return guarded([&] {
-    return with_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
-      if (segments == nullptr || segment_lengths == nullptr || reg_buf == nullptr) return face::null_argument();
-      std::vector<std::span<std::byte>> pieces;
-      for (uint64_t i = 0; i < num_segments; ++i)
-        pieces.emplace_back(reinterpret_cast<std::byte *>(segments[i]), segment_lengths[i]);
-      return describe(transport, transport->context->register_segments(pieces, static_cast<Purpose>(ops)), reg_buf);
-    });
+  return on_transport(trans_hdl, [&](const TransportPtr &transport) -> Outcome {
+    if (segments == nullptr || segment_lengths == nullptr || reg_buf == nullptr) return face::null_argument();
+    const auto pieces = face::pieces_of(segments, segment_lengths, num_segments);
+    return describe(transport, transport->context->register_segments(pieces, static_cast<Purpose>(ops)), reg_buf);
   });
 }
 
 NNTI_result_t NNTI_unregister_memory(NNTI_buffer_t *reg_buf) {
-  return guarded([&] {
-    return with_owner(reg_buf, [&](const TransportPtr &transport) -> Outcome {
-      auto status = transport->context->unregister(id_of(reg_buf));
-      if (!status.ok()) return status;
-      std::lock_guard guard(transport->mutex);
-      transport->segments.erase(reg_buf->transport_private);
-      reg_buf->buffer_segments = {0, nullptr};
-      return {};
-    });
+  return on_owner(reg_buf, [&](const TransportPtr &transport) -> Outcome {
+    auto status = transport->context->unregister(id_of(reg_buf));
+    if (!status.ok()) return status;
+    std::lock_guard guard(transport->mutex);
+    transport->segments.erase(reg_buf->transport_private);
+    reg_buf->buffer_segments = {0, nullptr};
+    return {};
   });
 }
 

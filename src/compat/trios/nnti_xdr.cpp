@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // XDR procedures of Trios_nnti_xdr.h.
-#include <compat/trios/xdr_parts.hpp>
+#include <nnti/c/xdr_parts.hpp>
 
 #include <Trios_nnti_xdr.h>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace nnti::trios::parts;
+using namespace nnti::parts;
 
 constexpr std::uint32_t kMaxSegments = 65536;
 
@@ -22,14 +22,6 @@ bool tag(XDR *xdrs, NNTI_datatype_t &type, NNTI_datatype_t wanted) {
   return enumerator(xdrs, type, NNTI_dt_transport, NNTI_dt_status) && type == wanted;
 }
 
-/// An XDR string in a fixed array.
-bool url(XDR *xdrs, char (&text)[NNTI_URL_LEN]) {
-  auto length = static_cast<std::uint32_t>(xdrs->x_op == XDR_ENCODE ? strnlen(text, sizeof text - 1) : 0);
-  if (!u32(xdrs, length) || length >= sizeof text || !xdr_opaque(xdrs, text, length)) return false;
-  if (xdrs->x_op == XDR_DECODE) std::memset(text + length, 0, sizeof text - length);
-  return true;
-}
-
 bool process(XDR *xdrs, NNTI_remote_process_t &value) {
   auto rank = static_cast<std::uint32_t>(value.NNTI_remote_process_t_u.mpi.rank);
   if (!transport_id(xdrs, value.transport_id) || !u64(xdrs, value.instance) || !u32(xdrs, rank)) return false;
@@ -38,7 +30,7 @@ bool process(XDR *xdrs, NNTI_remote_process_t &value) {
 }
 
 bool peer(XDR *xdrs, NNTI_peer_t &value) {
-  return tag(xdrs, value.datatype, NNTI_dt_peer) && url(xdrs, value.url) && process(xdrs, value.peer);
+  return tag(xdrs, value.datatype, NNTI_dt_peer) && text(xdrs, value.url) && process(xdrs, value.peer);
 }
 
 bool addr(XDR *xdrs, NNTI_remote_addr_t &value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // XDR procedures of Trios_nssi_types.h.
 #include <compat/trios/nssi_service.hpp>
-#include <compat/trios/xdr_parts.hpp>
+#include <nnti/c/xdr_parts.hpp>
 
 #include <Trios_nssi_types.h>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-using namespace nnti::trios::parts;
+using namespace nnti::parts;
 
 bool return_code(XDR *xdrs, nssi_return_codes &code) {
 #define NSSI_CODE(name, number, number_in_trios) NSSI_##name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C interface, over every transport that this machine has. Two transports live in this process; a thread inside
 // NNTI_wait gives the second one progress, while the test uses both.
-#include <nnti/c/api.hpp>
+#include <nnti/c/handles.hpp>
 
 #include <gtest/gtest.h>
 #include <rpc/types.h>

@@ -83,6 +83,20 @@ const char *name_of(int number) {
   }
 }
 
+std::vector<std::span<std::byte>> pieces_of(char **segments, const std::uint64_t *lengths, std::uint64_t count) {
+  std::vector<std::span<std::byte>> pieces;
+  for (std::uint64_t i = 0; i < count; ++i) pieces.emplace_back(reinterpret_cast<std::byte *>(segments[i]), lengths[i]);
+  return pieces;
+}
+
+Outcome copy_url(const Context &context, char *url, std::uint64_t max_bytes) {
+  if (url == nullptr) return null_argument();
+  const auto &text = context.url();
+  if (text.size() >= max_bytes) return {kEMSGSIZE, fmt::format("the URL needs {} bytes", text.size() + 1)};
+  std::memcpy(url, text.c_str(), text.size() + 1);
+  return {};
+}
+
 Outcome outcome_of(const Event &event) {
   if (event.code == Code::kOk) return {};
   const Number number = number_of(event.code);

@@ -37,8 +37,35 @@ struct Outcome {
   bool ok() const { return number == kOK; }
 };
 
+bool was_open(ProcessId id);
+
 inline Outcome null_argument() { return {kEINVAL, "an argument is NULL"}; }
 inline Outcome not_open() { return {kENOTINIT, "the transport is not open; call NNTI_init first"}; }
+/// For calls that name their transport by a buffer of ours: `call` gets what `find` finds by its owner.
+template <class Buffer, class Find, class Call> Outcome with_owner(const Buffer *buffer, Find find, Call call) {
+  constexpr int kBuffer = 1113;  // NNTI_dt_buffer
+  if (buffer == nullptr) return null_argument();
+  if (buffer->datatype != kBuffer) return {kEINVAL, "the buffer's handle is none; register it first"};
+  const ProcessId owner{buffer->buffer_owner.peer.instance};
+  if (auto found = find(owner)) return call(found);
+  if (was_open(owner)) return not_open();
+  return {kEPERM, "the buffer is a peer's; this can only be done with one's own"};
+}
+
+/// Handles of peers' buffers.
+template <class Buffer, class Convert>
+Outcome read_remotes(const Buffer **list, std::uint64_t count, Convert convert, std::vector<BufferHandle> &out) {
+  if (list == nullptr) return null_argument();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (list[i] == nullptr) return null_argument();
+    out.push_back(convert(*list[i]));
+  }
+  return {};
+}
+
+std::vector<std::span<std::byte>> pieces_of(char **segments, const std::uint64_t *lengths, std::uint64_t count);
+Outcome copy_url(const Context &context, char *url, std::uint64_t max_bytes);
+
 /// How the operation of `event` ended.
 Outcome outcome_of(const Event &event);
 
@@ -82,6 +109,5 @@ Result<ContextOptions> options_for(int transport, const char *my_url, std::span<
 void add_context(std::shared_ptr<Context> context);
 std::shared_ptr<Context> find_context(ProcessId id);
 std::shared_ptr<Context> remove_context(ProcessId id);
-bool was_open(ProcessId id);
 
 }  // namespace nnti::face

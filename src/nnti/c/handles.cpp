@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Handles of the C interface: conversions, XDR, names of results.
+#include "nnti/c/handles.hpp"
 #include "nnti/c/face.hpp"
-
-#include <nnti/c/api.hpp>
-
-#include <rpc/types.h>
-#include <rpc/xdr.h>
+#include "nnti/c/xdr_parts.hpp"
 
 #include <cstring>
 
@@ -18,6 +15,9 @@ NNTI_peer_t peer_to_c(PeerId id, std::string_view url, std::uint64_t instance) {
   peer.peer = {instance, id.value};
   return peer;
 }
+
+NNTI_peer_t peer_to_c(const PeerInfo &peer) { return peer_to_c({}, peer.url, peer.process.value); }
+NNTI_peer_t myself(const Context &context) { return peer_to_c({}, context.url(), context.id().value); }
 
 NNTI_buf_ops_t ops_of(Rights rights) {
   const auto bits = static_cast<std::uint32_t>(rights);
@@ -101,57 +101,30 @@ static_assert(NNTI_EPEERLOST == static_cast<int>(face::kEPEERLOST) && NNTI_EINVA
 
 namespace {
 
-bool xdr_u64(XDR *xdrs, std::uint64_t &value) { return xdr_uint64_t(xdrs, &value); }
-bool xdr_u32(XDR *xdrs, std::uint32_t &value) { return xdr_uint32_t(xdrs, &value); }
+using namespace parts;
 
-/// An XDR string in a fixed array; nothing is allocated.
-bool xdr_url(XDR *xdrs, char (&url)[NNTI_URL_LEN]) {
-  std::uint32_t length = xdrs->x_op == XDR_ENCODE ? strnlen(url, sizeof url - 1) : 0;
-  if (!xdr_u32(xdrs, length) || length >= sizeof url || !xdr_opaque(xdrs, url, length)) return false;
-  if (xdrs->x_op == XDR_DECODE) std::memset(url + length, 0, sizeof url - length);
-  return true;
+bool peer(XDR *xdrs, NNTI_peer_t &value) {
+  return enumerator(xdrs, value.datatype, NNTI_dt_peer, NNTI_dt_peer) && text(xdrs, value.url) &&
+         u64(xdrs, value.peer.instance) && u64(xdrs, value.peer.local_id);
 }
 
-bool xdr_peer(XDR *xdrs, NNTI_peer_t &peer) {
-  std::uint32_t type = peer.datatype;
-  if (!xdr_u32(xdrs, type) || type != NNTI_dt_peer) return false;
-  peer.datatype = NNTI_dt_peer;
-  return xdr_url(xdrs, peer.url) && xdr_u64(xdrs, peer.peer.instance) && xdr_u64(xdrs, peer.peer.local_id);
+bool addr(XDR *xdrs, NNTI_remote_addr_t &value) {
+  return u64(xdrs, value.id) && u64(xdrs, value.described_for) && u64(xdrs, value.key) && u64(xdrs, value.address) &&
+         u64(xdrs, value.size_bytes) && u64(xdrs, value.location) && u32(xdrs, value.slot) && u32(xdrs, value.rights);
 }
 
-bool xdr_addr(XDR *xdrs, NNTI_remote_addr_t &addr) {
-  return xdr_u64(xdrs, addr.id) && xdr_u64(xdrs, addr.described_for) && xdr_u64(xdrs, addr.key) &&
-         xdr_u64(xdrs, addr.address) && xdr_u64(xdrs, addr.size_bytes) && xdr_u64(xdrs, addr.location) &&
-         xdr_u32(xdrs, addr.slot) && xdr_u32(xdrs, addr.rights);
-}
-
-bool xdr_buffer(XDR *xdrs, NNTI_buffer_t &buffer) {
-  std::uint32_t type = buffer.datatype, transport = buffer.transport_id;
-  if (!xdr_u32(xdrs, type) || type != NNTI_dt_buffer) return false;
-  if (!xdr_u32(xdrs, transport) || transport >= NNTI_TRANSPORT_COUNT) return false;
-  buffer.datatype = NNTI_dt_buffer;
-  buffer.transport_id = static_cast<NNTI_transport_id_t>(transport);
-  return xdr_peer(xdrs, buffer.buffer_owner) && xdr_u32(xdrs, buffer.ops) && xdr_u64(xdrs, buffer.payload_size) &&
-         xdr_u64(xdrs, buffer.num_elements) && xdr_u64(xdrs, buffer.payload) && xdr_addr(xdrs, buffer.buffer_addr);
-}
-
-/// Decodes aside, so that a handle is changed only by a decoding that succeeds.
-template <class Handle> int xdr_handle(XDR *xdrs, Handle *handle, bool (*code)(XDR *, Handle &)) {
-  if (xdrs == nullptr || handle == nullptr) return 0;
-  if (xdrs->x_op == XDR_FREE) return 1;
-  Handle copy = xdrs->x_op == XDR_ENCODE ? *handle : Handle{};
-  if (!code(xdrs, copy)) return 0;
-  if (xdrs->x_op == XDR_DECODE) *handle = copy;
-  return 1;
+bool buffer(XDR *xdrs, NNTI_buffer_t &value) {
+  return enumerator(xdrs, value.datatype, NNTI_dt_buffer, NNTI_dt_buffer) &&
+         enumerator(xdrs, value.transport_id, 0, NNTI_TRANSPORT_COUNT - 1) && peer(xdrs, value.buffer_owner) &&
+         u32(xdrs, value.ops) && u64(xdrs, value.payload_size) && u64(xdrs, value.num_elements) &&
+         u64(xdrs, value.payload) && addr(xdrs, value.buffer_addr);
 }
 
 }  // namespace
 }  // namespace nnti
 
-extern "C" int xdr_NNTI_peer_t(XDR *xdrs, NNTI_peer_t *peer) { return nnti::xdr_handle(xdrs, peer, nnti::xdr_peer); }
+extern "C" int xdr_NNTI_peer_t(XDR *xdrs, NNTI_peer_t *peer) { return nnti::whole(xdrs, peer, nnti::peer); }
 
-extern "C" int xdr_NNTI_buffer_t(XDR *xdrs, NNTI_buffer_t *buffer) {
-  return nnti::xdr_handle(xdrs, buffer, nnti::xdr_buffer);
-}
+extern "C" int xdr_NNTI_buffer_t(XDR *xdrs, NNTI_buffer_t *buffer) { return nnti::whole(xdrs, buffer, nnti::buffer); }
 
 extern "C" const char *nnti_err_str(const int rc) { return nnti::face::name_of(rc); }

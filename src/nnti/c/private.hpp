@@ -4,7 +4,7 @@
 
 #include "nnti/c/face.hpp"
 
-#include <nnti/c/api.hpp>
+#include <nnti/c/handles.hpp>
 
 namespace nnti::c_api {
 
@@ -21,18 +21,18 @@ template <class Call> Outcome with_transport(const NNTI_transport_t *handle, Cal
   return context ? call(*context) : face::not_open();
 }
 
+template <class Call> NNTI_result_t on_transport(const NNTI_transport_t *handle, Call call) noexcept {
+  return guarded([&] { return with_transport(handle, call); });
+}
 /// For calls that name their transport by a buffer of ours.
 template <class Call> Outcome with_owner(const NNTI_buffer_t *buffer, Call call) {
-  if (buffer == nullptr) return face::null_argument();
-  if (buffer->datatype != NNTI_dt_buffer) return {face::kEINVAL, "the buffer's handle is none; register it first"};
-  const ProcessId owner{buffer->buffer_owner.peer.instance};
-  if (auto context = face::find_context(owner)) return call(*context);
-  if (face::was_open(owner)) return face::not_open();
-  return {face::kEPERM, "the buffer is a peer's; this can only be done with one's own"};
+  return face::with_owner(buffer, face::find_context, [&](const auto &context) { return call(*context); });
+}
+
+template <class Call> NNTI_result_t on_owner(const NNTI_buffer_t *buffer, Call call) noexcept {
+  return guarded([&] { return with_owner(buffer, call); });
 }
 
 inline BufferId id_of(const NNTI_buffer_t *buffer) { return {buffer->buffer_addr.id}; }
-NNTI_peer_t peer_to_c(const PeerInfo &peer);
-NNTI_peer_t myself(const Context &context);
 
 }  // namespace nnti::c_api

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/c/api.hpp>
 
-#include <nnti/c/api.hpp>
+#include <nnti/c/handles.hpp>
 
 #include <cstring>
 #include <limits>

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-<<<<<<<< HEAD:src/services/discovery/contact/fuzz_contact.cpp
-#include <nssi/fuzz/fuzz.hpp>
-#include <services/discovery/contact/contact.hpp>
-========
 #include <base/testing/fuzz.hpp>
 #include <services/discovery/contact/contact.hpp>
->>>>>>>> 5604c48 (tests: A fuzz target is one file beside what it reads; one function makes its fuzzer and its test):src/service/contact_fuzz.cpp
 
 #include <cstdlib>
 

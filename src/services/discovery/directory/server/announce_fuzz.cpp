@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What callers send to a directory, and what a directory sends to its callers.
-<<<<<<<< HEAD:src/services/discovery/directory/fuzz_announce.cpp
-#include <nssi/fuzz/fuzz.hpp>
-#include <services/discovery/directory/server/registry.hpp>
-========
 #include <services/discovery/directory/server/registry.hpp>
 #include <xdr/testing/decoders.hpp>
->>>>>>>> 5604c48 (tests: A fuzz target is one file beside what it reads; one function makes its fuzzer and its test):src/services/discovery/directory/announce_fuzz.cpp
 
 using namespace directory;
 using namespace nessie::fuzz;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What XDR procedures are made of. Everything is decoded aside, so that a value is changed only by a decoding that
-// succeeds; the bytes are a peer's and may be anything.
+// What XDR procedures of handles are made of. Everything is decoded aside, so that a value is changed only by a
+// decoding that succeeds; the bytes are a peer's and may be anything.
 #pragma once
 
-#include <Trios_xdr.h>
+#include <rpc/types.h>
+#include <rpc/xdr.h>
 
 #include <cstdint>
+#include <cstring>
 
-namespace nnti::trios::parts {
+namespace nnti::parts {
 
 inline bool u32(XDR *xdrs, std::uint32_t &value) { return xdr_uint32_t(xdrs, &value); }
 inline bool u64(XDR *xdrs, std::uint64_t &value) { return xdr_uint64_t(xdrs, &value); }
@@ -17,6 +19,14 @@ template <class Enum> bool enumerator(XDR *xdrs, Enum &value, std::uint32_t leas
   auto number = static_cast<std::uint32_t>(value);
   if (!u32(xdrs, number) || number < least || number > most) return false;
   value = static_cast<Enum>(number);
+  return true;
+}
+
+/// An XDR string in a fixed array; nothing is allocated.
+template <std::size_t N> bool text(XDR *xdrs, char (&value)[N]) {
+  auto length = static_cast<std::uint32_t>(xdrs->x_op == XDR_ENCODE ? strnlen(value, N - 1) : 0);
+  if (!u32(xdrs, length) || length >= N || !xdr_opaque(xdrs, value, length)) return false;
+  if (xdrs->x_op == XDR_DECODE) std::memset(value + length, 0, N - length);
   return true;
 }
 
@@ -34,4 +44,4 @@ template <class T> bool_t whole(XDR *xdrs, T *value, bool (*code)(XDR *, T &), v
   return TRUE;
 }
 
-}  // namespace nnti::trios::parts
+}  // namespace nnti::parts

@@ -17,6 +17,8 @@ namespace nnti {
 /// A handle of the peer `id` of some endpoint of this process. `instance` names the peer's process to other processes;
 /// 0 where nobody asks. A URL that does not fit the handle is left out.
 NNTI_peer_t peer_to_c(PeerId id, std::string_view url, std::uint64_t instance = 0);
+NNTI_peer_t peer_to_c(const PeerInfo &peer);
+NNTI_peer_t myself(const Context &context);
 inline PeerId peer_from_c(const NNTI_peer_t &peer) { return {peer.peer.local_id}; }
 
 /// A handle of one element, owned by `owner`, that carries `remote`.
