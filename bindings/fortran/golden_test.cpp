@@ -4,8 +4,12 @@
 #include "xdr/idl/golden_values.hpp"
 
 #include <gtest/gtest.h>
+#include <nessie/codes.h>
 
+#include <fstream>
 #include <initializer_list>
+#include <regex>
+#include <string>
 #include <tuple>
 
 extern "C" std::int64_t golden_fortran_convert(std::int32_t type, const void *in, std::int64_t in_bytes, void *out,
@@ -169,6 +173,15 @@ TEST(IdlFortran, StructsLie64DeepInEachOtherAtMost_AsInCpp) {
     EXPECT_EQ(xdr::decode<tree>(bytes).ok(), depth <= 64);
     EXPECT_EQ(convert(kTree, bytes).has_value(), depth <= 64) << depth;
   }
+}
+
+TEST(Fortran, HasTheTableOfCodes) {
+  std::ifstream file(NESSIE_FORTRAN_MODULE);
+  const std::string source(std::istreambuf_iterator<char>(file), {});
+#define NESSIE_IN_FORTRAN(name, number, result, advice) \
+  EXPECT_TRUE(std::regex_search(source, std::regex("nessie_" #name " = " #number "\\b", std::regex::icase))) << #name;
+  NESSIE_CODES(NESSIE_IN_FORTRAN)
+#undef NESSIE_IN_FORTRAN
 }
 
 }  // namespace
