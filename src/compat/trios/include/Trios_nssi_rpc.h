@@ -14,7 +14,10 @@
 extern "C" {
 #endif
 
-/* Opens a transport, and listens at a URL of its own; `url` is passed over. Once more: counted, nothing else.
+/* Programs that want NNTI's handle of a transport that is open declare `extern NNTI_transport_t
+ * transports[NSSI_RPC_COUNT];`, where it has the transport's number. The last nssi_fini() closes what was opened by it.
+ *
+ * Opens a transport, and listens at a URL of its own; `url` is passed over. Once more: counted, nothing else.
  * NSSI_ENOTSUP: this machine does not have it. */
 int nssi_rpc_init(const nssi_rpc_transport rpc_transport, const nssi_rpc_encode rpc_encode, const char *url)
     TRIOS_SYMBOL(nssi_rpc_init);
