@@ -6,7 +6,7 @@
 #include "options.hpp"
 #include "timing.hpp"
 
-#include "nnti/transports/shm/footprint.hpp"
+#include "nnti/endpoint/footprint.hpp"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #ifndef NESSIE_MODULE_H
 #define NESSIE_MODULE_H
 
-#include <nssi/runtime.h>
+#include <nessie/codes.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,6 +15,8 @@ extern "C" {
 /* Of this header. nessied takes modules of its own number and of its own version only. */
 #define NESSIE_MODULE_ABI 1
 #define NESSIE_MODULE_VERSION "0.1.0"
+
+typedef struct nssi_rt_runtime nssi_rt_runtime; /* nssi/runtime.h */
 
 /* What one provider of the module stands on. Its functions may be called by any thread, until stop() has returned. */
 typedef struct nessie_provider nessie_provider;

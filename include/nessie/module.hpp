@@ -33,7 +33,9 @@ template <class P> int start(nessie_provider *provider, void **state) {
 }
 
 inline Provider *provider_of(void *state) { return static_cast<Provider *>(state); }
-inline void peer_lost(void *state, std::uint64_t peer) { provider_of(state)->peer_lost(nssi::PeerId{peer}); }
+template <class P> void peer_lost(void *state, std::uint64_t peer) {
+  static_cast<P *>(provider_of(state))->peer_lost({peer});
+}
 inline void quiesce(void *state) { provider_of(state)->quiesce(); }
 inline void stop(void *state) { provider_of(state)->stop(); }
 inline void destroy(void *state) { delete provider_of(state); }
@@ -43,10 +45,11 @@ inline void destroy(void *state) { delete provider_of(state); }
 
 /// Defines the entry point. `type`: of the module's providers; `P`: their class. A third argument says which roles they
 /// use others in, as nessie_module::uses.
-#define NESSIE_MODULE(type, P, ...)                                                                                    \
-  extern "C" const nessie_module *nessie_module_entry(void) {                                                          \
-    static const nessie_module module = {NESSIE_MODULE_ABI,       NESSIE_MODULE_VERSION,    type,                      \
-                                         "" __VA_ARGS__,          nessie::module::start<P>, nessie::module::peer_lost, \
-                                         nessie::module::quiesce, nessie::module::stop,     nessie::module::destroy};  \
-    return &module;                                                                                                    \
+#define NESSIE_MODULE(type, P, ...)                                                      \
+  extern "C" const nessie_module *nessie_module_entry(void) {                            \
+    static const nessie_module module = {                                                \
+        NESSIE_MODULE_ABI,       NESSIE_MODULE_VERSION,    type,                         \
+        "" __VA_ARGS__,          nessie::module::start<P>, nessie::module::peer_lost<P>, \
+        nessie::module::quiesce, nessie::module::stop,     nessie::module::destroy};     \
+    return &module;                                                                      \
   }

@@ -7,13 +7,21 @@
 #pragma once
 
 #include <nessie/result.hpp>
-#include <nssi/nssi.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+namespace nnti {
+struct PeerId;
+}
+namespace nssi {
+class Runtime;
+struct RuntimeOptions;
+}  // namespace nssi
 
 namespace nessie {
 
@@ -43,7 +51,7 @@ class Provider {
  public:
   virtual ~Provider() = default;
   /// A peer died, or left. Every provider is told, whoever the peer has called.
-  virtual void peer_lost(nssi::PeerId peer) { (void)peer; }
+  virtual void peer_lost(nnti::PeerId peer);
   /// The process is to end: finish what was acknowledged. Returns when that is done. A fiber; requests go on coming,
   /// and other providers finish beside it.
   virtual void quiesce() {}

@@ -20,6 +20,10 @@
 #include <string>
 #include <vector>
 
+namespace nessie {
+class Budget;
+}
+
 namespace nssi {
 
 using nessie::Code;
@@ -312,6 +316,9 @@ struct RuntimeOptions {
   std::vector<PoolOptions> pools;
   /// Of each of its services; `nssi.limit.*` go first.
   Limits limits;
+  /// Of the process, which outlives the runtime: the memory that this keeps for its next long messages has an account
+  /// there, and goes when others are short. Null: none.
+  nessie::Budget *budget = nullptr;
 };
 
 /// A flag that a handler's fiber can wait for. set() may come from any thread.

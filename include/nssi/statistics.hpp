@@ -82,6 +82,12 @@ struct CallStatistics {
   TimeHistogram round_trip;  ///< from sending to the result
 };
 
+/// Memory for data that one pool of the process has taken: an account of its budget.
+struct MemoryStatistics {
+  std::string name;
+  std::uint64_t used_bytes = 0, high_bytes = 0;  ///< now, and at most until now
+};
+
 struct Statistics {
   bool is_counted = false;      ///< false: `nssi.statistics` is off, and only limits and callers are told
   std::uint64_t uptime_ns = 0;  ///< of the runtime
@@ -91,6 +97,7 @@ struct Statistics {
   std::vector<ServiceStatistics> services;
   std::vector<CallerStatistics> callers;
   std::vector<CallStatistics> calls;
+  std::vector<MemoryStatistics> memory;  ///< of the process; empty: nobody hosts it
 };
 
 /// One line of JSON, with the fields' names; a histogram's buckets as pairs, [up_to_ns, count]; errors by their names.

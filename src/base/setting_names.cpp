@@ -13,7 +13,7 @@ namespace nessie {
 namespace {
 
 /// In one of these everything is a setting of Nessie's.
-constexpr std::string_view kGroups[] = {"nnti.", "nssi.", "staging.", "run.", "directory."};
+constexpr std::string_view kGroups[] = {"nnti.", "nssi.", "staging.", "run.", "directory.", "transfer."};
 constexpr std::string_view kPrefix = "NESSIE_";
 /// Variables that are no settings, but Nessie's.
 constexpr std::string_view kOtherVariables[] = {"NESSIE_CONFIG", "NESSIE_LOG"};
@@ -27,6 +27,14 @@ struct Pattern {
   }
   std::string_view head, tail;
 };
+
+/// "nssi.op.NAME.pool" → "nssi.op.*.pool".
+std::string pattern_of(std::string_view name) {
+  constexpr std::string_view kOwnPart = "NAME";
+  std::string pattern(name);
+  if (const auto at = pattern.find(kOwnPart); at != std::string::npos) pattern.replace(at, kOwnPart.size(), "*");
+  return pattern;
+}
 
 bool is_pattern(std::string_view name) { return name.find('*') != std::string_view::npos; }
 
@@ -71,96 +79,22 @@ bool is_variable(std::string_view variable) {
 
 }  // namespace
 
-const std::vector<std::string> &setting_names() {
-  static const auto *names = new std::vector<std::string>{
-      "close",
-      "credential",
-      "credential_file",
-      "directory",
-      "directory.entries",
-      "directory.entries_per_caller",
-      "directory.listen",
-      "directory.watches",
-      "directory.watches_per_caller",
-      "listen",
-      "memory",
-      "nnti.channel",
-      "nnti.channel.bytes",
-      "nnti.channel.messages",
-      "nnti.channel_setup",
-      "nnti.eager_max",
-      "nnti.eager_memory",
-      "nnti.encrypt",
-      "nnti.faulty.break",
-      "nnti.faulty.delay",
-      "nnti.faulty.duplicate",
-      "nnti.faulty.loss",
-      "nnti.faulty.reorder",
-      "nnti.faulty.seed",
-      "nnti.faulty.silent",
-      "nnti.faulty.transient",
-      "nnti.heartbeat",
-      "nnti.inproc.name",
-      "nnti.job_size",
-      "nnti.lane",
-      "nnti.mailbox",
-      "nnti.mpi.library",
-      "nnti.mpi.setup_timeout",
-      "nnti.mpi.world",
-      "nnti.ofi.address",
-      "nnti.ofi.mr_local",
-      "nnti.ofi.port",
-      "nnti.ofi.provider",
-      "nnti.peer_timeout",
-      "nnti.reconnect",
-      "nnti.registration_cache",
-      "nnti.registration_cache.mib",
-      "nnti.registration_cache.regions",
-      "nnti.rendezvous.read_percent",
-      "nnti.rendezvous.write_from",
-      "nnti.send_queue",
-      "nnti.shared_queue",
-      "nnti.shm.cma",
-      "nnti.spin_us",
-      "nnti.ucx.address",
-      "nnti.ucx.port",
-      "nnti.ucx.tls",
-      "nssi.keep_answers",
-      "nssi.limit.bytes",
-      "nssi.limit.bytes_of_caller",
-      "nssi.limit.requests",
-      "nssi.limit.requests_of_caller",
-      "nssi.max_long",
-      "nssi.op.*.pool",
-      "nssi.op.*.priority",
-      "nssi.op.*.role",
-      "nssi.pool.*.cores",
-      "nssi.pool.*.threads",
-      "nssi.pools",
-      "nssi.prometheus",
-      "nssi.reconnect",
-      "nssi.reload_on_hangup",
-      "nssi.statistics",
-      "nssi.timeout",
-      "nssi.trace",
-      "nssi.trace.every",
-      "operator_credential",
-      "run.linger",
-      "run.start_timeout",
-      "servers",
-      "staging.board_dir",
-      "staging.buffer",
-      "staging.index",
-      "staging.listen",
-      "staging.memory",
-      "staging.mode",
-      "staging.run_dir",
-      "staging.servers",
-      "staging.timeout",
-      "transfer.most_encoded",
-      "transfer.piece",
-      "transfer.threads",
+std::span<const Setting> settings() {
+#define NESSIE_SETTING(name, flag, value, meaning) {name, flag, value, meaning},
+  static constexpr Setting kSettings[] = {
+#include "settings.inc"
   };
+#undef NESSIE_SETTING
+  return kSettings;
+}
+
+const std::vector<std::string> &setting_names() {
+  static const auto *names = [] {
+    auto *made = new std::vector<std::string>;
+    for (const auto &setting : settings()) made->push_back(pattern_of(setting.name));
+    std::ranges::sort(*made);
+    return made;
+  }();
   return *names;
 }
 

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which settings there are (docs/configuration.md), so that misspelt ones are noticed.
+// Which settings there are, so that misspelt ones are noticed, and people can look them up (`nessie info --settings`,
+// docs/configuration.md). Each is declared by its owner, in a file settings.def of that folder; the build collects
+// them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace nessie {
+
+/// For people, in Markdown.
+struct Setting {
+  const char *name;   ///< NAME stands for the part that the user gives: "nssi.pool.NAME.threads"
+  const char *flag;   ///< "`--mode`"; empty: there is none
+  const char *value;  ///< if nothing is said: "`30s`"; empty: none
+  const char *meaning;
+};
+std::span<const Setting> settings();
 
 /// Every setting of Nessie's own; where the user gives a part of the name, a `*` stands for it: "nssi.pool.*.threads".
 const std::vector<std::string> &setting_names();

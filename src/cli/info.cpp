@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "info.hpp"
 
+#include "settings.hpp"
+
 #include "failure.hpp"
 #include "limits.hpp"
 #include "partner.hpp"
@@ -107,6 +109,7 @@ bool every_test_passed(const InfoReport &report) {
 }  // namespace
 
 int info(const InfoOptions &options) {
+  if (options.settings) return list_settings(options.json);
   auto config = Config::load();
   if (!config.ok()) return fail(config.error());
   auto thresholds = nnti::Endpoint::thresholds(*config);

@@ -17,6 +17,7 @@ struct InfoOptions {
   bool all = false;  ///< with `url`: test every URL of the list, not only the chosen one
   bool test = true;  ///< measure
   bool json = false;
+  bool settings = false;  ///< list the settings instead
 };
 
 int info(const InfoOptions &options);

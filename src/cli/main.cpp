@@ -128,6 +128,8 @@ void add_info(CLI::App &app, InfoOptions &options) {
                               "Try this endpoint's URLs, a list joined by ';', instead of this machine's transports");
   info->add_flag("--all", options.all, "Test every URL of the list, not only the one that is chosen")->needs(to);
   info->add_flag("!--no-test", options.test, "Measure nothing");
+  info->add_flag("--settings", options.settings, "List all settings, with what they are now and where that comes from")
+      ->excludes(to);
   info->add_flag("--json", options.json, "Print JSON");
 }
 

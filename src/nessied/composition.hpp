@@ -4,6 +4,7 @@
 #pragma once
 
 #include <nessie/provider.hpp>
+#include <nssi/nssi.hpp>
 
 #include <cstdint>
 #include <map>

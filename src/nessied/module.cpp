@@ -4,6 +4,7 @@
 #include <base/config.hpp>
 #include <nessie/module.hpp>
 #include <nssi/c/runtime.hpp>
+#include <nssi/nssi.hpp>
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -9,11 +9,15 @@
 #include <ranges>
 #include <thread>
 
+void nessie::Provider::peer_lost(nnti::PeerId) {}
+
 namespace nessie::service {
 
 Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
   std::unique_ptr<Host> host(new Host(std::move(options)));
-  auto runtime = nssi::Runtime::open(host->options_.runtime);
+  auto runtime_options = host->options_.runtime;
+  runtime_options.budget = &host->budget_;
+  auto runtime = nssi::Runtime::open(std::move(runtime_options));
   if (!runtime.ok()) return runtime.error();
   host->owned_runtime_ = *std::move(runtime);
   host->runtime_ = host->owned_runtime_.get();

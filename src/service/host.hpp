@@ -6,6 +6,7 @@
 #include <base/budget.hpp>
 #include <base/config.hpp>
 #include <nessie/provider.hpp>
+#include <nssi/nssi.hpp>
 #include <service/worker.hpp>
 
 #include <atomic>

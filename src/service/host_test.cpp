@@ -144,7 +144,8 @@ TEST_F(HostTest, AskedTwice_EndsAtOnce_UnlessDataWouldBeLost) {
   slow.holds = false;
   host_->end();
   thread_.join();
-  may_go_on = true;  // the fiber ends with the runtime
+  may_go_on = true;
+  host_.reset();  // and with it the fiber that looks at what is local here
 }
 
 TEST_F(HostTest, DataThatComeWhileItQuiesces_AreFinishedToo) {

@@ -27,10 +27,11 @@ Block &Block::operator=(Block &&other) noexcept {
 
 void Block::give_back() {
   auto *pool = std::exchange(pool_, nullptr);
-  if (pool != nullptr && !is_tainted_)
-    pool->give_back(peer_, std::move(buffer_));
+  if (pool == nullptr) return;
+  if (is_tainted_)
+    pool->drop(std::move(buffer_));
   else
-    buffer_.reset();
+    pool->give_back(peer_, std::move(buffer_));
 }
 
 nessie::Result<nnti::RemoteBuffer> Block::describe_for(nnti::PeerId peer) const {
@@ -60,6 +61,7 @@ nessie::Result<Block> Blocks::take(nnti::PeerId peer, std::size_t size_bytes) {
   if (free.empty()) {
     auto buffer = endpoint_->allocate(size_of(index), nnti::Rights::kRemoteRead);
     if (!buffer.ok()) return buffer.error();
+    if (account_) account_->take(buffer->bytes().size());
     return Block(*this, peer, *std::move(buffer), size_bytes);
   }
   auto buffer = std::move(free.back());
@@ -71,22 +73,42 @@ nessie::Result<Block> Blocks::take(nnti::PeerId peer, std::size_t size_bytes) {
 void Blocks::give_back(nnti::PeerId peer, nnti::RegisteredBuffer buffer) {
   const auto size_bytes = buffer.bytes().size();
   const auto of_peer = free_.find(peer.value);
-  if (endpoint_ == nullptr || of_peer == free_.end() || kept_bytes_ + size_bytes > most_kept_bytes_) return;
+  if (endpoint_ == nullptr || of_peer == free_.end() || kept_bytes_ + size_bytes > most_kept_bytes_)
+    return drop(std::move(buffer));
   kept_bytes_ += size_bytes;
   of_peer->second[index_for(size_bytes)].push_back(std::move(buffer));
+}
+
+void Blocks::drop(nnti::RegisteredBuffer buffer) {
+  if (account_) account_->give_back(buffer.bytes().size());
+  buffer.reset();
+}
+
+void Blocks::draw_from(nessie::Budget &budget, std::function<void()> shorten) {
+  account_.emplace(budget, "nssi.blocks", nessie::Budget::Callbacks{.on_shortage = std::move(shorten)});
+}
+
+void Blocks::drop_kept() {
+  for (auto &[peer, sizes] : free_)
+    for (auto &free : sizes)
+      for (auto &buffer : std::exchange(free, {})) drop(std::move(buffer));
+  kept_bytes_ = 0;
 }
 
 void Blocks::forget(nnti::PeerId peer) {
   const auto of_peer = free_.find(peer.value);
   if (of_peer == free_.end()) return;
-  for (const auto &free : of_peer->second)
-    for (const auto &buffer : free) kept_bytes_ -= buffer.bytes().size();
+  for (auto &free : of_peer->second)
+    for (auto &buffer : free) {
+      kept_bytes_ -= buffer.bytes().size();
+      drop(std::move(buffer));
+    }
   free_.erase(of_peer);
 }
 
 void Blocks::close() {
   endpoint_ = nullptr;
-  kept_bytes_ = 0;
+  drop_kept();
   free_.clear();
 }
 

@@ -6,9 +6,11 @@
 // only, and one of which it is not certain that its peer is done with it is not used again, but unregistered.
 #pragma once
 
+#include <base/budget.hpp>
 #include <nnti/nnti.hpp>
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -48,6 +50,10 @@ class Blocks {
   /// Of the memory that is given back, `most_kept_bytes` are kept.
   explicit Blocks(std::size_t most_kept_bytes) : most_kept_bytes_(most_kept_bytes) {}
   void use(nnti::Endpoint &endpoint) { endpoint_ = &endpoint; }
+  /// All blocks are charged there from now on. `shorten` has the driver call drop_kept() some time; any thread.
+  void draw_from(nessie::Budget &budget, std::function<void()> shorten);
+  /// What nobody uses.
+  void drop_kept();
   /// For `peer`, which will be told where it is; PeerId{}: for nobody. What it holds is unspecified. kNoMemory.
   nessie::Result<Block> take(nnti::PeerId peer, std::size_t size_bytes);
   /// No block serves that peer any more.
@@ -63,9 +69,11 @@ class Blocks {
   static std::size_t index_for(std::size_t size_bytes);
   static std::size_t size_of(std::size_t index);
   void give_back(nnti::PeerId peer, nnti::RegisteredBuffer buffer);
+  void drop(nnti::RegisteredBuffer buffer);
 
   nnti::Endpoint *endpoint_ = nullptr;
   std::size_t most_kept_bytes_, kept_bytes_ = 0;
+  std::optional<nessie::Budget::Account> account_;
   std::unordered_map<std::uint64_t, BySize> free_;  ///< by peer
 };
 

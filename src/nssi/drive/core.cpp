@@ -61,6 +61,8 @@ Status Core::open(RuntimeOptions options, const Settings &settings, nnti::EventS
   if (!endpoint.ok()) return endpoint.error();
   endpoint_ = *std::move(endpoint);
   blocks_.use(*endpoint_);
+  budget_ = options.budget;
+  if (budget_ != nullptr) blocks_.draw_from(*budget_, [this] { hand_over([this] { blocks_.drop_kept(); }); });
   return {};
 }
 

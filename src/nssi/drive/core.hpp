@@ -53,6 +53,8 @@ class Core {
   bool closing() const { return closing_; }
   /// Whether statistics are kept.
   bool counts() const { return counts_; }
+  /// Null: none was given.
+  const nessie::Budget *budget() const { return budget_; }
   /// Null: this process writes no trace.
   Tracer *tracer() { return tracer_.get(); }
   /// Whether a request that is here belongs to a trace.
@@ -214,6 +216,7 @@ class Core {
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Pool>> pools_;
   Blocks blocks_{kMostKeptBytes};
+  nessie::Budget *budget_ = nullptr;
   std::unique_ptr<Tracer> tracer_;
   std::atomic<int> traced_{0};  ///< requests
   TraceContext drivers_trace_;  ///< of the handler that the driver runs in place

@@ -149,6 +149,15 @@ void write_calls(Page &page, const std::vector<CallStatistics> &all) {
   page.times("round_trip_seconds", "From sending a call to its result.", all, &It::round_trip);
 }
 
+void write_memory(Page &page, const std::vector<MemoryStatistics> &all) {
+  const auto each = [&](const char *name, const char *help, std::uint64_t MemoryStatistics::*bytes) {
+    page.describe(name, "gauge", help);
+    for (const auto &it : all) page.sample(name, fmt::format("account=\"{}\"", it.name), it.*bytes);
+  };
+  each("memory_bytes", "Memory for data that a pool of the process has taken.", &MemoryStatistics::used_bytes);
+  each("memory_high_bytes", "The most that it has had.", &MemoryStatistics::high_bytes);
+}
+
 }  // namespace
 
 std::string to_prometheus(const Statistics &statistics) {
@@ -161,6 +170,7 @@ std::string to_prometheus(const Statistics &statistics) {
   write_services(page, statistics.services);
   write_callers(page, statistics.callers);
   write_calls(page, statistics.calls);
+  write_memory(page, statistics.memory);
   return page.take();
 }
 

@@ -90,6 +90,10 @@ Json json_of(const CallStatistics &it) {
   return result;
 }
 
+Json json_of(const MemoryStatistics &it) {
+  return {{"name", it.name}, {"used_bytes", it.used_bytes}, {"high_bytes", it.high_bytes}};
+}
+
 template <class T> Json list_of(const std::vector<T> &all) {
   Json result = Json::array();
   for (const auto &each : all) result.push_back(json_of(each));
@@ -102,7 +106,8 @@ std::string to_json(const Statistics &statistics) {
   const Json all{{"is_counted", statistics.is_counted},          {"uptime_ns", statistics.uptime_ns},
                  {"prometheus", statistics.prometheus},          {"refused", statistics.refused},
                  {"operations", list_of(statistics.operations)}, {"services", list_of(statistics.services)},
-                 {"callers", list_of(statistics.callers)},       {"calls", list_of(statistics.calls)}};
+                 {"callers", list_of(statistics.callers)},       {"calls", list_of(statistics.calls)},
+                 {"memory", list_of(statistics.memory)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

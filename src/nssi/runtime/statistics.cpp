@@ -127,6 +127,9 @@ Statistics Engine::statistics() {
     result.callers.push_back(describe(endpoint(), session, connection, tick_ns));
   });
   for (const auto &counters : client_.counters().all()) result.calls.push_back(describe(*counters, tick_ns));
+  if (budget() != nullptr)
+    for (const auto &usage : budget()->usage())
+      result.memory.push_back({usage.name, usage.used_bytes, usage.high_bytes});
   return result;
 }
 

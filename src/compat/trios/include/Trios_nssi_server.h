@@ -21,8 +21,9 @@ typedef uint8_t NssiRpc;
 #endif
 
 /* Gets decoded arguments, freed when it returns; answers with nssi_send_result(). If it returns without an answer, its
- * caller gets what it returns or, where that is NSSI_OK, NSSI_EBADRPC. The caller's URL is a name for it, the same for as
- * long as it lives, at which it cannot be called; `data_addr` has its data's size in one segment, or none without data. */
+ * caller gets what it returns or, where that is NSSI_OK, NSSI_EBADRPC. The caller's URL is a name for it, the same for
+ * as long as it lives, at which it cannot be called; `data_addr` has its data's size in one segment, or none without
+ * data. */
 typedef int (*nssi_rpc_proc)(const unsigned long request_id, const NNTI_peer_t *caller, const void *args,
                              const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr);
 

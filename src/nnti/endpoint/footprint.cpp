@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nnti/transports/shm/footprint.hpp"
+#include "nnti/endpoint/footprint.hpp"
 
 #include "nnti/endpoint/impl.hpp"
 #include "nnti/transports/shm/connection.hpp"
