@@ -126,7 +126,7 @@ constexpr const char *kUsage =
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   shm (the default), ofi, ucx, mpi, inproc: for all but staging-…\n"
+    "  --transport   shm (the default), tcp, ofi, ucx, mpi, inproc: for all but staging-…\n"
     "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
     "  --plot        draws what was measured: a PNG, SVG or PDF file, by its suffix; needs python3-matplotlib\n"
     "  --processes   for staging-…: this many, instead of its own\n\n";

@@ -77,7 +77,7 @@ std::vector<std::string> environment(Rival rival, Network network) {
 }  // namespace
 
 Network network_of(const std::string &transport) {
-  return transport == "ofi" || transport == "ucx" ? Network::kTcp : Network::kSharedMemory;
+  return transport == "tcp" || transport == "ofi" || transport == "ucx" ? Network::kTcp : Network::kSharedMemory;
 }
 const char *ucx_transports(Network network) {
   return network == Network::kTcp ? "UCX_TLS=self,tcp" : "UCX_TLS=self,sm";

@@ -22,7 +22,7 @@ using FiguresBySize = std::map<std::uint64_t, double>;
 enum class Rival { kOpenMpi, kMpich, kUcx, kGrpc, kTirpc };
 enum class Network { kSharedMemory, kTcp, kUnixSocket };
 
-/// What over which ours goes: TCP for ofi and ucx, shared memory for the others.
+/// What over which ours goes: TCP for tcp, ofi and ucx, shared memory for the others.
 Network network_of(const std::string &transport);
 const char *name_of(Rival rival);
 const char *name_of(Network network);

@@ -47,7 +47,7 @@ constexpr const char *kFooter =
     "anew. All settings: docs/configuration.md. Compositions and modules: docs/hosting.md.\n\n"
     "Examples:\n"
     "  nessied --services directory --announce file:job.contact\n"
-    "  nessied --services staging,transfer --listen shm,ofi --memory 2G\n"
+    "  nessied --services staging,transfer --listen shm,tcp --memory 2G\n"
     "  nessied --config job.toml --check";
 
 struct Options {
@@ -83,7 +83,7 @@ void describe(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
       "--contact", [&](const std::string &path) { options.announce.push_back("file:" + path); },
       "The same as --announce file:PATH");
-  app.add_option("-l,--listen", options.listen, "Transports to listen on, e.g. shm,ofi (all that this machine has)");
+  app.add_option("-l,--listen", options.listen, "Transports to listen on, e.g. shm,tcp (all that this machine has)");
   app.add_option("--set", options.settings, "A setting, as staging.timeout=10s; may be said again and again");
   app.add_option("--parent", options.parent_fd, "End at the end of file of this descriptor");
   add_setting(app, options, "--mode", "staging.mode",

@@ -59,7 +59,7 @@ ChannelTransport::ChannelTransport(const TransportOptions &options, Reliability 
 
 Status ChannelTransport::open_inner(TransportOptions options, const Opener &open) {
   auto inner = open({options.credential, options.config, *this, options.poller, options.listen, options.name,
-                     options.time, options.extra_transports});
+                     options.time, options.extra_transports, options.sealed, options.is_named});
   if (!inner.ok()) return inner.error();
   inner_ = std::move(*inner);
   const auto promised = lossy_ ? Reliability::kLossy : Reliability::kUntilBroken;

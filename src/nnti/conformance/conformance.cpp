@@ -54,31 +54,26 @@ const std::vector<Subject> &subjects() {
       {"shm_without_cma", "shm", {{"nnti.shm.cma", "off"}}, true},
       {"sealed_inproc", "inproc", {{"nnti.encrypt", "all"}}, false},
       {"sealed_shm", "shm", {{"nnti.encrypt", "all"}, {"nnti.mailbox", "33344"}}, true},
+      {"sealed_tcp", "tcp", {{"nnti.encrypt", "network"}, {"nnti.tcp.address", "127.0.0.1"}}, true},
       {"sealed_ofi", "ofi", {{"nnti.encrypt", "network"}, {"nnti.ofi.address", "127.0.0.1"}}, true},
       {"shm_in_advance", "shm", {{"nnti.channel_setup", "in-advance"}}, true},
       {"shm_shared_queue", "shm", {{"nnti.channel", "shared-queue"}}, true},
       {"shm_shared_queue_without_cma", "shm", {{"nnti.channel", "shared-queue"}, {"nnti.shm.cma", "off"}}, true},
+      {"tcp", "tcp", {{"nnti.tcp.address", "127.0.0.1"}}, true},
       {"ofi", "ofi", {{"nnti.ofi.address", "127.0.0.1"}}, true},
       {"ofi_shm", "ofi", {{"nnti.ofi.provider", "shm"}}, true},
-      {"ofi_mr_local",
-       "ofi",
-       {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ofi.mr_local", "on"}},
-       true},
-      {"ofi_without_lane", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}}, true},
+      {"ofi_mr_local", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.ofi.mr_local", "on"}}, true},
       {"ucx", "ucx", {{"nnti.ucx.address", "127.0.0.1"}}, true},
-      {"ucx_without_lane", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}}, true},
-      {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ucx.tls", "tcp"}}, true},
+      {"ucx_tcp", "ucx", {{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}, true},
 #ifdef NNTI_HAVE_MPI
       {"mpi", "mpi", {}, false},  // between processes: transports/mpi/processes_test.cpp
 #endif
       {"faulty_inproc", "faulty+inproc", faults(), false},
       {"faulty_shm", "faulty+shm", faults(), true},
+      {"faulty_tcp", "faulty+tcp", faults({{"nnti.tcp.address", "127.0.0.1"}}), true},
       {"faulty_ofi", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}}), true},
-      {"faulty_ofi_without_lane", "faulty+ofi", faults({{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}}),
-       true},
       {"faulty_ucx", "faulty+ucx", faults({{"nnti.ucx.address", "127.0.0.1"}}), true},
-      {"faulty_ucx_tcp", "faulty+ucx",
-       faults({{"nnti.ucx.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ucx.tls", "tcp"}}), true},
+      {"faulty_ucx_tcp", "faulty+ucx", faults({{"nnti.ucx.address", "127.0.0.1"}, {"nnti.ucx.tls", "tcp"}}), true},
 #ifdef NNTI_HAVE_MPI
       {"faulty_mpi", "faulty+mpi", faults(), false},
 #endif
@@ -88,9 +83,8 @@ const std::vector<Subject> &subjects() {
 
 const std::vector<Subject> &subjects_for_upper_floors() {
   static const auto chosen = [] {
-    constexpr std::array kNames = {"inproc", "shm",           "shm_shared_queue", "sealed_inproc",
-                                   "ofi",    "ucx",           "ucx_tcp",          "ofi_without_lane",
-                                   "mpi",    "faulty_inproc", "faulty_ofi"};
+    constexpr std::array kNames = {"inproc",  "shm", "shm_shared_queue", "sealed_inproc", "tcp",       "ofi", "ucx",
+                                   "ucx_tcp", "mpi", "faulty_inproc",    "faulty_ofi",    "faulty_tcp"};
     std::vector<Subject> some;
     std::ranges::copy_if(subjects(), std::back_inserter(some),
                          [&](const Subject &subject) { return std::ranges::count(kNames, subject.name) != 0; });

@@ -104,7 +104,7 @@ Status Endpoint::Impl::open_transports() {
   const auto due = [this](const TransportKind &kind) { return options.listen || kind.at_once; };
   for (auto kind = std::ranges::find_if(unopened, due); kind != unopened.end();
        kind = std::ranges::find_if(unopened, due))
-    if (auto status = open_transport(*kind); !status.ok()) return status;
+    if (auto status = open_transport(*kind, options.listen, !options.transports.empty()); !status.ok()) return status;
   if (options.listen && transports.empty())
     return Error{Code::kUnsupported, "no transport can be opened on this machine; `nessie info` says why"};
   return {};
@@ -123,12 +123,23 @@ Status Endpoint::Impl::choose_transports() {
   return {};
 }
 
-// What nobody asked for by name may be missing.
-Status Endpoint::Impl::open_transport(TransportKind kind) {
+// What the application did not name may be missing.
+Status Endpoint::Impl::open_transport(TransportKind kind, bool listen, bool is_named) {
   std::erase_if(unopened, [&](const TransportKind &other) { return other.name == kind.name; });
-  auto transport = open_reliably(
-      kind,
-      {options.credential, options.config, *this, poller, options.listen, kind.name, {}, options.extra_transports});
+  auto transport = open_reliably(kind, {options.credential,
+                                        options.config,
+                                        *this,
+                                        poller,
+                                        listen,
+                                        kind.name,
+                                        {},
+                                        options.extra_transports,
+                                        false,
+                                        is_named});
+  if (transport.code() == Code::kNoResult) {  // until a URL names it
+    unwanted.push_back(kind);
+    return {};
+  }
   if (!transport.ok()) {
     unopenable.emplace(kind.name, transport.error().message);
     if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
@@ -142,8 +153,14 @@ Status Endpoint::Impl::open_transport(TransportKind kind) {
 
 /// The transport of that name, opened now if need be; null if it cannot be, or was not asked for.
 Result<Transport *> Endpoint::Impl::transport_named(std::string_view name) {
-  if (auto kind = std::ranges::find(unopened, name, &TransportKind::name); kind != unopened.end())
-    if (auto status = open_transport(*kind); !status.ok()) return status.error();
+  for (auto *kinds : {&unopened, &unwanted}) {
+    auto kind = std::ranges::find(*kinds, name, &TransportKind::name);
+    if (kind == kinds->end()) continue;
+    const auto named = *kind;
+    kinds->erase(kind);
+    if (auto status = open_transport(named, options.listen && kinds == &unopened, true); !status.ok())
+      return status.error();
+  }
   auto found = std::ranges::find(transports, name, [](const auto &transport) { return transport->name(); });
   return found == transports.end() ? nullptr : found->get();
 }

@@ -56,7 +56,7 @@ struct Endpoint::Impl final : TransportEvents {
   const nessie::Birth birth;
   Status open_transports();
   Status choose_transports();
-  Status open_transport(TransportKind kind);
+  Status open_transport(TransportKind kind, bool listen, bool is_named);
   Result<Transport *> transport_named(std::string_view name);
   std::vector<std::string> preferences() const;
   std::string describe_preferences() const;
@@ -104,7 +104,8 @@ struct Endpoint::Impl final : TransportEvents {
   Poller poller;  ///< outlives the transports
   unsigned turns = 0;
   std::vector<std::unique_ptr<Transport>> transports;
-  std::vector<TransportKind> unopened;                         ///< asked for, but not needed yet
+  std::vector<TransportKind> unopened;  ///< asked for, but not needed yet
+  std::vector<TransportKind> unwanted;  ///< have nothing that is better; opened if a URL names them
   std::map<std::string, std::string, std::less<>> unopenable;  ///< by name: why it cannot be opened here
   std::vector<std::unique_ptr<Peer>> peers;                    ///< by PeerId - 1; null once lost
   std::vector<PeerId> waiting_for_credits;

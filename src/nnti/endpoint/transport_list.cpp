@@ -4,6 +4,7 @@
 #include "nnti/transports/faulty/transport.hpp"
 #include "nnti/transports/inproc/transport.hpp"
 #include "nnti/transports/shm/transport.hpp"
+#include "nnti/transports/tcp/transport.hpp"
 #ifdef NNTI_HAVE_OFI
 #include "nnti/transports/ofi/transport.hpp"
 #endif
@@ -31,6 +32,7 @@ std::span<const TransportKind> transport_list() {
 #ifdef NNTI_HAVE_UCX
       {"ucx", ucx::survey, ucx::open, Reliability::kUntilBroken, true},
 #endif
+      {"tcp", tcp::survey, tcp::open, Reliability::kUntilBroken, true},
   };
   return kKinds;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is held back for a moment, so that more goes with it: frames of a lane, the ring at a sleeper's door.
+// What is held back for a moment, so that more goes with it: frames of a stream, the ring at a sleeper's door.
 //
 // Whoever sends a request, and then computes for a second, must not have it wait: after 1 to 2 ms a thread sends it.
 // The thread sleeps while nothing waits anywhere, and looks every millisecond while something does; more rarely, every

@@ -73,7 +73,7 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options, const O
 
 Status SealedTransport::open_inner(const TransportOptions &options, const Opener &open) {
   auto inner = open({options.credential, options.config, *this, options.poller, options.listen, options.name,
-                     options.time, options.extra_transports, true});
+                     options.time, options.extra_transports, true, options.is_named});
   if (!inner.ok()) return inner.error();
   inner_ = std::move(*inner);
   return {};

@@ -208,13 +208,15 @@ struct TransportOptions {
   std::string_view name = {};  ///< under which it is opened ("faulty+shm"); borrowed during open() only
   nessie::TimeSource time = {};
   std::span<const TransportKind *const> extra_transports = {};  ///< as EndpointOptions; borrowed during open() only
-  bool sealed = false;  ///< what passes is sealed above it (sealing/): its peers' must be, too
+  bool sealed = false;   ///< what passes is sealed above it (sealing/): its peers' must be, too
+  bool is_named = true;  ///< by the application, or a URL; else it is opened only where it has more than TCP
 };
 
 /// One line of the list of transports.
 struct TransportKind {
   std::string_view name;
   TransportInfo (*survey)(const nessie::Config &config);
+  /// kNoResult: it could be opened, but is not named, and has nothing but TCP.
   Result<std::unique_ptr<Transport>> (*open)(const TransportOptions &options);
   /// What every transport of this kind says of itself. The endpoint puts a channel around all that are not kAlways.
   Reliability reliability = Reliability::kAlways;
@@ -226,7 +228,8 @@ struct TransportKind {
 /// it does that, too; a process that opens endpoints in several threads calls this before it has them.
 void prepare_environment();
 
-/// All that were built in, in order of preference: inproc, shm, ofi.
+/// All that were built in, in order of preference: inproc, shm, ofi and ucx (which are opened only
+/// where they have more than TCP, or are named), tcp.
 std::span<const TransportKind> transport_list();
 /// Those, what the application brought along, and what can be loaded (transport_module.hpp): by name only.
 std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);

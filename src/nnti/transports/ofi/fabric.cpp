@@ -2,7 +2,6 @@
 #include "nnti/transports/ofi/fabric.hpp"
 
 #include "nnti/bootstrap/network_address.hpp"
-#include "nnti/transports/ofi/transport.hpp"
 #include "nnti/transports/ofi/wire.hpp"
 
 #include <fmt/core.h>
@@ -243,6 +242,11 @@ Status Fabric::find_host() {
   if (host_.empty())
     return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
   return {};
+}
+
+bool Fabric::has_only_tcp() const {
+  const auto name = provider();
+  return name.starts_with("tcp") || name.starts_with("net") || name.starts_with("sockets");
 }
 
 bool Fabric::may_block() {

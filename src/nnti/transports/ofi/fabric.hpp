@@ -22,6 +22,9 @@
 
 namespace nnti::ofi {
 
+/// As nnti::prepare_environment.
+void prepare_environment();
+
 /// The provider and address to use, as the settings nnti.ofi.provider and nnti.ofi.address say, or the best there is:
 /// verbs, cxi, efa, psm3, tcp; an address that other nodes can reach before the loopback. kUnsupported, with the
 /// reason.
@@ -37,6 +40,8 @@ class Fabric {
 
   const fi_info &info() const { return *info_; }
   std::string provider() const { return info_->fabric_attr->prov_name; }
+  /// It moves data by the sockets that any process can have.
+  bool has_only_tcp() const;
   /// The numeric IP address of the bootstrap.
   const std::string &host() const { return host_; }
   const std::vector<std::byte> &name() const { return name_; }

@@ -46,7 +46,6 @@ std::span<std::byte> touched_memory(std::vector<std::byte> &memory, std::size_t 
 bool measure(const char *provider, int repetitions, test::Witness *pinning) {
   nessie::Config config;
   config.set("nnti.ofi.provider", provider);
-  config.set("nnti.lane", "off");
   config.set("nnti.ofi.mr_local", "on");
   auto fabric = Fabric::open(config);
   if (!fabric.ok()) {

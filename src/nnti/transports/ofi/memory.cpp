@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/ofi/memory.hpp"
 
-#include "nnti/transports/ofi/transport.hpp"
-
 namespace nnti::ofi {
 
 namespace {
@@ -18,38 +16,23 @@ std::uint64_t local_access(Rights rights) {
 
 }  // namespace
 
-Memory::Memory(OfiTransport &transport, const MemoryRegion &region)
-    : transport_(transport), region_(region), key_(nessie::random_u64()) {
-  transport_.add_memory(*this);
-}
-
-Memory::~Memory() { transport_.remove_memory(*this); }
-
 Status Memory::keep_registered() {
-  auto *cache = transport_.fabric().cache();
-  const auto access = local_access(region_.rights);
-  if (cache == nullptr || !cache->keeps_registrations() || region_.bytes.empty() || access == 0) return {};
+  auto *cache = fabric_.cache();
+  const auto access = local_access(region().rights);
+  if (cache == nullptr || !cache->keeps_registrations() || region().bytes.empty() || access == 0) return {};
   if (kept_.valid() && kept_.current()) return {};
-  auto lease = cache->acquire(region_.bytes, access);
+  auto lease = cache->acquire(region().bytes, access);
   if (!lease.ok()) return lease.error();
   kept_ = lease->current() ? std::move(*lease) : RegistrationCache::Lease();
   return {};
 }
 
 Result<RegistrationCache::Lease> Memory::lease(std::span<std::byte> part) {
-  auto *cache = transport_.fabric().cache();
+  auto *cache = fabric_.cache();
   if (cache == nullptr) return RegistrationCache::Lease();
   // The region as a whole, for the next piece to find it; but what is not kept need not be more than is used.
   if (auto status = keep_registered(); !status.ok()) return status.error();
-  return cache->acquire(kept_.valid() ? region_.bytes : part, local_access(region_.rights));
-}
-
-RemoteBuffer Memory::describe() const {
-  RemoteBuffer remote;
-  remote.key = key_;
-  remote.size_bytes = region_.bytes.size();
-  remote.rights = region_.rights;
-  return remote;
+  return cache->acquire(kept_.valid() ? region().bytes : part, local_access(region().rights));
 }
 
 }  // namespace nnti::ofi

@@ -4,24 +4,16 @@
 // stays registered, and once for each piece of a transfer, for the memory may have changed beneath it.
 #pragma once
 
-#include "nnti/transport/transport.hpp"
+#include "nnti/framed/memory.hpp"
 #include "nnti/transports/ofi/fabric.hpp"
-#include "nnti/transports/ofi/wire.hpp"
 
 namespace nnti::ofi {
 
-class OfiTransport;
-
-class Memory final : public TransportMemory {
+class Memory final : public framed::Memory {
  public:
-  Memory(OfiTransport &transport, const MemoryRegion &region);
-  ~Memory() override;
-  Result<RemoteBuffer> describe_for(Connection &) override { return describe(); }
-  RemoteBuffer describe() const override;
+  Memory(framed::Memories &memories, Fabric &fabric, const MemoryRegion &region)
+      : framed::Memory(memories, region), fabric_(fabric) {}
 
-  std::uint64_t key() const { return key_; }
-  std::span<std::byte> bytes() const { return region_.bytes; }
-  Rights rights() const { return region_.rights; }
   /// Has the region registered if that is needed, and kept if it can be. Errors as RegistrationCache::acquire().
   Status keep_registered();
   /// The registration of what is mapped at `part` of the region now; not valid: the provider needs none. Errors as
@@ -29,13 +21,8 @@ class Memory final : public TransportMemory {
   Result<RegistrationCache::Lease> lease(std::span<std::byte> part);
 
  private:
-  OfiTransport &transport_;
-  MemoryRegion region_;
+  Fabric &fabric_;
   RegistrationCache::Lease kept_;
-  std::uint64_t key_;
 };
-
-/// Whether a peer may have what its get or put asks for: of no buffer (null), or of this one.
-Code check(const Memory *memory, const FrameHeader &request);
 
 }  // namespace nnti::ofi

@@ -30,10 +30,7 @@ constexpr std::size_t kBytes = 1 << 17;  // larger than what goes in frames
 
 const conformance::Subject &subject() {
   static const conformance::Subject only = {
-      "ofi_mr_local",
-      "ofi",
-      {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.lane", "off"}, {"nnti.ofi.mr_local", "on"}},
-      false};
+      "ofi_mr_local", "ofi", {{"nnti.ofi.address", "127.0.0.1"}, {"nnti.ofi.mr_local", "on"}}, false};
   return only;
 }
 

@@ -16,46 +16,18 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t kChunkBytes = 4 << 20;
 constexpr std::size_t kChunksInFlight = 4;
 constexpr std::size_t kMaxServed = 4096;  // of one peer
-constexpr auto kPatience = 2s;            // with a peer whose transfer keeps memory that is to be unregistered
-
-FrameHeader done(const FrameHeader &request, Code result) {
-  FrameHeader header;
-  header.type = FrameType::kDone;
-  header.operation = request.operation;
-  header.result = static_cast<std::uint16_t>(result);
-  return header;
-}
+constexpr auto kPatienceWithServed = 2s;  // with a peer whose connection was given up
 
 }  // namespace
 
-Code check(const Memory *memory, const FrameHeader &request) {
-  if (memory == nullptr) return Code::kRefused;
-  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
-  if (!(static_cast<std::uint32_t>(memory->rights()) & static_cast<std::uint32_t>(needed))) return Code::kRefused;
-  const std::uint64_t size = memory->bytes().size();
-  if (request.offset > size || request.length > size - request.offset) return Code::kOutOfRange;
-  return Code::kOk;
-}
-
-void OfiTransport::serve(OfiConnection &connection, const Frame &frame) {
-  const auto &request = frame.header;
-  const auto found = memories_.find(request.key);
-  Memory *memory = found == memories_.end() ? nullptr : found->second;
-  if (Code code = check(memory, request); code != Code::kOk) return connection.answer(done(request, code));
-  if (request.exposed == kOverLane) return connection.serve_over_lane(frame, *memory);
-  if (request.exposed == kInline) {
-    const auto range = memory->bytes().subspan(request.offset, request.length);
-    if (request.type == FrameType::kGet) return connection.answer(done(request, Code::kOk), range);
-    if (!range.empty()) std::memcpy(range.data(), frame.body.data(), range.size());
-    return connection.answer(done(request, Code::kOk));
-  }
-  if (connection.served >= kMaxServed)
-    return connection.break_with(
-        {Code::kBadMessage, "the peer asks for more at once than is allowed", nessie::Scope::kPeer});
+bool OfiTransport::serve(OfiConnection &connection, const framed::FrameHeader &request, const Exposed &exposed,
+                         Memory &memory) {
+  if (connection.served >= kMaxServed) return false;
   ++connection.served;
-  served_.push_back({connection.token(), request, memory, 0, 0, Code::kOk, connection.address()});
+  served_.push_back({connection.token(), request, exposed, &memory, 0, 0, Code::kOk, connection.address()});
   begin_chunks(served_.back());
   if (served_.back().over()) finish_served(std::prev(served_.end()));
+  return true;
 }
 
 void OfiTransport::begin_chunks(Served &served) {
@@ -65,7 +37,7 @@ void OfiTransport::begin_chunks(Served &served) {
 }
 
 bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
-  const auto part = served.memory->bytes().subspan(served.request.offset + served.next, length);
+  const auto part = served.memory->range(served.request.offset + served.next, length);
   auto lease = served.memory->lease(part);
   if (!lease.ok()) {
     served.result = lease.code();
@@ -76,7 +48,7 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
   chunk.kind = Work::Kind::kTransfer;
   chunk.served = &served;
   iovec local{part.data(), part.size()};
-  fi_rma_iov remote{served.request.address + served.next, length, served.request.rkey};
+  fi_rma_iov remote{served.exposed.address + served.next, length, served.exposed.rkey};
   void *descriptor = lease->valid() ? lease->as<LocalRegistration>().descriptor() : nullptr;
   fi_msg_rma message{};
   message.msg_iov = &local;
@@ -86,7 +58,7 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.context = static_cast<Work *>(&chunk);
-  const bool get = served.request.type == FrameType::kGet;
+  const bool get = served.request.type == framed::FrameType::kGet;
   const auto rc = get ? fi_writemsg(fabric_->endpoint(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE)
                       : fi_readmsg(fabric_->endpoint(), &message, FI_COMPLETION);
   if (rc == -FI_EAGAIN)
@@ -104,19 +76,15 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
 void OfiTransport::continue_served() {
   for (auto it = served_.begin(); it != served_.end();) {
     auto served = it++;
-    if (peers_.find(served->token) == nullptr && served->result == Code::kOk) served->result = Code::kPeerLost;
+    if (find_peer(served->token) == nullptr && served->result == Code::kOk) served->result = Code::kPeerLost;
     begin_chunks(*served);
     if (served->over()) finish_served(served);
   }
 }
 
 void OfiTransport::finish_served(std::list<Served>::iterator served) {
-  if (OfiConnection *connection = peers_.find(served->token)) {
-    --connection->served;
-    // An answer that the link's failure spoiled would be taken for the last word; without, it is asked for again.
-    if (connection->state() == OfiConnection::State::kOpen && !connection->breaking())
-      connection->answer(done(served->request, served->result));
-  }
+  if (OfiConnection *connection = find_peer(served->token))
+    connection->end_served(served->request.operation, served->result);
   served_.erase(served);
 }
 
@@ -131,26 +99,22 @@ template <class Which> std::size_t OfiTransport::refuse_served(Which which) {
   return count;
 }
 
-/// False: some go on for too long.
-template <class Which> bool OfiTransport::wait_for_served(Which which) {
-  for (const auto deadline = Deadline::in(kPatience); refuse_served(which) > 0 && !deadline.passed();) poll_queue();
-  return refuse_served(which) == 0;
+std::size_t OfiTransport::stop_using(const framed::Memory &memory) {
+  return refuse_served([&](const Served &served) { return served.memory == &memory; });
 }
 
-/// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
-void OfiTransport::remove_memory(Memory &memory) {
-  memories_.erase(memory.key());
-  for (auto &[token, connection] : peers_.all()) connection->leave(memory);
-  const auto touches_it = [&](const Served &served) { return served.memory == &memory; };
-  if (wait_for_served(touches_it)) return;
+void OfiTransport::sever_users_of(const framed::Memory &memory) {
   for (auto &served : served_)
-    if (OfiConnection *connection = peers_.find(served.token); connection && touches_it(served)) connection->sever();
-  (void)wait_for_served(touches_it);
+    if (OfiConnection *connection = find_peer(served.token); connection && served.memory == &memory)
+      connection->sever();
 }
 
-void OfiTransport::end_transfers(const OfiConnection &connection) {
-  const auto is_its = [&](const Served &served) { return served.token == connection.token(); };
-  if (!wait_for_served(is_its)) nessie::log::warning("ofi: a transfer of a connection that was given up does not end");
+void OfiTransport::end_served(const OfiConnection &connection) {
+  const auto refuse = [&] {
+    return refuse_served([&](const Served &served) { return served.token == connection.token(); });
+  };
+  for (const auto deadline = Deadline::in(kPatienceWithServed); refuse() > 0 && !deadline.passed();) poll();
+  if (refuse() > 0) nessie::log::warning("ofi: a transfer of a connection that was given up does not end");
 }
 
 }  // namespace nnti::ofi

@@ -13,7 +13,7 @@ namespace nnti::ofi {
 
 /// The context of an operation of libfabric. It must stay in place until the operation's completion.
 struct Work {
-  enum class Kind { kReceive, kFromLane, kSend, kTransfer };
+  enum class Kind { kReceive, kSend, kTransfer };
   fi_context2 context{};  ///< the provider's; first, so that its address is ours
   Kind kind = Kind::kReceive;
 };
@@ -27,8 +27,7 @@ struct Slot : Work {
 
 class SlotPool {
  public:
-  /// Slots of `slot_bytes`. The provider knows them, unless `fabric` is null.
-  SlotPool(Fabric *fabric, std::size_t slot_bytes) : fabric_(fabric), slot_bytes_(slot_bytes) {}
+  explicit SlotPool(Fabric &fabric) : fabric_(fabric) {}
 
   /// Null if the provider cannot register more memory.
   Slot *take() {
@@ -47,16 +46,16 @@ class SlotPool {
   };
 
   bool grow() {
-    const std::size_t slab_bytes = kSlabSlots * slot_bytes_;
+    const std::size_t slab_bytes = kSlabSlots * kMaxPostedFrameBytes;
     Slab slab{std::make_unique_for_overwrite<std::byte[]>(slab_bytes), {}};
-    if (fabric_ != nullptr && fabric_->cache() != nullptr) {
-      auto key = fabric_->register_memory({slab.bytes.get(), slab_bytes}, FI_SEND | FI_RECV);
+    if (fabric_.cache() != nullptr) {
+      auto key = fabric_.register_memory({slab.bytes.get(), slab_bytes}, FI_SEND | FI_RECV);
       if (!key.ok()) return false;
       slab.key = std::move(*key);
     }
     for (std::size_t i = 0; i < kSlabSlots; ++i) {
       Slot &slot = slots_.emplace_back();
-      slot.data = slab.bytes.get() + i * slot_bytes_;
+      slot.data = slab.bytes.get() + i * kMaxPostedFrameBytes;
       slot.descriptor = slab.key.descriptor();
       free_.push_back(&slot);
     }
@@ -64,8 +63,7 @@ class SlotPool {
     return true;
   }
 
-  Fabric *const fabric_;
-  const std::size_t slot_bytes_;
+  Fabric &fabric_;
   std::vector<Slab> slabs_;
   std::deque<Slot> slots_;
   std::vector<Slot *> free_;

@@ -2,6 +2,7 @@
 #include "nnti/transports/ofi/wire.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 namespace nnti::ofi {
@@ -14,10 +15,9 @@ struct HelloHead {
   std::uint16_t provider_size = 0;
   std::uint64_t token = 0;
   std::uint32_t name_size = 0;
-  std::uint32_t flags = 0;
+  std::uint32_t flags = 0;  ///< none are defined
 };
 static_assert(sizeof(HelloHead) == 24);
-constexpr std::uint32_t kLaneFlag = 1;
 
 nessie::Error bad(nessie::Code code, const char *message) { return {code, message, nessie::Scope::kPeer}; }
 
@@ -28,7 +28,6 @@ std::vector<std::byte> encode_hello(const Hello &hello) {
   head.provider_size = static_cast<std::uint16_t>(hello.provider.size());
   head.token = hello.token;
   head.name_size = static_cast<std::uint32_t>(hello.name.size());
-  head.flags = hello.lane ? kLaneFlag : 0;
   std::vector<std::byte> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
   const auto provider = std::as_bytes(std::span(hello.provider));
@@ -49,7 +48,6 @@ nessie::Result<Hello> decode_hello(std::span<const std::byte> bytes) {
     return bad(nessie::Code::kBadMessage, "the peer's greeting contradicts itself");
   Hello hello;
   hello.token = head.token;
-  hello.lane = (head.flags & kLaneFlag) != 0;
   hello.provider.assign(reinterpret_cast<const char *>(body.data()), head.provider_size);
   hello.name.assign(body.begin() + head.provider_size, body.end());
   return hello;

@@ -122,8 +122,8 @@ ucs_status_t Link::send_frame(std::span<const std::byte> bytes, Work &work) {
   return send(kFrameId, {}, bytes, UCP_AM_SEND_FLAG_EAGER, work);
 }
 
-ucs_status_t Link::send_chunk(const ChunkHeader &header, std::span<const std::byte> bytes, Work &work) {
-  return send(kChunkId, std::as_bytes(std::span(&header, 1)), bytes, 0, work);
+ucs_status_t Link::send_chunk(std::span<const std::byte> bytes, ChunkSlot &slot) {
+  return send(kChunkId, std::as_bytes(std::span(&slot.chunk, 1)), bytes, 0, slot);
 }
 
 std::string Link::devices() const {

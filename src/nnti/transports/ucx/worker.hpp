@@ -8,6 +8,7 @@
 #include "nnti/transports/ucx/library.hpp"
 #include "nnti/transports/ucx/wire.hpp"
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -32,9 +33,16 @@ struct Work {
   Kind kind = Kind::kFrame;
   WorkerEvents *events = nullptr;  ///< set by the worker
   std::uint64_t token = 0;         ///< ours of the connection
-  std::uint64_t operation = 0;     ///< a chunk's
-  ChunkType type = ChunkType::kPut;
-  std::size_t size_bytes = 0;
+};
+
+/// A frame that is being sent.
+struct FrameSlot : Work {
+  std::array<std::byte, framed::kMaxFrameBytes> bytes;
+};
+
+/// A chunk that is being sent, or received.
+struct ChunkSlot : Work {
+  Chunk chunk;
 };
 
 /// A chunk's bytes as they arrive: here already, or (rendezvous) to be fetched by Worker::receive().
@@ -73,7 +81,7 @@ class Link {
   /// UCS_OK: done, no on_complete() follows; UCS_INPROGRESS: it will. Otherwise it failed. What is sent is borrowed
   /// until it is done.
   ucs_status_t send_frame(std::span<const std::byte> bytes, Work &work);
-  ucs_status_t send_chunk(const ChunkHeader &header, std::span<const std::byte> bytes, Work &work);
+  ucs_status_t send_chunk(std::span<const std::byte> bytes, ChunkSlot &slot);
   /// The devices by which UCX reaches the peer: "tcp/eth0".
   std::string devices() const;
 
