@@ -2,8 +2,6 @@
 // Frames, credits, and the end; handshake.cpp has the beginning.
 #include "nnti/transports/mpi/connection.hpp"
 
-#include "nnti/transports/mpi/transport.hpp"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,88 +18,63 @@ constexpr std::size_t kMaxEarly = 2 * kCredits + 16;
 
 }  // namespace
 
-Transport &MpiConnection::transport() { return transport_; }
-World &MpiConnection::world() { return transport_.world(); }
-const Memory *MpiConnection::memory_of(std::uint64_t key) { return transport_.memory_of(key); }
-void MpiConnection::touch(Flow &flow) { transport_.touch(flow); }
-void MpiConnection::wants_pump() { transport_.pump_later(*this); }
-
 std::string MpiConnection::explain() const {
   return fmt::format(
       "over {}, from rank {} to rank {} of a communicator of its own; bulk data goes straight between the two "
       "processes' buffers, in two-sided messages that the registered buffer's owner agrees to",
-      mpi_name(), transport_.world().rank(), address_.rank);
+      mpi_name(), home_.world().rank(), address_.rank);
 }
 
 Flow &MpiConnection::new_flow(Flow::Direction direction, int tag, std::span<std::byte> memory, std::uint64_t operation,
                               bool asked_here) {
-  Flow &flow = transport_.new_flow(direction, address_.rank, tag, memory);
+  Flow &flow = home_.new_flow(direction, address_.rank, tag, memory);
   flow.token = token_;
   flow.operation = operation;
   flow.asked_here = asked_here;
   flow.go_on();
-  transport_.touch(flow);
+  home_.touch(flow);
   return flow;
 }
 
 // --- frames -----------------------------------------------------------------------------------------------------------
 
-bool MpiConnection::post(FrameHeader header, std::span<const std::byte> body) {
-  const bool costs = costs_credit(header.type);
-  if (costs && credits_ == 0) return false;
-  header.token = their_token_;
-  header.sequence = next_out_;
-  header.credits = static_cast<std::uint16_t>(owed_);
-  if (!transport_.post_frame(*this, address_, header, body)) return false;
-  ++next_out_;
-  uncredited_ -= std::min(uncredited_, owed_);
-  owed_ = 0;
-  credits_ -= costs ? 1 : 0;
-  return true;
-}
-
 bool MpiConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (state_ != State::kOpen) return true;
   FrameHeader header;
   header.type = FrameType::kMessage;
-  header.kind = kind;
-  if (waiting_.empty() && post(header, message)) [[likely]]
+  header.operation = static_cast<std::uint64_t>(kind);
+  if (frames_.waiting() == 0 && post(header, message)) [[likely]]
     return true;
   wants_pump();
   return state_ != State::kOpen;
 }
 
 void MpiConnection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
-  if (waiting_.empty() && post(header, body)) return;
-  Waiting frame{header, body, {}};
-  if (copy) {
-    frame.owned.assign(body.begin(), body.end());
-    frame.body = frame.owned;
-  }
-  waiting_.push_back(std::move(frame));
+  if (frames_.waiting() == 0 && post(header, body)) return;
+  frames_.keep(header, body, copy);
   wants_pump();
 }
 
 bool MpiConnection::pump() {
   if (state_ != State::kOpen && state_ != State::kEnding && state_ != State::kClosing) return true;
   const bool all_begun = state_ != State::kOpen || transfers_.begin_waiting();
-  while (!waiting_.empty() && post(waiting_.front().header, waiting_.front().body)) waiting_.pop_front();
+  frames_.post_waiting(sender());
   FrameHeader header;
   header.type = FrameType::kBye;
-  if (waiting_.empty() && goodbye_ && !goodbye_posted_) {
+  if (frames_.waiting() == 0 && goodbye_ && !goodbye_posted_) {
     goodbye_posted_ = post(header, {});
-    transport_.attend(*this);
+    home_.attend(*this);
   }
   header.type = FrameType::kCredit;
-  if (owed_ >= kCredits / 2 && !goodbye_posted_) post(header, {});
-  return all_begun && waiting_.empty() && goodbye_ == goodbye_posted_;
+  if (frames_.credits_due() && !goodbye_posted_) post(header, {});
+  return all_begun && frames_.waiting() == 0 && goodbye_ == goodbye_posted_;
 }
 
 void MpiConnection::on_frame(const Frame &frame) {
-  if (frame.header.sequence != next_in_) [[unlikely]]
+  if (frame.header.sequence != frames_.next()) [[unlikely]]
     return keep_early(frame);
   take(frame);
-  while (!early_.empty() && early_.begin()->first == next_in_) {
+  while (!early_.empty() && early_.begin()->first == frames_.next()) {
     const auto bytes = early_.extract(early_.begin()).mapped();
     if (auto kept = decode_frame(bytes)) take(*kept);
   }
@@ -109,7 +82,7 @@ void MpiConnection::on_frame(const Frame &frame) {
 
 /// MPI delivers in order, but a long frame may be complete after a short one that followed it.
 void MpiConnection::keep_early(const Frame &frame) {
-  if (early_.size() >= kMaxEarly || frame.header.sequence - next_in_ > kMaxEarly)
+  if (early_.size() >= kMaxEarly || frame.header.sequence - frames_.next() > kMaxEarly)
     return break_with({Code::kBadMessage, "the peer's frames are out of order", nessie::Scope::kPeer});
   auto &bytes = early_[frame.header.sequence];
   bytes.resize(sizeof frame.header);
@@ -118,34 +91,24 @@ void MpiConnection::keep_early(const Frame &frame) {
 }
 
 void MpiConnection::take(const Frame &frame) {
-  ++next_in_;
-  if (!count_credits(frame.header))
+  if (!frames_.count(frame.header))
     return break_with({Code::kBadMessage, "the peer sent more than its credits allow", nessie::Scope::kPeer});
-  if (owed_ >= kCredits / 2 || !waiting_.empty()) wants_pump();
+  if (frames_.credits_due() || frames_.waiting() > 0) wants_pump();
   if (state_ == State::kOpen || state_ < State::kOpen) return handle(frame);
   handle_closing(frame);
-}
-
-bool MpiConnection::count_credits(const FrameHeader &header) {
-  credits_ += header.credits;
-  if (credits_ > kCredits) return false;
-  if (!costs_credit(header.type)) return true;
-  ++uncredited_;
-  ++owed_;
-  return uncredited_ <= kCredits;
 }
 
 void MpiConnection::handle(const Frame &frame) {
   const auto type = frame.header.type;
   if (type == FrameType::kMessage && state_ == State::kOpen) [[likely]]
-    return transport_.events().message(*this, frame.header.kind, frame.body);
-  if (type >= FrameType::kChallenge || state_ != State::kOpen) return handle_handshake(frame);
+    return home_.events().message(*this, static_cast<MessageKind>(frame.header.operation), frame.body);
+  if (type >= kChallenge || state_ != State::kOpen) return handle_handshake(frame);
+  if (type == kClear) return transfers_.on_clear(frame.header);
+  if (type == kStopped) return transfers_.on_stopped(frame.header);
   switch (type) {
     case FrameType::kGet:
     case FrameType::kPut: return transfers_.serve(frame);
-    case FrameType::kClear: return transfers_.on_clear(frame.header);
     case FrameType::kDone: return transfers_.on_done(frame);
-    case FrameType::kStopped: return transfers_.on_stopped(frame.header);
     case FrameType::kBye: return on_bye();
     default: return;
   }
@@ -154,11 +117,11 @@ void MpiConnection::handle(const Frame &frame) {
 /// The endpoint hears nothing any more; what the peer stops sending still counts.
 void MpiConnection::handle_closing(const Frame &frame) {
   if (frame.header.type == FrameType::kDone) return transfers_.on_done(frame);
-  if (frame.header.type == FrameType::kStopped) return transfers_.on_stopped(frame.header);
+  if (frame.header.type == kStopped) return transfers_.on_stopped(frame.header);
   if (frame.header.type != FrameType::kBye) return;
   their_goodbye_ = true;
   transfers_.conclude_all();
-  transport_.attend(*this);
+  home_.attend(*this);
 }
 
 // --- what we ask of the peer --------------------------------------------------------------------------------------------
@@ -191,7 +154,7 @@ void MpiConnection::on_bye() {
 void MpiConnection::break_with(Error error) {
   if (state_ == State::kClosing) their_goodbye_ = true;  // there is nothing to wait for
   if (state_ < State::kOpen) return end_handshake(error);
-  if (state_ != State::kOpen) return transport_.attend(*this);
+  if (state_ != State::kOpen) return home_.attend(*this);
   transfers_.abandon_all();
   begin_to_end(std::move(error));
 }
@@ -205,14 +168,12 @@ void MpiConnection::begin_to_end(Error why) {
 
 /// What is owed to the peer: the bytes that it expects, and that no more will come.
 void MpiConnection::begin_to_close() {
-  std::erase_if(waiting_, [](const Waiting &frame) {
-    return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut;
-  });
+  frames_.forget_requests();
   transfers_.say_farewell();
   goodbye_ = true;
   linger_ = Deadline::in(kLingerTime);
   if (!pump()) wants_pump();
-  transport_.attend(*this);
+  home_.attend(*this);
 }
 
 void MpiConnection::settle() {
@@ -220,7 +181,7 @@ void MpiConnection::settle() {
   if (state_ == State::kAnswering && patience_->passed()) state_ = State::kClosed;
   if (state_ != State::kClosing) return;
   if (linger_->passed() && !goodbye_posted_) {
-    waiting_.clear();
+    frames_.forget_waiting();
     pump();
   }
   if (linger_->passed() || (their_goodbye_ && said_goodbye())) state_ = State::kClosed;
@@ -230,7 +191,7 @@ void MpiConnection::lose() {
   state_ = State::kClosing;
   const Error error{Code::kPeerLost, why_->message, nessie::Scope::kPeer, why_->cause};
   for (auto *completion : transfers_.take_completions()) completion->on_complete(error);
-  transport_.events().lost(*this, Loss::kGone, why_->code == Code::kBadMessage ? *why_ : error);
+  home_.events().lost(*this, Loss::kGone, why_->code == Code::kBadMessage ? *why_ : error);
 }
 
 void MpiConnection::close() {
@@ -249,7 +210,7 @@ void MpiConnection::end(const std::function<bool()> &free) {
   const bool was_open = state_ == State::kOpen;
   state_ = State::kClosing;
   if (was_open) begin_to_close();
-  transport_.poll_until(free, Deadline::in(kPatienceWithMpi));
+  home_.poll_until(free, Deadline::in(kPatienceWithMpi));
   for (auto *completion : completions) completion->on_complete(Error{Code::kCancelled, "the connection was closed"});
 }
 

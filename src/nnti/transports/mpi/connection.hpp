@@ -2,11 +2,10 @@
 // One peer: how we got to know it, its frames, with credits, and its end. transfers.hpp has the gets and puts.
 #pragma once
 
-#include "nnti/transport/transport.hpp"
+#include "nnti/framed/frames.hpp"
 #include "nnti/transports/mpi/transfers.hpp"
-#include "nnti/transports/mpi/wire.hpp"
+#include "nnti/transports/mpi/world.hpp"
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -14,8 +13,7 @@
 
 namespace nnti::mpi {
 
-class MpiTransport;
-class World;
+class MpiConnection;
 
 /// Where a peer's endpoint receives.
 struct Address {
@@ -23,17 +21,45 @@ struct Address {
   int port = 0;
 };
 
-class MpiConnection final : public Connection {
+/// The transport, as its connections see it.
+class Home : public framed::Memories {
+ public:
+  virtual Transport &transport() = 0;
+  virtual World &world() = 0;
+  virtual int port() const = 0;
+  virtual TransportEvents &events() = 0;
+  virtual const nessie::Credential &credential() const = 0;
+  /// Copies a frame to MPI. False: it takes no more, and the connection is broken.
+  virtual bool post_frame(MpiConnection &connection, Address to, const FrameHeader &header,
+                          std::span<const std::byte> body) = 0;
+  virtual bool post_bytes(MpiConnection &connection, Address to, std::span<const std::byte> head,
+                          std::span<const std::byte> body) = 0;
+  virtual void pump_later(MpiConnection &connection) = 0;
+  /// Has settle() called from progress(), until it is closed.
+  virtual void attend(MpiConnection &connection) = 0;
+  virtual Flow &new_flow(Flow::Direction direction, int rank, int tag, std::span<std::byte> memory) = 0;
+  /// Has the flow looked after from progress().
+  virtual void touch(Flow &flow) = 0;
+  /// Lets MPI work until `state` holds; calls nobody. False: the deadline passed.
+  virtual bool poll_until(const std::function<bool()> &state, Deadline deadline) = 0;
+
+ protected:
+  ~Home() = default;
+};
+
+class MpiConnection final : public Connection, private TransfersHost {
  public:
   /// kKnocking: we sent a Hello. kProving: and our proof. kAnswering: we were knocked at, and sent a challenge.
   /// kEnding: it has failed, or the peer has left; the endpoint is told when MPI touches no lent memory any more.
   /// kClosing: the endpoint has forgotten it; what was sent is still on its way. kClosed: to be reaped.
   enum class State { kKnocking, kProving, kAnswering, kOpen, kEnding, kClosing, kClosed };
 
-  MpiConnection(MpiTransport &transport, std::uint64_t token, Address address)
-      : transport_(transport), token_(token), address_(address), transfers_(*this) {}
+  MpiConnection(Home &home, std::uint64_t token, Address address)
+      : home_(home), token_(token), address_(address), transfers_(static_cast<TransfersHost &>(*this)) {
+    frames_.begin_with_all();
+  }
 
-  Transport &transport() override;
+  Transport &transport() override { return home_.transport(); }
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
@@ -60,7 +86,7 @@ class MpiConnection final : public Connection {
   /// Works off deadlines and ends; calls the endpoint.
   void settle();
   /// MPI, or the protocol, failed; TransportEvents::lost() follows from progress().
-  void break_with(Error error);
+  void break_with(Error error) override;
 
   std::uint64_t token() const { return token_; }
   int rank() const { return address_.rank; }
@@ -72,29 +98,27 @@ class MpiConnection final : public Connection {
   bool waits_for_pump = false, is_attended = false;  ///< is in the transport's list
   bool held = false;                                 ///< by its Connecting
 
-  // --- for its transfers -------------------------------------------------------------------------------------------------
-  World &world();
-  const Memory *memory_of(std::uint64_t key);
-  Flow &new_flow(Flow::Direction direction, int tag, std::span<std::byte> memory, std::uint64_t operation,
-                 bool asked_here);
-  void touch(Flow &flow);
-  void wants_pump();
-  /// Sends a frame now or later. `body` is copied if it must wait and `copy` says so; else it stays lent until then.
-  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
-
  private:
-  struct Waiting {
-    FrameHeader header;
-    std::span<const std::byte> body;
-    std::vector<std::byte> owned;
-  };
+  // TransfersHost
+  World &world() override { return home_.world(); }
+  const Memory *memory_of(std::uint64_t key) override { return home_.find(key); }
+  Flow &new_flow(Flow::Direction direction, int tag, std::span<std::byte> memory, std::uint64_t operation,
+                 bool asked_here) override;
+  void touch(Flow &flow) override { home_.touch(flow); }
+  void wants_pump() override { home_.pump_later(*this); }
+  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) override;
 
+  auto sender() {
+    return [this](FrameHeader &header, std::span<const std::byte> body) {
+      header.token = their_token_;
+      return home_.post_frame(*this, address_, header, body);
+    };
+  }
+  bool post(const FrameHeader &header, std::span<const std::byte> body) { return frames_.post(header, body, sender()); }
   void start(bool get, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
              Completion &completion);
-  bool post(FrameHeader header, std::span<const std::byte> body);
   void keep_early(const Frame &frame);
   void take(const Frame &frame);
-  bool count_credits(const FrameHeader &header);
   void handle(const Frame &frame);
   void handle_handshake(const Frame &frame);
   void handle_closing(const Frame &frame);
@@ -109,7 +133,7 @@ class MpiConnection final : public Connection {
   void begin_to_close();
   void end(const std::function<bool()> &free);
 
-  MpiTransport &transport_;
+  Home &home_;
   State state_ = State::kKnocking;
   std::uint64_t token_;  ///< in frames to us
   std::uint64_t their_token_ = 0;
@@ -117,13 +141,9 @@ class MpiConnection final : public Connection {
   nessie::Nonce nonce_{}, their_nonce_{};
   std::optional<Status> handshake_;
 
-  std::uint32_t next_out_ = 0, next_in_ = 0;               ///< sequence numbers
+  framed::Frames frames_{kCredits};
   std::map<std::uint32_t, std::vector<std::byte>> early_;  ///< frames that overtook another one
-  std::uint32_t credits_ = kCredits;                       ///< frames that we may send
-  std::uint32_t owed_ = 0;                                 ///< credits to be returned
-  std::uint32_t uncredited_ = 0;                           ///< frames received whose credits were not yet returned
   std::size_t sends_in_flight_ = 0;
-  std::deque<Waiting> waiting_;
   Transfers transfers_;
 
   std::optional<Error> why_;  ///< kEnding

@@ -2,7 +2,6 @@
 // How a connection begins: both sides prove that they have the job's credential, as over a socket (bootstrap.hpp), but
 // in frames. Nothing that a peer sends before its proof has been checked has any effect but an answer.
 #include "nnti/transports/mpi/connection.hpp"
-#include "nnti/transports/mpi/transport.hpp"
 
 #include <base/log.hpp>
 
@@ -42,10 +41,10 @@ void MpiConnection::knock() {
   nessie::random_bytes(nonce_);
   Hello hello;
   hello.port = address_.port;
-  hello.reply_port = transport_.port();
+  hello.reply_port = home_.port();
   hello.token = token_;
   hello.nonce = nonce_;
-  if (!transport_.post_bytes(*this, {address_.rank, kDoorTag}, raw(hello), {}))
+  if (!home_.post_bytes(*this, {address_.rank, kDoorTag}, raw(hello), {}))
     end_handshake(Error{Code::kPeerLost, "MPI cannot reach the peer's process", nessie::Scope::kPeer});
 }
 
@@ -55,18 +54,18 @@ void MpiConnection::answer(const Hello &hello) {
   their_token_ = hello.token;
   their_nonce_ = hello.nonce;
   nessie::random_bytes(nonce_);
-  auto header = header_of(FrameType::kChallenge);
+  auto header = header_of(kChallenge);
   header.operation = token_;
-  post(header, raw(Challenge{nonce_, transport_.credential().prove("accept", nonce_, their_nonce_)}));
-  transport_.attend(*this);
+  post(header, raw(Challenge{nonce_, home_.credential().prove("accept", nonce_, their_nonce_)}));
+  home_.attend(*this);
 }
 
 void MpiConnection::handle_handshake(const Frame &frame) {
   const auto type = frame.header.type;
-  if (state_ == State::kKnocking && type == FrameType::kChallenge) return on_challenge(frame);
-  if (state_ == State::kAnswering && type == FrameType::kProof) return on_proof(frame);
-  if (state_ == State::kProving && type == FrameType::kWelcome) return end_handshake({});
-  if (state_ < State::kAnswering && type == FrameType::kRefusal) return on_refusal(frame);
+  if (state_ == State::kKnocking && type == kChallenge) return on_challenge(frame);
+  if (state_ == State::kAnswering && type == kProof) return on_proof(frame);
+  if (state_ == State::kProving && type == kWelcome) return end_handshake({});
+  if (state_ < State::kAnswering && type == kRefusal) return on_refusal(frame);
   if (state_ == State::kOpen) return break_with(bad_handshake());
   end_handshake(bad_handshake());
 }
@@ -75,28 +74,28 @@ void MpiConnection::on_challenge(const Frame &frame) {
   const auto challenge = body_of<Challenge>(frame);
   if (!challenge || frame.header.operation == 0) return end_handshake(bad_handshake());
   their_token_ = frame.header.operation;
-  if (!transport_.credential().check(challenge->proof, "accept", challenge->nonce, nonce_))
+  if (!home_.credential().check(challenge->proof, "accept", challenge->nonce, nonce_))
     return end_handshake(Error{Code::kRefused, nessie::kPeerHasAnotherCredential});
   state_ = State::kProving;
-  post(header_of(FrameType::kProof), raw(transport_.credential().prove("connect", nonce_, challenge->nonce)));
+  post(header_of(kProof), raw(home_.credential().prove("connect", nonce_, challenge->nonce)));
 }
 
 void MpiConnection::on_proof(const Frame &frame) {
   const auto proof = body_of<nessie::Proof>(frame);
   if (!proof) return end_handshake(bad_handshake());
-  if (!transport_.credential().check(*proof, "connect", their_nonce_, nonce_)) {
+  if (!home_.credential().check(*proof, "connect", their_nonce_, nonce_)) {
     nessie::log::warning("mpi: refused a peer with another credential");
     refuse(Code::kRefused, nessie::kCredentialsDiffer);
     return end_handshake(Error{Code::kRefused, "the credentials differ"});
   }
-  post(header_of(FrameType::kWelcome), {});
+  post(header_of(kWelcome), {});
   state_ = State::kOpen;
   patience_.reset();
-  transport_.events().accepted(*this);
+  home_.events().accepted(*this);
 }
 
 void MpiConnection::refuse(Code code, std::string_view why) {
-  auto header = header_of(FrameType::kRefusal);
+  auto header = header_of(kRefusal);
   header.result = static_cast<std::uint32_t>(code);
   post(header, std::as_bytes(std::span(why)));
 }
@@ -117,13 +116,13 @@ void MpiConnection::end_handshake(Status status) {
   const bool connects = state_ != State::kAnswering;
   state_ = status.ok() ? State::kOpen : State::kClosed;
   if (connects) handshake_ = std::move(status);
-  if (state_ == State::kClosed) transport_.attend(*this);
+  if (state_ == State::kClosed) home_.attend(*this);
 }
 
 void MpiConnection::give_up() {
   if (state_ == State::kProving || state_ == State::kOpen) post(header_of(FrameType::kBye), {});
   state_ = State::kClosed;
-  transport_.attend(*this);
+  home_.attend(*this);
 }
 
 }  // namespace nnti::mpi

@@ -133,7 +133,7 @@ std::size_t MpiTransport::poll_requests() {
       continue;
     }
     auto &slot = static_cast<Slot &>(*finished.work);
-    if (auto *connection = find(slot.token)) {
+    if (auto *connection = find_peer(slot.token)) {
       connection->on_sent();
       if (finished.error != MPI_SUCCESS)
         connection->break_with({Code::kPeerLost, "MPI lost the peer: " + mpi_error_text(finished.error),
@@ -189,7 +189,7 @@ std::size_t MpiTransport::dispatch() {
     Receive &receive = *arrived_.front();
     arrived_.pop_front();
     if (auto frame = decode_frame({receive.bytes.data(), receive.size_bytes})) {
-      auto *connection = find(frame->header.token);
+      auto *connection = find_peer(frame->header.token);
       if (connection != nullptr && connection->rank() == receive.rank && !connection->closed())
         connection->on_frame(*frame);
     }
@@ -220,7 +220,7 @@ std::size_t MpiTransport::answer_knocks() {
     connection.answer(hello);
   }
   for (; half_open_.size() > kMaxHalfOpen; half_open_.pop_front())
-    if (auto *oldest = find(half_open_.front()); oldest && oldest->state() == MpiConnection::State::kAnswering)
+    if (auto *oldest = find_peer(half_open_.front()); oldest && oldest->state() == MpiConnection::State::kAnswering)
       oldest->give_up();
   return knocks.size();
 }
@@ -240,7 +240,7 @@ void MpiTransport::continue_flows() {
   for (auto *flow : std::exchange(touched_, {})) {
     flow->touched = false;
     if (!mpi_ended_) flow->go_on();
-    if (auto *connection = find(flow->token)) connection->transfers().on_flow(*flow);
+    if (auto *connection = find_peer(flow->token)) connection->transfers().on_flow(*flow);
   }
 }
 
@@ -265,7 +265,7 @@ void MpiTransport::attend(MpiConnection &connection) {
 
 void MpiTransport::pump_connections() {
   for (const auto token : std::exchange(to_pump_, {})) {
-    auto *connection = find(token);
+    auto *connection = find_peer(token);
     if (connection == nullptr) continue;
     connection->waits_for_pump = false;
     if (!connection->pump()) pump_later(*connection);
@@ -276,7 +276,7 @@ void MpiTransport::pump_connections() {
 std::size_t MpiTransport::settle_connections() {
   std::size_t ended = 0;
   for (const auto token : std::exchange(to_attend_, {})) {
-    auto *connection = find(token);
+    auto *connection = find_peer(token);
     if (connection == nullptr) continue;
     connection->is_attended = false;
     connection->settle();

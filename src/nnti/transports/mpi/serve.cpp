@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The owner's side of get and put: checks, then posts its side of the transfer.
-#include "nnti/transport/registration_check.hpp"
 #include "nnti/transports/mpi/transfers.hpp"
-#include "nnti/transports/mpi/transport.hpp"
+#include "nnti/transports/mpi/world.hpp"
 
 #include <algorithm>
 
@@ -11,19 +10,14 @@ namespace {
 
 constexpr std::size_t kMaxServed = 4 * kMaxTransfers;  // the asker may know of an end before us
 
-Code check(const Memory *memory, const FrameHeader &request) {
-  if (memory == nullptr) return Code::kRefused;
-  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
-  const auto &region = memory->region();
-  return check_access(region.bytes.size(), region.rights, request.offset, request.length, needed).code();
-}
-
 }  // namespace
 
 void Transfers::serve(const Frame &frame) {
   const auto &request = frame.header;
-  const Memory *memory = connection_.memory_of(request.key);
-  if (Code code = check(memory, request); code != Code::kOk) return tell_done(request.operation, code);
+  const Memory *memory = host_.memory_of(request.key);
+  const auto needed = request.type == FrameType::kGet ? Rights::kRemoteRead : Rights::kRemoteWrite;
+  if (const Code code = framed::check(memory, needed, request.offset, request.length); code != Code::kOk)
+    return tell_done(request.operation, code);
   if (request.length <= kMaxMessageBytes) return answer_inline(request, *memory, frame.body);
   if (served_.size() >= kMaxServed || served_.contains(request.operation))
     return bad_peer("the peer asks for more at once than is allowed");
@@ -31,37 +25,35 @@ void Transfers::serve(const Frame &frame) {
 }
 
 void Transfers::answer_inline(const FrameHeader &request, const Memory &memory, std::span<const std::byte> body) {
-  const auto range = memory.region().bytes.subspan(request.offset, request.length);
+  const auto range = memory.range(request.offset, request.length);
   if (request.type == FrameType::kGet) {
     FrameHeader done;
     done.type = FrameType::kDone;
     done.operation = request.operation;
-    return connection_.send_or_keep(done, range, true);
+    return host_.send_or_keep(done, range, true);
   }
   if (!range.empty()) std::memcpy(range.data(), body.data(), range.size());
   tell_done(request.operation, Code::kOk);
 }
 
 void Transfers::serve_get(const FrameHeader &request, const Memory &memory) {
-  auto &flow =
-      connection_.new_flow(Flow::Direction::kOut, request.tag,
-                           memory.region().bytes.subspan(request.offset, request.length), request.operation, false);
+  auto &flow = host_.new_flow(Flow::Direction::kOut, static_cast<int>(request.result),
+                              memory.range(request.offset, request.length), request.operation, false);
   served_[request.operation] = {&flow, &memory, true, false};
   continue_served(request.operation);
 }
 
 void Transfers::serve_put(const FrameHeader &request, const Memory &memory) {
-  const int tag = connection_.world().take_tag();
+  const int tag = host_.world().take_tag();
   if (tag == 0) return tell_done(request.operation, Code::kBusy);
   auto &flow =
-      connection_.new_flow(Flow::Direction::kIn, tag, memory.region().bytes.subspan(request.offset, request.length),
-                           request.operation, false);
+      host_.new_flow(Flow::Direction::kIn, tag, memory.range(request.offset, request.length), request.operation, false);
   served_[request.operation] = {&flow, &memory, false, false};
   FrameHeader clear;
-  clear.type = FrameType::kClear;
+  clear.type = kClear;
   clear.operation = request.operation;
-  clear.tag = tag;
-  connection_.send_or_keep(clear, {}, true);
+  clear.result = static_cast<std::uint32_t>(tag);
+  host_.send_or_keep(clear, {}, true);
 }
 
 void Transfers::continue_served(std::uint64_t operation) {
@@ -84,7 +76,7 @@ void Transfers::on_stopped(const FrameHeader &header) {
   if (found->second.get || !found->second.flow->conclude(header.length))
     return bad_peer("the peer says that it sent what it did not send");
   found->second.flow->stop();
-  connection_.touch(*found->second.flow);
+  host_.touch(*found->second.flow);
 }
 
 void Transfers::leave_memory(const Memory &memory) {
@@ -92,7 +84,7 @@ void Transfers::leave_memory(const Memory &memory) {
     if (served.memory != &memory) continue;
     served.flow->stop();
     if (!std::exchange(served.told, true)) tell_done(operation, Code::kRefused, served.flow->begun());
-    connection_.touch(*served.flow);
+    host_.touch(*served.flow);
   }
 }
 
@@ -107,7 +99,7 @@ void Transfers::tell_done(std::uint64_t operation, Code code, std::uint64_t chun
   header.operation = operation;
   header.result = static_cast<std::uint32_t>(code);
   header.length = chunks;
-  connection_.send_or_keep(header, {}, true);
+  host_.send_or_keep(header, {}, true);
 }
 
 }  // namespace nnti::mpi

@@ -3,7 +3,7 @@
 #include "nnti/transports/mpi/transfers.hpp"
 
 #include "nnti/transport/registration_check.hpp"
-#include "nnti/transports/mpi/transport.hpp"
+#include "nnti/transports/mpi/world.hpp"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ Transfers::~Transfers() {
   for_each_flow([&](Flow &flow) {
     flow.abandon();
     flow.released = true;
-    connection_.touch(flow);
+    host_.touch(flow);
   });
 }
 
@@ -42,10 +42,9 @@ void Transfers::start(bool get, const RemoteBuffer &remote, std::uint64_t offset
   asked.header.key = remote.key;
   asked.header.offset = offset;
   asked.header.length = local.size();
-  if (!asked.large())
-    return connection_.send_or_keep(asked.header, get ? std::span<const std::byte>() : asked.local, false);
+  if (!asked.large()) return host_.send_or_keep(asked.header, get ? std::span<const std::byte>() : asked.local, false);
   waiting_.push_back(operation);
-  if (!begin_waiting()) connection_.wants_pump();
+  if (!begin_waiting()) host_.wants_pump();
 }
 
 bool Transfers::begin_waiting() {
@@ -60,11 +59,12 @@ bool Transfers::begin_waiting() {
 
 bool Transfers::begin_large(std::uint64_t operation, Asked &asked) {
   if (asked.get) {
-    asked.header.tag = connection_.world().take_tag();
-    if (asked.header.tag == 0) return false;
-    asked.flow = &connection_.new_flow(Flow::Direction::kIn, asked.header.tag, asked.local, operation, true);
+    const int tag = host_.world().take_tag();
+    if (tag == 0) return false;
+    asked.header.result = static_cast<std::uint32_t>(tag);
+    asked.flow = &host_.new_flow(Flow::Direction::kIn, tag, asked.local, operation, true);
   }
-  connection_.send_or_keep(asked.header, {}, false);
+  host_.send_or_keep(asked.header, {}, false);
   return true;
 }
 
@@ -72,8 +72,8 @@ void Transfers::on_clear(const FrameHeader &header) {
   const auto found = asked_.find(header.operation);
   if (found == asked_.end() || found->second.get || !found->second.large() || found->second.flow != nullptr)
     return bad_peer("the peer is clear for a transfer that nobody asked for");
-  found->second.flow =
-      &connection_.new_flow(Flow::Direction::kOut, header.tag, found->second.local, header.operation, true);
+  found->second.flow = &host_.new_flow(Flow::Direction::kOut, static_cast<int>(header.result), found->second.local,
+                                       header.operation, true);
 }
 
 /// An answer that only a faulty peer gives.
@@ -101,7 +101,7 @@ void Transfers::on_done(const Frame &frame) {
   }
   if (asked.get && asked.flow == nullptr && code == Code::kOk && !frame.body.empty())
     std::memcpy(asked.local.data(), frame.body.data(), frame.body.size());
-  if (asked.flow != nullptr) connection_.touch(*asked.flow);
+  if (asked.flow != nullptr) host_.touch(*asked.flow);
   try_finish(operation);
 }
 
@@ -144,8 +144,8 @@ bool Transfers::uses_memory() const {
 
 void Transfers::on_flow(Flow &flow) {
   if (flow.error() != MPI_SUCCESS)
-    return connection_.break_with({Code::kPeerLost, "MPI could not move the data: " + mpi_error_text(flow.error()),
-                                   nessie::Scope::kPeer, flow.error()});
+    return host_.break_with({Code::kPeerLost, "MPI could not move the data: " + mpi_error_text(flow.error()),
+                             nessie::Scope::kPeer, flow.error()});
   flow.asked_here ? try_finish(flow.operation) : continue_served(flow.operation);
 }
 
@@ -165,25 +165,25 @@ void Transfers::conclude_all() {
   for_each_flow([&](Flow &flow) {
     if (flow.direction() == Flow::Direction::kIn && !flow.concluded() && !flow.whole() && !flow.conclude(0))
       flow.abandon();
-    connection_.touch(flow);
+    host_.touch(flow);
   });
 }
 
 void Transfers::abandon_all() {
   for_each_flow([&](Flow &flow) {
     flow.abandon();
-    connection_.touch(flow);
+    host_.touch(flow);
   });
 }
 
 void Transfers::tell_stopped(std::uint64_t operation, std::uint64_t chunks) {
   FrameHeader header;
-  header.type = FrameType::kStopped;
+  header.type = kStopped;
   header.operation = operation;
   header.length = chunks;
-  connection_.send_or_keep(header, {}, true);
+  host_.send_or_keep(header, {}, true);
 }
 
-void Transfers::bad_peer(const char *why) { connection_.break_with({Code::kBadMessage, why, nessie::Scope::kPeer}); }
+void Transfers::bad_peer(const char *why) { host_.break_with({Code::kBadMessage, why, nessie::Scope::kPeer}); }
 
 }  // namespace nnti::mpi

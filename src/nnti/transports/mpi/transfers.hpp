@@ -8,9 +8,8 @@
 // owner with kDone, the asker with kStopped.
 #pragma once
 
-#include "nnti/transport/transport.hpp"
+#include "nnti/framed/memory.hpp"
 #include "nnti/transports/mpi/flow.hpp"
-#include "nnti/transports/mpi/memory.hpp"
 #include "nnti/transports/mpi/wire.hpp"
 
 #include <deque>
@@ -20,11 +19,31 @@
 
 namespace nnti::mpi {
 
-class MpiConnection;
+using framed::Memory;
+class World;
+
+/// The connection that the transfers belong to.
+class TransfersHost {
+ public:
+  virtual World &world() = 0;
+  virtual const Memory *memory_of(std::uint64_t key) = 0;
+  virtual Flow &new_flow(Flow::Direction direction, int tag, std::span<std::byte> memory, std::uint64_t operation,
+                         bool asked_here) = 0;
+  /// Has the flow looked after from progress().
+  virtual void touch(Flow &flow) = 0;
+  /// Has begin_waiting() called from progress().
+  virtual void wants_pump() = 0;
+  /// Sends a frame now or later. `body` is copied if it must wait and `copy` says so; else it stays lent until then.
+  virtual void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) = 0;
+  virtual void break_with(Error error) = 0;
+
+ protected:
+  ~TransfersHost() = default;
+};
 
 class Transfers {
  public:
-  explicit Transfers(MpiConnection &connection) : connection_(connection) {}
+  explicit Transfers(TransfersHost &host) : host_(host) {}
   ~Transfers();
 
   // --- what we ask for -----------------------------------------------------------------------------------------------
@@ -86,7 +105,7 @@ class Transfers {
   void bad_peer(const char *why);
   template <class F> void for_each_flow(F function);
 
-  MpiConnection &connection_;
+  TransfersHost &host_;
   std::unordered_map<std::uint64_t, Asked> asked_;
   std::deque<std::uint64_t> waiting_;  ///< large ones that were not begun
   std::size_t large_ = 0;              ///< that were

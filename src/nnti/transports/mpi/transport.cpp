@@ -70,14 +70,6 @@ class MpiConnecting final : public Connecting {
 
 // --- opening ------------------------------------------------------------------------------------------------------------
 
-std::string mpi_name() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  std::string name(text.data());
-  return name.substr(0, name.find_first_of(",\n"));
-}
-
 TransportInfo survey(const nessie::Config &) {
   int finalised = 0;
   MPI_Finalized(&finalised);
@@ -141,23 +133,17 @@ Result<std::unique_ptr<Connecting>> MpiTransport::connect(const nessie::Url &url
 // --- registrations --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<TransportMemory>> MpiTransport::register_memory(const MemoryRegion &region) {
-  return std::unique_ptr<TransportMemory>(std::make_unique<Memory>(*this, region));
-}
-
-const Memory *MpiTransport::memory_of(std::uint64_t key) const {
-  const auto found = memories_.find(key);
-  return found == memories_.end() ? nullptr : found->second;
+  return std::unique_ptr<TransportMemory>(std::make_unique<framed::Memory>(*this, region));
 }
 
 std::optional<MemoryRegion> MpiTransport::find_memory(const RemoteBuffer &buffer) const {
-  const auto *memory = memory_of(buffer.key);
+  const auto *memory = find(buffer.key);
   if (memory == nullptr) return std::nullopt;
   return memory->region();
 }
 
-/// Returns when no transfer touches the memory any more. A peer that keeps one going for too long is given up.
-void MpiTransport::remove_memory(Memory &memory) {
-  memories_.erase(memory.key());
+/// A peer that keeps one going for too long is given up.
+void MpiTransport::end_transfers(const framed::Memory &memory) {
   const auto in_use = [&](const auto &entry) { return entry.second->transfers().uses(memory); };
   for (auto &[token, connection] : connections_) connection->transfers().leave_memory(memory);
   if (poll_until([&] { return std::ranges::none_of(connections_, in_use); }, Deadline::in(kPatience))) return;
@@ -171,7 +157,7 @@ void MpiTransport::remove_memory(Memory &memory) {
 
 // --- connections ------------------------------------------------------------------------------------------------------------
 
-MpiConnection *MpiTransport::find(std::uint64_t token) {
+MpiConnection *MpiTransport::find_peer(std::uint64_t token) {
   if (last_found_ != nullptr && last_found_->token() == token) [[likely]]
     return last_found_;
   const auto found = connections_.find(token);

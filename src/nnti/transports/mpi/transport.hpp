@@ -11,7 +11,6 @@
 #include "nnti/transport/transport.hpp"
 #include "nnti/transports/mpi/connection.hpp"
 #include "nnti/transports/mpi/flow.hpp"
-#include "nnti/transports/mpi/memory.hpp"
 #include "nnti/transports/mpi/world.hpp"
 
 #include <atomic>
@@ -27,10 +26,8 @@ namespace nnti::mpi {
 
 TransportInfo survey(const nessie::Config &config);
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
-/// "Open MPI v4.1.4"
-std::string mpi_name();
 
-class MpiTransport final : public Transport, private Tenant {
+class MpiTransport final : public Transport, public Home, private Tenant {
  public:
   MpiTransport(const TransportOptions &options, World &world);
   ~MpiTransport() override;
@@ -49,27 +46,21 @@ class MpiTransport final : public Transport, private Tenant {
   void disarm(bool) override { armed_ = false; }
   Deadline timer() const override;
 
-  // --- for connections, transfers and memory ---------------------------------------------------------------------------
-  World &world() { return world_; }
-  int port() const { return port_; }
-  TransportEvents &events() { return events_; }
-  const nessie::Credential &credential() const { return credential_; }
-  MpiConnection &new_connection(Address address);
-  /// Copies a frame to MPI. False: it takes no more, and the connection is broken.
-  bool post_frame(MpiConnection &connection, Address to, const FrameHeader &header, std::span<const std::byte> body);
+  // Home
+  Transport &transport() override { return *this; }
+  World &world() override { return world_; }
+  int port() const override { return port_; }
+  TransportEvents &events() override { return events_; }
+  const nessie::Credential &credential() const override { return credential_; }
+  bool post_frame(MpiConnection &connection, Address to, const FrameHeader &header,
+                  std::span<const std::byte> body) override;
   bool post_bytes(MpiConnection &connection, Address to, std::span<const std::byte> head,
-                  std::span<const std::byte> body);
-  void pump_later(MpiConnection &connection);
-  /// Has settle() called from progress(), until it is closed.
-  void attend(MpiConnection &connection);
-  Flow &new_flow(Flow::Direction direction, int rank, int tag, std::span<std::byte> memory);
-  /// Has the flow looked after from progress().
-  void touch(Flow &flow);
-  void add_memory(Memory &memory) { memories_.emplace(memory.key(), &memory); }
-  void remove_memory(Memory &memory);
-  const Memory *memory_of(std::uint64_t key) const;
-  /// Lets MPI work until `state` holds; calls nobody. False: the deadline passed.
-  bool poll_until(const std::function<bool()> &state, Deadline deadline);
+                  std::span<const std::byte> body) override;
+  void pump_later(MpiConnection &connection) override;
+  void attend(MpiConnection &connection) override;
+  Flow &new_flow(Flow::Direction direction, int rank, int tag, std::span<std::byte> memory) override;
+  void touch(Flow &flow) override;
+  bool poll_until(const std::function<bool()> &state, Deadline deadline) override;
 
  private:
   /// A frame on its way to a peer.
@@ -99,7 +90,9 @@ class MpiTransport final : public Transport, private Tenant {
   bool on_knock(const Hello &hello, int rank) override;
   void on_mpi_end() override;
 
-  MpiConnection *find(std::uint64_t token);
+  void end_transfers(const framed::Memory &memory) override;
+  MpiConnection &new_connection(Address address);
+  MpiConnection *find_peer(std::uint64_t token);
   Status post_receives();
   void post_free_receives();
   void arrive(Receive &receive, int rc, const MPI_Status &status);
@@ -142,7 +135,6 @@ class MpiTransport final : public Transport, private Tenant {
   std::vector<Flow *> touched_;
   bool sweep_ = false;
 
-  std::unordered_map<std::uint64_t, Memory *> memories_;
   std::unordered_map<std::uint64_t, std::unique_ptr<MpiConnection>> connections_;  ///< by token
   MpiConnection *last_found_ = nullptr;
   std::vector<std::uint64_t> to_pump_, to_attend_;

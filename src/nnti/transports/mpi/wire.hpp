@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What two mpi transports say to each other; README.md has it byte by byte. Host byte order: MPI moves bytes, and the
-// magic number of the greeting tells when the other side's order is not ours.
+// What two mpi transports say to each other besides framed/wire.hpp; README.md has it byte by byte. Host byte order:
+// MPI moves bytes, and the magic number of the greeting tells when the other side's order is not ours.
 #pragma once
 
-#include "nnti/transport/transport.hpp"
+#include "nnti/framed/wire.hpp"
 
 #include <base/credential.hpp>
 
@@ -16,8 +16,8 @@
 namespace nnti::mpi {
 
 inline constexpr std::uint32_t kMagic = 0x4e4d5049;
-inline constexpr std::uint32_t kVersion = 1;
-inline constexpr std::size_t kMaxMessageBytes = 4096;
+inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::size_t kMaxMessageBytes = framed::kMaxInlineBytes;
 inline constexpr std::uint32_t kCredits = 128;    ///< frames that a peer may have on the way to us
 inline constexpr std::size_t kMaxTransfers = 32;  ///< larger gets and puts that one side has under way with a peer
 inline constexpr std::uint64_t kChunkBytes = 8u << 20;  ///< of bulk data, in one message of MPI
@@ -27,62 +27,27 @@ inline constexpr int kDoorTag = 0;                             ///< greetings, t
 inline constexpr int kFirstPort = 1, kPorts = 4095;            ///< frames, to one endpoint
 inline constexpr int kFirstBulkTag = 4096, kBulkTags = 28672;  ///< bulk data, one transfer each
 
-enum class FrameType : std::uint8_t {
-  kMessage = 1,
-  kCredit,
-  kGet,
-  kPut,
-  kClear,
-  kDone,
-  kStopped,
-  kBye,
-  kChallenge,
-  kProof,
-  kWelcome,
-  kRefusal
-};
+using framed::Frame;
+using framed::FrameHeader;
+using framed::FrameType;
 
-struct FrameHeader {
-  std::uint64_t token = 0;     ///< the receiving side's name for the connection
-  std::uint32_t sequence = 0;  ///< of the connection's frames in this direction
-  std::uint16_t credits = 0;
-  FrameType type = FrameType::kMessage;
-  MessageKind kind = MessageKind::kUser;
-  std::uint64_t operation = 0;  ///< the asking side's name for it; kChallenge: the accepting side's token
-  std::uint64_t key = 0;
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;  ///< kDone, kStopped: chunks that were sent
-  std::int32_t tag = 0;      ///< of the bulk data; 0: it travels in the frame
-  std::uint32_t result = 0;  ///< a nessie code
-};
-static_assert(sizeof(FrameHeader) == 56);
+// Of the mpi transport's own. In kGet (of more than a frame holds) and kClear, `result` is the tag of the bulk data; in
+// kDone and kStopped, `length` is the number of chunks that were sent.
+inline constexpr auto kClear = static_cast<FrameType>(16), kStopped = static_cast<FrameType>(17);
+inline constexpr auto kChallenge = static_cast<FrameType>(32), kProof = static_cast<FrameType>(33),
+                      kWelcome = static_cast<FrameType>(34), kRefusal = static_cast<FrameType>(35);
 inline constexpr std::size_t kMaxFrameBytes = sizeof(FrameHeader) + kMaxMessageBytes;
-
-struct Frame {
-  FrameHeader header;
-  std::span<const std::byte> body;
-};
-
-/// Whether a frame of this type uses up one of the credits that its receiver gave.
-inline bool costs_credit(FrameType type) {
-  return type >= FrameType::kMessage && type <= FrameType::kStopped && type != FrameType::kCredit;
-}
 
 /// Empty if `bytes` are no whole frame.
 inline std::optional<Frame> decode_frame(std::span<const std::byte> bytes) {
-  Frame frame;
-  if (bytes.size() < sizeof frame.header || bytes.size() > kMaxFrameBytes) return std::nullopt;
-  std::memcpy(&frame.header, bytes.data(), sizeof frame.header);
-  frame.body = bytes.subspan(sizeof frame.header);
-  const auto &header = frame.header;
-  if (header.type < FrameType::kMessage || header.type > FrameType::kRefusal) return std::nullopt;
-  if (static_cast<std::uint8_t>(header.kind) > kMaxMessageKind) return std::nullopt;
-  const bool in_range = header.tag >= kFirstBulkTag && header.tag < kFirstBulkTag + kBulkTags;
-  if (header.tag != 0 && !in_range) return std::nullopt;
-  const bool large = header.length > kMaxMessageBytes;
-  if (header.type == FrameType::kGet && large != (header.tag != 0)) return std::nullopt;
-  if (header.type == FrameType::kPut && !large && header.length != frame.body.size()) return std::nullopt;
-  if (header.type == FrameType::kClear && header.tag == 0) return std::nullopt;
+  auto frame = framed::decode_frame(bytes);
+  if (!frame || bytes.size() > kMaxFrameBytes) return std::nullopt;
+  const auto &header = frame->header;
+  const bool own =
+      header.type == kClear || header.type == kStopped || (header.type >= kChallenge && header.type <= kRefusal);
+  if (header.type >= FrameType::kFirstOwn && !own) return std::nullopt;
+  const bool tagged = header.type == kClear || (header.type == FrameType::kGet && header.length > kMaxMessageBytes);
+  if (tagged && (header.result < kFirstBulkTag || header.result >= kFirstBulkTag + kBulkTags)) return std::nullopt;
   return frame;
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -109,6 +110,14 @@ Result<World *> join_locked(Registry &all, MPI_Comm group, Deadline deadline) {
 }
 
 }  // namespace
+
+std::string mpi_name() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  std::string name(text.data());
+  return name.substr(0, name.find_first_of(",\n"));
+}
 
 std::string mpi_error_text(int error) {
   char text[MPI_MAX_ERROR_STRING];
@@ -262,7 +271,8 @@ void World::answer_knock(const Hello &hello, int rank) {
 void World::turn_away(const Hello &hello, int rank, Code code, const char *why) {
   FrameHeader header;
   header.token = hello.token;
-  header.type = FrameType::kRefusal;
+  header.type = kRefusal;
+  header.size = static_cast<std::uint32_t>(std::strlen(why));
   header.result = static_cast<std::uint32_t>(code);
   auto &reply = replies_.emplace_back();
   reply.bytes.resize(sizeof header + std::strlen(why));

@@ -36,6 +36,9 @@ class Tenant {
   ~Tenant() = default;
 };
 
+/// "Open MPI v4.1.4"
+std::string mpi_name();
+
 class World {
  public:
   /// Ok: MPI is initialised, and this thread may call it. Initialises it if nobody has.
