@@ -186,7 +186,7 @@ class FailingLink(ProcessTestCase):
         self.assert_mended(self.finish())
 
     def test_whose_library_loses_its_connections_again_and_again_loses_nothing(self):
-        self.start(NESSIE_NNTI_LANE="off")
+        self.start()
         bootstrap = self.url.split("?")[0].rsplit(":", 1)[1]
         for _ in range(10):
             self.kill_connections("sport", "!=", f":{bootstrap}")
