@@ -40,6 +40,7 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/src/base/clock.hpp
   ${PROJECT_SOURCE_DIR}/src/base/config.hpp
   ${PROJECT_SOURCE_DIR}/src/base/credential.hpp
+  ${PROJECT_SOURCE_DIR}/src/base/random.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/nessie/base)
 
 # Modules are of one compiler: their sources are for others.

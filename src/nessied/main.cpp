@@ -23,6 +23,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 namespace {
 
@@ -54,6 +55,7 @@ struct Options {
   std::vector<std::string> services, modules, announce, settings;
   std::string config, listen, credential;
   bool check = false;
+  std::optional<std::uint32_t> provider;
   int parent_fd = -1;  ///< at its end of file the process ends; -1: none
 };
 
@@ -94,6 +96,12 @@ void describe(CLI::App &app, Options &options) {
   add_setting(app, options, "--run-dir", "staging.run_dir", "Staging: where server.N.url, .ledger and .report go");
   add_setting(app, options, "--board-dir", "staging.board_dir",
               "Staging: where board.N goes, by which others see which files are not complete yet");
+  add_setting(app, options, "--threads", "transfer.threads",
+              "Transfer: that make and check arrays of more than a piece");
+  add_setting(app, options, "--piece", "transfer.piece", "Transfer: how much of an array moves at once, e.g. 512K");
+  add_setting(app, options, "--most-encoded", "transfer.most_encoded",
+              "Transfer: the most that a read is given encoded");
+  app.add_option("--provider", options.provider, "The provider number of the first service");
 }
 
 /// "nessie-directory" hosts a directory, and "nessie-transfer" a transfer service, if nothing else is said.
@@ -147,6 +155,7 @@ Result<Wanted> understand(const Options &options, const char *program) {
   if (options.config.empty()) {
     wanted.composition =
         nessied::composition_of(options.services.empty() ? services_by_name(program) : options.services);
+    wanted.composition.providers.front().number = options.provider;
   } else {
     auto read = nessied::read_composition(options.config);
     if (!read.ok()) return read.error();
@@ -235,7 +244,7 @@ int fail(const Error &error) { return log::error("{}", error.message), 2; }
 int serve(const Wanted &wanted, bool is_of_a_run, int parent_fd) {
   auto options = host_options(wanted);
   if (!options.ok()) return fail(options.error());
-  nessied::prepare_signals();  // MPI may have installed handlers of its own
+  nessied::prepare_signals(is_of_a_run);  // MPI may have installed handlers of its own
   auto host = Host::open(*std::move(options));
   if (!host.ok()) return fail(host.error());
   if (auto status = start_all(**host, wanted); !status.ok()) return fail(status.error());
@@ -263,7 +272,7 @@ int main(int argc, char **argv) {
   nessie::raise_descriptor_limit();
   nessie::raise_limits();
   if (!give_up_rights()) return log::error("cannot give up capabilities: {}", std::strerror(errno)), 2;
-  nessied::prepare_signals();
+  nessied::prepare_signals(false);
   nessie::join_asymmetric_fences();  // before there are threads
   CLI::App app(kIntroduction, "nessied");
   Options options;

@@ -14,10 +14,10 @@ namespace nessied {
 
 namespace {
 
-sigset_t only_sigterm() {
+sigset_t ending_signals() {
   sigset_t set;
   sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
+  for (const int number : {SIGTERM, SIGINT}) sigaddset(&set, number);
   return set;
 }
 
@@ -30,16 +30,16 @@ bool at_end(int fd) {
 
 }  // namespace
 
-void prepare_signals() {
-  const auto set = only_sigterm();
+void prepare_signals(bool ignores_interrupts) {
+  const auto set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGINT, ignores_interrupts ? SIG_IGN : SIG_DFL);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
 Watcher::Watcher(int parent_fd, std::function<void()> end) : parent_fd_(parent_fd), end_(std::move(end)) {
-  const auto set = only_sigterm();
+  const auto set = ending_signals();
   signal_fd_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
   thread_ = std::thread([this] { watch(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Waits for what ends the server from outside: SIGTERM, or the death of whoever started it.
+// Waits for what ends the process from outside: SIGTERM, SIGINT, or the death of whoever started it.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,8 @@ namespace nessied {
 
 class Watcher {
  public:
-  /// SIGTERM must be blocked in all threads. `end` is called on the watcher's thread, at most once for each reason.
+  /// After prepare_signals(). `end` is called on the watcher's thread, once for each signal, and once at the end of
+  /// file of `parent_fd` (-1: of nothing).
   Watcher(int parent_fd, std::function<void()> end);
   ~Watcher();
   Watcher(const Watcher &) = delete;
@@ -21,8 +22,9 @@ class Watcher {
   std::thread thread_;
 };
 
-/// Blocks SIGTERM for this thread and those that it starts; ignores SIGINT (Ctrl-C is for the program), SIGPIPE, and
-/// SIGXFSZ (a file grown too large is an error of the write).
-void prepare_signals();
+/// Keeps SIGTERM and SIGINT for the watcher, from this thread and those that it starts; ignores SIGPIPE, SIGXFSZ (a
+/// file grown too large is an error of the write), and SIGINT where `ignores_interrupts`: Ctrl-C is for the program
+/// that `nessie run` runs beside.
+void prepare_signals(bool ignores_interrupts);
 
 }  // namespace nessied

@@ -39,7 +39,9 @@ class Directory(ProcessTestCase):
 
     def end(self, daemon):
         daemon.process.send_signal(signal.SIGTERM)
-        self.assertEqual(daemon.finish(), (0, "", ""))
+        code, out, err = daemon.finish()
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, "^[a-z]+://.*\n$")
 
     def test_lists_what_there_is_and_ends_in_order(self):
         daemon = self.start()
@@ -107,9 +109,9 @@ class Directory(ProcessTestCase):
             self.assertEqual(self.directory(*wrong)[0], 2)
         for settings in ({"NESSIE_DIRECTORY_ENTRIES": "0"}, {"NESSIE_CREDENTIAL": "secret"}):
             code, _, err = self.run_command([DAEMON, "--contact", self.contact], env=settings)
-            self.assertEqual(code, 1, err)
+            self.assertEqual(code, 2, err)
         self.assertEqual(self.run_command([DAEMON, "--contract", "x"])[0], 2)
-        self.assertEqual(self.run_command([DAEMON, "--contact", self.path("none/d")])[0], 1)
+        self.assertEqual(self.run_command([DAEMON, "--contact", self.path("none/d")])[0], 2)
 
     def test_refuses_who_has_another_credential(self):
         daemon = self.start(NESSIE_CREDENTIAL="1" * 64)

@@ -89,7 +89,7 @@ class Transfer(ProcessTestCase):
             self.assertIn(option, out)
 
     def test_refuses_what_it_cannot_use(self):
-        for options, word in ((["--threads", "many"], "--threads"), (["--piece", "0"], "--piece"), (["--piece"], "value"),
+        for options, word in ((["--threads", "many"], "transfer.threads"), (["--piece", "0"], "transfer.piece"), (["--piece"], "required"),
                               (["--colour", "red"], "--colour"), (["--listen", "pigeon"], "pigeon"),
                               (["--announce", "file:/nowhere/contact"], "/nowhere/contact")):
             code, _, err = self.run_command([TRANSFER, *options])
