@@ -70,22 +70,28 @@ void Host::end() {
 /// A fiber. Nobody's request comes between the last look and the refusal of further ones.
 void Host::quiesce() {
   do quiesce_all();
-  while (holds_data());
+  while (holds_data() && !is_finished_);
   runtime_->stop_when_done(Deadline::in(options_.patience));
 }
 
+/// Who asks twice may have the runtime end while some still quiesce, or have not begun to.
 void Host::quiesce_all() {
-  std::size_t left = hosted_.size();
-  nssi::Event all_have(*runtime_);
+  struct State {
+    State(nssi::Runtime &runtime, std::size_t count) : all_have(runtime), left(count) {}
+    nssi::Event all_have;
+    std::size_t left;
+  };
+  const auto state = std::make_shared<State>(*runtime_, hosted_.size());
   for (auto &each : hosted_)
-    runtime_->spawn([&, provider = each.provider.get()] {
-      provider->quiesce();
-      if (--left == 0) all_have.set();
+    runtime_->spawn([this, state, provider = each.provider.get()] {
+      if (!is_finished_) provider->quiesce();
+      if (--state->left == 0) state->all_have.set();
     });
-  if (left > 0) (void)all_have.wait();
+  if (state->left > 0) (void)state->all_have.wait();
 }
 
 int Host::finish() {
+  is_finished_ = true;
   int code = 0;
   for (auto &each : hosted_ | std::views::reverse) {
     each.provider->stop();

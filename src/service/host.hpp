@@ -77,6 +77,7 @@ class Host {
   std::unique_ptr<nssi::Runtime> owned_runtime_;
   nssi::Runtime *runtime_ = nullptr;  ///< the same, also for fibers that end with it
   std::atomic<int> asked_to_end_{0};
+  bool is_finished_ = false;  ///< the providers were stopped: nobody begins to quiesce any more
 };
 
 }  // namespace nessie::service

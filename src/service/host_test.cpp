@@ -148,6 +148,16 @@ TEST_F(HostTest, AskedTwice_EndsAtOnce_UnlessDataWouldBeLost) {
   host_.reset();  // and with it the fiber that looks at what is local here
 }
 
+TEST_F(HostTest, AskedTwiceBeforeItRuns_NobodyQuiescesWhoWasStopped) {
+  add("a");
+  host_->end();
+  host_->end();
+  run();
+  thread_.join();
+  EXPECT_EQ(host_->finish(), 0);
+  EXPECT_EQ(diary_.all().substr(diary_.all().find("stop-a")), "stop-a gone-a");
+}
+
 TEST_F(HostTest, DataThatComeWhileItQuiesces_AreFinishedToo) {
   auto &provider = add("a");
   int rounds = 0;
