@@ -108,6 +108,29 @@ function(nessie_add_interface target)
   endforeach()
 endfunction()
 
+# nessie_add_module(NAME SOURCES FILE... [INTERFACES FILE.x...]): libNAME.so, a module of nessied (nessie/module.h). It is
+# compiled with Nessie's headers and with what comes out of the interfaces, in the language of its sources (C, C++ or both),
+# and linked to nothing of Nessie: nessied brings that.
+function(nessie_add_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;INTERFACES")
+  add_library(${name} MODULE ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES PREFIX lib SUFFIX .so)
+  target_link_libraries(${name} PRIVATE ${NESSIE_FLAGS})
+  set(languages)
+  foreach(source ${ARG_SOURCES})
+    if(source MATCHES "\\.c$")
+      list(APPEND languages C)
+    else()
+      list(APPEND languages CXX)
+    endif()
+  endforeach()
+  foreach(library NESSIE_IDL_CXX_LIBRARY NESSIE_IDL_C_LIBRARY NESSIE_IDL_C_RPC_LIBRARY)
+    target_include_directories(${name} PRIVATE $<TARGET_PROPERTY:${${library}},INTERFACE_INCLUDE_DIRECTORIES>)
+    set(${library})   # within this function: nothing is linked
+  endforeach()
+  nessie_add_interface(${name} LANGUAGES ${languages} ${ARG_INTERFACES})
+endfunction()
+
 # TriosProcessXDR(FILE.x), for projects that were written for Trios: makes NAME.h, NAME_xdr.c and NAME.c, which is the same
 # as NAME_xdr.c, in the current binary directory. Targets of the current directory that are defined after it list one of
 # the two among their sources, by its name alone, and include <NAME.h>.
