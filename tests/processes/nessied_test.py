@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""nessied with services of one's own beside Nessie's: what a user sees of it. docs/hosting.md."""
+import os
+import signal
+import unittest
+
+from harness import BUILD, ProcessTestCase, wait_until
+from sessions import ON_THIS_NODE
+
+NESSIED = os.path.join(BUILD, "bin", "nessied")
+EXAMPLE = os.path.join(BUILD, "examples", "service")
+CLIENT = os.path.join(EXAMPLE, "counter_client_cpp")
+COUNTER = f'type = "counter"\nmodule = "{EXAMPLE}/libcounter.so"\nsettings = {{ begin = 40 }}'
+GUEST, OLD_GUEST = (os.path.join(BUILD, "tests", f"lib{name}.so") for name in ("guest", "old_guest"))
+
+
+class Modules(ProcessTestCase):
+    def setUp(self):
+        super().setUp()
+        self.env.update(ON_THIS_NODE)
+        self.announced = self.path("job.contact")
+
+    def write(self, *providers):
+        """A composition of providers, each a text of `key = value` lines: its path."""
+        path = self.path("job.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('announce = "file:job.contact"\n' + "".join(f"[[provider]]\n{each}\n" for each in providers))
+        return path
+
+    def guest(self, name, more=""):
+        return f'name = "{name}"\ntype = "guest"\nmodule = "{GUEST}"\n{more}'
+
+    def start(self, *providers):
+        job = self.job([NESSIED, "--config", self.write(*providers)])
+
+        def is_there():
+            if job.process.poll() is not None:
+                self.fail(job.finish())
+            return os.path.exists(self.announced)
+        wait_until(is_there, "the contact file")
+        return job
+
+    def end(self, job):
+        """Its output."""
+        job.process.send_signal(signal.SIGTERM)
+        code, out, err = job.finish()
+        self.assertEqual((code, err), (0, ""))
+        self.assertFalse(os.path.exists(self.announced))
+        self.assert_nothing_left()
+        return out
+
+    def assert_refused(self, sentence, *providers, says=""):
+        code, out, err = self.run_command([NESSIED, "--config", self.write(*providers)])
+        self.assertEqual((code, out), (2, says), err)
+        self.assertIn(sentence, err)
+        self.assertFalse(os.path.exists(self.announced))
+        self.assert_nothing_left()
+
+    def test_serve_beside_staging_until_SIGTERM(self):
+        job = self.start('type = "staging"', COUNTER)
+        for value in (42, 44):
+            code, out, err = self.run_command([CLIENT])
+            self.assertEqual((code, out), (0, f"{value}\nNOT_FOUND: nobody has counted pears\n"), err)
+        self.end(job)
+
+    def test_are_started_after_those_that_they_use_and_stopped_in_reverse(self):
+        job = self.start(self.guest("second", 'uses = { directory = "names" }'), 'name = "names"\ntype = "directory"',
+                         self.guest("third"))
+        lines = self.end(job).splitlines()
+        self.assertEqual(lines[:3], ["second: the directory has 0 names", "second: started", "third: started"])
+        self.assertEqual(lines[-2:], ["third: stopped", "second: stopped"])
+        self.assertEqual(sorted(lines[-4:-2]), ["second: quiesced", "third: quiesced"])
+
+    def test_use_a_directory_of_another_process(self):
+        names = self.job([NESSIED, "--services", "directory", "--announce", "file:names.contact"])
+        job = self.start(self.guest("guest", 'uses = { directory = "file:names.contact" }'), COUNTER)
+        names.process.send_signal(signal.SIGTERM)
+        self.assertEqual(names.finish()[0], 0)
+        self.assertIn("guest: the directory has 0 names\n", self.end(job))
+
+    def test_that_do_not_start_stop_those_before(self):
+        self.assert_refused(
+            "job.toml, line 7: second: no room for guests", self.guest("first"),
+            self.guest("second", 'settings = { fail = "no room for guests" }'), self.guest("third"),
+            says="first: started\nfirst: stopped\n")
+
+    def test_of_another_version_are_refused(self):
+        self.assert_refused("libold_guest.so was built with Nessie 0.0.1", f'type = "guest"\nmodule = "{OLD_GUEST}"')
+
+    def test_that_are_none_are_refused(self):
+        text = self.path("text.so")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("no module\n")
+        self.assert_refused("text.so: ", f'type = "guest"\nmodule = "{text}"')
+        self.assert_refused("libm.so.6 is no module of Nessie", 'type = "guest"\nmodule = "libm.so.6"')
+
+    def test_who_uses_an_unknown_provider_is_told_the_nearest(self):
+        self.assert_refused("there is no provider 'nams'; did you mean 'names'?", 'name = "names"\ntype = "directory"',
+                            self.guest("guest", 'uses = { directory = "nams" }'))
+
+    def test_check_starts_nothing(self):
+        path = self.write(self.guest("guest", 'uses = ["names"]'), 'name = "names"\ntype = "directory"')
+        self.assertEqual(self.run_command([NESSIED, "--config", path, "--check"]),
+                         (0, "names: directory, provider 0\nguest: guest, provider 0, uses directory names\n", ""))
+        self.assertFalse(os.path.exists(self.announced))
+
+
+if __name__ == "__main__":
+    unittest.main()
