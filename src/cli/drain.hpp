@@ -4,7 +4,7 @@
 
 #include <base/config.hpp>
 #include <nessie/result.hpp>
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <chrono>
 #include <condition_variable>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <nessie/result.hpp>
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <cstdint>
 #include <string>

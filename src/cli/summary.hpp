@@ -2,7 +2,7 @@
 // What `nessie run` tells at the end, for people and as JSON, and the exit code that follows from it.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 #include <random>
-#include <services/staging/protocol.hpp>
 #include <xdr/codec.hpp>
 
 namespace {
@@ -262,22 +261,6 @@ TEST(XdrRoundTrip, SpecialFloatsSurvive) {
   ASSERT_TRUE(nan.ok());
   EXPECT_TRUE(std::isnan(*nan));
   EXPECT_TRUE(std::signbit(*xdr::decode<float>(xdr::encode(-0.0F))));
-}
-
-TEST(XdrRoundTrip, StagingProtocolSurvives) {
-  staging::TransferArgs before;
-  before.file = 77;
-  before.pieces = {std::byte{1}, std::byte{2}, std::byte{3}};
-  auto after = xdr::decode<staging::TransferArgs>(xdr::encode(before));
-  ASSERT_TRUE(after.ok());
-  EXPECT_EQ(after->file, 77U);
-  EXPECT_EQ(after->pieces, before.pieces);
-
-  staging::ReportResult report;
-  report.failures.push_back({"/data/x.nc", -61, "No space left on device", 10, 5, {"t[0:3]"}});
-  auto copy = xdr::decode<staging::ReportResult>(xdr::encode(report));
-  ASSERT_TRUE(copy.ok());
-  EXPECT_EQ(copy->failures.at(0).missing.at(0), "t[0:3]");
 }
 
 template <class T> nessie::Code code_of(const Bytes &bytes) { return xdr::decode<T>(bytes).code(); }

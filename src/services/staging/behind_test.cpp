@@ -39,8 +39,8 @@ class SharedFile {
     EndDefArgs args;
     args.file = token;
     Definition length, line;
-    length.kind = Definition::kDefDim, length.name = "x", length.length = kLength;
-    line.kind = Definition::kDefVar, line.name = "line", line.type = NC_BYTE, line.dims = {0};
+    length.kind = DefinitionKind::kDefDim, length.name = "x", length.length = kLength;
+    line.kind = DefinitionKind::kDefVar, line.name = "line", line.type = NC_BYTE, line.dims = {0};
     args.definitions = {length, line};
     const auto defined = *owner.enddef(args, true);
     EXPECT_EQ(defined.nc_error, NC_NOERR);

@@ -4,7 +4,7 @@
 // name itself: as the same user, never as root, and only if that is the same file.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <base/fd.hpp>
 #include <nessie/result.hpp>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <service/interval_set.hpp>
-#include <services/staging/protocol.hpp>
+#include <services/staging/piece.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,7 @@
 // Lists can be joined: the first piece of each names its variable.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <services/staging/piece.hpp>
 
 #include <cstddef>
 #include <cstdint>

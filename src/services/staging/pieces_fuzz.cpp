@@ -16,10 +16,14 @@ constexpr std::int64_t kMostElements = 4096;  // that are looked at one by one
 constexpr std::int64_t kMostOfVariable = std::int64_t{1} << 50;
 constexpr std::size_t kMostDims = 8, kMostPieces = 8, kSliceBytes = 64;
 
+struct Encoded : Piece {
+  template <class A> void xdr(A &a) { a(varid, start, count, stride); }
+};
+
 struct Selection {
   std::int32_t is_record = 0, element_bytes = 1, servers = 1;
   Extents shape;
-  std::vector<Piece> pieces;
+  std::vector<Encoded> pieces;
   template <class A> void xdr(A &a) { a(is_record, element_bytes, servers, shape, pieces); }
 };
 
@@ -105,12 +109,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   const auto encoded = [](const Selection &selection) { return xdr::encode(selection); };
   return {
-      encoded({0, 2, 1, {4, 5, 6}, {Piece{0, {1, 0, 2}, {2, 5, 3}, {}}, Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}}),
-      encoded({1, 3, 3, {0, 1 << 16}, {Piece{0, {7, 3}, {2, 100}, {5, 600}}}}),
-      encoded({0, 0, 0, {4, 6}, {Piece{0, {1, 2}, {1, 3}, {INT64_MAX, 1}}}}),
-      encoded({0, 0, 0, {4, 6}, {Piece{0, {INT64_MAX, 2}, {0, 3}, {}}}}),
-      encoded({1, 0, 0, {0}, {Piece{0, {9}, {3}, {2}}}}),
-      encoded({1, 0, 0, {0, 1}, {Piece{0, {0, 0}, {2, 1}, {INT64_MAX / 2 + 2, 1}}}}),
-      encoded({0, 3, 2, {11, 64, 64}, {Piece{0, {5, 0, 0}, {1, 64, 64}, {INT64_MAX, 1, 1}}}}),
-      encoded({0, 1, 2, {}, {Piece{0, {}, {}, {}}}})};
+      encoded({0, 2, 1, {4, 5, 6}, {{Piece{0, {1, 0, 2}, {2, 5, 3}, {}}}, {Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}}}),
+      encoded({1, 3, 3, {0, 1 << 16}, {{Piece{0, {7, 3}, {2, 100}, {5, 600}}}}}),
+      encoded({0, 0, 0, {4, 6}, {{Piece{0, {1, 2}, {1, 3}, {INT64_MAX, 1}}}}}),
+      encoded({0, 0, 0, {4, 6}, {{Piece{0, {INT64_MAX, 2}, {0, 3}, {}}}}}),
+      encoded({1, 0, 0, {0}, {{Piece{0, {9}, {3}, {2}}}}}),
+      encoded({1, 0, 0, {0, 1}, {{Piece{0, {0, 0}, {2, 1}, {INT64_MAX / 2 + 2, 1}}}}}),
+      encoded({0, 3, 2, {11, 64, 64}, {{Piece{0, {5, 0, 0}, {1, 64, 64}, {INT64_MAX, 1, 1}}}}}),
+      encoded({0, 1, 2, {}, {{Piece{0, {}, {}, {}}}}})};
 }

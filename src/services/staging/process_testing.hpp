@@ -173,12 +173,12 @@ class StagingProcess : public ::testing::Test {
 
   static Definition dimension(const std::string &name, std::int64_t length) {
     Definition d;
-    d.kind = Definition::kDefDim, d.name = name, d.length = length;
+    d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
     return d;
   }
   static Definition variable(const std::string &name, std::vector<std::int32_t> dims) {
     Definition d;
-    d.kind = Definition::kDefVar, d.name = name, d.type = NC_DOUBLE, d.dims = std::move(dims);
+    d.kind = DefinitionKind::kDefVar, d.name = name, d.type = NC_DOUBLE, d.dims = std::move(dims);
     return d;
   }
 

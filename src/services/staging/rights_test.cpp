@@ -4,8 +4,7 @@
 #include <services/staging/handle.hpp>
 #include <services/staging/process_testing.hpp>
 
-#include <nssi/nssi.hpp>
-#include <xdr/codec.hpp>
+#include <staging_rpc.hpp>
 
 #include <grp.h>
 
@@ -29,14 +28,14 @@ void become_nobody(std::vector<gid_t> groups) {
 }
 
 /// What a server says to who sends it these bytes.
-Code send(const std::string &url, Op op, const std::vector<std::byte> &args) {
+Code send(const std::string &url, nssi::OpCode op, const std::vector<std::byte> &args) {
   nssi::RuntimeOptions options;
   options.endpoint.listen = false;
   auto runtime = nssi::Runtime::open(options);
   if (!runtime.ok()) return runtime.code();
   const auto peer = (*runtime)->connect(url, Deadline::in(kWatchdog));
   if (!peer.ok()) return peer.code();
-  auto call = (*runtime)->call({*peer, {kProgram, kProtocolVersion}, 0}, op, args, {});
+  auto call = (*runtime)->call({*peer, Op::kInterface, 0}, op, args, {});
   return call.wait().code();
 }
 
@@ -62,7 +61,7 @@ class StagingRights : public ::testing::Test {
     std::filesystem::permissions(path_, std::filesystem::perms(0660));
     daemon_ = std::make_unique<Daemon>(folder_, 0, 1, std::vector<std::string>{}, [] { become_nobody({kGroup}); });
   }
-  Code send_as_stranger(Op op, const std::function<std::vector<std::byte>()> &args) {
+  Code send_as_stranger(nssi::OpCode op, const std::function<std::vector<std::byte>()> &args) {
     const auto url = daemon_->url();
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -87,14 +86,14 @@ TEST_F(StagingRights, AProcessOfThisNodeHasNothingOpenedByItsName_ThoughItsConne
   for (const auto *encrypt : {"off", "all"}) {
     ::setenv("NESSIE_NNTI_ENCRYPT", encrypt, 1);
     start_server();
-    for (const auto op : {kOpOpen, kOpHold})
+    for (const auto op : {Op::open, Op::hold})
       EXPECT_EQ(send_as_stranger(op,
                                  [&] {
                                    return xdr::encode(OpenArgs{1, path_, 0, {}, seen_from_outside(path_)});
                                  }),
                 Code::kRefused)
           << encrypt;
-    EXPECT_EQ(send_as_stranger(kOpCreate,
+    EXPECT_EQ(send_as_stranger(Op::create,
                                [&] {
                                  return xdr::encode(CreateArgs{2, path_, 0, {}, seen_from_outside(path_)});
                                }),
@@ -115,8 +114,12 @@ struct HelloOfAnother {
 
 TEST_F(StagingRights, NobodyClaimsToBeAnotherProcess) {
   start_server();
-  EXPECT_EQ(send_as_stranger(kOpHello, [] { return xdr::encode(HelloArgs{}); }), Code::kOk);
-  EXPECT_EQ(send_as_stranger(kOpHello, [] { return xdr::encode(HelloOfAnother{{}, ::getppid()}); }), Code::kBadMessage);
+  EXPECT_EQ(send_as_stranger(Op::hello, [] { return xdr::encode(HelloArgs{Op::kVersion, {}}); }), Code::kOk);
+  EXPECT_EQ(send_as_stranger(Op::hello,
+                             [] {
+                               return xdr::encode(HelloOfAnother{{Op::kVersion, {}}, ::getppid()});
+                             }),
+            Code::kBadMessage);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ const VariableLayout kGrid{0, 8, false, {kY, kX}}, kHistory{1, 8, true, {0, kY, 
 
 std::vector<Definition> definitions(bool fills, bool has_records) {
   Definition fill;
-  fill.kind = Definition::kSetFill, fill.type = fills ? NC_FILL : NC_NOFILL;
+  fill.kind = DefinitionKind::kSetFill, fill.type = fills ? NC_FILL : NC_NOFILL;
   const std::int32_t time = has_records ? 0 : 1;
   return {fill,
           dim("time", NC_UNLIMITED),
@@ -291,8 +291,8 @@ TEST(SievingBeside, WhoWritesPastAServerInTheMiddleOfAWriteLosesNothing) {
   Service service(1, Mode::kCaching, 256 << 10, "inproc", std::chrono::seconds(30), true);
   const auto client = service.client(), other = service.client();
   Definition length, variable;
-  length.kind = Definition::kDefDim, length.name = "x", length.length = kLength;
-  variable.kind = Definition::kDefVar, variable.name = "line", variable.type = NC_DOUBLE, variable.dims = {0};
+  length.kind = DefinitionKind::kDefDim, length.name = "x", length.length = kLength;
+  variable.kind = DefinitionKind::kDefVar, variable.name = "line", variable.type = NC_DOUBLE, variable.dims = {0};
   std::vector<Box> even;
   for (std::int64_t i = 0; i < kLength; i += 2) even.push_back({{i}, {1}});
   const std::vector<std::byte> ones(even.size() * 8, std::byte{0x11});

@@ -165,7 +165,8 @@ std::vector<Definition> many_attributes(int count) {
   std::vector<Definition> definitions;
   for (int i = 0; i < count; ++i) {
     Definition attribute;
-    attribute.kind = Definition::kPutAtt;
+    attribute.kind = DefinitionKind::kPutAtt;
+    attribute.varid = NC_GLOBAL;
     attribute.type = NC_CHAR;
     attribute.name = "attribute_" + std::to_string(i);
     attribute.length = 5;
@@ -237,7 +238,7 @@ TEST_P(StagingTest, RecordsOfOneServerCanBeReadFromAllOthers) {
 TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
   auto definitions = Schema::definitions();
   Definition more;
-  more.kind = Definition::kDefVar, more.name = "short_records", more.type = NC_FLOAT, more.dims = {0, 1};
+  more.kind = DefinitionKind::kDefVar, more.name = "short_records", more.type = NC_FLOAT, more.dims = {0, 1};
   definitions.push_back(more);
   const VariableLayout layout{3, 4, true, {0, Schema::kZ}};
   Twins file(*service_, *client_, "run");
@@ -256,7 +257,7 @@ TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
 TEST_P(StagingTest, RecordsOfOneElementCanBeStrided) {
   auto definitions = Schema::definitions();
   Definition more;
-  more.kind = Definition::kDefVar, more.name = "list", more.type = NC_INT, more.dims = {0};
+  more.kind = DefinitionKind::kDefVar, more.name = "list", more.type = NC_INT, more.dims = {0};
   definitions.push_back(more);
   const VariableLayout layout{3, 4, true, {0}};
   Twins file(*service_, *client_, "strided");
@@ -279,7 +280,7 @@ TEST_P(StagingTest, DefinitionsCanBeAddedLater) {
   file.put(Schema::box(), all(Schema::box(), 0));
   file.put(Schema::history(), all(Schema::history(), 2));
   Definition more;
-  more.kind = Definition::kDefVar, more.name = "late", more.type = NC_FLOAT, more.dims = {1, 2, 3};
+  more.kind = DefinitionKind::kDefVar, more.name = "late", more.type = NC_FLOAT, more.dims = {1, 2, 3};
   file.enddef({more}, false);
   const VariableLayout late{3, 4, false, {Schema::kZ, Schema::kY, Schema::kX}};
   file.put(late, all(late, 0));

@@ -136,12 +136,12 @@ inline std::string contents(const std::string &path) {
 /// Definitions of a dimension, and of a variable.
 inline Definition dim(const char *name, std::int64_t length) {
   Definition d;
-  d.kind = Definition::kDefDim, d.name = name, d.length = length;
+  d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
   return d;
 }
 inline Definition var(const char *name, int type, std::vector<std::int32_t> dims) {
   Definition d;
-  d.kind = Definition::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
+  d.kind = DefinitionKind::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
   return d;
 }
 

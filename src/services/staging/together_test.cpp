@@ -19,11 +19,11 @@ const VariableLayout kRowsLayout{0, 4, false, {kRows, kRowElements}};
 std::vector<Definition> definitions() {
   const auto dim = [](const char *name, std::int64_t length) {
     Definition d;
-    d.kind = Definition::kDefDim, d.name = name, d.length = length;
+    d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
     return d;
   };
   Definition variable;
-  variable.kind = Definition::kDefVar, variable.name = "rows", variable.type = NC_INT, variable.dims = {0, 1};
+  variable.kind = DefinitionKind::kDefVar, variable.name = "rows", variable.type = NC_INT, variable.dims = {0, 1};
   return {dim("y", kRows), dim("x", kRowElements), variable};
 }
 

@@ -11,7 +11,7 @@ namespace interpose {
 namespace {
 
 void settle(const File &file, bool to_write) {
-  if (auto settled = Session::get().client()->settle({file.identity, {}, to_write ? 1U : 0U}); !settled)
+  if (auto settled = Session::get().client()->settle({file.identity, {}, to_write}); !settled)
     nessie::log::error("waiting for what was put through other handles: {}", settled.error().to_string());
 }
 

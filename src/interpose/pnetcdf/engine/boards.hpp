@@ -3,7 +3,7 @@
 #pragma once
 
 #include <interpose/pnetcdf/engine_abi.h>
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 namespace interpose {
 

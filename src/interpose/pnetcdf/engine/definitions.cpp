@@ -12,6 +12,7 @@ namespace interpose {
 namespace {
 
 using staging::Definition;
+using staging::DefinitionKind;
 
 /// Notes a definition that the mirror accepted; in data mode, where native PnetCDF writes it to the file at once, root
 /// has it carried out. Only root, as natively, learns of a failure in that.
@@ -28,7 +29,7 @@ int note(File &file, Definition definition) {
   return file.code_of(Session::get().client()->amend(args), "changing the header", NC_EWRITE);
 }
 
-Definition make(Definition::Kind kind, int id, const char *name) {
+Definition make(DefinitionKind kind, int id, const char *name) {
   Definition definition;
   definition.kind = kind;
   definition.varid = id;
@@ -38,7 +39,7 @@ Definition make(Definition::Kind kind, int id, const char *name) {
 
 /// The attribute as the mirror stored it: conversions, and what takes the place of values out of range, are native.
 Definition stored_attribute(const File &file, int varid, const char *name) {
-  Definition definition = make(Definition::kPutAtt, varid, name);
+  Definition definition = make(DefinitionKind::kPutAtt, varid, name);
   MPI_Offset length = 0;
   nc_type type = NC_NAT;
   ncmpi_inq_att(file.id(), varid, name, &type, &length);
@@ -56,7 +57,7 @@ int on_def_dim(File &file, const char *name, MPI_Offset length, int *dimidp) {
   if (int error = agree_on_def_dim(file, name, length)) return error;
   const int error = ncmpi_def_dim(file.id(), name, length, dimidp);
   if (error != NC_NOERR || file.is_native()) return error;
-  Definition definition = make(Definition::kDefDim, -1, name);
+  Definition definition = make(DefinitionKind::kDefDim, -1, name);
   definition.length = length;
   return note(file, std::move(definition));
 }
@@ -65,7 +66,7 @@ int on_def_var(File &file, const char *name, nc_type type, int ndims, const int 
   if (int error = agree_on_def_var(file, name, type, ndims, dimids)) return error;
   const int error = ncmpi_def_var(file.id(), name, type, ndims, dimids, varidp);
   if (error != NC_NOERR || file.is_native()) return error;
-  Definition definition = make(Definition::kDefVar, -1, name);
+  Definition definition = make(DefinitionKind::kDefVar, -1, name);
   definition.type = type;
   if (ndims > 0) definition.dims.assign(dimids, dimids + ndims);
   return note(file, std::move(definition));
@@ -75,7 +76,7 @@ int on_rename_dim(File &file, int dimid, const char *name) {
   if (int error = agree_on_rename_dim(file, dimid, name)) return error;
   const int error = ncmpi_rename_dim(file.id(), dimid, name);
   if (error != NC_NOERR || file.is_native()) return error;
-  Definition definition = make(Definition::kRenameDim, dimid, nullptr);
+  Definition definition = make(DefinitionKind::kRenameDim, dimid, nullptr);
   definition.new_name = name;
   return note(file, std::move(definition));
 }
@@ -84,7 +85,7 @@ int on_rename_var(File &file, int varid, const char *name) {
   if (int error = agree_on_rename_var(file, varid, name)) return error;
   const int error = ncmpi_rename_var(file.id(), varid, name);
   if (error != NC_NOERR || file.is_native()) return error;
-  Definition definition = make(Definition::kRenameVar, varid, nullptr);
+  Definition definition = make(DefinitionKind::kRenameVar, varid, nullptr);
   definition.new_name = name;
   return note(file, std::move(definition));
 }
@@ -93,7 +94,7 @@ int on_rename_att(File &file, int varid, const char *name, const char *new_name)
   if (int error = agree_on_rename_att(file, varid, name, new_name)) return error;
   const int error = ncmpi_rename_att(file.id(), varid, name, new_name);
   if (error != NC_NOERR || file.is_native()) return error;
-  Definition definition = make(Definition::kRenameAtt, varid, name);
+  Definition definition = make(DefinitionKind::kRenameAtt, varid, name);
   definition.new_name = new_name;
   return note(file, std::move(definition));
 }
@@ -102,7 +103,7 @@ namespace {
 
 /// An attribute that the mirror stored as it was given.
 Definition text_attribute(const AttributeAccess &attribute) {
-  Definition definition = make(Definition::kPutAtt, attribute.varid, attribute.name);
+  Definition definition = make(DefinitionKind::kPutAtt, attribute.varid, attribute.name);
   const auto *text = static_cast<const std::byte *>(attribute.values);
   definition.type = NC_CHAR;
   definition.length = attribute.length;
@@ -139,7 +140,7 @@ int on_del_att(File &file, int varid, const char *name) {
   if (int error = agree_on_del_att(file, varid, name)) return error;
   const int error = ncmpi_del_att(file.id(), varid, name);
   if (error != NC_NOERR || file.is_native()) return error;
-  return note(file, make(Definition::kDelAtt, varid, name));
+  return note(file, make(DefinitionKind::kDelAtt, varid, name));
 }
 
 // --- fill modes --------------------------------------------------------------------------------------------------------------
@@ -150,7 +151,7 @@ int on_set_fill(File &file, int fill_mode, int *old_mode) {
   if (error != NC_NOERR || file.is_native()) return error;
   file.fill_mode = fill_mode;
   file.set_fill_modes(fill_mode == NC_NOFILL);
-  Definition definition = make(Definition::kSetFill, -1, nullptr);
+  Definition definition = make(DefinitionKind::kSetFill, -1, nullptr);
   definition.type = fill_mode;
   return note(file, std::move(definition));
 }
@@ -160,7 +161,7 @@ int on_def_var_fill(File &file, int varid, int no_fill, const void *fill_value) 
   const int error = ncmpi_def_var_fill(file.id(), varid, no_fill, fill_value);
   if (error != NC_NOERR || file.is_native()) return error;
   file.set_fill_mode(varid, no_fill != 0);
-  Definition definition = make(Definition::kDefVarFill, varid, nullptr);
+  Definition definition = make(DefinitionKind::kDefVarFill, varid, nullptr);
   definition.type = no_fill;
   if (fill_value != nullptr) {
     const auto *bytes = static_cast<const std::byte *>(fill_value);

@@ -2,7 +2,7 @@
 // MPI-IO and PnetCDF hints: the program's, and those of PNETCDF_HINTS, which override them.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <mpi.h>
 

@@ -160,7 +160,7 @@ namespace {
 void keep_filling(File &file) {
   ncmpi_set_fill(file.id(), NC_FILL, nullptr);
   staging::Definition definition;
-  definition.kind = staging::Definition::kSetFill;
+  definition.kind = staging::DefinitionKind::kSetFill;
   definition.type = NC_FILL;
   file.log(std::move(definition));
 }

@@ -4,7 +4,6 @@
 
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/conversion.hpp>
-#include <services/staging/protocol.hpp>
 
 #include <cstdint>
 #include <memory>

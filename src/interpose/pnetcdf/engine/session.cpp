@@ -61,7 +61,7 @@ namespace {
 
 nessie::Result<staging::Closing> closing_of(const nessie::Config &config) {
   const auto text = config.get_or("close", "auto");
-  if (text == "auto") return staging::Closing::kAuto;
+  if (text == "auto") return staging::Closing::kIfSoon;
   if (text == "early") return staging::Closing::kEarly;
   if (text == "durable") return staging::Closing::kDurable;
   return config.bad_value("close", "auto, early or durable");

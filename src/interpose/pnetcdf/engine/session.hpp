@@ -64,7 +64,7 @@ class Session {
   std::atomic<int> servers_{0};
   bool tried_ = false;
   std::atomic<bool> waits_at_close_{false};
-  staging::Closing closing_ = staging::Closing::kAuto;
+  staging::Closing closing_ = staging::Closing::kIfSoon;
 };
 
 }  // namespace interpose

@@ -27,18 +27,18 @@ int replay(int ncid, const Definition &definition) {
   const void *value = definition.value.empty() ? nullptr : definition.value.data();
   int unused = 0;
   switch (definition.kind) {
-    case Definition::kDefDim: return ncmpi_def_dim(ncid, name, definition.length, &unused);
-    case Definition::kDefVar:
+    case DefinitionKind::kDefDim: return ncmpi_def_dim(ncid, name, definition.length, &unused);
+    case DefinitionKind::kDefVar:
       return ncmpi_def_var(ncid, name, definition.type, static_cast<int>(definition.dims.size()),
                            definition.dims.data(), &unused);
-    case Definition::kRenameDim: return ncmpi_rename_dim(ncid, definition.varid, new_name);
-    case Definition::kRenameVar: return ncmpi_rename_var(ncid, definition.varid, new_name);
-    case Definition::kRenameAtt: return ncmpi_rename_att(ncid, definition.varid, name, new_name);
-    case Definition::kPutAtt:
+    case DefinitionKind::kRenameDim: return ncmpi_rename_dim(ncid, definition.varid, new_name);
+    case DefinitionKind::kRenameVar: return ncmpi_rename_var(ncid, definition.varid, new_name);
+    case DefinitionKind::kRenameAtt: return ncmpi_rename_att(ncid, definition.varid, name, new_name);
+    case DefinitionKind::kPutAtt:
       return ncmpi_put_att(ncid, definition.varid, name, definition.type, definition.length, value);
-    case Definition::kDelAtt: return ncmpi_del_att(ncid, definition.varid, name);
-    case Definition::kSetFill: return ncmpi_set_fill(ncid, definition.type, nullptr);
-    case Definition::kDefVarFill: return ncmpi_def_var_fill(ncid, definition.varid, definition.type, value);
+    case DefinitionKind::kDelAtt: return ncmpi_del_att(ncid, definition.varid, name);
+    case DefinitionKind::kSetFill: return ncmpi_set_fill(ncid, definition.type, nullptr);
+    case DefinitionKind::kDefVarFill: return ncmpi_def_var_fill(ncid, definition.varid, definition.type, value);
   }
   return NC_EINVAL;
 }
@@ -141,7 +141,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
   if (!first) result.nc_error = ncmpi_redef(file.ncid);
   if (result.nc_error == NC_NOERR) result.nc_error = replay_all(file.ncid, args.definitions);
   if (result.nc_error == NC_NOERR)
-    result.nc_error = args.has_layout != 0
+    result.nc_error = args.has_layout
                           ? ncmpi__enddef(file.ncid, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
                           : ncmpi_enddef(file.ncid);
   if (result.nc_error != NC_NOERR) return result;

@@ -95,12 +95,13 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   for (const auto &url : urls) {
     auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
     if (!peer.ok()) return peer.error();
-    impl->servers.push_back({url, *peer, impl->runtime->max_inline_args(*peer), impl->runtime->can_view(*peer)});
+    impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),
+                             impl->runtime->can_view(*peer)});
   }
   const std::lock_guard lock(impl->mutex);
-  const HelloArgs hello{kProtocolVersion, program};
+  const HelloArgs hello{Op::kVersion, program};
   for (int s = 0; s < impl->count(); ++s) {
-    auto answer = impl->ask<HelloResult>(s, kOpHello, hello);
+    auto answer = impl->ask(s, &Stub::hello_async, hello);
     if (!answer.ok()) return answer.error();
     impl->mode = answer->mode;
   }
@@ -117,32 +118,6 @@ const std::string &Client::server_url(int index) const { return impl_->servers[s
 int Client::Impl::home_of(const FileIdentity &identity) const {
   return static_cast<int>((identity.inode * 0x9E3779B97F4A7C15u >> 32) % servers.size());
 }
-
-nssi::Service Client::Impl::service(int server) const {
-  return {servers[static_cast<std::size_t>(server)].peer, {kProgram, kProtocolVersion}, 0};
-}
-
-nssi::Call Client::Impl::start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data) {
-  nssi::CallOptions options;
-  options.data = data;
-  options.deadline = Deadline::never();
-  return runtime->call(service(server), op, args, options);
-}
-
-namespace {
-
-/// Lets other threads into the client while it lives.
-class Unlocked {
- public:
-  explicit Unlocked(std::mutex &mutex) : mutex_(mutex) { mutex_.unlock(); }
-  ~Unlocked() { mutex_.lock(); }
-  Unlocked(const Unlocked &) = delete;
-
- private:
-  std::mutex &mutex_;
-};
-
-}  // namespace
 
 Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
   for (;;) {
@@ -161,9 +136,9 @@ bool Client::Impl::alive(int server) {
   if (at(server).lost) return false;
   nssi::CallOptions options;
   options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
-  auto ping = runtime->call(service(server), kOpPing, xdr::encode(Nothing{}), options);
+  auto ping = servers[static_cast<std::size_t>(server)].stub.ping_async(options);
   const Unlocked others_go_on(mutex);
-  return ping.wait(*options.deadline).code() != Code::kTimedOut;
+  return ping.settle(*options.deadline).code() != Code::kTimedOut;
 }
 
 void Client::Impl::give_up(int server) {
@@ -172,11 +147,11 @@ void Client::Impl::give_up(int server) {
   given_up.lost = true;
 }
 
-Result<int> Client::Impl::first_error(std::vector<std::pair<int, nssi::Call>> &calls) {
+Result<int> Client::Impl::first_error(Answers &answers) {
   int nc_error = 0;
   Status failure;
-  for (auto &[server, call] : calls) {
-    auto result = answer<NcResult>(std::move(call), server);
+  for (auto &[server, asked] : answers) {
+    auto result = answer(std::move(asked), server);
     if (!result.ok() && failure.ok()) failure = result.error();
     if (result.ok() && nc_error == 0) nc_error = result->nc_error;
   }
@@ -196,7 +171,7 @@ Result<FileHandle> Client::Impl::hand_over(int server, int descriptor) {
 
 /// Has the other servers hold a file, until they attach it.
 Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home) {
-  std::vector<std::pair<int, nssi::Call>> calls;
+  Answers answers;
   Status given;
   for (int server = 0; server < count() && given.ok(); ++server) {
     if (server == home) continue;
@@ -206,67 +181,68 @@ Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home
       continue;
     }
     args.handle = *handle;
-    calls.emplace_back(server, start(server, kOpHold, xdr::encode(args)));
+    answers.emplace_back(server, start(server, &Stub::hold_async, args));
   }
-  auto held = first_error(calls);
+  auto held = first_error(answers);
   return given.ok() ? held : given.error();
 }
 
 void Client::Impl::release_by_others(FileToken token, int home) {
-  if (count() > 1) (void)ask_all(kOpRelease, AttachArgs{token}, home);
+  std::vector<std::pair<int, nssi::Future<void>>> answers;
+  for (int server = 0; server < count(); ++server)
+    if (server != home) answers.emplace_back(server, start(server, &Stub::release_async, token));
+  for (auto &[server, asked] : answers) (void)answer(std::move(asked), server);
 }
 
-/// Gives the file to all servers, and has the home server do `op` with it, and `meanwhile` done here.
-template <class Answer, class Args>
-Result<Answer> Client::Impl::give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home,
-                                          const std::function<void()> &meanwhile) {
-  auto held = hold_by_others({args.file, args.path, omode, args.hints, {}, args.processes}, descriptor, home);
-  if (!held.ok()) return held.error();
-  auto handle = hand_over(home, descriptor);
-  if (!handle.ok()) return handle.error();
-  args.handle = *handle;
-  auto call = start(home, op, xdr::encode(args));
-  if (meanwhile) {
-    const Unlocked others_go_on(mutex);
-    meanwhile();
-  }
-  return answer<Answer>(std::move(call), home);
+/// Gives a file to all servers: the others hold it; what `home` needs.
+Result<FileHandle> Client::Impl::give(const OpenArgs &args, int descriptor, int home) {
+  if (auto held = hold_by_others(args, descriptor, home); !held.ok()) return held.error();
+  return hand_over(home, descriptor);
 }
 
 Result<int> Client::Impl::attach_others(FileToken token, int home) {
   opened[token].attached = true;
-  return ask_all(kOpAttach, AttachArgs{token}, home);
+  return ask_all(&Stub::attach_async, token, home);
 }
 
 Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {
   opened[token].attached = false;
-  return ask_all(kOpDetach, FileArgs{token, num_records, Closing::kDurable, {}}, home);
+  return ask_all(&Stub::detach_async, FileArgs{token, num_records, Closing::kDurable, {}}, home);
 }
-
-namespace {
-
-Result<int> code_of(const Result<NcResult> &result) {
-  if (!result.ok()) return result.error();
-  return result->nc_error;
-}
-
-}  // namespace
 
 Result<int> Client::create(const CreateArgs &args, int descriptor, const std::function<void()> &meanwhile) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto result = impl_->give_and_ask<NcResult>(kOpCreate, args, kNcWrite, descriptor, home, meanwhile);
-  if (result.ok() && result->nc_error == 0)
+  auto created = [&]() -> Result<int> {
+    const OpenArgs same{args.file, args.path, kNcWrite, args.hints, {}, args.processes};
+    auto handle = impl_->give(same, descriptor, home);
+    if (!handle.ok()) return handle.error();
+    auto given = args;
+    given.handle = *handle;
+    auto asked = impl_->start(home, &Stub::create_async, given);
+    if (meanwhile) {
+      const Unlocked others_go_on(impl_->mutex);
+      meanwhile();
+    }
+    return code_of(impl_->answer(std::move(asked), home));
+  }();
+  if (created.ok() && *created == 0)
     impl_->opened[args.file].home = home;
   else
     impl_->release_by_others(args.file, home);
-  return code_of(result);
+  return created;
 }
 
 Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
-  auto result = impl_->give_and_ask<HeaderResult>(kOpOpen, args, args.omode, descriptor, home);
+  auto result = [&]() -> Result<HeaderResult> {
+    auto handle = impl_->give(args, descriptor, home);
+    if (!handle.ok()) return handle.error();
+    auto given = args;
+    given.handle = *handle;
+    return impl_->ask(home, &Stub::open_async, given);
+  }();
   if (!result.ok() || result->header.empty()) {
     impl_->release_by_others(args.file, home);
     return result;
@@ -284,9 +260,9 @@ Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
 Result<int> Client::Impl::finish_defining(FileToken token) {
   const int home = opened[token].home;
   if (auto sent = std::exchange(opened[token].defining, std::nullopt)) {
-    auto answer = code_of(this->answer<NcResult>(std::move(*sent), home));
+    auto told = code_of(this->answer(std::move(*sent), home));
     auto &before = opened[token].defined;
-    if (before.ok() && *before == 0) before = std::move(answer);
+    if (before.ok() && *before == 0) before = std::move(told);
   }
   return std::exchange(opened[token].defined, 0);
 }
@@ -296,7 +272,7 @@ bool Client::define(const AmendArgs &args) {
   auto &file = impl_->opened[args.file];
   if (file.defining && !file.defining->test()) return false;
   file.defined = impl_->finish_defining(args.file);
-  if (file.defined.ok() && *file.defined == 0) file.defining = impl_->start(file.home, kOpAmend, xdr::encode(args));
+  if (file.defined.ok() && *file.defined == 0) file.defining = impl_->start(file.home, &Stub::amend_async, args);
   return true;
 }
 
@@ -311,7 +287,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
     if (!detached.ok()) return detached.error();
     impl_->outcome_of(args.file)->note_answer(NcResult{*detached});  // of a write: the definitions stay
   }
-  auto result = impl_->ask<HeaderResult>(home, kOpEndDef, args);
+  auto result = impl_->ask(home, &Stub::enddef_async, args);
   if (!result.ok() || result->nc_error != 0) return result;
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();
@@ -321,7 +297,7 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
 
 Result<int> Client::amend(const AmendArgs &args) {
   const std::lock_guard lock(impl_->mutex);
-  return code_of(impl_->ask<NcResult>(impl_->opened[args.file].home, kOpAmend, args));
+  return code_of(impl_->ask(impl_->opened[args.file].home, &Stub::amend_async, args));
 }
 
 // A record may have several owners: each drains what it has before the home server fills it all.
@@ -329,9 +305,9 @@ Result<int> Client::fill_record(const FillRecordArgs &args) {
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(args.file);
   const int home = impl_->opened[args.file].home;
-  auto drained = impl_->ask_all(kOpSync, FileArgs{args.file, -1, {}, {}}, home);
+  auto drained = impl_->ask_all(&Stub::sync_async, FileArgs{args.file, -1, {}, {}}, home);
   if (!drained.ok() || *drained != 0) return drained;
-  return code_of(impl_->ask<NcResult>(home, kOpFillRecord, args));
+  return code_of(impl_->ask(home, &Stub::fill_record_async, args));
 }
 
 Result<int> Client::sync(FileToken file, std::int64_t num_records) {
@@ -339,8 +315,8 @@ Result<int> Client::sync(FileToken file, std::int64_t num_records) {
   impl_->finish_writes(file);
   const auto opened = impl_->opened.find(file);
   const FileArgs args{file, num_records, {}, {}};
-  if (opened == impl_->opened.end() || opened->second.attached) return impl_->ask_all(kOpSync, args);
-  return code_of(impl_->ask<NcResult>(opened->second.home, kOpSync, args));
+  if (opened == impl_->opened.end() || opened->second.attached) return impl_->ask_all(&Stub::sync_async, args);
+  return code_of(impl_->ask(opened->second.home, &Stub::sync_async, args));
 }
 
 Result<int> Client::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
@@ -352,14 +328,14 @@ Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closin
   (void)finish_defining(file);  // enddef has told
   const auto closing = std::move(opened[file]);
   opened.erase(file);
-  std::vector<std::pair<int, nssi::Call>> calls;
+  Answers answers;
   for (int server = 0; server < count(); ++server) {
     if (!closing.attached && server != closing.home) continue;
     const FileArgs args{file, num_records, how, order.known(server)};
-    calls.emplace_back(server, start(server, kOpClose, xdr::encode(args)));
+    answers.emplace_back(server, start(server, &Stub::close_async, args));
   }
   release_by_others(file, closing.home);
-  return first_error(calls);
+  return first_error(answers);
 }
 
 Result<int> Client::abort(FileToken file) {
@@ -371,13 +347,13 @@ Result<int> Client::abort(FileToken file) {
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
   impl_->opened.erase(file);
   impl_->release_by_others(file, home);
-  return code_of(impl_->ask<NcResult>(home, kOpAbort, FileArgs{file, -1, {}, {}}));
+  return code_of(impl_->ask(home, &Stub::abort_async, FileArgs{file, -1, {}, {}}));
 }
 
 Result<nessie::Fd> Client::lend(FileToken file, const FileIdentity &identity) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity);
-  auto lent = impl_->ask<LendResult>(home, kOpLend, LendArgs{file});
+  auto lent = impl_->ask(home, &Stub::lend_async, file);
   if (!lent.ok()) return lent.error();
   auto descriptor = impl_->runtime->take_descriptor(impl_->at(home).peer, lent->descriptor);
   if (!descriptor.ok()) return descriptor.error();
@@ -386,24 +362,24 @@ Result<nessie::Fd> Client::lend(FileToken file, const FileIdentity &identity) {
 
 Status Client::settle(const SettleArgs &args) {
   const std::lock_guard lock(impl_->mutex);
-  auto settled = impl_->ask_all(kOpSettle, args);
+  auto settled = impl_->ask_all(&Stub::settle_async, args);
   return settled.ok() ? Status() : settled.error();
 }
 
 Status Client::note_native(const std::string &path, const std::string &why, bool is_choice) {
   const std::lock_guard lock(impl_->mutex);
-  auto result = impl_->ask<NcResult>(0, kOpNoteNative, NativeNote{path, why, is_choice ? 1U : 0U});
+  auto result = impl_->ask(0, &Stub::note_native_async, NativeNote{path, why, is_choice});
   return result.ok() ? Status() : result.error();
 }
 
 Result<ReportResult> Client::report(int server) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->ask<ReportResult>(server, kOpReport, Nothing{});
+  return impl_->ask(server, &Stub::report_async);
 }
 
 Result<ReportResult> Client::shutdown(int server, Deadline deadline) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->answer<ReportResult>(impl_->start(server, kOpShutdown, xdr::encode(Nothing{})), server, deadline);
+  return impl_->answer(impl_->start(server, &Stub::shutdown_async), server, deadline);
 }
 
 }  // namespace staging

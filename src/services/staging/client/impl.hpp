@@ -10,7 +10,7 @@
 #include <services/staging/client/client.hpp>
 #include <services/staging/client/copy_buffers.hpp>
 
-#include <xdr/codec.hpp>
+#include <staging_rpc.hpp>
 
 #include <condition_variable>
 #include <deque>
@@ -19,6 +19,8 @@
 #include <optional>
 
 namespace staging {
+
+using Stub = STAGING::CURRENT::Client;
 
 /// What became of a transfer, or of the writes to a file, as far as is known.
 struct Outcome {
@@ -46,19 +48,39 @@ struct Outcome {
   }
 };
 
+/// Lets other threads into the client while it lives.
+class Unlocked {
+ public:
+  explicit Unlocked(std::mutex &mutex) : mutex_(mutex) { mutex_.unlock(); }
+  ~Unlocked() { mutex_.lock(); }
+  Unlocked(const Unlocked &) = delete;
+
+ private:
+  std::mutex &mutex_;
+};
+
+inline Result<int> code_of(const Result<NcResult> &result) {
+  if (!result.ok()) return result.error();
+  return result->nc_error;
+}
+
 struct Client::Impl {
+  /// await() says when to give up.
+  static inline const nssi::CallOptions kPatient{.deadline = nessie::Deadline::never()};
+
   struct Server {
     std::string url;
     nssi::PeerId peer;
+    Stub stub;
     std::size_t max_inline_args = 0;
     bool views = false;  ///< finds copied data where they are
     bool lost = false;
   };
   struct Opened {
-    int home = 0;                             ///< the server that keeps the header
-    bool attached = false;                    ///< the others have it open
-    std::optional<nssi::Call> defining = {};  ///< the last definitions that were sent ahead
-    Result<int> defined = 0;                  ///< what became of those before
+    int home = 0;                                         ///< the server that keeps the header
+    bool attached = false;                                ///< the others have it open
+    std::optional<nssi::Future<NcResult>> defining = {};  ///< the last definitions that were sent ahead
+    Result<int> defined = 0;                              ///< what became of those before
   };
 
   class Sender;
@@ -71,11 +93,17 @@ struct Client::Impl {
     PieceList pieces;
     std::vector<std::span<std::byte>> destinations;  ///< of a packed read
     std::shared_ptr<Outcome> outcome;
-    nssi::Call call;
+    nssi::Future<NcResult> answer;
   };
 
-  nssi::Service service(int server) const;
-  nssi::Call start(int server, Op op, std::span<const std::byte> args, const nnti::RegisteredBuffer *data = nullptr);
+  /// Answers of several servers to one question.
+  using Answers = std::vector<std::pair<int, nssi::Future<NcResult>>>;
+
+  /// Asks a server, by an operation of its stub.
+  template <class T, class... Parameters, class... Args>
+  nssi::Future<T> start(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
+    return (servers[static_cast<std::size_t>(server)].stub.*op)(args..., kPatient);
+  }
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
   /// The mutex, which the caller holds, is free meanwhile.
@@ -83,31 +111,31 @@ struct Client::Impl {
   bool alive(int server);
   void give_up(int server);
 
-  template <class Answer, class Args> Result<Answer> ask(int server, Op op, const Args &args) {
-    return answer<Answer>(start(server, op, xdr::encode(args)), server);
+  template <class T>
+  nssi::Outcome<T> answer(nssi::Future<T> asked, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
+    if (auto status = await(asked.call(), server, deadline); !status.ok()) return status.error();
+    return asked.wait();
   }
-  template <class Answer>
-  Result<Answer> answer(nssi::Call call, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
-    if (auto status = await(call, server, deadline); !status.ok()) return status.error();
-    return xdr::decode<Answer>(call.view());
+  template <class T, class... Parameters, class... Args>
+  nssi::Outcome<T> ask(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
+    return answer(start(server, op, args...), server);
   }
   /// Asks all servers but `except` at once; the first native error, or the first error.
-  template <class Args> Result<int> ask_all(Op op, const Args &args, int except = -1) {
-    std::vector<std::pair<int, nssi::Call>> calls;
-    const auto bytes = xdr::encode(args);
+  template <class Args>
+  Result<int> ask_all(nssi::Future<NcResult> (Stub::*op)(const Args &, const nssi::CallOptions &), const Args &args,
+                      int except = -1) {
+    Answers answers;
     for (int s = 0; s < count(); ++s)
-      if (s != except) calls.emplace_back(s, start(s, op, bytes));
-    return first_error(calls);
+      if (s != except) answers.emplace_back(s, start(s, op, args));
+    return first_error(answers);
   }
-  Result<int> first_error(std::vector<std::pair<int, nssi::Call>> &calls);
+  Result<int> first_error(Answers &answers);
 
   int home_of(const FileIdentity &identity) const;
   Result<FileHandle> hand_over(int server, int descriptor);
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
+  Result<FileHandle> give(const OpenArgs &args, int descriptor, int home);
   void release_by_others(FileToken token, int home);
-  template <class Answer, class Args>
-  Result<Answer> give_and_ask(Op op, Args args, std::int32_t omode, int descriptor, int home,
-                              const std::function<void()> &meanwhile = {});
   /// What became of all definitions that were sent ahead; told once.
   Result<int> finish_defining(FileToken token);
   Result<int> attach_others(FileToken token, int home);
@@ -129,7 +157,6 @@ struct Client::Impl {
   void hasten();
   void finish_unsent();
   const Server &at(int server) const { return servers[static_cast<std::size_t>(server)]; }
-  void recycle(Message &message);
   bool meets_pending_write(FileToken file, std::span<const Item> items) const;
   int count() const { return static_cast<int>(servers.size()); }
 

@@ -48,10 +48,10 @@ Error wrong_size(std::size_t has, std::int64_t needs) {
 /// Takes the items of one transfer apart, into messages.
 class Client::Impl::Sender {
  public:
-  Sender(Impl &client, Op op, FileToken file, std::int64_t num_records, const Order &order,
+  Sender(Impl &client, bool is_write, FileToken file, std::int64_t num_records, const Order &order,
          std::shared_ptr<Outcome> outcome)
       : client_(client),
-        op_(op),
+        is_write_(is_write),
         file_(file),
         num_records_(num_records),
         order_(order),
@@ -93,16 +93,14 @@ class Client::Impl::Sender {
   std::size_t most_list_bytes() const { return pack_bytes_ / kListPart; }
   std::size_t most_data_bytes() const { return pack_bytes_ - most_list_bytes(); }
   /// Whether writes to a server can go on behind the program's back: the server finds copied data by itself.
-  bool goes_behind(int server) const {
-    return op_ == kOpWrite && client_.mode != Mode::kDirect && client_.at(server).views;
-  }
+  bool goes_behind(int server) const { return is_write_ && client_.mode != Mode::kDirect && client_.at(server).views; }
   bool is_worth_copying(int server, const VariableLayout &layout, const PieceList &pieces,
                         std::size_t size_bytes) const;
   std::optional<RegisteredBuffer> take_buffer(std::size_t size_bytes);
   std::optional<RegisteredBuffer> spare_buffer(std::size_t size_bytes);
 
   Impl &client_;
-  const Op op_;
+  const bool is_write_;
   const FileToken file_;
   const std::int64_t num_records_;
   const Order &order_;
@@ -147,7 +145,7 @@ void Client::Impl::Sender::add_list(int server, const VariableLayout &layout, co
 
 void Client::Impl::Sender::add_alone(int server, const VariableLayout &layout, const PieceList &pieces,
                                      std::span<std::byte> data) {
-  if (op_ == kOpWrite && order_.in_order) flush(server);
+  if (is_write_ && order_.in_order) flush(server);
   auto message = std::make_unique<Message>();
   message->server = server;
   message->pieces = pieces;
@@ -157,8 +155,7 @@ void Client::Impl::Sender::add_alone(int server, const VariableLayout &layout, c
     message->buffer = std::move(*buffer);
     message->is_copy = true;
   } else {
-    auto registered =
-        client_.runtime->register_memory(data, op_ == kOpWrite ? Rights::kRemoteRead : Rights::kRemoteWrite);
+    auto registered = client_.runtime->register_memory(data, is_write_ ? Rights::kRemoteRead : Rights::kRemoteWrite);
     if (!registered.ok()) return outcome_->note(registered.error());
     message->buffer = std::move(*registered);
   }
@@ -171,7 +168,7 @@ void Client::Impl::Sender::add_packed(int server, const PieceList &pieces, std::
       pack.pieces.bytes().size() + pieces.bytes().size() > most_list_bytes())
     flush(server);
   if (!pack.buffer && !(pack.buffer = take_buffer(pack_bytes_))) return;
-  if (op_ == kOpWrite)
+  if (is_write_)
     std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
   else
     pack.places.push_back(data);
@@ -245,28 +242,29 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t da
   const auto sent_ns = goes_behind(message->server) ? Clock::now().time_since_epoch() : std::chrono::nanoseconds(0);
   TransferArgs transfer{file_,
                         num_records_,
-                        op_ == kOpWrite || order_.is_collective ? order_.call : 0,
+                        is_write_ || order_.is_collective ? order_.call : 0,
                         order_.known(message->server),
                         sent_ns.count(),
-                        order_.in_order ? 1U : 0U,
-                        message->pieces.empty() ? 1U : 0U,
+                        order_.in_order,
+                        message->pieces.empty(),
                         {},
                         0,
                         0};
   list_pieces(*message, data_bytes, transfer);
-  const auto args = xdr::encode(transfer);
   message->file = file_;
-  message->is_write = op_ == kOpWrite;
-  message->borrows =
-      !message->is_copy || !goes_behind(message->server) || args.size() > client_.at(message->server).max_inline_args;
+  message->is_write = is_write_;
+  message->borrows = !message->is_copy || !goes_behind(message->server) ||
+                     xdr::encoded_size(transfer) > client_.at(message->server).max_inline_args;
   message->outcome = outcome_;
   ++outcome_->pending;
   outcome_->borrowed += message->borrows ? 1 : 0;
   ++sent_[server];
   message->is_urgent =
-      op_ != kOpWrite || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
-  message->call = client_.start(message->server, op_ == kOpWrite && message->is_urgent ? kOpWriteNow : op_, args,
-                                message->buffer.valid() ? &message->buffer : nullptr);
+      !is_write_ || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
+  auto options = kPatient;
+  if (message->buffer.valid()) options.data = &message->buffer;
+  const auto op = !is_write_ ? &Stub::read_async : message->is_urgent ? &Stub::write_now_async : &Stub::write_async;
+  message->answer = (client_.servers[server].stub.*op)(transfer, options);
   client_.messages.push_back(std::move(message));
 }
 
@@ -285,17 +283,16 @@ void Client::Impl::finish_one() {
 void Client::Impl::finish(std::unique_ptr<Message> message) {
   awaited.push_back(message.get());
   auto &outcome = *message->outcome;
-  auto status = await(message->call, message->server);
-  outcome.note(status);
-  if (status.ok()) outcome.note_answer(xdr::decode<NcResult>(message->call.view()));
+  const auto answered = answer(std::move(message->answer), message->server);
+  outcome.note_answer(answered);
   const std::byte *from = message->destinations.empty() ? nullptr : message->buffer.bytes().data();
   for (auto place : message->destinations) {
-    if (status.ok()) std::memcpy(place.data(), from, place.size());
+    if (answered.ok()) std::memcpy(place.data(), from, place.size());
     from += place.size();
   }
   --outcome.pending;
   outcome.borrowed -= message->borrows ? 1 : 0;
-  recycle(*message);
+  if (message->is_copy) copy_buffers->give_back(std::move(message->buffer));
   std::erase(awaited, message.get());
   changed.notify_all();
 }
@@ -310,13 +307,8 @@ void Client::Impl::hasten() {
   for (int server = 0; server < count(); ++server) {
     const auto last = std::find_if(messages.rbegin(), messages.rend(),
                                    [=](const auto &message) { return message->server == server; });
-    if (last != messages.rend() && !(*last)->is_urgent) (void)ask<Nothing>(server, kOpHasten, Nothing{});
+    if (last != messages.rend() && !(*last)->is_urgent) (void)ask(server, &Stub::hasten_async);
   }
-}
-
-void Client::Impl::recycle(Message &message) {
-  message.call = {};
-  if (message.is_copy) copy_buffers->give_back(std::move(message.buffer));
 }
 
 /// What is behind the program's back must be in the servers' inboxes.
@@ -347,9 +339,9 @@ bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> ite
 Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
   const std::lock_guard lock(impl_->mutex);
   const auto outcome = impl_->outcome_of(file);
-  while (!impl_->messages.empty() && impl_->messages.front()->call.test()) impl_->finish_one();
+  while (!impl_->messages.empty() && impl_->messages.front()->answer.test()) impl_->finish_one();
   if (impl_->meets_pending_write(file, items)) impl_->finish(outcome->pending);
-  Impl::Sender sender(*impl_, kOpWrite, file, num_records, order, outcome);
+  Impl::Sender sender(*impl_, true, file, num_records, order, outcome);
   sender.send(items);
   if (order.is_collective && impl_->mode == Mode::kDirect) sender.end_call();
   std::ranges::transform(order.sent, sender.sent(), order.sent.begin(), std::plus<>());
@@ -381,7 +373,7 @@ Result<int> Client::read(FileToken file, std::int64_t num_records, const Order &
   const std::lock_guard lock(impl_->mutex);
   impl_->finish_writes(file);
   auto outcome = std::make_shared<Outcome>();
-  Impl::Sender(*impl_, kOpRead, file, num_records, order, outcome).send(items);
+  Impl::Sender(*impl_, false, file, num_records, order, outcome).send(items);
   impl_->finish(outcome->pending);
   return outcome->take();
 }

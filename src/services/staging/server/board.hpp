@@ -3,7 +3,7 @@
 #pragma once
 
 #include <services/staging/board.h>
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <nessie/result.hpp>
 

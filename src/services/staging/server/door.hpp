@@ -5,7 +5,7 @@
 // server's own, and root, get half of the places together, and a quarter each.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <base/clock.hpp>
 #include <base/fd.hpp>

@@ -24,7 +24,7 @@ int Server::add_file(Request &request, FileToken token, const std::string &path,
   file->identity = opened.file->identity();
   file->opened_s = seconds_now();
   file->was_given = handle.descriptor != 0;
-  file->processes = processes;
+  file->processes = std::max(processes, 1U);
   file->is_direct = options_.mode == Mode::kDirect;
   file->board = board_.get();
   file->has_one_server = options_.servers == 1;
@@ -79,7 +79,7 @@ Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   return NcResult{add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes)};
 }
 
-Result<HeaderResult> Server::open_file(Request &request, const OpenArgs &args) {
+Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
   if (find(args.file)) return token_taken();
   const Opening opening(opening_, closing_changed_);
@@ -109,15 +109,15 @@ Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   return NcResult{};
 }
 
-Result<Nothing> Server::release(Request &, const AttachArgs &args) {
-  held_.erase(args.file);
-  return Nothing{};
+Status Server::release(Request &, const FileToken &token) {
+  held_.erase(token);
+  return {};
 }
 
-Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
+Result<NcResult> Server::attach(Request &request, const FileToken &token) {
   if (finishing_) return shutting_down();
-  if (find(args.file)) return token_taken();
-  const auto held = held_.find(args.file);
+  if (find(token)) return token_taken();
+  const auto held = held_.find(token);
   if (held == held_.end() || !held->second.file)
     return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
   const Opening opening(opening_, closing_changed_);
@@ -129,9 +129,9 @@ Result<NcResult> Server::attach(Request &request, const AttachArgs &args) {
     spare.reset();
     return NativeFile::open(std::move(given), omode, hints);
   });
-  if (!opened.file) hold_again(args.file, std::move(given));
-  int error = add_file(request, args.file, path, std::move(opened), {}, processes);
-  const auto file = find(args.file);
+  if (!opened.file) hold_again(token, std::move(given));
+  int error = add_file(request, token, path, std::move(opened), {}, processes);
+  const auto file = find(token);
   if (error == NC_NOERR && file) error = describe(*file, unused, [] { return NC_NOERR; });
   if (error != NC_NOERR && file) close_unused(file);
   return NcResult{error};
@@ -171,7 +171,7 @@ int Server::describe(OpenFile &file, HeaderResult &result, const std::function<i
   return NC_NOERR;
 }
 
-Result<HeaderResult> Server::end_define(Request &, const EndDefArgs &args) {
+Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
   HeaderResult result;
   const auto file = find(args.file);
   if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
@@ -295,7 +295,7 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   files_.erase(args.file);
   closing_.push_back(file);
   file->raise_num_records(args.num_records);
-  if (args.closing == Closing::kDurable || (args.closing == Closing::kAuto && is_soon_in_file(*file, args.after)))
+  if (args.closing == Closing::kDurable || (args.closing == Closing::kIfSoon && is_soon_in_file(*file, args.after)))
     finish_close(file, PageState::kUrgent, args.after);
   else
     finish_close_later(file, args.after);
@@ -342,9 +342,9 @@ Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
   const auto same = [&](const OpenFile &file) {
     return (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;
   };
-  if (args.to_write != 0 && board_) board_->note_beside(args.identity);
+  if (args.to_write && board_) board_->note_beside(args.identity);
   for (const auto &[token, file] : files_)
-    if (args.to_write != 0 && same(*file)) file->is_written_past = true;
+    if (args.to_write && same(*file)) file->is_written_past = true;
   settle_files(same);
   return NcResult{};
 }

@@ -34,8 +34,8 @@ Result<nessie::Fd> Server::obtain_descriptor(Request &request, const std::string
 
 /// To whoever knows the file's token, as all that is done with the file. What a process of another node had this server
 /// open by its name is lent to nobody: only what a process of this node could open itself.
-Result<LendResult> Server::lend(Request &request, const LendArgs &args) {
-  const auto file = find(args.file);
+Result<LendResult> Server::lend(Request &request, const FileToken &token) {
+  const auto file = find(token);
   if (!file) return Error{Code::kNotFound, "the file is not open at this server"};
   if (!file->was_given)
     return Error{Code::kRefused, "the staging server has opened it by its name, and lends what it was given only"};

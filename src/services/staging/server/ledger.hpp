@@ -7,7 +7,6 @@
 #pragma once
 
 #include <services/staging/index_space.hpp>
-#include <services/staging/protocol.hpp>
 
 #include <nessie/result.hpp>
 

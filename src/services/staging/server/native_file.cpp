@@ -204,16 +204,16 @@ int define_fill(int ncid, const Definition &d) {
 int apply(int ncid, const Definition &d) {
   int id = 0;
   switch (d.kind) {
-    case Definition::kDefDim: return ncmpi_def_dim(ncid, d.name.c_str(), offset(d.length), &id);
-    case Definition::kDefVar:
+    case DefinitionKind::kDefDim: return ncmpi_def_dim(ncid, d.name.c_str(), offset(d.length), &id);
+    case DefinitionKind::kDefVar:
       return ncmpi_def_var(ncid, d.name.c_str(), d.type, static_cast<int>(d.dims.size()), d.dims.data(), &id);
-    case Definition::kRenameDim: return ncmpi_rename_dim(ncid, d.varid, d.new_name.c_str());
-    case Definition::kRenameVar: return ncmpi_rename_var(ncid, d.varid, d.new_name.c_str());
-    case Definition::kRenameAtt: return ncmpi_rename_att(ncid, d.varid, d.name.c_str(), d.new_name.c_str());
-    case Definition::kPutAtt: return put_attribute(ncid, d);
-    case Definition::kDelAtt: return ncmpi_del_att(ncid, d.varid, d.name.c_str());
-    case Definition::kSetFill: return ncmpi_set_fill(ncid, d.type, nullptr);
-    case Definition::kDefVarFill: return define_fill(ncid, d);
+    case DefinitionKind::kRenameDim: return ncmpi_rename_dim(ncid, d.varid, d.new_name.c_str());
+    case DefinitionKind::kRenameVar: return ncmpi_rename_var(ncid, d.varid, d.new_name.c_str());
+    case DefinitionKind::kRenameAtt: return ncmpi_rename_att(ncid, d.varid, d.name.c_str(), d.new_name.c_str());
+    case DefinitionKind::kPutAtt: return put_attribute(ncid, d);
+    case DefinitionKind::kDelAtt: return ncmpi_del_att(ncid, d.varid, d.name.c_str());
+    case DefinitionKind::kSetFill: return ncmpi_set_fill(ncid, d.type, nullptr);
+    case DefinitionKind::kDefVarFill: return define_fill(ncid, d);
     default: return NC_EINVAL;
   }
 }
@@ -235,9 +235,8 @@ int NativeFile::end_define(const EndDefArgs &args) {
   }
   defining_ = true;  // and stays so if an error follows, as natively
   if (int error = amend(args.definitions); error != NC_NOERR) return error;
-  const int error = args.has_layout != 0
-                        ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
-                        : ncmpi_enddef(ncid_);
+  const int error = args.has_layout ? ncmpi__enddef(ncid_, args.h_minfree, args.v_align, args.v_minfree, args.r_align)
+                                    : ncmpi_enddef(ncid_);
   if (error == NC_NOERR) new_ = defining_ = false;
   return error;
 }

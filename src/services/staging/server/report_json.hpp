@@ -2,7 +2,7 @@
 // A server's report as one JSON object, for server.N.report.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <string>
 

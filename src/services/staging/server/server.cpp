@@ -5,7 +5,6 @@
 
 #include <base/file.hpp>
 #include <base/log.hpp>
-#include <xdr/codec.hpp>
 
 #include <fmt/format.h>
 
@@ -16,7 +15,6 @@ namespace staging {
 
 using nessie::Code;
 using nessie::Error;
-using nssi::HandlerKind;
 
 namespace {
 
@@ -30,7 +28,7 @@ constexpr auto kMoment = std::chrono::milliseconds(5);
 
 Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context, ServerOptions options) {
   auto server = std::unique_ptr<Server>(new Server(context, std::move(options)));
-  if (auto status = server->add_operations(); !status.ok()) return status.error();
+  if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
   const auto &path = server->options_.url_path;
   if (!path.empty() && !nessie::write_file(path, context.runtime.url() + "\n"))
     return Error{Code::kIo, "cannot write " + path};
@@ -51,6 +49,10 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
     drainer_.drain_at_once();
   else
     drainer_.touch_ahead(kTouchedAhead);
+  runtime_.on_peer_connected([this](nssi::PeerId peer) {
+    peers_.push_back(peer);
+    note_crowd();
+  });
   if (!options_.board_path.empty()) open_door();
   if (options_.ledger_path.empty()) return;
   auto ledger = Ledger::create(options_.ledger_path);
@@ -71,57 +73,6 @@ void Server::stop() {
     nessie::log::warning("cannot write the report");
 }
 
-template <class Args, class Answer>
-Status Server::add(Op op, const std::string &name, Result<Answer> (Server::*handler)(Request &, const Args &),
-                   HandlerKind kind, const nssi::Handler &arrival) {
-  auto serve = [this, handler](Request &request) {
-    auto args = xdr::decode<Args>(request.args());
-    if (!args.ok()) return (void)request.reply_error(args.error());
-    auto answer = (this->*handler)(request, *args);
-    if (answer.ok())
-      (void)request.reply(xdr::encode(*answer));
-    else
-      (void)request.reply_error(answer.error());
-  };
-  return runtime_.add_operation({{kProgram, kProtocolVersion}, 0, op, name, kind, serve, arrival});
-}
-
-Status Server::add_operations() {
-  const nssi::Handler arrival = [this](Request &request) { note_arrival(request); };
-  const Status all[] = {
-      add(kOpHello, "hello", &Server::hello, HandlerKind::kShort),
-      add(kOpCreate, "create", &Server::create),
-      add(kOpOpen, "open", &Server::open_file),
-      add(kOpEndDef, "enddef", &Server::end_define),
-      add(kOpAmend, "amend", &Server::amend),
-      add(kOpWrite, "write", &Server::write, HandlerKind::kBulk, arrival),
-      add(kOpWriteNow, "write-now", &Server::write, HandlerKind::kBulkNow, arrival),
-      add(kOpRead, "read", &Server::read),
-      add(kOpFillRecord, "fill-record", &Server::fill_record),
-      add(kOpSync, "sync", &Server::sync),
-      add(kOpClose, "close", &Server::close),
-      add(kOpAbort, "abort", &Server::abort),
-      add(kOpAttach, "attach", &Server::attach),
-      add(kOpDetach, "detach", &Server::detach),
-      add(kOpHold, "hold", &Server::hold),
-      add(kOpRelease, "release", &Server::release, HandlerKind::kShort),
-      add(kOpLend, "lend", &Server::lend, HandlerKind::kShort),
-      add(kOpSettle, "settle", &Server::settle),
-      add(kOpReport, "report", &Server::answer_report, HandlerKind::kShort),
-      add(kOpShutdown, "shutdown", &Server::shutdown),
-      add(kOpPing, "ping", &Server::ping, HandlerKind::kShort),
-      add(kOpHasten, "hasten", &Server::hasten, HandlerKind::kShort),
-      add(kOpNoteNative, "note-native", &Server::note_native, HandlerKind::kShort),
-  };
-  for (const auto &status : all)
-    if (!status.ok()) return status;
-  runtime_.on_peer_connected([this](nssi::PeerId peer) {
-    peers_.push_back(peer);
-    note_crowd();
-  });
-  return {};
-}
-
 Server::File Server::find(FileToken token) const {
   const auto found = files_.find(token);
   return found == files_.end() ? nullptr : found->second;
@@ -135,19 +86,19 @@ Server::File Server::find_to_write(FileToken token) const {
 }
 
 Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
-  if (args.version != kProtocolVersion)
+  if (args.protocol != Op::kVersion)
     return Error{Code::kUnsupported,
                  fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
                              "install both from the same release",
-                             kProtocolVersion, args.version)};
-  if (!args.program.empty()) ++statistics_.clients;
+                             Op::kVersion, args.protocol)};
+  if (!args.application.empty()) ++statistics_.clients;
   if (const auto process = runtime_.process_of(request.caller()); process.ok())
-    processes_[request.caller().value] = {*process, args.program};
-  return HelloResult{kProtocolVersion, options_.index, options_.servers, options_.mode, native_version()};
+    processes_[request.caller().value] = {*process, args.application};
+  return HelloResult{Op::kVersion, options_.index, options_.servers, options_.mode, native_version()};
 }
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
-  if (args.is_choice != 0) {
+  if (args.is_choice) {
     ++left_native_;
     why_left_ = args.why;
     return NcResult{};
@@ -160,14 +111,14 @@ Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
   return NcResult{};
 }
 
-Result<Nothing> Server::ping(Request &, const Nothing &) { return Nothing{}; }
+Status Server::ping(Request &) { return {}; }
 
-Result<Nothing> Server::hasten(Request &, const Nothing &) {
+Status Server::hasten(Request &) {
   runtime_.hasten_bulk();
-  return Nothing{};
+  return {};
 }
 
-Result<ReportResult> Server::answer_report(Request &, const Nothing &) { return report(); }
+Result<ReportResult> Server::report(Request &) { return report(); }
 
 ReportResult Server::report() const {
   ReportResult r;
@@ -263,7 +214,7 @@ void Server::await_silence() {
     runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
 }
 
-Result<ReportResult> Server::shutdown(Request &, const Nothing &) {
+Result<ReportResult> Server::shutdown(Request &) {
   finish_everything();
   end_process_();
   return report();

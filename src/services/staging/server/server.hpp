@@ -12,6 +12,7 @@
 #include <services/staging/server/shelf.hpp>
 
 #include <nssi/nssi.hpp>
+#include <staging_rpc.hpp>
 
 #include <chrono>
 #include <deque>
@@ -42,7 +43,7 @@ struct ServerOptions {
 /// What a server needs of its runtime.
 void prepare_runtime(nssi::RuntimeOptions &options);
 
-class Server final : public nessie::Provider {
+class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
  public:
   /// kExists: the provider's number is taken. kIo: the URL cannot be written.
   static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context, ServerOptions options);
@@ -83,25 +84,21 @@ class Server final : public nessie::Provider {
   using Request = nssi::Request;
 
   Server(const nessie::ProviderContext &context, ServerOptions options);
-  template <class Args, class Answer>
-  Status add(Op op, const std::string &name, Result<Answer> (Server::*handler)(Request &, const Args &),
-             nssi::HandlerKind kind = nssi::HandlerKind::kFiber, const nssi::Handler &arrival = {});
-  Status add_operations();
 
   // files.cpp
-  Result<NcResult> create(Request &request, const CreateArgs &args);
-  Result<HeaderResult> open_file(Request &request, const OpenArgs &args);
-  Result<HeaderResult> end_define(Request &request, const EndDefArgs &args);
-  Result<NcResult> amend(Request &request, const AmendArgs &args);
-  Result<NcResult> hold(Request &request, const OpenArgs &args);
-  Result<NcResult> attach(Request &request, const AttachArgs &args);
-  Result<Nothing> release(Request &request, const AttachArgs &args);
-  Result<NcResult> detach(Request &request, const FileArgs &args);
-  Result<NcResult> sync(Request &request, const FileArgs &args);
-  Result<NcResult> close(Request &request, const FileArgs &args);
-  Result<NcResult> abort(Request &request, const FileArgs &args);
-  Result<NcResult> fill_record(Request &request, const FillRecordArgs &args);
-  Result<NcResult> settle(Request &request, const SettleArgs &args);
+  Result<NcResult> create(Request &request, const CreateArgs &args) override;
+  Result<HeaderResult> open(Request &request, const OpenArgs &args) override;
+  Result<HeaderResult> enddef(Request &request, const EndDefArgs &args) override;
+  Result<NcResult> amend(Request &request, const AmendArgs &args) override;
+  Result<NcResult> hold(Request &request, const OpenArgs &args) override;
+  Result<NcResult> attach(Request &request, const FileToken &token) override;
+  Status release(Request &request, const FileToken &token) override;
+  Result<NcResult> detach(Request &request, const FileArgs &args) override;
+  Result<NcResult> sync(Request &request, const FileArgs &args) override;
+  Result<NcResult> close(Request &request, const FileArgs &args) override;
+  Result<NcResult> abort(Request &request, const FileArgs &args) override;
+  Result<NcResult> fill_record(Request &request, const FillRecordArgs &args) override;
+  Result<NcResult> settle(Request &request, const SettleArgs &args) override;
   bool await_writes(OpenFile &file, const WritesBefore &before);
   int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
                const FileHandle &handle, std::uint32_t processes);
@@ -120,7 +117,7 @@ class Server final : public nessie::Provider {
   // handles.cpp
   Result<nessie::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
                                        bool writable);
-  Result<LendResult> lend(Request &request, const LendArgs &args);
+  Result<LendResult> lend(Request &request, const FileToken &token) override;
   std::vector<File> others_like(const OpenFile &file) const;
   void note_handle(OpenFile &file);
   void note_created(OpenFile &file);
@@ -141,9 +138,10 @@ class Server final : public nessie::Provider {
     Checked checked;
     PieceReader pieces() const { return PieceReader(std::span(list)); }
   };
-  Result<NcResult> write(Request &request, const TransferArgs &args);
+  Result<NcResult> write(Request &request, const TransferArgs &args) override;
+  Result<NcResult> write_now(Request &request, const TransferArgs &args) override { return write(request, args); }
   Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
-  void note_arrival(Request &request);
+  void note_arrival(Request &request) override;
   void take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data);
   Status pull_in(Request &request, OpenFile &file, const Asked &asked);
   Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
@@ -158,7 +156,7 @@ class Server final : public nessie::Provider {
   bool is_stuck(nssi::PeerId client) const;
 
   // reads.cpp
-  Result<NcResult> read(Request &request, const TransferArgs &args);
+  Result<NcResult> read(Request &request, const TransferArgs &args) override;
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
   void look_behind(OpenFile &file);
 
@@ -171,12 +169,12 @@ class Server final : public nessie::Provider {
   Result<int> read_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
 
   // server.cpp
-  Result<HelloResult> hello(Request &request, const HelloArgs &args);
-  Result<Nothing> ping(Request &request, const Nothing &args);
-  Result<Nothing> hasten(Request &request, const Nothing &args);
-  Result<NcResult> note_native(Request &request, const NativeNote &args);
-  Result<ReportResult> answer_report(Request &request, const Nothing &args);
-  Result<ReportResult> shutdown(Request &request, const Nothing &args);
+  Result<HelloResult> hello(Request &request, const HelloArgs &args) override;
+  Status ping(Request &request) override;
+  Status hasten(Request &request) override;
+  Result<NcResult> note_native(Request &request, const NativeNote &args) override;
+  Result<ReportResult> report(Request &request) override;
+  Result<ReportResult> shutdown(Request &request) override;
   void finish_everything();
   void note_crowd();
   void await_silence();

@@ -100,7 +100,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   const auto file = find_to_write(args.file);
   if (!file) return NcResult{NC_EBADID};
   const Counted counted(*file, args.call);
-  const bool is_ordered = file->takes_turns || args.in_order != 0;
+  const bool is_ordered = file->takes_turns || args.in_order;
   const auto is_held_up = [&] { return !file->writes.has(args.after) || file->gate.is_wanted_alone(); };
   std::optional<Line::Place> place;
   if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
@@ -112,7 +112,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->ended) return NcResult{NC_EBADID};
   const auto asked = look_at(request, *file, args);
   if (!asked.ok()) return asked.error();
-  if (args.ends_call == 0 && statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
+  if (!args.ends_call && statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);

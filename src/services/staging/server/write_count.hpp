@@ -3,7 +3,7 @@
 // parts of a call without waiting for each other; what must come after all parts says how many there are.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <staging.hpp>
 
 #include <map>
 

@@ -26,7 +26,7 @@ void await_others(const OpenFile &file, Together &together, std::uint64_t call) 
 }
 
 void note_end_of_call(OpenFile &file, const TransferArgs &args) {
-  file.arrived_in[args.call] += args.ends_call;
+  file.arrived_in[args.call] += args.ends_call ? 1 : 0;
   if (file.arrived_in.size() > kCallsRemembered) file.arrived_in.erase(file.arrived_in.begin());
 }
 
@@ -40,12 +40,12 @@ int Server::write_through(OpenFile &file, const TransferArgs &args, std::uint64_
 }
 
 int Server::flush_together(OpenFile &file, const TransferArgs &args) {
-  const bool is_alone = args.in_order != 0 || file.takes_turns || file.processes == 1;
+  const bool is_alone = args.in_order || file.takes_turns || file.processes == 1;
   if (is_alone) return drainer_.flush(file, PageState::kUrgent);
   const bool leads = file.together == nullptr;
   if (leads) file.together = std::make_shared<Together>(runtime_);
   const auto together = file.together;
-  together->ready += args.ends_call;
+  together->ready += args.ends_call ? 1 : 0;
   note_end_of_call(file, args);
   together->joined.notify_all();
   if (leads) {

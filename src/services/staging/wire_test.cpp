@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels, byte for byte: the bytes of version 3 stay what they are.
+#include <staging_rpc.hpp>
+
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+namespace staging {
+namespace {
+
+template <class T> void expect_bytes(const T &value, const std::string &hex) {
+  const auto bytes = xdr::encode(value);
+  std::string text;
+  for (const auto byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned>(byte));
+  EXPECT_EQ(text, hex);
+  const auto decoded = xdr::decode<T>(bytes);
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(*decoded, value);
+}
+
+TEST(StagingWire, ProgramAndVersionAreThese) {
+  EXPECT_EQ(STAGING::kProgram, 0x20004E01U);
+  EXPECT_EQ(STAGING::CURRENT::kVersion, 3U);
+}
+
+TEST(StagingWire, AGreetingIsThis) {
+  expect_bytes(HelloArgs{3, "model"}, "00000003000000056d6f64656c000000");
+  expect_bytes(HelloResult{3, 1, 2, Mode::kAuto, "1.14"}, "0000000300000001000000020000000200000004312e3134");
+}
+
+TEST(StagingWire, AFileIsOpenedAndClosedLikeThis) {
+  expect_bytes(
+      CreateArgs{7, "/a.nc", 5, {{"k", "v"}}, {9, {1, 2}, -1, 1000}, 4},
+      "0000000000000007000000052f612e6e630000000000000500000001000000016b00000000000001760000000000000000000009"
+      "00000000000000010000000000000002ffffffffffffffff000003e800000004");
+  expect_bytes(
+      HeaderResult{-33, {std::byte{1}}, 2, 3, {{"k", "v"}}, {1, 2}},
+      "ffffffdf00000001010000000000000000000002000000000000000300000001000000016b000000000000017600000000000000"
+      "000000010000000000000002");
+  expect_bytes(FileArgs{7, -1, Closing::kIfSoon, {1, 2}},
+               "0000000000000007ffffffffffffffff0000000200000000000000010000000000000002");
+  expect_bytes(SettleArgs{{1, 2}, "/a.nc", true}, "00000000000000010000000000000002000000052f612e6e6300000000000001");
+}
+
+TEST(StagingWire, ADefinitionIsThis) {
+  const Definition units{
+      DefinitionKind::kPutAtt, -1, 2, 3, "units", {}, {1}, {std::byte{'K'}, std::byte{'g'}, std::byte{'m'}}};
+  expect_bytes(
+      EndDefArgs{7, {units}, true, 1, 2, 3, 4, 5},
+      "00000000000000070000000100000005ffffffff00000002000000000000000300000005756e6974730000000000000000000001"
+      "00000001000000034b676d000000000100000000000000010000000000000002000000000000000300000000000000040000"
+      "000000000005");
+}
+
+TEST(StagingWire, ATransferIsThis) {
+  expect_bytes(TransferArgs{7, 6, 5, {4, 3}, 2, true, true, {std::byte{1}}, 8, 9},
+               "0000000000000007000000000000000600000000000000050000000000000004000000000000000300000000000000020000"
+               "00010000000100000001010000000000000000000008"
+               "00000009");
+}
+
+TEST(StagingWire, AReportIsThis) {
+  expect_bytes(NativeNote{"/a.nc", "why", true},
+               "000000052f612e6e630000000000000377687900"
+               "00000001");
+  ReportResult report;
+  report.bytes_pulled = 1, report.memory_high_bytes = 2, report.busy_pull_s = 0.5, report.bytes_read = 5;
+  report.drained = {{"/a.nc", -61, "full", 3, 2, {"t[0]"}}};
+  report.native = {"n"}, report.left_native = 4, report.why_left = "w";
+  expect_bytes(report,
+               "0000000000000001" + std::string(7 * 16, '0') + "00000000000000023fe0000000000000" +
+                   std::string(4 * 16, '0') +
+                   "00000001000000052f612e6e63000000ffffffc30000000466756c6c00000000000000030000000000000002"
+                   "0000000100000004745b305d0000000000000001000000016e000000000000000000000400000001770000000000000000"
+                   "000005");
+}
+
+}  // namespace
+}  // namespace staging
