@@ -102,7 +102,7 @@ struct Client::Impl {
   /// Asks a server, by an operation of its stub.
   template <class T, class... Parameters, class... Args>
   nssi::Future<T> start(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
-    return (servers[static_cast<std::size_t>(server)].stub.*op)(args..., kPatient);
+    return (at(server).stub.*op)(args..., kPatient);
   }
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
@@ -156,7 +156,7 @@ struct Client::Impl {
   }
   void hasten();
   void finish_unsent();
-  const Server &at(int server) const { return servers[static_cast<std::size_t>(server)]; }
+  Server &at(int server) { return servers[static_cast<std::size_t>(server)]; }
   bool meets_pending_write(FileToken file, std::span<const Item> items) const;
   int count() const { return static_cast<int>(servers.size()); }
 

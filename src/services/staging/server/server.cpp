@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/server.hpp>
 
-#include <services/staging/server/report_json.hpp>
-
 #include <base/file.hpp>
 #include <base/log.hpp>
+#include <services/staging/server/report_json.hpp>
 
 #include <fmt/format.h>
 
@@ -18,7 +17,6 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::size_t kMostReported = 4096;  // files of each kind
 constexpr std::uint64_t kTouchedAhead = 32 << 20;
 constexpr std::size_t kBounces = 4;
 constexpr auto kSilence = std::chrono::seconds(1);
@@ -85,80 +83,6 @@ Server::File Server::find_to_write(FileToken token) const {
   return found == closing_.end() ? nullptr : *found;
 }
 
-Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
-  if (args.protocol != Op::kVersion)
-    return Error{Code::kUnsupported,
-                 fmt::format("this staging server speaks version {} of the protocol, the program's library version {}: "
-                             "install both from the same release",
-                             Op::kVersion, args.protocol)};
-  if (!args.application.empty()) ++statistics_.clients;
-  if (const auto process = runtime_.process_of(request.caller()); process.ok())
-    processes_[request.caller().value] = {*process, args.application};
-  return HelloResult{Op::kVersion, options_.index, options_.servers, options_.mode, native_version()};
-}
-
-Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
-  if (args.is_choice) {
-    ++left_native_;
-    why_left_ = args.why;
-    return NcResult{};
-  }
-  if (native_.size() < kMostReported)
-    native_.push_back(args.path + ": " + args.why);
-  else
-    ++more_native_;
-  if (board_) board_->note_native();
-  return NcResult{};
-}
-
-Status Server::ping(Request &) { return {}; }
-
-Status Server::hasten(Request &) {
-  runtime_.hasten_bulk();
-  return {};
-}
-
-Result<ReportResult> Server::report(Request &) { return report(); }
-
-ReportResult Server::report() const {
-  ReportResult r;
-  r.bytes_pulled = statistics_.bytes_pulled, r.bytes_pushed = statistics_.bytes_pushed;
-  r.bytes_drained = statistics_.bytes_drained, r.bytes_pending = drainer_.pending_bytes();
-  r.bytes_read = statistics_.bytes_read;
-  r.writes = statistics_.writes, r.reads = statistics_.reads;
-  r.files = statistics_.files, r.clients = statistics_.clients;
-  r.memory_high_bytes = drainer_.memory_high_bytes();
-  r.busy_pull_s = statistics_.busy_pull_s, r.busy_drain_s = statistics_.busy_drain_s;
-  r.first_write_s = statistics_.first_write_s, r.last_pull_s = statistics_.last_pull_s,
-  r.last_drain_s = statistics_.last_drain_s;
-  r.drained.assign(closed_.begin(), closed_.end());
-  r.failures = failed_;
-  for (const auto &[token, file] : files_)
-    if (file->lost_anything()) r.failures.push_back(file->report());
-  for (const auto &file : closing_)
-    if (file->lost_anything()) r.failures.push_back(file->report());
-  r.native = native_;
-  r.left_native = left_native_, r.why_left = why_left_;
-  if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
-  return r;
-}
-
-void Server::note_closed(const File &file) {
-  if (file->wrote_anything()) closed_.push_back(file->report());
-  if (closed_.size() > kMostReported) closed_.pop_front();
-  if (file->lost_anything()) note_failed(file->report());
-}
-
-/// What there is no room for is in one last report.
-void Server::note_failed(FileReport report) {
-  if (failed_.size() < kMostReported) return failed_.push_back(std::move(report));
-  if (more_failed_++ == 0) failed_.emplace_back();
-  auto &others = failed_.back();
-  others.path = fmt::format("{} more files of server {}", more_failed_, options_.index);
-  others.nc_error = report.nc_error, others.message = report.message;
-  others.bytes_acknowledged += report.bytes_acknowledged, others.bytes_in_file += report.bytes_in_file;
-}
-
 void Server::note_crowd() { drainer_.give_way(peers_.size() >= std::thread::hardware_concurrency()); }
 
 // A program that dies, or exits without closing, leaves its files as native PnetCDF would have left them: with all that
@@ -212,28 +136,6 @@ void Server::await_silence() {
   const auto deadline = nessie::Deadline::in(kSilence);
   while (!peers_.empty() && !finishing_ && !deadline.passed())
     runtime_.sleep_until(nessie::Deadline::in(kMoment).earlier(deadline));
-}
-
-Result<ReportResult> Server::shutdown(Request &) {
-  finish_everything();
-  end_process_();
-  return report();
-}
-
-void Server::quiesce() { finish_everything(); }
-
-void Server::finish_everything() {
-  finishing_ = true;
-  look_at_inboxes();
-  while (!files_.empty() || !closing_.empty() || opening_ > 0) {
-    for (const auto &file : closing_) drainer_.hasten(*file);
-    if (files_.empty()) {
-      (void)closing_changed_.wait();
-      continue;
-    }
-    closing_.push_back(files_.extract(files_.begin()).mapped());
-    finish_orphan(closing_.back());
-  }
 }
 
 }  // namespace staging

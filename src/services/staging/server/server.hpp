@@ -85,53 +85,35 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   Server(const nessie::ProviderContext &context, ServerOptions options);
 
-  // files.cpp
+  // hello.cpp
+  Result<HelloResult> hello(Request &request, const HelloArgs &args) override;
+  Status ping(Request &request) override;
+  Status hasten(Request &request) override;
+
+  // create.cpp
   Result<NcResult> create(Request &request, const CreateArgs &args) override;
+  Result<nessie::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                       bool writable);
+  int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
+               const FileHandle &handle, std::uint32_t processes);
+
+  // open.cpp
   Result<HeaderResult> open(Request &request, const OpenArgs &args) override;
-  Result<HeaderResult> enddef(Request &request, const EndDefArgs &args) override;
-  Result<NcResult> amend(Request &request, const AmendArgs &args) override;
+  void close_unused(const File &file);
+  int read_header(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
+
+  // attach.cpp
   Result<NcResult> hold(Request &request, const OpenArgs &args) override;
   Result<NcResult> attach(Request &request, const FileToken &token) override;
   Status release(Request &request, const FileToken &token) override;
-  Result<NcResult> detach(Request &request, const FileArgs &args) override;
-  Result<NcResult> sync(Request &request, const FileArgs &args) override;
-  Result<NcResult> close(Request &request, const FileArgs &args) override;
-  Result<NcResult> abort(Request &request, const FileArgs &args) override;
-  Result<NcResult> fill_record(Request &request, const FillRecordArgs &args) override;
-  Result<NcResult> settle(Request &request, const SettleArgs &args) override;
-  bool await_writes(OpenFile &file, const WritesBefore &before);
-  int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
-               const FileHandle &handle, std::uint32_t processes);
   void hold_again(FileToken token, nessie::Fd file);
-  void close_unused(const File &file);
-  int describe(OpenFile &file, HeaderResult &result, const std::function<int()> &first);
-  bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
-  void finish_close(const File &file, PageState priority, const WritesBefore &after);
-  void finish_close_later(const File &file, const WritesBefore &after);
-  void drain_and_close(const File &file, PageState priority);
-  void leave_closing(const File &file);
-  void note_closed(const File &file);
-  void note_failed(FileReport report);
-  void finish_orphan(File file);
 
-  // handles.cpp
-  Result<nessie::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
-                                       bool writable);
-  Result<LendResult> lend(Request &request, const FileToken &token) override;
-  std::vector<File> others_like(const OpenFile &file) const;
-  void note_handle(OpenFile &file);
-  void note_created(OpenFile &file);
-  void note_write(OpenFile &file);
-  void drain_others(const OpenFile &file);
-  void await_what_was_sent(OpenFile &file);
-  int tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t));
-  void look_at_inboxes();
-  void open_door();
-  void publish(const File &file);
-  void await_closed(const File &file);
-  void settle_files(const std::function<bool(const OpenFile &)> &same);
+  // enddef.cpp, amend.cpp, fill_record.cpp
+  Result<HeaderResult> enddef(Request &request, const EndDefArgs &args) override;
+  Result<NcResult> amend(Request &request, const AmendArgs &args) override;
+  Result<NcResult> fill_record(Request &request, const FillRecordArgs &args) override;
 
-  // transfers.cpp
+  // write.cpp
   /// What a request asks for, checked.
   struct Asked {
     Bytes list;
@@ -140,8 +122,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   };
   Result<NcResult> write(Request &request, const TransferArgs &args) override;
   Result<NcResult> write_now(Request &request, const TransferArgs &args) override { return write(request, args); }
-  Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
   void note_arrival(Request &request) override;
+  Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
   void take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data);
   Status pull_in(Request &request, OpenFile &file, const Asked &asked);
   Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
@@ -152,30 +134,73 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   void note_records(OpenFile &file, std::int64_t records);
-  void watch_moves();
-  bool is_stuck(nssi::PeerId client) const;
-
-  // reads.cpp
-  Result<NcResult> read(Request &request, const TransferArgs &args) override;
-  Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
-  void look_behind(OpenFile &file);
 
   // write_through.cpp
   int write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before);
   int flush_together(OpenFile &file, const TransferArgs &args);
 
+  // moving.cpp
+  void watch_moves();
+  bool is_stuck(nssi::PeerId client) const;
+
+  // read.cpp
+  Result<NcResult> read(Request &request, const TransferArgs &args) override;
+  Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
+  void look_behind(OpenFile &file);
+
   // batches.cpp
   static std::size_t batch_of(OpenFile &file, std::span<const Piece> pieces);
   Result<int> read_batch(Request &request, OpenFile &file, std::span<const Piece> pieces, std::uint64_t &offset);
 
-  // server.cpp
-  Result<HelloResult> hello(Request &request, const HelloArgs &args) override;
-  Status ping(Request &request) override;
-  Status hasten(Request &request) override;
-  Result<NcResult> note_native(Request &request, const NativeNote &args) override;
+  // sync.cpp
+  Result<NcResult> sync(Request &request, const FileArgs &args) override;
+  int tell_records(OpenFile &file, int (NativeFile::*tell)(std::int64_t));
+
+  // close.cpp
+  Result<NcResult> close(Request &request, const FileArgs &args) override;
+  Result<NcResult> detach(Request &request, const FileArgs &args) override;
+  bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
+  void finish_close(const File &file, PageState priority, const WritesBefore &after);
+  void finish_close_later(const File &file, const WritesBefore &after);
+  void drain_and_close(const File &file, PageState priority);
+  void leave_closing(const File &file);
+  void finish_orphan(File file);
+
+  // abort.cpp
+  Result<NcResult> abort(Request &request, const FileArgs &args) override;
+
+  // settle.cpp
+  Result<NcResult> settle(Request &request, const SettleArgs &args) override;
+  void settle_files(const std::function<bool(const OpenFile &)> &same);
+  void publish(const File &file);
+  void await_closed(const File &file);
+  void open_door();
+
+  // lend.cpp
+  Result<LendResult> lend(Request &request, const FileToken &token) override;
+
+  // report.cpp
   Result<ReportResult> report(Request &request) override;
+  Result<NcResult> note_native(Request &request, const NativeNote &args) override;
+  void note_closed(const File &file);
+  void note_failed(FileReport report);
+
+  // shutdown.cpp
   Result<ReportResult> shutdown(Request &request) override;
-  void finish_everything();
+
+  // order.cpp
+  bool await_writes(OpenFile &file, const WritesBefore &before);
+  void look_at_inboxes();
+  void await_what_was_sent(OpenFile &file);
+
+  // handles.cpp
+  std::vector<File> others_like(const OpenFile &file) const;
+  void note_handle(OpenFile &file);
+  void drain_others(const OpenFile &file);
+  void note_created(OpenFile &file);
+  void note_write(OpenFile &file);
+
+  // server.cpp
   void note_crowd();
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;

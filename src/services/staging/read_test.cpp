@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads, and the pages that servers keep for them.
 #include <services/staging/board.h>
-#include <services/staging/testing.hpp>
+#include <services/staging/twins_testing.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,6 +17,8 @@ using testing::IoThread;
 using testing::program_file;
 using testing::Schema;
 using testing::Service;
+using testing::StagingTest;
+using testing::Twins;
 
 constexpr std::uint64_t kMuch = 64 << 20, kLittle = 64 << 10;
 
@@ -515,6 +517,48 @@ INSTANTIATE_TEST_SUITE_P(Servers, Reads,
                                   (std::get<2>(info.param) == kMuch ? "Large" : "Small") +
                                   std::to_string(std::get<0>(info.param));
                          });
+
+TEST_P(StagingTest, ReadsSeeWhatWasWrittenBefore) {
+  Twins file(*service_, *client_, "reads");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::history(), all(Schema::history(), 2));
+  for (int i = 0; i < 12; ++i) {
+    file.put(Schema::box(), any_piece(Schema::box(), 0));
+    file.expect_same(Schema::box(), any_piece(Schema::box(), 0));
+    file.put(Schema::history(), any_piece(Schema::history(), 2));
+    file.expect_same(Schema::history(), any_piece(Schema::history(), 2));
+  }
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, RecordsOfOneServerCanBeReadFromAllOthers) {
+  Twins file(*service_, *client_, "records");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::history(), {0, {4, 0, 0}, {1, 3, Schema::kRecordX}, {}});
+  file.expect_same(Schema::history(), all(Schema::history(), 4));
+  file.expect_same(Schema::history(), {0, {4, 0, 0}, {1, 3, Schema::kRecordX}, {}});
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, WhatLiesBehindTheEndOfAFileReadsAsZeros) {
+  Twins file(*service_, *client_, "cut");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.close(true);
+  const Variable box{Schema::box(), "", 0};
+  std::vector<std::byte> data(Schema::kZ * Schema::kY * Schema::kX * 4, std::byte{0xff});
+  const int error = IoThread::get().run([&] {
+    const auto opened = NativeFile::open(program_file(file.path(), O_RDONLY), NC_NOWRITE, {});
+    return opened.file->read(box, all(Schema::box(), 0), 0, data.data());
+  });
+  EXPECT_EQ(error, NC_NOERR);
+  EXPECT_EQ(std::ranges::count(data, std::byte{0}), std::ssize(data));
+}
 
 }  // namespace
 }  // namespace staging

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers. What is large is pulled from, or pushed to, where it lies. The rest passes through buffers that the
-// servers map: small pieces many to a message; writes up to a few megabytes so that they can go on behind the program's
-// back.
-#include <services/staging/client/impl.hpp>
+#include <services/staging/client/sender.hpp>
+
+#include <services/staging/domains.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace staging {
@@ -23,10 +20,7 @@ namespace {
 constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a message of its own costs more than packing
 constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, because the program need not wait
 constexpr std::size_t kPulledBytes = 256 << 10;
-constexpr std::size_t kPackBytes = 1 << 20, kSmallPackBytes = 256 << 10;
-constexpr std::size_t kListPart = 4;           // of a pack, one in so many bytes is for the list of its pieces
-constexpr std::size_t kMessagesInFlight = 32;  // bounds what a client's requests take of a server's memory
-constexpr std::size_t kMostComparisons = 1 << 16;
+constexpr std::size_t kMessagesInFlight = 32;    // bounds what a client's requests take of a server's memory
 constexpr std::size_t kBytesBesidesPieces = 96;  // of encoded arguments
 constexpr std::size_t kAlignment = 8;            // of a list behind the data
 
@@ -44,71 +38,6 @@ Error wrong_size(std::size_t has, std::int64_t needs) {
 }
 
 }  // namespace
-
-/// Takes the items of one transfer apart, into messages.
-class Client::Impl::Sender {
- public:
-  Sender(Impl &client, bool is_write, FileToken file, std::int64_t num_records, const Order &order,
-         std::shared_ptr<Outcome> outcome)
-      : client_(client),
-        is_write_(is_write),
-        file_(file),
-        num_records_(num_records),
-        order_(order),
-        outcome_(std::move(outcome)),
-        packs_(client.servers.size()),
-        sent_(client.servers.size()) {}
-  /// Messages to each server.
-  const std::vector<std::int64_t> &sent() const { return sent_; }
-
-  void send(std::span<const Item> items) {
-    std::size_t size_bytes = 0;
-    for (const auto &item : items) size_bytes += item.data.size() + item.pieces.bytes().size();
-    pack_bytes_ = size_bytes > kSmallPackBytes / 2 ? kPackBytes : kSmallPackBytes;
-    for (const auto &item : items) add(item);
-    flush_all();
-  }
-  /// Tells all servers that this process's part of a collective call is complete.
-  void end_call();
-
- private:
-  /// What is being packed for one server.
-  struct Pack {
-    std::optional<RegisteredBuffer> buffer;
-    std::size_t used = 0;
-    PieceList pieces;
-    std::vector<std::span<std::byte>> places;
-  };
-
-  void add(const Item &item);
-  void add_list(int server, const VariableLayout &layout, const PieceList &pieces, std::span<std::byte> data);
-  void add_packed(int server, const PieceList &pieces, std::span<std::byte> data);
-  void add_alone(int server, const VariableLayout &layout, const PieceList &pieces, std::span<std::byte> data);
-  void flush(int server);
-  void flush_all() {
-    for (int server = 0; server < client_.count(); ++server) flush(server);
-  }
-  void list_pieces(Message &message, std::size_t data_bytes, TransferArgs &args) const;
-  void send(std::unique_ptr<Message> message, std::size_t data_bytes);
-  std::size_t most_list_bytes() const { return pack_bytes_ / kListPart; }
-  std::size_t most_data_bytes() const { return pack_bytes_ - most_list_bytes(); }
-  /// Whether writes to a server can go on behind the program's back: the server finds copied data by itself.
-  bool goes_behind(int server) const { return is_write_ && client_.mode != Mode::kDirect && client_.at(server).views; }
-  bool is_worth_copying(int server, const VariableLayout &layout, const PieceList &pieces,
-                        std::size_t size_bytes) const;
-  std::optional<RegisteredBuffer> take_buffer(std::size_t size_bytes);
-  std::optional<RegisteredBuffer> spare_buffer(std::size_t size_bytes);
-
-  Impl &client_;
-  const bool is_write_;
-  const FileToken file_;
-  const std::int64_t num_records_;
-  const Order &order_;
-  const std::shared_ptr<Outcome> outcome_;
-  std::size_t pack_bytes_ = kSmallPackBytes;
-  std::vector<Pack> packs_;
-  std::vector<std::int64_t> sent_;
-};
 
 void Client::Impl::Sender::add(const Item &item) {
   const auto &layout = *item.layout;
@@ -266,116 +195,6 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t da
   const auto op = !is_write_ ? &Stub::read_async : message->is_urgent ? &Stub::write_now_async : &Stub::write_async;
   message->answer = (client_.servers[server].stub.*op)(transfer, options);
   client_.messages.push_back(std::move(message));
-}
-
-// --- outstanding messages -------------------------------------------------------------------------------------------
-
-void Client::Impl::finish_one() {
-  if (messages.empty()) {
-    if (!awaited.empty()) changed.wait(mutex);
-    return;
-  }
-  auto oldest = std::move(messages.front());
-  messages.pop_front();
-  finish(std::move(oldest));
-}
-
-void Client::Impl::finish(std::unique_ptr<Message> message) {
-  awaited.push_back(message.get());
-  auto &outcome = *message->outcome;
-  const auto answered = answer(std::move(message->answer), message->server);
-  outcome.note_answer(answered);
-  const std::byte *from = message->destinations.empty() ? nullptr : message->buffer.bytes().data();
-  for (auto place : message->destinations) {
-    if (answered.ok()) std::memcpy(place.data(), from, place.size());
-    from += place.size();
-  }
-  --outcome.pending;
-  outcome.borrowed -= message->borrows ? 1 : 0;
-  if (message->is_copy) copy_buffers->give_back(std::move(message->buffer));
-  std::erase(awaited, message.get());
-  changed.notify_all();
-}
-
-void Client::Impl::finish(const int &left) {
-  if (left > 0) hasten();
-  while (left > 0) finish_one();
-}
-
-/// Has the servers carry out what this process is about to wait for.
-void Client::Impl::hasten() {
-  for (int server = 0; server < count(); ++server) {
-    const auto last = std::find_if(messages.rbegin(), messages.rend(),
-                                   [=](const auto &message) { return message->server == server; });
-    if (last != messages.rend() && !(*last)->is_urgent) (void)ask(server, &Stub::hasten_async);
-  }
-}
-
-/// What is behind the program's back must be in the servers' inboxes.
-void Client::Impl::finish_unsent() {
-  for (const auto &server : servers)
-    while ((!messages.empty() || !awaited.empty()) && runtime->has_unsent(server.peer)) finish_one();
-}
-
-/// Whether one of the items meets what this process is still writing.
-bool Client::Impl::meets_pending_write(FileToken file, std::span<const Item> items) const {
-  std::size_t comparisons = 0;
-  const auto meets_item = [&](const std::vector<Hull> &written, const Item &item) {
-    if ((comparisons += written.size() * item.pieces.hulls().size()) > kMostComparisons) return true;
-    for (const auto &hull : item.pieces.hulls())
-      if (std::ranges::any_of(written, [&](const Hull &other) { return overlap(other, hull); })) return true;
-    return false;
-  };
-  const auto meets = [&](const Message &message) {
-    if (message.file != file || !message.is_write) return false;
-    return std::ranges::any_of(items, [&](const Item &item) { return meets_item(message.pieces.hulls(), item); });
-  };
-  return std::ranges::any_of(messages, [&](const auto &message) { return meets(*message); }) ||
-         std::ranges::any_of(awaited, [&](const Message *message) { return meets(*message); });
-}
-
-// --- the client's functions -----------------------------------------------------------------------------------------
-
-Result<int> Client::write(FileToken file, std::int64_t num_records, Order &order, std::span<const Item> items) {
-  const std::lock_guard lock(impl_->mutex);
-  const auto outcome = impl_->outcome_of(file);
-  while (!impl_->messages.empty() && impl_->messages.front()->answer.test()) impl_->finish_one();
-  if (impl_->meets_pending_write(file, items)) impl_->finish(outcome->pending);
-  Impl::Sender sender(*impl_, true, file, num_records, order, outcome);
-  sender.send(items);
-  if (order.is_collective && impl_->mode == Mode::kDirect) sender.end_call();
-  std::ranges::transform(order.sent, sender.sent(), order.sent.begin(), std::plus<>());
-  impl_->finish(outcome->borrowed);
-  impl_->finish_unsent();
-  return outcome->take();
-}
-
-/// What became of the writes to a file; forgets files that nobody writes to, and whose writes all went well.
-std::shared_ptr<Outcome> Client::Impl::outcome_of(FileToken file) {
-  const auto is_over = [](const auto &old) { return old.second->is_fine() && old.second.use_count() == 1; };
-  if (!written.contains(file)) std::erase_if(written, is_over);
-  auto &outcome = written[file];
-  if (!outcome) outcome = std::make_shared<Outcome>();
-  return outcome;
-}
-
-Result<int> Client::finish_writes(FileToken file) {
-  const std::lock_guard lock(impl_->mutex);
-  const auto written = impl_->written.find(file);
-  if (written == impl_->written.end()) return 0;
-  const auto outcome = written->second;
-  impl_->finish(outcome->pending);
-  impl_->written.erase(file);
-  return outcome->take();
-}
-
-Result<int> Client::read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items) {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->finish_writes(file);
-  auto outcome = std::make_shared<Outcome>();
-  Impl::Sender(*impl_, false, file, num_records, order, outcome).send(items);
-  impl_->finish(outcome->pending);
-  return outcome->take();
 }
 
 }  // namespace staging

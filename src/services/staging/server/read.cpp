@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Read: from pages, or from the file, a slice at a time, so that a piece of any size needs little memory.
+// From pages, or from the file, a slice at a time, so that a piece of any size needs little memory.
 //
 // Design notes. What a request reads of a variable is *dense* if it, or what all processes of a collective call
 // together are likely to read, is most of the pages that it lies in. Then those pages are read from the file, each by

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Writes that go on behind their program's back: pieces of all sizes, and the order between clients that share a file.
-#include <services/staging/testing.hpp>
+#include <services/staging/twins_testing.hpp>
 
 #include <numeric>
 #include <tuple>
@@ -9,7 +9,10 @@ namespace staging {
 namespace {
 
 using testing::contents;
+using testing::Schema;
 using testing::Service;
+using testing::StagingTest;
+using testing::Twins;
 using namespace std::chrono_literals;
 
 constexpr std::int64_t kLength = 24 << 20;
@@ -424,6 +427,44 @@ INSTANTIATE_TEST_SUITE_P(Over, StagingBehind,
                            return std::get<1>(info.param) + std::to_string(std::get<0>(info.param)) +
                                   (std::get<2>(info.param) > (1 << 20) ? "Large" : "Small");
                          });
+
+TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
+  auto definitions = Schema::definitions();
+  Definition more;
+  more.kind = DefinitionKind::kDefVar, more.name = "short_records", more.type = NC_FLOAT, more.dims = {0, 1};
+  definitions.push_back(more);
+  const VariableLayout layout{3, 4, true, {0, Schema::kZ}};
+  Twins file(*service_, *client_, "run");
+  file.create();
+  file.enddef(definitions);
+  file.put(Schema::history(), all(Schema::history(), 4));
+  file.put(layout, all(layout, 4));
+  ASSERT_TRUE(client_->sync(file.token(), file.num_records).ok());
+  file.put(layout, {0, {0, 9}, {1, Schema::kZ - 9}, {}});
+  file.put(layout, {0, {1, 0}, {2, Schema::kZ}, {}});
+  file.put(layout, {0, {3, 0}, {1, 9}, {}});
+  file.close(true);
+  file.expect_same_files();
+}
+
+TEST_P(StagingTest, RecordsOfOneElementCanBeStrided) {
+  auto definitions = Schema::definitions();
+  Definition more;
+  more.kind = DefinitionKind::kDefVar, more.name = "list", more.type = NC_INT, more.dims = {0};
+  definitions.push_back(more);
+  const VariableLayout layout{3, 4, true, {0}};
+  Twins file(*service_, *client_, "strided");
+  file.create();
+  file.enddef(definitions);
+  file.put(Schema::history(), all(Schema::history(), 6));
+  file.put(layout, all(layout, 6));
+  file.put(layout, {0, {1}, {3}, {2}});
+  ASSERT_TRUE(client_->sync(file.token(), file.num_records).ok());
+  file.expect_same(layout, {0, {0}, {3}, {2}});
+  file.expect_same(Schema::history(), all(Schema::history(), 6));
+  file.close(true);
+  file.expect_same_files();
+}
 
 }  // namespace
 }  // namespace staging

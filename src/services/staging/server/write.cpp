@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Write: data are pulled a slice at a time, so that a piece of any size needs little memory.
+// Data are pulled a slice at a time, so that a piece of any size needs little memory.
 #include <services/staging/server/moving.hpp>
+
 #include <services/staging/server/pieces_check.hpp>
 
-#include <base/log.hpp>
-
 #include <pnetcdf.h>
-#include <xdr/codec.hpp>
 
 #include <algorithm>
 
@@ -39,27 +37,6 @@ std::uint64_t data_bytes(const nssi::Request &request, const TransferArgs &args)
 }
 
 }  // namespace
-
-void Server::watch_moves() {
-  while (!moves_.empty() && !stopped_) {
-    runtime_.sleep_until(nessie::Deadline::in(options_.client_timeout / 4));
-    for (auto *move : moves_)
-      if (is_stopped(move->client())) move->extend();
-    const auto late = std::ranges::find_if(moves_, &Move::late);
-    if (late == moves_.end()) continue;
-    const auto client = (*late)->client();
-    nessie::log::warning("a process of the program moved no data for {} ms and is given up",
-                         options_.client_timeout.count());
-    runtime_.disconnect(client);
-    peer_lost(client);
-  }
-  watching_moves_ = false;
-}
-
-/// It moves data, and has not for a while: others shall not wait for it.
-bool Server::is_stuck(nssi::PeerId client) const {
-  return std::ranges::any_of(moves_, [=](const Move *move) { return move->slow() && move->client() == client; });
-}
 
 /// A write that is in hand: counted when it is over, whatever its end.
 class Server::Counted {

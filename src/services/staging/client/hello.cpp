@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connecting: each process says hello to every server, once.
+#include <services/staging/client/impl.hpp>
+
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+
+namespace {
+
+/// For copied data that have no answer yet: of all processes of a node, and of one at most and at least.
+constexpr std::uint64_t kBufferOfNode = 128 << 20, kMostBuffer = 64 << 20, kLeastBuffer = 16 << 20;
+constexpr const char *kMailbox = "33344";  // 512 slots, and messages of 4 KiB in place
+
+Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config) {
+  nssi::RuntimeOptions options;
+  options.endpoint.listen = false;
+  options.endpoint.config = config;
+  // The requests of a checkpoint wait in the mailbox, from where they are carried out even if this process is killed:
+  // more of them than a small mailbox holds.
+  if (!config.get("nnti.mailbox")) options.endpoint.config.set("nnti.mailbox", kMailbox);
+  options.endpoint.config.set("nssi.reconnect",
+                              "0");  // a lost server is asked nothing more: its ledger says what it did
+  return nssi::Runtime::open(std::move(options));
+}
+
+/// Whether so many processes of a node leave none of its cores to the servers; 0: nobody knows how many they are.
+bool take_all_cores(int processes) {
+  return processes > 0 && processes >= static_cast<int>(std::thread::hardware_concurrency());
+}
+
+std::uint64_t default_buffer(int processes) {
+  if (processes <= 0 || take_all_cores(processes)) return kLeastBuffer;
+  return std::clamp(kBufferOfNode / static_cast<std::uint64_t>(processes), kLeastBuffer, kMostBuffer);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program,
+                                                int processes) {
+  auto list = config.get_or("servers", "");
+  std::ranges::replace(list, '|', ';');
+  const auto urls = nessie::split(list, " \t\n");
+  if (urls.empty())
+    return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
+  auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
+  if (!timeout.ok()) return timeout.error();
+  auto buffer = config.get_size("staging.buffer", default_buffer(processes));
+  if (!buffer.ok()) return buffer.error();
+  auto runtime = open_runtime(config);
+  if (!runtime.ok()) return runtime.error();
+  auto impl = std::make_unique<Impl>();
+  impl->runtime = std::move(*runtime);
+  impl->timeout = *timeout;
+  impl->is_crowded = take_all_cores(processes);
+  impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
+  for (const auto &url : urls) {
+    auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
+    if (!peer.ok()) return peer.error();
+    impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),
+                             impl->runtime->can_view(*peer)});
+  }
+  const std::lock_guard lock(impl->mutex);
+  const HelloArgs hello{Op::kVersion, program};
+  for (int s = 0; s < impl->count(); ++s) {
+    auto answer = impl->ask(s, &Stub::hello_async, hello);
+    if (!answer.ok()) return answer.error();
+    impl->mode = answer->mode;
+  }
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+// What the program has written must be carried out, or somebody must know that it was not.
+Client::~Client() {
+  const std::lock_guard lock(impl_->mutex);
+  while (!impl_->messages.empty()) impl_->finish_one();
+  for (const auto &[file, outcome] : impl_->written)
+    if (auto result = outcome->take(); !result.ok() || *result != 0)
+      nessie::log::error("something that this process has written may not be in its file: {}",
+                         result.ok() ? fmt::format("PnetCDF's error {}", *result) : result.error().to_string());
+}
+
+int Client::servers() const { return impl_->count(); }
+Mode Client::mode() const { return impl_->mode; }
+bool Client::is_crowded() const { return impl_->is_crowded; }
+const std::string &Client::server_url(int index) const { return impl_->at(index).url; }
+
+}  // namespace staging

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/client/impl.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+
+namespace {
+
+constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
+
+Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
+  return {
+      Code::kTimedOut,
+      fmt::format("the staging server {} gave no sign of life for {} s and was given up; it may be stopped or hang in "
+                  "the file system (NESSIE_STAGING_TIMEOUT sets how long to wait)",
+                  url, std::chrono::duration<double>(timeout).count()),
+      nessie::Scope::kPeer};
+}
+
+}  // namespace
+
+// Spreads files over the servers. All handles on one file have the same home: by its inode, as nodes number devices
+// each in its own way.
+int Client::Impl::home_of(const FileIdentity &identity) const {
+  return static_cast<int>((identity.inode * 0x9E3779B97F4A7C15u >> 32) % servers.size());
+}
+
+Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
+  for (;;) {
+    auto status = [&] {
+      const Unlocked others_go_on(mutex);
+      return call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+    }();
+    if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
+    if (alive(server)) continue;
+    give_up(server);
+    return no_sign_of_life(at(server).url, timeout);
+  }
+}
+
+bool Client::Impl::alive(int server) {
+  if (at(server).lost) return false;
+  nssi::CallOptions options;
+  options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
+  auto ping = at(server).stub.ping_async(options);
+  const Unlocked others_go_on(mutex);
+  return ping.settle(*options.deadline).code() != Code::kTimedOut;
+}
+
+void Client::Impl::give_up(int server) {
+  auto &given_up = at(server);
+  if (!given_up.lost) runtime->disconnect(given_up.peer);
+  given_up.lost = true;
+}
+
+Result<int> Client::Impl::first_error(Answers &answers) {
+  int nc_error = 0;
+  Status failure;
+  for (auto &[server, asked] : answers) {
+    auto result = answer(std::move(asked), server);
+    if (!result.ok() && failure.ok()) failure = result.error();
+    if (result.ok() && nc_error == 0) nc_error = result->nc_error;
+  }
+  if (!failure.ok()) return failure.error();
+  return nc_error;
+}
+
+void Client::Impl::finish_one() {
+  if (messages.empty()) {
+    if (!awaited.empty()) changed.wait(mutex);
+    return;
+  }
+  auto oldest = std::move(messages.front());
+  messages.pop_front();
+  finish(std::move(oldest));
+}
+
+void Client::Impl::finish(std::unique_ptr<Message> message) {
+  awaited.push_back(message.get());
+  auto &outcome = *message->outcome;
+  const auto answered = answer(std::move(message->answer), message->server);
+  outcome.note_answer(answered);
+  const std::byte *from = message->destinations.empty() ? nullptr : message->buffer.bytes().data();
+  for (auto place : message->destinations) {
+    if (answered.ok()) std::memcpy(place.data(), from, place.size());
+    from += place.size();
+  }
+  --outcome.pending;
+  outcome.borrowed -= message->borrows ? 1 : 0;
+  if (message->is_copy) copy_buffers->give_back(std::move(message->buffer));
+  std::erase(awaited, message.get());
+  changed.notify_all();
+}
+
+void Client::Impl::finish(const int &left) {
+  if (left > 0) hasten();
+  while (left > 0) finish_one();
+}
+
+/// Has the servers carry out what this process is about to wait for.
+void Client::Impl::hasten() {
+  for (int server = 0; server < count(); ++server) {
+    const auto last = std::find_if(messages.rbegin(), messages.rend(),
+                                   [=](const auto &message) { return message->server == server; });
+    if (last != messages.rend() && !(*last)->is_urgent) (void)ask(server, &Stub::hasten_async);
+  }
+}
+
+/// What is behind the program's back must be in the servers' inboxes.
+void Client::Impl::finish_unsent() {
+  for (const auto &server : servers)
+    while ((!messages.empty() || !awaited.empty()) && runtime->has_unsent(server.peer)) finish_one();
+}
+
+/// What became of the writes to a file; forgets files that nobody writes to, and whose writes all went well.
+std::shared_ptr<Outcome> Client::Impl::outcome_of(FileToken file) {
+  const auto is_over = [](const auto &old) { return old.second->is_fine() && old.second.use_count() == 1; };
+  if (!written.contains(file)) std::erase_if(written, is_over);
+  auto &outcome = written[file];
+  if (!outcome) outcome = std::make_shared<Outcome>();
+  return outcome;
+}
+
+}  // namespace staging

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A file on the servers that are not its home: they hold the descriptor until they attach the file.
+#include <services/staging/server/server.hpp>
+
+#include <services/staging/server/opening.hpp>
+
+#include <fcntl.h>
+#include <pnetcdf.h>
+
+#include <algorithm>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+
+namespace {
+
+/// Nothing: there are no descriptors left.
+nessie::Fd duplicate(const nessie::Fd &file) { return nessie::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
+Error no_descriptors() { return {Code::kNoMemory, "a staging server has no descriptors left"}; }
+
+}  // namespace
+
+Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
+  if (finishing_) return shutting_down();
+  auto file = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
+  if (!file.ok()) return file.error();
+  if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
+  auto spare = duplicate(*file);
+  if (!spare) return no_descriptors();
+  held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, args.processes,
+                                         std::move(*file), std::move(spare)});
+  return NcResult{};
+}
+
+Status Server::release(Request &, const FileToken &token) {
+  held_.erase(token);
+  return {};
+}
+
+Result<NcResult> Server::attach(Request &request, const FileToken &token) {
+  if (finishing_) return shutting_down();
+  if (find(token)) return token_taken();
+  const auto held = held_.find(token);
+  if (held == held_.end() || !held->second.file)
+    return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
+  const Opening opening(opening_, closing_changed_);
+  HeaderResult unused;
+  auto given = std::move(held->second.file), spare = std::move(held->second.spare);
+  const auto path = held->second.path;
+  const auto processes = held->second.processes;
+  auto opened = on_io([&, omode = held->second.omode, hints = held->second.hints] {
+    spare.reset();
+    return NativeFile::open(std::move(given), omode, hints);
+  });
+  if (!opened.file) hold_again(token, std::move(given));
+  int error = add_file(request, token, path, std::move(opened), {}, processes);
+  const auto file = find(token);
+  if (error == NC_NOERR && file) error = read_header(*file, unused, [] { return NC_NOERR; });
+  if (error != NC_NOERR && file) close_unused(file);
+  return NcResult{error};
+}
+
+/// Keeps what was attached, to be attached again, if the program still has it open.
+void Server::hold_again(FileToken token, nessie::Fd file) {
+  const auto held = held_.find(token);
+  if (held == held_.end()) return;
+  held->second.spare = duplicate(file);
+  held->second.file = std::move(file);
+}
+
+}  // namespace staging

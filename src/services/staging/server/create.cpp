@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/server.hpp>
+
+#include <services/staging/server/opening.hpp>
+
+#include <services/staging/handle.hpp>
+
+#include <pnetcdf.h>
+
+#include <algorithm>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+
+Result<nessie::Fd> Server::obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
+                                             bool writable) {
+  Result<nessie::Fd> file = nessie::Fd();
+  if (handle.descriptor == 0) {
+    if (runtime_.can_give_descriptors(request.caller()))
+      return Error{Code::kRefused, "a process of this node gives what it has opened, and names nothing"};
+    on_io([&] { return file = open_by_name(path, handle, writable), 0; });
+    return file;
+  }
+  auto given = request.take_descriptor(handle.descriptor);
+  if (!given.ok()) return given.error();
+  file = nessie::Fd(*given);
+  if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
+  return file;
+}
+
+/// Makes `opened` a file of the program's. NC_NOERR, or the native code if there is none.
+int Server::add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
+                     const FileHandle &handle, std::uint32_t processes) {
+  if (!opened.file) return opened.nc_error;
+  if (find(token)) return on_io([&] { return opened.file->abort(), NC_EEXIST; });  // opened twice at the same time
+  auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
+  file->identity = opened.file->identity();
+  file->opened_s = seconds_now();
+  file->was_given = handle.descriptor != 0;
+  file->processes = std::max(processes, 1U);
+  file->is_direct = options_.mode == Mode::kDirect;
+  file->board = board_.get();
+  file->has_one_server = options_.servers == 1;
+  file->in_define_mode = opened.file->is_new();
+  file->defined = !file->in_define_mode;
+  file->native = std::move(opened.file);
+  note_handle(*file);
+  if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
+  if (file->native->is_new()) note_created(*file);
+  files_.emplace(token, file);
+  ++statistics_.files;
+  // The program may have died while the file was opened.
+  if (std::find(peers_.begin(), peers_.end(), request.caller()) == peers_.end()) peer_lost(request.caller());
+  return NC_NOERR;
+}
+
+Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
+  if (finishing_) return shutting_down();
+  if (find(args.file)) return token_taken();
+  const Opening opening(opening_, closing_changed_);
+  auto file = obtain_descriptor(request, args.path, args.handle, true);
+  if (!file.ok()) return file.error();
+  auto opened = on_io([&] { return NativeFile::create(std::move(*file), args.cmode, args.hints); });
+  return NcResult{add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes)};
+}
+
+}  // namespace staging

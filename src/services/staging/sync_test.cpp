@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/twins_testing.hpp>
+
+namespace staging {
+namespace {
+
+using testing::Schema;
+using testing::StagingTest;
+using testing::Twins;
+
+TEST_P(StagingTest, SyncPutsEverythingIntoTheFile) {
+  Twins file(*service_, *client_, "sync");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), all(Schema::box(), 0));
+  file.put(Schema::scalar(), {});
+  file.put(Schema::history(), all(Schema::history(), 2));
+  auto synced = client_->sync(file.token(), file.num_records);
+  ASSERT_TRUE(synced.ok() && *synced == NC_NOERR);
+  file.close_twin();
+  file.expect_same_files();
+  auto closed = client_->close(file.token(), file.num_records, Closing::kDurable, Order(client_->servers()));
+  ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+}
+
+TEST_P(StagingTest, AFileThatIsEmptiedWhileItIsOpenIsNoError) {
+  Twins file(*service_, *client_, "emptied");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::history(), all(Schema::history(), 2));
+  for (int i = 0; i < 2; ++i) {
+    auto synced = client_->sync(file.token(), file.num_records);
+    ASSERT_TRUE(synced.ok() && *synced == NC_NOERR);
+    std::filesystem::resize_file(file.path(), 0);
+  }
+  file.close(true);
+}
+
+}  // namespace
+}  // namespace staging
