@@ -14,9 +14,7 @@ TEST_P(StagingTest, DefinitionsCanBeAddedLater) {
   file.enddef(Schema::definitions());
   file.put(Schema::box(), all(Schema::box(), 0));
   file.put(Schema::history(), all(Schema::history(), 2));
-  Definition more;
-  more.kind = DefinitionKind::kDefVar, more.name = "late", more.type = NC_FLOAT, more.dims = {1, 2, 3};
-  file.enddef({more}, false);
+  file.enddef({testing::var("late", NC_FLOAT, {1, 2, 3})}, false);
   const VariableLayout late{3, 4, false, {Schema::kZ, Schema::kY, Schema::kX}};
   file.put(late, all(late, 0));
   file.put(Schema::history(), any_piece(Schema::history(), 3));

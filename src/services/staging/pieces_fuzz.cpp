@@ -109,7 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   const auto encoded = [](const Selection &selection) { return xdr::encode(selection); };
   return {
-      encoded({0, 2, 1, {4, 5, 6}, {{Piece{0, {1, 0, 2}, {2, 5, 3}, {}}}, {Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}}}),
+      encoded(
+          {0, 2, 1, {4, 5, 6}, {{Piece{0, {1, 0, 2}, {2, 5, 3}, {}}}, {Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}}}),
       encoded({1, 3, 3, {0, 1 << 16}, {{Piece{0, {7, 3}, {2, 100}, {5, 600}}}}}),
       encoded({0, 0, 0, {4, 6}, {{Piece{0, {1, 2}, {1, 3}, {INT64_MAX, 1}}}}}),
       encoded({0, 0, 0, {4, 6}, {{Piece{0, {INT64_MAX, 2}, {0, 3}, {}}}}}),

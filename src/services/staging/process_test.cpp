@@ -288,7 +288,7 @@ TEST_F(StagingProcess, WhatIsHeldForAProgramThatIsKilledBeforeItAttachesIt_IsFor
   std::unique_ptr<Client> client;
   const auto create_only = [&] {
     client = connect();
-    const nessie::Fd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    const auto file = testing::program_file(path_);
     const auto created = client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, file.get());
     return created.ok() && *created == NC_NOERR;
   };
@@ -616,7 +616,7 @@ TEST_F(StagingProcess, DefinitionsStayAlthoughEarlierDataFindNoRoom) {
     ASSERT_EQ(*put(*client, 0), NC_NOERR);
     EndDefArgs args;
     args.file = kToken;
-    args.definitions = {variable("later", {2})};
+    args.definitions = {testing::var("later", NC_DOUBLE, {2})};
     const auto defined = *client->enddef(args, false);
     EXPECT_EQ(defined.nc_error, NC_NOERR);
     EXPECT_NE(contents(path_).find("later"), std::string::npos);

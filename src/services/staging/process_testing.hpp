@@ -3,13 +3,8 @@
 #pragma once
 
 #include <base/clock.hpp>
-#include <base/fd.hpp>
-#include <services/staging/client/client.hpp>
+#include <services/staging/file_testing.hpp>
 
-#include <gtest/gtest.h>
-
-#include <fcntl.h>
-#include <pnetcdf.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
@@ -111,12 +106,6 @@ class Daemon {
 inline constexpr std::int64_t kZ = 64, kY = 128, kX = 128;
 inline constexpr std::size_t kVariableBytes = kZ * kY * kX * 8;  // 8 MiB
 
-inline std::string contents(const std::string &path) {
-  std::string bytes(std::filesystem::file_size(path), '\0');
-  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return bytes;
-}
-
 /// Memory whose end cannot be touched: who tries is sent SIGSEGV.
 class HalfMemory {
  public:
@@ -171,30 +160,14 @@ class StagingProcess : public ::testing::Test {
     return client.ok() ? std::move(*client) : nullptr;
   }
 
-  static Definition dimension(const std::string &name, std::int64_t length) {
-    Definition d;
-    d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
-    return d;
-  }
-  static Definition variable(const std::string &name, std::vector<std::int32_t> dims) {
-    Definition d;
-    d.kind = DefinitionKind::kDefVar, d.name = name, d.type = NC_DOUBLE, d.dims = std::move(dims);
-    return d;
-  }
-
   /// A file of `variables` boxes of doubles, in data mode.
   /// `z` 0: each has records.
   void create(Client &client, const std::string &path, int variables, std::int64_t z = kZ, FileToken token = kToken) {
     path_ = path;
     order_.emplace(client.servers());
-    ASSERT_EQ(*client.create({token, path, NC_CLOBBER | NC_64BIT_DATA, {}},
-                             nessie::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
-              NC_NOERR);
-    EndDefArgs args;
-    args.file = token;
-    args.definitions = {dimension("z", z), dimension("y", kY), dimension("x", kX)};
-    for (int v = 0; v < variables; ++v) args.definitions.push_back(variable("v" + std::to_string(v), {0, 1, 2}));
-    ASSERT_EQ(client.enddef(args, true)->nc_error, NC_NOERR);
+    std::vector<Definition> definitions = {dim("z", z), dim("y", kY), dim("x", kX)};
+    for (int v = 0; v < variables; ++v) definitions.push_back(var("v" + std::to_string(v), NC_DOUBLE, {0, 1, 2}));
+    create_file(client, token, path, definitions);
   }
 
   Result<int> put(Client &client, int varid) {

@@ -70,21 +70,10 @@ class Handle {
  public:
   Handle(Client &client, std::string path) : client_(client), path_(std::move(path)), order_(client.servers()) {}
 
-  void create() {
-    const auto file = program_file(path_);
-    const auto created = client_.create({token_, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, file.get());
-    ASSERT_TRUE(created.ok() && *created == NC_NOERR);
-    EndDefArgs args;
-    args.file = token_;
-    args.definitions = Schema::definitions();
-    const auto ended = client_.enddef(args, true);
-    ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
-  }
+  void create() { testing::create_file(client_, token_, path_, Schema::definitions()); }
   void open(int omode = NC_WRITE, std::uint32_t processes = 1) {
     const auto file = program_file(path_, omode == NC_WRITE ? O_RDWR : O_RDONLY);
-    OpenArgs args{token_, path_, omode, {}};
-    args.processes = processes;
-    const auto opened = client_.open(args, file.get());
+    const auto opened = client_.open({token_, path_, omode, {}, {}, processes}, file.get());
     ASSERT_TRUE(opened.ok() && opened->nc_error == NC_NOERR);
     records = std::max(records, opened->num_records);
   }

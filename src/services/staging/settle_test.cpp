@@ -58,11 +58,7 @@ TEST(Staging, WhoComesToTheDoorInTheMiddleOfEnddef_IsLetInWhenThatIsOver) {
   const auto client = service.client();
   ASSERT_NE(client, nullptr);
   const auto path = service.file("redef.nc");
-  ASSERT_EQ(*client->create({9, path, NC_CLOBBER, {}}, program_file(path).get()), NC_NOERR);
-  EndDefArgs definitions;
-  definitions.file = 9;
-  definitions.definitions = Schema::definitions();
-  ASSERT_EQ(client->enddef(definitions, true)->nc_error, NC_NOERR);
+  testing::create_file(*client, 9, path, Schema::definitions(), NC_CLOBBER);
   std::promise<void> busy, go_on;
   IoThread::get().queue().submit(Worker::Lane::kRequest, [&, go = go_on.get_future().share()] {
     busy.set_value();
@@ -70,8 +66,9 @@ TEST(Staging, WhoComesToTheDoorInTheMiddleOfEnddef_IsLetInWhenThatIsOver) {
   });
   busy.get_future().wait();
   std::thread definer([&] {
-    definitions.definitions = {Schema::definitions().back()};
-    definitions.definitions[0].name = "later";
+    EndDefArgs definitions;
+    definitions.file = 9;
+    definitions.definitions = {testing::var("later", NC_DOUBLE, {0, 4, 5})};
     EXPECT_EQ(client->enddef(definitions, false)->nc_error, NC_NOERR);
   });
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -34,15 +34,10 @@ class ShortMemory : public testing::StagingProcess {
   void create_lines(Client &client, const std::string &path, int lines) {
     path_ = path;
     order_.emplace(client.servers());
-    ASSERT_EQ(*client.create({kToken, path, NC_CLOBBER | NC_64BIT_DATA, {}},
-                             nessie::Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)).get()),
-              NC_NOERR);
-    EndDefArgs args;
-    args.file = kToken;
-    args.definitions = {dimension("x", kLineElements)};
-    for (int line = 0; line < lines; ++line) args.definitions.push_back(variable("line" + std::to_string(line), {0}));
-    const auto defined = *client.enddef(args, true);
-    ASSERT_EQ(defined.nc_error, NC_NOERR);
+    std::vector<Definition> definitions = {testing::dim("x", kLineElements)};
+    for (int line = 0; line < lines; ++line)
+      definitions.push_back(testing::var("line" + std::to_string(line), NC_DOUBLE, {0}));
+    const auto defined = testing::create_file(client, kToken, path, definitions);
     last_line_begin_ = 0;
     for (const auto byte : std::span(defined.header).last(8))  // where CDF-5 says it
       last_line_begin_ = last_line_begin_ << 8 | std::to_integer<off_t>(byte);

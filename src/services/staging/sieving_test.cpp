@@ -87,14 +87,7 @@ class Staged {
  public:
   Staged(Client &client, std::string path) : client_(client), path_(std::move(path)), order_(client.servers()) {}
   HeaderResult create(int cmode, std::vector<Definition> definitions) {
-    const auto file = program_file(path_);
-    const auto created = client_.create({token_, path_, cmode, {}}, file.get());
-    EXPECT_TRUE(created.ok() && *created == NC_NOERR);
-    EndDefArgs args;
-    args.file = token_, args.definitions = std::move(definitions);
-    const auto ended = client_.enddef(args, true);
-    EXPECT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
-    return ended.ok() ? *ended : HeaderResult{};
+    return testing::create_file(client_, token_, path_, std::move(definitions), cmode);
   }
   void open() {
     const auto file = program_file(path_, O_RDWR);
@@ -290,16 +283,13 @@ TEST(SievingBeside, WhoWritesPastAServerInTheMiddleOfAWriteLosesNothing) {
   const VariableLayout line{0, 8, false, {kLength}};
   Service service(1, Mode::kCaching, 256 << 10, "inproc", std::chrono::seconds(30), true);
   const auto client = service.client(), other = service.client();
-  Definition length, variable;
-  length.kind = DefinitionKind::kDefDim, length.name = "x", length.length = kLength;
-  variable.kind = DefinitionKind::kDefVar, variable.name = "line", variable.type = NC_DOUBLE, variable.dims = {0};
   std::vector<Box> even;
   for (std::int64_t i = 0; i < kLength; i += 2) even.push_back({{i}, {1}});
   const std::vector<std::byte> ones(even.size() * 8, std::byte{0x11});
   const std::string twos(8, '\x22');
   for (int round = 0; round < 6; ++round) {
     Staged file(*client, service.file("line" + std::to_string(round) + ".nc"));
-    const auto header = file.create(NC_CLOBBER | NC_64BIT_DATA, {length, variable});
+    const auto header = file.create(NC_CLOBBER | NC_64BIT_DATA, {dim("x", kLength), var("line", NC_DOUBLE, {0})});
     std::int64_t begin = 0;
     for (const auto byte : std::span(header.header).last(8)) begin = begin << 8 | std::to_integer<int>(byte);
     std::atomic<bool> has_begun = false, is_over = false;

@@ -4,18 +4,14 @@
 #pragma once
 
 #include <service/host.hpp>
-#include <services/staging/client/client.hpp>
+#include <services/staging/file_testing.hpp>
 #include <services/staging/handle.hpp>
 #include <services/staging/server/server.hpp>
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <mpi.h>
-#include <pnetcdf.h>
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <future>
 #include <random>
 #include <thread>
@@ -123,28 +119,6 @@ class Service {
   std::vector<std::thread> threads_;
 };
 
-/// A file as a program has it open.
-inline nessie::Fd program_file(const std::string &path, int flags = O_RDWR | O_CREAT) {
-  return nessie::Fd(::open(path.c_str(), flags | O_CLOEXEC, 0644));
-}
-
-inline std::string contents(const std::string &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Definitions of a dimension, and of a variable.
-inline Definition dim(const char *name, std::int64_t length) {
-  Definition d;
-  d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
-  return d;
-}
-inline Definition var(const char *name, int type, std::vector<std::int32_t> dims) {
-  Definition d;
-  d.kind = DefinitionKind::kDefVar, d.name = name, d.type = type, d.dims = std::move(dims);
-  return d;
-}
-
 /// The schema of the tests: a box of ints, a small scalar, and a record variable of doubles.
 struct Schema {
   static constexpr std::int64_t kZ = 40, kY = 60, kX = 70, kRecordY = 200, kRecordX = 210;
@@ -166,9 +140,7 @@ struct Schema {
 
 /// Random bytes for a piece.
 inline std::vector<std::byte> random_data(const VariableLayout &layout, const Piece &piece, std::mt19937 &random) {
-  std::int64_t elements = 1;
-  for (auto n : piece.count) elements *= n;
-  std::vector<std::byte> data(static_cast<std::size_t>(elements * layout.element_bytes));
+  std::vector<std::byte> data(static_cast<std::size_t>(piece.elements() * layout.element_bytes));
   for (auto &byte : data) byte = static_cast<std::byte>(random());
   return data;
 }

@@ -9,7 +9,6 @@ namespace staging {
 namespace {
 
 using testing::contents;
-using testing::program_file;
 using testing::Service;
 
 constexpr std::int64_t kRows = 64, kRowElements = 4096;
@@ -17,14 +16,7 @@ constexpr FileToken kToken = 77;
 const VariableLayout kRowsLayout{0, 4, false, {kRows, kRowElements}};
 
 std::vector<Definition> definitions() {
-  const auto dim = [](const char *name, std::int64_t length) {
-    Definition d;
-    d.kind = DefinitionKind::kDefDim, d.name = name, d.length = length;
-    return d;
-  };
-  Definition variable;
-  variable.kind = DefinitionKind::kDefVar, variable.name = "rows", variable.type = NC_INT, variable.dims = {0, 1};
-  return {dim("y", kRows), dim("x", kRowElements), variable};
+  return {testing::dim("y", kRows), testing::dim("x", kRowElements), testing::var("rows", NC_INT, {0, 1})};
 }
 
 class TogetherTest : public ::testing::TestWithParam<int> {
@@ -35,12 +27,7 @@ class TogetherTest : public ::testing::TestWithParam<int> {
   }
 
   void create(Client &client, std::uint32_t processes) {
-    const auto file = program_file(path_);
-    ASSERT_EQ(*client.create({kToken, path_, NC_CLOBBER, {}, {}, processes}, file.get()), NC_NOERR);
-    EndDefArgs args;
-    args.file = kToken;
-    args.definitions = definitions();
-    ASSERT_EQ(client.enddef(args, true)->nc_error, NC_NOERR);
+    testing::create_file(client, kToken, path_, definitions(), NC_CLOBBER, processes);
   }
 
   /// One process's part of a collective call: every `step`th row from `first` on, a piece each.

@@ -37,16 +37,8 @@ std::vector<std::byte> content(Range range, unsigned value) {
 class SharedFile {
  public:
   SharedFile(Service &service, Client &owner, const std::string &name) : path_(service.file(name)) {
-    EXPECT_EQ(*owner.create({token, path_, NC_CLOBBER | NC_64BIT_DATA, {}}, testing::program_file(path_).get()),
-              NC_NOERR);
-    EndDefArgs args;
-    args.file = token;
-    Definition length, line;
-    length.kind = DefinitionKind::kDefDim, length.name = "x", length.length = kLength;
-    line.kind = DefinitionKind::kDefVar, line.name = "line", line.type = NC_BYTE, line.dims = {0};
-    args.definitions = {length, line};
-    const auto defined = *owner.enddef(args, true);
-    EXPECT_EQ(defined.nc_error, NC_NOERR);
+    const auto defined =
+        testing::create_file(owner, token, path_, {testing::dim("x", kLength), testing::var("line", NC_BYTE, {0})});
     for (const auto byte : std::span(defined.header).last(8))  // where CDF-5 says it
       begin_ = begin_ << 8 | std::to_integer<std::size_t>(byte);
   }
@@ -430,9 +422,7 @@ INSTANTIATE_TEST_SUITE_P(Over, StagingBehind,
 
 TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
   auto definitions = Schema::definitions();
-  Definition more;
-  more.kind = DefinitionKind::kDefVar, more.name = "short_records", more.type = NC_FLOAT, more.dims = {0, 1};
-  definitions.push_back(more);
+  definitions.push_back(testing::var("short_records", NC_FLOAT, {0, 1}));
   const VariableLayout layout{3, 4, true, {0, Schema::kZ}};
   Twins file(*service_, *client_, "run");
   file.create();
@@ -449,9 +439,7 @@ TEST_P(StagingTest, ARunFromTheMiddleOfOneRecordToTheMiddleOfAnotherIsWritten) {
 
 TEST_P(StagingTest, RecordsOfOneElementCanBeStrided) {
   auto definitions = Schema::definitions();
-  Definition more;
-  more.kind = DefinitionKind::kDefVar, more.name = "list", more.type = NC_INT, more.dims = {0};
-  definitions.push_back(more);
+  definitions.push_back(testing::var("list", NC_INT, {0}));
   const VariableLayout layout{3, 4, true, {0}};
   Twins file(*service_, *client_, "strided");
   file.create();

@@ -54,25 +54,19 @@ class Mpi {
     prepare_mpi();
     int provided = 0;
     is_there_ = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) == MPI_SUCCESS;
+    if (is_there_) MPI_Comm_rank(MPI_COMM_WORLD, &rank_), MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
   ~Mpi() {
     if (is_there_) MPI_Finalize();
   }
   Mpi(const Mpi &) = delete;
   bool is_there() const { return is_there_; }
-  int rank() const {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-  }
-  int size() const {
-    int size = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-  }
+  auto rank() const { return static_cast<std::uint64_t>(rank_); }
+  auto size() const { return static_cast<std::uint64_t>(size_); }
 
  private:
   bool is_there_ = false;
+  int rank_ = 0, size_ = 1;
 };
 
 Result<Mode> mode_of(const Config &config) {
@@ -83,23 +77,21 @@ Result<Mode> mode_of(const Config &config) {
   return config.bad_value("staging.mode", "auto, caching or direct");
 }
 
+template <class T, class Setting> Status take(const Result<T> &read, Setting &setting) {
+  if (!read.ok()) return read.error();
+  setting = static_cast<Setting>(*read);
+  return {};
+}
+
 Result<ServerOptions> server_options(const Config &config, const Mpi &mpi) {
   ServerOptions options;
-  const auto mode = mode_of(config);
-  if (!mode.ok()) return mode.error();
-  options.mode = *mode;
-  const auto memory = config.get_size("staging.memory", options.memory_bytes);
-  if (!memory.ok()) return memory.error();
-  options.memory_bytes = *memory;
-  const auto timeout = config.get_duration("staging.timeout", options.client_timeout);
-  if (!timeout.ok()) return timeout.error();
-  options.client_timeout = *timeout;
-  const auto index = config.get_count("staging.index", static_cast<std::uint64_t>(mpi.rank()));
-  if (!index.ok()) return index.error();
-  options.index = static_cast<std::uint32_t>(*index);
-  const auto servers = config.get_count("staging.servers", static_cast<std::uint64_t>(mpi.size()));
-  if (!servers.ok()) return servers.error();
-  options.servers = static_cast<std::uint32_t>(*servers);
+  for (const auto &status :
+       {take(mode_of(config), options.mode),
+        take(config.get_size("staging.memory", options.memory_bytes), options.memory_bytes),
+        take(config.get_duration("staging.timeout", options.client_timeout), options.client_timeout),
+        take(config.get_count("staging.index", mpi.rank()), options.index),
+        take(config.get_count("staging.servers", mpi.size()), options.servers)})
+    if (!status.ok()) return status.error();
   const auto folder = config.get_or("staging.run_dir", ".");
   options.url_path = fmt::format("{}/server.{}.url", folder, options.index);
   options.ledger_path = fmt::format("{}/server.{}.ledger", folder, options.index);
