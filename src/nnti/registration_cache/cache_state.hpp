@@ -4,7 +4,7 @@
 
 #include "nnti/registration_cache/memory_events.hpp"
 #include "nnti/registration_cache/region_index.hpp"
-#include "nnti/registration_cache/registration_cache.hpp"
+#include "nnti/registration_cache/registrar.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -115,15 +115,6 @@ void stay_loaded() {
 
 }  // namespace
 
-NESSIE_NO_TSAN bool exchange_code(Word *word, Word expected, Word desired) noexcept {
-  return __atomic_compare_exchange_n(word, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
-}
-
-NESSIE_NO_TSAN void write_code(std::byte *to, const void *from, std::size_t size_bytes) noexcept {
-  auto *target = reinterpret_cast<volatile std::byte *>(to);
-  for (std::size_t i = 0; i < size_bytes; ++i) target[i] = static_cast<const std::byte *>(from)[i];
-}
-
 FunctionCode libc_function(const char *name) { return code_at(symbol_of(LIBC_SO, name)); }
 
 FunctionCode library_function(const char *library, const char *name) { return code_at(symbol_of(library, name)); }

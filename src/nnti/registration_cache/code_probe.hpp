@@ -10,50 +10,22 @@
 // Other threads may be running that code. Each probe is therefore one store of an aligned word, and replaces (part of)
 // one instruction, so that no thread can stand inside of what is replaced:
 //   x86-64   `mov $number, %eax` becomes `jmp thunk` (both of 5 bytes) where that lies within an aligned 8-byte word;
-//   else
-//            its first two bytes become a short jump to the unused bytes behind the function, which hold `jmp thunk`.
+//            else its first two bytes become a short jump to the unused bytes behind the function, which hold `jmp
+//            thunk`.
 //   aarch64  `svc #0` becomes `b thunk`; the architecture allows exactly these two to replace each other.
 // What does not have this shape is left alone and reported; then the caller has no probe there.
 //
 // A probe stays until the process ends.
 #pragma once
 
+#include "nnti/registration_cache/code.hpp"
+
 #include <nessie/result.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
-/// For what runs on threads that ThreadSanitizer has given up already: the last calls of a thread that ends. Such a
-/// function calls only others of its kind.
-#define NESSIE_NO_TSAN __attribute__((no_sanitize("thread")))
-
 namespace nnti::probe {
-
-/// A system call that is about to be made.
-struct SystemCall {
-  long number = 0;
-  std::uintptr_t arguments[6] = {};
-  long result = 0;
-};
-
-/// In place of a number: the loader is about to load or unload libraries, or has done so.
-inline constexpr long kLoaderEvent = -1;
-
-/// Runs on any thread, within malloc or free too: must not allocate, must not take a lock that somebody holds while
-/// allocating. True: it has made the call (by raw_call), and `result` holds what the kernel answered. False: it is
-/// made as usual.
-using Handler = bool (*)(SystemCall &call) noexcept;
-
-/// The system call, past libc and every probe. Returns what the kernel returns: -errno upon failure.
-long raw_call(const SystemCall &call) noexcept;
-
-/// The code of one function of libc.
-struct FunctionCode {
-  std::byte *begin = nullptr;
-  std::size_t size_bytes = 0;
-  std::byte *end() const { return begin + size_bytes; }
-};
 
 /// The function `name` of libc itself, whatever is put in front of it; empty if libc has none.
 FunctionCode libc_function(const char *name);
@@ -62,27 +34,6 @@ FunctionCode libc_function(const char *name);
 FunctionCode library_function(const char *library, const char *name);
 /// What the loader calls around every change of the libraries (the debuggers' interface); empty if it does not say.
 FunctionCode loader_event_function();
-
-/// What one store changes, as far as other threads that run the code are concerned.
-#if defined(__aarch64__)
-using Word = std::uint32_t;
-#else
-using Word = std::uint64_t;
-#endif
-
-/// Code is read and written by these alone: ThreadSanitizer keeps no record of it, and its own functions would fail.
-NESSIE_NO_TSAN inline Word load_code(const Word *word) noexcept { return __atomic_load_n(word, __ATOMIC_RELAXED); }
-bool exchange_code(Word *word, Word expected, Word desired) noexcept;
-/// Not atomic: for code that nobody can be running.
-void write_code(std::byte *to, const void *from, std::size_t size_bytes) noexcept;
-
-/// One place in the code, and the word there with and without the probe.
-struct Site {
-  Word *word = nullptr;
-  Word original = 0, probed = 0;
-
-  Word now() const { return load_code(word); }
-};
 
 /// All probes of the process, and the memory that holds their thunks. Not thread-safe. Lives for ever.
 class Prober {

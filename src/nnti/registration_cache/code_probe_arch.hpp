@@ -3,7 +3,7 @@
 // on others kSupported is false.
 #pragma once
 
-#include "nnti/registration_cache/code_probe.hpp"
+#include "nnti/registration_cache/code.hpp"
 
 #include <array>
 #include <cstddef>

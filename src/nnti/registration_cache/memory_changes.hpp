@@ -3,7 +3,7 @@
 #pragma once
 
 #include "nnti/registration_cache/address_range.hpp"
-#include "nnti/registration_cache/code_probe.hpp"
+#include "nnti/registration_cache/code.hpp"
 
 #include <array>
 

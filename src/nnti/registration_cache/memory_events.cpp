@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Design notes. What the handler uses while other code of the process stands still somewhere within malloc is constant-
-// initialized, never destroyed and guarded by `hub.mutex`, under which nothing is allocated and nobody else is called
-// but listeners. Changes under way are linked through the stacks of the threads that make them.
+// Design notes. UCX's event handler (ucm_set_event_handler) would be less code, but breaks mremap(MREMAP_FIXED) before
+// UCX 1.15, and does not see dlclose and what goes through libc's syscall(): README.md compares.
+//
+// What the handler uses while other code of the process stands still somewhere within malloc is constant-initialized,
+// never destroyed and guarded by `hub.mutex`, under which nothing is allocated and nobody else is called but listeners.
+// Changes under way are linked through the stacks of the threads that make them.
 #include "nnti/registration_cache/memory_events.hpp"
 
 #include "nnti/registration_cache/memory_changes.hpp"

@@ -3,7 +3,7 @@
 // reaches the kernel, so that no filter of system calls can take offence.
 #pragma once
 
-#include "nnti/registration_cache/code_probe.hpp"
+#include "nnti/registration_cache/code.hpp"
 
 #include <nessie/result.hpp>
 

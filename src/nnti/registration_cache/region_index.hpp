@@ -5,7 +5,7 @@
 #pragma once
 
 #include "nnti/registration_cache/address_range.hpp"
-#include "nnti/registration_cache/registration_cache.hpp"
+#include "nnti/registration_cache/registrar.hpp"
 
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
