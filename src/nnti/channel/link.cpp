@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A session's links: made, broken, made again; and everything that happens because time passes.
 #include "nnti/channel/session.hpp"
-#include "nnti/channel/transport.hpp"
 
 #include <fmt/core.h>
 #include <base/log.hpp>
@@ -59,7 +58,7 @@ Status Session::open(Deadline deadline) {
   if (!connecting.ok()) return connecting.error();
   connecting_ = std::move(*connecting);
   attempt_ = 1;
-  transport_.attend(*this);
+  ask_attention();
   return {};
 }
 
@@ -67,7 +66,7 @@ void Session::hand_over() {
   handed_over_ = true;
   state_ = State::kOpen;
   if (!early_.empty()) transport_.hurry();
-  transport_.attend(*this);
+  ask_attention();
 }
 
 void Session::connect_again(Time now) {
@@ -77,7 +76,7 @@ void Session::connect_again(Time now) {
   auto connecting = transport_.inner().connect(*url_, Deadline::at(attempt_ends_));
   if (!connecting.ok()) return attempt_failed(connecting.error());
   connecting_ = std::move(*connecting);
-  transport_.attend(*this);
+  ask_attention();
 }
 
 void Session::advance_attempt() {
@@ -128,7 +127,7 @@ void Session::on_opening_again(std::span<const std::byte> body) {
   const bool same = opening.ok() && opening->session == id_ && opening->attempt == attempt_;
   if (we_connect() || !transport_.lossy() || !same) return violated("an opening out of turn");
   answer_due_ = true;
-  transport_.attend(*this);
+  ask_attention();
 }
 
 // --- resuming ---------------------------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ void Session::become_up(const Limits &limits, std::uint64_t acknowledged) {
   if (transport_.lossy() && !window_.empty()) retransmit_ = after(transport_.now(), round_trip_.timeout());
   operations_.on_new_link();
   transport_.tick_at(next_tick());
-  transport_.attend(*this);
+  ask_attention();
 }
 
 // --- breaking ---------------------------------------------------------------------------------------------------------
@@ -222,7 +221,7 @@ void Session::tick(Time now) {
   if (now >= linger_) return finish();
   if (link_is_up()) {
     if (now >= retransmit_) send_overdue(now);
-    if (operations_.any_waiting()) transport_.attend(*this);
+    if (operations_.any_waiting()) ask_attention();
   } else {
     watch_the_clock_while_broken(now);
   }

@@ -7,6 +7,7 @@
 // NESSIE_SCHEDULE=<number> runs one schedule alone; NESSIE_SCHEDULES=<count> so many.
 #include "nnti/channel/transport.hpp"
 #include "nnti/transport/atomics.hpp"
+#include "nnti/transports/faulty/transport.hpp"
 #include "nnti/transports/faulty/transport_impl.hpp"
 
 #include <fmt/core.h>

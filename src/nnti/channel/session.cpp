@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/channel/session.hpp"
 
-#include "nnti/channel/transport.hpp"
-
 #include <fmt/core.h>
 
 namespace nnti::channel {
@@ -17,15 +15,13 @@ constexpr int kOvertakenBy = 3;                    // messages that arrived afte
 
 }  // namespace
 
-Session::Session(ChannelTransport &transport, const SessionId &id, std::optional<nessie::Url> url)
+Session::Session(Host &transport, const SessionId &id, std::optional<nessie::Url> url)
     : transport_(transport),
       id_(id),
       url_(std::move(url)),
       limits_(transport.settings().limits),
       window_(transport.buffers()),
       operations_(transport.time(), transport.settings().reconnect, transport.lossy()) {}
-
-Transport &Session::transport() { return transport_; }
 
 std::string Session::explain() const {
   auto text = link_ != nullptr ? link_->explain() : "the connection is broken and being restored: " + why_broken_;
@@ -204,7 +200,7 @@ bool Session::acknowledge(std::uint64_t number) {
   }
   window_.acknowledge(number);
   resend_next_ = std::max(resend_next_, number);
-  if (state_ == State::kClosing) transport_.attend(*this);
+  if (state_ == State::kClosing) ask_attention();
   return true;
 }
 
@@ -226,7 +222,7 @@ void Session::on_bitmap(std::uint64_t acknowledged, std::span<const std::byte> b
 
 void Session::acknowledge_soon() {
   acknowledge_ = true;
-  transport_.attend(*this);
+  ask_attention();
 }
 
 // --- get and put ------------------------------------------------------------------------------------------------------
@@ -258,7 +254,7 @@ void Session::close() {
   operations_.end({Code::kCancelled, "the connection was closed"});
   say_goodbye();
   if (operations_.any_under_way()) finish();  // only the link's end ends them
-  if (state_ != State::kOver) transport_.attend(*this);
+  if (state_ != State::kOver) ask_attention();
 }
 
 /// Over a link that loses nothing, what was sent arrives; else its acknowledgement is waited for.

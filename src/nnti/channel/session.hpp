@@ -4,12 +4,10 @@
 // session.cpp: messages, acknowledgements, the end. link.cpp: making, breaking and resuming links; time.
 #pragma once
 
+#include "nnti/channel/host.hpp"
 #include "nnti/channel/operations.hpp"
-#include "nnti/channel/window.hpp"
 
 namespace nnti::channel {
-
-class ChannelTransport;
 
 class Session final : public Connection {
  public:
@@ -18,9 +16,9 @@ class Session final : public Connection {
   enum class State { kOpening, kOpen, kClosing, kOver };
 
   /// `url`: where to connect, again and again; empty on the side that accepts.
-  Session(ChannelTransport &transport, const SessionId &id, std::optional<nessie::Url> url);
+  Session(Host &transport, const SessionId &id, std::optional<nessie::Url> url);
 
-  Transport &transport() override;
+  Transport &transport() override { return transport_; }
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return max_message_bytes_; }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
@@ -63,6 +61,8 @@ class Session final : public Connection {
   /// Closing, and something that was sent may not have arrived yet.
   bool owes() const { return state_ == State::kClosing && (goodbye_ || window_.size() > 1); }
   Connection *link() const { return link_; }
+  /// Has attend() called from progress(), once and as long as it says so.
+  void ask_attention() { transport_.attend(*this, attended); }
   bool attended = false;  ///< is in the transport's list
   bool awaited = false;   ///< by who asked for it to be opened: not to be reaped
 
@@ -108,7 +108,7 @@ class Session final : public Connection {
   bool excused(Time now);
   Time next_tick_while_broken() const;
 
-  ChannelTransport &transport_;
+  Host &transport_;
   const SessionId id_;
   const std::optional<nessie::Url> url_;
   State state_ = State::kOpening;

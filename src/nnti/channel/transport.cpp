@@ -54,9 +54,6 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options, Reliabi
   return std::unique_ptr<Transport>(std::move(channel));
 }
 
-ChannelTransport::ChannelTransport(const TransportOptions &options, Reliability reliability, const Settings &settings)
-    : events_(options.events), settings_(settings), lossy_(reliability == Reliability::kLossy), time_(options.time) {}
-
 Status ChannelTransport::open_inner(TransportOptions options, const Opener &open) {
   auto inner = open({options.credential, options.config, *this, options.poller, options.listen, options.name,
                      options.time, options.extra_transports, options.sealed, options.is_named});
@@ -102,11 +99,6 @@ Result<std::unique_ptr<TransportMemory>> ChannelTransport::register_memory(const
 }
 
 // --- links ------------------------------------------------------------------------------------------------------------
-
-void ChannelTransport::bind(Connection &link, Session &session) {
-  if (!links_.contains(link.peer.value)) link.peer = PeerId{next_link_++};
-  links_[link.peer.value] = {&link, &session, {}};
-}
 
 void ChannelTransport::accepted(Connection &link) {
   if (closing_down_) return link.close();
@@ -187,15 +179,11 @@ std::size_t ChannelTransport::progress() {
   return events;
 }
 
-void ChannelTransport::attend(Session &session) {
-  if (!std::exchange(session.attended, true)) attended_.push_back(&session);
-}
-
 void ChannelTransport::attend_sessions() {
   hurry_ = false;
   for (auto *session : std::exchange(attended_, {})) {
     session->attended = false;
-    if (session->state() != Session::State::kOver && session->attend()) attend(*session);
+    if (session->state() != Session::State::kOver && session->attend()) session->ask_attention();
   }
 }
 

@@ -6,7 +6,6 @@
 #include "nnti/channel/session.hpp"
 
 #include <functional>
-#include <unordered_map>
 
 namespace nnti::channel {
 
@@ -17,9 +16,9 @@ using Opener = std::function<Result<std::unique_ptr<Transport>>(const TransportO
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, Reliability reliability,
                                         const Opener &open_inner);
 
-class ChannelTransport final : public Transport, private TransportEvents {
+class ChannelTransport final : public Host, private TransportEvents {
  public:
-  ChannelTransport(const TransportOptions &options, Reliability reliability, const Settings &settings);
+  using Host::Host;
   ~ChannelTransport() override;
   Status open_inner(TransportOptions options, const Opener &open);
 
@@ -38,42 +37,13 @@ class ChannelTransport final : public Transport, private TransportEvents {
   void disarm(bool fd_ready) override { inner_->disarm(fd_ready); }
   Deadline timer() const override { return inner_->timer().earlier(Deadline::at(next_tick_)); }
 
-  // --- for sessions --------------------------------------------------------------------------------------------------
-  Transport &inner() { return *inner_; }
-  TransportEvents &events() { return events_; }
-  const Settings &settings() const { return settings_; }
-  const nessie::TimeSource &time() const { return time_; }
-  Time now() const { return time_.now(); }
-  bool lossy() const { return lossy_; }
-  BufferPool &buffers() { return buffers_; }
-  /// What comes over `link` is `session`'s, until unbind().
-  void bind(Connection &link, Session &session);
-  void unbind(Connection &link) { links_.erase(link.peer.value); }
-  /// Has attend() called from progress(), once and as long as it says so.
-  void attend(Session &session);
-  /// As attend(), without waiting for anything else to happen.
-  void hurry() { hurry_ = true; }
-  void tick_at(Time when) { next_tick_ = std::min(next_tick_, when); }
-  void reap_later() { any_to_reap_ = true; }
-  /// Something that progress() is to count.
-  void happened() { ++happened_; }
-  /// Whether nobody called progress() for a while until now.
-  bool was_away() const { return was_away_; }
-  /// Null if it is not there, or over.
-  Session *find(const SessionId &id);
-
  private:
-  /// What a link carries; no session: the peer has not said yet which.
-  struct Link {
-    Connection *connection = nullptr;
-    Session *session = nullptr;
-    Time since{};
-  };
-
   void accepted(Connection &link) override;
   void message(Connection &link, MessageKind kind, std::span<const std::byte> message) override;
   void lost(Connection &link, Loss loss, const Error &error) override;
 
+  /// Null if it is not there, or over.
+  Session *find(const SessionId &id);
   void on_first_message(Connection &link, std::span<const std::byte> message);
   void on_opening(Connection &link, const Opening &opening, std::uint64_t acknowledged);
   void answer(Connection &link, Type type, std::span<const std::byte> body = {});
@@ -84,21 +54,10 @@ class ChannelTransport final : public Transport, private TransportEvents {
   void reap();
   void linger();
 
-  TransportEvents &events_;
-  const Settings settings_;
-  const bool lossy_;
-  const nessie::TimeSource time_;
-  std::unique_ptr<Transport> inner_;
-  BufferPool buffers_;
   std::map<SessionId, std::unique_ptr<Session>> sessions_;  ///< shrinks in reap() only
-  std::unordered_map<std::uint64_t, Link> links_;           ///< by the link's PeerId
-  std::uint64_t next_link_ = 1;
-  std::vector<Session *> attended_;
-  Time next_tick_ = kNever;
   Time last_look_ = kNever;
-  std::size_t happened_ = 0;
   int depth_ = 0;
-  bool hurry_ = false, any_to_reap_ = false, was_away_ = false, closing_down_ = false;
+  bool closing_down_ = false;
 };
 
 }  // namespace nnti::channel

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/sealing/connection.hpp"
 
-#include "nnti/sealing/transport.hpp"
-
 #include <array>
 
 namespace nnti::sealing {
@@ -25,7 +23,7 @@ SealedConnection::Keys::Keys(const nessie::Credential &credential, bool we_conne
       gets_out(credential, kGets[we_connected], source),
       gets_in(credential, kGets[!we_connected], source) {}
 
-SealedConnection::SealedConnection(SealedTransport &transport, Connection &inner, bool we_connected)
+SealedConnection::SealedConnection(Host &transport, Connection &inner, bool we_connected)
     : transport_(transport),
       inner_(inner),
       we_connected_(we_connected),
@@ -35,7 +33,6 @@ SealedConnection::SealedConnection(SealedTransport &transport, Connection &inner
   pump();
 }
 
-Transport &SealedConnection::transport() { return transport_; }
 std::string SealedConnection::explain() const { return inner_.explain() + "; sealed with AES-256-GCM"; }
 
 // --- sending ----------------------------------------------------------------------------------------------------------
@@ -175,27 +172,26 @@ void SealedConnection::end(bool at_once) {
 
 void SealedConnection::give_up(Loss loss, const Error &error) {
   if (state_ == State::kEnded) return;
-  const bool known = state_ == State::kOpen;
-  state_ = State::kEnded;
+  const auto before = std::exchange(state_, State::kEnded);
   inner_.close();
   transport_.reap_later();
   initiator_.abandon(lost_error(error.message));
-  if (known)
-    transport_.events().lost(*this, loss, error);
-  else
-    transport_.refused(*this, loss, error);
+  report(before, loss, error);
 }
 
 void SealedConnection::on_lost(Loss loss, const Error &error) {
   if (state_ == State::kEnded) return;
-  const bool known = state_ == State::kOpen;
-  state_ = State::kEnded;
+  const auto before = std::exchange(state_, State::kEnded);
   transport_.reap_later();
   initiator_.abandon({Code::kPeerLost, error.message, nessie::Scope::kPeer, error.cause});
-  if (known)
+  report(before, loss, error);
+}
+
+void SealedConnection::report(State before, Loss loss, const Error &error) {
+  if (before == State::kOpen)
     transport_.events().lost(*this, loss, error);
-  else
-    transport_.refused(*this, loss, error);
+  else if (we_connected_)
+    transport_.refused(inner_.peer.value, loss, error);
 }
 
 }  // namespace nnti::sealing

@@ -2,20 +2,18 @@
 // A connection of the transport below whose messages and data are sealed.
 #pragma once
 
-#include "nnti/sealing/transfers.hpp"
+#include "nnti/sealing/host.hpp"
 
 namespace nnti::sealing {
-
-class SealedTransport;
 
 class SealedConnection final : public Connection, private TransferHost {
  public:
   /// kOpening: the peer's opening has not come yet. kEnded: to be reaped.
   enum class State { kOpening, kOpen, kEnded };
 
-  SealedConnection(SealedTransport &transport, Connection &inner, bool we_connected);
+  SealedConnection(Host &transport, Connection &inner, bool we_connected);
 
-  Transport &transport() override;
+  Transport &transport() override { return transport_; }
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return inner_.max_message_bytes() - kRecordOverhead; }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
@@ -34,7 +32,6 @@ class SealedConnection final : public Connection, private TransferHost {
   // --- for the transport ---------------------------------------------------------------------------------------------
   Connection &below() { return inner_; }
   State state() const { return state_; }
-  bool we_connected() const { return we_connected_; }
   /// Sends what waits for credits. Returns the number of messages sent.
   std::size_t pump();
   /// A message of the transport below.
@@ -65,10 +62,12 @@ class SealedConnection final : public Connection, private TransferHost {
   bool on_own(MessageKind kind, std::span<const std::byte> message);
   bool send_record(MessageKind kind, std::span<const std::byte> message);
   void end(bool at_once);
+  /// Tells whoever waits for the connection, or has it.
+  void report(State before, Loss loss, const Error &error);
   /// Ends the connection over something that cannot be.
   void give_up(Loss loss, const Error &error);
 
-  SealedTransport &transport_;
+  Host &transport_;
   Connection &inner_;
   const bool we_connected_, in_order_;
   State state_ = State::kOpening;

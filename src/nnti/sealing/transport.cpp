@@ -109,10 +109,6 @@ SealedConnection *SealedTransport::find(std::uint64_t id) const {
   return found->second.get();
 }
 
-void SealedTransport::refused(SealedConnection &connection, Loss loss, const Error &error) {
-  if (connection.we_connected()) refusals_.insert_or_assign(connection.below().peer.value, Refusal{loss, error});
-}
-
 std::optional<SealedTransport::Refusal> SealedTransport::why_refused(std::uint64_t id) {
   auto node = refusals_.extract(id);
   return node.empty() ? std::nullopt : std::optional(std::move(node.mapped()));

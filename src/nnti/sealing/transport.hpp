@@ -16,10 +16,9 @@ using Opener = std::function<Result<std::unique_ptr<Transport>>(const TransportO
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, const Opener &open_inner);
 
-class SealedTransport final : public Transport, private TransportEvents {
+class SealedTransport final : public Host, private TransportEvents {
  public:
-  explicit SealedTransport(const TransportOptions &options)
-      : credential_(options.credential), events_(options.events) {}
+  explicit SealedTransport(const TransportOptions &options) : Host(options) {}
   ~SealedTransport() override;
   Status open_inner(const TransportOptions &options, const Opener &open);
 
@@ -39,23 +38,13 @@ class SealedTransport final : public Transport, private TransportEvents {
   void disarm(bool fd_ready) override { inner_->disarm(fd_ready); }
   Deadline timer() const override { return inner_->timer(); }
 
-  // --- for connections -----------------------------------------------------------------------------------------------
-  struct Refusal {
-    Loss loss;
-    Error error;
-  };
+  // --- for who connects ----------------------------------------------------------------------------------------------
   Transport &inner() { return *inner_; }
-  const nessie::Credential &credential() const { return credential_; }
-  TransportEvents &events() { return events_; }
   SealedConnection &adopt(Connection &inner, bool we_connected);
   /// Null if it has ended.
   SealedConnection *find(std::uint64_t id) const;
-  /// Why a connection ended that nobody above knows yet; for those who are making it.
-  void refused(SealedConnection &connection, Loss loss, const Error &error);
+  /// Once: why it ended before anybody above knew it.
   std::optional<Refusal> why_refused(std::uint64_t id);
-  void reap_later() { any_to_reap_ = true; }
-  std::vector<std::byte> take_scratch() { return std::exchange(scratch_, {}); }
-  void give_scratch(std::vector<std::byte> scratch) { scratch_ = std::move(scratch); }
 
  private:
   void accepted(Connection &inner) override { adopt(inner, false); }
@@ -63,14 +52,9 @@ class SealedTransport final : public Transport, private TransportEvents {
   void lost(Connection &inner, Loss loss, const Error &error) override;
   void reap();
 
-  const nessie::Credential &credential_;
-  TransportEvents &events_;
   std::unordered_map<std::uint64_t, std::unique_ptr<SealedConnection>> connections_;  ///< by the inner one's PeerId
-  std::unordered_map<std::uint64_t, Refusal> refusals_;
   std::uint64_t next_id_ = 1;
-  std::vector<std::byte> scratch_;
   int depth_ = 0;
-  bool any_to_reap_ = false;
   std::unique_ptr<Transport> inner_;  ///< last: closed first, while what it calls back into still lives
 };
 

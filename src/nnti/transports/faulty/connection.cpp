@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/faulty/connection.hpp"
 
-#include "nnti/transports/faulty/transport_impl.hpp"
-
 #include <algorithm>
 
 namespace nnti::faulty {
@@ -16,8 +14,6 @@ Error lost_error(std::string message) { return {Code::kPeerLost, std::move(messa
 Error transient_error() { return {Code::kIo, "faulty: the transfer failed for a while"}; }
 
 }  // namespace
-
-Transport &FaultyConnection::transport() { return transport_; }
 
 std::string FaultyConnection::explain() const {
   return "through a network with faults at will (nnti.faulty.*): " + (inner_ ? inner_->explain() : "broken");

@@ -2,7 +2,7 @@
 // One peer, seen through a network that is not to be trusted.
 #pragma once
 
-#include "nnti/transports/faulty/faults.hpp"
+#include "nnti/transports/faulty/host.hpp"
 
 #include <deque>
 #include <list>
@@ -10,17 +10,15 @@
 
 namespace nnti::faulty {
 
-class FaultyTransport;
-
 class FaultyConnection final : public Connection {
  public:
   /// kBreaking: nothing goes in or out any more; the peer has been told to let go, too. kEnding: lost() is to be
   /// called.
   enum class State { kOpen, kBreaking, kEnding, kOver };
 
-  FaultyConnection(FaultyTransport &transport, Connection &inner) : transport_(transport), inner_(&inner) {}
+  FaultyConnection(Host &transport, Connection &inner) : transport_(transport), inner_(&inner) {}
 
-  Transport &transport() override;
+  Transport &transport() override { return transport_; }
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return max_message_bytes_; }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
@@ -83,7 +81,7 @@ class FaultyConnection final : public Connection {
   void end(void (Connection::*how)());
   void lose(Loss loss, const Error &error);
 
-  FaultyTransport &transport_;
+  Host &transport_;
   Connection *inner_;
   const std::size_t max_message_bytes_ = inner_->max_message_bytes();
   State state_ = State::kOpen;

@@ -14,8 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kPrefix = "faulty+";
-constexpr Duration kTurnTime = 1ms;  // between turns that nothing else causes
-
 class FaultyConnecting final : public Connecting {
  public:
   FaultyConnecting(FaultyTransport &transport, std::unique_ptr<Connecting> inner)
@@ -61,7 +59,7 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
 }
 
 FaultyTransport::FaultyTransport(const TransportOptions &options, const Faults &faults)
-    : events_(options.events), name_(options.name), faults_(faults), time_(options.time), dice_(faults.seed) {}
+    : Host(options, faults), name_(options.name) {}
 
 Status FaultyTransport::open_inner(const TransportOptions &options) {
   const auto inner_name = name_of_inner(name_);
@@ -161,8 +159,6 @@ void FaultyTransport::reap() {
 void FaultyTransport::disarm(bool fd_ready) {
   if (inner_) inner_->disarm(fd_ready);
 }
-
-Time FaultyTransport::soon() const { return time_.now() + kTurnTime; }
 
 Deadline FaultyTransport::timer() const {
   Deadline first = inner_ ? inner_->timer() : Deadline::never();

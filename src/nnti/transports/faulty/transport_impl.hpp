@@ -2,16 +2,12 @@
 #pragma once
 
 #include "nnti/transports/faulty/connection.hpp"
-#include "nnti/transports/faulty/transport.hpp"
 
 #include <map>
 
 namespace nnti::faulty {
 
-/// "I break this connection; let go, too." The one message that a faulty transport sends of its own.
-inline constexpr auto kLetGo = static_cast<MessageKind>(kMaxMessageKind);
-
-class FaultyTransport final : public Transport, private TransportEvents {
+class FaultyTransport final : public Host, private TransportEvents {
  public:
   FaultyTransport(const TransportOptions &options, const Faults &faults);
   ~FaultyTransport() override;
@@ -38,15 +34,6 @@ class FaultyTransport final : public Transport, private TransportEvents {
   bool dead() const { return inner_ == nullptr; }
   std::uint64_t connections_made() const { return next_id_ - 1; }
 
-  // --- for connections -----------------------------------------------------------------------------------------------
-  TransportEvents &events() { return events_; }
-  const Faults &faults() const { return faults_; }
-  Dice &dice() { return dice_; }
-  Moment moment() const { return {turn_, time_.now(), false}; }
-  /// When to look again at what waits for turns.
-  Time soon() const;
-  /// A connection broke: none can be made for a while.
-  void begin_outage() { outage_ends_ = dice_.within(faults_.breaks.extent, moment()); }
   FaultyConnection &adopt(Connection &inner);
 
  private:
@@ -58,15 +45,10 @@ class FaultyTransport final : public Transport, private TransportEvents {
   void message(Connection &inner, MessageKind kind, std::span<const std::byte> message) override;
   void lost(Connection &inner, Loss loss, const Error &error) override;
 
-  TransportEvents &events_;
   const std::string name_;
-  const Faults faults_;
-  const nessie::TimeSource time_;
-  Dice dice_;
   std::unique_ptr<Transport> inner_;
   std::map<std::uint64_t, std::unique_ptr<FaultyConnection>> connections_;  ///< by the inner one's PeerId
-  std::uint64_t next_id_ = 1, turn_ = 0;
-  Moment outage_ends_;
+  std::uint64_t next_id_ = 1;
   int depth_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include "nnti/transport/atomics.hpp"
 #include "nnti/transport/registration_check.hpp"
-#include "nnti/transports/inproc/transport_impl.hpp"
 
 #include <nessie/copy.hpp>
 
@@ -14,14 +13,12 @@
 
 namespace nnti::inproc {
 
-InprocConnection::InprocConnection(InprocTransport &transport, std::shared_ptr<Link> link, int side)
+InprocConnection::InprocConnection(Transport &transport, std::shared_ptr<Link> link, int side)
     : transport_(transport), link_(std::move(link)), side_(side) {
   link_->ends[static_cast<std::size_t>(side_)] = this;
 }
 
 InprocConnection::~InprocConnection() { close(); }
-
-Transport &InprocConnection::transport() { return transport_; }
 
 std::string InprocConnection::explain() const {
   return "inproc: the peer is in the same process; bulk data is copied by memcpy";

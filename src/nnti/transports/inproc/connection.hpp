@@ -5,14 +5,12 @@
 
 namespace nnti::inproc {
 
-class InprocTransport;
-
 class InprocConnection final : public Connection {
  public:
-  InprocConnection(InprocTransport &transport, std::shared_ptr<Link> link, int side);
+  InprocConnection(Transport &transport, std::shared_ptr<Link> link, int side);
   ~InprocConnection() override;
 
-  Transport &transport() override;
+  Transport &transport() override { return transport_; }
   std::string explain() const override;
   std::size_t max_message_bytes() const override { return kMaxMessageBytes; }
   bool try_send(MessageKind kind, std::span<const std::byte> message) override;
@@ -39,7 +37,7 @@ class InprocConnection final : public Connection {
   template <class Copy>
   Status transfer(const RemoteBuffer &remote, std::uint64_t offset, std::size_t size_bytes, Rights needed, Copy copy);
 
-  InprocTransport &transport_;
+  Transport &transport_;
   std::shared_ptr<Link> link_;
   int side_;
   bool open_ = true;
