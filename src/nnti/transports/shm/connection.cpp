@@ -3,9 +3,6 @@
 
 #include "nnti/transport/atomics.hpp"
 #include "nnti/transport/registration_check.hpp"
-#include "nnti/transports/shm/own_queue.hpp"
-#include "nnti/transports/shm/table.hpp"
-#include "nnti/transports/shm/transport_impl.hpp"
 
 #include <nessie/copy.hpp>
 
@@ -42,21 +39,18 @@ Error garbage(std::string_view what) {
 
 }  // namespace
 
-ShmConnection::ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts)
+ShmConnection::ShmConnection(Host &transport, bootstrap::PageSocket socket, PeerParts parts)
     : transport_(transport), parts_(std::move(parts)), relay_(*this, transport.table()), socket_(std::move(socket)) {}
 
 ShmConnection::~ShmConnection() { transport_.forget_ring(parts_.doorbell.get()); }
 
 void ShmConnection::begin() {
   if (!parts_.accepted) {
-    auto entries = uses_queue() ? transport_.queue().entries() : 0;
-    send_announcement({entries, uses_queue() ? kQueueSlot : kSeatSlot, parts_.own_seat},
-                      uses_queue() ? transport_.queue().fd() : -1);
+    const auto queue = uses_queue() ? transport_.queue_memory() : Host::QueueMemory{-1, 0};
+    send_announcement({queue.entries, uses_queue() ? kQueueSlot : kSeatSlot, parts_.own_seat}, queue.fd);
   }
   if (transport_.sets_up_in_advance()) open_channel();
 }
-
-Transport &ShmConnection::transport() { return transport_; }
 
 ConnectionLine &ShmConnection::own_line() const { return transport_.own_table().lines[parts_.own_seat]; }
 
@@ -123,7 +117,7 @@ bool ShmConnection::take_memory(const Announcement &announcement, std::vector<ne
   in_ring_ = std::move(*ring);
   in_.emplace(
       Mailbox{&own_line().consumed, &their_line().starves, reinterpret_cast<Slot *>(in_ring_.base()), parts_.slots});
-  transport_.attend(*this);
+  ask_attention();
   return true;
 }
 
@@ -171,7 +165,7 @@ Outcome ShmConnection::write(Kind kind, std::span<const std::byte> message, Mess
   else
     return open_channel() ? write(kind, message, message_kind) : outcome;
   if (outcome == Outcome::kNoCredit) {
-    transport_.attend(*this);
+    ask_attention();
     wake_peer();  // a queue's reader may sleep on entries that it has read, and not given back yet
   }
   return outcome;
@@ -244,7 +238,7 @@ void ShmConnection::deliver(const Message &message, std::span<const std::byte> b
   ++unanswered_;
   if (message.kind == Kind::kMessage) return transport_.events().message(*this, message.message_kind, bytes);
   if (!relay_.on_message(message.kind, bytes) && is_open()) return lose(garbage("a request that makes no sense"));
-  if (is_open() && relay_.busy()) transport_.attend(*this);
+  if (is_open() && relay_.busy()) ask_attention();
 }
 
 void ShmConnection::reject() { lose(garbage("what is no message")); }
@@ -261,9 +255,9 @@ void ShmConnection::pump_relay() {
 void ShmConnection::end(Error error) {
   if (!is_open() || end_) return;
   end_ = std::make_unique<Error>(std::move(error));
-  drain_to_ = uses_queue() && peer_ended_ ? transport_.queue().end_of(parts_.own_seat) : 0;
+  drain_to_ = uses_queue() && peer_ended_ ? transport_.queue_end_of(parts_.own_seat) : 0;
   transport_.unwatch(socket_.fd());
-  transport_.attend(*this);
+  ask_attention();
 }
 
 void ShmConnection::give_up(Error error) {
@@ -272,7 +266,7 @@ void ShmConnection::give_up(Error error) {
 }
 
 bool ShmConnection::is_drained() const {
-  return uses_queue() ? transport_.queue().next() >= drain_to_ : !in_ || !in_->ready();
+  return uses_queue() ? transport_.queue_read() >= drain_to_ : !in_ || !in_->ready();
 }
 
 void ShmConnection::lose(Error error) {
@@ -296,14 +290,14 @@ void ShmConnection::leave() {
   else
     transport_.leave_seat(parts_.own_seat, socket_.take());
   socket_ = bootstrap::PageSocket(nessie::Fd());
-  transport_.attend(*this);  // which then forgets it
+  ask_attention();  // which then forgets it
 }
 
 void ShmConnection::on_socket() {
   if (!is_open() || end_) return;
   const bool had_unsent = socket_.has_unsent();
   (void)socket_.flush().ok();
-  if (had_unsent && !socket_.has_unsent()) transport_.watch(socket_.fd(), parts_.own_seat);
+  if (had_unsent && !socket_.has_unsent()) transport_.watch(socket_.fd(), parts_.own_seat, false);
   while (!end_) {
     auto page = socket_.receive();
     if (!page.ok()) {
@@ -353,7 +347,7 @@ void ShmConnection::start(const Operation &operation) {
   auto status = transfer_now(operation);
   if (status) return operation.completion->on_complete(std::move(*status));
   relay_.start(operation);
-  transport_.attend(*this);
+  ask_attention();
   pump_relay();
 }
 

@@ -6,18 +6,16 @@
 #include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/transport/given_descriptors.hpp"
 #include "nnti/transports/shm/bulk.hpp"
+#include "nnti/transports/shm/host.hpp"
 #include "nnti/transports/shm/relay.hpp"
 #include "nnti/transports/shm/ring.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"
-#include "nnti/transports/shm/table.hpp"
 
 #include <memory>
 #include <unordered_set>
 #include <variant>
 
 namespace nnti::shm {
-
-class ShmTransport;
 
 /// Before others have their turn.
 inline constexpr std::size_t kMessagesPerTurn = 64;
@@ -40,10 +38,10 @@ struct PeerParts {
 
 class ShmConnection final : public Connection, private RelayLink {
  public:
-  ShmConnection(ShmTransport &transport, bootstrap::PageSocket socket, PeerParts parts);
+  ShmConnection(Host &transport, bootstrap::PageSocket socket, PeerParts parts);
   ~ShmConnection() override;
 
-  Transport &transport() override;
+  Transport &transport() override { return transport_; }
   std::string explain() const override;
   std::size_t max_message_bytes() const override {
     return uses_queue() ? kQueuePayload : max_in_place_bytes(parts_.slots);
@@ -108,6 +106,7 @@ class ShmConnection final : public Connection, private RelayLink {
 
  private:
   enum class State { kOpen, kLost, kClosed };
+  void ask_attention() { transport_.attend(*this, attended); }
   bool knows_seat() const { return parts_.their_seat < kSeats; }
   bool writer_starves() const;
   bool has_new_credit() const;
@@ -142,7 +141,7 @@ class ShmConnection final : public Connection, private RelayLink {
   /// Null: not mapped here. Borrowed until the next call.
   const std::shared_ptr<Mapping> *find_mapping(const RemoteBuffer &remote, const Registered &registered, bool to_write);
 
-  ShmTransport &transport_;
+  Host &transport_;
   PeerParts parts_;
   std::variant<std::monostate, RingWriter, QueueWriter> out_;  ///< set up at the first use
   std::optional<RingReader> in_;                               ///< once the peer has set its mailbox up

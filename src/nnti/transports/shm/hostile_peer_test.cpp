@@ -2,7 +2,7 @@
 // A peer that has proved the credential, and then misbehaves in its shared memory or on its socket.
 #include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/conformance/watchdog_test.hpp"
-#include "nnti/transports/shm/own_queue.hpp"
+#include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <fcntl.h>

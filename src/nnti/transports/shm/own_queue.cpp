@@ -7,12 +7,6 @@
 
 namespace nnti::shm {
 
-Result<Mapping> map_queue(int memfd, std::uint64_t entries) {
-  if (!std::has_single_bit(entries) || entries < kMinQueueEntries || entries > kMaxQueueEntries)
-    return Error{Code::kBadMessage, "the peer's queue has an impossible size", nessie::Scope::kPeer};
-  return map_shared_memory(memfd, queue_bytes(entries), Access::kReadWrite);
-}
-
 Result<std::unique_ptr<OwnQueue>> OwnQueue::make(std::uint64_t entries, EndpointTable &own_table, bool touch) {
   auto memory = make_shared_memory("nessie-queue", queue_bytes(entries), Peers::kMayWrite);
   if (!memory.ok()) return memory.error();

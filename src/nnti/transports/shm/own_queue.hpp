@@ -8,9 +8,6 @@
 
 namespace nnti::shm {
 
-/// A peer's queue. kBadMessage: its memory is not what it says.
-Result<Mapping> map_queue(int memfd, std::uint64_t entries);
-
 class OwnQueue {
  public:
   /// What becomes of the queue's messages.

@@ -3,6 +3,12 @@
 
 namespace nnti::shm {
 
+Result<Mapping> map_queue(int memfd, std::uint64_t entries) {
+  if (!std::has_single_bit(entries) || entries < kMinQueueEntries || entries > kMaxQueueEntries)
+    return Error{Code::kBadMessage, "the peer's queue has an impossible size", nessie::Scope::kPeer};
+  return map_shared_memory(memfd, queue_bytes(entries), Access::kReadWrite);
+}
+
 // --- writing ----------------------------------------------------------------------------------------------------------
 
 Outcome QueueWriter::claim(std::uint64_t &number) {

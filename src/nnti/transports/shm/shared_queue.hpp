@@ -20,6 +20,7 @@
 // endpoint.
 #pragma once
 
+#include "nnti/transport/allocation.hpp"
 #include "nnti/transports/shm/ring.hpp"
 
 #include <bit>
@@ -48,6 +49,9 @@ struct EntryPlace {
     return static_cast<std::uint32_t>(number >> std::countr_zero(queue.entries)) + 1;
   }
 };
+
+/// A peer's queue. kBadMessage: its memory is not what it says.
+Result<Mapping> map_queue(int memfd, std::uint64_t entries);
 
 /// One sender's side; `seat` is its connection's at the receiver. `starves` is in the sender's memory.
 class QueueWriter {

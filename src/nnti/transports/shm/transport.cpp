@@ -71,7 +71,7 @@ class ShmConnecting final : public Connecting {
     if (!socket.ok()) return socket.error();
     auto hello = transport_.hello();
     if (!hello.ok()) return hello.error();
-    transport_.watch(socket->get(), kConnectingSocket);
+    transport_.watch(socket->get(), kConnectingSocket, false);
     connector_.emplace(std::move(*socket), transport_.protocol(), transport_.credential(), std::move(*hello));
     return {};
   }
@@ -216,13 +216,10 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions 
 }
 
 ShmTransport::ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings)
-    : credential_(options.credential),
+    : Host(options, std::move(table), settings),
+      credential_(options.credential),
       protocol_(bootstrap::protocol_name("shm", options.sealed)),
-      events_(options.events),
-      table_(std::move(table)),
-      settings_(settings),
       asymmetric_fence_(nessie::join_asymmetric_fences()),
-      probe_(nessie::random_u64()),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       poller_(options.poller),
       doorbell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -250,7 +247,7 @@ Status ShmTransport::listen() {
     accepted_.push_back(add_connection(std::move(established.socket), std::move(*answered_)));
   };
   listener_ = std::make_unique<bootstrap::Listener>(std::move(*socket), protocol_, credential_, answer, accept);
-  watch(listener_->wait_fd(), kListener);
+  watch(listener_->wait_fd(), kListener, false);
   return {};
 }
 
@@ -303,7 +300,7 @@ Result<bootstrap::Hello> ShmTransport::hello() const {
   auto mine = blob();
   mine.channel = static_cast<std::uint32_t>(settings_.channel);
   mine.slots = settings_.slots;
-  return hello_of(mine, {table_->fd(), doorbell_.get()});
+  return hello_of(mine, {table_.fd(), doorbell_.get()});
 }
 
 Result<bootstrap::Hello> ShmTransport::answer_to(const PeerParts &parts) const {
@@ -311,7 +308,7 @@ Result<bootstrap::Hello> ShmTransport::answer_to(const PeerParts &parts) const {
   auto mine = blob();
   mine.seat = parts.own_seat;
   mine.queue_entries = with_queue ? static_cast<std::uint32_t>(queue_->entries()) : 0;
-  return hello_of(mine, {table_->fd(), doorbell_.get(), with_queue ? queue_->fd() : -1});
+  return hello_of(mine, {table_.fd(), doorbell_.get(), with_queue ? queue_->fd() : -1});
 }
 
 Result<PeerParts> ShmTransport::take_hello(int socket, bootstrap::Hello &theirs, bool accepted) const {
@@ -399,7 +396,7 @@ ShmConnection *ShmTransport::add_connection(bootstrap::PageSocket socket, PeerPa
   connections_.push_back(std::make_unique<ShmConnection>(*this, std::move(socket), std::move(parts)));
   auto *connection = connections_.back().get();
   seats_.occupy(connection->seat(), *connection);
-  watch(connection->socket_fd(), connection->seat());
+  watch(connection->socket_fd(), connection->seat(), false);
   connection->begin();
   return connection;
 }
@@ -407,7 +404,7 @@ ShmConnection *ShmTransport::add_connection(bootstrap::PageSocket socket, PeerPa
 void ShmTransport::leave_seat(std::uint32_t seat, nessie::Fd socket) {
   const int fd = socket.get();
   seats_.leave(seat, std::move(socket));
-  watch(fd, seat);
+  watch(fd, seat, false);
 }
 
 void ShmTransport::empty_seat(std::uint32_t seat, std::uint64_t drain_to) {
@@ -418,7 +415,7 @@ void ShmTransport::empty_seat(std::uint32_t seat, std::uint64_t drain_to) {
 // --- memory -----------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<TransportMemory>> ShmTransport::register_memory(const MemoryRegion &region) {
-  auto description = table_->add(region);
+  auto description = table_.add(region);
   if (!description.ok()) return description.error();
   return std::unique_ptr<TransportMemory>(std::make_unique<ShmMemory>(*this, *description, region.memfd));
 }
@@ -430,7 +427,7 @@ std::optional<MemoryRegion> ShmTransport::find_memory(const RemoteBuffer &buffer
 }
 
 void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) {
-  table_->revoke(buffer.slot);
+  table_.revoke(buffer.slot);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   auto limit = Deadline::in(kTransferLimit);
   for (const auto &connection : connections_) {
@@ -445,7 +442,7 @@ void ShmTransport::end_registration(const RemoteBuffer &buffer, bool is_shared) 
     connection->forget(buffer.key);
     connection->wake_peer();  // its mapping keeps the memory until it looks
   }
-  table_->release(buffer.slot);
+  table_.release(buffer.slot);
 }
 
 // --- progress ---------------------------------------------------------------------------------------------------------
@@ -458,11 +455,6 @@ void ShmTransport::watch(int fd, std::uint64_t whom, bool to_write) {
 }
 
 void ShmTransport::unwatch(int fd) { ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
-
-void ShmTransport::attend(ShmConnection &connection) {
-  if (std::exchange(connection.attended, true)) return;
-  attended_.push_back(&connection);
-}
 
 /// Callbacks may connect, disconnect and make progress themselves: vectors may grow, but shrink only in clean_up(). A
 /// connection that needs no attention any more may have some for a while.
@@ -527,14 +519,14 @@ bool ShmTransport::ready() {
 
 bool ShmTransport::arm() {
   if (held_rings_->any()) held_rings_->release();
-  table_->sleep(!connections_.empty());
+  table_.sleep(!connections_.empty());
   if (!ready()) return true;
-  table_->awake();
+  table_.awake();
   return false;
 }
 
 void ShmTransport::disarm(bool fd_ready) {
-  table_->awake();
+  table_.awake();
   look_at_sockets_now_ |= fd_ready || timer().passed();
 }
 

@@ -3,27 +3,15 @@
 
 #include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/transports/shm/connection.hpp"
-#include "nnti/transports/shm/held_rings.hpp"
 #include "nnti/transports/shm/own_queue.hpp"
 #include "nnti/transports/shm/seats.hpp"
-#include "nnti/transports/shm/table.hpp"
 
 #include <deque>
 #include <vector>
 
 namespace nnti::shm {
 
-/// What the settings ask for.
-struct ShmSettings {
-  static Result<ShmSettings> of(const nessie::Config &config);
-  bool use_cma = true;
-  ChannelKind channel = ChannelKind::kMailbox;  ///< of connections that we make
-  bool in_advance = false;                      ///< channels are set up with the connection, not at their first use
-  std::uint32_t slots = 0;                      ///< of the mailboxes of connections that we make
-  std::uint64_t queue_entries = 0;
-};
-
-class ShmTransport final : public Transport, private OwnQueue::Receiver {
+class ShmTransport final : public Host, private OwnQueue::Receiver {
  public:
   static Result<std::unique_ptr<ShmTransport>> make(const TransportOptions &options);
   ~ShmTransport() override;
@@ -41,17 +29,9 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   void disarm(bool fd_ready) override;
   Deadline timer() const override { return listener_ ? listener_->timer() : Deadline::never(); }
 
-  TransportEvents &events() { return events_; }
-  const EndpointTable &table() const { return table_->table(); }
-  EndpointTable &own_table() { return table_->table(); }
   const nessie::Credential &credential() const { return credential_; }
   const std::string &protocol() const { return protocol_; }
   const ShmSettings &settings() const { return settings_; }
-  bool sets_up_in_advance() const { return settings_.in_advance; }
-  /// Names us in transfer marks.
-  std::uint64_t owner_id() const { return probe_; }
-  /// Our queue, once a connection uses it.
-  OwnQueue &queue() { return *queue_; }
 
   /// What we tell a peer that we connect to, and what one that connected to us.
   Result<bootstrap::Hello> hello() const;
@@ -62,23 +42,16 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   Status seat(PeerParts &parts);
   ShmConnection *add_connection(bootstrap::PageSocket socket, PeerParts parts);
 
-  /// Counts progress().
-  unsigned turn() const { return turns_; }
-  bool is_delivering() const { return depth_ > 0; }
-  /// The ring waits until the next progress(). False: ring at once.
-  bool hold_ring(int doorbell) { return HeldRings::hold(held_rings_, pusher_, doorbell); }
-  void forget_ring(int doorbell) { held_rings_->forget(doorbell); }
-  /// Looks at the connection at each turn, as long as it needs that.
-  void attend(ShmConnection &connection);
-  /// `seat` is the connection's; `to_write`: also when the socket takes more.
-  void watch(int fd, std::uint64_t whom, bool to_write = false);
-  void unwatch(int fd);
-  /// The peer lives, and may not have noticed yet.
-  void leave_seat(std::uint32_t seat, nessie::Fd socket);
-  /// The peer is gone.
-  void empty_seat(std::uint32_t seat, std::uint64_t drain_to);
   /// Refuses the key, waits until no peer is in the middle of a transfer, and frees the slot.
   void end_registration(const RemoteBuffer &buffer, bool is_shared);
+
+  void watch(int fd, std::uint64_t whom, bool to_write) override;
+  void unwatch(int fd) override;
+  void leave_seat(std::uint32_t seat, nessie::Fd socket) override;
+  void empty_seat(std::uint32_t seat, std::uint64_t drain_to) override;
+  QueueMemory queue_memory() const override { return {queue_->fd(), queue_->entries()}; }
+  std::uint64_t queue_read() const override { return queue_->next(); }
+  std::uint64_t queue_end_of(std::uint32_t seat) const override { return queue_->end_of(seat); }
 
  private:
   ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings);
@@ -108,11 +81,7 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
 
   const nessie::Credential &credential_;
   const std::string protocol_;
-  TransportEvents &events_;
-  std::optional<OwnTable> table_;
-  ShmSettings settings_;
   bool asymmetric_fence_;
-  std::uint64_t probe_;
   std::string socket_name_;
   nessie::Fd epoll_;  ///< sockets
   Poller &poller_;
@@ -120,18 +89,13 @@ class ShmTransport final : public Transport, private OwnQueue::Receiver {
   nessie::Fd doorbell_;  ///< in the poller, by its edges: never read
   std::unique_ptr<bootstrap::Listener> listener_;
   std::optional<PeerParts> answered_;  ///< between the listener's Answer and Accept
-  Pusher pusher_;
-  std::shared_ptr<HeldRings> held_rings_ = std::make_shared<HeldRings>();
   std::vector<std::unique_ptr<ShmConnection>> connections_;
-  std::vector<ShmConnection *> attended_;
   std::deque<ShmConnection *> accepted_;  ///< not reported yet
   Seats seats_;
   std::unique_ptr<OwnQueue> queue_;
   std::vector<std::unique_ptr<OwnQueue>> broken_queues_;  ///< may still be in use by an outer progress()
-  unsigned turns_ = 0;
   bool look_at_sockets_now_ = false, sweep_now_ = false;
   bool must_clean_up_ = false;
-  int depth_ = 0;
 };
 
 }  // namespace nnti::shm
