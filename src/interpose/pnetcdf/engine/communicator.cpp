@@ -9,11 +9,11 @@
 // whose arguments are wrong, and which cannot know what the others write, still takes part in the right one.
 #include <interpose/pnetcdf/engine/communicator.hpp>
 
-#include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/finalize.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <functional>
 
@@ -38,6 +38,8 @@ bool has_concurrent_threads() {
   return level == MPI_THREAD_MULTIPLE;
 }
 
+std::atomic<int> users_of_copy{0};
+
 /// The same for all files; MPI_COMM_NULL if each needs its own: among threads, and once MPI is being finalized.
 MPI_Comm copy_of_world() {
   static MPI_Comm copy = [] {
@@ -45,7 +47,7 @@ MPI_Comm copy_of_world() {
     if (has_concurrent_threads()) return comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     at_finalize([] {
-      if (files().ids().empty()) MPI_Comm_free(&copy);  // otherwise what is open still uses it
+      if (users_of_copy == 0) MPI_Comm_free(&copy);  // otherwise what is open still uses it
     });
     return comm;
   }();
@@ -88,6 +90,8 @@ Communicator::Communicator(MPI_Comm comm) : comm_(comm) {
     comm_ = MPI_COMM_SELF;
   else if (comm != MPI_COMM_WORLD || (comm_ = copy_of_world()) == MPI_COMM_NULL)
     owned_ = MPI_Comm_dup(comm, &comm_) == MPI_SUCCESS;
+  else
+    shares_copy_ = ++users_of_copy > 0;
 }
 
 Communicator::~Communicator() {
@@ -96,6 +100,7 @@ Communicator::~Communicator() {
   wait_until_read();
   if (note_type_ != MPI_DATATYPE_NULL) MPI_Type_free(&note_type_);
   if (owned_) MPI_Comm_free(&comm_);
+  if (shares_copy_) --users_of_copy;
 }
 
 void Communicator::reduce_max(std::int64_t *values, std::size_t count) {

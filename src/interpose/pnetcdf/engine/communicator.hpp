@@ -96,7 +96,7 @@ class Communicator {
   const nessie::Birth birth_{};
   MPI_Comm comm_ = MPI_COMM_SELF;
   int rank_ = 0, size_ = 1;
-  bool owned_ = false;
+  bool owned_ = false, shares_copy_ = false;
 
   std::deque<Note> notes_;
   MPI_Datatype note_type_ = MPI_DATATYPE_NULL;

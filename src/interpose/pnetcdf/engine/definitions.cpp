@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Definitions: the mirror accepts or refuses them; what it accepts is noted for the home server.
 #include <interpose/pnetcdf/engine/beside.hpp>
+#include <interpose/pnetcdf/engine/file_table.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/safe_mode.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>

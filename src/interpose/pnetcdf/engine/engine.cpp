@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/boards.hpp>
+#include <interpose/pnetcdf/engine/file_table.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>

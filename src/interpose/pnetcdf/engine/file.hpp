@@ -8,16 +8,14 @@
 #include <interpose/pnetcdf/engine/policy.hpp>
 #include <interpose/pnetcdf/engine/read_ahead.hpp>
 #include <interpose/pnetcdf/engine/requests.hpp>
+#include <interpose/pnetcdf/engine/variable.hpp>
 #include <services/staging/client/client.hpp>
 
 #include <pnetcdf.h>
 
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,13 +23,6 @@
 #include <vector>
 
 namespace interpose {
-
-/// What a read or write must know of a variable. It does not change after the variable's definition.
-struct Variable {
-  nc_type type = NC_NAT;
-  staging::VariableLayout layout;
-  int dimensions() const { return static_cast<int>(layout.shape.size()); }
-};
 
 /// How the program opened the file; what it takes to open it again natively.
 struct OpenedAs {
@@ -59,8 +50,8 @@ class File {
   /// In a child of fork(): the file is its parent's, who alone may use it, until the child has a handle of its own.
   bool is_inherited() const { return is_inherited_; }
   void begin_in_child() { is_inherited_ = !is_native(); }
-  /// Opens the file once more at the servers, for this child alone. False: it cannot have it.
-  bool inherit();
+  /// The child has one: `token`, at the servers.
+  void begin_anew(staging::FileToken token);
   /// Whether it is this process's alone.
   bool is_alone() const { return is_alone_; }
 
@@ -148,31 +139,5 @@ class File {
   bool said_lost_ = false;
   int untold_error_ = NC_NOERR;  ///< of a write that the program believes done
 };
-
-/// The program's files by their ids: those that native PnetCDF gave the files or their mirrors, small integers, the
-/// lowest free first. Where a mirror has got another one since, that one may be taken: then any that is free. Any
-/// thread, each with files of its own.
-class FileTable {
- public:
-  /// A file that is to be used; nullptr if no open file has this id.
-  File *find(int ncid);
-  /// The same, whether or not it can be used.
-  File *at(int ncid) const;
-  /// Whether a file of this id, which is none of these, was made by functions of native PnetCDF that were reached past
-  /// us.
-  bool is_past_us(int ncid);
-  /// The new id; or -1, and `file` stays the caller's, if the table is full (NC_ENFILE).
-  int add(std::unique_ptr<File> &file);
-  void remove(const File &file);
-  std::vector<int> ids() const;
-  bool is_full() const;
-  void begin_in_child();
-
- private:
-  std::mutex mutex_;                                        ///< of those who add and remove
-  std::array<std::atomic<File *>, NC_MAX_NFILES> files_{};  ///< each owned
-};
-
-FileTable &files();
 
 }  // namespace interpose

@@ -100,10 +100,6 @@ bool may_be_left(const std::string &path) {
   return Session::get().is_auto() && Session::get().client()->is_crowded() && is_through_romio() && is_in_memory(path);
 }
 
-bool may_be_left(const File &file, const EndDefLayout &layout) {
-  return file.may_be_left && !layout.given && !file.fills() && has_plain_name(file.opened_as());
-}
-
 int consider_leaving(File &file, const Access &access, int error) {
   file.may_be_left = false;
   if (file.writable && access.is_read()) return NC_NOERR;

@@ -13,7 +13,6 @@
 
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
-#include <interpose/pnetcdf/engine/modes.hpp>
 
 #include <string>
 
@@ -23,8 +22,6 @@ namespace interpose {
 bool may_be_left(File &file);
 /// The same of one that is to be made, as far as this process can tell.
 bool may_be_left(const std::string &path);
-/// The same of one that leaves define mode for the first time. The same on all ranks.
-bool may_be_left(const File &file, const EndDefLayout &layout);
 
 /// At the first collective read or write of such a file; `error`: what is wrong with this rank's arguments.
 /// kLeftNative; or NC_NOERR: it stays staged; or the error with which it could not be left.

@@ -3,6 +3,8 @@
 // file is staged: it is if every rank reaches the servers and nothing asks for what is not staged.
 #include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/beside.hpp>
+#include <interpose/pnetcdf/engine/completion.hpp>
+#include <interpose/pnetcdf/engine/file_table.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/leaving.hpp>

@@ -6,8 +6,8 @@
 #include <interpose/pnetcdf/engine/boards.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
-#include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
+#include <interpose/pnetcdf/engine/opening.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 #include <interpose/pnetcdf/engine/safe_mode.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
@@ -112,6 +112,11 @@ bool take_over(File &file, const staging::HeaderResult &header) {
   if (!here) nessie::log::error("{}: this process cannot hold its new header", file.opened_as().path);
   file.mirror.drop();
   return false;
+}
+
+/// To native PnetCDF, by its first collective write (leaving.hpp): a new file. The same on all ranks.
+bool may_be_left(const File &file, const EndDefLayout &layout) {
+  return file.may_be_left && !layout.given && !file.fills() && has_plain_name(file.opened_as());
 }
 
 }  // namespace

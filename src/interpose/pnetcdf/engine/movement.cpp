@@ -91,10 +91,6 @@ int write(File &file, std::span<const Request> requests) {
   return error;
 }
 
-int finish_writes(File &file) {
-  return file.code_of(Session::get().client()->finish_writes(file.token()), "writing", NC_EWRITE);
-}
-
 namespace {
 
 /// Reads a run of elements, which may be of several boxes.

@@ -8,12 +8,12 @@
 
 namespace interpose {
 
+class File;
+
 /// One batch. Returns when the requests' memory is free (write; the code may be that of an earlier one), or when the
 /// data are in their external memory (read). Native PnetCDF's code, or NC_EWRITE / NC_EREAD when the servers cannot be
 /// reached.
 int write(File &file, std::span<const Request> requests);
-/// Returns when the servers have answered all that this process has written to the file; the code of what failed.
-int finish_writes(File &file);
 int read(File &file, std::span<const Request> requests);
 
 /// Converts and unpacks what was read into the program's memory. NC_NOERR or NC_ERANGE.

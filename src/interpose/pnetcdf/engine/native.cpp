@@ -2,7 +2,9 @@
 #include <interpose/pnetcdf/engine/native.hpp>
 
 #include <interpose/pnetcdf/engine/boards.hpp>
+#include <interpose/pnetcdf/engine/completion.hpp>
 #include <interpose/pnetcdf/engine/copy_header.hpp>
+#include <interpose/pnetcdf/engine/file_table.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/modes.hpp>
 #include <interpose/pnetcdf/engine/opening.hpp>

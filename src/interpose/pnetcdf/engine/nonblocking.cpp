@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/beside.hpp>
+#include <interpose/pnetcdf/engine/completion.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 
 namespace interpose {

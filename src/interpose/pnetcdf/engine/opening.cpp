@@ -6,6 +6,7 @@
 #include <interpose/pnetcdf/engine/session.hpp>
 
 #include <base/log.hpp>
+#include <base/random.hpp>
 #include <services/staging/handle.hpp>
 
 #include <fmt/format.h>
@@ -166,6 +167,9 @@ std::string name_to_open(const File &file, int omode, NativeHandle &handle) {
   return has_colon(found.name) ? name_of(handle.named) : found.name;
 }
 
+namespace {
+
+/// Why it cannot be, in a sentence; empty if it is.
 std::string open_for_child(const File &file, staging::FileToken token) {
   if (!Session::get().connected()) return Session::get().reason();
   const int omode = file.writable ? NC_WRITE : NC_NOWRITE;
@@ -182,6 +186,18 @@ std::string open_for_child(const File &file, staging::FileToken token) {
   if (!opened) return opened.error().message;
   const bool is_open = opened->nc_error == NC_NOERR || opened->nc_error == NC_ENULLPAD;
   return is_open ? std::string() : ncmpi_strerror(opened->nc_error);
+}
+
+}  // namespace
+
+bool inherit(File &file) {
+  const auto token = nessie::random_u64();
+  if (const auto why = open_for_child(file, token); !why.empty()) {
+    nessie::log::error("{}: a child of the process that has it open cannot use it: {}", file.opened_as().path, why);
+    return false;
+  }
+  file.begin_anew(token);
+  return true;
 }
 
 }  // namespace interpose

@@ -44,8 +44,8 @@ bool has_plain_name(const OpenedAs &as);
 /// A name by which native PnetCDF can open `file` once more on this process; empty: there is none.
 std::string name_to_open(const File &file, int omode, NativeHandle &handle);
 
-/// Gives this child of fork() a handle of its own, `token`, at the servers on what its parent has open. Why it cannot
-/// have one, in a sentence; empty if it has.
-std::string open_for_child(const File &file, staging::FileToken token);
+/// Gives this child of fork() a handle of its own at the servers on what its parent has open. False, and said in the
+/// log: it cannot have one.
+bool inherit(File &file);
 
 }  // namespace interpose

@@ -2,7 +2,6 @@
 #include <interpose/pnetcdf/engine/packing.hpp>
 
 #include <interpose/pnetcdf/engine/datatype.hpp>
-#include <interpose/pnetcdf/engine/file.hpp>
 
 #include <climits>
 #include <cstring>

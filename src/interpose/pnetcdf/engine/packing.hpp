@@ -4,6 +4,8 @@
 
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/conversion.hpp>
+#include <interpose/pnetcdf/engine/variable.hpp>
+#include <services/staging/piece.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -11,8 +13,6 @@
 #include <vector>
 
 namespace interpose {
-
-struct Variable;
 
 /// Uninitialised bytes that free themselves.
 class Buffer {

@@ -13,8 +13,6 @@
 
 namespace interpose {
 
-class File;
-
 /// What an access selects, with nothing implied any more.
 struct Region {
   /// Adds a piece, unless it is empty.
@@ -90,15 +88,5 @@ struct Requests {
   Queue &of(int id) { return id % 2 == 0 ? puts : gets; }
   int size() const { return puts.size() + gets.size(); }
 };
-
-/// ncmpi_wait; ncmpi_wait_all, which is collective and carries nothing out, on any rank, if one of them names a request
-/// that does not exist: that rank gets NC_EINVAL_REQUEST, the others NC_NOERR. Otherwise each rank gets native
-/// PnetCDF's code of its own requests, which are over then: what is read is in the program's memory, what is written
-/// need not be in the file.
-int complete(File &file, int count, int *ids, int *statuses, bool collective);
-/// Completes requests that the program never saw (varn, mput and mget), as complete() does.
-int complete_own(File &file, std::vector<int> ids, bool collective);
-/// ncmpi_cancel: forgets requests, of which nothing has been moved.
-int cancel(File &file, int count, int *ids, int *statuses);
 
 }  // namespace interpose

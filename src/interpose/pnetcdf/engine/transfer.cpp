@@ -3,6 +3,7 @@
 #include <interpose/pnetcdf/engine/access.hpp>
 #include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
+#include <interpose/pnetcdf/engine/completion.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
