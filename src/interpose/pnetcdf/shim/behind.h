@@ -3,8 +3,8 @@
 #ifndef NESSIE_PNETCDF_BEHIND_H
 #define NESSIE_PNETCDF_BEHIND_H
 
+#include "inside.h"
 #include "library.h"
-#include "shim.h"
 
 #include <dlfcn.h>
 #include <string.h>

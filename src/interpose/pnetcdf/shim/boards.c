@@ -2,10 +2,8 @@
 #define _GNU_SOURCE
 #include "boards.h"
 
-#include "ranks.h"
-#include "shim.h"
+#include "inside.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -43,9 +41,7 @@ static void map_board(char *path, size_t size) {
   boards[board_count++] = board;
 }
 
-/* Before main(), when there is one thread. Programs that do not see the folder go on without. */
-__attribute__((constructor)) static void map_boards(void) {
-  const int error = errno;
+void nessie_map_boards(void) {
   const char *text = getenv(NESSIE_BOARD_VARIABLE);
   char path[4096];
   char *folder = NULL;
@@ -55,8 +51,6 @@ __attribute__((constructor)) static void map_boards(void) {
     if (length < 0 || (size_t)length + sizeof NESSIE_BOARD_COUNTS_SUFFIX > sizeof path) break;
     map_board(path, sizeof path);
   }
-  nessie_begin_as_rank();
-  errno = error;
 }
 
 int nessie_board_count(void) { return board_count; }
@@ -65,13 +59,6 @@ const nessie_board *nessie_board_at(int index) { return boards[index]; }
 
 uint32_t nessie_look(const uint32_t *word) {
   return atomic_load_explicit((const _Atomic uint32_t *)word, memory_order_acquire);
-}
-
-bool nessie_any_files(void) {
-  nessie_come_as_rank();
-  for (int i = 0; i < board_count; ++i)
-    if (nessie_look(&boards[i]->files) != 0) return !nessie_shim_is_inside();
-  return false;
 }
 
 bool nessie_is_on(const nessie_board *board, nessie_board_place file) {

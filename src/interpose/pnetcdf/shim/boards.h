@@ -10,15 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Before main(), when there is one thread. Programs that do not see the folder go on without. */
+void nessie_map_boards(void);
 int nessie_board_count(void);
 const nessie_board *nessie_board_at(int index);
 
 /* Reads what the server may be changing. */
 uint32_t nessie_look(const uint32_t *word);
 
-/* Whether any file is on any board; never while the engine runs, whose own files are. As whoever opens a file asks
- * that, it is also where a rank is noticed that loads MPI late (ranks.h). */
-bool nessie_any_files(void);
 /* Whether the file is on the board; zeros: whether any is. */
 bool nessie_is_on(const nessie_board *board, nessie_board_place file);
 

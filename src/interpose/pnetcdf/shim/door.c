@@ -14,6 +14,7 @@
 #include "door.h"
 
 #include "boards.h"
+#include "ranks.h"
 #include "shim.h"
 
 #include <base/say.h>
@@ -209,6 +210,13 @@ static bool identify(int folder, const char *path, int flags, nessie_board_place
   errno = error;
   if (known) *file = (nessie_board_place){makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino};
   return known;
+}
+
+bool nessie_any_files(void) {
+  nessie_come_as_rank();
+  for (int i = 0; i < nessie_board_count(); ++i)
+    if (nessie_look(&nessie_board_at(i)->files) != 0) return !nessie_shim_is_inside();
+  return false;
 }
 
 void nessie_settle_named(int folder, const char *path, int flags) {

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* Whether any file is on any board; never while the engine runs, whose own files are. As whoever opens a file asks
+ * that, it is also where a rank is noticed that loads MPI late (ranks.h). */
+bool nessie_any_files(void);
 /* Returns when the file is whole, or nobody can make it so. False: it was whole before. */
 bool nessie_settle(dev_t device, ino_t inode);
 /* The same for all files. */

@@ -9,6 +9,7 @@
 #include "library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,7 +53,7 @@ static _Atomic uint32_t *word_of(int of_rank, uint32_t *bit) {
 
 static bool is_known(void) { return size > 0 && nessie_board_count() > 0 && nessie_seen_boards()->writes[0] != NULL; }
 
-void nessie_begin_as_rank(void) {
+static void begin_as_rank(void) {
   const char *servers = getenv("NESSIE_SERVERS");
   if (servers == NULL || *servers == '\0') return;
   ask_launcher();
@@ -69,6 +70,13 @@ void nessie_come_as_rank(void) {
   _Atomic uint32_t *word = word_of(rank, &bit);
   if (!nessie_has_pnetcdf_inside()) atomic_fetch_or(word, bit);
   atomic_store(&may_come, false);
+}
+
+__attribute__((constructor)) static void begin(void) {
+  const int error = errno;
+  nessie_map_boards();
+  begin_as_rank();
+  errno = error;
 }
 
 static bool has_come(int other) {

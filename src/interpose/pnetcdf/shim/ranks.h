@@ -3,8 +3,6 @@
 #ifndef NESSIE_PNETCDF_RANKS_H
 #define NESSIE_PNETCDF_RANKS_H
 
-/* Before main(), when the boards are known. */
-void nessie_begin_as_rank(void);
 /* Says once, to all processes of the node, that this one is a rank and has the library: as soon as MPI is loaded.
  * Called when a file is opened, which MPI_Init does. Takes the lock of the dynamic linker's list until then, if a
  * launcher has numbered the process; otherwise async-signal-safe. */

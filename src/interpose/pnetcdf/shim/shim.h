@@ -5,17 +5,13 @@
 #define NESSIE_PNETCDF_SHIM_H
 
 #include "../engine_abi.h"
-
-#define NESSIE_EXPORT __attribute__((visibility("default")))
+#include "inside.h"
 
 /* Returns the function that answers a call of function number `index` from `caller`, and sets *entered to what
  * nessie_shim_leave is to be given after it. While the engine runs, what PnetCDF calls on this thread is native: some
  * of its own public functions. What anybody else calls, and names a file, is refused: NULL. */
 nessie_function nessie_shim_enter(int index, int *entered, const void *caller);
 void nessie_shim_leave(int entered);
-
-/* Whether the engine runs on this thread. */
-int nessie_shim_is_inside(void);
 
 /* The descriptor for sentences to the user: stderr's; -1 if the process was started without, and a file of the
  * program's may be there. */
