@@ -2,7 +2,7 @@
 // A variable of a file, as accesses see it.
 #pragma once
 
-#include <services/staging/protocol.hpp>
+#include <services/staging/piece.hpp>
 
 #include <pnetcdf.h>
 
