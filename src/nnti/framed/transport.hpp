@@ -16,6 +16,10 @@
 
 namespace nnti::framed {
 
+/// What a transport adds to its explanation where the transport tcp is taken in its place.
+inline constexpr const char *kOnlyIfNamed =
+    "; it has nothing but TCP here: used only if named, for the transport tcp is faster";
+
 class Transport : public nnti::Transport, public Home {
  public:
   std::string_view name() const override { return name_; }

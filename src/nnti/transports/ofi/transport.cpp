@@ -37,9 +37,7 @@ TransportInfo survey(const nessie::Config &config) {
           fmt::format("libfabric's provider {} at {}; the owner of a registered buffer writes into, or reads from, the "
                       "memory that the other side exposes for the transfer{}",
                       (*fabric)->provider(), (*fabric)->host(),
-                      (*fabric)->has_only_tcp() ? "; it has nothing but TCP here: used only if named, for "
-                                                  "the transport tcp is faster"
-                                                : ""),
+                      (*fabric)->has_only_tcp() ? framed::kOnlyIfNamed : ""),
           std::move(facts)};
 }
 

@@ -46,9 +46,7 @@ TransportInfo survey(const nessie::Config &config) {
                       "registered buffer checks{}{}",
                       (*worker)->devices(),
                       (*worker)->wait_fd() < 0 ? "; it has no descriptor to wait on and is polled" : "",
-                      has_only_tcp((*worker)->devices()) ? "; it has nothing but TCP here: used only if named, for "
-                                                           "name, for the transport tcp is faster"
-                                                         : "")};
+                      has_only_tcp((*worker)->devices()) ? framed::kOnlyIfNamed : "")};
 }
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options) {
