@@ -13,13 +13,6 @@ namespace staging {
 
 using nessie::service::Worker;
 
-/// What a server did, for its report.
-struct Statistics {
-  std::uint64_t bytes_pulled = 0, bytes_pushed = 0, bytes_drained = 0, bytes_read = 0;
-  std::uint64_t writes = 0, reads = 0, files = 0, clients = 0;
-  double busy_pull_s = 0, busy_drain_s = 0, first_write_s = 0, last_pull_s = 0, last_drain_s = 0;
-};
-
 /// CLOCK_MONOTONIC, in seconds.
 double seconds_now();
 
@@ -46,7 +39,8 @@ class Filling {
 class Drainer {
  public:
   /// Of `budget` at most `most_bytes`.
-  Drainer(nssi::Runtime &runtime, Worker &io, nessie::Budget &budget, std::uint64_t most_bytes, Statistics &statistics)
+  Drainer(nssi::Runtime &runtime, Worker &io, nessie::Budget &budget, std::uint64_t most_bytes,
+          ReportResult &statistics)
       : runtime_(runtime),
         io_(io),
         statistics_(statistics),
@@ -116,7 +110,7 @@ class Drainer {
 
   nssi::Runtime &runtime_;
   Worker &io_;
-  Statistics &statistics_;
+  ReportResult &statistics_;
   nessie::Budget::Account account_;
   PageCache cache_;
   WaitQueue memory_freed_;

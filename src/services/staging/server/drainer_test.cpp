@@ -32,7 +32,7 @@ class DrainerTest : public testing::Test {
   static constexpr std::size_t kVariables = 1000;
   nessie::Budget budget_;
   Worker io_;
-  Statistics statistics_;
+  ReportResult statistics_;
   std::unique_ptr<nssi::Runtime> runtime_;
   std::unique_ptr<Drainer> drainer_;
   std::shared_ptr<OpenFile> file_;

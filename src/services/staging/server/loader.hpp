@@ -33,7 +33,7 @@ class Loader {
     int nc_error_ = 0;
   };
 
-  Loader(nssi::Runtime &runtime, Worker &io, Drainer &drainer, Statistics &statistics)
+  Loader(nssi::Runtime &runtime, Worker &io, Drainer &drainer, ReportResult &statistics)
       : runtime_(runtime), io_(io), drainer_(drainer), statistics_(statistics) {}
 
   /// Has the page at `index` read, in a while if it is done `ahead` of a question. Null: there is no memory for it, or
@@ -49,7 +49,7 @@ class Loader {
   nssi::Runtime &runtime_;
   Worker &io_;
   Drainer &drainer_;
-  Statistics &statistics_;
+  ReportResult &statistics_;
   std::size_t ahead_ = 0;
 };
 

@@ -217,7 +217,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   const std::function<void()> end_process_;
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Board> board_;  ///< goes after the files on it
-  Statistics statistics_;
+  ReportResult statistics_;       ///< what was counted, and noted, so far
   Drainer drainer_;
   Loader loader_;
   Shelf shelf_;
@@ -225,11 +225,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::map<FileToken, Held> held_;   ///< for Attach
   std::deque<FileReport> closed_;
-  std::vector<FileReport> failed_;
-  std::vector<std::string> native_;
   std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
-  std::uint64_t left_native_ = 0;
-  std::string why_left_;
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
