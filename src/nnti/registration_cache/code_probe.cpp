@@ -2,7 +2,6 @@
 #include "nnti/registration_cache/code_probe.hpp"
 
 #include "nnti/registration_cache/address_range.hpp"
-#include "nnti/registration_cache/code_probe_arch.hpp"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -22,11 +21,6 @@ using nessie::Error;
 using nessie::Result;
 using nessie::Scope;
 using nessie::Status;
-
-struct Prober::Place {
-  FunctionCode code;
-  arch::Spot spot;
-};
 
 namespace {
 
@@ -148,41 +142,33 @@ Status Prober::open(Handler handler) {
   return {};
 }
 
-Result<std::byte *> Prober::new_thunk() {
-  if (used_bytes_ + arch::kThunkBytes > page_bytes()) return unsupported("libc was patched by others too many times");
-  auto *thunk = page_ + used_bytes_;
-  used_bytes_ += arch::kThunkBytes;
-  return thunk;
-}
-
 Result<std::vector<Site>> Prober::probe_calls(const FunctionCode &code, long number) {
   std::vector<Site> sites;
   for (;;) {
-    const Place place{code, arch::find_call(code, number)};
-    if (place.spot.at == nullptr) return sites;
-    auto thunk = new_thunk();
-    if (!thunk.ok()) return thunk.error();
-    auto site = this->place(place, *thunk);
+    const auto spot = arch::find_call(code, number);
+    if (spot.at == nullptr) return sites;
+    auto site = place(code, spot);
     if (!site.ok()) return site.error();
     sites.push_back(*site);
   }
 }
 
 Result<Site> Prober::probe_return(const FunctionCode &code) {
-  const Place place{code, code.begin == nullptr ? arch::Spot{} : arch::find_return(code)};
-  if (place.spot.at == nullptr)
-    return unsupported("the loader does not tell when libraries are unloaded, or a debugger asks it to");
-  auto thunk = new_thunk();
-  return thunk.ok() ? this->place(place, *thunk) : thunk.error();
+  const auto spot = code.begin == nullptr ? arch::Spot{} : arch::find_return(code);
+  if (spot.at != nullptr) return place(code, spot);
+  return unsupported("the loader does not tell when libraries are unloaded, or a debugger asks it to");
 }
 
-Result<Site> Prober::place(const Place &place, std::byte *thunk) {
-  const auto change = arch::plan_change(place.code, place.spot, thunk);
+Result<Site> Prober::place(const FunctionCode &code, const arch::Spot &spot) {
+  if (used_bytes_ + arch::kThunkBytes > page_bytes()) return unsupported("libc was patched by others too many times");
+  auto *thunk = page_ + used_bytes_;
+  used_bytes_ += arch::kThunkBytes;
+  const auto change = arch::plan_change(code, spot, thunk);
   if (change.site.word == nullptr) return unsupported("libc's code leaves no room for a probe");
   {
     WritableCode writable(thunk, arch::kThunkBytes);
     if (auto status = writable.status(); !status.ok()) return status.error();
-    arch::write_thunk(thunk, place.spot, reinterpret_cast<const void *const *>(page_));
+    arch::write_thunk(thunk, spot, reinterpret_cast<const void *const *>(page_));
   }
   if (change.landing != nullptr) {
     WritableCode writable(change.landing, change.landing_bytes);

@@ -18,7 +18,7 @@
 // A probe stays until the process ends.
 #pragma once
 
-#include "nnti/registration_cache/code.hpp"
+#include "nnti/registration_cache/code_probe_arch.hpp"
 
 #include <nessie/result.hpp>
 
@@ -54,9 +54,7 @@ class Prober {
   std::byte *spare_page() const { return spare_page_; }
 
  private:
-  struct Place;
-  nessie::Result<std::byte *> new_thunk();
-  nessie::Result<Site> place(const Place &place, std::byte *thunk);
+  nessie::Result<Site> place(const FunctionCode &code, const arch::Spot &spot);
 
   std::byte *page_ = nullptr, *spare_page_ = nullptr;
   std::size_t used_bytes_ = 0;

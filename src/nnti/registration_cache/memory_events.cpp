@@ -214,13 +214,13 @@ class Watcher {
 
  private:
   Status start();
+  Status arm();
   probe::FunctionCode find(const Watched &watched) const;
   Status probe_all();
   Status probe_calls(std::size_t which);
   Status probe_loader();
   void guard(const probe::Word *word);
   void guard_all();
-  Status fail(Error error);
 
   std::atomic<bool> armed_{false};
   bool started_ = false;
@@ -260,20 +260,21 @@ Status Watcher::watch() {
 
 /// The caller holds the mutex.
 Status Watcher::start() {
+  auto status = arm();
+  if (!status.ok()) failed_ = status.error();
+  return status;
+}
+
+Status Watcher::arm() {
   loader_debug = static_cast<const r_debug *>(::dlsym(RTLD_DEFAULT, "_r_debug"));
-  if (auto status = watch_sanitizers(); !status.ok()) return fail(status.error());
-  if (auto status = prober_.open(&on_call); !status.ok()) return fail(status.error());
-  if (auto status = probe_all(); !status.ok()) return fail(status.error());
+  if (auto status = watch_sanitizers(); !status.ok()) return status;
+  if (auto status = prober_.open(&on_call); !status.ok()) return status;
+  if (auto status = probe_all(); !status.ok()) return status;
   guard_all();
-  if (auto status = self_test::run(prober_.spare_page()); !status.ok()) return fail(status.error());
+  if (auto status = self_test::run(prober_.spare_page()); !status.ok()) return status;
   tell_once(kAllAddresses);  // what began while nothing was watched
   armed_.store(true, std::memory_order_release);
   return {};
-}
-
-Status Watcher::fail(Error error) {
-  failed_ = std::move(error);
-  return *failed_;
 }
 
 /// Empty: there is none, or none that a probe's jump reaches.
@@ -359,9 +360,9 @@ Status Watcher::repair() {
   if (intact()) return {};
   armed_ = false;
   tell_once(kAllAddresses);
-  if (++repairs_ > kMaxRepairs)
-    return fail({Code::kUnsupported, "other software of this process patches libc again and again", Scope::kProcess});
-  return start();
+  if (++repairs_ <= kMaxRepairs) return start();
+  failed_ = Error{Code::kUnsupported, "other software of this process patches libc again and again", Scope::kProcess};
+  return *failed_;
 }
 
 }  // namespace
