@@ -4,6 +4,7 @@
 #include "base/hex.hpp"
 #include "base/random.hpp"
 
+#include <fmt/format.h>
 #include <nettle/hmac.h>
 #include <nettle/memops.h>
 

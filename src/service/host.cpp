@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 #include <thread>
 
 void nessie::Provider::peer_lost(nnti::PeerId) {}
@@ -93,9 +92,9 @@ void Host::quiesce_all() {
 int Host::finish() {
   is_finished_ = true;
   int code = 0;
-  for (auto &each : hosted_ | std::views::reverse) {
-    each.provider->stop();
-    if (code == 0) code = each.provider->exit_code();
+  for (auto each = hosted_.rbegin(); each != hosted_.rend(); ++each) {
+    each->provider->stop();
+    if (code == 0) code = each->provider->exit_code();
   }
   owned_runtime_.reset();  // whose fibers may be at the providers' work still
   while (!hosted_.empty()) hosted_.pop_back();

@@ -7,6 +7,7 @@
 // Changes under way are linked through the stacks of the threads that make them.
 #include "nnti/registration_cache/memory_events.hpp"
 
+#include "nnti/registration_cache/code_probe.hpp"
 #include "nnti/registration_cache/memory_changes.hpp"
 #include "nnti/registration_cache/memory_self_test.hpp"
 

@@ -182,10 +182,11 @@ Fabric::~Fabric() {
     std::shared_ptr<Domain> domain;
     Fid<fid_av> addresses;
     Fid<fid_cq> queue;
+    std::vector<std::shared_ptr<void>> reached;
     Fid<fid_ep> endpoint;
   };
   auto objects = std::make_shared<Objects>();
-  *objects = {std::move(domain_), std::move(addresses_), std::move(queue_), std::move(endpoint_)};
+  *objects = {std::move(domain_), std::move(addresses_), std::move(queue_), std::move(reached_), std::move(endpoint_)};
   retirement_->keep(std::move(objects));
 }
 

@@ -50,6 +50,8 @@ class Fabric {
   /// Readable when the queue has something, after may_block() said true; -1 if the provider has none.
   int wait_fd() const { return wait_fd_; }
   bool may_block();
+  /// What the endpoint writes into, or reads, until it is closed: while it closes, too.
+  void keep(std::shared_ptr<void> reached) { reached_.push_back(std::move(reached)); }
 
   /// Makes the peer with that name addressable; one reference.
   Result<fi_addr_t> add_peer(const std::vector<std::byte> &name);
@@ -90,6 +92,7 @@ class Fabric {
   std::shared_ptr<Domain> domain_;
   Fid<fid_av> addresses_;
   Fid<fid_cq> queue_;
+  std::vector<std::shared_ptr<void>> reached_;
   Fid<fid_ep> endpoint_;
   int wait_fd_ = -1;
   std::string host_;

@@ -36,8 +36,7 @@ TransportInfo survey(const nessie::Config &config) {
   return {"ofi", true,
           fmt::format("libfabric's provider {} at {}; the owner of a registered buffer writes into, or reads from, the "
                       "memory that the other side exposes for the transfer{}",
-                      (*fabric)->provider(), (*fabric)->host(),
-                      (*fabric)->has_only_tcp() ? framed::kOnlyIfNamed : ""),
+                      (*fabric)->provider(), (*fabric)->host(), (*fabric)->has_only_tcp() ? framed::kOnlyIfNamed : ""),
           std::move(facts)};
 }
 
@@ -82,7 +81,7 @@ Result<std::unique_ptr<TransportMemory>> OfiTransport::register_memory(const Mem
 
 bool OfiTransport::post_frame(OfiConnection &connection, const framed::FrameHeader &header,
                               std::span<const std::byte> body) {
-  Slot *slot = slots_.take();
+  Slot *slot = slots_->take();
   if (slot == nullptr) return false;
   std::memcpy(slot->data, &header, sizeof header);
   if (!body.empty()) std::memcpy(slot->data + sizeof header, body.data(), body.size());
@@ -91,7 +90,7 @@ bool OfiTransport::post_frame(OfiConnection &connection, const framed::FrameHead
   const auto rc = fi_send(fabric_->endpoint(), slot->data, sizeof header + body.size(), slot->descriptor,
                           connection.address(), static_cast<Work *>(slot));
   if (rc == 0) return true;
-  slots_.give_back(slot);
+  slots_->give_back(slot);
   if (rc == -FI_EAGAIN)
     stalled_ = true;
   else
@@ -106,7 +105,7 @@ std::size_t OfiTransport::wanted_receives() const {
 
 void OfiTransport::post_receives() {
   while (receives_posted_ < wanted_receives()) {
-    Slot *slot = slots_.take();
+    Slot *slot = slots_->take();
     if (slot == nullptr || !post_receive(*slot)) return;
   }
 }
@@ -118,7 +117,7 @@ bool OfiTransport::post_receive(Slot &slot) {
   if (rc == 0)
     ++receives_posted_;
   else
-    slots_.give_back(&slot);
+    slots_->give_back(&slot);
   return rc == 0;
 }
 
@@ -127,7 +126,7 @@ void OfiTransport::give_back(void *slot) {
   if (receives_posted_ < wanted_receives())
     post_receive(*static_cast<Slot *>(slot));
   else
-    slots_.give_back(static_cast<Slot *>(slot));
+    slots_->give_back(static_cast<Slot *>(slot));
 }
 
 std::size_t OfiTransport::poll() {
@@ -167,7 +166,7 @@ void OfiTransport::on_completion(Work &work, std::size_t size_bytes, int error) 
       connection->on_sent();
       if (error != 0) connection->break_with(fabric_error("the peer cannot be reached any more", error));
     }
-    slots_.give_back(&slot);
+    slots_->give_back(&slot);
   } else {
     Chunk &chunk = static_cast<Chunk &>(work);
     --chunk.served->in_flight;

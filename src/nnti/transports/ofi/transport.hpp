@@ -28,7 +28,9 @@ Result<std::unique_ptr<Transport>> open(const TransportOptions &options);
 class OfiTransport final : public framed::Transport, public Network {
  public:
   OfiTransport(const TransportOptions &options, std::unique_ptr<Fabric> fabric)
-      : Transport("ofi", options), fabric_(std::move(fabric)), slots_(*fabric_) {}
+      : Transport("ofi", options), fabric_(std::move(fabric)), slots_(std::make_shared<SlotPool>(*fabric_)) {
+    fabric_->keep(slots_);
+  }
   ~OfiTransport() override { leave_all(); }
   Status start(const nessie::Config &config, bool listens);
 
@@ -92,7 +94,7 @@ class OfiTransport final : public framed::Transport, public Network {
   template <class Which> std::size_t refuse_served(Which which);
 
   std::unique_ptr<Fabric> fabric_;
-  SlotPool slots_;
+  std::shared_ptr<SlotPool> slots_;
   std::deque<Chunk> chunks_;
   std::vector<Chunk *> free_chunks_;
   std::size_t receives_posted_ = 0;
