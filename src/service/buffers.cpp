@@ -31,8 +31,10 @@ Buffers::Buffers(nssi::Runtime &runtime, Budget &budget, BuffersOptions options)
 Buffers::~Buffers() = default;
 
 Result<Buffers::Lease> Buffers::take(nssi::PeerId caller, const nssi::Request *request) {
-  Waiter waiter(runtime_, caller);
   std::unique_lock lock(mutex_);
+  if (waiting_.empty() && has_room() && !is_stuck(caller))
+    if (auto buffer = lend_to(caller)) return Lease(*this, std::move(buffer));
+  Waiter waiter(runtime_, caller);
   waiting_.push_back(&waiter);
   while (!serve(waiter)) {
     lock.unlock();
@@ -47,13 +49,20 @@ Result<Buffers::Lease> Buffers::take(nssi::PeerId caller, const nssi::Request *r
   return Lease(*this, std::move(waiter.buffer));
 }
 
+/// Null: the process's budget has no room now.
+std::unique_ptr<Buffers::Buffer> Buffers::lend_to(nssi::PeerId caller) {
+  auto buffer = make();
+  if (!buffer) return nullptr;
+  buffer->caller = caller;
+  lent_.push_back(buffer.get());
+  return buffer;
+}
+
 /// True: it has its buffer, and waits no longer.
 bool Buffers::serve(Waiter &waiter) {
   if (next() != &waiter) return false;
-  waiter.buffer = make();
+  waiter.buffer = lend_to(waiter.caller);
   if (!waiter.buffer) return false;
-  waiter.buffer->caller = waiter.caller;
-  lent_.push_back(waiter.buffer.get());
   std::erase(waiting_, &waiter);
   return true;
 }
@@ -74,7 +83,7 @@ Buffers::Waiter *Buffers::next() const {
   return first == waiting_.end() ? nullptr : *first;
 }
 
-/// Null: the process's budget has no room now.
+/// Null likewise.
 std::unique_ptr<Buffers::Buffer> Buffers::make() {
   if (!free_.empty()) {
     auto buffer = std::move(free_.back());

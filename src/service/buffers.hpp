@@ -46,6 +46,7 @@ class Buffers {
   bool has_room() const;
   Waiter *next() const;
   std::unique_ptr<Buffer> make();
+  std::unique_ptr<Buffer> lend_to(nssi::PeerId caller);
   bool serve(Waiter &waiter);
   void give_back(std::unique_ptr<Buffer> buffer);
 
