@@ -62,8 +62,6 @@ class Provider {
   virtual void stop() {}
   /// After stop(): what the process is to exit with, if nothing worse has happened. 0: all went well.
   virtual int exit_code() const { return 0; }
-  /// One JSON object about it, for people who look at the process; empty: there is nothing to say.
-  virtual std::string describe() const { return {}; }
 };
 
 /// What there can be providers of.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/config.hpp"
 
-#include <fmt/format.h>
+#include "base/toml_text.hpp"
 
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include <fmt/format.h>
 
 #include <functional>
 
@@ -34,30 +33,12 @@ class Flattener {
 
  private:
   Status add_value(const std::string &name, const toml::node &node) {
-    std::string text;
-    const auto *array = node.as_array();
-    if (array == nullptr && !append(node, text))
-      return at(node.source(), fmt::format("no setting takes what {} is given", name));
-    for (std::size_t i = 0; array != nullptr && i < array->size(); ++i) {
-      if (i != 0) text += ' ';
-      if (!append(*array->get(i), text))
-        return at(node.source(), fmt::format("no setting takes what is in the array {}", name));
-    }
-    take_(name, std::move(text), node.source().begin.line);
+    auto text = toml_text(node);
+    if (!text && node.is_array())
+      return at(node.source(), fmt::format("no setting takes what is in the array {}", name));
+    if (!text) return at(node.source(), fmt::format("no setting takes what {} is given", name));
+    take_(name, *std::move(text), node.source().begin.line);
     return {};
-  }
-  static bool append(const toml::node &node, std::string &text) {
-    if (const auto value = node.value_exact<std::string>())
-      text += *value;
-    else if (const auto flag = node.value_exact<bool>())
-      text += *flag ? "true" : "false";
-    else if (const auto integer = node.value_exact<std::int64_t>())
-      text += std::to_string(*integer);
-    else if (const auto number = node.value_exact<double>())
-      text += fmt::format("{}", *number);
-    else
-      return false;
-    return true;
   }
   Take take_;
 };

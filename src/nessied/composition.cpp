@@ -6,12 +6,10 @@
 #include <base/file.hpp>
 #include <base/nearest.hpp>
 #include <base/setting_names.hpp>
+#include <base/toml_text.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <functional>
@@ -88,22 +86,6 @@ class Reader {
     fail(node, fmt::format("{} takes a whole number of at least 0", key));
     return 0;
   }
-  /// As a setting's text: arrays with blanks between their values.
-  std::optional<std::string> value(const toml::node &node) {
-    if (const auto it = node.value_exact<std::string>()) return it;
-    if (const auto it = node.value_exact<bool>()) return *it ? "true" : "false";
-    if (const auto it = node.value_exact<std::int64_t>()) return std::to_string(*it);
-    if (const auto it = node.value_exact<double>()) return fmt::format("{}", *it);
-    const auto *array = node.as_array();
-    if (array == nullptr) return std::nullopt;
-    std::vector<std::string> all;
-    for (const auto &each : *array) {
-      auto one = each.is_array() ? std::nullopt : value(each);
-      if (!one) return std::nullopt;
-      all.push_back(*std::move(one));
-    }
-    return fmt::format("{}", fmt::join(all, " "));
-  }
   std::vector<std::string> list(const toml::node &node, const std::string &key) {
     std::vector<std::string> all;
     if (const auto *array = node.as_array())
@@ -121,7 +103,7 @@ class Reader {
       for (const auto &[key, inner] : *table) setting(name + "." + std::string(key.str()), inner);
       return;
     }
-    auto text = value(node);
+    auto text = nessie::toml_text(node);
     if (!text) return fail(node, fmt::format("no setting takes what {} is given", name));
     if (const auto doubt = nessie::doubt_about_key(name); !doubt.empty()) return fail(node, doubt);
     made_.settings.emplace_back(name, *std::move(text));
@@ -191,7 +173,7 @@ class Reader {
     const auto *table = node.as_table();
     if (table == nullptr) return fail(node, "settings is a table");
     for (const auto &[key, inner] : *table) {
-      auto text = value(inner);
+      auto text = nessie::toml_text(inner);
       if (!text) return fail(inner, fmt::format("no setting takes what {} is given", key.str()));
       made.settings.emplace_back(key.str(), *std::move(text));
     }

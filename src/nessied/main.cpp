@@ -53,7 +53,7 @@ constexpr const char *kFooter =
 
 struct Options {
   std::vector<std::string> services, modules, announce, settings;
-  std::string config, listen, credential;
+  std::string config, listen;
   bool check = false;
   std::optional<std::uint32_t> provider;
   int parent_fd = -1;  ///< at its end of file the process ends; -1: none

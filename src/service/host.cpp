@@ -3,8 +3,6 @@
 
 #include <base/log.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <thread>
 
@@ -99,16 +97,6 @@ int Host::finish() {
   owned_runtime_.reset();  // whose fibers may be at the providers' work still
   while (!hosted_.empty()) hosted_.pop_back();
   return code;
-}
-
-std::string Host::describe() const {
-  std::string all;
-  for (const auto &each : hosted_) {
-    const auto said = each.provider->describe();
-    all += fmt::format("{}{{\"name\": \"{}\", \"provider\": {}{}{}}}", all.empty() ? "" : ", ", each.place.name,
-                       each.place.number, said.empty() ? "" : ", \"state\": ", said);
-  }
-  return "[" + all + "]";
 }
 
 }  // namespace nessie::service

@@ -44,7 +44,6 @@ class Host {
   Host(const Host &) = delete;
 
   nssi::Runtime &runtime() { return *runtime_; }
-  Budget &budget() { return budget_; }
   /// Starts a provider beside those that there are. Before run(), or on the thread that drives. Its error, if there is
   /// one: nothing of it is left.
   Result<Provider *> start(ProviderPlace place, const Start &start);
@@ -55,8 +54,6 @@ class Host {
   void end();
   /// After run(): stops the providers as the destructor does, and returns the first exit code that is not 0.
   int finish();
-  /// One JSON object for each provider: {"name": …, "type": …, …}. On the thread that drives, or after run().
-  std::string describe() const;
 
  private:
   struct Hosted {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/drive/settings.hpp>
 
+#include <base/config_reader.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,28 +13,7 @@ namespace nssi {
 namespace {
 
 using nessie::Config;
-
-/// Each setting replaces the value that is there; the first that cannot be read ends it.
-class Reader {
- public:
-  explicit Reader(const Config &config) : config_(config) {}
-  void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
-  void flag(const char *key, bool &value) { take(config_.get_bool(key, value), value); }
-  template <class Number> void count(const char *key, Number &value) { take(config_.get_count(key, value), value); }
-  template <class Number> void size(const char *key, Number &value) { take(config_.get_size(key, value), value); }
-  const Status &status() const { return status_; }
-
- private:
-  template <class Read, class Value> void take(const Result<Read> &read, Value &value) {
-    if (!status_.ok()) return;
-    if (read.ok())
-      value = static_cast<Value>(*read);
-    else
-      status_ = read.error();
-  }
-  const Config &config_;
-  Status status_;
-};
+using Reader = nessie::ConfigReader;
 
 /// The pools that the configuration names, "fast slow" or "fast, slow"; one of the program's by the same name takes
 /// what it says.

@@ -4,7 +4,7 @@
 #include <services/staging/server/report_json.hpp>
 #include <services/staging/server/server.hpp>
 
-#include <base/config.hpp>
+#include <base/config_reader.hpp>
 #include <base/file.hpp>
 #include <base/log.hpp>
 
@@ -61,8 +61,8 @@ class Mpi {
   }
   Mpi(const Mpi &) = delete;
   bool is_there() const { return is_there_; }
-  auto rank() const { return static_cast<std::uint64_t>(rank_); }
-  auto size() const { return static_cast<std::uint64_t>(size_); }
+  auto rank() const { return static_cast<std::uint32_t>(rank_); }
+  auto size() const { return static_cast<std::uint32_t>(size_); }
 
  private:
   bool is_there_ = false;
@@ -77,21 +77,16 @@ Result<Mode> mode_of(const Config &config) {
   return config.bad_value("staging.mode", "auto, caching or direct");
 }
 
-template <class T, class Setting> Status take(const Result<T> &read, Setting &setting) {
-  if (!read.ok()) return read.error();
-  setting = static_cast<Setting>(*read);
-  return {};
-}
-
 Result<ServerOptions> server_options(const Config &config, const Mpi &mpi) {
   ServerOptions options;
-  for (const auto &status :
-       {take(mode_of(config), options.mode),
-        take(config.get_size("staging.memory", options.memory_bytes), options.memory_bytes),
-        take(config.get_duration("staging.timeout", options.client_timeout), options.client_timeout),
-        take(config.get_count("staging.index", mpi.rank()), options.index),
-        take(config.get_count("staging.servers", mpi.size()), options.servers)})
-    if (!status.ok()) return status.error();
+  options.index = mpi.rank(), options.servers = mpi.size();
+  nessie::ConfigReader read(config);
+  read.take(mode_of(config), options.mode);
+  read.size("staging.memory", options.memory_bytes);
+  read.duration("staging.timeout", options.client_timeout);
+  read.count("staging.index", options.index);
+  read.count("staging.servers", options.servers);
+  if (!read.status().ok()) return read.status().error();
   const auto folder = config.get_or("staging.run_dir", ".");
   options.url_path = fmt::format("{}/server.{}.url", folder, options.index);
   options.ledger_path = fmt::format("{}/server.{}.ledger", folder, options.index);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/transfer/server/server.hpp>
 
-#include <base/config.hpp>
+#include <base/config_reader.hpp>
 
 #include <fmt/format.h>
 
@@ -28,24 +28,17 @@ Status check_buffer(const nssi::Request &request, const xfer_args &args) {
 /// A piece takes a fraction of that.
 constexpr std::chrono::milliseconds kStuck{100};
 
-template <class T> Status set_size(const nessie::Config &config, const char *key, T &size_bytes) {
-  const auto size = config.get_size(key, size_bytes);
-  if (!size.ok()) return size.error();
-  if (*size == 0) return config.bad_value(key, "a size such as 64K");
-  size_bytes = *size;
-  return {};
-}
-
 }  // namespace
 
 Result<ServerOptions> server_options(const nessie::Config &config) {
   ServerOptions options;
-  const auto threads = config.get_count("transfer.threads", options.threads);
-  if (!threads.ok()) return threads.error();
-  options.threads = static_cast<unsigned>(*threads);
-  if (auto status = set_size(config, "transfer.piece", options.piece_bytes); !status.ok()) return status.error();
-  if (auto status = set_size(config, "transfer.most_encoded", options.most_encoded_bytes); !status.ok())
-    return status.error();
+  nessie::ConfigReader read(config);
+  read.count("transfer.threads", options.threads);
+  read.size("transfer.piece", options.piece_bytes);
+  read.size("transfer.most_encoded", options.most_encoded_bytes);
+  if (!read.status().ok()) return read.status().error();
+  if (options.piece_bytes == 0) return config.bad_value("transfer.piece", "a size such as 64K");
+  if (options.most_encoded_bytes == 0) return config.bad_value("transfer.most_encoded", "a size such as 64K");
   return options;
 }
 
