@@ -24,6 +24,7 @@
 #define NNTI_NNTI_H
 
 #include <nessie/codes.h>
+#include <nnti/transport_ids.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -33,24 +34,11 @@ extern "C" {
 #define NNTI_URL_LEN 512 /* of a URL list, with its final NUL */
 #define NNTI_HOSTNAME_LEN 256
 
-/* Which transports to open. The numbers below 8 are those of the first implementation; of them LOCAL exists here, and
- * MPI if it was built in; the others give NNTI_ENOTSUP. */
-typedef enum NNTI_transport_id_t {
-  NNTI_TRANSPORT_NULL = 0,
-  NNTI_TRANSPORT_PORTALS = 1,
-  NNTI_TRANSPORT_IB = 2,
-  NNTI_TRANSPORT_GEMINI = 3,
-  NNTI_TRANSPORT_DCMF = 4,
-  NNTI_TRANSPORT_PAMI = 5,
-  NNTI_TRANSPORT_MPI = 6,     /* MPI messages */
-  NNTI_TRANSPORT_LOCAL = 7,   /* the same process or the same node: inproc and shm */
-  NNTI_TRANSPORT_SHM = 8,     /* processes of one node */
-  NNTI_TRANSPORT_OFI = 9,     /* libfabric: verbs, CXI, EFA, PSM, TCP */
-  NNTI_TRANSPORT_INPROC = 10, /* endpoints of one process */
-  NNTI_TRANSPORT_AUTO = 11,   /* all that this machine has; chosen for each peer, the fastest that reaches it */
-  NNTI_TRANSPORT_UCX = 12,    /* UCX, if it was built in */
-  NNTI_TRANSPORT_COUNT = 13
-} NNTI_transport_id_t;
+/* Which transports to open: NNTI_TRANSPORT_SHM, NNTI_TRANSPORT_AUTO, … What does not exist here: NNTI_ENOTSUP. */
+#define NNTI_TRANSPORT_ID(name, number, name_in_trios) NNTI_TRANSPORT_##name = number,
+typedef enum NNTI_transport_id_t { NNTI_TRANSPORTS(NNTI_TRANSPORT_ID) } NNTI_transport_id_t;
+#undef NNTI_TRANSPORT_ID
+#define NNTI_TRANSPORT_COUNT NNTI_TRANSPORT_IDS_END
 
 #define NNTI_DEFAULT_TRANSPORT NNTI_TRANSPORT_AUTO
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // NNTI, the Network Transport Interface, in C++: peers, registered buffers, messages, one-sided put and get.
-// Nessie paper, section 4. The C interface of the paper (nnti/nnti.h) is a thin face of this one.
+// Section 4 of the Nessie paper describes it. The paper's own interface, in C, is nnti/nnti.h; it is made on this one.
 //
 // Threads: an Endpoint and everything made from it is used by one thread at a time (its callers hold a lock of their
 // own); only Endpoint::wake() may be called by any thread at any moment.
@@ -44,8 +44,8 @@ constexpr Rights operator|(Rights a, Rights b) {
   return static_cast<Rights>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
 }
 
-/// What a peer needs to reach a registered buffer. Plain data that travels inside messages (see remote_buffer_xdr in
-/// src/nnti/wire.hpp). Nothing in it is trusted: key, bounds and rights are checked against the owner's registration.
+/// What a peer needs to reach a registered buffer: plain data, which its owner sends to peers inside messages. Nothing
+/// in it is trusted: key, bounds and rights are checked against the owner's registration.
 struct RemoteBuffer {
   std::uint64_t key = 0;      ///< unguessable; dies with the registration
   std::uint64_t address = 0;  ///< transport-private
@@ -124,11 +124,13 @@ class RegisteredBuffer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// A transport that is not part of this library, such as nnti::mpi::transport_kind() of <nnti/mpi.hpp>.
+/// Describes a kind of transport, and how to open one. Needed only for one that this library does not contain, such as
+/// nnti::mpi::transport_kind() of <nnti/mpi.hpp>.
 struct TransportKind;
 
 struct EndpointOptions {
-  /// Transports to open, in order of preference; empty: all that this machine has ("inproc", "shm", "ofi").
+  /// Names of the transports to open, such as "shm", in order of preference. Empty: all that this machine has, of ofi
+  /// and ucx only those that have more than TCP.
   std::vector<std::string> transports;
   /// More transports to choose from; used only if `transports` names them.
   std::vector<const TransportKind *> extra_transports;

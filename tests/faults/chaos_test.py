@@ -11,7 +11,7 @@ kill -9 (chaos.hpp). When it is over:
 - servers that lived give back their memory and descriptors; nothing is left behind.
 
     chaos_test.py                                             a short run over each transport
-    chaos_test.py --seconds 600 --seed 7 --transport ofi      one of ten minutes; all transports in turn without
+    chaos_test.py --seconds 600 --seed 7 --transport tcp      one of ten minutes; all transports in turn without
                                                               --transport, another seed each time without --seed
 """
 import argparse
@@ -29,7 +29,7 @@ import unittest
 from harness import BUILD, ProcessTestCase, wait_until
 
 PEER = os.path.join(BUILD, "tests", "chaos_peer")
-TRANSPORTS = ("shm", "ofi", "faulty+shm", "faulty+ofi")
+TRANSPORTS = ("shm", "tcp", "ofi", "faulty+shm", "faulty+tcp")
 SERVERS, CLIENTS = 3, 4
 OPTIONS = argparse.Namespace(seconds=8, seed=None, transport=None)
 FIXED_SEED = 20
@@ -46,6 +46,7 @@ NAMES = ("OK TIMED_OUT PEER_LOST REFUSED INVALID_ARGUMENT OUT_OF_RANGE NOT_FOUND
 # A peer that is silent or whose connection breaks is given up soon, so that there is something to do for NSSI, too.
 COMMON = {"NESSIE_NNTI_RECONNECT": "600ms", "NESSIE_NNTI_PEER_TIMEOUT": "1500ms", "NESSIE_NNTI_HEARTBEAT": "200ms",
           "NESSIE_NNTI_OFI_PROVIDER": "tcp", "NESSIE_NNTI_OFI_ADDRESS": "127.0.0.1",
+          "NESSIE_NNTI_TCP_ADDRESS": "127.0.0.1",
           # else libinfinipath, while libfabric is being loaded, ends a process of several threads that is told to end
           "IPATH_NO_BACKTRACE": "1", "HFI_NO_BACKTRACE": "1"}
 FAULTS = {"LOSS": "0.01", "DUPLICATE": "0.005", "DELAY": "0.02:3ms", "REORDER": "0.01", "TRANSIENT": "0.01",
@@ -447,14 +448,17 @@ class UnderChaos(ProcessTestCase):
     def test_over_shm(self):
         self.every_call_is_accounted_for("shm")
 
+    def test_over_tcp(self):
+        self.every_call_is_accounted_for("tcp")
+
     def test_over_ofi(self):
         self.every_call_is_accounted_for("ofi")
 
     def test_over_faulty_shm(self):
         self.every_call_is_accounted_for("faulty+shm")
 
-    def test_over_faulty_ofi(self):
-        self.every_call_is_accounted_for("faulty+ofi")
+    def test_over_faulty_tcp(self):
+        self.every_call_is_accounted_for("faulty+tcp")
 
 
 def read_options(words):

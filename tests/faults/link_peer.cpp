@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One of two processes that talk over a link that fails; link_test.py makes it fail.
 //
-//   link_peer serve              says its URL, and serves one client
+//   link_peer serve TRANSPORT    says its URL, and serves one client
 //   link_peer connect URL        is that client; the end of its standard input tells it to finish
 //
 // Both send numbered, checksummed messages as fast as they are taken, and write into, and read back from, a buffer of
@@ -39,15 +39,15 @@ struct Head {
 
 class LinkPeer final : public nnti::EventSink, nnti::Completion {
  public:
-  int serve() {
-    if (!open(true)) return 1;
+  int serve(std::string_view transport) {
+    if (!open(transport, true)) return 1;
     fmt::print("{}\n", endpoint_->url());
     std::fflush(stdout);
     return talk();
   }
 
   int connect(std::string_view url) {
-    if (!open(false)) return 1;
+    if (!open(url.substr(0, url.find(':')), false)) return 1;
     auto connected = endpoint_->connect(url, Deadline::in(30s));
     if (!connected.ok()) return complain(connected.error().to_string());
     watches_input_ = true;
@@ -56,9 +56,9 @@ class LinkPeer final : public nnti::EventSink, nnti::Completion {
   }
 
  private:
-  bool open(bool listens) {
+  bool open(std::string_view transport, bool listens) {
     nnti::EndpointOptions options;
-    options.transports = {"ofi"};
+    options.transports = {std::string(transport)};
     options.listen = listens;
     auto opened = nnti::Endpoint::open(std::move(options), *this);
     if (!opened.ok()) return complain(opened.error().to_string()) == 0;
@@ -208,8 +208,8 @@ class LinkPeer final : public nnti::EventSink, nnti::Completion {
 int main(int argc, char **argv) {
   ::alarm(120);  // whatever happens, no orphan stays
   LinkPeer peer;
-  if (argc == 2 && std::string_view(argv[1]) == "serve") return peer.serve();
+  if (argc == 3 && std::string_view(argv[1]) == "serve") return peer.serve(argv[2]);
   if (argc == 3 && std::string_view(argv[1]) == "connect") return peer.connect(argv[2]);
-  fmt::print(stderr, "link_peer serve | link_peer connect URL\n");
+  fmt::print(stderr, "link_peer serve TRANSPORT | link_peer connect URL\n");
   return 2;
 }

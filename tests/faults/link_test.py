@@ -35,7 +35,9 @@ class Line:
         return self.last
 
 
-class FailingLink(ProcessTestCase):
+class FailingLink:
+    """What is true over each transport; `transport` is its name."""
+
     def setUp(self):
         super().setUp()
         self.spaces = [f"nt-{os.getpid()}-{side}" for side in "sc"]
@@ -68,14 +70,15 @@ class FailingLink(ProcessTestCase):
         subprocess.run([*self.enter(side), "ip", *words], check=True)
 
     def peer(self, side, *words, **settings):
-        env = {"NESSIE_NNTI_OFI_ADDRESS": (SERVER, CLIENT)[side], "NESSIE_LOG": "info", **settings}
+        address = f"NESSIE_NNTI_{self.transport.upper()}_ADDRESS"
+        env = {address: (SERVER, CLIENT)[side], "NESSIE_LOG": "info", **settings}
         return self.job([*self.enter(side), PEER, *words], env=env, stdin=subprocess.PIPE, bufsize=1)
 
     def start(self, **settings):
         """Both sides, talking."""
-        self.server = Line(self.peer(0, "serve", **settings))
+        self.server = Line(self.peer(0, "serve", self.transport, **settings))
         self.url = self.server.job.process.stdout.readline().strip()
-        self.assertTrue(self.url.startswith("ofi://"), self.url)
+        self.assertTrue(self.url.startswith(self.transport + "://"), self.url)
         self.client = Line(self.peer(1, "connect", self.url, **settings))
         self.wait_for_traffic()
 
@@ -185,14 +188,6 @@ class FailingLink(ProcessTestCase):
             self.wait_for_traffic()
         self.assert_mended(self.finish())
 
-    def test_whose_library_loses_its_connections_again_and_again_loses_nothing(self):
-        self.start()
-        bootstrap = self.url.split("?")[0].rsplit(":", 1)[1]
-        for _ in range(10):
-            self.kill_connections("sport", "!=", f":{bootstrap}")
-            self.wait_for_traffic()
-        self.assert_mended(self.finish())
-
     def test_to_a_process_that_is_killed_is_found_lost_although_others_may_come_back(self):
         for victim, survivor in ((0, 1), (1, 0)):
             with self.subTest(killed=("server", "client")[victim]):
@@ -214,6 +209,22 @@ class FailingLink(ProcessTestCase):
             code, out, err = line.job.finish()
             self.assertEqual(code, 3, out[-300:] + err)
             self.assertIn("nnti.reconnect", err)
+
+
+class FailingLinkOfTcp(FailingLink, ProcessTestCase):
+    transport = "tcp"
+
+
+class FailingLinkOfOfi(FailingLink, ProcessTestCase):
+    transport = "ofi"
+
+    def test_whose_library_loses_its_connections_again_and_again_loses_nothing(self):
+        self.start()
+        bootstrap = self.url.split("?")[0].rsplit(":", 1)[1]
+        for _ in range(10):
+            self.kill_connections("sport", "!=", f":{bootstrap}")
+            self.wait_for_traffic()
+        self.assert_mended(self.finish())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include "nnti/transport/transport.hpp"
 
 #include <fmt/ranges.h>
+#include <nnti/transport_ids.h>
 #include <base/log.hpp>
 #include <base/url.hpp>
 
@@ -130,9 +131,10 @@ Result<std::vector<std::string>> transports_numbered(int id) {
     case 10: return Names{"inproc"};
     case 11: return Names{};
     case 12: return Names{"ucx"};
+    case 13: return Names{"tcp"};
     default: break;
   }
-  if (id <= 0 || id >= kTransportCount)
+  if (id <= 0 || id >= NNTI_TRANSPORT_IDS_END)
     return Error{Code::kInvalidArgument, fmt::format("there is no transport with the number {}", id)};
   return no_transport(fmt::format("a transport over {} by itself", kOld[id]));
 }

@@ -98,7 +98,6 @@ template <class Enumeration> int number_of(const Enumeration &value) {
 /// What EndpointOptions::transports must be for the transport with this number. kInvalidArgument: there is none;
 /// kUnsupported: it does not exist here; the message lists those that do.
 Result<std::vector<std::string>> transports_numbered(int id);
-inline constexpr int kTransportCount = 13;
 
 /// Settings and credential from the environment. `my_url` asks for where to listen (null: anywhere). `ignored`: names
 /// of transports of old, whose URLs are taken for advice that means nothing here.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The endpoint's inside, shared by endpoint.cpp, wait.cpp and registered_buffer.cpp.
+// The implementation of nnti::Endpoint and its registered buffers, which several files of this folder share.
 #pragma once
 
 #include "nnti/endpoint/eager.hpp"

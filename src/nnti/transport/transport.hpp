@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a transport must be able to do. Every transport lives in transports/<name>/ with the same nouns in the same file
-// names: transport.hpp/.cpp (opens, listens, makes progress), connection.hpp/.cpp (one peer), memory.hpp/.cpp
-// (registrations). endpoint.cpp routes to them; transport_list.cpp lists them. conformance_test.cpp holds each to this.
+// The interface that each transport implements. Each has a folder, transports/<name>/: there `transport` opens, listens
+// and makes progress, `connection` is one peer, and `memory`, where it has one of its own, keeps registrations. The
+// endpoint chooses among them (endpoint/transport_list.cpp). conformance/ tests each of them against this interface.
 //
 // Threads: everything here is called by one thread at a time. Callbacks of TransportEvents and Completion may call back
 // into any function of the endpoint, progress() and disconnect() included; so a transport never holds an iterator, a
@@ -231,7 +231,7 @@ void prepare_environment();
 /// All that were built in, in order of preference: inproc, shm, ofi and ucx (which are opened only
 /// where they have more than TCP, or are named), tcp.
 std::span<const TransportKind> transport_list();
-/// Those, what the application brought along, and what can be loaded (transport_module.hpp): by name only.
+/// Those, what the application brought along, and what can be loaded (module.hpp): by name only.
 std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);
 /// The kind of that name: one of `kinds`, or "faulty+" and the name of one, which then suffers faults at will (see
 /// transports/faulty). `name` is borrowed by the result.

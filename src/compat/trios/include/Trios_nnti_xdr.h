@@ -8,6 +8,7 @@
 #include "Trios_xdr.h"
 
 #include <nessie/codes.h>
+#include <nnti/transport_ids.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -35,22 +36,11 @@ typedef enum NNTI_datatype_t {
   NNTI_dt_status = 1115
 } NNTI_datatype_t;
 
-typedef enum NNTI_transport_id_t {
-  NNTI_TRANSPORT_NULL = 0,
-  NNTI_TRANSPORT_PORTALS = 1, /* 1 to 5 do not exist here (NNTI_ENOTSUP); OFI and UCX reach such networks */
-  NNTI_TRANSPORT_IB = 2,
-  NNTI_TRANSPORT_GEMINI = 3,
-  NNTI_TRANSPORT_DCMF = 4,
-  NNTI_TRANSPORT_PAMI = 5,
-  NNTI_TRANSPORT_MPI = 6,   /* if it was built in */
-  NNTI_TRANSPORT_LOCAL = 7, /* the same process or the same node */
-  NNTI_TRANSPORT_SHM = 8,
-  NNTI_TRANSPORT_OFI = 9,
-  NNTI_TRANSPORT_INPROC = 10,
-  NNTI_TRANSPORT_AUTO = 11, /* all that this machine has; chosen for each peer */
-  NNTI_TRANSPORT_UCX = 12
-} NNTI_transport_id_t;
-#define NNTI_TRANSPORT_COUNT 13
+/* Of 1 to 5 (NNTI_ENOTSUP), OFI and UCX reach such networks. */
+#define NNTI_TRANSPORT_ID(name, number, name_in_trios) NNTI_TRANSPORT_##name = number,
+typedef enum NNTI_transport_id_t { NNTI_TRANSPORTS(NNTI_TRANSPORT_ID) } NNTI_transport_id_t;
+#undef NNTI_TRANSPORT_ID
+#define NNTI_TRANSPORT_COUNT NNTI_TRANSPORT_IDS_END
 
 /* NNTI_EPEERLOST is Nessie's: the peer died, left, or its connection broke. */
 typedef enum NNTI_result_t { NESSIE_RESULTS(NESSIE_NNTI_RESULT, NESSIE_NNTI_RESULT) } NNTI_result_t;

@@ -25,22 +25,10 @@ typedef enum nssi_return_codes { NESSIE_RESULTS(NSSI_RESULT, NESSIE_NO_RESULT) }
 #undef NSSI_RESULT
 
 /* As NNTI_transport_id_t. */
-typedef enum nssi_rpc_transport {
-  NSSI_RPC_NULL = 0,
-  NSSI_RPC_PTL = 1,
-  NSSI_RPC_IB = 2,
-  NSSI_RPC_GEMINI = 3,
-  NSSI_RPC_BGPDCMF = 4,
-  NSSI_RPC_BGQPAMI = 5,
-  NSSI_RPC_MPI = 6,
-  NSSI_RPC_LOCAL = 7,
-  NSSI_RPC_SHM = 8,
-  NSSI_RPC_OFI = 9,
-  NSSI_RPC_INPROC = 10,
-  NSSI_RPC_AUTO = 11,
-  NSSI_RPC_UCX = 12
-} nssi_rpc_transport;
-#define NSSI_RPC_COUNT 13
+#define NSSI_RPC_ID(name_in_nnti, number, name) NSSI_RPC_##name = number,
+typedef enum nssi_rpc_transport { NNTI_TRANSPORTS(NSSI_RPC_ID) } nssi_rpc_transport;
+#undef NSSI_RPC_ID
+#define NSSI_RPC_COUNT NNTI_TRANSPORT_IDS_END
 #define NSSI_DEFAULT_TRANSPORT NSSI_RPC_AUTO
 
 typedef enum nssi_rpc_encode { NSSI_RPC_XDR = 0 } nssi_rpc_encode;
