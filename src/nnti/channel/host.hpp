@@ -3,6 +3,7 @@
 #pragma once
 
 #include "nnti/channel/window.hpp"
+#include "nnti/transport/decorated.hpp"
 
 #include <unordered_map>
 #include <vector>
@@ -11,12 +12,11 @@ namespace nnti::channel {
 
 class Session;
 
-class Host : public Transport {
+class Host : public DecoratedTransport {
  public:
   Host(const TransportOptions &options, Reliability reliability, const Settings &settings)
       : events_(options.events), settings_(settings), lossy_(reliability == Reliability::kLossy), time_(options.time) {}
 
-  Transport &inner() { return *inner_; }
   TransportEvents &events() { return events_; }
   const Settings &settings() const { return settings_; }
   const nessie::TimeSource &time() const { return time_; }
@@ -54,7 +54,6 @@ class Host : public Transport {
   const Settings settings_;
   const bool lossy_;
   const nessie::TimeSource time_;
-  std::unique_ptr<Transport> inner_;
   BufferPool buffers_;
   std::unordered_map<std::uint64_t, Link> links_;  ///< by the link's PeerId
   std::uint64_t next_link_ = 1;

@@ -30,19 +30,6 @@ class ChannelConnecting final : public Connecting {
   Session &session_;
 };
 
-class ChannelMemory final : public TransportMemory {
- public:
-  explicit ChannelMemory(std::unique_ptr<TransportMemory> inner) : inner_(std::move(inner)) {}
-  Result<RemoteBuffer> describe_for(Connection &peer) override {
-    auto *link = static_cast<Session &>(peer).link();
-    return link != nullptr ? inner_->describe_for(*link) : describe();
-  }
-  RemoteBuffer describe() const override { return inner_->describe(); }
-
- private:
-  std::unique_ptr<TransportMemory> inner_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, Reliability reliability,
@@ -93,9 +80,7 @@ Result<std::unique_ptr<Connecting>> ChannelTransport::connect(const nessie::Url 
 }
 
 Result<std::unique_ptr<TransportMemory>> ChannelTransport::register_memory(const MemoryRegion &region) {
-  auto memory = inner_->register_memory(region);
-  if (!memory.ok()) return memory.error();
-  return std::unique_ptr<TransportMemory>(std::make_unique<ChannelMemory>(std::move(*memory)));
+  return register_inside<[](Connection &peer) { return static_cast<Session &>(peer).link(); }>(*inner_, region);
 }
 
 // --- links ------------------------------------------------------------------------------------------------------------

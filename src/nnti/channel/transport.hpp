@@ -5,12 +5,7 @@
 
 #include "nnti/channel/session.hpp"
 
-#include <functional>
-
 namespace nnti::channel {
-
-/// Opens the transport that the channel stands on, with the options it is given.
-using Opener = std::function<Result<std::unique_ptr<Transport>>(const TransportOptions &)>;
 
 /// The channel around what `open_inner` opens, which is `reliability`: kUntilBroken or kLossy.
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, Reliability reliability,
@@ -22,19 +17,11 @@ class ChannelTransport final : public Host, private TransportEvents {
   ~ChannelTransport() override;
   Status open_inner(TransportOptions options, const Opener &open);
 
-  std::string_view name() const override { return inner_->name(); }
-  std::string url() const override { return inner_->url(); }
-  Status can_reach(const nessie::Url &url) const override { return inner_->can_reach(url); }
   Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
   Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
-  std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override {
-    return inner_->find_memory(buffer);
-  }
   std::size_t progress() override;
   bool ready() override { return hurry_ || inner_->ready(); }
-  int wait_fd() const override { return inner_->wait_fd(); }
   bool arm() override { return !hurry_ && inner_->arm(); }
-  void disarm(bool fd_ready) override { inner_->disarm(fd_ready); }
   Deadline timer() const override { return inner_->timer().earlier(Deadline::at(next_tick_)); }
 
  private:

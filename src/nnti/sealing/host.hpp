@@ -3,12 +3,13 @@
 #pragma once
 
 #include "nnti/sealing/transfers.hpp"
+#include "nnti/transport/decorated.hpp"
 
 #include <unordered_map>
 
 namespace nnti::sealing {
 
-class Host : public Transport {
+class Host : public DecoratedTransport {
  public:
   struct Refusal {
     Loss loss;

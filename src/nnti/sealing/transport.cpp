@@ -51,18 +51,6 @@ class SealedConnecting final : public Connecting {
   std::uint64_t id_ = 0;
 };
 
-class SealedMemory final : public TransportMemory {
- public:
-  explicit SealedMemory(std::unique_ptr<TransportMemory> inner) : inner_(std::move(inner)) {}
-  Result<RemoteBuffer> describe_for(Connection &peer) override {
-    return inner_->describe_for(static_cast<SealedConnection &>(peer).below());
-  }
-  RemoteBuffer describe() const override { return inner_->describe(); }
-
- private:
-  std::unique_ptr<TransportMemory> inner_;
-};
-
 }  // namespace
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, const Opener &open_inner) {
@@ -92,9 +80,8 @@ Result<std::unique_ptr<Connecting>> SealedTransport::connect(const nessie::Url &
 }
 
 Result<std::unique_ptr<TransportMemory>> SealedTransport::register_memory(const MemoryRegion &region) {
-  auto memory = inner_->register_memory(region);
-  if (!memory.ok()) return memory.error();
-  return std::unique_ptr<TransportMemory>(std::make_unique<SealedMemory>(std::move(*memory)));
+  return register_inside<[](Connection &peer) { return &static_cast<SealedConnection &>(peer).below(); }>(*inner_,
+                                                                                                          region);
 }
 
 SealedConnection &SealedTransport::adopt(Connection &inner, bool we_connected) {

@@ -6,13 +6,9 @@
 
 #include "nnti/sealing/connection.hpp"
 
-#include <functional>
 #include <unordered_map>
 
 namespace nnti::sealing {
-
-/// Opens the transport below with the options it is given.
-using Opener = std::function<Result<std::unique_ptr<Transport>>(const TransportOptions &)>;
 
 Result<std::unique_ptr<Transport>> open(const TransportOptions &options, const Opener &open_inner);
 
@@ -22,24 +18,12 @@ class SealedTransport final : public Host, private TransportEvents {
   ~SealedTransport() override;
   Status open_inner(const TransportOptions &options, const Opener &open);
 
-  std::string_view name() const override { return inner_->name(); }
   Reliability reliability() const override { return inner_->reliability(); }
-  std::string url() const override { return inner_->url(); }
-  Status can_reach(const nessie::Url &url) const override { return inner_->can_reach(url); }
   Result<std::unique_ptr<Connecting>> connect(const nessie::Url &url, Deadline deadline) override;
   Result<std::unique_ptr<TransportMemory>> register_memory(const MemoryRegion &region) override;
-  std::optional<MemoryRegion> find_memory(const RemoteBuffer &buffer) const override {
-    return inner_->find_memory(buffer);
-  }
   std::size_t progress() override;
-  bool ready() override { return inner_->ready(); }
-  int wait_fd() const override { return inner_->wait_fd(); }
-  bool arm() override { return inner_->arm(); }
-  void disarm(bool fd_ready) override { inner_->disarm(fd_ready); }
-  Deadline timer() const override { return inner_->timer(); }
 
   // --- for who connects ----------------------------------------------------------------------------------------------
-  Transport &inner() { return *inner_; }
   SealedConnection &adopt(Connection &inner, bool we_connected);
   /// Null if it has ended.
   SealedConnection *find(std::uint64_t id) const;
@@ -55,7 +39,6 @@ class SealedTransport final : public Host, private TransportEvents {
   std::unordered_map<std::uint64_t, std::unique_ptr<SealedConnection>> connections_;  ///< by the inner one's PeerId
   std::uint64_t next_id_ = 1;
   int depth_ = 0;
-  std::unique_ptr<Transport> inner_;  ///< last: closed first, while what it calls back into still lives
 };
 
 }  // namespace nnti::sealing

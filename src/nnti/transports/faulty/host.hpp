@@ -2,6 +2,7 @@
 // The transport, as its connections see it.
 #pragma once
 
+#include "nnti/transport/decorated.hpp"
 #include "nnti/transports/faulty/faults.hpp"
 
 namespace nnti::faulty {

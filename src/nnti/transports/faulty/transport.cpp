@@ -14,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kPrefix = "faulty+";
+
 class FaultyConnecting final : public Connecting {
  public:
   FaultyConnecting(FaultyTransport &transport, std::unique_ptr<Connecting> inner)
@@ -28,19 +29,6 @@ class FaultyConnecting final : public Connecting {
  private:
   FaultyTransport &transport_;
   std::unique_ptr<Connecting> inner_;
-};
-
-class FaultyMemory final : public TransportMemory {
- public:
-  explicit FaultyMemory(std::unique_ptr<TransportMemory> inner) : inner_(std::move(inner)) {}
-  Result<RemoteBuffer> describe_for(Connection &peer) override {
-    auto *connection = static_cast<FaultyConnection &>(peer).inner();
-    return connection != nullptr ? inner_->describe_for(*connection) : describe();
-  }
-  RemoteBuffer describe() const override { return inner_->describe(); }
-
- private:
-  std::unique_ptr<TransportMemory> inner_;
 };
 
 }  // namespace
@@ -107,9 +95,8 @@ Result<std::unique_ptr<Connecting>> FaultyTransport::connect(const nessie::Url &
 
 Result<std::unique_ptr<TransportMemory>> FaultyTransport::register_memory(const MemoryRegion &region) {
   if (!inner_) return Error{Code::kPeerLost, "faulty: this process is dead"};
-  auto memory = inner_->register_memory(region);
-  if (!memory.ok()) return memory.error();
-  return std::unique_ptr<TransportMemory>(std::make_unique<FaultyMemory>(std::move(*memory)));
+  return register_inside<[](Connection &peer) { return static_cast<FaultyConnection &>(peer).inner(); }>(*inner_,
+                                                                                                         region);
 }
 
 // --- connections ------------------------------------------------------------------------------------------------------
