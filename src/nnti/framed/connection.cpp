@@ -17,8 +17,7 @@ constexpr auto kPatienceAtEnd = 2s;         // with a network that still touches
 constexpr std::size_t kMaxWaiting = 65536;  // answers for a peer that gives no credits
 
 FrameHeader header_of(FrameType type) {
-  FrameHeader header;
-  header.type = type;
+  FrameHeader header{.type = type};
   return header;
 }
 

@@ -183,8 +183,7 @@ void Context::Impl::post_atomic(Operation &operation, std::span<const RemoteBuff
 /// Unless the answer is under way.
 Status Context::Impl::ask(const DescriptionKey &key) {
   if (!asked.try_emplace(key).second) return {};
-  wire::Control control;
-  control.buffer = key.buffer;
+  wire::Control control{.buffer = key.buffer};
   auto status = say({key.peer}, wire::Kind::kDescribe, control);
   if (!status.ok()) asked.erase(key);
   return status;
@@ -232,10 +231,7 @@ void Context::Impl::on_described(PeerId from, const wire::Control &control, std:
     std::memcpy(&segments[segments.size() - count], payload.data(), payload.size());
     found->second.so_far.purposes = static_cast<Purpose>(control.operation);
     if (segments.size() < control.length) {
-      wire::Control more;
-      more.buffer = control.buffer;
-      more.offset = segments.size();
-      return say_surely(from, wire::Kind::kDescribe, more);
+      return say_surely(from, wire::Kind::kDescribe, {.buffer = control.buffer, .offset = segments.size()});
     }
   }
   auto node = asked.extract(found);

@@ -12,10 +12,7 @@ Code Context::Impl::check_arrival(const Registration *target, PeerId from, std::
 }
 
 void Context::Impl::answer_send(PeerId to, std::uint64_t operation, Code code) {
-  wire::Control control;
-  control.operation = operation;
-  control.result = static_cast<std::uint64_t>(code);
-  say_surely(to, wire::Kind::kSent, control);
+  say_surely(to, wire::Kind::kSent, {.operation = operation, .result = static_cast<std::uint64_t>(code)});
 }
 
 void Context::Impl::on_send(PeerId from, const wire::Control &control, std::span<const std::byte> payload) {
@@ -92,11 +89,7 @@ void Context::Impl::pump(Registration &target) {
   while (target.inbox->let_next_in()) {
     auto &arrival = *target.inbox->entering();
     if (arrival.large) return fetch(target);
-    if (!arrival.kept) {
-      wire::Control control;
-      control.operation = arrival.operation;
-      return say_surely(arrival.from, wire::Kind::kClear, control);
-    }
+    if (!arrival.kept) return say_surely(arrival.from, wire::Kind::kClear, {.operation = arrival.operation});
     const auto bytes = std::move(arrival.bytes);
     deliver(target, bytes);
   }

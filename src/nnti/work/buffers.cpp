@@ -161,8 +161,7 @@ Status Context::Impl::watch_variable(Call &call, std::uint64_t index, std::funct
   if (changed) watched_variables.emplace(index, std::move(changed));
   if (has(buffer->handle.purposes, Purpose::kWithEvents)) return {};
   buffer->handle.purposes = buffer->handle.purposes | Purpose::kWithEvents;
-  wire::Control control;
-  control.buffer = kVariables;
+  wire::Control control{.buffer = kVariables};
   std::vector<PeerId> greeted;
   for (const auto &[id, peer] : peers)
     if (peer.info) greeted.push_back({id});
@@ -173,9 +172,7 @@ Status Context::Impl::watch_variable(Call &call, std::uint64_t index, std::funct
 // --- describing -------------------------------------------------------------------------------------------------------
 
 void Context::Impl::on_describe(PeerId from, const wire::Control &control) {
-  wire::Control answer;
-  answer.buffer = control.buffer;
-  answer.offset = control.offset;
+  wire::Control answer{.buffer = control.buffer, .offset = control.offset};
   const Registration *buffer = control.buffer == kVariables ? variables() : find_buffer(control.buffer);
   std::vector<RemoteBuffer> segments;
   Code code = Code::kOk;

@@ -30,14 +30,11 @@ void Context::interrupt() { impl_->crew.interrupt(); }
 // --- peers ------------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<const PeerInfo>> Context::connect(std::string_view url, Deadline deadline) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->connect(call, url, deadline);
+  return impl_->in_call([&](Call &call) { return impl_->connect(call, url, deadline); });
 }
 
 Status Context::disconnect(ProcessId peer) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->disconnect(peer);
+  return impl_->in_call([&](Call &) { return impl_->disconnect(peer); });
 }
 
 std::shared_ptr<const PeerInfo> Context::find_peer(ProcessId peer) const {
@@ -47,9 +44,7 @@ std::shared_ptr<const PeerInfo> Context::find_peer(ProcessId peer) const {
 }
 
 Result<Rendezvous> Context::rendezvous_with(ProcessId peer, Deadline deadline) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->measure_rendezvous(call, peer, deadline);
+  return impl_->in_call([&](Call &call) { return impl_->measure_rendezvous(call, peer, deadline); });
 }
 
 // --- buffers ----------------------------------------------------------------------------------------------------------
@@ -59,10 +54,10 @@ Result<BufferHandle> Context::register_memory(void *memory, std::uint64_t elemen
   const BufferHandle wanted{id(), 0, purposes, element_size, elements, {}, {}};
   if (memory == nullptr) return Error{Code::kInvalidArgument, "there is no memory to register"};
   if (auto status = check_new_buffer(wanted); !status.ok()) return status.error();
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->add_buffer({Bytes(static_cast<std::byte *>(memory), wanted.size_bytes())}, element_size, elements,
-                           purposes, only_for, std::nullopt);
+  return impl_->in_call([&](Call &) {
+    return impl_->add_buffer({Bytes(static_cast<std::byte *>(memory), wanted.size_bytes())}, element_size, elements,
+                             purposes, only_for, std::nullopt);
+  });
 }
 
 Result<BufferHandle> Context::register_segments(std::span<const std::span<std::byte>> segments, Purpose purposes,
@@ -78,24 +73,21 @@ Result<BufferHandle> Context::register_segments(std::span<const std::span<std::b
       return Error{Code::kInvalidArgument, "the segments are larger than memory"};
   }
   if (auto status = check_new_buffer(wanted); !status.ok()) return status.error();
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->add_buffer({segments.begin(), segments.end()}, wanted.element_size, 1, purposes, only_for,
-                           std::nullopt);
+  return impl_->in_call([&](Call &) {
+    return impl_->add_buffer({segments.begin(), segments.end()}, wanted.element_size, 1, purposes, only_for,
+                             std::nullopt);
+  });
 }
 
 Result<BufferHandle> Context::allocate(std::uint64_t element_size, std::uint64_t elements, Purpose purposes,
                                        ProcessId only_for) {
   if (auto status = check_new_buffer({id(), 0, purposes, element_size, elements, {}, {}}); !status.ok())
     return status.error();
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->allocate(element_size, elements, purposes, only_for);
+  return impl_->in_call([&](Call &) { return impl_->allocate(element_size, elements, purposes, only_for); });
 }
 
 Status Context::unregister(BufferId buffer) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->unregister(buffer);
+  return impl_->in_call([&](Call &) { return impl_->unregister(buffer); });
 }
 
 Result<std::vector<std::span<std::byte>>> Context::memory_of(BufferId buffer) const {
@@ -110,22 +102,21 @@ Result<std::vector<std::span<std::byte>>> Context::memory_of(BufferId buffer) co
 // --- operations -------------------------------------------------------------------------------------------------------
 
 Status Context::send(ProcessId to, BufferId message, const BufferHandle *destination, RequestId *request) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->send(to, message, destination, request);
+  return impl_->in_call([&](Call &) { return impl_->send(to, message, destination, request); });
 }
 
 Status Context::put(BufferId source, std::uint64_t source_offset, std::uint64_t length, const BufferHandle &destination,
                     std::uint64_t destination_offset, RequestId *request) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->start_access(source, {Kind::kPut, source_offset, length, destination, destination_offset}, request);
+  return impl_->in_call([&](Call &) {
+    return impl_->start_access(source, {Kind::kPut, source_offset, length, destination, destination_offset}, request);
+  });
 }
 
 Status Context::get(const BufferHandle &source, std::uint64_t source_offset, std::uint64_t length, BufferId destination,
                     std::uint64_t destination_offset, RequestId *request) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->start_access(destination, {Kind::kGet, destination_offset, length, source, source_offset}, request);
+  return impl_->in_call([&](Call &) {
+    return impl_->start_access(destination, {Kind::kGet, destination_offset, length, source, source_offset}, request);
+  });
 }
 
 void Context::look_up(const BufferHandle &remote) {
@@ -135,14 +126,12 @@ void Context::look_up(const BufferHandle &remote) {
 
 Status Context::scatter(BufferId source, std::uint64_t length, std::span<const BufferHandle> destinations,
                         RequestId *request) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->start_group(source, Kind::kPut, length, destinations, request);
+  return impl_->in_call([&](Call &) { return impl_->start_group(source, Kind::kPut, length, destinations, request); });
 }
 
 Status Context::gather(std::span<const BufferHandle> sources, std::uint64_t length, BufferId destination,
                        RequestId *request) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->start_group(destination, Kind::kGet, length, sources, request);
+  return impl_->in_call([&](Call &) { return impl_->start_group(destination, Kind::kGet, length, sources, request); });
 }
 
 Status Context::fetch_add(const BufferHandle &target, std::uint64_t offset, std::uint64_t operand, BufferId result,
@@ -178,8 +167,7 @@ Result<std::int64_t> Context::read_variable(std::uint64_t index) const {
 }
 
 Status Context::on_variable_changed(std::uint64_t index, std::function<void()> changed) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->watch_variable(call, index, std::move(changed));
+  return impl_->in_call([&](Call &call) { return impl_->watch_variable(call, index, std::move(changed)); });
 }
 
 // --- work requests ----------------------------------------------------------------------------------------------------
@@ -260,26 +248,20 @@ Result<Event> Context::wait(RequestId request, Deadline deadline) {
 
 Result<std::size_t> Context::wait_any(std::span<const BufferId> buffers, Purpose purposes, Deadline deadline,
                                       Event &event) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->wait_any(call, buffers, purposes, deadline, event);
+  return impl_->in_call([&](Call &call) { return impl_->wait_any(call, buffers, purposes, deadline, event); });
 }
 
 Result<std::size_t> Context::wait_any(std::span<const RequestId> requests, Deadline deadline, Event &event) {
-  Call call(*impl_);
-  if (impl_->closed) return closed_error();
-  return impl_->wait_any(call, requests, Purpose::kNone, deadline, event);
+  return impl_->in_call([&](Call &call) { return impl_->wait_any(call, requests, Purpose::kNone, deadline, event); });
 }
 
 Status Context::wait_all(std::span<const BufferId> buffers, Purpose purposes, Deadline deadline,
                          std::span<Event> events) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->wait_all(call, buffers, purposes, deadline, events);
+  return impl_->in_call([&](Call &call) { return impl_->wait_all(call, buffers, purposes, deadline, events); });
 }
 
 Status Context::wait_all(std::span<const RequestId> requests, Deadline deadline, std::span<Event> events) {
-  Call call(*impl_);
-  return impl_->closed ? closed_error() : impl_->wait_all(call, requests, Purpose::kNone, deadline, events);
+  return impl_->in_call([&](Call &call) { return impl_->wait_all(call, requests, Purpose::kNone, deadline, events); });
 }
 
 Status Context::release(BufferId buffer, std::uint32_t element) {

@@ -149,6 +149,13 @@ struct Context::Impl final : Crew::Work, EventSink {
     Crew::Guard guard;
   };
 
+  /// Does `what(call)` with the lock, unless the context is closed.
+  template <class What> std::invoke_result_t<What, Call &> in_call(What what) {
+    Call call(*this);
+    if (closed) return closed_error();
+    return what(call);
+  }
+
   static constexpr std::uint64_t kVariables = 1;  ///< the id of every context's atomic variables
   static constexpr std::uint64_t kScratch = 2;    ///< of the one that is measured with
   static constexpr std::size_t kScratchBytes = RendezvousTimes::kSizes.back();
@@ -159,7 +166,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   Status open(ContextOptions options);
   void close();
 
-  // The lock, progress, callbacks (engine.cpp).
+  // The lock, progress, callbacks (context_impl.cpp).
   void enter();
   void exit(Crew::Guard &guard);
   bool turn(Crew::Guard &guard) override;
@@ -225,7 +232,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   void on_clear(PeerId from, const wire::Control &control);
   void on_sent(PeerId from, const wire::Control &control);
 
-  // Large messages (rendezvous.cpp).
+  // Large messages (large_messages.cpp).
   Status send_large(Operation &operation, const Registration &message, const Rendezvous &how);
   void on_write_to(PeerId from, const wire::Control &control, std::span<const std::byte> payload);
   void range_written(Operation &operation, Code code);
@@ -354,7 +361,7 @@ struct Context::Impl final : Crew::Work, EventSink {
   std::unique_ptr<Endpoint> endpoint;  ///< last: closed first, while what it calls back into still lives
 };
 
-// --- ranges of segments (buffers.cpp) ---
+// --- ranges of segments ---
 
 /// offset + length within size, without overflow.
 constexpr bool inside(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {

@@ -91,8 +91,7 @@ class World {
     if (!connected.ok()) return false;
     peer_ = *connected;
     deaf_.lost = false;
-    Control hello;
-    hello.buffer = 42 + ++greetings_;
+    Control hello{.buffer = 42 + ++greetings_};
     if (!endpoint_->send(peer_, std::as_bytes(std::span(&hello, 1))).ok()) return false;
     drain();
     (void)context_->send({hello.buffer}, large_id_, nullptr).ok();
@@ -151,15 +150,11 @@ Bytes rendezvous() {
   Bytes all;
   const RemoteBuffer memory{1, 2, 30, 3, 4, Rights::kReadWrite};
   const auto remote = std::as_bytes(std::span(&memory, 1));
-  Control control;
-  control.kind = Kind::kSendLarge;
-  control.operation = 5;
-  control.length = 60;
+  Control control{.kind = Kind::kSendLarge, .operation = 5, .length = 60};
   for (const std::uint64_t readable : {0, 30}) {
     control.offset = readable;
     append(all, 0, control, remote.first(readable == 0 ? 0 : remote.size()));
-    Control written;
-    written.kind = Kind::kWritten;
+    Control written{.kind = Kind::kWritten};
     append(all, kToWrite, written, {});
   }
   control.kind = Kind::kWriteTo;
@@ -186,10 +181,8 @@ std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   for (auto kind = Kind::kHello; kind <= Kind::kWritten; kind = static_cast<Kind>(static_cast<int>(kind) + 1)) {
     Bytes one;
     for (std::uint8_t where = 0; where < 6; ++where) {
-      Control control;
-      control.kind = kind;
-      control.operation = kind == Kind::kAccessed ? 8 : where;
-      control.offset = where;
+      Control control{.kind = kind, .operation = where, .offset = where};
+      if (kind == Kind::kAccessed) control.operation = 8;
       const bool message = kind == Kind::kSend || kind == Kind::kResend;
       const bool remote = kind == Kind::kSendLarge || kind == Kind::kDescribed || kind == Kind::kWriteTo;
       const std::size_t size = message ? 60 : remote ? sizeof(RemoteBuffer) : 0;

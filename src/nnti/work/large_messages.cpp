@@ -68,12 +68,11 @@ Status Context::Impl::send_large(Operation &operation, const Registration &messa
   const auto source = source_of(operation, message, copy);
   auto pieces = expose(operation, source, 0, readable_part(how, operation.length), Rights::kRemoteRead);
   if (!pieces.ok()) return pieces.error();
-  wire::Control control;
-  control.operation = operation.id;
-  control.buffer = operation.remote;
-  control.offset = operation.written = total_of(*pieces);
-  control.length = operation.length;
-  return say(operation.peer, wire::Kind::kSendLarge, control, std::as_bytes(std::span(*pieces)));
+  operation.written = total_of(*pieces);
+  return say(
+      operation.peer, wire::Kind::kSendLarge,
+      {.operation = operation.id, .buffer = operation.remote, .offset = operation.written, .length = operation.length},
+      std::as_bytes(std::span(*pieces)));
 }
 
 /// The receiver has room, and wants the next range to be written.
@@ -99,10 +98,8 @@ void Context::Impl::range_written(Operation &operation, Code code) {
   operation.writing = false;
   operation.code = Code::kOk;
   operation.written += operation.range;
-  wire::Control control;
-  control.buffer = operation.transfer;
-  control.result = static_cast<std::uint64_t>(code);
-  say_surely(operation.peer, wire::Kind::kWritten, control);
+  say_surely(operation.peer, wire::Kind::kWritten,
+             {.buffer = operation.transfer, .result = static_cast<std::uint64_t>(code)});
 }
 
 // --- the receiver -----------------------------------------------------------------------------------------------------
@@ -132,12 +129,12 @@ Status Context::Impl::let_write(Operation &operation, Registration &target) {
   operation.writing = true;
   operation.range = total_of(*pieces);
   ++operation.parts;
-  wire::Control control;
-  control.operation = target.inbox->entering()->operation;
-  control.buffer = operation.id;
-  control.offset = operation.written;
-  control.length = operation.range;
-  say_surely(operation.peer, wire::Kind::kWriteTo, control, std::as_bytes(std::span(*pieces)));
+  say_surely(operation.peer, wire::Kind::kWriteTo,
+             {.operation = target.inbox->entering()->operation,
+              .buffer = operation.id,
+              .offset = operation.written,
+              .length = operation.range},
+             std::as_bytes(std::span(*pieces)));
   return {};
 }
 

@@ -107,9 +107,7 @@ void Context::Impl::on_sample(Code code) {
   if (code != Code::kOk) return end_measuring(std::nullopt);
   measuring->take_sample();
   if (!measuring->over()) return send_sample();
-  wire::Control done;
-  done.buffer = kScratch;
-  say_surely(measuring->peer, wire::Kind::kSend, done);
+  say_surely(measuring->peer, wire::Kind::kSend, {.buffer = kScratch});
   end_measuring(measuring->conclusive() ? std::optional(faster_shared_from(measuring->times)) : std::nullopt);
 }
 

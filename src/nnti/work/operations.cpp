@@ -145,10 +145,7 @@ void Context::Impl::fail_operations_with(PeerId peer, Code code) {
 void Context::Impl::tell_target(Operation &operation) {
   const bool known = operation.description != nullptr;
   if (!known || !has(operation.description->purposes, Purpose::kWithEvents)) return;
-  wire::Control control;
-  control.buffer = operation.remote;
-  control.offset = operation.remote_offset;
-  control.length = operation.length;
+  wire::Control control{.buffer = operation.remote, .offset = operation.remote_offset, .length = operation.length};
   Purpose purpose = Purpose::kAtomics;
   if (operation.kind == Operation::Kind::kPut) purpose = Purpose::kRemoteWrite;
   if (operation.kind == Operation::Kind::kGet) purpose = Purpose::kRemoteRead;
@@ -191,11 +188,8 @@ Status Context::Impl::send(ProcessId to, BufferId message_id, const BufferHandle
 }
 
 Status Context::Impl::send_small(Operation &operation, const Registration &message, wire::Kind kind) {
-  wire::Control control;
-  control.operation = operation.id;
-  control.buffer = operation.remote;
-  control.length = operation.length;
-  return say_segments(operation.peer, kind, control, message);
+  return say_segments(operation.peer, kind,
+                      {.operation = operation.id, .buffer = operation.remote, .length = operation.length}, message);
 }
 
 /// The receiver has room for a message that waited here.
@@ -207,11 +201,8 @@ void Context::Impl::on_clear(PeerId from, const wire::Control &control) {
   if (outbox.empty() && send_small(*operation, message, wire::Kind::kResend).code() != Code::kBusy) return;
   std::vector<std::byte> bytes;
   for (const auto &segment : message.segments) bytes.insert(bytes.end(), segment.begin(), segment.end());
-  wire::Control again;
-  again.operation = operation->id;
-  again.buffer = operation->remote;
-  again.length = operation->length;
-  say_surely(from, wire::Kind::kResend, again, bytes);
+  say_surely(from, wire::Kind::kResend,
+             {.operation = operation->id, .buffer = operation->remote, .length = operation->length}, bytes);
 }
 
 void Context::Impl::on_sent(PeerId from, const wire::Control &control) {
@@ -224,10 +215,7 @@ void Context::Impl::on_sent(PeerId from, const wire::Control &control) {
 /// Asks the receiver to drop a message that waits there. It answers with kSent in any case.
 void Context::Impl::withdraw(Operation &operation) {
   if (std::exchange(operation.withdrawing, true)) return;
-  wire::Control control;
-  control.operation = operation.id;
-  control.buffer = operation.remote;
-  say_surely(operation.peer, wire::Kind::kWithdraw, control);
+  say_surely(operation.peer, wire::Kind::kWithdraw, {.operation = operation.id, .buffer = operation.remote});
 }
 
 }  // namespace nnti

@@ -89,10 +89,8 @@ Status Context::Impl::greet(PeerId id) {
   auto &peer = peers[id.value];
   if (peer.greeted) return {};
   peer.greeted = true;
-  wire::Control control;
-  control.buffer = me.value;
-  control.operation = peer.is_self ? self_secret : 0;
-  return say(id, wire::Kind::kHello, control, std::as_bytes(std::span(url)));
+  return say(id, wire::Kind::kHello, {.operation = peer.is_self ? self_secret : 0, .buffer = me.value},
+             std::as_bytes(std::span(url)));
 }
 
 void Context::Impl::on_hello(PeerId from, const wire::Control &control, std::span<const std::byte> text) {

@@ -153,13 +153,11 @@ CompletionQueue::~CompletionQueue() {
 }
 
 Status CompletionQueue::bind(BufferId buffer) {
-  Call call(*context_);
-  return context_->closed ? closed_error() : context_->bind(impl_, buffer);
+  return context_->in_call([&](Call &) { return context_->bind(impl_, buffer); });
 }
 
 Status CompletionQueue::bind(RequestId request) {
-  Call call(*context_);
-  return context_->closed ? closed_error() : context_->bind(impl_, request);
+  return context_->in_call([&](Call &) { return context_->bind(impl_, request); });
 }
 
 std::size_t CompletionQueue::poll(std::span<Event> events) {
@@ -192,9 +190,7 @@ Result<Event> CompletionQueue::wait(Deadline deadline) {
 }
 
 Result<int> CompletionQueue::wait_fd() {
-  Call call(*context_);
-  if (context_->closed) return closed_error();
-  return context_->watch(impl_);
+  return context_->in_call([&](Call &) { return context_->watch(impl_); });
 }
 
 }  // namespace nnti

@@ -40,9 +40,7 @@ Flow &MpiConnection::new_flow(Flow::Direction direction, int tag, std::span<std:
 
 bool MpiConnection::try_send(MessageKind kind, std::span<const std::byte> message) {
   if (state_ != State::kOpen) return true;
-  FrameHeader header;
-  header.type = FrameType::kMessage;
-  header.operation = static_cast<std::uint64_t>(kind);
+  FrameHeader header{.type = FrameType::kMessage, .operation = static_cast<std::uint64_t>(kind)};
   if (frames_.waiting() == 0 && post(header, message)) [[likely]]
     return true;
   wants_pump();
@@ -59,8 +57,7 @@ bool MpiConnection::pump() {
   if (state_ != State::kOpen && state_ != State::kEnding && state_ != State::kClosing) return true;
   const bool all_begun = state_ != State::kOpen || transfers_.begin_waiting();
   frames_.post_waiting(sender());
-  FrameHeader header;
-  header.type = FrameType::kBye;
+  FrameHeader header{.type = FrameType::kBye};
   if (frames_.waiting() == 0 && goodbye_ && !goodbye_posted_) {
     goodbye_posted_ = post(header, {});
     home_.attend(*this);

@@ -26,8 +26,7 @@ template <class T> std::optional<T> body_of(const Frame &frame) {
 }
 
 FrameHeader header_of(FrameType type) {
-  FrameHeader header;
-  header.type = type;
+  FrameHeader header{.type = type};
   return header;
 }
 

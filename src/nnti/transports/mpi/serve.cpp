@@ -27,9 +27,7 @@ void Transfers::serve(const Frame &frame) {
 void Transfers::answer_inline(const FrameHeader &request, const Memory &memory, std::span<const std::byte> body) {
   const auto range = memory.range(request.offset, request.length);
   if (request.type == FrameType::kGet) {
-    FrameHeader done;
-    done.type = FrameType::kDone;
-    done.operation = request.operation;
+    FrameHeader done{.type = FrameType::kDone, .operation = request.operation};
     return host_.send_or_keep(done, range, true);
   }
   if (!range.empty()) std::memcpy(range.data(), body.data(), range.size());
@@ -49,10 +47,7 @@ void Transfers::serve_put(const FrameHeader &request, const Memory &memory) {
   auto &flow =
       host_.new_flow(Flow::Direction::kIn, tag, memory.range(request.offset, request.length), request.operation, false);
   served_[request.operation] = {&flow, &memory, false, false};
-  FrameHeader clear;
-  clear.type = kClear;
-  clear.operation = request.operation;
-  clear.result = static_cast<std::uint32_t>(tag);
+  FrameHeader clear{.type = kClear, .result = static_cast<std::uint32_t>(tag), .operation = request.operation};
   host_.send_or_keep(clear, {}, true);
 }
 
@@ -94,11 +89,8 @@ bool Transfers::uses(const Memory &memory) const {
 }
 
 void Transfers::tell_done(std::uint64_t operation, Code code, std::uint64_t chunks) {
-  FrameHeader header;
-  header.type = FrameType::kDone;
-  header.operation = operation;
-  header.result = static_cast<std::uint32_t>(code);
-  header.length = chunks;
+  FrameHeader header{
+      .type = FrameType::kDone, .result = static_cast<std::uint32_t>(code), .operation = operation, .length = chunks};
   host_.send_or_keep(header, {}, true);
 }
 

@@ -177,10 +177,7 @@ void Transfers::abandon_all() {
 }
 
 void Transfers::tell_stopped(std::uint64_t operation, std::uint64_t chunks) {
-  FrameHeader header;
-  header.type = kStopped;
-  header.operation = operation;
-  header.length = chunks;
+  FrameHeader header{.type = kStopped, .operation = operation, .length = chunks};
   host_.send_or_keep(header, {}, true);
 }
 

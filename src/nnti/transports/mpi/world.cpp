@@ -269,11 +269,10 @@ void World::answer_knock(const Hello &hello, int rank) {
 }
 
 void World::turn_away(const Hello &hello, int rank, Code code, const char *why) {
-  FrameHeader header;
-  header.token = hello.token;
-  header.type = kRefusal;
-  header.size = static_cast<std::uint32_t>(std::strlen(why));
-  header.result = static_cast<std::uint32_t>(code);
+  FrameHeader header{.token = hello.token,
+                     .type = kRefusal,
+                     .size = static_cast<std::uint32_t>(std::strlen(why)),
+                     .result = static_cast<std::uint32_t>(code)};
   auto &reply = replies_.emplace_back();
   reply.bytes.resize(sizeof header + std::strlen(why));
   std::memcpy(reply.bytes.data(), &header, sizeof header);

@@ -58,8 +58,7 @@ void OfiConnection::watch_frames() {
   }
   if (++quiet_ < next_probe_) return;
   next_probe_ *= 2;
-  framed::FrameHeader header;
-  header.type = framed::FrameType::kProbe;
+  framed::FrameHeader header{.type = framed::FrameType::kProbe};
   post(header, {});
 }
 

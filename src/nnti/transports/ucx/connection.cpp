@@ -33,8 +33,7 @@ Status UcxConnection::link_up() {
   auto link = network_.worker->connect(address_, token_);
   if (!link.ok()) return link.error();
   link_ = std::move(*link);
-  framed::FrameHeader header;
-  header.type = framed::FrameType::kCredit;
+  framed::FrameHeader header{.type = framed::FrameType::kCredit};
   post(header, {});
   return {};
 }
