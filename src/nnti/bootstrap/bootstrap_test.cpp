@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/bootstrap/bootstrap.hpp"
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

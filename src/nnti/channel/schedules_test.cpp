@@ -6,6 +6,7 @@
 //
 // NESSIE_SCHEDULE=<number> runs one schedule alone; NESSIE_SCHEDULES=<count> so many.
 #include "nnti/channel/transport.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/transport/atomics.hpp"
 #include "nnti/transports/faulty/transport.hpp"
 #include "nnti/transports/faulty/transport_impl.hpp"
@@ -25,13 +26,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using faulty::Dice;
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t kSchedules = 1'000;
-#else
-constexpr std::uint64_t kSchedules = 10'000;
-#endif
+constexpr std::uint64_t kSchedules = test::kSanitized ? 1'000 : 10'000;
 constexpr std::uint64_t kMostTurns = 300'000;
 constexpr auto kMostTime = 120s;  ///< simulated; restoring a connection, silence and lingering take seconds each
 constexpr PeerId kPeer{1};

@@ -29,6 +29,24 @@ class Atomics : public Conformance {
   }
 };
 
+/// A word of the server's to which its client adds.
+struct Counter : Pair {
+  explicit Counter(const Subject &subject) : Pair(subject) {
+    auto registered =
+        server.endpoint->register_memory(std::as_writable_bytes(std::span(&word, 1)), Rights::kRemoteAtomic);
+    EXPECT_TRUE(registered.ok());
+    if (registered.ok()) buffer = std::move(*registered);
+    remote = describe(buffer);
+  }
+  void begin_adding(std::uint64_t &former, Outcome &outcome) {
+    client.endpoint->fetch_add(to_server, remote, 0, 1, former, outcome);
+  }
+  alignas(8) std::uint64_t word = 0;
+  RegisteredBuffer buffer;
+  RemoteBuffer remote;
+  std::uint64_t previous = 99;
+};
+
 TEST_P(Atomics, AddAndReturnTheFormerValueInMemoryOfBothKinds) {
   Pair pair(subject());
   alignas(8) std::array<std::uint64_t, 4> own{5, 6, 7, 8};
@@ -70,22 +88,16 @@ TEST_P(Atomics, SwapOnlyIfTheWordIsAsExpected) {
 }
 
 TEST_P(Atomics, ManyAtOnceAreEachExecutedOnce) {
-  Pair pair(subject());
-  alignas(8) std::uint64_t counter = 0;
-  auto buffer =
-      pair.server.endpoint->register_memory(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
-  ASSERT_TRUE(buffer.ok());
-  auto remote = pair.describe(*buffer);
+  Counter pair(subject());
   std::vector<Outcome> outcomes(kManyAdditions);
   std::vector<std::uint64_t> previous(kManyAdditions);
   std::uint64_t begun = 0, ended = 0;
   while (ended < kManyAdditions) {
-    for (; begun < kManyAdditions && begun < ended + 1000; ++begun)
-      pair.client.endpoint->fetch_add(pair.to_server, remote, 0, 1, previous[begun], outcomes[begun]);
+    for (; begun < kManyAdditions && begun < ended + 1000; ++begun) pair.begin_adding(previous[begun], outcomes[begun]);
     ASSERT_TRUE(pair.drive_until([&] { return outcomes[ended].times != 0; }));
     while (ended < begun && outcomes[ended].times != 0) ++ended;
   }
-  EXPECT_EQ(std::atomic_ref(counter).load(), kManyAdditions);
+  EXPECT_EQ(std::atomic_ref(pair.word).load(), kManyAdditions);
   for (std::uint64_t i = 0; i < kManyAdditions; ++i) {
     ASSERT_TRUE(outcomes[i].status.ok()) << outcomes[i].status.error().to_string();
     ASSERT_EQ(outcomes[i].times, 1);
@@ -121,32 +133,20 @@ TEST_P(Atomics, OutsideTheBufferUnalignedOrWithoutTheRightChangeNothing) {
 }
 
 TEST_P(Atomics, WithAPeerThatIsGoneEndWithPeerLost) {
-  Pair pair(subject());
-  alignas(8) std::uint64_t counter = 0;
-  auto buffer =
-      pair.server.endpoint->register_memory(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
-  ASSERT_TRUE(buffer.ok());
-  auto remote = pair.describe(*buffer);
+  Counter pair(subject());
   pair.server.endpoint.reset();
   ASSERT_TRUE(drive({&pair.client}, [&] { return !pair.client.seen.lost.empty(); }));
-  std::uint64_t previous = 99;
   Outcome outcome;
-  pair.client.endpoint->fetch_add(pair.to_server, remote, 0, 1, previous, outcome);
+  pair.begin_adding(pair.previous, outcome);
   EXPECT_EQ(outcome.times, 1);
   EXPECT_EQ(outcome.status.code(), Code::kPeerLost);
-  EXPECT_EQ(previous, 99u);
+  EXPECT_EQ(pair.previous, 99u);
 }
 
 TEST_P(Atomics, PendingWithAPeerThatDiesEndWithPeerLost) {
-  Pair pair(subject());
-  alignas(8) std::uint64_t counter = 0;
-  auto buffer =
-      pair.server.endpoint->register_memory(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
-  ASSERT_TRUE(buffer.ok());
-  auto remote = pair.describe(*buffer);
-  std::uint64_t previous = 99;
+  Counter pair(subject());
   Outcome outcome;
-  pair.client.endpoint->fetch_add(pair.to_server, remote, 0, 1, previous, outcome);
+  pair.begin_adding(pair.previous, outcome);
   const bool at_once = outcome.times != 0;  // carried out by the initiator itself
   pair.server.endpoint.reset();
   ASSERT_TRUE(drive({&pair.client}, [&] { return outcome.times != 0; }));
@@ -154,15 +154,9 @@ TEST_P(Atomics, PendingWithAPeerThatDiesEndWithPeerLost) {
 }
 
 TEST_P(Atomics, PendingAtADisconnectAreCancelled) {
-  Pair pair(subject());
-  alignas(8) std::uint64_t counter = 0;
-  auto buffer =
-      pair.server.endpoint->register_memory(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
-  ASSERT_TRUE(buffer.ok());
-  auto remote = pair.describe(*buffer);
-  std::uint64_t previous = 99;
+  Counter pair(subject());
   Outcome outcome;
-  pair.client.endpoint->fetch_add(pair.to_server, remote, 0, 1, previous, outcome);
+  pair.begin_adding(pair.previous, outcome);
   const bool at_once = outcome.times != 0;  // carried out by the initiator itself
   pair.client.endpoint->disconnect(pair.to_server);
   EXPECT_EQ(outcome.times, 1);

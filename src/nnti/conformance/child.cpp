@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The other process of the suite. It understands, as messages:
 //   echo…       sends the message back
-//   own, shared registers 1 MiB of its own memory, or of memory that peers can map, filled with pattern(1 MiB, 7);
-//   sends
-//               the RemoteBuffer
+//   own, shared registers 1 MiB of its own memory, or of memory that peers can map, filled with pattern(1 MiB, 7), and
+//               sends its RemoteBuffer
 //   sum         sends back the sum of the bytes of that memory, as a u64
 //   who am I    sends back the number of the client's process, or "nobody knows"
 //   freeze      makes no more progress, but lives

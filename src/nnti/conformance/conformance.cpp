@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <stdexcept>
@@ -102,18 +101,6 @@ Bytes bytes_of(std::string_view text) {
 
 std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
-}
-
-Bytes pattern(std::size_t size_bytes, unsigned seed) {
-  Bytes bytes(size_bytes + sizeof(std::uint32_t));
-  std::uint32_t state = seed * 2654435761u + 1;
-  for (std::size_t at = 0; at < size_bytes; at += sizeof state) {
-    state = state * 1664525u + 1013904223u;
-    auto word = state ^ state >> 16;
-    std::memcpy(bytes.data() + at, &word, sizeof word);
-  }
-  bytes.resize(size_bytes);
-  return bytes;
 }
 
 void Recorder::on_message(PeerId from, std::span<const std::byte> message) {

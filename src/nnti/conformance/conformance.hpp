@@ -3,7 +3,7 @@
 // joins with one line in conformance.cpp.
 #pragma once
 
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 
 #include <nnti/nnti.hpp>
 
@@ -22,7 +22,11 @@
 namespace nnti::conformance {
 
 using namespace std::chrono_literals;
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::kSanitized;
+using test::Outcome;
+using test::pattern;
+using test::raw;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// One way to run the suite.
@@ -39,20 +43,11 @@ const std::vector<Subject> &subjects();
 /// Those over which what stands above the transports is tried: each transport, and one of each decorator.
 const std::vector<Subject> &subjects_for_upper_floors();
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;  ///< everything is many times slower
-#else
-inline constexpr bool kSanitized = false;
-#endif
-
 /// How long a state may take to come about before a test fails.
 using nnti::kWatchdog;
 
 Bytes bytes_of(std::string_view text);
 std::string text_of(std::span<const std::byte> bytes);
-/// Bytes that differ from place to place.
-Bytes pattern(std::size_t size_bytes, unsigned seed = 1);
-template <class T> std::span<const std::byte> raw(const T &value) { return std::as_bytes(std::span(&value, 1)); }
 
 struct Recorder final : EventSink {
   void on_message(PeerId from, std::span<const std::byte> message) override;
@@ -65,15 +60,6 @@ struct Recorder final : EventSink {
   /// Called instead of recording the message.
   std::function<void(PeerId, std::span<const std::byte>)> message_hook;
   std::function<void(PeerId)> lost_hook;
-};
-
-struct Outcome final : Completion {
-  void on_complete(Status result) override {
-    ++times;
-    status = std::move(result);
-  }
-  int times = 0;
-  Status status;
 };
 
 /// An endpoint and what it has seen.

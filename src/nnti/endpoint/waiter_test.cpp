@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 
 namespace nnti {
 namespace {

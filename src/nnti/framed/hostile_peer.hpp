@@ -4,7 +4,7 @@
 // RawPeer, and a line in hostile_transports().
 #pragma once
 
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/framed/transport.hpp"
 
 #include <gtest/gtest.h>
@@ -25,15 +25,10 @@ inline constexpr std::uint64_t kHostileToken = 77;
 inline constexpr std::size_t kMemoryBytes = 8 << 20;  ///< more than a network keeps for a peer that does not read
 inline constexpr std::uint64_t kLong = 256 << 10;
 
-using Bytes = std::vector<std::byte>;
-
-template <class T> std::span<const std::byte> raw(const T &value) { return std::as_bytes(std::span(&value, 1)); }
-
-inline Bytes pattern(std::size_t size_bytes, unsigned seed) {
-  Bytes bytes(size_bytes);
-  for (std::size_t i = 0; i < size_bytes; ++i) bytes[i] = static_cast<std::byte>((i * 31 + i / 251 + seed) & 0xff);
-  return bytes;
-}
+using test::Bytes;
+using test::Outcome;
+using test::pattern;
+using test::raw;
 
 /// Begins another conversation with the server's bootstrap; the socket of a finished one.
 using Bootstrap = std::function<nessie::Fd(std::vector<std::byte> hello)>;
@@ -90,12 +85,6 @@ struct Witness final : TransportEvents {
   std::vector<Lost> losses;
 };
 
-struct Outcome final : Completion {
-  void on_complete(Status result) override { status = std::move(result), ++times; }
-  Status status;
-  int times = 0;
-};
-
 /// The rest of the hostile peer: it greets like an honest one, and counts its frames, unless told otherwise.
 struct Hostile {
   explicit Hostile(std::unique_ptr<RawPeer> peer) : raw(std::move(peer)) {}
@@ -128,10 +117,7 @@ struct Hostile {
 };
 
 inline FrameHeader frame_of(FrameType type, std::uint64_t operation = 0, std::uint16_t credits = 0) {
-  FrameHeader header;
-  header.type = type;
-  header.operation = operation;
-  header.credits = credits;
+  FrameHeader header{.type = type, .credits = credits, .operation = operation};
   return header;
 }
 
@@ -218,10 +204,7 @@ struct HostilePeer : testing::TestWithParam<HostileTransport> {
   }
 
   bool until(const std::function<bool()> &state) {
-    const auto watchdog = Deadline::in(kWatchdog);
-    for (; !state(); turn())
-      if (watchdog.passed()) return false;
-    return true;
+    return test::until(state, [this] { turn(); });
   }
   void turn() {
     server->progress();

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/registration_cache/child_testing.hpp"
 #include "nnti/registration_cache/registrar_test.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <mutex>
 #include <thread>
 
@@ -19,23 +16,7 @@ using test::CountingRegistrar;
 using test::kAccess;
 using test::Pages;
 
-/// Runs `check` in a forked child; returns its exit code, or -1 if it ends otherwise or not within a minute.
-template <class Check> int in_child(Check check) {
-  int life[2];
-  if (::pipe(life) != 0) return -1;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(life[0]);
-    ::_exit(check());
-  }
-  ::close(life[1]);
-  pollfd ended{life[0], POLLIN, 0};
-  if (::poll(&ended, 1, 60000) != 1) ::kill(child, SIGKILL);
-  ::close(life[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
+template <class Check> int in_child(Check check) { return test::reap(test::fork_child(check)); }
 
 TEST(RegistrationCacheFork, GivesTheChildAnEmptyCacheAndLeavesTheParentsAlone) {
   CountingRegistrar registrar;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the calls that change memory are really seen, tried on a page that nobody uses. A call that is seen never
-// reaches the kernel, so that no filter of system calls can take offence.
+// Tests whether the calls that change memory are really seen, on a page that nobody uses. Those that are seen (but for
+// brk) never reach the kernel, so that no filter of system calls can take offence.
 #pragma once
 
 #include "nnti/registration_cache/code.hpp"
@@ -11,9 +11,9 @@
 
 namespace nnti::self_test {
 
-/// Makes every such call as a program does, and through libc's syscall(), and frees a large block. kUnsupported, naming
-/// the first call that is not seen. Not tried is brk: other threads may allocate meanwhile, and would find libc's note
-/// of the break set back. One at a time.
+/// Makes every such call as a program does, and through libc's syscall(), frees a large block, and asks for a break
+/// that no kernel grants. kUnsupported, naming the first call that is not seen. `page` is one that nobody uses. One at
+/// a time.
 nessie::Status run(std::byte *page);
 
 /// Whether `call` belongs to the test; it has been answered then. Called for every call that is seen.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // No stale translation is ever used: memory is mapped, moved, emptied, freed and registered at random, in several
 // threads, and whatever the cache hands out must reach the memory that is there.
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/registration_cache/registrar_test.hpp"
 #include "nnti/registration_cache/witness_test.hpp"
 
@@ -26,11 +27,7 @@ using test::Witness;
 /// From this size on, malloc maps a block of its own.
 constexpr int kMappedBytes = 1 << 18;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kTurns = 400;
-#else
-constexpr int kTurns = 1500;
-#endif
+constexpr int kTurns = test::kSanitized ? 400 : 1500;
 
 std::byte *map(void *at, std::size_t size_bytes, int flags, int fd = -1) {
   void *memory = ::mmap(at, size_bytes, PROT_READ | PROT_WRITE, flags | (fd < 0 ? MAP_ANONYMOUS : 0), fd, 0);

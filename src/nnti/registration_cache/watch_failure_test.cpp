@@ -28,15 +28,24 @@ using test::Pages;
 
 constexpr int kRight = 0, kStale = 3, kUnexpected = 4, kNotPossible = 5;
 
-/// Registers, replaces the memory, registers: true if both were registered, and nothing is kept.
-bool works_without_keeping(CountingRegistrar &registrar, RegistrationCache &cache) {
-  const Pages memory(4);
-  for (int i = 0; i < 2; ++i) {
-    if (!cache.acquire(memory.all(), kAccess).ok()) return false;
-    memory.replace(0, 4);
+/// A cache with memory to register.
+struct Cached {
+  CountingRegistrar registrar;
+  RegistrationCache cache{registrar};
+  const Pages memory{4};
+
+  /// Registers all of the memory, or finds it registered.
+  bool acquire() { return cache.acquire(memory.all(), kAccess).ok(); }
+  bool acquire_and_keep() { return acquire() && cache.keeps_registrations(); }
+  /// Registers, replaces the memory, registers: both times it works, and nothing is kept.
+  bool works_without_keeping() {
+    for (int i = 0; i < 2; ++i) {
+      if (!acquire()) return false;
+      memory.replace(0, 4);
+    }
+    return !cache.keeps_registrations() && registrar.made == 2 && registrar.alive == 0;
   }
-  return !cache.keeps_registrations() && registrar.made == 2 && registrar.alive == 0;
-}
+};
 
 /// From now on, nothing can be made writable and executable at once, as some hardened systems have it.
 bool forbid_writable_code() {
@@ -105,122 +114,109 @@ class WatchFailure : public testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-[[noreturn]] void end(int code) {
-  std::fflush(nullptr);
-  ::_exit(code);
-}
-
-[[noreturn]] void run_where_code_cannot_be_written() {
-  if (!forbid_writable_code()) end(kNotPossible);
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  end(works_without_keeping(registrar, cache) ? kRight : kUnexpected);
+/// `process` runs in a process of its own, where it comes out right, and says `words`.
+template <class Process> void expect_right(Process process, const char *words = "") {
+  const auto run = [&] {
+    const int code = process();
+    std::fflush(nullptr);
+    ::_exit(code);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(kRight), words);
 }
 
 TEST_F(WatchFailure, OnSystemsThatForbidWritableCodeKeepsNothingAndSaysSo) {
-  EXPECT_EXIT(run_where_code_cannot_be_written(), testing::ExitedWithCode(kRight), "forbids to make code writable");
-}
-
-[[noreturn]] void run_where_munmap_is_taken() {
-  patch_munmap(&foreign_munmap);
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  end(works_without_keeping(registrar, cache) ? kRight : kUnexpected);
+  expect_right(
+      [] {
+        if (!forbid_writable_code()) return kNotPossible;
+        return Cached().works_without_keeping() ? kRight : kUnexpected;
+      },
+      "forbids to make code writable");
 }
 
 TEST_F(WatchFailure, WhereMunmapIsNotSeenKeepsNothingAndSaysSo) {
-  EXPECT_EXIT(run_where_munmap_is_taken(), testing::ExitedWithCode(kRight), "calls of munmap in this process are not");
+  expect_right(
+      [] {
+        patch_munmap(&foreign_munmap);
+        return Cached().works_without_keeping() ? kRight : kUnexpected;
+      },
+      "calls of munmap in this process are not");
 }
 
-[[noreturn]] void run_where_the_break_is_taken(int (*replacement)(void *), bool keeps) {
+int run_where_the_break_is_taken(int (*replacement)(void *), bool keeps) {
   patch("brk", replacement);
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  const Pages memory(4);
-  if (!cache.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
-  end(cache.keeps_registrations() == keeps ? kRight : kUnexpected);
+  Cached cached;
+  return cached.acquire() && cached.cache.keeps_registrations() == keeps ? kRight : kUnexpected;
 }
 
 TEST_F(WatchFailure, WhereBrkIsNotSeenKeepsNothingAndSaysSo) {
-  EXPECT_EXIT(run_where_the_break_is_taken(&foreign_brk, false), testing::ExitedWithCode(kRight),
-              "calls of brk in this process are not");
+  expect_right([] { return run_where_the_break_is_taken(&foreign_brk, false); },
+               "calls of brk in this process are not");
 }
 
 TEST_F(WatchFailure, DoesNotHappenWhereBrkGoesThroughLibcsSyscall) {
-  EXPECT_EXIT(run_where_the_break_is_taken(&foreign_brk_by_syscall, true), testing::ExitedWithCode(kRight), "");
-}
-
-[[noreturn]] void run_beside_another_patcher() {
-  patch_munmap(&foreign_munmap_by_syscall);
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  const Pages memory(4);
-  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
-  memory.replace(0, 4);
-  if (!cache.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
-  end(registrar.made == 2 ? kRight : kStale);
+  expect_right([] { return run_where_the_break_is_taken(&foreign_brk_by_syscall, true); });
 }
 
 TEST_F(WatchFailure, DoesNotHappenWithAPatcherThatGoesThroughLibcsSyscall) {
-  EXPECT_EXIT(run_beside_another_patcher(), testing::ExitedWithCode(kRight), "");
+  expect_right([] {
+    patch_munmap(&foreign_munmap_by_syscall);
+    Cached cached;
+    if (!cached.acquire_and_keep()) return kUnexpected;
+    cached.memory.replace(0, 4);
+    if (!cached.acquire()) return kUnexpected;
+    return cached.registrar.made == 2 ? kRight : kStale;
+  });
 }
 
 /// Somebody patches munmap while registrations are kept; the first change that is missed happens before anything can be
 /// noticed.
-[[noreturn]] void run_and_be_patched_later(int (*replacement)(void *, std::size_t), bool keeps_on) {
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  const Pages memory(4);
-  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
+int run_and_be_patched_later(int (*replacement)(void *, std::size_t), bool keeps_on) {
+  Cached cached;
+  if (!cached.acquire_and_keep()) return kUnexpected;
   patch_munmap(replacement);
-  replacement(memory.at(1), page_bytes());
-  if (!cache.acquire(memory.pages(0, 1), kAccess).ok()) end(kUnexpected);
-  if (registrar.made != 2) end(kStale);
-  end(cache.keeps_registrations() == keeps_on ? kRight : kUnexpected);
+  replacement(cached.memory.at(1), page_bytes());
+  if (!cached.cache.acquire(cached.memory.pages(0, 1), kAccess).ok()) return kUnexpected;
+  if (cached.registrar.made != 2) return kStale;
+  return cached.cache.keeps_registrations() == keeps_on ? kRight : kUnexpected;
 }
 
 TEST_F(WatchFailure, ThatBeginsLaterIsNoticedAndNothingKeptAnyMore) {
-  EXPECT_EXIT(run_and_be_patched_later(&foreign_munmap, false), testing::ExitedWithCode(kRight),
-              "calls of munmap in this process are not seen");
+  expect_right([] { return run_and_be_patched_later(&foreign_munmap, false); },
+               "calls of munmap in this process are not seen");
 }
 
 TEST_F(WatchFailure, ThatIsNoneForgetsEverythingOnceAndGoesOn) {
-  EXPECT_EXIT(run_and_be_patched_later(&foreign_munmap_by_syscall, true), testing::ExitedWithCode(kRight), "");
+  expect_right([] { return run_and_be_patched_later(&foreign_munmap_by_syscall, true); });
 }
 
 /// Somebody was there before us, and takes his patch back: no probe is left at munmap.
-[[noreturn]] void run_and_be_undone() {
-  const auto before = patch_munmap(&foreign_munmap_by_syscall);
-  CountingRegistrar registrar;
-  RegistrationCache cache(registrar);
-  const Pages memory(4);
-  if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
-  restore_munmap(before);
-  for (int expected = 2; expected < 4; ++expected) {
-    if (!cache.acquire(memory.all(), kAccess).ok() || !cache.keeps_registrations()) end(kUnexpected);
-    if (registrar.made != expected) end(kStale);
-    memory.replace(0, 4);
-  }
-  end(kRight);
-}
-
 TEST_F(WatchFailure, DoesNotHappenWhenAnotherPatchIsTakenBack) {
-  EXPECT_EXIT(run_and_be_undone(), testing::ExitedWithCode(kRight), "");
-}
-
-[[noreturn]] void run_without_need() {
-  const auto code = probe::libc_function("munmap");
-  const std::vector<std::byte> before(code.begin, code.end());
-  CountingRegistrar following;
-  following.follows = true;
-  RegistrationCache idle(following), follower(following), keeper(following, {.regions = 0});
-  const Pages memory(4);
-  if (!follower.acquire(memory.all(), kAccess).ok() || !keeper.acquire(memory.all(), kAccess).ok()) end(kUnexpected);
-  end(std::equal(before.begin(), before.end(), code.begin) ? kRight : kUnexpected);
+  expect_right([] {
+    const auto before = patch_munmap(&foreign_munmap_by_syscall);
+    Cached cached;
+    if (!cached.acquire_and_keep()) return kUnexpected;
+    restore_munmap(before);
+    for (int expected = 2; expected < 4; ++expected) {
+      if (!cached.acquire_and_keep()) return kUnexpected;
+      if (cached.registrar.made != expected) return kStale;
+      cached.memory.replace(0, 4);
+    }
+    return kRight;
+  });
 }
 
 TEST_F(WatchFailure, IsOutOfTheQuestionWhereNothingNeedsToBeWatchedAndNoCodeIsChanged) {
-  EXPECT_EXIT(run_without_need(), testing::ExitedWithCode(kRight), "");
+  expect_right([] {
+    const auto code = probe::libc_function("munmap");
+    const std::vector<std::byte> before(code.begin, code.end());
+    CountingRegistrar following;
+    following.follows = true;
+    RegistrationCache idle(following), follower(following), keeper(following, {.regions = 0});
+    const Pages memory(4);
+    if (!follower.acquire(memory.all(), kAccess).ok() || !keeper.acquire(memory.all(), kAccess).ok())
+      return kUnexpected;
+    return std::equal(before.begin(), before.end(), code.begin) ? kRight : kUnexpected;
+  });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What somebody on the wire sees, and what becomes of what he changes.
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/sealing/transport.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,8 @@
 namespace nnti::sealing {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::Outcome;
 
 Bytes bytes_from(std::string_view text) {
   auto bytes = std::as_bytes(std::span(text));
@@ -147,12 +149,6 @@ struct Side final : TransportEvents {
   std::vector<std::pair<Loss, Error>> losses;
 };
 
-struct Outcome final : Completion {
-  void on_complete(Status result) override { status = std::move(result), done = true; }
-  Status status;
-  bool done = false;
-};
-
 struct Sealing : testing::Test {
   /// Nothing: it does not end.
   std::optional<Result<Connection *>> try_to_connect() {
@@ -202,12 +198,12 @@ TEST_F(Sealing, HidesMessagesAndData) {
   Outcome got, put;
   client.connection->get(remote, 0, local, got);
   turn();
-  ASSERT_TRUE(got.done && got.status.ok());
+  ASSERT_TRUE(got.times == 1 && got.status.ok());
   EXPECT_EQ(local, memory);
   Bytes other = bytes_from("and that of the edge is 200 eV");
   client.connection->put(remote, 5, other, put);
   turn();
-  ASSERT_TRUE(put.done && put.status.ok());
+  ASSERT_TRUE(put.times == 1 && put.status.ok());
   EXPECT_TRUE(std::ranges::equal(std::span(memory).subspan(5, other.size()), other));
   ASSERT_EQ(server.messages.size(), 1u);
   EXPECT_EQ(server.messages[0], secret);
@@ -262,11 +258,11 @@ TEST_F(Sealing, DataThatWasChangedEndsTheTransferWithAnErrorAndChangesNothingAtI
   Outcome got, put;
   client.connection->get(remote, 0, local, got);
   turn();
-  ASSERT_TRUE(got.done);
+  ASSERT_TRUE(got.times == 1);
   EXPECT_EQ(got.status.code(), Code::kIo);
   client.connection->put(remote, 0, local, put);
   turn();
-  ASSERT_TRUE(put.done);
+  ASSERT_TRUE(put.times == 1);
   EXPECT_FALSE(put.status.ok());
   EXPECT_EQ(memory, Bytes(1000, std::byte{7}));
 }
@@ -367,7 +363,7 @@ TEST_F(Sealing, ManyTransfersPassThroughFewWindows) {
     client.connection->get(remote, i * 100'000, std::span(local).subspan(i * 100'000, 100'000), outcomes[i]);
   turn();
   EXPECT_TRUE(
-      std::ranges::all_of(outcomes, [](const Outcome &outcome) { return outcome.done && outcome.status.ok(); }));
+      std::ranges::all_of(outcomes, [](const Outcome &outcome) { return outcome.times == 1 && outcome.status.ok(); }));
   EXPECT_EQ(local, memory);
 }
 

@@ -193,9 +193,7 @@ class Stranger final : public EventSink {
     auto connected = endpoint->connect(url, watchdog());
     ASSERT_TRUE(connected.ok()) << connected.error().to_string();
     peer = *connected;
-    Control hello;
-    hello.buffer = id.value;
-    say(hello);
+    say({.buffer = id.value});
   }
   void say(const Control &control, std::span<const std::byte> payload = {}) {
     std::vector<std::byte> message(sizeof control);
@@ -204,9 +202,7 @@ class Stranger final : public EventSink {
     (void)endpoint->send(peer, message).ok();
   }
   template <class State> bool until(State state) {
-    const auto end = watchdog();
-    while (!state() && !end.passed()) endpoint->progress();
-    return state();
+    return test::until(state, [this] { endpoint->progress(); });
   }
   /// The next thing that the other side says, of that kind.
   Control hear(Kind kind) {
@@ -221,19 +217,10 @@ class Stranger final : public EventSink {
   }
   /// Announces a message, all of which it will write.
   void announce(std::uint64_t operation, std::uint64_t length, std::uint64_t buffer = 0) {
-    Control control;
-    control.kind = Kind::kSendLarge;
-    control.operation = operation;
-    control.buffer = buffer;
-    control.length = length;
-    say(control);
+    say({.kind = Kind::kSendLarge, .operation = operation, .buffer = buffer, .length = length});
   }
   void say_written(std::uint64_t transfer, Code code = Code::kOk) {
-    Control control;
-    control.kind = Kind::kWritten;
-    control.buffer = transfer;
-    control.result = static_cast<std::uint64_t>(code);
-    say(control);
+    say({.kind = Kind::kWritten, .buffer = transfer, .result = static_cast<std::uint64_t>(code)});
   }
   Code put(std::span<const std::byte> bytes) {
     conformance::Outcome outcome;
@@ -324,10 +311,7 @@ TEST_P(Strangers, SenderThatCouldNotWrite_FreesTheElement) {
 TEST_P(Strangers, SenderThatTakesBackWhatItIsAskedToWrite_IsNotAnswered_AndMayGoOn) {
   stranger->announce(7, kLarge);
   const auto asked = stranger->hear(Kind::kWriteTo);
-  Control withdraw;
-  withdraw.kind = Kind::kWithdraw;
-  withdraw.operation = 7;
-  stranger->say(withdraw);
+  stranger->say({.kind = Kind::kWithdraw, .operation = 7});
   EXPECT_EQ(stranger->put(message->memory), Code::kOk);
   stranger->say_written(asked.buffer);
   EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kOk);
@@ -382,8 +366,7 @@ TEST_P(Strangers, WhoSaysSoOfAnothersMessage_IsGivenUp_AndTheOtherGoesOn) {
 
 TEST_P(Strangers, SourceThatIsNotAsLargeAsItIsSaidToBe_IsRefused) {
   const std::vector<RemoteBuffer> source(1, {1, 2, 300, 4, 5, Rights::kRemoteRead});
-  Control control;
-  control.kind = Kind::kSendLarge;
+  Control control{.kind = Kind::kSendLarge};
   control.offset = control.length = kLarge;
   stranger->say(control, std::as_bytes(std::span(source)));
   EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kBadMessage);
@@ -413,13 +396,9 @@ class StrangeReceivers : public Engine {
     ASSERT_TRUE(remote.ok());
     remote->size_bytes = size;
     exposed = std::move(*registered);
-    Control control;
-    control.kind = Kind::kWriteTo;
-    control.operation = announced.operation;
-    control.buffer = 99;
-    control.offset = offset;
-    control.length = length;
-    stranger->say(control, conformance::raw(*remote));
+    stranger->say(
+        {.kind = Kind::kWriteTo, .operation = announced.operation, .buffer = 99, .offset = offset, .length = length},
+        conformance::raw(*remote));
   }
   Code how_it_ends() const {
     auto event = (*server)->wait(request, watchdog());
@@ -456,10 +435,7 @@ TEST_P(StrangeReceivers, WhoAsksInPieces_GetsThem) {
     EXPECT_EQ(std::memcmp(memory.data(), message->memory.data() + at, size), 0);
     at += size;
   }
-  Control sent;
-  sent.kind = Kind::kSent;
-  sent.operation = announced.operation;
-  stranger->say(sent);
+  stranger->say({.kind = Kind::kSent, .operation = announced.operation});
   EXPECT_EQ(how_it_ends(), Code::kOk);
 }
 

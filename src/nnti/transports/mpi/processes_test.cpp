@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 
 namespace nnti::conformance {
@@ -52,10 +51,9 @@ class Ranks {
     return static_cast<std::size_t>(size - 1);
   }
   bool until(const std::function<bool()> &state) {
-    const auto watchdog = Deadline::in(kWatchdog);
-    while (!state() && !watchdog.passed())
+    return test::until(state, [this] {
       if (endpoint->progress() == 0) endpoint->wait(Deadline::in(10ms));
-    return state();
+    });
   }
   /// Goes on serving until all ranks are here.
   void meet() {
@@ -123,19 +121,6 @@ class Ranks {
   int rank_;
 };
 
-TEST(MpiProcesses, TalkToEachOther) {
-  Ranks ranks([](Ranks &server, PeerId from, std::span<const std::byte> message) {
-    EXPECT_TRUE(server.endpoint->send(from, message).ok());
-  });
-  for (std::size_t size = 0; !ranks.serves() && size <= 4096; size += 64)
-    ASSERT_TRUE(ranks.endpoint->send(ranks.peer, pattern(size)).ok());
-  if (!ranks.serves()) {
-    ASSERT_TRUE(ranks.until([&] { return ranks.seen.messages.size() == 65; }));
-    for (std::size_t i = 0; i < 65; ++i) EXPECT_EQ(ranks.seen.messages[i], pattern(64 * i));
-  }
-  ranks.meet();
-}
-
 TEST(MpiProcesses, ReachEachOthersMemory) {
   Ranks ranks;
   Bytes memory = pattern(kBulkBytes, 7);
@@ -164,47 +149,6 @@ TEST(MpiProcesses, ReachEachOthersMemory) {
   EXPECT_TRUE(std::ranges::equal(std::span(memory).subspan(half, half), pattern(half, 21)));
 }
 
-TEST(MpiProcesses, HaveManyTransfersUnderWayAtOnce) {
-  Ranks ranks;
-  constexpr std::size_t kCount = 150, kPiece = 50'000;
-  Bytes memory = pattern(kCount * kPiece, 3);
-  auto buffer = ranks.endpoint->register_memory(memory, Rights::kRemoteRead);
-  ASSERT_TRUE(buffer.ok());
-  if (ranks.serves()) {
-    ranks.lend(*buffer);
-  } else {
-    const auto remote = ranks.borrow();
-    Bytes local(memory.size());
-    std::vector<Outcome> outcomes(kCount);
-    for (std::size_t i = 0; i < kCount; ++i)
-      ranks.endpoint->get(ranks.peer, remote, i * kPiece, std::span(local).subspan(i * kPiece, kPiece), outcomes[i]);
-    for (auto &outcome : outcomes) ASSERT_TRUE(ranks.finish(outcome).ok());
-    EXPECT_TRUE(local == memory);
-  }
-  ranks.meet();
-}
-
-TEST(MpiProcesses, AddToOneCounterExactlyOnce) {
-  constexpr std::uint64_t kAdditions = 1000;
-  Ranks ranks;
-  alignas(8) std::uint64_t counter = 0;
-  auto buffer = ranks.endpoint->register_memory(std::as_writable_bytes(std::span(&counter, 1)), Rights::kRemoteAtomic);
-  ASSERT_TRUE(buffer.ok());
-  if (ranks.serves()) {
-    ranks.lend(*buffer);
-  } else {
-    const auto remote = ranks.borrow();
-    std::vector<Outcome> outcomes(kAdditions);
-    std::vector<std::uint64_t> previous(kAdditions);
-    for (std::size_t i = 0; i < kAdditions; ++i)
-      ranks.endpoint->fetch_add(ranks.peer, remote, 0, 1, previous[i], outcomes[i]);
-    for (auto &outcome : outcomes) ASSERT_TRUE(ranks.finish(outcome).ok());
-    EXPECT_TRUE(std::ranges::is_sorted(previous));
-  }
-  ranks.meet();
-  EXPECT_EQ(std::atomic_ref(counter).load(), ranks.serves() ? kAdditions * ranks.clients() : 0);
-}
-
 TEST(MpiProcesses, SeeThatAPeerLeaves) {
   Ranks ranks;
   if (ranks.serves()) {
@@ -218,38 +162,22 @@ TEST(MpiProcesses, SeeThatAPeerLeaves) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST(MpiProcesses, CompleteWhatIsPendingWhenThePeerLeavesAndBeginAnew) {
-  int left = 0;
-  Ranks ranks([&](Ranks &server, PeerId from, std::span<const std::byte>) {
-    ++left;
-    server.endpoint->disconnect(from);
-  });
-  Bytes memory = pattern(kBulkBytes, 5);
-  auto buffer = ranks.endpoint->register_memory(memory, Rights::kReadWrite);
-  ASSERT_TRUE(buffer.ok());
-  if (ranks.serves()) {
-    ranks.lend(*buffer);
-    ASSERT_TRUE(ranks.until([&] { return left == 2; }));
-    ASSERT_TRUE(ranks.until([&] { return ranks.seen.connected.size() == 4; }));
-    ranks.seen.connected.erase(ranks.seen.connected.begin(), ranks.seen.connected.begin() + 2);
-    ranks.lend(*buffer);
-  } else {
-    auto remote = ranks.borrow();
-    std::vector<Bytes> local(8, Bytes(kBulkBytes));
-    std::vector<Outcome> outcomes(8);
-    for (std::size_t i = 0; i < 8; i += 2) {
+/// Large transfers of a client's that are under way with the server; and what follows them over another connection.
+struct Pending {
+  explicit Pending(Ranks &all) : ranks(all), remote(all.borrow()) {
+    for (std::size_t i = 0; i < local.size(); i += 2) {
       ranks.endpoint->get(ranks.peer, remote, 0, local[i], outcomes[i]);
       ranks.endpoint->put(ranks.peer, remote, 0, memory, outcomes[i + 1]);
     }
-    ASSERT_TRUE(ranks.endpoint->send(ranks.peer, bytes_of("leave me")).ok());
-    int before_loss = 0;
-    ranks.seen.lost_hook = [&](PeerId) {
-      for (const auto &outcome : outcomes) before_loss += outcome.times;
-    };
-    ASSERT_TRUE(ranks.until([&] { return !ranks.seen.lost.empty(); }));
-    EXPECT_EQ(before_loss, 8);
-    for (const auto &outcome : outcomes) EXPECT_TRUE(outcome.status.ok() || outcome.status.code() == Code::kPeerLost);
-    // Whatever was on its way does not get into what follows.
+  }
+  void expect_ended(Code otherwise) const {
+    for (const auto &outcome : outcomes) {
+      EXPECT_EQ(outcome.times, 1);
+      EXPECT_TRUE(outcome.status.ok() || outcome.status.code() == otherwise);
+    }
+  }
+  /// Whatever was on its way does not get into what follows.
+  void begin_anew() {
     auto again = ranks.endpoint->connect(ranks.url, Deadline::in(kWatchdog));
     ASSERT_TRUE(again.ok()) << again.error().to_string();
     ranks.peer = *again;
@@ -259,40 +187,50 @@ TEST(MpiProcesses, CompleteWhatIsPendingWhenThePeerLeavesAndBeginAnew) {
       EXPECT_TRUE(local[i] == memory);
     }
   }
+
+  Ranks &ranks;
+  RemoteBuffer remote;
+  const Bytes memory = pattern(kBulkBytes, 5);
+  std::vector<Bytes> local = std::vector<Bytes>(8, Bytes(kBulkBytes));
+  std::vector<Outcome> outcomes = std::vector<Outcome>(8);
+};
+
+/// The server's part in that: its clients connect twice, and use the same buffer.
+void lend_twice(Ranks &server) {
+  Bytes memory = pattern(kBulkBytes, 5);
+  auto buffer = server.endpoint->register_memory(memory, Rights::kReadWrite);
+  ASSERT_TRUE(buffer.ok());
+  server.lend(*buffer);
+  ASSERT_TRUE(server.until([&] { return server.seen.connected.size() == 4; }));
+  server.seen.connected.erase(server.seen.connected.begin(), server.seen.connected.begin() + 2);
+  server.lend(*buffer);
+  server.meet();
+}
+
+TEST(MpiProcesses, CompleteWhatIsPendingWhenThePeerLeavesAndBeginAnew) {
+  Ranks ranks([](Ranks &server, PeerId from, std::span<const std::byte>) { server.endpoint->disconnect(from); });
+  if (ranks.serves()) return lend_twice(ranks);
+  Pending pending(ranks);
+  ASSERT_TRUE(ranks.endpoint->send(ranks.peer, bytes_of("leave me")).ok());
+  int before_loss = 0;
+  ranks.seen.lost_hook = [&](PeerId) {
+    for (const auto &outcome : pending.outcomes) before_loss += outcome.times;
+  };
+  ASSERT_TRUE(ranks.until([&] { return !ranks.seen.lost.empty(); }));
+  EXPECT_EQ(before_loss, 8);
+  pending.expect_ended(Code::kPeerLost);
+  pending.begin_anew();
   ranks.meet();
 }
 
 TEST(MpiProcesses, CancelWhatIsPendingWhenTheyDisconnectAndBeginAnew) {
   Ranks ranks;
-  Bytes memory = pattern(kBulkBytes, 5);
-  auto buffer = ranks.endpoint->register_memory(memory, Rights::kReadWrite);
-  ASSERT_TRUE(buffer.ok());
-  if (ranks.serves()) {
-    ranks.lend(*buffer);
-    ASSERT_TRUE(ranks.until([&] { return ranks.seen.connected.size() == 4; }));
-    ranks.seen.connected.erase(ranks.seen.connected.begin(), ranks.seen.connected.begin() + 2);
-    ranks.lend(*buffer);
-  } else {
-    auto remote = ranks.borrow();
-    std::vector<Bytes> local(8, Bytes(kBulkBytes));
-    std::vector<Outcome> outcomes(8);
-    for (std::size_t i = 0; i < 8; i += 2) {
-      ranks.endpoint->get(ranks.peer, remote, 0, local[i], outcomes[i]);
-      ranks.endpoint->put(ranks.peer, remote, 0, memory, outcomes[i + 1]);
-    }
-    ASSERT_TRUE(ranks.until([&, turns = 0]() mutable { return ++turns > 20; }));
-    ranks.endpoint->disconnect(ranks.peer);
-    for (const auto &outcome : outcomes) {
-      EXPECT_EQ(outcome.times, 1);
-      EXPECT_TRUE(outcome.status.ok() || outcome.status.code() == Code::kCancelled);
-    }
-    auto again = ranks.endpoint->connect(ranks.url, Deadline::in(kWatchdog));
-    ASSERT_TRUE(again.ok()) << again.error().to_string();
-    ranks.peer = *again;
-    remote = ranks.borrow();
-    ASSERT_TRUE(ranks.get(remote, 0, local[0]).ok());
-    EXPECT_TRUE(local[0] == memory);
-  }
+  if (ranks.serves()) return lend_twice(ranks);
+  Pending pending(ranks);
+  ASSERT_TRUE(ranks.until([&, turns = 0]() mutable { return ++turns > 20; }));
+  ranks.endpoint->disconnect(ranks.peer);
+  pending.expect_ended(Code::kCancelled);
+  pending.begin_anew();
   ranks.meet();
 }
 

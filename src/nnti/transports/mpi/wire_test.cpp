@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The decoders of the mpi transport take any bytes.
 #include "nnti/transports/mpi/wire.hpp"
+#include "nnti/framed/frame_testing.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 #include <vector>
 
 namespace {
 
 using namespace nnti::mpi;
+using nnti::framed::frame_of;
 using Bytes = std::vector<std::byte>;
 
 FrameHeader header_of(FrameType type, std::uint64_t length = 0, std::uint32_t tag = 0) {
-  FrameHeader header;
-  header.type = type;
-  header.length = length;
-  header.result = tag;
-  return header;
-}
-
-Bytes frame_of(FrameHeader header, std::size_t body) {
-  header.size = static_cast<std::uint32_t>(body);
-  Bytes bytes(sizeof header + body);
-  std::memcpy(bytes.data(), &header, sizeof header);
-  return bytes;
+  return {.type = type, .result = tag, .length = length};
 }
 
 TEST(MpiWire, Frame_IsTakenWhole) {
@@ -57,20 +47,6 @@ TEST(MpiWire, TypesOfItsOwn_CostCreditsUntilTheHandshakes) {
   for (const auto type : {kClear, kStopped}) EXPECT_TRUE(nnti::framed::costs_credit(type));
   for (const auto type : {kChallenge, kProof, kWelcome, kRefusal, FrameType::kBye, FrameType::kCredit})
     EXPECT_FALSE(nnti::framed::costs_credit(type));
-}
-
-TEST(MpiWire, AnyBytes_AreDecodedOrRefused) {
-  std::mt19937 random(1);
-  const std::vector<Bytes> corpus = {frame_of(header_of(FrameType::kPut, 64), 64),
-                                     frame_of(header_of(FrameType::kGet, 1 << 20, kFirstBulkTag), 0)};
-  for (int i = 0; i < 100'000; ++i) {
-    Bytes bytes = corpus[random() % corpus.size()];
-    for (auto changes = random() % 4; changes != 0; --changes)
-      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
-    bytes.resize(random() % 4 == 0 ? random() % bytes.size() : bytes.size());
-    const auto frame = decode_frame(bytes);
-    EXPECT_TRUE(!frame || frame->body.size() + sizeof(FrameHeader) == bytes.size());
-  }
 }
 
 TEST(MpiWire, HelloThatNobodyCouldAnswer_MakesNoSense) {

@@ -2,16 +2,14 @@
 // Through the transport, over an adapter that looks at every transfer: what is registered, for how long, and that no
 // transfer ever uses a stale translation, whatever happens to the memory between two of them.
 #include "nnti/conformance/conformance.hpp"
+#include "nnti/registration_cache/child_testing.hpp"
 #include "nnti/transports/ofi/adapter_test.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 #include <random>
 #include <thread>
@@ -267,29 +265,6 @@ TEST_F(OfiRegistrations, AreNeverStaleInSeveralThreads) {
   EXPECT_LT(seen.local_made, seen.transfers);
 }
 
-/// Runs `check` in a forked child; its exit code, or -1 if it ends otherwise or not in time.
-template <class Check> pid_t fork_child(int &life, Check check) {
-  int ends[2];
-  if (::pipe(ends) != 0) return -1;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(ends[0]);
-    ::_exit(check());
-  }
-  ::close(ends[1]);
-  life = ends[0];
-  return child;
-}
-
-int reap(pid_t child, int life) {
-  pollfd ended{life, POLLIN, 0};
-  if (::poll(&ended, 1, 60'000) != 1) ::kill(child, SIGKILL);
-  ::close(life);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 /// The child's own endpoints, over memory that it has from its parent.
 int work_in_child(const Mapped &inherited) {
   std::string reason;
@@ -314,13 +289,12 @@ TEST_F(OfiRegistrations, AreNeverStaleAfterForkOnEitherSide) {
   const auto buffer = registered(pair.server, memory.bytes());
   for (unsigned round = 0; round < 3; ++round) {
     put_and_get(pair, pair.describe(buffer), memory.bytes(), round);
-    int life = -1;
-    const pid_t child = fork_child(life, [&] { return work_in_child(memory); });
-    ASSERT_GT(child, 0);
+    const auto child = nnti::test::fork_child([&] { return work_in_child(memory); });
+    ASSERT_GT(child.process, 0);
     put_and_get(pair, pair.describe(buffer), memory.bytes(), 10 + round);  // breaks copy-on-write
     memory.change(Mapped::kUnmapAndMap);
     put_and_get(pair, pair.describe(buffer), memory.bytes(), 20 + round);
-    EXPECT_EQ(reap(child, life), 0);
+    EXPECT_EQ(nnti::test::reap(child), 0);
   }
 }
 

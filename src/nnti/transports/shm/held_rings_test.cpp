@@ -2,7 +2,7 @@
 #include "nnti/transports/shm/held_rings.hpp"
 
 #include "base/fd.hpp"
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/transports/shm/table.hpp"
 
 #include <gtest/gtest.h>

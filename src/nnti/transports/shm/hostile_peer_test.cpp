@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A peer that has proved the credential, and then misbehaves in its shared memory or on its socket.
 #include "nnti/bootstrap/bootstrap.hpp"
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/transports/shm/shared_queue.hpp"
 #include "nnti/transports/shm/table.hpp"
 
@@ -34,12 +34,6 @@ struct Witness final : EventSink {
   PeerId connected;
   std::vector<Error> lost;
   std::function<void()> answer;  ///< to a message
-};
-
-struct IgnoredCompletion final : Completion {
-  void on_complete(Status result) override { status = std::move(result), done = true; }
-  Status status;
-  bool done = false;
 };
 
 /// An honest server, and a client whose every byte the test controls.
@@ -87,14 +81,27 @@ struct HostilePeer : testing::Test {
     announce(established->socket, {kMinQueueEntries, kQueueSlot, our_seat}, own_queue.fd.get());
     return established;
   }
+  /// Connects as an honest peer. False, and the test fails: the server declined.
+  bool join() {
+    auto outcome = connect(hello());
+    EXPECT_TRUE(outcome.ok()) << outcome.error().to_string();
+    if (outcome.ok()) established.emplace(std::move(*outcome));
+    return outcome.ok();
+  }
+  bool join_and_be_seen() {
+    return join() && until([&] { return witness.connected.value != 0; });
+  }
+  /// Writes a message into our mailbox.
+  void write(Kind kind, std::span<const std::byte> bytes, MessageKind message_kind = MessageKind::kUser) {
+    if (!mailbox_writer) mailbox_writer.emplace(mailbox());
+    ASSERT_EQ(mailbox_writer->write(kind, bytes, message_kind), Outcome::kSent);
+  }
   void announce(bootstrap::PageSocket &socket, const Announcement &announcement, int fd = -1) {
     socket.send(bootstrap::PageType::kTransport, std::as_bytes(std::span(&announcement, 1)),
                 std::span<const int>(&fd, fd < 0 ? 0 : 1));
   }
   bool until(const std::function<bool()> &state) {
-    auto watchdog = Deadline::in(kWatchdog);
-    while (!state() && !watchdog.passed()) server->progress();
-    return state();
+    return test::until(state, [this] { server->progress(); });
   }
   void expect_given_up() {
     ASSERT_TRUE(until([&] { return !witness.lost.empty(); }));
@@ -126,13 +133,13 @@ struct HostilePeer : testing::Test {
     announce(socket, {0, kBounceSlot, 0}, bounce.fd.get());
   }
   SharedMemory bounce;
+  std::optional<bootstrap::Established> established;
+  std::optional<RingWriter> mailbox_writer;
 };
 
 TEST_F(HostilePeer, ThatBehavesIsServed) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok()) << established.error().to_string();
-  RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+  ASSERT_TRUE(join());
+  write(Kind::kMessage, std::as_bytes(std::span("hello")));
   EXPECT_TRUE(until([&] { return witness.messages == 1; }));
 }
 
@@ -151,8 +158,7 @@ struct Sleeper : HostilePeer {
     };
     const int before = witness.messages;
     table.sleep(false);
-    for (int i = 0; i < messages; ++i)
-      EXPECT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+    for (int i = 0; i < messages; ++i) write(Kind::kMessage, std::as_bytes(std::span("hello")));
     EXPECT_TRUE(until([&] { return witness.messages == before + messages; }));
     server->progress();
     rung.push_back(rings());
@@ -160,14 +166,10 @@ struct Sleeper : HostilePeer {
     return rung;
   }
   void SetUp() override {
-    established = connect(hello());
-    ASSERT_TRUE(established->ok() && until([&] { return witness.connected.value != 0; }));
-    writer.emplace(mailbox());
-    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("the server has our mailbox"))), Outcome::kSent);
+    ASSERT_TRUE(join_and_be_seen());
+    write(Kind::kMessage, std::as_bytes(std::span("the server has our mailbox")));
     ASSERT_TRUE(until([&] { return witness.messages == 1; }));
   }
-  std::optional<Result<bootstrap::Established>> established;
-  std::optional<RingWriter> writer;
 };
 
 TEST_F(Sleeper, WhoAskedOnce_IsRungWithTheAnswer) { EXPECT_EQ(ask(1), (std::vector<std::uint64_t>{1, 0})); }
@@ -179,8 +181,7 @@ TEST_F(Sleeper, WhoAskedSeveralTimesAtOnce_IsRungWhenAllIsAnswered) {
 }
 
 TEST_F(Sleeper, WhoAskedLongAgo_IsRungWithWhatIsSentOnItsOwn) {
-  for (int i = 0; i < 4; ++i)
-    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+  for (int i = 0; i < 4; ++i) write(Kind::kMessage, std::as_bytes(std::span("hello")));
   ASSERT_TRUE(until([&] { return witness.messages == 5; }));
   server->progress();
   table.sleep(false);
@@ -191,8 +192,7 @@ TEST_F(Sleeper, WhoAskedLongAgo_IsRungWithWhatIsSentOnItsOwn) {
 TEST_F(Sleeper, IsRungEvenIfTheServerDoesNotPollAnyMore) {
   witness.answer = [&] { (void)server->send(witness.connected, std::as_bytes(std::span("answer"))).ok(); };
   table.sleep(false);
-  for (int i = 0; i < 2; ++i)
-    ASSERT_EQ(writer->write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kSent);
+  for (int i = 0; i < 2; ++i) write(Kind::kMessage, std::as_bytes(std::span("hello")));
   server->progress();
   ASSERT_EQ(witness.messages, 3);
   pollfd rung{doorbell.get(), POLLIN, 0};
@@ -200,27 +200,29 @@ TEST_F(Sleeper, IsRungEvenIfTheServerDoesNotPollAnyMore) {
 }
 
 TEST_F(HostilePeer, ThatWritesGarbageIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   mailbox().ring[0].header.store(0x1'ffff'ffff);
   expect_given_up();
 }
 
-TEST_F(HostilePeer, ThatAnswersWhatNobodyAskedIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kRelayDone, std::vector<std::byte>(4)), Outcome::kSent);
+/// An answer to nothing; relayed data, without memory to relay it through; a block that is named by too few bytes.
+struct WrongMessage {
+  Kind kind;
+  std::size_t size_bytes;
+  MessageKind message_kind = MessageKind::kUser;
+};
+
+class WrongMessages : public HostilePeer, public testing::WithParamInterface<WrongMessage> {};
+
+TEST_P(WrongMessages, AreTheEndOfTheirSender) {
+  ASSERT_TRUE(join());
+  write(GetParam().kind, std::vector<std::byte>(GetParam().size_bytes), GetParam().message_kind);
   expect_given_up();
 }
 
-TEST_F(HostilePeer, ThatAsksForRelayedDataWithoutSharingMemoryIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24)), Outcome::kSent);
-  expect_given_up();
-}
+INSTANTIATE_TEST_SUITE_P(Of, WrongMessages,
+                         testing::Values(WrongMessage{Kind::kRelayDone, 4}, WrongMessage{Kind::kRelayGet, 24},
+                                         WrongMessage{Kind::kMessage, 55, MessageKind::kEager}));
 
 /// As nnti/README.md says; of an arena that nobody has registered.
 struct ForgedNotice {
@@ -231,11 +233,9 @@ struct ForgedNotice {
 class ForgedNotices : public HostilePeer, public testing::WithParamInterface<ForgedNotice> {};
 
 TEST_P(ForgedNotices, AreTheEndOfTheirSender) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox());
+  ASSERT_TRUE(join());
   const auto notice = GetParam();
-  ASSERT_EQ(writer.write(Kind::kMessage, std::as_bytes(std::span(&notice, 1)), MessageKind::kEager), Outcome::kSent);
+  write(Kind::kMessage, std::as_bytes(std::span(&notice, 1)), MessageKind::kEager);
   expect_given_up();
   EXPECT_EQ(witness.messages, 0);
 }
@@ -245,20 +245,11 @@ INSTANTIATE_TEST_SUITE_P(Of, ForgedNotices,
                                          ForgedNotice{.arena_bytes = 0}, ForgedNotice{.arena_bytes = ~0ull},
                                          ForgedNotice{.size_bytes = 8193}, ForgedNotice{.size_bytes = ~0u}));
 
-TEST_F(HostilePeer, ThatNamesABlockByTooFewBytesIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kMessage, std::vector<std::byte>(55), MessageKind::kEager), Outcome::kSent);
-  expect_given_up();
-}
-
 TEST_F(HostilePeer, ThatSendsFragmentsWithoutEndIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
-  RingWriter writer(mailbox());
+  ASSERT_TRUE(join());
+  mailbox_writer.emplace(mailbox());
   for (int i = 0; i < 1000 && witness.lost.empty(); ++i) {
-    (void)writer.write(Kind::kMessage, std::vector<std::byte>(500), MessageKind::kFragment);
+    (void)mailbox_writer->write(Kind::kMessage, std::vector<std::byte>(500), MessageKind::kFragment);
     server->progress();
   }
   expect_given_up();
@@ -266,17 +257,14 @@ TEST_F(HostilePeer, ThatSendsFragmentsWithoutEndIsGivenUp) {
 }
 
 TEST_F(HostilePeer, ThatAsksForMoreThanTheBounceBufferHoldsIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   announce_bounce(established->socket);
-  RingWriter writer(mailbox());
-  ASSERT_EQ(writer.write(Kind::kRelayGet, std::vector<std::byte>(24, std::byte{0xff})), Outcome::kSent);
+  write(Kind::kRelayGet, std::vector<std::byte>(24, std::byte{0xff}));
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatClaimsToHaveReadTheFutureIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
+  ASSERT_TRUE(join_and_be_seen());
   table.table().lines[our_seat].consumed.store(1'000'000);
   for (int i = 0; i < 2000 && witness.lost.empty(); ++i) {
     (void)server->send(witness.connected, std::vector<std::byte>(100)).ok();
@@ -286,15 +274,13 @@ TEST_F(HostilePeer, ThatClaimsToHaveReadTheFutureIsGivenUp) {
 }
 
 TEST_F(HostilePeer, ThatSendsAWrongPageIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   established->socket.send(bootstrap::PageType::kHello, {});
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
+  ASSERT_TRUE(join_and_be_seen());
   nessie::Fd unsealed(::memfd_create("unsealed", MFD_CLOEXEC));
   ASSERT_EQ(::ftruncate(unsealed.get(), 4096), 0);
   std::vector<std::byte> memory(4096);
@@ -303,12 +289,12 @@ TEST_F(HostilePeer, ThatAnnouncesMemoryItCanShrinkIsNotMapped) {
   announce(established->socket, {remote->key, remote->slot, 0}, unsealed.get());
   ASSERT_EQ(::ftruncate(unsealed.get(), 0), 0);
   // Were it mapped, this would be a SIGBUS; it is relayed instead, and stays pending until the peer is gone.
-  IgnoredCompletion completion;
+  test::Outcome completion;
   std::vector<std::byte> local(100);
   server->get(witness.connected, *remote, 0, local, completion);
-  EXPECT_FALSE(completion.done);
+  EXPECT_EQ(completion.times, 0);
   established->socket = bootstrap::PageSocket(nessie::Fd());
-  ASSERT_TRUE(until([&] { return completion.done; }));
+  ASSERT_TRUE(until([&] { return completion.times == 1; }));
   EXPECT_EQ(completion.status.code(), Code::kPeerLost);
 }
 
@@ -341,20 +327,19 @@ TEST_F(HostilePeer, WithADoorbellThatIsNoneIsDeclined) {
 TEST_F(HostilePeer, WithAMailboxThatIsTooSmallIsGivenUp) {
   ring = std::move(*make_shared_memory("small", 8, Peers::kMayWrite));
   blob.slots = 128;
-  ASSERT_TRUE(connect(hello()).ok());
+  ASSERT_TRUE(join());
   expect_given_up();
 }
 
 TEST_F(HostilePeer, ThatTakesTwoSeatsIsGivenUp) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   announce(established->socket, {0, kSeatSlot, our_seat + 1});
   expect_given_up();
 }
 
 TEST_F(HostilePeer, WhoseSeatIsNoneIsGivenUp) {
   our_seat = kSeats;
-  ASSERT_TRUE(connect(hello()).ok());
+  ASSERT_TRUE(join());
   expect_given_up();
 }
 
@@ -386,8 +371,7 @@ struct HostileSharer : HostilePeer {
 };
 
 TEST_F(HostileSharer, ThatBehavesIsServed) {
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok()) << established.error().to_string();
+  ASSERT_TRUE(join());
   auto out = writer();
   for (int i = 0; i < 5000; ++i) {
     ASSERT_NE(out.write(Kind::kMessage, std::as_bytes(std::span("hello"))), Outcome::kBroken);
@@ -399,8 +383,7 @@ TEST_F(HostileSharer, ThatBehavesIsServed) {
 
 TEST_F(HostileSharer, ThatPublishesWhatIsNoMessageIsGivenUpAlone) {
   connect_bystander();
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   auto out = writer();
   std::uint64_t number = 0;
   ASSERT_EQ(out.claim(number), Outcome::kSent);
@@ -417,8 +400,7 @@ TEST_F(HostileSharer, ThatWritesAnImpossibleStateEndsTheConnectionsOfTheQueueAnd
         EntryState::make(1, 5000, EntryState::kPublished), EntryState::make(1, 0, 3), EntryState::make(1, 0, 0)}) {
     witness = Witness();
     connect_bystander();
-    auto established = connect(hello());
-    ASSERT_TRUE(established.ok()) << established.error().to_string();
+    ASSERT_TRUE(join());
     EntryPlace::of(queue(), 0).state.store(state);
     ASSERT_TRUE(until([&] { return witness.lost.size() == 2; })) << state;
     EXPECT_EQ(witness.lost[0].code, Code::kBadMessage);
@@ -432,8 +414,7 @@ TEST_F(HostileSharer, ThatWritesAnImpossibleStateEndsTheConnectionsOfTheQueueAnd
 
 TEST_F(HostileSharer, ThatLiesAboutTheTailMisleadsNobody) {
   connect_bystander();
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   for (std::uint64_t hint : {1ull, 7ull, 1000ull, 1'000'000ull, ~0ull}) {
     queue().control->tail_hint.store(hint);
     auto before = witness.messages;
@@ -446,8 +427,7 @@ TEST_F(HostileSharer, ThatLiesAboutTheTailMisleadsNobody) {
 
 TEST_F(HostileSharer, ThatClaimsAnEntryAndLeavesIsSkipped) {
   connect_bystander();
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   auto out = writer();
   std::uint64_t number = 0;
   ASSERT_EQ(out.write(Kind::kMessage, std::as_bytes(std::span("before"))), Outcome::kSent);
@@ -465,8 +445,7 @@ TEST_F(HostileSharer, WhoseConnectionWasGivenUpWhileItWritesDisturbsNobody) {
   connect_bystander();
   auto to_bystander = witness.connected;
   witness.connected = {};
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok() && until([&] { return witness.connected.value != 0; }));
+  ASSERT_TRUE(join_and_be_seen());
   auto out = writer();
   std::uint64_t number = 0;
   ASSERT_EQ(out.claim(number), Outcome::kSent);
@@ -482,8 +461,7 @@ TEST_F(HostileSharer, WhoseConnectionWasGivenUpWhileItWritesDisturbsNobody) {
 
 TEST_F(HostileSharer, WithAQueueOfAnImpossibleSizeIsGivenUp) {
   own_queue = std::move(*make_shared_memory("small", 64, Peers::kMayWrite));
-  auto established = connect(hello());
-  ASSERT_TRUE(established.ok());
+  ASSERT_TRUE(join());
   own_queue = std::move(*make_shared_memory("tiny", 8, Peers::kMayWrite));
   announce(established->socket, {1ull << 40, kQueueSlot, our_seat}, own_queue.fd.get());
   expect_given_up();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a peer costs, in bytes of this process: its heap, and shared memory by the share that the kernel counts to it.
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 
 #include <nnti/nnti.hpp>
 
@@ -22,12 +22,6 @@ namespace nnti {
 namespace {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // the heap is another one
-#else
-constexpr bool kSanitized = false;
-#endif
 
 struct Counter final : EventSink {
   void on_message(PeerId from, std::span<const std::byte> message) override {
@@ -126,10 +120,9 @@ class OneAmongMany {
     ASSERT_EQ(::write(to_child_[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
   bool until(const std::function<bool()> &state) {
-    auto watchdog = Deadline::in(kWatchdog);
-    while (!state() && !watchdog.passed())
+    return test::until(state, [this] {
       if (own_->progress() == 0) own_->wait(Deadline::in(10ms));
-    return state();
+    });
   }
   /// As many turns as it takes to look at everything.
   void rest() {
@@ -188,7 +181,7 @@ void PrintTo(const Case &one, std::ostream *out) {
 class MemoryOfAPeer : public testing::TestWithParam<Case> {};
 
 TEST_P(MemoryOfAPeer, IsWithinWhatIsPromised) {
-  if (kSanitized) GTEST_SKIP() << "the sanitizer's heap is another one";
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizer's heap is another one";
   constexpr int kPeers = 300;
   OneAmongMany many(GetParam().channel, GetParam().we_listen);
   many.connect(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A queue that is shared by senders who want more than their part.
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 
 #include <nnti/nnti.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "nnti/transports/shm/shared_queue.hpp"
 
-#include "nnti/conformance/watchdog_test.hpp"
+#include "nnti/conformance/tools_testing.hpp"
 #include "nnti/transport/allocation.hpp"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,8 @@
 // libFuzzer: whatever a peer may put into a chunk's header or a greeting.
 #include "nnti/transports/ucx/wire.hpp"
 
+#include <base/testing/fuzz.hpp>
+
 #include <algorithm>
 
 using namespace nnti::ucx;
@@ -10,8 +12,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   const auto bytes = std::as_bytes(std::span(data, size));
   const auto head = bytes.first(std::min(size, sizeof(Chunk)));
   const auto chunk = decode_chunk(head, size - head.size());
-  if (chunk && chunk->header.at + (size - head.size()) > chunk->header.length) __builtin_trap();
+  nessie::fuzz::require(!chunk || chunk->header.at + (size - head.size()) <= chunk->header.length);
   const auto hello = decode_hello(bytes);
-  if (hello.ok() && hello->address.size() > kMaxAddressBytes) __builtin_trap();
+  nessie::fuzz::require(!hello.ok() || hello->address.size() + 24 == size);
   return 0;
 }
+
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() { return {encode_hello({42, Bytes(28)})}; }
