@@ -49,6 +49,9 @@ typedef struct nessie_module {
   /* Adds the provider's operations. `state` is given to the other functions. Returns NESSIE_OK, or another code after
    * nessie_provider_fail(); nothing of it is left then. */
   int (*start)(nessie_provider *provider, void **state);
+  /* Null where there is nothing to say. What it has and does now, in a few words, for `nessie status`; on the thread
+   * that drives. Valid until the next call with `state`. */
+  const char *(*describe)(void *state);
   /* Null where there is nothing to do. A peer died, or left; on the thread that drives. */
   void (*peer_lost)(void *state, uint64_t peer);
   /* Null likewise. The process is to end: returns when what was acknowledged is finished. A handler on a user-level

@@ -33,6 +33,10 @@ template <class P> int start(nessie_provider *provider, void **state) {
 }
 
 inline Provider *provider_of(void *state) { return static_cast<Provider *>(state); }
+inline const char *describe(void *state) {
+  static thread_local std::string text;
+  return (text = provider_of(state)->describe()).c_str();
+}
 template <class P> void peer_lost(void *state, std::uint64_t peer) {
   static_cast<P *>(provider_of(state))->peer_lost({peer});
 }
@@ -45,11 +49,17 @@ inline void destroy(void *state) { delete provider_of(state); }
 
 /// Defines the entry point. `type`: of the module's providers; `P`: their class. A third argument says which roles they
 /// use others in, as nessie_module::uses.
-#define NESSIE_MODULE(type, P, ...)                                                      \
-  extern "C" const nessie_module *nessie_module_entry(void) {                            \
-    static const nessie_module module = {                                                \
-        NESSIE_MODULE_ABI,       NESSIE_MODULE_VERSION,    type,                         \
-        "" __VA_ARGS__,          nessie::module::start<P>, nessie::module::peer_lost<P>, \
-        nessie::module::quiesce, nessie::module::stop,     nessie::module::destroy};     \
-    return &module;                                                                      \
+#define NESSIE_MODULE(type, P, ...)                                    \
+  extern "C" const nessie_module *nessie_module_entry(void) {          \
+    static const nessie_module module = {NESSIE_MODULE_ABI,            \
+                                         NESSIE_MODULE_VERSION,        \
+                                         type,                         \
+                                         "" __VA_ARGS__,               \
+                                         nessie::module::start<P>,     \
+                                         nessie::module::describe,     \
+                                         nessie::module::peer_lost<P>, \
+                                         nessie::module::quiesce,      \
+                                         nessie::module::stop,         \
+                                         nessie::module::destroy};     \
+    return &module;                                                    \
   }

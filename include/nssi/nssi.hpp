@@ -319,6 +319,8 @@ struct RuntimeOptions {
   /// Of the process, which outlives the runtime: the memory that this keeps for its next long messages has an account
   /// there, and goes when others are short. Null: none.
   nessie::Budget *budget = nullptr;
+  /// What a process that hosts this says of it: called each time that statistics are asked for, like a callback.
+  std::function<void(Statistics &)> add_to_statistics = {};
 };
 
 /// A flag that a handler's fiber can wait for. set() may come from any thread.

@@ -82,6 +82,14 @@ struct CallStatistics {
   TimeHistogram round_trip;  ///< from sending to the result
 };
 
+/// A provider that `nessied` hosts in this process.
+struct ProviderStatistics {
+  std::string name, type;
+  std::uint32_t number = 0;
+  std::string pool;   ///< whose threads run its handlers; empty: the one that drives
+  std::string state;  ///< what it says of itself; empty: nothing
+};
+
 /// Memory for data that one pool of the process has taken: an account of its budget.
 struct MemoryStatistics {
   std::string name;
@@ -97,7 +105,9 @@ struct Statistics {
   std::vector<ServiceStatistics> services;
   std::vector<CallerStatistics> callers;
   std::vector<CallStatistics> calls;
-  std::vector<MemoryStatistics> memory;  ///< of the process; empty: nobody hosts it
+  // Of a process that `nessied` hosts:
+  std::vector<MemoryStatistics> memory;
+  std::vector<ProviderStatistics> providers;  ///< in the order in which they were started
 };
 
 /// One line of JSON, with the fields' names; a histogram's buckets as pairs, [up_to_ns, count]; errors by their names.

@@ -4,6 +4,8 @@
 
 #include <base/config.hpp>
 
+#include <fmt/format.h>
+
 namespace nessie {
 
 /// Each setting replaces the value that is there; the first that cannot be read ends it.
@@ -13,6 +15,12 @@ class ConfigReader {
   void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
   void flag(const char *key, bool &value) { take(config_.get_bool(key, value), value); }
   template <class Number> void count(const char *key, Number &value) { take(config_.get_count(key, value), value); }
+  template <class Number> void count(const char *key, Number &value, std::uint64_t least, std::uint64_t most) {
+    auto read = config_.get_count(key, value);
+    if (read.ok() && (*read < least || *read > most))
+      read = config_.bad_value(key, fmt::format("{} to {}", least, most));
+    take(read, value);
+  }
   template <class Number> void size(const char *key, Number &value) { take(config_.get_size(key, value), value); }
   /// One that is read in another way.
   template <class Read, class Value> void take(const Result<Read> &read, Value &value) {

@@ -3,6 +3,7 @@
 #include "inspector.hpp"
 
 #include <base/config.hpp>
+#include <base/printable.hpp>
 #include <nssi/statistics.hpp>
 
 #include <fmt/format.h>
@@ -108,7 +109,9 @@ double seconds_since(const Json &now, const Json &before) {
   return static_cast<double>(more(now, before, "uptime_ns")) / 1e9;
 }
 
-Json list_of(const Json &it, const char *field) { return it.is_null() ? Json::array() : it[field]; }
+Json list_of(const Json &it, const char *field) {
+  return it.is_object() ? it.value(field, Json::array()) : Json::array();
+}
 
 /// Its name; with whose it is, if others that were called have that name, too.
 std::string name_of(const Json &it, const Json &all) {
@@ -185,6 +188,22 @@ std::string describe_calls(const Json &now, const Json &before) {
   return table.is_empty() ? "" : table.text();
 }
 
+std::string describe_providers(const Json &now) {
+  Table table({"provider", "type", "number", "pool", "now"});
+  for (const auto &it : list_of(now, "providers"))
+    table.add({printable(it.value("name", "")), it.value("type", ""), std::to_string(number(it, "provider")),
+               it.value("pool", ""), printable(it.value("state", ""))});
+  return table.is_empty() ? "" : table.text();
+}
+
+/// A process that allots no memory of its providers' shows none.
+std::string describe_memory(const Json &now) {
+  Table table({"memory of", "now", "at most"});
+  for (const auto &it : list_of(now, "memory"))
+    table.add({it.value("name", ""), format_size(number(it, "used_bytes")), format_size(number(it, "high_bytes"))});
+  return table.is_empty() ? "" : table.text();
+}
+
 }  // namespace
 
 std::string describe_statistics(const Json &now, const Json &before) {
@@ -192,8 +211,8 @@ std::string describe_statistics(const Json &now, const Json &before) {
   if (!now.value("is_counted", false)) text += "  it counts nothing: nssi.statistics is off\n";
   if (const auto refused = number(now, "refused") - number(before, "refused"); refused != 0)
     text += fmt::format("  {} requests were none, or for no operation that there is\n", refused);
-  return text + describe_operations(now, before) + describe_services(now) + describe_callers(now, before) +
-         describe_calls(now, before);
+  return text + describe_providers(now) + describe_memory(now) + describe_operations(now, before) +
+         describe_services(now) + describe_callers(now, before) + describe_calls(now, before);
 }
 
 }  // namespace nessie::cli

@@ -16,7 +16,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/stat.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -61,11 +60,6 @@ struct Options {
 
 Error bad(const std::string &message) { return {Code::kInvalidArgument, message + "; see nessied --help"}; }
 
-bool is_pipe(int fd) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
-}
-
 /// A flag that is a short way to say --set.
 void add_setting(CLI::App &app, Options &options, const char *flag, const std::string &key, const char *text) {
   app.add_option_function<std::string>(
@@ -87,7 +81,9 @@ void describe(CLI::App &app, Options &options) {
       "The same as --announce file:PATH");
   app.add_option("-l,--listen", options.listen, "Transports to listen on, e.g. shm,tcp (all that this machine has)");
   app.add_option("--set", options.settings, "A setting, as staging.timeout=10s; may be said again and again");
-  app.add_option("--parent", options.parent_fd, "End at the end of file of this descriptor");
+  app.add_option(
+      "--parent", options.parent_fd,
+      "End at the end of file of this descriptor, which whoever has started this keeps open; SIGINT is for them");
   add_setting(app, options, "--mode", "staging.mode",
               "When the staging service answers a write: auto, caching, direct");
   add_setting(app, options, "--memory", "staging.memory", "Staging: memory for data on their way to files, e.g. 2G");
@@ -212,7 +208,8 @@ Result<nessie::service::HostOptions> host_options(const Wanted &wanted) {
 
 Status start_all(Host &host, const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
-    nessie::service::ProviderPlace place{step.place->name, step.number, step.place->pool, {}, step.remote};
+    nessie::service::ProviderPlace place{step.place->name, step.type->name, step.number, step.place->pool, {},
+                                         step.remote};
     for (const auto &[key, value] : step.place->settings)
       place.settings.emplace_back(step.type->name + "." + key, value);
     for (const auto &[role, name] : step.local) place.uses[role] = host.runtime().url();
@@ -241,10 +238,10 @@ Result<std::vector<nssi::Announcement>> announce(Host &host, const Wanted &wante
 
 int fail(const Error &error) { return log::error("{}", error.message), 2; }
 
-int serve(const Wanted &wanted, bool is_of_a_run, int parent_fd) {
+int serve(const Wanted &wanted, int parent_fd) {
   auto options = host_options(wanted);
   if (!options.ok()) return fail(options.error());
-  nessied::prepare_signals(is_of_a_run);  // MPI may have installed handlers of its own
+  nessied::prepare_signals(parent_fd >= 0);  // MPI may have installed handlers of its own
   auto host = Host::open(*std::move(options));
   if (!host.ok()) return fail(host.error());
   if (auto status = start_all(**host, wanted); !status.ok()) return fail(status.error());
@@ -252,7 +249,8 @@ int serve(const Wanted &wanted, bool is_of_a_run, int parent_fd) {
     const nessied::Watcher watcher(parent_fd, [&host] { (*host)->end(); });
     const auto announced = announce(**host, wanted);
     if (!announced.ok()) return fail(announced.error());
-    if (!is_of_a_run) std::printf("%s\n", (*host)->runtime().url().c_str()), std::fflush(stdout);
+    if (!wanted.config.get("staging.run_dir"))  // where it is in server.N.url
+      std::printf("%s\n", (*host)->runtime().url().c_str()), std::fflush(stdout);
     (*host)->run();
   }
   return (*host)->finish();
@@ -283,7 +281,5 @@ int main(int argc, char **argv) {
   const auto wanted = understand(options, argv[0]);
   if (!wanted.ok()) return fail(wanted.error());
   if (options.check) return print_plan(*wanted), 0;
-  const bool is_of_a_run = wanted->config.get("staging.index").has_value();
-  if (options.parent_fd < 0 && is_of_a_run && is_pipe(0)) options.parent_fd = 0;
-  return serve(*wanted, is_of_a_run, options.parent_fd);
+  return serve(*wanted, options.parent_fd);
 }

@@ -78,6 +78,10 @@ class ModuleProvider final : public nessie::Provider {
         is_known ? static_cast<Code>(code) : Code::kInternal,
         self_->sentence.empty() ? fmt::format("it does not say why ({})", nessie_code_name(code)) : self_->sentence};
   }
+  std::string describe() const override {
+    const char *text = module_.describe != nullptr ? module_.describe(state_) : nullptr;
+    return text != nullptr ? text : "";
+  }
   void peer_lost(nssi::PeerId peer) override {
     if (module_.peer_lost != nullptr) module_.peer_lost(state_, peer.value);
   }

@@ -2,6 +2,7 @@
 #include <service/host.hpp>
 
 #include <base/log.hpp>
+#include <nssi/statistics.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -14,6 +15,7 @@ Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
   std::unique_ptr<Host> host(new Host(std::move(options)));
   auto runtime_options = host->options_.runtime;
   runtime_options.budget = &host->budget_;
+  runtime_options.add_to_statistics = [host = host.get()](nssi::Statistics &all) { host->add_to(all); };
   auto runtime = nssi::Runtime::open(std::move(runtime_options));
   if (!runtime.ok()) return runtime.error();
   host->owned_runtime_ = *std::move(runtime);
@@ -23,6 +25,13 @@ Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
       if (each.provider) each.provider->peer_lost(peer);
   });
   return host;
+}
+
+void Host::add_to(nssi::Statistics &all) {
+  const std::lock_guard lock(describing_mutex_);
+  for (const auto *it : described_)
+    all.providers.push_back(
+        {it->place.name, it->place.type, it->place.number, it->place.pool, it->provider->describe()});
 }
 
 Host::~Host() {
@@ -39,6 +48,8 @@ Result<Provider *> Host::start(ProviderPlace place, const Start &start) {
   auto started = start(*hosted.context);
   if (!started.ok()) return hosted_.pop_back(), started.error();
   hosted.provider = *std::move(started);
+  const std::lock_guard lock(describing_mutex_);
+  described_.push_back(&hosted);
   return hosted.provider.get();
 }
 
@@ -89,6 +100,7 @@ void Host::quiesce_all() {
 
 int Host::finish() {
   is_finished_ = true;
+  describing_mutex_.lock(), described_.clear(), describing_mutex_.unlock();
   int code = 0;
   for (auto each = hosted_.rbegin(); each != hosted_.rend(); ++each) {
     each->provider->stop();

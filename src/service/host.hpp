@@ -12,7 +12,9 @@
 #include <atomic>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace nessie::service {
 
@@ -27,6 +29,7 @@ struct HostOptions {
 /// What the composition says of one provider.
 struct ProviderPlace {
   std::string name;
+  std::string type = {};
   std::uint32_t number = 0;
   std::string pool = {};
   std::vector<std::pair<std::string, std::string>> settings = {};  ///< whole names: "staging.mode"
@@ -63,6 +66,7 @@ class Host {
     std::unique_ptr<Provider> provider;
   };
   explicit Host(HostOptions options) : options_(std::move(options)), budget_(options_.memory_bytes) {}
+  void add_to(nssi::Statistics &all);
   void quiesce();
   void quiesce_all();
   bool holds_data() const;
@@ -70,7 +74,9 @@ class Host {
   const HostOptions options_;
   Budget budget_;
   Worker own_main_thread_;
-  std::list<Hosted> hosted_;  ///< in the order in which they were started
+  std::list<Hosted> hosted_;     ///< in the order in which they were started
+  std::mutex describing_mutex_;  ///< whoever asks for statistics may do so before and after anything drives
+  std::vector<const Hosted *> described_;
   std::unique_ptr<nssi::Runtime> owned_runtime_;
   nssi::Runtime *runtime_ = nullptr;  ///< the same, also for fibers that end with it
   std::atomic<int> asked_to_end_{0};

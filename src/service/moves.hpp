@@ -31,6 +31,10 @@ class Moves {
     const All::iterator at_;
   };
 
+  std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return all_.size();
+  }
   /// Whether one of the caller's takes longer than it should.
   bool is_slow(nssi::PeerId caller) const {
     const auto late = Clock::now() - slow_;

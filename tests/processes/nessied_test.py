@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """nessied with services of one's own beside Nessie's: what a user sees of it. docs/hosting.md."""
+import json
 import os
 import signal
 import unittest
@@ -7,6 +8,7 @@ import unittest
 from harness import BUILD, ProcessTestCase, wait_until
 from sessions import ON_THIS_NODE
 
+NESSIE = os.path.join(BUILD, "bin", "nessie")
 NESSIED = os.path.join(BUILD, "bin", "nessied")
 EXAMPLE = os.path.join(BUILD, "examples", "service")
 CLIENT = os.path.join(EXAMPLE, "counter_client_cpp")
@@ -61,6 +63,19 @@ class Modules(ProcessTestCase):
         for value in (42, 44):
             code, out, err = self.run_command([CLIENT])
             self.assertEqual((code, out), (0, f"{value}\nNOT_FOUND: nobody has counted pears\n"), err)
+        self.end(job)
+
+    def test_are_shown_by_nessie_status_with_what_they_have(self):
+        job = self.start('type = "directory"', 'type = "transfer"\nname = "moves"\nnumber = 3', self.guest("first"))
+        code, out, err = self.run_command([NESSIE, "status", "file:job.contact", "--json"])
+        self.assertEqual((code, err), (0, ""))
+        shown = [(each["name"], each["type"], each["provider"], each["state"])
+                 for each in json.loads(out)["nssi"]["providers"]]
+        self.assertEqual(shown, [("directory", "directory", 0, "0 announced, 0 wait for changes"),
+                                 ("moves", "transfer", 3, "0 pieces on their way"), ("first", "guest", 0, "is here")])
+        code, out, err = self.run_command([NESSIE, "status", "file:job.contact"])
+        self.assertEqual((code, err), (0, ""))
+        self.assertRegex(out, r"moves +transfer +3")
         self.end(job)
 
     def test_are_started_after_those_that_they_use_and_stopped_in_reverse(self):

@@ -94,6 +94,10 @@ Json json_of(const MemoryStatistics &it) {
   return {{"name", it.name}, {"used_bytes", it.used_bytes}, {"high_bytes", it.high_bytes}};
 }
 
+Json json_of(const ProviderStatistics &it) {
+  return {{"name", it.name}, {"type", it.type}, {"provider", it.number}, {"pool", it.pool}, {"state", it.state}};
+}
+
 template <class T> Json list_of(const std::vector<T> &all) {
   Json result = Json::array();
   for (const auto &each : all) result.push_back(json_of(each));
@@ -107,7 +111,7 @@ std::string to_json(const Statistics &statistics) {
                  {"prometheus", statistics.prometheus},          {"refused", statistics.refused},
                  {"operations", list_of(statistics.operations)}, {"services", list_of(statistics.services)},
                  {"callers", list_of(statistics.callers)},       {"calls", list_of(statistics.calls)},
-                 {"memory", list_of(statistics.memory)}};
+                 {"memory", list_of(statistics.memory)},         {"providers", list_of(statistics.providers)}};
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -38,7 +38,7 @@ class Engine final : public Core, private nnti::EventSink, private HangupSink {
   Statistics statistics();
 
  private:
-  explicit Engine(const RuntimeOptions &options) : Core(options) {}
+  explicit Engine(const RuntimeOptions &options) : Core(options), add_to_statistics_(options.add_to_statistics) {}
   void on_message(PeerId from, std::span<const std::byte> message) override;
   void on_peer_connected(PeerId peer) override;
   void on_peer_lost(PeerId peer, const Error &error) override;
@@ -63,6 +63,7 @@ class Engine final : public Core, private nnti::EventSink, private HangupSink {
   static constexpr Clock::rep kNotFinishing = std::numeric_limits<Clock::rep>::max();
   std::atomic<Clock::rep> finish_by_{kNotFinishing};  ///< see stop_when_done()
   const Clock::time_point opened_at_ = Clock::now();
+  const std::function<void(Statistics &)> add_to_statistics_;
   std::string prometheus_;  ///< where numbers are offered; empty: nowhere
   nessie::Config config_;
   Settings program_;  ///< what holds where the configuration says nothing

@@ -130,6 +130,7 @@ Statistics Engine::statistics() {
   if (budget() != nullptr)
     for (const auto &usage : budget()->usage())
       result.memory.push_back({usage.name, usage.used_bytes, usage.high_bytes});
+  if (add_to_statistics_) add_to_statistics_(result);
   return result;
 }
 

@@ -49,7 +49,8 @@ class Daemon {
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     url_file_ = folder + "/server." + std::to_string(index) + ".url";
     std::vector<std::string> words = {
-        NESSIED, "--index", std::to_string(index), "--servers", std::to_string(servers), "--run-dir", folder};
+        NESSIED,     "--parent", "0", "--index", std::to_string(index), "--servers", std::to_string(servers),
+        "--run-dir", folder};
     words.insert(words.end(), flags.begin(), flags.end());
     pid_ = ::fork();
     if (pid_ == 0) {

@@ -46,6 +46,7 @@ static int start(nessie_provider *provider, void **state) {
   return say(name, "started") == 0 ? NESSIE_OK : NESSIE_IO;
 }
 
+static const char *describe(void *state) { return state != NULL ? "is here" : ""; }
 static void quiesce(void *state) { (void)say(nessie_provider_name(state), "quiesced"); }
 static void stop(void *state) { (void)say(nessie_provider_name(state), "stopped"); }
 
@@ -55,6 +56,7 @@ const nessie_module *nessie_module_entry(void) {
                                        .type = "guest",
                                        .uses = "directory?",
                                        .start = start,
+                                       .describe = describe,
                                        .quiesce = quiesce,
                                        .stop = stop};
   return &module;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/server.hpp>
 
+#include <base/config.hpp>
+
 #include <fmt/format.h>
 
 namespace staging {
@@ -23,6 +25,12 @@ ReportResult Server::report() const {
     if (file->lost_anything()) r.failures.push_back(file->report());
   if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
   return r;
+}
+
+std::string Server::describe() const {
+  return fmt::format("server {} of {}: {} clients, {} files open, {} being closed, {} on the way", options_.index,
+                     options_.servers, peers_.size(), files_.size(), closing_.size(),
+                     nessie::format_size(drainer_.pending_bytes()));
 }
 
 Result<NcResult> Server::note_native(Request &, const NativeNote &args) {

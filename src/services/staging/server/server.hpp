@@ -49,6 +49,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context, ServerOptions options);
   ~Server() override;
 
+  std::string describe() const override;
   void peer_lost(nssi::PeerId peer) override;
   /// Drains and closes all files.
   void quiesce() override;

@@ -71,6 +71,8 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
   fill(anything_, 0);
 }
 
+std::string Server::describe() const { return fmt::format("{} pieces on their way", moves_.count()); }
+
 // --- encoded ---------------------------------------------------------------------------------------------------------
 
 Status Server::xfer_write_encode(nssi::Request &, const xfer_args &args, const data_array_t &array) {

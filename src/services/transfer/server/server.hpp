@@ -37,6 +37,8 @@ class Server final : public nessie::Provider, XFER::ONE::Server {
   static nessie::Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context,
                                                                  const ServerOptions &options);
 
+  std::string describe() const override;
+
  private:
   using Lease = nessie::service::Buffers::Lease;
   using Task = nessie::service::Worker::Task;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/discovery/directory/server/server.hpp"
 
+#include <base/config_reader.hpp>
 #include <base/credential.hpp>
 
 #include <fmt/format.h>
@@ -17,30 +18,18 @@ constexpr std::chrono::milliseconds kGather{5};
 /// Each has a stack, and the kernel lets a process have about 65000 pieces of memory, of which that is two.
 constexpr std::size_t kMostWatches = 16384;
 
-Status read_limit(const nessie::Config &config, const char *key, std::size_t most, std::size_t &limit) {
-  auto value = config.get_count(key, limit);
-  if (!value.ok()) return value.error();
-  if (*value < 1 || *value > most) return config.bad_value(key, fmt::format("1 to {}", most));
-  limit = *value;
-  return {};
-}
-
 Error is_being_stopped() { return {Code::kUnavailable, "the directory is being stopped", nessie::Scope::kService}; }
 
 }  // namespace
 
 Result<ServerLimits> limits_of(const nessie::Config &config) {
   ServerLimits limits;
-  const struct {
-    const char *key;
-    std::size_t most;
-    std::size_t &limit;
-  } settings[] = {{"directory.entries", MAX_INSTANCES, limits.registry.entries},
-                  {"directory.entries_per_caller", MAX_INSTANCES, limits.registry.entries_per_caller},
-                  {"directory.watches", kMostWatches, limits.watches},
-                  {"directory.watches_per_caller", kMostWatches, limits.watches_per_caller}};
-  for (const auto &setting : settings)
-    if (auto status = read_limit(config, setting.key, setting.most, setting.limit); !status.ok()) return status.error();
+  nessie::ConfigReader read(config);
+  read.count("directory.entries", limits.registry.entries, 1, MAX_INSTANCES);
+  read.count("directory.entries_per_caller", limits.registry.entries_per_caller, 1, MAX_INSTANCES);
+  read.count("directory.watches", limits.watches, 1, kMostWatches);
+  read.count("directory.watches_per_caller", limits.watches_per_caller, 1, kMostWatches);
+  if (!read.status().ok()) return read.status().error();
   return limits;
 }
 
@@ -150,6 +139,10 @@ Status Server::wait_for_change(nssi::Request &request, Watch &watch, const mark 
 void Server::tell_watches(const std::string &name) {
   for (auto &watch : watches_)
     if (matches(watch.what, name)) watch.event->set();
+}
+
+std::string Server::describe() const {
+  return fmt::format("{} announced, {} wait for changes", registry_.size(), watches_.size());
 }
 
 void Server::quiesce() {

@@ -29,6 +29,7 @@ class Server final : public nessie::Provider, private DIRECTORY::ONE::Server {
   /// kExists: the provider's number is taken.
   static Result<std::unique_ptr<nessie::Provider>> start(const nessie::ProviderContext &context,
                                                          const ServerLimits &limits);
+  std::string describe() const override;
   /// What the peer announced goes.
   void peer_lost(PeerId peer) override { registry_.lose(peer); }
   /// Who waits for changes hears that the directory is being stopped, now and from now on.
