@@ -50,7 +50,7 @@ struct ProviderContext {
 class Provider {
  public:
   virtual ~Provider() = default;
-  /// What it has and does now, in a few words, as "2 files open, 3 clients": `nessie status` shows them. None of its
+  /// What it has and does now, in a few words, as "files open: 2, clients: 3": `nessie status` shows them. None of its
   /// other functions runs meanwhile, but handlers in a pool may.
   virtual std::string describe() const { return {}; }
   /// A peer died, or left. Every provider is told, whoever the peer has called.

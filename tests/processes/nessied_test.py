@@ -71,8 +71,8 @@ class Modules(ProcessTestCase):
         self.assertEqual((code, err), (0, ""))
         shown = [(each["name"], each["type"], each["provider"], each["state"])
                  for each in json.loads(out)["nssi"]["providers"]]
-        self.assertEqual(shown, [("directory", "directory", 0, "0 announced, 0 wait for changes"),
-                                 ("moves", "transfer", 3, "0 pieces on their way"), ("first", "guest", 0, "is here")])
+        self.assertEqual(shown, [("directory", "directory", 0, "announced: 0, waiting for changes: 0"),
+                                 ("moves", "transfer", 3, "pieces on their way: 0"), ("first", "guest", 0, "is here")])
         code, out, err = self.run_command([NESSIE, "status", "file:job.contact"])
         self.assertEqual((code, err), (0, ""))
         self.assertRegex(out, r"moves +transfer +3")

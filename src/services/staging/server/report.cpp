@@ -28,7 +28,7 @@ ReportResult Server::report() const {
 }
 
 std::string Server::describe() const {
-  return fmt::format("server {} of {}: {} clients, {} files open, {} being closed, {} on the way", options_.index,
+  return fmt::format("server {} of {}; clients: {}, files open: {}, being closed: {}, on their way: {}", options_.index,
                      options_.servers, peers_.size(), files_.size(), closing_.size(),
                      nessie::format_size(drainer_.pending_bytes()));
 }

@@ -71,7 +71,7 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
   fill(anything_, 0);
 }
 
-std::string Server::describe() const { return fmt::format("{} pieces on their way", moves_.count()); }
+std::string Server::describe() const { return fmt::format("pieces on their way: {}", moves_.count()); }
 
 // --- encoded ---------------------------------------------------------------------------------------------------------
 

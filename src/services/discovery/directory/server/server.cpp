@@ -142,7 +142,7 @@ void Server::tell_watches(const std::string &name) {
 }
 
 std::string Server::describe() const {
-  return fmt::format("{} announced, {} wait for changes", registry_.size(), watches_.size());
+  return fmt::format("announced: {}, waiting for changes: {}", registry_.size(), watches_.size());
 }
 
 void Server::quiesce() {
