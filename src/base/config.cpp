@@ -127,14 +127,14 @@ Status Config::reload() {
   return {};
 }
 
-void Config::set(std::string_view key, std::string value) {
+void Config::set(std::string_view key, std::string value, std::string source) {
   if (const auto doubt = doubt_about_key(key); !doubt.empty()) warn_once(doubt);
-  flags_.insert_or_assign(std::string(key), std::move(value));
+  flags_.insert_or_assign(std::string(key), Flag{std::move(value), std::move(source)});
 }
 
 std::optional<std::string> Config::get(std::string_view key) const {
   auto name = std::string(key);
-  if (auto flag = flags_.find(name); flag != flags_.end()) return flag->second;
+  if (auto flag = flags_.find(name); flag != flags_.end()) return flag->second.value;
   if (const char *variable = std::getenv(variable_of(key).c_str())) return variable;
   if (auto line = file_.find(name); line != file_.end()) return line->second.value;
   return std::nullopt;
@@ -142,7 +142,7 @@ std::optional<std::string> Config::get(std::string_view key) const {
 
 std::string Config::source_of(std::string_view key) const {
   auto name = std::string(key);
-  if (flags_.contains(name)) return "a flag";
+  if (const auto flag = flags_.find(name); flag != flags_.end()) return flag->second.source;
   if (std::getenv(variable_of(key).c_str()) != nullptr) return variable_of(key);
   const auto line = file_.find(name);
   if (line == file_.end()) return {};

@@ -31,7 +31,8 @@ class Config {
   Status reload();
   /// Reads the file that NESSIE_CONFIG names, unless there are a file's settings already. Errors as load().
   Status complete() { return file_.empty() ? reload() : Status(); }
-  void set(std::string_view key, std::string value);
+  /// `source`: where the value comes from, for who is told of it.
+  void set(std::string_view key, std::string value, std::string source = "a flag");
 
   std::optional<std::string> get(std::string_view key) const;
   std::string get_or(std::string_view key, std::string_view fallback) const;
@@ -54,9 +55,12 @@ class Config {
     std::string value;
     std::size_t number = 0;
   };
+  struct Flag {
+    std::string value, source;
+  };
   void warn_of_misspelt() const;
 
-  std::unordered_map<std::string, std::string> flags_;
+  std::unordered_map<std::string, Flag> flags_;
   std::unordered_map<std::string, Line> file_;
   std::string path_;  ///< of the file; empty: there is none, or only its text
 };

@@ -38,12 +38,6 @@ std::string pattern_of(std::string_view name) {
 
 bool is_pattern(std::string_view name) { return name.find('*') != std::string_view::npos; }
 
-bool is_setting(std::string_view key) {
-  return std::ranges::any_of(setting_names(), [&](const std::string &name) {
-    return is_pattern(name) ? Pattern(name).matches(key) : name == key;
-  });
-}
-
 /// The settings that `key` may be meant as; of those with a `*` its own part stands there: "nssi.op.fetch.rol" may be
 /// "nssi.op.fetch.role".
 std::vector<std::string> candidates_for(std::string_view key) {
@@ -96,6 +90,12 @@ const std::vector<std::string> &setting_names() {
     return made;
   }();
   return *names;
+}
+
+bool is_setting(std::string_view key) {
+  return std::ranges::any_of(setting_names(), [&](const std::string &name) {
+    return is_pattern(name) ? Pattern(name).matches(key) : name == key;
+  });
 }
 
 std::string variable_of(std::string_view key) { return std::string(kPrefix) + capitals_of(key); }

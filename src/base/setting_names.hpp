@@ -22,6 +22,7 @@ std::span<const Setting> settings();
 
 /// Every setting of Nessie's own; where the user gives a part of the name, a `*` stands for it: "nssi.pool.*.threads".
 const std::vector<std::string> &setting_names();
+bool is_setting(std::string_view key);
 /// "staging.memory" → "NESSIE_STAGING_MEMORY".
 std::string variable_of(std::string_view key);
 /// What to tell somebody who wrote it into a file, or set it: "there is no setting nssi.timeot; did you mean

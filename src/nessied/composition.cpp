@@ -105,8 +105,7 @@ class Reader {
     }
     auto text = nessie::toml_text(node);
     if (!text) return fail(node, fmt::format("no setting takes what {} is given", name));
-    if (const auto doubt = nessie::doubt_about_key(name); !doubt.empty()) return fail(node, doubt);
-    made_.settings.emplace_back(name, *std::move(text));
+    made_.settings.push_back({name, *std::move(text), at(node)});
   }
   void pool(const toml::table &table) {
     nssi::PoolOptions made;
@@ -175,7 +174,7 @@ class Reader {
     for (const auto &[key, inner] : *table) {
       auto text = nessie::toml_text(inner);
       if (!text) return fail(inner, fmt::format("no setting takes what {} is given", key.str()));
-      made.settings.emplace_back(key.str(), *std::move(text));
+      made.settings.push_back({std::string(key.str()), *std::move(text), at(inner)});
     }
   }
   void uses_of(Place &made, const toml::node &node) {
@@ -211,7 +210,7 @@ Result<Composition> parse_composition(std::string_view text, const std::string &
 
 Result<Composition> read_composition(const std::string &path) {
   const auto text = nessie::read_file(path);
-  if (!text.ok()) return Error{Code::kIo, fmt::format("cannot read {}: {}", path, text.error().message)};
+  if (!text.ok()) return text.error();
   return parse_composition(*text, path);
 }
 
@@ -235,6 +234,8 @@ class Planner {
   Result<std::vector<Step>> make() {
     if (composition_.providers.empty())
       return bad("", "there is nothing to host: name services with --services, or a file with --config");
+    for (const auto &setting : composition_.settings)
+      if (auto status = check(setting); !status.ok()) return status.error();
     for (const auto &place : composition_.providers)
       if (auto status = check(place); !status.ok()) return status.error();
     for (const auto &place : composition_.providers)
@@ -250,14 +251,23 @@ class Planner {
     const auto found = std::ranges::find(types_, place.type, &nessie::ProviderType::name);
     return found == types_.end() ? nullptr : &*found;
   }
+  /// Nessie's own, or one of a type of provider.
+  Status check(const Given &setting) const {
+    const auto type = setting.name.substr(0, setting.name.find('.'));
+    if (auto doubt = nessie::doubt_about_key(setting.name); !doubt.empty()) return bad(setting.at, doubt);
+    if (nessie::is_setting(setting.name) || std::ranges::count(types_, type, &nessie::ProviderType::name) != 0)
+      return {};
+    return bad(setting.at, fmt::format("there is no setting {}; `nessie info --settings` lists them", setting.name));
+  }
   /// It alone, and beside those before it.
   Status check(const Place &place) {
     const auto *type = type_of(place);
     if (type == nullptr)
       return bad(place.at, there_is_no("type of provider", place.type, names_in(types_, &nessie::ProviderType::name)));
-    if (steps_.contains(place.name)) return bad(place.at, fmt::format("there are two providers '{}'", place.name));
     Step step{&place, type, 0, {}, {}};
     for (const auto &[name, other] : steps_) {
+      if (name == place.name && !type->is_single)
+        return bad(place.at, fmt::format("there are two providers '{}': give each a name of its own", name));
       if (other.type != type) continue;
       if (type->is_single) return bad(place.at, fmt::format("a process can have one provider of type {}", type->name));
       if (place.number == other.number)
@@ -269,9 +279,9 @@ class Planner {
       return bad(place.at, fmt::format("a {} runs on the thread that drives: leave out its pool", type->name));
     if (!place.pool.empty() && std::ranges::count(composition_.pools, place.pool, &nssi::PoolOptions::name) == 0)
       return bad(place.at, there_is_no("pool", place.pool, names_in(composition_.pools, &nssi::PoolOptions::name)));
-    for (const auto &[key, value] : place.settings)
-      if (const auto doubt = nessie::doubt_about_key(place.type + "." + key); !doubt.empty())
-        return bad(place.at, doubt);
+    for (const auto &setting : place.settings)
+      if (const auto doubt = nessie::doubt_about_key(place.type + "." + setting.name); !doubt.empty())
+        return bad(setting.at, doubt);
     steps_.emplace(place.name, std::move(step));
     return {};
   }

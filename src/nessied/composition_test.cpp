@@ -65,8 +65,9 @@ TEST(Composition, EverythingThatAFileSays_IsUnderstood) {
                                              "job.toml");
   ASSERT_TRUE(composition.ok()) << composition.error().message;
   EXPECT_EQ(composition->announce, (Names{"file:a.contact", "dir:a"}));
-  const std::vector<std::pair<std::string, std::string>> settings = {{"listen", "shm,ofi"}, {"nssi.timeout", "10s"}};
-  EXPECT_EQ(composition->settings, settings);
+  std::vector<std::string> settings;
+  for (const auto &each : composition->settings) settings.push_back(each.name + "=" + each.value);
+  EXPECT_EQ(settings, (std::vector<std::string>{"listen=shm,ofi", "nssi.timeout=10s"}));
   ASSERT_EQ(composition->pools.size(), 1u);
   EXPECT_EQ(composition->pools[0].threads, 3u);
   EXPECT_EQ(composition->pools[0].cores, "0");
@@ -136,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"[[provider]]\ntype = 3", "line 2: type takes a text in quotes"},
         Fault{"provider = 3", "provider is a table each, under [[provider]]"},
         Fault{"[[provider]]\ntype = \"transfer\"\n[[provider]]\ntype = \"transfer\"",
-              "line 3: there are two providers 'transfer'"},
+              "line 3: there are two providers 'transfer': give each a name"},
         Fault{"provider = [{name=\"a\", type=\"transfer\", number=2}, {name=\"b\", type=\"transfer\", number=2}]",
               "'b' and 'a' have the same number"},
         Fault{"provider = [{name=\"a\", type=\"staging\"}, {name=\"b\", type=\"staging\"}]",
@@ -152,6 +153,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"[[pool]]\nname = \"a\"\nnuma_node = 4000000", "this machine has no NUMA node 4000000"},
         Fault{"[nssi]\ntimeot = 3\n[[provider]]\ntype = \"transfer\"",
               "line 2: there is no setting nssi.timeot; did you mean nssi.timeout?"},
+        Fault{"colour = 3\n[[provider]]\ntype = \"transfer\"", "line 1: there is no setting colour"},
         Fault{"[[provider]]\ntype = \"staging\"\nsettings = { memroy = \"1G\" }",
               "there is no setting staging.memroy; did you mean staging.memory?"},
         Fault{"[[provider]]\ntype = \"reader\"", "'reader' uses a directory: say which"},

@@ -112,9 +112,10 @@ std::vector<std::string> services_by_name(const char *program) {
 
 struct Wanted {
   Config config;
-  nessied::Composition composition;
-  std::vector<nessie::ProviderType> types;
-  std::vector<Step> steps;
+  nessied::Composition composition = {};
+  std::vector<nessie::ProviderType> types = {};
+  std::vector<Step> steps = {};
+  std::uint64_t memory_bytes = 0;
 };
 
 Status load_types(Wanted &wanted, const Options &options) {
@@ -132,14 +133,14 @@ Status load_types(Wanted &wanted, const Options &options) {
   return {};
 }
 
-Status apply_settings(Wanted &wanted, const Options &options) {
-  for (const auto &[key, value] : wanted.composition.settings) wanted.config.set(key, value);
+/// Behind those of the file: flags go first.
+Status add_settings(std::vector<nessied::Given> &settings, const Options &options) {
   for (const auto &each : options.settings) {
     const auto equals = each.find('=');
     if (equals == std::string::npos || equals == 0) return bad(fmt::format("--set takes KEY=VALUE, not '{}'", each));
-    wanted.config.set(each.substr(0, equals), each.substr(equals + 1));
+    settings.push_back({each.substr(0, equals), each.substr(equals + 1), "a flag"});
   }
-  if (!options.listen.empty()) wanted.config.set("listen", options.listen);
+  if (!options.listen.empty()) settings.push_back({"listen", options.listen, "a flag"});
   return {};
 }
 
@@ -147,7 +148,7 @@ Result<Wanted> understand(const Options &options, const char *program) {
   auto config = Config::load();
   if (!config.ok()) return config.error();
   if (!options.config.empty() && !options.services.empty()) return bad("--services and --config exclude each other");
-  Wanted wanted{*std::move(config), {}, {}, {}};
+  Wanted wanted{.config = *std::move(config)};
   if (options.config.empty()) {
     wanted.composition =
         nessied::composition_of(options.services.empty() ? services_by_name(program) : options.services);
@@ -158,10 +159,14 @@ Result<Wanted> understand(const Options &options, const char *program) {
     wanted.composition = *std::move(read);
   }
   if (auto status = load_types(wanted, options); !status.ok()) return status.error();
-  if (auto status = apply_settings(wanted, options); !status.ok()) return status.error();
+  if (auto status = add_settings(wanted.composition.settings, options); !status.ok()) return status.error();
   auto steps = nessied::plan(wanted.composition, wanted.types);
   if (!steps.ok()) return steps.error();
   wanted.steps = *std::move(steps);
+  for (const auto &[name, value, at] : wanted.composition.settings) wanted.config.set(name, value, at);
+  const auto memory = wanted.config.get_size("memory", 0);
+  if (!memory.ok()) return memory.error();
+  wanted.memory_bytes = *memory;
   for (const auto &place : options.announce) wanted.composition.announce.push_back(place);
   return wanted;
 }
@@ -194,9 +199,7 @@ Result<nessie::service::HostOptions> host_options(const Wanted &wanted) {
   options.runtime.endpoint.transports = nessie::split(listen_of(wanted), ", ");
   options.runtime.pools = wanted.composition.pools;
   options.runtime.reload_on_hangup = true;
-  const auto memory = wanted.config.get_size("memory", 0);
-  if (!memory.ok()) return memory.error();
-  options.memory_bytes = *memory;
+  options.memory_bytes = wanted.memory_bytes;
   std::vector<const nessie::ProviderType *> prepared;
   for (const auto &step : wanted.steps) {
     if (!step.type->prepare || std::ranges::count(prepared, step.type) != 0) continue;
@@ -210,8 +213,8 @@ Status start_all(Host &host, const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
     nessie::service::ProviderPlace place{step.place->name, step.type->name, step.number, step.place->pool, {},
                                          step.remote};
-    for (const auto &[key, value] : step.place->settings)
-      place.settings.emplace_back(step.type->name + "." + key, value);
+    for (const auto &[name, value, at] : step.place->settings)
+      place.settings.push_back({step.type->name + "." + name, value, at});
     for (const auto &[role, name] : step.local) place.uses[role] = host.runtime().url();
     auto started = host.start(std::move(place), step.type->start);
     if (started.ok()) continue;

@@ -40,7 +40,7 @@ Host::~Host() {
 
 Result<Provider *> Host::start(ProviderPlace place, const Start &start) {
   auto &hosted = hosted_.emplace_back(Hosted{std::move(place), options_.runtime.endpoint.config, nullptr, nullptr});
-  for (const auto &[key, value] : hosted.place.settings) hosted.config.set(key, value);
+  for (const auto &[name, value, source] : hosted.place.settings) hosted.config.set(name, value, source);
   auto &main_thread = options_.main_thread != nullptr ? *options_.main_thread : own_main_thread_;
   hosted.context = std::make_unique<ProviderContext>(
       ProviderContext{*runtime_, hosted.place.name, hosted.place.number, hosted.place.pool, hosted.config, budget_,

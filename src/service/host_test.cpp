@@ -180,7 +180,7 @@ TEST_F(HostTest, APeerThatIsLost_IsToldToEveryProvider) {
 TEST_F(HostTest, AProvidersSettings_AreItsOwn) {
   std::vector<std::string> seen;
   for (const auto *value : {"1", "2"})
-    (void)host_->start({.name = value, .settings = {{"counter.start", value}}},
+    (void)host_->start({.name = value, .settings = {{"counter.start", value, "a test"}}},
                        [&](const ProviderContext &context) -> Result<std::unique_ptr<Provider>> {
                          seen.push_back(context.config.get_or("counter.start", "none"));
                          return Error{Code::kUnsupported, "enough was seen"};

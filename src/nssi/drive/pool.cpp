@@ -42,12 +42,14 @@ Status confine(std::thread &thread, const std::vector<int> &cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
-  const int problem = ::pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
-  if (problem == 0) return {};
+  cpu_set_t taken;  // without those that the process may not use
+  const auto id = thread.native_handle();
+  if (::pthread_setaffinity_np(id, sizeof set, &set) == 0 && ::pthread_getaffinity_np(id, sizeof taken, &taken) == 0 &&
+      CPU_EQUAL(&set, &taken))
+    return {};
   return Error{Code::kInvalidArgument,
-               fmt::format("this process may not use those cores ({}); `taskset -p {}` says which it may",
-                           std::generic_category().message(problem), ::getpid()),
-               nessie::Scope::kOperation, problem};
+               fmt::format("this process may not use all of the cores {}; `taskset -cp {}` says which it may",
+                           fmt::join(cores, ","), ::getpid())};
 }
 
 }  // namespace
