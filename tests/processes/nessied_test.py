@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 import unittest
 
 from harness import BUILD, ProcessTestCase, wait_until
@@ -22,12 +23,21 @@ class Modules(ProcessTestCase):
         self.env.update(ON_THIS_NODE)
         self.announced = self.path("job.contact")
 
+    def write_text(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def limits_told(self):
+        """How many requests each service takes at once, as it says."""
+        code, out, err = self.run_command([NESSIE, "status", "file:job.contact", "--json"])
+        self.assertEqual((code, err), (0, ""))
+        return {each["limits"]["requests"] for each in json.loads(out)["nssi"]["services"]}
+
     def write(self, *providers):
         """A composition of providers, each a text of `key = value` lines: its path."""
-        path = self.path("job.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write('announce = "file:job.contact"\n' + "".join(f"[[provider]]\n{each}\n" for each in providers))
-        return path
+        self.write_text("job.toml", 'announce = "file:job.contact"\n' +
+                        "".join(f"[[provider]]\n{each}\n" for each in providers))
+        return self.path("job.toml")
 
     def guest(self, name, more=""):
         return f'name = "{name}"\ntype = "guest"\nmodule = "{GUEST}"\n{more}'
@@ -78,6 +88,16 @@ class Modules(ProcessTestCase):
         self.assertRegex(out, r"moves +transfer +3")
         self.end(job)
 
+    def test_settings_are_read_anew_on_SIGHUP(self):
+        self.env["NESSIE_CONFIG"] = self.path("nessie.conf")
+        self.write_text("nessie.conf", "nssi.limit.requests = 7\n")
+        job = self.start('type = "transfer"')
+        self.assertEqual(self.limits_told(), {7})
+        self.write_text("nessie.conf", "nssi.limit.requests = 9\n")
+        job.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.limits_told() == {9}, "the new limit")
+        self.end(job)
+
     def test_are_started_after_those_that_they_use_and_stopped_in_reverse(self):
         job = self.start(self.guest("second", 'uses = { directory = "names" }'), 'name = "names"\ntype = "directory"',
                          self.guest("third"))
@@ -92,6 +112,17 @@ class Modules(ProcessTestCase):
         names.process.send_signal(signal.SIGTERM)
         self.assertEqual(names.finish()[0], 0)
         self.assertIn("guest: the directory has 0 names\n", self.end(job))
+
+    def test_SIGTERM_at_any_moment_of_their_start_leaves_nothing(self):
+        composition = self.write('type = "directory"', 'type = "staging"', self.guest("last"))
+        for step in range(12):
+            job = self.job([NESSIED, "--config", composition])
+            time.sleep(step * 0.015)
+            job.process.send_signal(signal.SIGTERM)
+            code, _, err = job.finish()
+            self.assertIn((code, err), ((0, ""), (-signal.SIGTERM, "")))  # before it listens to signals
+            self.assertFalse(os.path.exists(self.announced))
+        self.assert_nothing_left()
 
     def test_that_do_not_start_stop_those_before(self):
         self.assert_refused(
