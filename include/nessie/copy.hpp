@@ -26,7 +26,7 @@
 
 namespace nessie {
 
-/// So many are copied at once everywhere.
+/// Bytes that every processor copies at full speed in one piece, wherever they lie.
 inline constexpr std::size_t kShortCopy = 2048;
 
 /// How many bytes are to be copied from `from` to `to` at once.
@@ -37,12 +37,12 @@ inline std::size_t best_piece(const void *to, const void *from, std::size_t size
   return behind == 0 || behind >= kTooNear || size_bytes >= kLong ? size_bytes : std::min(size_bytes, kShortCopy);
 }
 
-/// Of a cache.
+/// The size of a line of the processor's caches.
 inline constexpr std::size_t kLineBytes = 64;
 
 namespace detail {
 inline constinit thread_local bool is_read_elsewhere = false;
-/// Which of the two ways is this processor's.
+/// Whether this processor copies for another one by storing past its caches; otherwise it pushes lines out of them.
 inline bool stores_past_caches() {
 #if defined(__x86_64__)
   static const bool does = __builtin_cpu_is("amd") != 0;
@@ -51,7 +51,7 @@ inline bool stores_past_caches() {
   return false;
 #endif
 }
-/// So many bytes pay for them.
+/// The smallest copy for which either way pays.
 inline std::size_t least_elsewhere() { return std::size_t{stores_past_caches() ? 16u : 4u} << 10; }
 }  // namespace detail
 

@@ -229,7 +229,7 @@ class Context {
   /// The next wait completes with kCancelled if the request waits for a peer's action, or if its operation did not take
   /// effect before it could be stopped; otherwise as if nothing had happened.
   Status cancel(RequestId request);
-  /// The same for all operations from this buffer that have no request.
+  /// Cancels all operations from this buffer that have no request.
   Status cancel(BufferId buffer);
 
   // --- completions ---

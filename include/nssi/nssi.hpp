@@ -229,7 +229,7 @@ class Call {
   Status wait(Deadline deadline = Deadline::never());
   /// The result's bytes, after wait() returned ok; valid until the call is dropped.
   std::span<const std::byte> view() const;
-  /// The same, copied.
+  /// A copy of the result's bytes, after wait() returned ok.
   Bytes result() const { return {view().begin(), view().end()}; }
   /// True: wait() returns at once. Drives nothing.
   bool is_over() const;

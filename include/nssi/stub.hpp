@@ -59,7 +59,7 @@ template <class T> class Future {
     else
       return xdr::decode<T>(call_.view());
   }
-  /// The same, without a look at the result.
+  /// As wait(), but does not decode the result.
   Status settle(Deadline deadline = Deadline::never()) { return fault_.ok() ? call_.wait(deadline) : fault_; }
   /// The call itself, for wait_any() of results of several types; one that could not be made is over.
   Call &call() { return call_; }

@@ -30,7 +30,7 @@ Status write_first_private_file(const std::string &path, std::string_view text);
 /// kTooLarge: it has more than `limit_bytes`. kIo. Each message names the file; the cause is errno, if there was one.
 Result<std::string> read_trusted_file(const std::string &path, std::size_t limit_bytes);
 
-/// The same, of a file that nobody else can read, either.
+/// As read_trusted_file(), of a file that nobody else can read, either.
 Result<std::string> read_private_file(const std::string &path, std::size_t limit_bytes);
 
 }  // namespace nessie

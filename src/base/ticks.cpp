@@ -30,7 +30,7 @@ const bool Ticks::reads_counter_ = counts_evenly();
 
 namespace {
 
-/// The same moment on both clocks.
+/// One moment, as both clocks tell it.
 struct Moment {
   std::uint64_t ticks = Ticks::now();
   Clock::time_point time = Clock::now();

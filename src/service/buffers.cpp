@@ -76,7 +76,7 @@ bool Buffers::has_room() const {
   return lent_.size() - static_cast<std::size_t>(stuck) < options_.most;
 }
 
-/// Whose turn it is; null: there is no room.
+/// The waiter whose turn it is; null: there is no room.
 Buffers::Waiter *Buffers::next() const {
   if (waiting_.empty() || !has_room()) return nullptr;
   const auto first = std::ranges::find_if(waiting_, [&](const Waiter *waiter) { return !is_stuck(waiter->caller); });

@@ -27,7 +27,7 @@ class LargestFirst final : public Policy {
 class ByTarget final : public Policy {
   bool before(const Ask &a, const Ask &b) const override { return place(a) < place(b); }
   void let_through(const Ask &ask) override { last_ = ask.target; }
-  /// Those below the last one come after all others.
+  /// Targets below the last one come after all others.
   std::tuple<bool, std::uint64_t, std::uint64_t> place(const Ask &ask) const {
     const auto &[file, offset] = ask.target;
     return {std::pair(file, offset) < std::pair(last_.file, last_.offset), file, offset};
@@ -92,7 +92,7 @@ std::uint64_t DirectorQueue::add(Ask ask) {
   return ask.number;
 }
 
-/// Those alike: the first that is found, which is the oldest.
+/// The ask that goes first. Of several that the policy holds alike it is the oldest, which min_element finds first.
 const Ask &DirectorQueue::first(Clock::time_point now) const {
   const auto &oldest = asks_.begin()->second;
   if (now - oldest.since >= options_.longest_wait) return oldest;

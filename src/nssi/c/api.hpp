@@ -32,7 +32,7 @@ bool xdr_decode(xdrproc_t proc, std::span<const std::byte> bytes, void *value);
 
 /// Ends the calls of a runtime that is about to close.
 void forget_calls(const Runtime &runtime);
-/// And its service.
+/// Ends the service of a runtime that is about to close.
 void forget_service(const Runtime &runtime);
 /// Of the stub that runs for a request; for stubs that serve several operations.
 struct RunningStub {

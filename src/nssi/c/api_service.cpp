@@ -122,7 +122,7 @@ void run_stub(Runtime &runtime, Request &request) {
   if (rc != NSSI_OK) (void)answer(request, rc, nullptr);  // unless it has answered
 }
 
-/// Those that the runtime does not offer yet.
+/// Offers the operations that the runtime does not offer yet.
 Status offer(Runtime &runtime, const std::map<int, nssi_svc_op> &wanted, std::set<int> &offered) {
   for (const auto &[opcode, op] : wanted) {
     if (offered.contains(opcode)) continue;

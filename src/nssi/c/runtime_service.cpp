@@ -62,7 +62,7 @@ template <class Use> int with(const nssi_rt_request *request, Use use) {
   });
 }
 
-/// The same, of an answer.
+/// As with(), for functions that answer the request.
 template <class Use> int answer(nssi_rt_request *request, Use use) {
   return with(request, [&](Request &it) -> Status {
     request->replied = true;

@@ -117,7 +117,7 @@ inline bool Client::goes_along(const CallState &call, std::size_t args_bytes) co
   return call.is_one_way || !core_.endpoint().can_view(call.connection);
 }
 
-/// They may be needed once more.
+/// Keeps the arguments, which may have to be sent once more.
 void Client::keep(CallState &call, const Payload &args) {
   if (call.args.size() != args.size_bytes()) call.args.resize(args.size_bytes());
   args.write(call.args);
@@ -152,7 +152,7 @@ void Client::send(CallState &call, const Payload &args) {
   if (link == nullptr || link->is_ready) transmit(call);
 }
 
-/// Who writes no trace passes on what it was told.
+/// A process that writes no trace passes on the trace that it was told of.
 [[gnu::noinline]] void Client::begin_trace(CallState &call) {
   auto &trace = call.trace;
   auto *tracer = core_.tracer();
@@ -233,7 +233,7 @@ Status Client::describe(CallState &call, wire::Request &request, Bytes &list) {
   return {};
 }
 
-/// Where its parts are.
+/// Writes into the request where the parts of its data are.
 Status Client::describe_parts(CallState &call, wire::Request &request, Bytes &list) {
   if (call.long_segments) {
     if (auto status = call.parts->describe_for(call.connection, request, call.long_segments->bytes()); !status.ok())
@@ -721,7 +721,7 @@ void Call::when_over(std::function<void()> callback) {
   state_->client->set_callback(*state_, std::move(callback));
 }
 
-/// Who waits for the calls of one runtime.
+/// A thread or fiber that waits for calls of one runtime.
 struct Call::Watcher {
   explicit Watcher(Core &whose) : core(&whose) {}
   Core *core;

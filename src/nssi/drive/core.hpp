@@ -28,9 +28,9 @@
 
 namespace nssi {
 
-/// Those of empty requests and results are.
+/// Up to this size a message is encoded on the stack: requests and results without arguments are smaller.
 inline constexpr std::size_t kSmallMessage = 192;
-/// Of blocks that nobody uses.
+/// Memory of blocks that nobody uses and that is kept for the next ones.
 inline constexpr std::size_t kMostKeptBytes = std::size_t{192} << 20;
 
 /// Does what the program has given to be done: what it throws is logged.
@@ -112,7 +112,7 @@ class Core {
     xdr::encode_into(message, scratch_);
     return send(peer, scratch_);
   }
-  /// And keeps a copy of its bytes.
+  /// Sends the message, and leaves its bytes in `copy`.
   template <class Message> Status send_message(PeerId peer, const Message &message, Bytes &copy) {
     std::array<std::byte, kSmallMessage> small;
     if (const auto size = xdr::encode_to(message, std::span(small)); size != 0) {

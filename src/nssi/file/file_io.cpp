@@ -104,7 +104,7 @@ Result<std::unique_ptr<FileIo>> FileIo::open(Runtime &runtime, const FileIoOptio
   }
 }
 
-/// Its result: a count of bytes, or -errno; or why it was not waited for.
+/// The operation's result, a count of bytes or -errno; an error: why it was not waited for.
 Result<long> FileIo::carry_out(const std::shared_ptr<FileOperation> &operation, const FilePatience &patience) {
   if (auto may_begin = check(patience); !may_begin.ok()) return may_begin.error();
   backend_->submit(operation);

@@ -63,7 +63,7 @@ ServiceStatistics describe(const Admission &admission) {
           .callers_waiting = admission.callers_waiting()};
 }
 
-/// Who reads it cannot claim the session.
+/// A digest, so that nobody who reads the name can claim the session.
 std::string name_of(const wire::SessionId &session) {
   constexpr std::size_t kBytes = 8;
   const auto digest = nessie::Credential().prove("nssi caller", session, {});

@@ -154,7 +154,7 @@ std::optional<PeerId> Admission::invite() {
   return std::nullopt;
 }
 
-/// Those that were sent first are at the front, mostly.
+/// Looks from the front: mostly the oldest invitation is answered first.
 void Admission::end_invitation(const Caller &caller, std::uint64_t id) {
   invitations_.erase(std::ranges::find_if(
       invitations_, [&](const Invitation &each) { return each.caller == &caller && each.id == id; }));

@@ -117,7 +117,7 @@ void Answers::await_no_more(const EventState &room) {
   std::erase_if(awaiting_, [&](const Awaiting &each) { return each.room == &room; });
 }
 
-/// Who is told takes its room when its fiber runs.
+/// Wakes those for whom there is room. Each takes it when its fiber runs: until then it counts as promised.
 void Answers::give_room() {
   std::uint64_t promised = 0;
   std::erase_if(awaiting_, [&](const Awaiting &each) {

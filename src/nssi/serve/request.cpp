@@ -80,7 +80,7 @@ void IncomingRequest::accept_data() {
   look_at_data();
 }
 
-/// Who writes no trace passes on what it was told.
+/// A process that writes no trace passes on the trace that it was told of.
 [[gnu::noinline]] void IncomingRequest::begin_trace() {
   auto *tracer = core_.tracer();
   if (!offered_->counters) meter_ = {};  // its error is shown
@@ -165,7 +165,7 @@ void IncomingRequest::find_caller(PeerId caller, const wire::Request &request) {
   core_.set_done(returned_, waiter_);
 }
 
-/// Where the same data are now.
+/// Takes over the list that says where the data are after the caller has connected again.
 void IncomingRequest::find_segments(std::span<const std::byte> list) {
   SegmentMap found;
   if (found.read(list).ok() && found.size_bytes() == data_bytes()) segments_ = std::move(found);
@@ -362,7 +362,7 @@ TransferStart IncomingRequest::begin_transfer(TransferState &transfer) {
   return {meter_.weight != 0 ? Ticks::now() : 0, trace_ ? Clock::now() : Clock::time_point()};
 }
 
-/// Who has cancelled hears of it when no transfer is under way any more.
+/// A caller that has cancelled is answered when no transfer is under way any more.
 void IncomingRequest::end_transfer(TransferState &transfer, const Move &move, const TransferStart &start,
                                    Code outcome) {
   std::erase(transfers_, &transfer);
@@ -461,7 +461,7 @@ Transfer IncomingRequest::begin(const Move &move) {
   return Transfer(std::move(state));
 }
 
-/// Those that a handler has left.
+/// Waits for the transfers that were still under way when the handler returned.
 void IncomingRequest::finish_transfers() {
   for (TransferState *one = nullptr;;) {
     core_.run_as_driver([&] { one = under_way(); });

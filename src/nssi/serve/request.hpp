@@ -140,7 +140,7 @@ class IncomingRequest final : public Request {
   void accept_data();
   void look_at_data();
   bool give_up();
-  /// Its connection is gone, perhaps to come back.
+  /// The caller's connection is gone; it may come back.
   bool is_lost() const { return awaited_until() != kIsHere; }
   Clock::time_point awaited_until() const { return awaited_until_.load(std::memory_order_relaxed); }
   Status wait(EventState &event, Deadline deadline);

@@ -123,7 +123,7 @@ void Server::on_request(PeerId from, std::uint64_t id, std::span<const std::byte
   begin(incoming, *offered);
 }
 
-/// Its slot is left as it was: the request was never here.
+/// Asks the caller to send the request later. Its slot is left as it was: the request was never here.
 void Server::turn_away(PeerId caller, Session &session, const wire::Request &request, const Offered &offered) {
   auto &admission = *offered.admission;
   if (offered.counters) ++offered.counters->turned_away;
@@ -153,7 +153,7 @@ void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
   answers_.refuse(caller, id, error);
 }
 
-/// Who was turned away comes to hear that it is refused.
+/// Refuses requests from now on. Callers that were turned away are invited, and hear it when they come.
 void Server::finish() {
   refuse_from_now();
   for (const auto &admission : operations_.admissions()) admission->invite_all();

@@ -16,9 +16,9 @@ class Payload {
   Payload(std::size_t size_bytes, const Encoder &encode) : size_bytes_(size_bytes), encode_(&encode) {}
 
   std::size_t size_bytes() const { return size_bytes_; }
-  /// They are to be written.
+  /// Whether an encoder is to write them.
   bool is_encoded() const { return encode_ != nullptr; }
-  /// If they need not be.
+  /// The bytes, where no encoder writes them.
   std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
   void write(std::span<std::byte> at) const {
     if (is_encoded())

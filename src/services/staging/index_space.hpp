@@ -100,7 +100,7 @@ struct Box {
 /// Appends the boxes that make up the elements of `run` (at most 2 * dims - 1), in ascending order. A box that
 /// continues the last one in `boxes` is joined to it.
 void append_boxes(const VariableLayout &variable, Interval run, std::vector<Box> &boxes);
-/// Those of one run.
+/// The boxes that make up the elements of `run`.
 std::vector<Box> boxes_of(const VariableLayout &variable, Interval run);
 
 /// "temperature[0:63,0:63,0:63]", bounds inclusive; "temperature" for a scalar.

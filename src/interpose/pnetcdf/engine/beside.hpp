@@ -23,7 +23,7 @@ template <class Call> int read_natively(const File &file, const Call &call) {
   return call();
 }
 
-/// The same, for a call that may write.
+/// Has native PnetCDF carry out `call`, which may write to the file, and returns its code.
 template <class Call> int write_natively(const File &file, const Call &call) {
   begin_beside(file);
   const int error = call();

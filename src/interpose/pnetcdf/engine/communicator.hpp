@@ -44,10 +44,10 @@ class Communicator {
   /// writes done.
   std::int64_t max(std::int64_t mine);
   template <std::size_t N> std::array<std::int64_t, N> max(std::array<std::int64_t, N> mine);
-  /// The same, of values that are lent until it is over (wait_patiently); not for points in time. Null: it is, among
+  /// Begins max() of values that are lent until it is over (wait_patiently); not for points in time. Null: it is, among
   /// one.
   template <std::size_t N> MPI_Request start_max(std::array<std::int64_t, N> &values);
-  /// The same, of one value, and waited for.
+  /// The largest value of all ranks: start_max() of one value, and the wait for it.
   std::int64_t max_now(std::int64_t mine);
   /// What root is answered when it asks, on all ranks. The others wait.
   int from_root(const std::function<int()> &ask);

@@ -19,7 +19,7 @@ class FileTable {
  public:
   /// A file that is to be used; nullptr if no open file has this id.
   File *find(int ncid);
-  /// The same, whether or not it can be used.
+  /// The file with this id, whether or not it can be used; nullptr if there is none.
   File *at(int ncid) const;
   /// Whether a file of this id, which is none of these, was made by functions of native PnetCDF that were reached past
   /// us.

@@ -20,7 +20,7 @@ namespace interpose {
 
 /// Whether a file that was opened may be left to native PnetCDF. The same on all ranks.
 bool may_be_left(File &file);
-/// The same of one that is to be made, as far as this process can tell.
+/// Whether a file that is to be made may be left to native PnetCDF, as far as this process can tell.
 bool may_be_left(const std::string &path);
 
 /// At the first collective read or write of such a file; `error`: what is wrong with this rank's arguments.

@@ -88,7 +88,7 @@ ReadAhead::Copy *ReadAhead::fetch_around(const staging::VariableLayout &layout, 
   return nullptr;
 }
 
-/// Where the next copy goes.
+/// A place for the next copy: a new one, or the one of the oldest copy.
 ReadAhead::Copy &ReadAhead::place() {
   if (copies_.size() < kMostCopies) {
     latest_ = copies_.size();

@@ -7,7 +7,7 @@
 
 namespace interpose {
 
-/// That of a checked access.
+/// The region that a checked access covers.
 Region region_of(File &file, const Access &access);
 
 }  // namespace interpose

@@ -52,9 +52,10 @@ class Drainer {
   /// Has memory for the first pages made resident while the I/O thread has nothing else to do: the kernel takes longer
   /// to find it than the data to be copied there.
   void touch_ahead(std::uint64_t bytes);
-  /// The same, for pages that are kept for readers.
+  /// Has memory for pages that are kept for readers made resident, likewise.
   void touch_for_readers();
-  /// No more. Not on the I/O thread while it runs; before the runtime is destroyed.
+  /// Ends what touch_ahead() and touch_for_readers() began. Not on the I/O thread while it runs; before the runtime is
+  /// destroyed.
   void end_touching();
   /// Whether there is no core for the drain but those that the program uses. Then what nobody waits for leaves when the
   /// program has asked for nothing for a moment, or when there is much of it.

@@ -9,7 +9,7 @@ namespace staging {
 namespace {
 
 constexpr std::size_t kBoxesInCall = 1024;  // PnetCDF keeps some hundred bytes for each
-/// So many bytes are read and written again in the time of a piece more.
+/// To write one piece more takes as long as to read and write again so many bytes.
 constexpr std::int64_t kBytesForPiece = 4 << 10;
 
 /// Writes boxes that do not lie together in the page, in one call.
