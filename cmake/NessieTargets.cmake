@@ -17,6 +17,13 @@ function(nessie_library name)
   target_link_libraries(${name} PUBLIC nessie_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
+# nessie_sources(VARIABLE FOLDER): the C++ files of the folder that are neither tests nor fuzz targets.
+function(nessie_sources variable folder)
+  file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.cpp)
+  list(FILTER found EXCLUDE REGEX "_(test|fuzz)\\.cpp$")
+  set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 # nessie_test(NAME SOURCES... LIBS libs... [TIMEOUT s] [LABELS l...] [ENVIRONMENT v=...] [SHARDS n]): one GoogleTest program,
 # one ctest entry; or n, NAME_1 to NAME_n, which share its tests and may run at once.
 # Every test has a time limit: a test that hangs fails.

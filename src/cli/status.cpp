@@ -9,6 +9,7 @@
 #include <base/config.hpp>
 #include <base/printable.hpp>
 #include <services/staging/client/client.hpp>
+#include <services/staging/report_json.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -83,7 +84,7 @@ class Status {
     if (client_) {
       const auto report = client_->report(index);
       if (!report) return report.error();
-      head = server_json(index, url, *report);
+      head.update(staging::to_json(*report));
       text = describe_staging(index, url, *report);
     }
     auto counted = inspector_->ask(url);

@@ -5,9 +5,9 @@
 
 #include <base/config.hpp>
 #include <base/printable.hpp>
+#include <services/staging/report_json.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <sys/statvfs.h>
 
@@ -212,26 +212,6 @@ std::string describe_loss(const FileReport &file) {
   return text;
 }
 
-std::vector<std::string> texts(std::vector<std::string> list) {
-  for (auto &text : list) text = to_utf8(text);
-  return list;
-}
-
-/// JSON is UTF-8. A name that is not has its bytes beside it.
-nlohmann::json file_json(const FileReport &file) {
-  nlohmann::json json = {{"path", to_utf8(file.path)},          {"nc_error", file.nc_error},
-                         {"message", to_utf8(file.message)},    {"bytes_acknowledged", file.bytes_acknowledged},
-                         {"bytes_in_file", file.bytes_in_file}, {"missing", texts(file.missing)}};
-  if (!is_utf8(file.path)) json["path_bytes"] = hex_bytes(file.path);
-  return json;
-}
-
-nlohmann::json files_json(const std::vector<FileReport> &files) {
-  auto array = nlohmann::json::array();
-  for (const auto &file : files) array.push_back(file_json(file));
-  return array;
-}
-
 // MPI-IO tells PnetCDF only that a write failed. When the file system has no room for what is missing, that is why.
 void explain_full_disk(FileReport &file) {
   struct statvfs disk {};
@@ -283,7 +263,7 @@ std::string describe_trouble(const RunRecord &record) {
 
 nlohmann::json to_json(const RunRecord &record) {
   const auto totals = add_up(record);
-  return {{"command", texts(record.command)},
+  return {{"command", staging::to_json(record.command)},
           {"mode", record.mode},
           {"servers", record.servers},
           {"memory", record.memory},
@@ -301,33 +281,15 @@ nlohmann::json to_json(const RunRecord &record) {
           {"memory_high_bytes", totals.memory_high_bytes},
           {"perceived_MBps", totals.perceived_bytes_per_s / 1e6},
           {"durable_MBps", totals.durable_bytes_per_s / 1e6},
-          {"files", files_json(totals.files)},
-          {"native", texts(totals.native)},
+          {"files", staging::to_json(totals.files)},
+          {"native", staging::to_json(totals.native)},
           {"left_native", totals.left_native},
           {"why_left", nessie::to_utf8(totals.why_left)},
-          {"notes", texts(record.notes)},
+          {"notes", staging::to_json(record.notes)},
           {"clients", totals.clients},
-          {"broken_servers", texts(record.broken_servers)},
+          {"broken_servers", staging::to_json(record.broken_servers)},
           {"gave_up", record.gave_up},
-          {"failures", files_json(all_losses(record, totals))}};
-}
-
-nlohmann::json server_json(int index, const std::string &url, const ReportResult &report) {
-  return {{"index", index},
-          {"url", url},
-          {"clients", report.clients},
-          {"bytes_staged", report.bytes_pulled},
-          {"bytes_read", report.bytes_pushed},
-          {"bytes_drained", report.bytes_drained},
-          {"bytes_pending", report.bytes_pending},
-          {"writes", report.writes},
-          {"reads", report.reads},
-          {"memory_high_bytes", report.memory_high_bytes},
-          {"native", texts(report.native)},
-          {"left_native", report.left_native},
-          {"why_left", nessie::to_utf8(report.why_left)},
-          {"files", files_json(report.drained)},
-          {"failures", files_json(report.failures)}};
+          {"failures", staging::to_json(all_losses(record, totals))}};
 }
 
 int exit_code(const RunRecord &record) {

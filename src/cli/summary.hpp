@@ -58,7 +58,6 @@ Totals add_up(const RunRecord &record);
 std::string describe_work(const RunRecord &record);
 std::string describe_trouble(const RunRecord &record);
 nlohmann::json to_json(const RunRecord &record);
-nlohmann::json server_json(int index, const std::string &url, const staging::ReportResult &report);
 /// The program's own code; kExitDataLost if that is 0 and data did not reach the files or a server broke at work.
 int exit_code(const RunRecord &record);
 

@@ -1,60 +1,63 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose data are on their way, and since when: so that who moves them slowly, or not at all, holds nobody else up.
+// Whose data are on their way, and since when: so that a caller that moves them slowly, or not at all, holds nobody
+// else up, and is given up in the end.
 #pragma once
 
 #include <base/clock.hpp>
 #include <nssi/nssi.hpp>
 
-#include <algorithm>
-#include <list>
+#include <functional>
 #include <mutex>
-#include <utility>
+#include <vector>
 
 namespace nessie::service {
 
-/// Any thread.
+struct MovesOptions {
+  /// A caller one of whose transfers takes longer is slow.
+  Clock::duration slow;
+  /// One whose transfer takes longer is disconnected, and `give_up` told of it, in a fiber. 0: nobody is.
+  Clock::duration patience{0};
+  std::function<void(nssi::PeerId)> give_up = {};
+  /// Whether a caller has a reason, as a process that was stopped: its patience begins anew. In that fiber, too.
+  std::function<bool(nssi::PeerId)> is_excused = {};
+};
+
+/// Any thread. Ends after its runtime, or when nothing moves any more.
 class Moves {
-  using All = std::list<std::pair<nssi::PeerId, Clock::time_point>>;
-
  public:
-  explicit Moves(Clock::duration slow) : slow_(slow) {}
+  class Move;
+  Moves(nssi::Runtime &runtime, MovesOptions options) : runtime_(runtime), options_(std::move(options)) {}
+  Moves(const Moves &) = delete;
 
-  /// A transfer, for as long as this lives.
-  class Move {
-   public:
-    Move(Moves &moves, nssi::PeerId caller) : moves_(moves), at_(moves.begin({caller, Clock::now()})) {}
-    ~Move() { moves_.end(at_); }
-    Move(const Move &) = delete;
-
-   private:
-    Moves &moves_;
-    const All::iterator at_;
-  };
-
-  std::size_t count() const {
-    const std::lock_guard lock(mutex_);
-    return all_.size();
-  }
-  /// Whether one of the caller's takes longer than it should.
-  bool is_slow(nssi::PeerId caller) const {
-    const auto late = Clock::now() - slow_;
-    const std::lock_guard lock(mutex_);
-    return std::ranges::any_of(all_, [&](const auto &move) { return move.first == caller && move.second < late; });
-  }
+  std::size_t count() const;
+  bool is_slow(nssi::PeerId caller) const;
 
  private:
-  All::iterator begin(const All::value_type &move) {
-    const std::lock_guard lock(mutex_);
-    return all_.insert(all_.end(), move);
-  }
-  void end(All::iterator move) {
-    const std::lock_guard lock(mutex_);
-    all_.erase(move);
-  }
+  void begin(Move &move);
+  void end(Move &move);
+  void watch();
+  std::vector<nssi::PeerId> callers_that_are_late();
 
-  const Clock::duration slow_;
+  nssi::Runtime &runtime_;
+  const MovesOptions options_;
   mutable std::mutex mutex_;
-  All all_;
+  std::vector<Move *> all_;
+  bool is_watched_ = false;  ///< a fiber looks after them
+};
+
+/// A transfer, for as long as this lives.
+class Moves::Move {
+ public:
+  Move(Moves &moves, nssi::PeerId caller) : moves_(moves), caller_(caller) { moves_.begin(*this); }
+  ~Move() { moves_.end(*this); }
+  Move(const Move &) = delete;
+
+ private:
+  friend class Moves;
+  Moves &moves_;
+  const nssi::PeerId caller_;
+  const Clock::time_point since_ = Clock::now();
+  Clock::time_point patient_since_ = since_;
 };
 
 }  // namespace nessie::service

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Many small pieces that are read from the file itself: a native call for each would take longer than all of the rest.
-#include <services/staging/server/moving.hpp>
+#include <services/staging/server/server.hpp>
 
 #include <pnetcdf.h>
 

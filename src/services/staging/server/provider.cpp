@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/provider.hpp>
 
-#include <services/staging/server/report_json.hpp>
 #include <services/staging/server/server.hpp>
 
 #include <base/config_reader.hpp>

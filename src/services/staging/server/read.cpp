@@ -6,7 +6,7 @@
 // one native call, whoever of the processes comes first, and all are served from there. What is not dense is read as it
 // is asked for, many small pieces with one native call. So is everything when there is no memory for pages.
 #include <services/staging/domains.hpp>
-#include <services/staging/server/moving.hpp>
+#include <services/staging/server/server.hpp>
 
 #include <pnetcdf.h>
 
@@ -312,7 +312,7 @@ void Server::Reading::read_ahead(Place place, std::int64_t first_page) {
 }
 
 Status Server::push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset) {
-  const Move move(*this, request.caller());
+  const nessie::service::Moves::Move move(moves_, request.caller());
   if (auto status = request.put_data(bytes, offset); !status.ok()) return status;
   statistics_.bytes_pushed += bytes.size();
   return {};

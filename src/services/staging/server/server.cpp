@@ -3,7 +3,7 @@
 
 #include <base/file.hpp>
 #include <base/log.hpp>
-#include <services/staging/server/report_json.hpp>
+#include <services/staging/report_json.hpp>
 
 #include <fmt/format.h>
 
@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t kTouchedAhead = 32 << 20;
 constexpr std::size_t kBounces = 4;
+constexpr auto kSlow = std::chrono::seconds(1);
 constexpr auto kSilence = std::chrono::seconds(1);
 constexpr auto kMoment = std::chrono::milliseconds(5);
 
@@ -41,8 +42,11 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_),
       loader_(runtime_, io_, drainer_, statistics_),
       closing_changed_(runtime_),
-      bounces_(runtime_, context.budget,
-               {"staging.bounce", kBounceBytes, kBounces, [this](nssi::PeerId client) { return is_stuck(client); }}) {
+      moves_(runtime_, {kSlow, options_.client_timeout, [this](nssi::PeerId client) { give_up(client); },
+                        [this](nssi::PeerId client) { return !finishing_ && is_stopped(client); }}),
+      bounces_(runtime_, context.budget, {"staging.bounce", kBounceBytes, kBounces, [this](nssi::PeerId client) {
+                                            return moves_.is_slow(client);
+                                          }}) {
   if (options_.mode == Mode::kDirect)
     drainer_.drain_at_once();
   else
@@ -64,10 +68,9 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
 Server::~Server() = default;
 
 void Server::stop() {
-  stopped_ = true;
   door_.reset();
   drainer_.end_touching();
-  if (!options_.report_path.empty() && !nessie::write_file(options_.report_path, to_json(report())))
+  if (!options_.report_path.empty() && !nessie::write_file(options_.report_path, to_json(report()).dump(1) + "\n"))
     nessie::log::warning("cannot write the report");
 }
 
@@ -81,6 +84,12 @@ Server::File Server::find_to_write(FileToken token) const {
   const auto found = std::find_if(closing_.begin(), closing_.end(),
                                   [&](const File &file) { return file->token == token && !file->ended; });
   return found == closing_.end() ? nullptr : *found;
+}
+
+void Server::give_up(nssi::PeerId client) {
+  nessie::log::warning("a process of the program moved no data for {} ms and is given up",
+                       options_.client_timeout.count());
+  peer_lost(client);
 }
 
 void Server::note_crowd() { drainer_.give_way(peers_.size() >= std::thread::hardware_concurrency()); }

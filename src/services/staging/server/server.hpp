@@ -5,6 +5,7 @@
 
 #include <nessie/provider.hpp>
 #include <service/buffers.hpp>
+#include <service/moves.hpp>
 #include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
 #include <services/staging/server/loader.hpp>
@@ -61,7 +62,6 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   ReportResult report() const;
 
  private:
-  class Move;
   class Counted;
   class Running;
   class Reading;
@@ -140,10 +140,6 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   int write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before);
   int flush_together(OpenFile &file, const TransferArgs &args);
 
-  // moving.cpp
-  void watch_moves();
-  bool is_stuck(nssi::PeerId client) const;
-
   // read.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args) override;
   Status push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset);
@@ -202,6 +198,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   void note_write(OpenFile &file);
 
   // server.cpp
+  void give_up(nssi::PeerId client);
   void note_crowd();
   void await_silence();
   bool is_stopped(nssi::PeerId peer) const;
@@ -230,10 +227,10 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
-  std::vector<Move *> moves_;                   ///< data on their way from or to a client
+  nessie::service::Moves moves_;                ///< data on their way from or to a client
   nessie::service::Buffers bounces_;
   std::unique_ptr<Door> door_;
-  bool watching_moves_ = false, finishing_ = false, stopped_ = false;
+  bool finishing_ = false;
   int opening_ = 0;           ///< creates and opens in progress
   double last_waited_s_ = 0;  ///< until when a close that need not be durable was to wait
 };

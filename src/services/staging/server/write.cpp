@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Data are pulled a slice at a time, so that a piece of any size needs little memory.
-#include <services/staging/server/moving.hpp>
+#include <services/staging/server/server.hpp>
 
 #include <services/staging/server/pieces_check.hpp>
 
@@ -276,7 +276,7 @@ Status Server::pull_run(Request &request, CachedVariable &variable, Interval run
 Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset) {
   const auto before = seconds_now();
   {
-    const Move move(*this, request.caller());
+    const nessie::service::Moves::Move move(moves_, request.caller());
     if (auto status = request.get_data(bytes, offset); !status.ok()) return status;
   }
   statistics_.last_pull_s = seconds_now();

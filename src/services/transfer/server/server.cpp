@@ -62,7 +62,7 @@ Server::Server(const nessie::ProviderContext &context, const ServerOptions &opti
     : runtime_(context.runtime),
       options_(options),
       piece_(std::max<std::size_t>(1, options.piece_bytes / sizeof(data_t))),
-      moves_(kStuck),
+      moves_(context.runtime, {kStuck}),
       lanes_(context.runtime, context.budget,
              {context.name, 2 * piece_ * sizeof(data_t), std::max<std::size_t>(1, options.most_lanes),
               [this](nssi::PeerId caller) { return moves_.is_slow(caller); }}),

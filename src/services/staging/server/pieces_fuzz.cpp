@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A request to write or read, as any client may send it: what passes the server's check lies in the file's variables,
-// and in the caller's buffer, whatever its numbers are.
+// A request to write or read, as any client may send it: the pieces that pass the server's check lie in the file's
+// variables, and in the caller's buffer, whatever their numbers are; and every way to take one apart finds the same
+// elements.
+#include <services/staging/domains.hpp>
 #include <services/staging/server/pieces_check.hpp>
 
 #include <base/testing/fuzz.hpp>
 #include <xdr/codec.hpp>
+
 using namespace nessie::fuzz;
 using namespace staging;
 
 namespace {
 
-constexpr std::size_t kMostDims = 6, kMostVariables = 8, kMostSlices = 8, kSliceBytes = 64;
-constexpr std::int64_t kMostOfVariable = std::int64_t{1} << 62;  // bytes; of one record, for a record variable
+constexpr std::size_t kMostDims = 8, kMostVariables = 8, kMostSlices = 8, kSliceBytes = 64;
+constexpr std::int64_t kMostElements = 4096;                      // of a piece that is looked at one by one
+constexpr std::int64_t kMostOfVariable = std::int64_t{1} << 62;   // bytes; of one record, for a record variable
+constexpr std::int64_t kMostOfWholeFile = std::int64_t{1} << 50;  // bytes that a file can have, records and all
 
 struct Shape {
   std::int32_t is_record = 0, element_bytes = 0;
@@ -22,9 +27,10 @@ struct Shape {
 /// A file, and what is asked of it.
 struct Asked {
   std::vector<Shape> variables;
+  std::int32_t servers = 1;
   std::uint64_t data_bytes = 0;
   TransferArgs args;
-  template <class A> void xdr(A &a) { a(variables, data_bytes, args); }
+  template <class A> void xdr(A &a) { a(variables, servers, data_bytes, args); }
 };
 
 Variable variable_of(const Shape &shape, int varid) {
@@ -63,6 +69,38 @@ std::uint64_t require_within(const Variable &variable, const Piece &piece) {
   return static_cast<std::uint64_t>(piece.elements()) * static_cast<std::uint64_t>(variable.element_bytes);
 }
 
+void walk_boxes(const Variable &variable, const Piece &piece) {
+  const auto run = bounds(variable, piece);
+  std::int64_t sum = 0;
+  for (const auto &box : boxes_of(variable, run)) {
+    sum += box.elements();
+    (void)describe("v", box);
+  }
+  require(sum == run.size());
+}
+
+void walk_elements(const Variable &variable, const Piece &piece, int servers) {
+  const auto within = bounds(variable, piece);
+  std::int64_t in_runs = 0, in_slices = 0, in_parts = 0;
+  for (RunCursor cursor(variable, piece); !cursor.done();) {
+    const auto rows = cursor.rows_within(within);
+    require(rows.first.begin >= within.begin && rows.first.end <= within.end && rows.size() > 0);
+    in_runs += rows.size();
+    cursor.consume(rows);
+  }
+  for (SliceCursor cursor(piece, variable.element_bytes, kSliceBytes); !cursor.done(); cursor.next()) {
+    require(checked_elements(variable, cursor.slice()) == cursor.elements());
+    in_slices += cursor.elements();
+  }
+  for (const auto &part : Domains(variable, servers).split(piece)) {
+    require(part.server >= 0 && part.server < servers);
+    require(part.offset_bytes == static_cast<std::size_t>(in_parts * variable.element_bytes));
+    in_parts += static_cast<std::int64_t>(part.size_bytes) / variable.element_bytes;
+  }
+  require(in_runs == piece.elements() && in_slices == piece.elements() && in_parts == piece.elements());
+  if (piece.elements() > 0) require(covered_elements(variable, std::vector{piece, piece}) > 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
@@ -85,10 +123,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   Piece piece;
   for (PieceReader pieces(list); pieces.next(piece);) {
     const auto &variable = *find(piece.varid);
+    require(checked_elements(variable, piece) == piece.elements());
     const auto bytes = require_within(variable, piece);
     require(bytes <= left);
     left -= bytes;
     if (variable.is_record && bytes > 0) require(checked->records > piece.start[0]);
+    if (bounds(variable, piece).end > kMostOfWholeFile / variable.element_bytes) continue;
+    if (bytes > 0) walk_boxes(variable, piece);
+    if (piece.elements() <= kMostElements) walk_elements(variable, piece, 1 + (asked->servers & 7));
   }
   require(left == asked->data_bytes - checked->bytes);
   return 0;
@@ -96,13 +138,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 
 std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
   const auto seed = [](std::vector<Shape> variables, std::uint64_t data_bytes, const PieceList &pieces) {
-    Asked asked{std::move(variables), data_bytes, {}};
+    Asked asked{std::move(variables), 2, data_bytes, {}};
     asked.args.pieces = pieces.bytes();
     return xdr::encode(asked);
   };
   constexpr auto kMost = INT64_MAX;
-  return {seed({{0, 2, {4, 5, 6}}, {1, 3, {0, 7}}}, 1 << 20,
+  constexpr std::uint64_t kMuch = 1 << 20;
+  return {seed({{0, 2, {4, 5, 6}}, {1, 3, {0, 7}}}, kMuch,
                {Piece{0, {1, 0, 2}, {2, 5, 3}, {}}, Piece{1, {9, 1}, {3, 2}, {4, 3}}}),
+          seed({{0, 2, {4, 5, 6}}}, kMuch, {Piece{0, {0, 0, 0}, {2, 2, 2}, {2, 3, 4}}}),
+          seed({{1, 3, {0, 1 << 16}}}, kMuch, {Piece{0, {7, 3}, {2, 100}, {5, 600}}}),
+          seed({{0, 3, {11, 64, 64}}}, kMuch, {Piece{0, {5, 0, 0}, {1, 64, 64}, {kMost, 1, 1}}}),
+          seed({{0, 0, {4, 6}}}, kMuch, {Piece{0, {1, 2}, {1, 3}, {kMost, 1}}, Piece{0, {kMost, 2}, {0, 3}, {}}}),
+          seed({{1, 0, {0, 1}}}, kMuch, {Piece{0, {0, 0}, {2, 1}, {kMost / 2 + 2, 1}}}),
           seed({{0, 0, {kMost / 2}}}, kMost, {Piece{0, {0}, {kMost / 2}, {}}, Piece{0, {0}, {kMost / 2}, {}}}),
           seed({{1, 3, {0}}}, 8, {Piece{0, {kMost / 8 - 1}, {1}, {kMost}}}),
           seed({{1, 0, {0, 0}}}, 0, {Piece{0, {kMost - 1, 0}, {1, 0}, {}}}),

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/report_json.hpp>
+
+#include <base/printable.hpp>
+
+namespace staging {
+
+using nlohmann::json;
+
+json to_json(std::vector<std::string> texts) {
+  for (auto &text : texts) text = nessie::to_utf8(text);
+  return texts;
+}
+
+json to_json(const std::vector<FileReport> &files) {
+  auto array = json::array();
+  for (const auto &file : files) {
+    array.push_back({{"path", nessie::to_utf8(file.path)},
+                     {"nc_error", file.nc_error},
+                     {"message", nessie::to_utf8(file.message)},
+                     {"bytes_acknowledged", file.bytes_acknowledged},
+                     {"bytes_in_file", file.bytes_in_file},
+                     {"missing", to_json(file.missing)}});
+    if (!nessie::is_utf8(file.path)) array.back()["path_bytes"] = nessie::hex_bytes(file.path);
+  }
+  return array;
+}
+
+json to_json(const ReportResult &it) {
+  return {{"clients", it.clients},
+          {"bytes_staged", it.bytes_pulled},
+          {"bytes_read", it.bytes_pushed},
+          {"bytes_drained", it.bytes_drained},
+          {"bytes_pending", it.bytes_pending},
+          {"writes", it.writes},
+          {"reads", it.reads},
+          {"memory_high_bytes", it.memory_high_bytes},
+          {"native", to_json(it.native)},
+          {"left_native", it.left_native},
+          {"why_left", nessie::to_utf8(it.why_left)},
+          {"files", to_json(it.drained)},
+          {"failures", to_json(it.failures)}};
+}
+
+}  // namespace staging
