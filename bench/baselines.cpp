@@ -52,7 +52,7 @@ double vm_time(Transfer transfer, pid_t pid, std::byte *local, std::byte *remote
   return typical_us(transfers_per_batch(size), once);
 }
 
-void store(TimesBySize &times, std::uint64_t size, double us) {
+void store(FiguresBySize &times, std::uint64_t size, double us) {
   if (us > 0) times[size] = us;
 }
 

@@ -19,6 +19,7 @@ namespace {
 
 using nessie::Code;
 using nessie::Error;
+using nessie::Result;
 using nessie::Status;
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kGlance = std::chrono::milliseconds(2);
@@ -86,6 +87,13 @@ Status run_threads(Board &board, int members, const Duty &duty) {
 
 }  // namespace
 
+void Lane::leave(std::string_view mode, std::uint64_t size_bytes, double value) {
+  auto &figure = figures_.at(count_++);
+  mode.copy(figure.mode.data(), figure.mode.size() - 1);
+  figure.size_bytes = size_bytes;
+  figure.value = value;
+}
+
 // --- the board -------------------------------------------------------------------------------------------------------
 
 struct alignas(128) Board::Head {
@@ -149,14 +157,15 @@ Status check_forked(std::string_view transport) {
 
 // --- the crew --------------------------------------------------------------------------------------------------------
 
-Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty) {
-  if (!board.valid()) return Error{Code::kNoMemory, "no shared memory for the workload's processes"};
-  switch (housing) {
-    case Housing::kThreads: return run_threads(board, members, duty);
-    case Housing::kRanks: return run_ranks(board, members, limit, duty);
-    case Housing::kProcesses: break;
-  }
-  return run_processes(board, members, limit, [&](int member) { return carry_out(board, member, duty); });
+Result<std::unique_ptr<Board>> run_crew(int members, Housing housing, std::chrono::seconds limit, const Duty &duty) {
+  auto board = std::make_unique<Board>(members);
+  if (!board->valid()) return Error{Code::kNoMemory, "no shared memory for the workload's processes"};
+  const auto as_process = [&](int member) { return carry_out(*board, member, duty); };
+  const auto status = housing == Housing::kThreads ? run_threads(*board, members, duty)
+                      : housing == Housing::kRanks ? run_ranks(*board, members, limit, duty)
+                                                   : run_processes(*board, members, limit, as_process);
+  if (!status.ok()) return status.error();
+  return board;
 }
 
 double calls_per_s(Board &board, int count) {
@@ -165,10 +174,10 @@ double calls_per_s(Board &board, int count) {
   return all.calls / (all.ended_s - all.began_s);
 }
 
-double median_value(Board &board, int count, std::size_t index) {
-  std::vector<double> values;
-  for (int member = 0; member < count; ++member) values.push_back(board.lane(member).values[index]);
-  return summarise(std::move(values)).median;
+double median_us(Board &board, int count) {
+  std::vector<double> times;
+  for (int member = 0; member < count; ++member) times.push_back(board.lane(member).us);
+  return summarise(std::move(times)).median;
 }
 
 }  // namespace bench

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,13 +20,28 @@
 
 namespace bench {
 
+/// What was measured under a mode of the report, for a size.
+struct Figure {
+  std::array<char, 48> mode{};
+  std::uint64_t size_bytes = 0;
+  double value = 0;
+};
+
 /// What one member leaves for the others, and for who started it. Written by that member alone.
-struct Lane {
+class Lane {
+ public:
+  void leave(std::string_view mode, std::uint64_t size_bytes, double value);
+  std::span<const Figure> figures() const { return std::span(figures_).first(count_); }
+
   Tally tally;
-  std::array<double, 128> values{};
+  double us = 0;                     ///< of who measures one time only
   std::array<char, 8192> address{};  ///< where it can be reached: a URL, or bytes that a library made
   std::atomic<std::uint32_t> address_bytes{0};
   std::array<char, 1024> error{};
+
+ private:
+  std::array<Figure, 128> figures_{};
+  std::size_t count_ = 0;
 };
 
 /// Memory shared by a crew.
@@ -71,14 +87,15 @@ nessie::Status check_forked(std::string_view transport);
 /// What one member does. Processes do not share anything but the board.
 using Duty = std::function<nessie::Status(Board &board, int member)>;
 
-/// Runs `duty` for members 0 to members-1 of the board, and returns when all have ended. The first error of a member
+/// Runs `duty` for members 0 to members-1, and returns their board when all have ended. The first error of a member
 /// stops the others. kTimedOut: they were ended after `limit` (threads end by themselves: they look at stopped()).
 /// kIo: no MPI job could be started for them.
-nessie::Status run_crew(Board &board, int members, Housing housing, std::chrono::seconds limit, const Duty &duty);
+nessie::Result<std::unique_ptr<Board>> run_crew(int members, Housing housing, std::chrono::seconds limit,
+                                                const Duty &duty);
 
 /// The calls that the members 0 to count-1 tallied, per second, from the first's begin to the last's end.
 double calls_per_s(Board &board, int count);
-/// Of values[index] of the members 0 to count-1.
-double median_value(Board &board, int count, std::size_t index);
+/// Of what the members 0 to count-1 measured, the time in the middle.
+double median_us(Board &board, int count);
 
 }  // namespace bench

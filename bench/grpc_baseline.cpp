@@ -284,7 +284,7 @@ Status time_calls(const RpcSetting &setting, Board &board, int member, std::uint
   if (auto status = client.connect(setting, board); !status.ok()) return status;
   if (auto status = meet(setting, board); !status.ok()) return status;
   Caller<Result> caller(client, kStart, size);
-  auto &us = board.lane(member).values[0];
+  auto &us = board.lane(member).us;
   us = kPaced ? bench::paced_us(bench::kPacedCalls, caller) : bench::typical_us(bench::kSocketRoundTrips, caller);
   return client.status();
 }

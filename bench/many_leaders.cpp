@@ -1,113 +1,78 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "many_leaders.hpp"
 
-#include "repeat.hpp"
-
-#include <map>
-#include <set>
+#include <algorithm>
 
 namespace bench {
 namespace {
 
 using nessie::Status;
 
-class Run {
+class Run final : public Comparison {
  public:
   Run(const Options &options, const ManyLeaders &workload, Report &report)
-      : options_(options),
-        workload_(workload),
-        report_(report),
-        network_(network_of(options.transport)),
-        rivals_(rivals_here()) {}
-  Status measure(int repetition);
-  void add_ratios();
+      : Comparison(options, report, workload.metric), workload_(workload) {}
 
  private:
-  Status measure_ours(const Measurement &measurement, int leaders, int repetition);
-  Status measure_rivals(int leaders, int repetition);
-  std::vector<Question> questions() const;
+  Status measure() override;
+  void add_ratios() override;
+  Status measure_ours(const Measurement &measurement, int leaders);
+  std::vector<Asked> asked() const;
 
-  Series ours(const Measurement &m, int leaders) const {
-    return {"nessie", options_.transport, m.mode, m.size_bytes, leaders, workload_.metric, workload_.unit};
-  }
-  Series theirs(Rival rival, const char *mode, std::uint64_t size, int leaders) const {
-    return {name_of(rival), name_of(network_), mode, size, leaders, workload_.metric, workload_.unit};
-  }
-
-  const Options &options_;
   const ManyLeaders &workload_;
-  Report &report_;
-  Network network_;
-  std::vector<Rival> rivals_;
+  std::vector<Rival> rivals_ = rivals_here(network_);
 };
 
-Status Run::measure_ours(const Measurement &measurement, int leaders, int repetition) {
+Status Run::measure_ours(const Measurement &measurement, int leaders) {
   Team team;
   team.leaders = leaders;
   team.followers = workload_.one_target ? 1 : leaders;
   team.waiting = measurement.waiting;
   team.answer_every = measurement.answer_every;
   team.memory_bytes = measurement.size_bytes;
-  auto board = board_for(team);
-  auto status = run_team(options_, team, *board, measurement.lead);
-  if (!status.ok()) return status;
-  report_.add(ours(measurement, leaders), repetition,
-              workload_.reported(measurement.figure(*board, leaders), measurement.size_bytes));
+  auto board = run_team(options_, team, measurement.lead);
+  if (!board) return board.error();
+  add(ours(measurement.mode, measurement.size_bytes, leaders),
+      workload_.reported(measurement.figure(**board, leaders), measurement.size_bytes));
   return {};
 }
 
 /// What all measurements want beside them, each once.
-std::vector<Question> Run::questions() const {
-  std::map<std::string, std::set<std::uint64_t>> sizes;
+std::vector<Asked> Run::asked() const {
+  std::vector<Asked> all;
   for (const auto &m : workload_.measurements)
-    for (const auto &beside : m.beside) sizes[beside.question].insert(m.size_bytes);
-  std::vector<Question> questions;
-  for (const auto &[what, of] : sizes) questions.push_back({what, {of.begin(), of.end()}});
-  return questions;
+    for (const auto &beside : m.beside) {
+      auto same = std::ranges::find(all, beside.question, &Asked::question);
+      if (same == all.end()) same = all.insert(same, {beside.question, {}, beside.mode, workload_.reported});
+      if (std::ranges::find(same->sizes, m.size_bytes) == same->sizes.end()) same->sizes.push_back(m.size_bytes);
+    }
+  return all;
 }
 
-Status Run::measure_rivals(int leaders, int repetition) {
-  for (auto rival : rivals_) {
-    auto asked = questions();
-    std::erase_if(asked, [&](const Question &question) { return !can_answer(rival, question.what); });
-    auto answers = ask(rival, {network_, leaders, workload_.one_target}, asked);
-    if (!answers) return answers.error();
-    for (const auto &m : workload_.measurements)
-      for (const auto &beside : m.beside)
-        if (can_answer(rival, beside.question))
-          report_.add(theirs(rival, beside.mode, m.size_bytes, leaders), repetition,
-                      workload_.reported((*answers)[beside.question][m.size_bytes], m.size_bytes));
-  }
-  return {};
-}
-
-Status Run::measure(int repetition) {
+Status Run::measure() {
   for (int leaders : workload_.leaders) {
     for (const auto &measurement : workload_.measurements)
-      if (auto status = measure_ours(measurement, leaders, repetition); !status.ok()) return status;
-    if (auto status = measure_rivals(leaders, repetition); !status.ok()) return status;
+      if (auto status = measure_ours(measurement, leaders); !status.ok()) return status;
+    if (auto status = ask(rivals_, {leaders, workload_.one_target}, asked()); !status.ok()) return status;
   }
   return {};
 }
 
 void Run::add_ratios() {
+  const int fewest = workload_.leaders.front();
   for (int leaders : workload_.leaders)
     for (const auto &m : workload_.measurements) {
-      for (auto rival : rivals_)
-        for (const auto &beside : m.beside)
-          report_.add_ratio(ours(m, leaders), theirs(rival, beside.mode, m.size_bytes, leaders));
-      if (leaders != workload_.leaders.front()) report_.add_ratio(ours(m, leaders), ours(m, workload_.leaders.front()));
+      const auto mine = ours(m.mode, m.size_bytes, leaders);
+      for (const auto &rival : rivals_)
+        for (const auto &beside : m.beside) compare(mine, theirs(rival, beside.mode, m.size_bytes, leaders));
+      if (leaders != fewest) compare(mine, ours(m.mode, m.size_bytes, fewest));
     }
 }
 
 }  // namespace
 
 Status run_many_leaders(const Options &options, int repetitions, const ManyLeaders &workload, Report &report) {
-  Run run(options, workload, report);
-  auto status =
-      repeat_on_fit_cores(repetitions, report, workload.what, [&](int repetition) { return run.measure(repetition); });
-  if (status.ok()) run.add_ratios();
-  return status;
+  return Run(options, workload, report).run_on_fit_cores(repetitions, workload.what);
 }
 
 }  // namespace bench

@@ -3,8 +3,8 @@
 // ours, and the rivals'.
 #pragma once
 
+#include "comparison.hpp"
 #include "nnti_team.hpp"
-#include "rivals.hpp"
 
 #include <string>
 #include <vector>
@@ -30,8 +30,8 @@ struct ManyLeaders {
   const char *what;  ///< for the terminal
   std::vector<int> leaders;
   bool one_target;
-  const char *metric, *unit;
-  double (*reported)(double figure, std::uint64_t size_bytes);  ///< ours and the rivals', in `unit`
+  Metric metric;
+  Convert reported;  ///< ours and the rivals', in the metric's unit
   std::vector<Measurement> measurements;
 };
 

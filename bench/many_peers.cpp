@@ -4,11 +4,8 @@
 #include "machine.hpp"
 
 namespace bench {
-namespace {
 
 using nessie::Status;
-
-}  // namespace
 
 void Holder::wait_for_peers(int count) {
   while (peers_ < count && trouble().ok()) turn();
@@ -36,13 +33,13 @@ Status Guests::connect(int count) {
   return {};
 }
 
-Status run_holder_and_guests(const Options &options, const Waiting &waiting, Board &board,
-                             const HolderAndGuests &duties) {
-  if (auto status = check_forked(options.transport); !status.ok()) return status;
+nessie::Result<std::unique_ptr<Board>> run_holder_and_guests(const Options &options, const Waiting &waiting,
+                                                             const HolderAndGuests &duties) {
+  if (auto status = check_forked(options.transport); !status.ok()) return status.error();
   allow_many_descriptors();
   Team team;
   team.waiting = waiting;
-  return run_crew(board, 2, Housing::kProcesses, std::chrono::seconds(300), [&](Board &all, int member) -> Status {
+  return run_crew(2, Housing::kProcesses, std::chrono::seconds(300), [&](Board &all, int member) -> Status {
     Pin pin(member);
     if (member == kGuests) {
       Guests guests(options, team, all);

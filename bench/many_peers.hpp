@@ -54,7 +54,7 @@ struct HolderAndGuests {
 inline constexpr int kHolder = 0, kGuests = 1;
 
 /// Runs both once, on two cores; lanes kHolder and kGuests are theirs. kUnsupported for a transport within a process.
-nessie::Status run_holder_and_guests(const Options &options, const Waiting &waiting, Board &board,
-                                     const HolderAndGuests &duties);
+nessie::Result<std::unique_ptr<Board>> run_holder_and_guests(const Options &options, const Waiting &waiting,
+                                                             const HolderAndGuests &duties);
 
 }  // namespace bench

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nnti-idle: what it costs to wait. CPU time of a process that is blocked in Endpoint::wait(), with 1 and with 100
 // peers that say nothing; and how long it takes to wake it up, beside a bare eventfd and a futex.
+#include "comparison.hpp"
 #include "many_peers.hpp"
-#include "options.hpp"
-#include "repeat.hpp"
 #include "sockets.hpp"
 #include "timing.hpp"
 
@@ -21,7 +20,8 @@ using nessie::Status;
 
 constexpr std::uint64_t kMessageBytes = 8;
 constexpr auto kIdle = std::chrono::seconds(1);
-const std::vector<int> kPeers{1, 100};
+constexpr int kPeers[] = {1, 100};
+constexpr const char *kWaiting = "waiting";
 
 double cpu_us() {
   timespec used{};
@@ -43,19 +43,10 @@ double idle_poll_us_per_s() {
   return us;
 }
 
-Series cpu(const char *system, const std::string &transport, int peers) {
-  return {system, transport, "waiting", 0, peers, "cpu_us_per_s", "us/s"};
-}
-Series wake_up(const char *system, const std::string &transport, int peers) {
-  return {system, transport, "blocking", kMessageBytes, peers, "half_round_trip_us", "us"};
-}
-
-constexpr std::size_t kCpu = 0, kWakeUp = 1;
-
 Status hold(Holder &holder, Board &board, Lane &lane, int peers) {
   holder.wait_for_peers(peers);
   if (!board.meet(2, 1)) return holder.trouble();
-  lane.values[kCpu] = idle_us_per_s([&](Deadline until) {
+  lane.us = idle_us_per_s([&](Deadline until) {
     holder.endpoint().progress();
     holder.endpoint().wait(until);
   });
@@ -71,48 +62,58 @@ Status visit(Guests &guests, Board &board, Lane &lane, int peers) {
     return nessie::Error{nessie::Code::kTimedOut, "the other process of the workload did not come"};
   std::vector<std::byte> message(kMessageBytes, std::byte{1});
   auto &guest = guests[0];
-  lane.values[kWakeUp] = paced_us(kPacedCalls, [&](bool) { guest.exchange(message, 1, 1); });
+  lane.us = paced_us(kPacedCalls, [&](bool) { guest.exchange(message, 1, 1); });
   board.meet(2, 3);
   return guest.trouble();
 }
 
-Status measure_ours(const Options &options, int peers, int repetition, Report &report) {
-  Board board(2);
-  auto status =
-      run_holder_and_guests(options, kBlocking, board,
+class Idle final : public Comparison {
+ public:
+  Idle(const Options &options, Report &report) : Comparison(options, report, {"half_round_trip_us", "us"}) {}
+
+ private:
+  Status measure() override;
+  void add_ratios() override;
+  Metric metric_of(const std::string &mode) const override {
+    return mode == kWaiting ? Metric{"cpu_us_per_s", "us/s"} : Comparison::metric_of(mode);
+  }
+  Status measure_ours(int peers);
+};
+
+Status Idle::measure_ours(int peers) {
+  auto board =
+      run_holder_and_guests(options_, kBlocking,
                             {[&](Holder &holder, Board &all, Lane &lane) { return hold(holder, all, lane, peers); },
                              [&](Guests &guests, Board &all, Lane &lane) { return visit(guests, all, lane, peers); }});
-  if (!status.ok()) return status;
-  report.add(cpu("nessie", options.transport, peers), repetition, board.lane(kHolder).values[kCpu]);
-  report.add(wake_up("nessie", options.transport, peers), repetition, board.lane(kGuests).values[kWakeUp] / 2);
+  if (!board) return board.error();
+  add(ours(kWaiting, 0, peers), (*board)->lane(kHolder).us);
+  add(ours(kBlocking.mode, kMessageBytes, peers), (*board)->lane(kGuests).us / 2);
   return {};
 }
 
-Status measure_kernel(int repetition, Report &report) {
-  report.add(cpu("eventfd", "kernel", 1), repetition, idle_poll_us_per_s());
+Status Idle::measure() {
+  for (int peers : kPeers)
+    if (auto status = measure_ours(peers); !status.ok()) return status;
+  add(series("eventfd", "kernel", kWaiting, 0), idle_poll_us_per_s());
   auto by_eventfd = wake_up_round_trip(WakeUp::kEventfd), by_futex = wake_up_round_trip(WakeUp::kFutex);
   if (!by_eventfd || !by_futex) return by_eventfd ? by_futex.error() : by_eventfd.error();
-  report.add(wake_up("eventfd", "kernel", 1), repetition, *by_eventfd / 2);
-  report.add(wake_up("futex", "kernel", 1), repetition, *by_futex / 2);
+  add(series("eventfd", "kernel", kBlocking.mode, kMessageBytes), *by_eventfd / 2);
+  add(series("futex", "kernel", kBlocking.mode, kMessageBytes), *by_futex / 2);
   return {};
+}
+
+void Idle::add_ratios() {
+  for (int peers : kPeers) {
+    for (const char *system : {"eventfd", "futex"})
+      compare(ours(kBlocking.mode, kMessageBytes, peers), series(system, "kernel", kBlocking.mode, kMessageBytes));
+    compare(ours(kWaiting, 0, peers), series("eventfd", "kernel", kWaiting, 0));
+  }
 }
 
 }  // namespace
 
 Status nnti_idle(const Options &options, Report &report) {
-  auto once = [&](int repetition) {
-    for (int peers : kPeers)
-      if (auto status = measure_ours(options, peers, repetition, report); !status.ok()) return status;
-    return measure_kernel(repetition, report);
-  };
-  auto status = repeat_on_fit_cores(options.repetitions(9, 5), report, "idle peers, and waking up", once);
-  if (!status.ok()) return status;
-  for (int peers : kPeers) {
-    for (const char *system : {"eventfd", "futex"})
-      report.add_ratio(wake_up("nessie", options.transport, peers), wake_up(system, "kernel", 1));
-    report.add_ratio(cpu("nessie", options.transport, peers), cpu("eventfd", "kernel", 1));
-  }
-  return {};
+  return Idle(options, report).run_on_fit_cores(options.repetitions(9, 5), "idle peers, and waking up");
 }
 
 }  // namespace bench

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nnti-latency: how long a message takes between two endpoints, and a put and a get of 8 bytes. Polling, beside MPI,
 // UCX, a TCP socket and a bare cache line; blocking, beside a TCP socket, eventfd and futex.
+#include "comparison.hpp"
 #include "machine.hpp"
 #include "nnti_team.hpp"
-#include "options.hpp"
-#include "repeat.hpp"
-#include "rivals.hpp"
 #include "sockets.hpp"
 #include "timing.hpp"
 #include "tools.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
 
 namespace bench {
 namespace {
@@ -21,153 +15,108 @@ using nessie::Status;
 
 constexpr std::uint64_t kWord = 8, kCacheLine = 64;
 const std::vector<std::uint64_t> kSizesOfTools{kWord, 4096};  // each starts two processes
-constexpr const char *kMessage = "half_round_trip_us", *kTransfer = "round_trip_us";
 
-Series series(std::string system, std::string transport, std::string mode, std::uint64_t size) {
-  const char *metric = mode == "put" || mode == "get" ? kTransfer : kMessage;
-  return {std::move(system), std::move(transport), std::move(mode), size, 1, metric, "us"};
-}
-
-class Latency {
+class Latency final : public Comparison {
  public:
-  Latency(const Options &options, Report &report)
-      : options_(options),
-        report_(report),
-        network_(network_of(options.transport)),
-        rivals_(rivals_here()),
-        tools_(tools_here()) {
-    sizes_ = options.once ? std::vector<std::uint64_t>{kWord, 4096} : std::vector<std::uint64_t>{};
+  Latency(const Options &options, Report &report) : Comparison(options, report, {"half_round_trip_us", "us"}) {
+    if (options.once) sizes_ = {kWord, 4096};
     for (std::uint64_t size = kWord; !options.once && size <= 8192; size *= 2) sizes_.push_back(size);
   }
-  Status measure(int repetition);
-  void add_ratios();
 
  private:
-  Status ours(const Waiting &waiting);
-  Status lead(Leader &leader, Lane &lane, const Waiting &waiting);
-  Status rivals();
+  Status measure() override;
+  void add_ratios() override;
+  Metric metric_of(const std::string &mode) const override {
+    return {mode == "put" || mode == "get" ? "round_trip_us" : "half_round_trip_us", "us"};
+  }
+  Status ours_waiting(const Waiting &waiting);
+  Status lead(Leader &leader, Lane &lane, const Waiting &waiting) const;
   Status tools();
   Status kernel(SocketWait wait);
   Status wake_ups();
-  void add(const char *system, const char *transport, const char *mode, std::uint64_t size, double us) {
-    report_.add(series(system, transport, mode, size), repetition_, us);
-  }
 
-  const Options &options_;
-  Report &report_;
-  Network network_;
-  std::vector<Rival> rivals_;
-  std::vector<Tool> tools_;
+  std::vector<Rival> rivals_ = rivals_here(network_);
+  std::vector<Tool> tools_ = tools_here();
   std::vector<std::uint64_t> sizes_;
-  int repetition_ = 0;
 };
 
-/// Leaves half round trips by size, then put and get; 0: the transport takes no message of that size.
-Status Latency::lead(Leader &leader, Lane &lane, const Waiting &waiting) {
-  std::size_t next = 0;
-  auto largest = leader.endpoint().max_message_bytes(leader.follower());
+/// Without the sizes of which the transport takes no message.
+Status Latency::lead(Leader &leader, Lane &lane, const Waiting &waiting) const {
+  const auto largest = leader.endpoint().max_message_bytes(leader.follower());
   for (auto size : sizes_) {
     std::vector<std::byte> message(size, std::byte{1});
     auto once = [&](bool) { leader.exchange(message, 1, 1); };
     if (size <= largest)
-      lane.values[next] = (waiting.polls ? typical_us(kRoundTrips, once) : paced_us(kPacedCalls, once)) / 2;
-    ++next;
+      lane.leave(waiting.mode, size, (waiting.polls ? typical_us(kRoundTrips, once) : paced_us(kPacedCalls, once)) / 2);
   }
   if (!waiting.polls) return {};
   std::vector<std::byte> word(kWord, std::byte{2});
-  int calls = transfers_per_batch(kWord);
-  lane.values[next++] = typical_us(calls, [&](bool) { leader.put(leader.lent().mapped, word); });
-  lane.values[next] = typical_us(calls, [&](bool) { leader.get(leader.lent().mapped, word); });
+  const int calls = transfers_per_batch(kWord);
+  lane.leave("put", kWord, typical_us(calls, [&](bool) { leader.put(leader.lent().mapped, word); }));
+  lane.leave("get", kWord, typical_us(calls, [&](bool) { leader.get(leader.lent().mapped, word); }));
   return {};
 }
 
-Status Latency::ours(const Waiting &waiting) {
+Status Latency::ours_waiting(const Waiting &waiting) {
   Team team;
   team.waiting = waiting;
-  auto board = board_for(team);
-  auto status =
-      run_team(options_, team, *board, [&](Leader &leader, Lane &lane) { return lead(leader, lane, waiting); });
-  if (!status.ok()) return status;
-  const auto *value = board->lane(0).values.data();
-  auto add_next = [&](const char *mode, std::uint64_t size) {
-    if (*value > 0) add("nessie", options_.transport.c_str(), mode, size, *value);
-    ++value;
-  };
-  for (auto size : sizes_) add_next(waiting.mode, size);
-  for (const char *mode : {"put", "get"}) add_next(mode, kWord);
-  return {};
-}
-
-Status Latency::rivals() {
-  for (auto rival : rivals_) {
-    auto answers = ask(rival, {network_}, {{"round-trip", sizes_}, {"put", {kWord}}, {"get", {kWord}}});
-    if (!answers) return answers.error();
-    const auto *name = name_of(rival), *network = name_of(network_);
-    for (auto [size, us] : (*answers)["round-trip"]) add(name, network, kPolling.mode, size, us / 2);
-    for (const char *mode : {"put", "get"}) add(name, network, mode, kWord, (*answers)[mode][kWord]);
-  }
-  return {};
+  return add(run_team(options_, team, [&](Leader &leader, Lane &lane) { return lead(leader, lane, waiting); }));
 }
 
 Status Latency::tools() {
   for (auto tool : tools_) {
-    auto times = half_round_trips(tool, network_, kSizesOfTools);
-    if (!times) return times.error();
-    for (auto [size, us] : *times) add(name_of(tool), name_of(network_), kPolling.mode, size, us);
+    auto status = add(name_of(tool), name_of(network_), kPolling.mode, half_round_trips(tool, network_, kSizesOfTools));
+    if (!status.ok()) return status;
   }
   return {};
 }
 
 Status Latency::kernel(SocketWait wait) {
-  auto times = socket_round_trips(SocketKind::kTcpLoopback, wait, sizes_);
-  if (!times) return times.error();
   const auto *mode = wait == SocketWait::kPolls ? kPolling.mode : kBlocking.mode;
-  for (auto [size, us] : *times) add("socket", "tcp", mode, size, us / 2);
-  return {};
+  return add("socket", "tcp", mode, socket_round_trips(SocketKind::kTcpLoopback, wait, sizes_), half);
 }
 
 Status Latency::wake_ups() {
   auto by_eventfd = wake_up_round_trip(WakeUp::kEventfd), by_futex = wake_up_round_trip(WakeUp::kFutex);
   if (!by_eventfd || !by_futex) return by_eventfd ? by_futex.error() : by_eventfd.error();
-  add("eventfd", "kernel", kBlocking.mode, kWord, *by_eventfd / 2);
-  add("futex", "kernel", kBlocking.mode, kWord, *by_futex / 2);
+  add(series("eventfd", "kernel", kBlocking.mode, kWord), *by_eventfd / 2);
+  add(series("futex", "kernel", kBlocking.mode, kWord), *by_futex / 2);
   return {};
 }
 
-Status Latency::measure(int repetition) {
-  repetition_ = repetition;
-  if (double us = cache_line_us(); us > 0) add("cacheline", "memory", kPolling.mode, kCacheLine, us);
-  auto status = ours(kPolling);
-  if (status.ok()) status = rivals();
+Status Latency::measure() {
+  if (double us = cache_line_us(); us > 0) add(series("cacheline", "memory", kPolling.mode, kCacheLine), us);
+  auto status = ours_waiting(kPolling);
+  if (status.ok())
+    status = ask(rivals_, {},
+                 {{"round-trip", sizes_, kPolling.mode, half}, {"put", {kWord}, "put"}, {"get", {kWord}, "get"}});
   if (status.ok()) status = tools();
   if (status.ok()) status = kernel(SocketWait::kPolls);
-  if (status.ok()) status = ours(kBlocking);
+  if (status.ok()) status = ours_waiting(kBlocking);
   if (status.ok()) status = kernel(SocketWait::kSleeps);
   if (status.ok()) status = wake_ups();
   return status;
 }
 
 void Latency::add_ratios() {
-  auto nessie = [&](const char *mode, std::uint64_t size) { return series("nessie", options_.transport, mode, size); };
-  auto with = [&](const char *mode, std::uint64_t size, const char *system, const char *transport) {
-    report_.add_ratio(nessie(mode, size), series(system, transport, mode, size));
-  };
   for (auto size : sizes_) {
-    for (auto rival : rivals_) with(kPolling.mode, size, name_of(rival), name_of(network_));
-    for (auto tool : tools_) with(kPolling.mode, size, name_of(tool), name_of(network_));
-    for (const char *mode : {kPolling.mode, kBlocking.mode}) with(mode, size, "socket", "tcp");
+    const auto polling = ours(kPolling.mode, size), blocking = ours(kBlocking.mode, size);
+    for (const auto &rival : rivals_) compare(polling, theirs(rival, kPolling.mode, size));
+    for (auto tool : tools_) compare(polling, series(name_of(tool), name_of(network_), kPolling.mode, size));
+    compare(polling, series("socket", "tcp", kPolling.mode, size));
+    compare(blocking, series("socket", "tcp", kBlocking.mode, size));
   }
-  report_.add_ratio(nessie(kPolling.mode, kCacheLine), series("cacheline", "memory", kPolling.mode, kCacheLine));
+  compare(ours(kPolling.mode, kCacheLine), series("cacheline", "memory", kPolling.mode, kCacheLine));
   for (const char *mode : {"put", "get"})
-    for (auto rival : rivals_) with(mode, kWord, name_of(rival), name_of(network_));
-  for (const char *system : {"eventfd", "futex"}) with(kBlocking.mode, kWord, system, "kernel");
+    for (const auto &rival : rivals_) compare(ours(mode, kWord), theirs(rival, mode, kWord));
+  for (const char *system : {"eventfd", "futex"})
+    compare(ours(kBlocking.mode, kWord), series(system, "kernel", kBlocking.mode, kWord));
 }
 
 }  // namespace
 
 Status nnti_latency(const Options &options, Report &report) {
-  Latency latency(options, report);
-  return compare_on_fit_cores(options.repetitions(15, 5), report, "half round trips", latency);
+  return Latency(options, report).run_on_fit_cores(options.repetitions(15, 5), "half round trips");
 }
 
 }  // namespace bench

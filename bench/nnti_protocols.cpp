@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // nnti-protocols: messages of 1 KiB to 16 MiB from one process to another, through nnti::Context, by each of the
 // protocols that it has, whatever it would choose itself; beside MPI's.
-#include "crew.hpp"
+#include "comparison.hpp"
 #include "machine.hpp"
-#include "options.hpp"
 #include "page_aligned.hpp"
-#include "rivals.hpp"
 #include "timing.hpp"
 
 #include <nnti/context.hpp>
@@ -231,27 +229,18 @@ std::vector<std::uint64_t> sizes_for(const Options &options) {
   return sizes;
 }
 
-class Protocols {
+class Protocols final : public Comparison {
  public:
   Protocols(const Options &options, Report &report)
-      : options_(options), report_(report), network_(network_of(options.transport)), sizes_(sizes_for(options)) {}
-  Status measure(int repetition);
-  void add_ratios();
+      : Comparison(options, report, {"bandwidth_MBps", "MB/s"}), sizes_(sizes_for(options)) {}
 
  private:
-  Status ours(const Protocol &protocol, int repetition);
-  Status others(int repetition);
+  Status measure() override;
+  void add_ratios() override;
   Status receive(const Protocol &protocol, Board &board);
   Status send(const Protocol &protocol, Board &board);
-  Series series(const std::string &system, const std::string &transport, const std::string &mode,
-                std::uint64_t size) const {
-    return {system, transport, mode, size, 1, "bandwidth_MBps", "MB/s"};
-  }
 
-  const Options &options_;
-  Report &report_;
-  Network network_;
-  std::vector<Rival> rivals_ = rivals_here();
+  std::vector<Rival> rivals_ = rivals_here(network_);
   std::vector<std::uint64_t> sizes_;
 };
 
@@ -284,7 +273,7 @@ Status Protocols::send(const Protocol &protocol, Board &board) {
   for (std::size_t i = 0; i < sizes_.size() && sizes_[i] <= protocol.most && status.ok(); ++i) {
     auto us = sender.measure(sizes_[i]);
     if (us.ok())
-      board.lane(kSender).values[i] = *us;
+      board.lane(kSender).leave(protocol.mode, sizes_[i], megabytes_per_s(*us, sizes_[i]));
     else
       status = us.error();
   }
@@ -292,62 +281,32 @@ Status Protocols::send(const Protocol &protocol, Board &board) {
   return status;
 }
 
-Status Protocols::ours(const Protocol &protocol, int repetition) {
-  Board board(kMembers);
-  auto status = run_crew(board, kMembers, housing_for(options_.transport), kLimit, [&](Board &all, int member) {
-    Pin pin(member);
-    return member == kSender ? send(protocol, all) : receive(protocol, all);
-  });
-  if (!status.ok()) return status;
-  for (std::size_t i = 0; i < sizes_.size() && sizes_[i] <= protocol.most; ++i)
-    report_.add(series("nessie", options_.transport, protocol.mode, sizes_[i]), repetition,
-                megabytes_per_s(sizes_[i], board.lane(kSender).values[i]));
-  return {};
-}
-
-Status Protocols::others(int repetition) {
-  for (auto rival : rivals_) {
-    if (!can_answer(rival, "transfer")) continue;
-    auto answers = ask(rival, {network_}, {{"transfer", sizes_}});
-    if (!answers) return answers.error();
-    for (auto [size, us] : (*answers)["transfer"])
-      report_.add(series(name_of(rival), name_of(network_), "send", size), repetition, megabytes_per_s(size, us));
+Status Protocols::measure() {
+  for (const auto &protocol : protocols()) {
+    const auto duty = [&](Board &board, int member) {
+      Pin pin(member);
+      return member == kSender ? send(protocol, board) : receive(protocol, board);
+    };
+    auto status = add(run_crew(kMembers, housing_for(options_.transport), kLimit, duty));
+    if (!status.ok()) return status;
   }
-  return {};
-}
-
-Status Protocols::measure(int repetition) {
-  for (const auto &protocol : protocols())
-    if (auto status = ours(protocol, repetition); !status.ok()) return status;
-  return others(repetition);
+  return ask(rivals_, {}, {{"transfer", sizes_, "send", megabytes_per_s}});
 }
 
 void Protocols::add_ratios() {
   for (auto size : sizes_)
     for (const auto &protocol : protocols()) {
-      if (size > protocol.most) continue;
-      const auto mine = series("nessie", options_.transport, protocol.mode, size);
-      for (auto rival : rivals_)
-        if (can_answer(rival, "transfer"))
-          report_.add_ratio(mine, series(name_of(rival), name_of(network_), "send", size));
-      if (protocol.mode != std::string_view("read"))
-        report_.add_ratio(mine, series("nessie", options_.transport, "read", size));
+      const auto mine = ours(protocol.mode, size);
+      for (const auto &rival : rivals_) compare(mine, theirs(rival, "send", size));
+      if (protocol.mode != std::string_view("read")) compare(mine, ours("read", size));
     }
 }
 
 }  // namespace
 
 Status nnti_protocols(const Options &options, Report &report) {
-  Protocols workload(options, report);
-  int repetitions = options.repetitions(5, 1);
-  Progress progress(repetitions);
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    progress.step("protocols of messages");
-    if (auto status = workload.measure(repetition); !status.ok()) return status;
-  }
-  workload.add_ratios();
   report.note("Eager messages end at 8144 bytes; shm registers nothing with a network, so that there nothing is kept.");
-  return {};
+  return Protocols(options, report).run(options.repetitions(5, 1), "protocols of messages");
 }
 
 }  // namespace bench

@@ -19,6 +19,7 @@ namespace {
 using nessie::Code;
 using nessie::Deadline;
 using nessie::Error;
+using nessie::Result;
 using nessie::Status;
 
 constexpr auto kLongestWait = std::chrono::milliseconds(100);
@@ -238,16 +239,14 @@ void Leader::put_both_ways(const nnti::RemoteBuffer &remote, std::span<const std
 
 // --- the team --------------------------------------------------------------------------------------------------------
 
-std::unique_ptr<Board> board_for(const Team &team) { return std::make_unique<Board>(team.leaders + team.followers); }
-
-Status run_team(const Options &options, const Team &team, Board &board, const Lead &lead) {
-  return run_crew(board, team.leaders + team.followers, housing_for(options.transport), kTeamLimit,
-                  [&](Board &all, int member) -> Status {
+Result<std::unique_ptr<Board>> run_team(const Options &options, const Team &team, const Lead &lead) {
+  return run_crew(team.leaders + team.followers, housing_for(options.transport), kTeamLimit,
+                  [&](Board &board, int member) -> Status {
                     Pin pin(core_of(team, member));
-                    if (member < team.leaders) return lead_once(options, team, all, member, lead);
+                    if (member < team.leaders) return lead_once(options, team, board, member, lead);
                     Follower follower(team);
-                    auto status = follower.open(options, team, all, true);
-                    if (status.ok()) status = follower.serve(all, member);
+                    auto status = follower.open(options, team, board, true);
+                    if (status.ok()) status = follower.serve(board, member);
                     return status;
                   });
 }

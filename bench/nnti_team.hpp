@@ -111,9 +111,8 @@ class Leader : public Side {
 /// What a leader does between connecting and leaving. All leaders have met before; `lane` is where it leaves figures.
 using Lead = std::function<nessie::Status(Leader &leader, Lane &lane)>;
 
-/// A board for the leaders' figures (members 0 to leaders-1).
-std::unique_ptr<Board> board_for(const Team &team);
-/// Runs a team once. kUnsupported, with the reason, if the transport cannot be opened here.
-nessie::Status run_team(const Options &options, const Team &team, Board &board, const Lead &lead);
+/// Runs a team once. Its members 0 to leaders-1 are the leaders. kUnsupported, with the reason, if the transport cannot
+/// be opened here.
+nessie::Result<std::unique_ptr<Board>> run_team(const Options &options, const Team &team, const Lead &lead);
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "one_sided.hpp"
 
+#include "comparison.hpp"
 #include "nnti_team.hpp"
 #include "page_aligned.hpp"
 #include "timing.hpp"
@@ -10,37 +11,28 @@
 namespace bench {
 namespace {
 
-using nessie::Status;
-
-/// In the order of kOneSided, size by size.
-Status lead(Leader &leader, Lane &lane, const std::vector<std::uint64_t> &sizes) {
+nessie::Status lead(Leader &leader, Lane &lane, const std::vector<std::uint64_t> &sizes) {
   PageAligned<std::byte> memory(std::ranges::max(sizes), std::byte{2});
-  auto *next = lane.values.data();
+  const auto &[mapped, application] = leader.lent();
   for (auto size : sizes) {
-    auto local = std::span(memory).first(size);
-    int calls = transfers_per_batch(size);
-    for (const auto *remote : {&leader.lent().mapped, &leader.lent().application}) {
-      *next++ = typical_us(calls, [&](bool) { leader.get(*remote, local); });
-      *next++ = typical_us(calls, [&](bool) { leader.put(*remote, local); });
-    }
+    const auto local = std::span(memory).first(size);
+    const auto time = [&](const char *mode, auto &&transfer) {
+      lane.leave(mode, size, megabytes_per_s(typical_us(transfers_per_batch(size), transfer), size));
+    };
+    time("get-mapped", [&](bool) { leader.get(mapped, local); });
+    time("put-mapped", [&](bool) { leader.put(mapped, local); });
+    time("get-application", [&](bool) { leader.get(application, local); });
+    time("put-application", [&](bool) { leader.put(application, local); });
   }
   return {};
 }
 
 }  // namespace
 
-nessie::Result<std::map<std::string, TimesBySize>> one_sided_times(const Options &options,
-                                                                   const std::vector<std::uint64_t> &sizes) {
+nessie::Result<std::unique_ptr<Board>> run_one_sided(const Options &options, const std::vector<std::uint64_t> &sizes) {
   Team team;
   team.memory_bytes = std::ranges::max(sizes);
-  auto board = board_for(team);
-  auto status = run_team(options, team, *board, [&](Leader &leader, Lane &lane) { return lead(leader, lane, sizes); });
-  if (!status.ok()) return status.error();
-  std::map<std::string, TimesBySize> times;
-  const auto *value = board->lane(0).values.data();
-  for (auto size : sizes)
-    for (const char *mode : kOneSided) times[mode][size] = *value++;
-  return times;
+  return run_team(options, team, [&](Leader &leader, Lane &lane) { return lead(leader, lane, sizes); });
 }
 
 }  // namespace bench

@@ -18,6 +18,9 @@ struct Series {
   auto operator<=>(const Series &) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
+/// One quantity for each size.
+using FiguresBySize = std::map<std::uint64_t, double>;
+
 /// Middle, spread and extremes of a set of samples. `mad`: the median absolute deviation from the median.
 struct Summary {
   double median = 0, mad = 0, min = 0, max = 0;

@@ -26,10 +26,10 @@ constexpr Description kRivals[] = {
     {"grpc", "nessie-bench-grpc", nullptr, "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc"},
     {"libtirpc", "nessie-bench-tirpc", nullptr, "libtirpc-dev"},
 };
-const Description &description(Rival rival) { return kRivals[static_cast<int>(rival)]; }
+const Description &description(Library library) { return kRivals[static_cast<int>(library)]; }
 
-bool is_here(Rival rival) {
-  const auto &it = description(rival);
+bool is_here(Library library) {
+  const auto &it = description(library);
   std::error_code error;
   return std::filesystem::exists(sibling(it.program), error) && (!it.launcher || on_path(it.launcher));
 }
@@ -42,35 +42,35 @@ std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string
   return command;
 }
 
-bool carries_calls(Rival rival) { return rival == Rival::kGrpc || rival == Rival::kTirpc; }
+bool carries_calls(Library library) { return library == Library::kGrpc || library == Library::kTirpc; }
 
-std::vector<std::string> program_for(Rival rival, const Cast &cast) {
-  std::vector<std::string> program{sibling(description(rival).program)};
-  if (carries_calls(rival))
-    program.insert(program.end(), {name_of(cast.network), cast.polls ? "polls" : "sleeps"});
+std::vector<std::string> program_for(const Rival &rival, const Cast &cast) {
+  std::vector<std::string> program{sibling(description(rival.library).program)};
+  if (carries_calls(rival.library))
+    program.insert(program.end(), {name_of(rival.network), cast.polls ? "polls" : "sleeps"});
   else
     program.emplace_back(cast.one_target ? "clients" : "pairs");
-  if (rival == Rival::kUcx || carries_calls(rival)) program.push_back(std::to_string(cast.leaders));
+  if (rival.library == Library::kUcx || carries_calls(rival.library)) program.push_back(std::to_string(cast.leaders));
   return program;
 }
 
-std::vector<std::string> command(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
+std::vector<std::string> command(const Rival &rival, const Cast &cast, const std::vector<Question> &questions) {
   auto program = program_for(rival, cast);
   for (const auto &question : questions) {
     program.push_back(question.what);
     for (auto size : question.sizes) program.push_back(std::to_string(size));
   }
-  if (rival == Rival::kOpenMpi)
+  if (rival.library == Library::kOpenMpi)
     return mpiexec(processes_of(cast), std::move(program),
-                   mpi_options(processes_of(cast), cast.network == Network::kTcp));
-  if (rival == Rival::kMpich) return mpich_command(cast, std::move(program));
+                   mpi_options(processes_of(cast), rival.network == Network::kTcp));
+  if (rival.library == Library::kMpich) return mpich_command(cast, std::move(program));
   return program;
 }
 
-std::vector<std::string> environment(Rival rival, Network network) {
-  if (rival == Rival::kOpenMpi || carries_calls(rival)) return {};
-  std::vector<std::string> settings{ucx_transports(network)};
-  if (network == Network::kTcp) settings.emplace_back("MPIR_CVAR_NOLOCAL=1");
+std::vector<std::string> environment(const Rival &rival) {
+  if (rival.library == Library::kOpenMpi || carries_calls(rival.library)) return {};
+  std::vector<std::string> settings{ucx_transports(rival.network)};
+  if (rival.network == Network::kTcp) settings.emplace_back("MPIR_CVAR_NOLOCAL=1");
   return settings;
 }
 
@@ -82,19 +82,23 @@ Network network_of(const std::string &transport) {
 const char *ucx_transports(Network network) {
   return network == Network::kTcp ? "UCX_TLS=self,tcp" : "UCX_TLS=self,sm";
 }
-const char *name_of(Rival rival) { return description(rival).name; }
+const char *name_of(Library library) { return description(library).name; }
 const char *name_of(Network network) {
   constexpr const char *kNames[] = {"shm", "tcp", "unix"};
   return kNames[static_cast<int>(network)];
 }
 
-bool can_answer(Rival rival, const std::string &what) {
-  if (rival == Rival::kUcx) return !what.starts_with("transfer");
-  return rival != Rival::kGrpc || (what != "batched-per-s" && !what.ends_with("-encode"));
+std::string Rival::mode(const std::string &of_ours) const {
+  return carries_calls(library) ? of_ours + '-' + name_of(network) : of_ours;
 }
 
-Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions) {
-  const auto result = run_program(command(rival, cast, questions), kLimit, environment(rival, cast.network));
+bool can_answer(Library library, const std::string &what) {
+  if (library == Library::kUcx) return !what.starts_with("transfer");
+  return library != Library::kGrpc || (what != "batched-per-s" && !what.ends_with("-encode"));
+}
+
+Result<Answers> ask(const Rival &rival, const Cast &cast, const std::vector<Question> &questions) {
+  const auto result = run_program(command(rival, cast, questions), kLimit, environment(rival));
   if (!result) return result.error();
   Answers answers;
   std::istringstream lines(result->output);
@@ -102,31 +106,29 @@ Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &
   for (std::string what; lines >> what >> size;) lines >> answers[what][size];
   for (const auto &question : questions)
     if (answers[question.what].size() != question.sizes.size())
-      return nessie::Error{nessie::Code::kIo, fmt::format("{} did not answer '{}', but wrote: {}", name_of(rival),
-                                                          question.what, result->output)};
+      return nessie::Error{nessie::Code::kIo, fmt::format("{} did not answer '{}', but wrote: {}",
+                                                          name_of(rival.library), question.what, result->output)};
   return answers;
 }
 
-std::vector<Rival> those_here(const std::vector<Rival> &rivals) {
+std::vector<Rival> those_here(const std::vector<Library> &libraries, const std::vector<Network> &networks) {
   std::vector<Rival> here;
-  for (auto rival : rivals) {
-    if (is_here(rival)) {
-      here.push_back(rival);
-      continue;
-    }
-    fmt::print(stderr, "nessie bench: {} is not measured: install {}, and build again\n", name_of(rival),
-               description(rival).packages);
+  for (auto library : libraries) {
+    if (is_here(library))
+      for (auto network : networks) here.push_back({library, network});
+    else
+      fmt::print(stderr, "nessie bench: {} is not measured: install {}, and build again\n", name_of(library),
+                 description(library).packages);
   }
   return here;
 }
 
-std::vector<Rival> rivals_here() { return those_here({Rival::kOpenMpi, Rival::kMpich, Rival::kUcx}); }
+std::vector<Rival> rivals_here(Network network) {
+  return those_here({Library::kOpenMpi, Library::kMpich, Library::kUcx}, {network});
+}
 
-std::vector<RpcRival> rpc_rivals_here(const std::vector<Rival> &rivals) {
-  std::vector<RpcRival> here;
-  for (auto rival : those_here(rivals))
-    for (auto network : {Network::kTcp, Network::kUnixSocket}) here.push_back({rival, network});
-  return here;
+std::vector<Rival> rpc_rivals_here(const std::vector<Library> &libraries) {
+  return those_here(libraries, {Network::kTcp, Network::kUnixSocket});
 }
 
 }  // namespace bench

@@ -16,15 +16,12 @@
 
 namespace bench {
 
-/// Microseconds, or a number per second, for each size.
-using FiguresBySize = std::map<std::uint64_t, double>;
-
-enum class Rival { kOpenMpi, kMpich, kUcx, kGrpc, kTirpc };
+enum class Library { kOpenMpi, kMpich, kUcx, kGrpc, kTirpc };
 enum class Network { kSharedMemory, kTcp, kUnixSocket };
 
 /// What over which ours goes: TCP for tcp, ofi and ucx, shared memory for the others.
 Network network_of(const std::string &transport);
-const char *name_of(Rival rival);
+const char *name_of(Library library);
 const char *name_of(Network network);
 /// The setting that makes UCX use it, and nothing else.
 const char *ucx_transports(Network network);
@@ -52,34 +49,34 @@ struct Question {
   std::vector<std::uint64_t> sizes;
 };
 
+/// A library over a network.
+struct Rival {
+  Library library;
+  Network network;
+  /// As in the report: of those that carry calls, over one kind of socket or the other, "polling-unix".
+  std::string mode(const std::string &of_ours) const;
+};
+
 /// UCX is not asked for transfers: its active messages of that size would not show what it can. gRPC has no batches.
-bool can_answer(Rival rival, const std::string &what);
+bool can_answer(Library library, const std::string &what);
 
 /// Who measures with whom.
 struct Cast {
-  Network network = Network::kSharedMemory;
   int leaders = 1;
   bool one_target = false;  ///< all with the same process, instead of each with one of its own; calls always are
   bool polls = true;        ///< of those that carry calls: otherwise both sides sleep until something comes
 };
 
-/// By what was asked.
+/// Microseconds, or numbers per second, by what was asked.
 using Answers = std::map<std::string, FiguresBySize>;
-nessie::Result<Answers> ask(Rival rival, const Cast &cast, const std::vector<Question> &questions);
+nessie::Result<Answers> ask(const Rival &rival, const Cast &cast, const std::vector<Question> &questions);
 
-/// Those of them that were built, and whose launcher is here. Says on stderr which are not, and what to install.
-std::vector<Rival> those_here(const std::vector<Rival> &rivals);
+/// Those libraries that were built, and whose launcher is here, over each of the networks. Says on stderr which are not
+/// here, and what to install.
+std::vector<Rival> those_here(const std::vector<Library> &libraries, const std::vector<Network> &networks);
 /// Those that move messages.
-std::vector<Rival> rivals_here();
-
-/// One that carries calls, over one kind of socket.
-struct RpcRival {
-  Rival rival;
-  Network network;
-  /// As in the report: "polling-unix".
-  std::string mode(const std::string &waiting) const { return waiting + '-' + name_of(network); }
-};
-/// Of those that carry calls: over TCP and over a UNIX socket.
-std::vector<RpcRival> rpc_rivals_here(const std::vector<Rival> &rivals = {Rival::kGrpc, Rival::kTirpc});
+std::vector<Rival> rivals_here(Network network);
+/// Those that carry calls, over TCP and over UNIX sockets.
+std::vector<Rival> rpc_rivals_here(const std::vector<Library> &libraries = {Library::kGrpc, Library::kTirpc});
 
 }  // namespace bench

@@ -26,11 +26,10 @@ Status take_part(const RpcBaseline &baseline, const RpcAnswer &answer, const Rpc
 }
 
 int measure(const RpcBaseline &baseline, const RpcAnswer &answer, const RpcSetting &setting, std::uint64_t size) {
-  Board board(setting.clients + 1);
   auto duty = [&](Board &all, int member) { return take_part(baseline, answer, setting, all, member, size); };
-  auto status = run_crew(board, setting.clients + 1, Housing::kProcesses, kLimit, duty);
-  if (!status.ok()) return fmt::print(stderr, "{}: {}\n", baseline.program, status.error().message), 1;
-  fmt::print("{} {} {:.9f}\n", answer.what, size, answer.figure(board, setting.clients));
+  auto board = run_crew(setting.clients + 1, Housing::kProcesses, kLimit, duty);
+  if (!board) return fmt::print(stderr, "{}: {}\n", baseline.program, board.error().message), 1;
+  fmt::print("{} {} {:.9f}\n", answer.what, size, answer.figure(**board, setting.clients));
   std::fflush(stdout);
   return 0;
 }
@@ -59,8 +58,6 @@ bool RpcSetting::shares_core(int member) const {
 
 /// A client comes to a first meeting before it measures, and to a second one when it has left.
 bool is_over(const RpcSetting &setting, Board &board) { return board.stopped() || board.all_here(setting.clients, 2); }
-
-double median_us(Board &board, int clients) { return median_value(board, clients, 0); }
 
 int run_rpc_baseline(const RpcBaseline &baseline, const std::vector<std::string> &arguments) {
   RpcSetting setting;

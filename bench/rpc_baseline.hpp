@@ -30,7 +30,7 @@ bool is_over(const RpcSetting &setting, Board &board);
 inline constexpr int kGlance_ms = 20;              ///< how long a service that sleeps does so before it asks
 inline constexpr unsigned kTurnsPerGlance = 1024;  ///< how often one that polls does so
 
-/// What one client measures: into values[0], or the tally. `size`: bytes, or calls in flight.
+/// What one client measures: into `us`, or the tally. `size`: bytes, or calls in flight.
 using MeasureRpc = nessie::Status (*)(const RpcSetting &setting, Board &board, int client, std::uint64_t size);
 
 struct RpcAnswer {
@@ -48,8 +48,5 @@ struct RpcBaseline {
 
 /// The whole of main().
 int run_rpc_baseline(const RpcBaseline &baseline, const std::vector<std::string> &arguments);
-
-/// values[0], in the middle of the clients.
-double median_us(Board &board, int clients);
 
 }  // namespace bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpc-memory: what a client costs the service that it calls: how much the service's process grows by 1 to 1000 clients
 // that are connected, that have made a call, and that have had several in flight. They are idle when it is looked at.
+#include "comparison.hpp"
 #include "machine.hpp"
 #include "rpc_team.hpp"
 
@@ -19,7 +20,8 @@ using nessie::Status;
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr int kInFlight = 16;
 /// What the clients have done when the service is looked at.
-constexpr const char *kLooks[] = {"connected", "called", "called-16"};
+constexpr const char *kConnected = "connected", *kCalled = "called", *kCalledOften = "called-16";
+constexpr const char *kLooks[] = {kConnected, kCalled, kCalledOften};
 
 /// A client with a runtime, and so a connection, of its own.
 struct Guest {
@@ -39,59 +41,58 @@ nessie::Result<Guest> come(const Options &options, const std::string &url) {
   if (!runtime) return runtime.error();
   auto service = (*runtime)->connect(url, Deadline::in(kPatience));
   if (!service) return service.error();
-  auto client = std::make_unique<RpcClient>(**runtime, *service);
+  auto client = std::make_unique<RpcClient>(Connection{**runtime, *service, url});
   return Guest{*std::move(runtime), std::move(client)};
 }
 
-class Memory {
+class Memory final : public Comparison {
  public:
-  Memory(const Options &options, Report &report) : options_(options), report_(report) {}
-  Status measure(int clients, int repetition);
-  void add_ratios(int few, int many) {
-    for (const char *look : kLooks) report_.add_ratio(series(look, many), series(look, few));
+  Memory(const Options &options, Report &report) : Comparison(options, report, {"memory_bytes", "B"}) {
+    if (!options.once) counts_ = {1, 10, 100, 1000};
   }
 
  private:
-  Status visit(RpcClient &host, const std::string &url, int clients, Lane &lane) const;
-  Series series(const std::string &look, int clients) const {
-    return {"nessie", options_.transport, look, 0, clients, "memory_bytes", "B"};
+  Status measure() override {
+    for (int clients : counts_)
+      if (auto status = measure(clients); !status.ok()) return status;
+    return {};
   }
+  void add_ratios() override {
+    for (const char *look : kLooks) compare(ours(look, 0, counts_.back()), ours(look, 0, options_.once ? 1 : 10));
+  }
+  Status measure(int clients);
+  Status visit(RpcClient &host, int clients, Lane &lane) const;
 
-  const Options &options_;
-  Report &report_;
+  std::vector<int> counts_{1, 10};
 };
 
 /// By way of one client more, who has called before: what only the first one costs is not theirs.
-Status Memory::visit(RpcClient &host, const std::string &url, int clients, Lane &lane) const {
+Status Memory::visit(RpcClient &host, int clients, Lane &lane) const {
   if (auto status = call_several(host, kInFlight); !status.ok()) return status;
   const auto before = host.memory_of_service();
-  auto *next = lane.values.data();
-  const auto look = [&] { *next++ = (host.memory_of_service() - before) / clients; };
+  const auto look = [&](const char *when) { lane.leave(when, 0, (host.memory_of_service() - before) / clients); };
   std::vector<Guest> guests;
   for (int i = 0; i < clients; ++i) {
-    auto guest = come(options_, url);
+    auto guest = come(options_, host.url_of_service());
     if (!guest) return guest.error();
     guests.push_back(*std::move(guest));
   }
-  look();
-  for (int in_flight : {1, kInFlight}) {
+  look(kConnected);
+  for (auto [in_flight, when] : {std::pair{1, kCalled}, {kInFlight, kCalledOften}}) {
     for (auto &guest : guests)
       if (auto status = call_several(*guest.client, in_flight); !status.ok()) return status;
-    look();
+    look(when);
   }
   return host.status();
 }
 
-Status Memory::measure(int clients, int repetition) {
+Status Memory::measure(int clients) {
   RpcTeam team;
   team.waiting = kRpcDefault;
-  auto board = board_for(team);
-  auto status = run_rpc_team(options_, team, *board, [&](RpcClient &client, Lane &lane) {
-    return visit(client, board->address_of(team.clients), clients, lane);
-  });
-  if (!status.ok()) return status;
-  const auto *value = board->lane(0).values.data();
-  for (const char *look : kLooks) report_.add(series(look, clients), repetition, *value++);
+  const auto board =
+      run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) { return visit(client, clients, lane); });
+  if (!board) return board.error();
+  for (const auto &figure : (*board)->lane(0).figures()) add(ours(figure.mode.data(), 0, clients), figure.value);
   return {};
 }
 
@@ -100,17 +101,7 @@ Status Memory::measure(int clients, int repetition) {
 Status rpc_memory(const Options &options, Report &report) {
   if (auto status = check_forked(options.transport); !status.ok()) return status;
   allow_many_descriptors();
-  const auto counts = options.once ? std::vector{1, 10} : std::vector{1, 10, 100, 1000};
-  const int repetitions = options.repetitions(3, 1);
-  Memory memory(options, report);
-  Progress progress(repetitions);
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    progress.step("memory of clients");
-    for (int clients : counts)
-      if (auto status = memory.measure(clients, repetition); !status.ok()) return status;
-  }
-  memory.add_ratios(options.once ? counts.front() : 10, counts.back());
-  return {};
+  return Memory(options, report).run(options.repetitions(3, 1), "memory of clients");
 }
 
 }  // namespace bench

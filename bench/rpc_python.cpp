@@ -2,8 +2,8 @@
 // rpc-python: what calls cost from Python, beside the same calls from C++ to the same service: a no-op, and bulk data
 // that the service moves from and to a numpy array. python_client.py is the client.
 #include "child.hpp"
+#include "comparison.hpp"
 #include "page_aligned.hpp"
-#include "repeat.hpp"
 #include "rpc_team.hpp"
 #include "timing.hpp"
 
@@ -21,7 +21,7 @@ using nessie::Error;
 using nessie::Status;
 
 constexpr auto kLimit = std::chrono::seconds(120);
-constexpr const char *kCpp = "c++", *kPython = "python";
+const std::string kCpp = "c++", kPython = "python";
 
 /// A call that both make, and how many of them in a batch.
 struct Kind {
@@ -49,40 +49,38 @@ std::string python_path(const std::filesystem::path &client) {
                      (client / "../../../" NESSIE_LIBDIR "/python").string(), others != nullptr ? others : "");
 }
 
-class Languages {
+class Languages final : public Comparison {
  public:
-  Languages(const Options &options, Report &report) : options_(options), report_(report), kinds_(kinds_for(options)) {}
-  Status measure(int repetition);
-  void add_ratios();
+  Languages(const Options &options, Report &report)
+      : Comparison(options, report, {"round_trip_us", "us"}), kinds_(kinds_for(options)) {}
 
  private:
-  Status lead(RpcClient &client, Lane &lane, const std::string &url) const;
-  Status from_cpp(RpcClient &client, double *values) const;
-  Status from_python(const std::string &url, double *values) const;
-  Series series(const char *language, const Kind &kind) const {
-    return {"nessie", options_.transport, language + kind.suffix, kind.size_bytes, 1, "round_trip_us", "us"};
+  Status measure() override;
+  void add_ratios() override {
+    for (const auto &kind : kinds_)
+      compare(ours(kPython + kind.suffix, kind.size_bytes), ours(kCpp + kind.suffix, kind.size_bytes));
   }
+  Status from_cpp(RpcClient &client, Lane &lane) const;
+  Status from_python(const std::string &url, Lane &lane) const;
 
-  const Options &options_;
-  Report &report_;
   std::vector<Kind> kinds_;
 };
 
-Status Languages::from_cpp(RpcClient &client, double *values) const {
+Status Languages::from_cpp(RpcClient &client, Lane &lane) const {
   PageAligned<std::byte> memory(kinds_.back().size_bytes, std::byte{1});
   const auto buffer = client.lend(memory);
   if (!buffer) return buffer.error();
   for (const auto &kind : kinds_) {
     const auto bulk = kind.procedure == "TAKE_BULK" ? Bench::TAKE_BULK : Bench::GIVE_BULK;
-    *values++ = typical_us(kind.calls(), [&](bool) {
-      kind.size_bytes == 0 ? client.call(Bench::NOTHING) : client.call(bulk, *buffer, kind.size_bytes);
-    });
+    lane.leave(kCpp + kind.suffix, kind.size_bytes, typical_us(kind.calls(), [&](bool) {
+                 kind.size_bytes == 0 ? client.call(Bench::NOTHING) : client.call(bulk, *buffer, kind.size_bytes);
+               }));
   }
   return client.status();
 }
 
 /// By a process that this one starts on its own core, and waits for.
-Status Languages::from_python(const std::string &url, double *values) const {
+Status Languages::from_python(const std::string &url, Lane &lane) const {
   const std::filesystem::path client = sibling("nessie-bench-python");
   auto question = nlohmann::json{{"url", url}, {"transport", options_.transport}, {"settings", options_.settings}};
   question["settings"]["nnti.spin_us"] = kRpcPolling.spin_us;
@@ -96,40 +94,25 @@ Status Languages::from_python(const std::string &url, double *values) const {
   const auto answers = nlohmann::json::parse(run->output, nullptr, false);
   if (!answers.is_array() || answers.size() != kinds_.size())
     return Error{Code::kBadMessage, fmt::format("the client in Python has printed '{}'", run->output)};
-  for (const auto &answer : answers) *values++ = answer.get<double>();
+  for (std::size_t i = 0; i < kinds_.size(); ++i)
+    lane.leave(kPython + kinds_[i].suffix, kinds_[i].size_bytes, answers[i].get<double>());
   return {};
 }
 
-Status Languages::lead(RpcClient &client, Lane &lane, const std::string &url) const {
-  auto status = from_cpp(client, lane.values.data());
-  if (status.ok()) status = from_python(url, lane.values.data() + kinds_.size());
-  return status;
-}
-
-Status Languages::measure(int repetition) {
+Status Languages::measure() {
   RpcTeam team;
   team.memory_bytes = kinds_.back().size_bytes;
-  auto board = board_for(team);
-  auto status = run_rpc_team(options_, team, *board, [&](RpcClient &client, Lane &lane) {
-    return lead(client, lane, board->address_of(team.clients));
-  });
-  if (!status.ok()) return status;
-  const auto *value = board->lane(0).values.data();
-  for (const char *language : {kCpp, kPython})
-    for (const auto &kind : kinds_) report_.add(series(language, kind), repetition, *value++);
-  return {};
-}
-
-void Languages::add_ratios() {
-  for (const auto &kind : kinds_) report_.add_ratio(series(kPython, kind), series(kCpp, kind));
+  return add(run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) {
+    auto status = from_cpp(client, lane);
+    return status.ok() ? from_python(client.url_of_service(), lane) : status;
+  }));
 }
 
 }  // namespace
 
 Status rpc_python(const Options &options, Report &report) {
   if (auto status = check_forked(options.transport); !status.ok()) return status;
-  Languages languages(options, report);
-  return compare_on_fit_cores(options.repetitions(9, 3), report, "calls from Python", languages);
+  return Languages(options, report).run_on_fit_cores(options.repetitions(9, 3), "calls from Python");
 }
 
 }  // namespace bench

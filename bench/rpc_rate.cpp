@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpc-rate: how many empty calls a second one client makes with several of them in flight, and how many several clients
 // make together; beside gRPC and libtirpc.
-#include "repeat.hpp"
-#include "rivals.hpp"
+#include "comparison.hpp"
 #include "rpc_team.hpp"
 #include "timing.hpp"
 
@@ -60,10 +59,6 @@ std::string mode_of(const std::string &manner, const Load &load) {
   return fmt::format("{}-{}", manner, load.in_flight);
 }
 
-Series series(const std::string &system, const std::string &transport, const std::string &mode, int clients) {
-  return {system, transport, mode, 0, clients, "rate_per_s", "1/s"};
-}
-
 /// Waits for the calls in the order in which they were made, and makes each anew.
 Tally keep_calling(RpcClient &client, Procedure procedure, std::span<RpcClient::Call> calls, double seconds) {
   auto tally = tally_for(seconds, [&](bool) {
@@ -110,76 +105,72 @@ struct Way {
 };
 constexpr Way kWays[] = {{"calls-per-s", ""}, {"batched-per-s", "-batched"}};
 
-class Rate {
+class Rate final : public Comparison {
  public:
   Rate(const Options &options, Report &report)
-      : options_(options), report_(report), rivals_(rpc_rivals_here()), loads_(loads_for(options)) {}
-  Status measure(int repetition);
-  void add_ratios();
+      : Comparison(options, report, {"rate_per_s", "1/s"}), loads_(loads_for(options)) {}
 
  private:
-  Status ours(const Manner &manner, const Load &load);
-  Status theirs(const RpcRival &rival, const RpcWaiting &waiting, int clients);
+  Status measure() override;
+  void add_ratios() override;
+  Status measure_ours(const Manner &manner, const Load &load);
+  Status ask_rival(const Rival &rival, const RpcWaiting &waiting, int clients);
   Series our_series(const Manner &manner, const Load &load) const {
-    return series("nessie", options_.transport, mode_of(manner.mode, load), load.clients);
+    return ours(mode_of(manner.mode, load), 0, load.clients);
   }
-  static Series their_series(const RpcRival &it, const Way &way, const RpcWaiting &waiting, const Load &load) {
-    auto mode = it.mode(mode_of(waiting.mode, load)) + way.suffix;
-    return series(name_of(it.rival), name_of(it.network), mode, load.clients);
+  Series their_series(const Rival &rival, const Way &way, const RpcWaiting &waiting, const Load &load) const {
+    auto series = theirs(rival, mode_of(waiting.mode, load), 0, load.clients);
+    series.mode += way.suffix;
+    return series;
   }
   Load best(const Manner &manner) const;
 
-  const Options &options_;
-  Report &report_;
-  std::vector<RpcRival> rivals_;
+  std::vector<Rival> rivals_ = rpc_rivals_here();
   std::vector<Load> loads_;
-  int repetition_ = 0;
 };
 
-Status Rate::ours(const Manner &manner, const Load &load) {
+Status Rate::measure_ours(const Manner &manner, const Load &load) {
   RpcTeam team;
   const bool are_threads = manner.place == Place::kThreads;
   team.clients = are_threads ? 1 : load.clients;
   team.waiting = manner.waiting;
   team.bound = manner.place == Place::kBound;
-  auto board = board_for(team);
-  auto lead_one = [&](RpcClient &client, Lane &lane) {
+  auto board = run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) {
     return are_threads ? lead_threads(client, lane, manner.procedure, load)
                        : lead(client, lane, manner.procedure, load.in_flight);
-  };
-  if (auto status = run_rpc_team(options_, team, *board, lead_one); !status.ok()) return status;
-  report_.add(our_series(manner, load), repetition_, calls_per_s(*board, team.clients));
+  });
+  if (!board) return board.error();
+  add(our_series(manner, load), calls_per_s(**board, team.clients));
   return {};
 }
 
-Status Rate::theirs(const RpcRival &it, const RpcWaiting &waiting, int clients) {
-  Cast cast{it.network, clients, true};
+Status Rate::ask_rival(const Rival &rival, const RpcWaiting &waiting, int clients) {
+  Cast cast{clients, true};
   cast.polls = waiting.mode == kRpcPolling.mode;
   std::vector<std::uint64_t> in_flight;
   for (const auto &load : loads_)
     if (load.clients == clients) in_flight.push_back(static_cast<std::uint64_t>(load.in_flight));
   for (const auto &way : kWays) {
-    if (!can_answer(it.rival, way.question)) continue;
-    auto answers = ask(it.rival, cast, {{way.question, in_flight}});
+    if (!can_answer(rival.library, way.question)) continue;
+    auto answers = bench::ask(rival, cast, {{way.question, in_flight}});
     if (!answers) return answers.error();
     for (auto [calls, rate] : (*answers)[way.question])
-      report_.add(their_series(it, way, waiting, {clients, static_cast<int>(calls)}), repetition_, rate);
+      add(their_series(rival, way, waiting, {clients, static_cast<int>(calls)}), rate);
   }
   return {};
 }
 
-Status Rate::measure(int repetition) {
-  repetition_ = repetition;
+Status Rate::measure() {
   int clients = 0;
   for (const auto &load : loads_) {
     for (const auto &manner : manners())
       if (manner.takes(load))
-        if (auto status = ours(manner, load); !status.ok()) return status;
+        if (auto status = measure_ours(manner, load); !status.ok()) return status;
     if (load.clients == clients) continue;
     clients = load.clients;
     for (const auto &waiting : {kRpcPolling, kRpcDefault})
-      for (const auto &it : rivals_)
-        if (auto status = theirs(it, waiting, clients); !status.ok()) return status;
+      for (const auto &rival : rivals_)
+        if (auto status = ask_rival(rival, waiting, clients); !status.ok()) return status;
   }
   return {};
 }
@@ -198,11 +189,11 @@ void Rate::add_ratios() {
   for (const auto &manner : manners()) {
     const auto most = best(manner);
     for (const auto &load : loads_) {
-      for (const auto &it : rivals_)
+      for (const auto &rival : rivals_)
         for (const auto &way : kWays)
           if (manner.place == Place::kBound)
-            report_.add_ratio(our_series(manner, load), their_series(it, way, manner.waiting, load));
-      if (load.in_flight == kInFlight) report_.add_ratio(our_series(manner, load), our_series(manner, most));
+            compare(our_series(manner, load), their_series(rival, way, manner.waiting, load));
+      if (load.in_flight == kInFlight) compare(our_series(manner, load), our_series(manner, most));
     }
     report_.note(fmt::format("{}: nessie/nessie is against {} clients, which made the most calls together.",
                              manner.mode, most.clients));
@@ -212,8 +203,7 @@ void Rate::add_ratios() {
 }  // namespace
 
 Status rpc_rate(const Options &options, Report &report) {
-  Rate rate(options, report);
-  return compare_on_fit_cores(options.repetitions(9, 2), report, "calls in flight", rate);
+  return Rate(options, report).run_on_fit_cores(options.repetitions(9, 2), "calls in flight");
 }
 
 }  // namespace bench

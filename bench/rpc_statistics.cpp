@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // rpc-statistics: what it costs a call that the runtimes of both sides count it, and that they trace one in 1000, or
 // each.
-#include "repeat.hpp"
+#include "comparison.hpp"
 #include "rpc_team.hpp"
 #include "timing.hpp"
 
@@ -50,50 +50,40 @@ class TraceFolder {
   std::string path_ = (std::filesystem::temp_directory_path() / "nessie-bench-XXXXXX").string();
 };
 
-class Statistics {
+class Statistics final : public Comparison {
  public:
   Statistics(const Options &options, Report &report, std::string folder)
-      : options_(options), report_(report), folder_(std::move(folder)) {}
+      : Comparison(options, report, {"round_trip_us", "us"}), folder_(std::move(folder)) {}
 
+ private:
   /// Each variant is the first one in its turn: what comes later finds a warmer machine.
-  Status measure(int repetition) {
+  Status measure() override {
     const auto count = std::size(kVariants);
     for (std::size_t i = 0; i < count; ++i)
-      if (auto status = measure(kVariants[(i + static_cast<std::size_t>(repetition)) % count], repetition);
-          !status.ok())
+      if (auto status = measure(kVariants[(i + static_cast<std::size_t>(repetition())) % count]); !status.ok())
         return status;
     return {};
   }
-  void add_ratios() {
+  void add_ratios() override {
     for (const auto &handling : kHandlings)
       for (const auto &variant : kVariants)
-        if (variant.mode != kOff.mode) report_.add_ratio(series(variant, handling), series(kOff, handling));
+        if (variant.mode != kOff.mode) compare(ours(mode(variant, handling), 0), ours(mode(kOff, handling), 0));
   }
-
- private:
-  Status measure(const Variant &variant, int repetition) {
+  Status measure(const Variant &variant) {
     auto options = options_;
     options.settings["nssi.statistics"] = variant.statistics;
     if (*variant.every) options.settings.insert({{"nssi.trace", folder_}, {"nssi.trace.every", variant.every}});
-    RpcTeam team;
-    auto board = board_for(team);
-    auto status = run_rpc_team(options, team, *board, [&](RpcClient &client, Lane &lane) {
-      auto *next = lane.values.data();
+    const int calls = options_.once ? 10 : variant.calls;
+    return add(run_rpc_team(options, {}, [&](RpcClient &client, Lane &lane) {
       for (const auto &handling : kHandlings)
-        *next++ = typical_us(options_.once ? 10 : variant.calls, [&](bool) { client.call(handling.procedure); });
+        lane.leave(mode(variant, handling), 0, typical_us(calls, [&](bool) { client.call(handling.procedure); }));
       return client.status();
-    });
-    if (!status.ok()) return status;
-    const auto *value = board->lane(0).values.data();
-    for (const auto &handling : kHandlings) report_.add(series(variant, handling), repetition, *value++);
-    return {};
+    }));
   }
-  Series series(const Variant &variant, const Handling &handling) const {
-    return {"nessie", options_.transport, std::string(variant.mode) + handling.suffix, 0, 1, "round_trip_us", "us"};
+  static std::string mode(const Variant &variant, const Handling &handling) {
+    return std::string(variant.mode) + handling.suffix;
   }
 
-  const Options &options_;
-  Report &report_;
   const std::string folder_;
 };
 
@@ -103,8 +93,7 @@ Status rpc_statistics(const Options &options, Report &report) {
   const TraceFolder folder;
   if (folder.path().empty())
     return nessie::Error{nessie::Code::kIo, "no folder can be made for traces; see TMPDIR", {}, errno};
-  Statistics statistics(options, report, folder.path());
-  return compare_on_fit_cores(options.repetitions(21, 7), report, "calls", statistics);
+  return Statistics(options, report, folder.path()).run_on_fit_cores(options.repetitions(21, 7), "calls");
 }
 
 }  // namespace bench

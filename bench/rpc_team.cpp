@@ -86,24 +86,24 @@ void RpcClient::call(Procedure procedure, const Buffer &buffer, std::uint64_t si
 }
 
 Result<RpcClient::Buffer> RpcClient::allocate(std::uint64_t size_bytes) {
-  auto buffer = runtime_.allocate(size_bytes, nnti::Rights::kReadWrite);
+  auto buffer = connection_.runtime.allocate(size_bytes, nnti::Rights::kReadWrite);
   if (buffer) std::ranges::fill(buffer->bytes(), std::byte{1});
   return buffer;
 }
 
 Result<RpcClient::Buffer> RpcClient::lend(std::span<std::byte> memory) {
-  return runtime_.register_memory(memory, nnti::Rights::kReadWrite);
+  return connection_.runtime.register_memory(memory, nnti::Rights::kReadWrite);
 }
 
 // --- the team --------------------------------------------------------------------------------------------------------
 
-Status run_rpc_team(const Options &options, const RpcTeam &team, Board &board, const RpcLead &lead) {
-  const auto host = [&](Board &all) {
+Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const RpcTeam &team, const RpcLead &lead) {
+  const auto host = [&](Board &board) {
     Server server(team.memory_bytes);
-    return serve(options, team, all, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });
+    return serve(options, team, board, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });
   };
-  return run_service_team(options, team, board, host, [&](nssi::Runtime &runtime, nssi::PeerId service, Lane &lane) {
-    RpcClient client(runtime, service);
+  return run_service_team(options, team, host, [&](const Connection &connection, Lane &lane) {
+    RpcClient client(connection);
     auto status = lead(client, lane);
     return client.status().ok() ? status : client.status();
   });

@@ -26,7 +26,9 @@ class RpcClient {
   using Call = nssi::Future<void>;
   using Buffer = nnti::RegisteredBuffer;
 
-  RpcClient(nssi::Runtime &runtime, nssi::PeerId service) : runtime_(runtime), service_(runtime, service) {}
+  explicit RpcClient(Connection connection)
+      : connection_(std::move(connection)), service_(connection_.runtime, connection_.service) {}
+  const std::string &url_of_service() const { return connection_.url; }
   const nessie::Status &status() const { return status_; }
 
   /// A call without arguments, and the wait for its end.
@@ -46,7 +48,7 @@ class RpcClient {
 
  private:
   nessie::Status status_;
-  nssi::Runtime &runtime_;
+  Connection connection_;
   Bench::Client service_;
 };
 
@@ -54,6 +56,6 @@ class RpcClient {
 using RpcLead = std::function<nessie::Status(RpcClient &client, Lane &lane)>;
 
 /// Runs a team once. The reason, if the transport cannot be opened here.
-nessie::Status run_rpc_team(const Options &options, const RpcTeam &team, Board &board, const RpcLead &lead);
+nessie::Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const RpcTeam &team, const RpcLead &lead);
 
 }  // namespace bench

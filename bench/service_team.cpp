@@ -26,7 +26,7 @@ Status visit_once(const Options &options, const ServiceTeam &team, Board &board,
   auto peer = (*runtime)->connect(url, Deadline::in(kSilence));
   if (!peer) return peer.error();
   if (!board.meet(team.clients, 1)) return Error{Code::kTimedOut, "not all clients of the workload came"};
-  return visit(**runtime, *peer, board.lane(member));
+  return visit({**runtime, *peer, url}, board.lane(member));
 }
 
 }  // namespace
@@ -36,8 +36,6 @@ Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, cons
   runtime.endpoint = options.endpoint(listen, waiting.spin_us);
   return nssi::Runtime::open(std::move(runtime));
 }
-
-std::unique_ptr<Board> board_for(const ServiceTeam &team) { return std::make_unique<Board>(team.clients + 1); }
 
 /// A client comes to a first meeting before it measures, and to a second one when it has left.
 Status serve(const Options &options, const ServiceTeam &team, Board &board, const Offer &offer) {
@@ -54,15 +52,15 @@ Status serve(const Options &options, const ServiceTeam &team, Board &board, cons
   return {};
 }
 
-Status run_service_team(const Options &options, const ServiceTeam &team, Board &board, const Host &host,
-                        const Visit &visit) {
-  return run_crew(board, team.clients + 1, housing_for(options.transport), kTeamLimit,
-                  [&](Board &all, int member) -> Status {
+Result<std::unique_ptr<Board>> run_service_team(const Options &options, const ServiceTeam &team, const Host &host,
+                                                const Visit &visit) {
+  return run_crew(team.clients + 1, housing_for(options.transport), kTeamLimit,
+                  [&](Board &board, int member) -> Status {
                     std::optional<Pin> pin;
                     if (team.bound) pin.emplace(member == team.clients ? kCoreOfService : core_of_client(member));
-                    if (member == team.clients) return host(all);
-                    auto status = visit_once(options, team, all, member, visit);
-                    all.arrive();
+                    if (member == team.clients) return host(board);
+                    auto status = visit_once(options, team, board, member, visit);
+                    board.arrive();
                     return status;
                   });
 }

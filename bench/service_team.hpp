@@ -34,20 +34,23 @@ struct ServiceTeam {
 nessie::Result<std::unique_ptr<nssi::Runtime>> open_runtime(const Options &options, const RpcWaiting &waiting,
                                                             bool listen);
 
-/// A board whose lanes 0 to clients-1 are the clients'.
-std::unique_ptr<Board> board_for(const ServiceTeam &team);
-
 /// The service's side: opens a runtime, has the service added to it, and serves until all clients have left.
 using Offer = std::function<nessie::Status(nssi::Runtime &runtime)>;
 nessie::Status serve(const Options &options, const ServiceTeam &team, Board &board, const Offer &offer);
 
 /// What the service's process does: makes a service, and calls serve().
 using Host = std::function<nessie::Status(Board &board)>;
+/// What a client has of the service.
+struct Connection {
+  nssi::Runtime &runtime;
+  nssi::PeerId service;
+  std::string url;  ///< the service's
+};
 /// What a client does between connecting and leaving. All clients have met before; `lane` is where it leaves figures.
-using Visit = std::function<nessie::Status(nssi::Runtime &runtime, nssi::PeerId service, Lane &lane)>;
+using Visit = std::function<nessie::Status(const Connection &connection, Lane &lane)>;
 
-/// Runs a team once. The reason, if the transport cannot be opened here.
-nessie::Status run_service_team(const Options &options, const ServiceTeam &team, Board &board, const Host &host,
-                                const Visit &visit);
+/// Runs a team once. Its members 0 to clients-1 are the clients. The reason, if the transport cannot be opened here.
+nessie::Result<std::unique_ptr<Board>> run_service_team(const Options &options, const ServiceTeam &team,
+                                                        const Host &host, const Visit &visit);
 
 }  // namespace bench

@@ -99,12 +99,10 @@ int answer(int socket, SocketWait wait, const std::vector<Exchange> &exchanges) 
   return 0;
 }
 
-using TimesBySize = std::map<std::uint64_t, double>;
-
-Result<TimesBySize> exchange_all(SocketKind kind, SocketWait wait, const std::vector<Exchange> &exchanges) {
+Result<FiguresBySize> exchange_all(SocketKind kind, SocketWait wait, const std::vector<Exchange> &exchanges) {
   int pair[2];
   if (!socket_pair(kind, pair)) return Error{Code::kIo, "no sockets for the baseline", {}, errno};
-  TimesBySize times;
+  FiguresBySize times;
   bool alive = true;
   Partner partner([&](int, int) { return close(pair[0]), answer(pair[1], wait, exchanges); });
   close(pair[1]);
@@ -125,14 +123,14 @@ Result<TimesBySize> exchange_all(SocketKind kind, SocketWait wait, const std::ve
 
 }  // namespace
 
-Result<TimesBySize> socket_round_trips(SocketKind kind, SocketWait wait, const std::vector<std::uint64_t> &sizes) {
+Result<FiguresBySize> socket_round_trips(SocketKind kind, SocketWait wait, const std::vector<std::uint64_t> &sizes) {
   std::vector<Exchange> exchanges;
   int calls = wait == SocketWait::kPolls ? kSocketRoundTrips : kPacedCalls;
   for (auto size : sizes) exchanges.push_back({size, size, calls});
   return exchange_all(kind, wait, exchanges);
 }
 
-Result<TimesBySize> socket_transfers(SocketKind kind, const std::vector<std::uint64_t> &sizes) {
+Result<FiguresBySize> socket_transfers(SocketKind kind, const std::vector<std::uint64_t> &sizes) {
   std::vector<Exchange> exchanges;
   for (auto size : sizes) exchanges.push_back({size, 1, transfers_per_batch(size)});
   return exchange_all(kind, SocketWait::kPolls, exchanges);

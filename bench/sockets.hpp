@@ -2,10 +2,11 @@
 // What the kernel takes to move a message between two processes, and to wake one up.
 #pragma once
 
+#include "report.hpp"
+
 #include <nessie/result.hpp>
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 namespace bench {
@@ -14,11 +15,10 @@ enum class SocketKind { kUnix, kTcpLoopback };
 enum class SocketWait { kPolls, kSleeps };
 
 /// Microseconds of a message and its echo, for each size, through a pair of connected sockets.
-nessie::Result<std::map<std::uint64_t, double>> socket_round_trips(SocketKind kind, SocketWait wait,
-                                                                   const std::vector<std::uint64_t> &sizes);
+nessie::Result<FiguresBySize> socket_round_trips(SocketKind kind, SocketWait wait,
+                                                 const std::vector<std::uint64_t> &sizes);
 /// Of a message and an answer of one byte, polling.
-nessie::Result<std::map<std::uint64_t, double>> socket_transfers(SocketKind kind,
-                                                                 const std::vector<std::uint64_t> &sizes);
+nessie::Result<FiguresBySize> socket_transfers(SocketKind kind, const std::vector<std::uint64_t> &sizes);
 
 enum class WakeUp { kEventfd, kFutex };
 /// Microseconds until a sleeping process on the other core was woken up, and woke us in turn.

@@ -88,6 +88,4 @@ inline int transfers_per_batch(std::uint64_t size_bytes) {
   return static_cast<int>(std::clamp<std::uint64_t>(kBatchBytes / size_bytes, 1, 2000));
 }
 
-inline double megabytes_per_s(std::uint64_t size_bytes, double us) { return static_cast<double>(size_bytes) / us; }
-
 }  // namespace bench

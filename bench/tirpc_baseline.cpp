@@ -246,7 +246,7 @@ Status time_calls(const RpcSetting &setting, Board &board, int member, std::uint
   if (auto status = connect(client, setting, board); !status.ok()) return status;
   if (auto status = meet(setting, board); !status.ok()) return status;
   Caller caller(client, kProcedure, size);
-  auto &us = board.lane(member).values[0];
+  auto &us = board.lane(member).us;
   us = kPaced ? bench::paced_us(bench::kPacedCalls, caller) : bench::typical_us(bench::kSocketRoundTrips, caller);
   return client.status();
 }

@@ -121,9 +121,8 @@ std::vector<Tool> tools_here() {
   return here;
 }
 
-Result<std::map<std::uint64_t, double>> half_round_trips(Tool tool, Network network,
-                                                         const std::vector<std::uint64_t> &sizes) {
-  std::map<std::uint64_t, double> times;
+Result<FiguresBySize> half_round_trips(Tool tool, Network network, const std::vector<std::uint64_t> &sizes) {
+  FiguresBySize times;
   for (auto size : sizes) {
     auto us = half_round_trip(tool, network, size);
     if (!us) return us.error();

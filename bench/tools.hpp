@@ -9,7 +9,6 @@
 #include <nessie/result.hpp>
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 namespace bench {
@@ -21,7 +20,6 @@ const char *name_of(Tool tool);
 std::vector<Tool> tools_here();
 
 /// Half round trips by size, polling, in microseconds. kIo: the tool failed, or wrote what was not understood.
-nessie::Result<std::map<std::uint64_t, double>> half_round_trips(Tool tool, Network network,
-                                                                 const std::vector<std::uint64_t> &sizes);
+nessie::Result<FiguresBySize> half_round_trips(Tool tool, Network network, const std::vector<std::uint64_t> &sizes);
 
 }  // namespace bench

@@ -292,7 +292,7 @@ void round_trip(Process &process, Lane &lane, std::size_t size) {
     process.send(buffer.data(), size);
     process.receive(1);
   };
-  if (process.leads()) lane.values[0] = bench::typical_us(bench::kRoundTrips, as_leader);
+  if (process.leads()) lane.us = bench::typical_us(bench::kRoundTrips, as_leader);
   for (bool last = process.leads(); !last && process.good();) {
     process.receive(1);
     last = process.was_last();
@@ -309,7 +309,7 @@ void both_ways(Process &process, Lane &lane, std::size_t size) {
     process.send(word.data(), 1);
     process.receive(1);
   };
-  if (process.leads()) lane.values[0] = bench::typical_us(bench::transfers_per_batch(size), once);
+  if (process.leads()) lane.us = bench::typical_us(bench::transfers_per_batch(size), once);
   while (!process.leads() && !process.was_last() && process.good()) once(false);
 }
 
@@ -319,7 +319,7 @@ using Transfer = void (Process::*)(Buffer &);
 template <Transfer kTransfer> void one_sided(Process &process, Lane &lane, std::size_t size) {
   Buffer buffer(size);
   if (!process.leads()) return process.receive(static_cast<std::uint64_t>(process.leaders()));
-  lane.values[0] = bench::typical_us(bench::transfers_per_batch(size), [&](bool) { (process.*kTransfer)(buffer); });
+  lane.us = bench::typical_us(bench::transfers_per_batch(size), [&](bool) { (process.*kTransfer)(buffer); });
   process.send(buffer.data(), 0);
 }
 
@@ -362,7 +362,6 @@ void rate(Process &process, Lane &lane, std::size_t size) {
   lane.tally = exchange_windows(process, size, bench::kTally_s);
 }
 
-double median_us(Board &board, int leaders) { return bench::median_value(board, leaders, 0); }
 double messages_per_s(Board &board, int leaders) { return bench::kWindow * bench::calls_per_s(board, leaders); }
 
 struct Answer {
@@ -371,10 +370,10 @@ struct Answer {
   double (*figure)(Board &board, int leaders);
 };
 constexpr Answer kAnswers[] = {
-    {"round-trip", round_trip, median_us},
-    {"both-ways", both_ways, median_us},
-    {"put", one_sided<&Process::put>, median_us},
-    {"get", one_sided<&Process::get>, median_us},
+    {"round-trip", round_trip, bench::median_us},
+    {"both-ways", both_ways, bench::median_us},
+    {"put", one_sided<&Process::put>, bench::median_us},
+    {"get", one_sided<&Process::get>, bench::median_us},
     {"rate", rate, messages_per_s},
     {"puts-per-s", one_sided_tally<&Process::put>, bench::calls_per_s},
     {"gets-per-s", one_sided_tally<&Process::get>, bench::calls_per_s},
@@ -396,11 +395,10 @@ Status take_part(const Answer &answer, const Team &team, Board &board, int membe
 }
 
 int measure(const Answer &answer, const Team &team, std::size_t size) {
-  Board board(team.all());
-  auto status = bench::run_crew(board, team.all(), bench::Housing::kProcesses, kLimit,
-                                [&](Board &all, int member) { return take_part(answer, team, all, member, size); });
-  if (!status.ok()) return fmt::print(stderr, "nessie-bench-ucx: {}\n", status.error().message), 1;
-  fmt::print("{} {} {:.9f}\n", answer.what, size, answer.figure(board, team.leaders));
+  auto duty = [&](Board &all, int member) { return take_part(answer, team, all, member, size); };
+  auto board = bench::run_crew(team.all(), bench::Housing::kProcesses, kLimit, duty);
+  if (!board) return fmt::print(stderr, "nessie-bench-ucx: {}\n", board.error().message), 1;
+  fmt::print("{} {} {:.9f}\n", answer.what, size, answer.figure(**board, team.leaders));
   return 0;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // xdr: arrays of a struct of 16 bytes, of doubles and of ints, encoded and decoded by one thread. memcpy of as many
 // bytes shows what memory allows; libtirpc what codecs did so far.
+#include "comparison.hpp"
 #include "machine.hpp"
-#include "options.hpp"
 #include "page_aligned.hpp"
 #include "timing.hpp"
 #include "xdr_libtirpc.h"
@@ -27,28 +27,21 @@ static_assert(sizeof(Sample) == 16);
 constexpr std::uint64_t kSizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
 constexpr std::size_t kCountBytes = 4;
 
-Series series(const char *system, const std::string &mode, std::uint64_t size) {
-  return {system, "memory", mode, size, 1, "bandwidth_MBps", "MB/s"};
-}
-
 /// What was written to memory is used, for all that the compiler knows.
 void use_memory() { asm volatile("" ::: "memory"); }
 
-class Arrays {
+class Arrays final : public Comparison {
  public:
-  explicit Arrays(Report &report) : report_(report) {}
-  void measure(int repetition);
-  void add_ratios();
-  bool failed() const { return failed_; }
+  Arrays(const Options &options, Report &report) : Comparison(options, report, {"bandwidth_MBps", "MB/s"}) {}
 
  private:
+  Status measure() override;
+  void add_ratios() override;
   template <class T> void code(tirpc_kind kind, const std::string &what, std::uint64_t size);
   void decode_new(std::uint64_t size);
   void copy(std::uint64_t size);
   template <class Call> void time(const char *system, const std::string &mode, std::uint64_t size, Call &&call);
 
-  Report &report_;
-  int repetition_ = 0;
   bool failed_ = false;
 };
 
@@ -59,7 +52,7 @@ template <class Call> void Arrays::time(const char *system, const std::string &m
     failed_ = !call() || failed_;
     use_memory();
   });
-  report_.add(series(system, mode, size), repetition_, megabytes_per_s(size, us));
+  add(series(system, "memory", mode, size), megabytes_per_s(us, size));
 }
 
 template <class T> void Arrays::code(tirpc_kind kind, const std::string &what, std::uint64_t size) {
@@ -88,8 +81,7 @@ void Arrays::copy(std::uint64_t size) {
   time("memcpy", "copy", size, [&] { return std::memcpy(to.data(), from.data(), size) != nullptr; });
 }
 
-void Arrays::measure(int repetition) {
-  repetition_ = repetition;
+Status Arrays::measure() {
   for (auto size : kSizes) {
     copy(size);
     code<Sample>(TIRPC_STRUCTS, "structs", size);
@@ -97,34 +89,28 @@ void Arrays::measure(int repetition) {
     code<std::int32_t>(TIRPC_INTS, "ints", size);
     decode_new(size);
   }
+  if (failed_) return nessie::Error{nessie::Code::kInternal, "an array was not encoded or decoded"};
+  return {};
 }
 
 void Arrays::add_ratios() {
-  const auto add = [this](const std::string &mode, const char *copied) {
+  const auto compare_all = [this](const std::string &mode, const char *copied) {
     for (auto size : kSizes) {
-      report_.add_ratio(series("nessie", mode, size), series("memcpy", copied, size));
-      report_.add_ratio(series("nessie", mode, size), series("libtirpc", mode, size));
+      const auto mine = series("nessie", "memory", mode, size);
+      compare(mine, series("memcpy", "memory", copied, size));
+      compare(mine, series("libtirpc", "memory", mode, size));
     }
   };
   for (const char *what : {"structs", "doubles", "ints"})
-    for (const char *way : {"encode-", "decode-"}) add(std::string(way) + what, "copy");
-  add("decode-structs-new", "copy-new");
+    for (const char *way : {"encode-", "decode-"}) compare_all(std::string(way) + what, "copy");
+  compare_all("decode-structs-new", "copy-new");
 }
 
 }  // namespace
 
 Status xdr_arrays(const Options &options, Report &report) {
   Pin pin(0);
-  Arrays arrays(report);
-  const int repetitions = options.repetitions(9, 3);
-  Progress progress(repetitions);
-  for (int repetition = 0; repetition < repetitions; ++repetition) {
-    progress.step("arrays");
-    arrays.measure(repetition);
-  }
-  if (arrays.failed()) return nessie::Error{nessie::Code::kInternal, "an array was not encoded or decoded"};
-  arrays.add_ratios();
-  return {};
+  return Arrays(options, report).run(options.repetitions(9, 3), "arrays");
 }
 
 }  // namespace bench

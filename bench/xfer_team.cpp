@@ -32,8 +32,8 @@ constexpr std::int32_t kSeed = 1;
 const std::span<const Way> kWays(kAllWays);
 const std::span<const Way> kWaysOfMany = kWays.first(kPlain);
 
-XferClient::XferClient(nssi::Runtime &runtime, nssi::PeerId service, const XferArrays &arrays)
-    : client_(runtime, service), own_(arrays.most_bytes / sizeof(data_t)) {
+XferClient::XferClient(const Connection &connection, const XferArrays &arrays)
+    : client_(connection.runtime, connection.service), own_(arrays.most_bytes / sizeof(data_t)) {
   keep(client_.lend(own_));
   for (int i = 0; i < arrays.mapped; ++i) keep(client_.allocate(static_cast<std::uint32_t>(own_.size())));
 }
@@ -75,15 +75,15 @@ void XferClient::read_rdma(const Way &way, const transfer::xfer_args &args) {
   if (status_.ok() && args.validate) status_ = transfer::check(array.elements().first(args.len), kSeed);
 }
 
-Status run_xfer_team(const Options &options, const ServiceTeam &team, const XferArrays &arrays, Board &board,
-                     const XferLead &lead) {
-  const auto host = [&](Board &all) {
+nessie::Result<std::unique_ptr<Board>> run_xfer_team(const Options &options, const ServiceTeam &team,
+                                                     const XferArrays &arrays, const XferLead &lead) {
+  const auto host = [&](Board &board) {
     const nessie::Config config;
     nessie::Budget budget;
     nessie::service::Worker main_thread;
     std::optional<nessie::ProviderContext> context;
     std::unique_ptr<nessie::Provider> server;
-    return serve(options, team, all, [&](nssi::Runtime &runtime) -> Status {
+    return serve(options, team, board, [&](nssi::Runtime &runtime) -> Status {
       context.emplace(nessie::ProviderContext{runtime, "transfer", 0, {}, config, budget, main_thread, {}, {}});
       auto started = transfer::Server::start(*context, {});
       if (!started.ok()) return started.error();
@@ -91,8 +91,8 @@ Status run_xfer_team(const Options &options, const ServiceTeam &team, const Xfer
       return {};
     });
   };
-  return run_service_team(options, team, board, host, [&](nssi::Runtime &runtime, nssi::PeerId service, Lane &lane) {
-    XferClient client(runtime, service, arrays);
+  return run_service_team(options, team, host, [&](const Connection &connection, Lane &lane) {
+    XferClient client(connection, arrays);
     auto status = lead(client, lane);
     return client.status().ok() ? status : client.status();
   });

@@ -33,7 +33,7 @@ struct XferArrays {
 /// A client of the service. After a call has failed, every call returns at once.
 class XferClient {
  public:
-  XferClient(nssi::Runtime &runtime, nssi::PeerId service, const XferArrays &arrays);
+  XferClient(const Connection &connection, const XferArrays &arrays);
   /// Before calls of another way: the arrays are what they should be, which not every read leaves them.
   void prepare();
   void call(const Way &way, std::uint64_t size_bytes);
@@ -55,7 +55,7 @@ class XferClient {
 
 using XferLead = std::function<nessie::Status(XferClient &client, Lane &lane)>;
 /// Runs the service and its clients once.
-nessie::Status run_xfer_team(const Options &options, const ServiceTeam &team, const XferArrays &arrays, Board &board,
-                             const XferLead &lead);
+nessie::Result<std::unique_ptr<Board>> run_xfer_team(const Options &options, const ServiceTeam &team,
+                                                     const XferArrays &arrays, const XferLead &lead);
 
 }  // namespace bench
