@@ -49,21 +49,13 @@ static void decompose(const Pattern *p, Settings *s) {
   }
 }
 
-/* Fills a cell, or counts what is not as it would be filled. */
-static MPI_Offset walk(const Settings *s, int k, int step, int compare) {
+/* Fills a cell, or counts what is not as it would be filled. The components of a point are its neighbours in x. */
+static MPI_Offset walk_cell(const Settings *s, int k, int step, int compare) {
   const MPI_Offset *start = s->start[k], *count = s->count[k];
-  double *value = s->values[k];
-  MPI_Offset differing = 0;
-  for (MPI_Offset z = start[1]; z < start[1] + count[1]; z++)
-    for (MPI_Offset y = start[2]; y < start[2] + count[2]; y++)
-      for (MPI_Offset i = start[3] * kComponents; i < (start[3] + count[3]) * kComponents; i++, value++) {
-        double right = value_of(0, step, (z * s->n + y) * s->n * kComponents + i);
-        if (compare)
-          differing += *value != right;
-        else
-          *value = right;
-      }
-  return differing;
+  const MPI_Offset all[3] = {s->n, s->n, s->n * kComponents};
+  const MPI_Offset first[3] = {start[1], start[2], start[3] * kComponents};
+  const MPI_Offset cells[3] = {count[1], count[2], count[3] * kComponents};
+  return walk(s->values[k], 0, step, all, first, cells, compare);
 }
 
 static int create(const Pattern *p, const Settings *s, int *variable) {
@@ -100,7 +92,7 @@ static MPI_Offset differing_in_all(const Pattern *p, Settings *s) {
     for (int k = 0; k < s->cells; k++) {
       s->start[k][0] = step - 1;
       check(ncmpi_get_vara_double_all(ncid, variable, s->start[k], s->count[k], s->values[k]));
-      differing += walk(s, k, step, 1);
+      differing += walk_cell(s, k, step, 1);
     }
   check(ncmpi_close(ncid));
   return differing;
@@ -114,13 +106,13 @@ int main(int argc, char **argv) {
   decompose(&p, &s);
   pattern_ready(&p, argc, argv);
   for (int step = 1; step <= p.steps; step++) {
-    for (int k = 0; k < s.cells; k++) walk(&s, k, step, 0);
+    for (int k = 0; k < s.cells; k++) walk_cell(&s, k, step, 0);
     compute(&p);
     begin_io(&p);
     if (step == 1) ncid = create(&p, &s, &variable);
     put_cells(&s, ncid, variable, step);
     if (step == p.steps) check(ncmpi_close(ncid));
-    end_io(&p, 8.0 * kComponents * (double)(s.n * s.n * s.n));
+    end_io(&p, &p.written, 8.0 * kComponents * (double)(s.n * s.n * s.n));
   }
   end_run(&p);
   if (p.verify) differing = differing_in_all(&p, &s);

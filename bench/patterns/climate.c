@@ -116,7 +116,7 @@ static int create(const Pattern *p, Settings *s) {
 }
 
 /* Fills what this process has of a variable in a record, or counts what is not as it would be filled. */
-static MPI_Offset walk(const Settings *s, const Shape *shape, int variable, int record, float *values, int compare) {
+static MPI_Offset walk_record(const Settings *s, const Shape *shape, int variable, int record, float *values, int compare) {
   const int last = shape->ndims - 1;
   MPI_Offset differing = 0;
   for (int run = 0; run < shape->runs; run++) {
@@ -138,7 +138,7 @@ typedef enum { kFill, kPut, kGet, kCompare } What;
 /* What is to be done with one variable of a record: fill it, post it to the file, or from there, or compare. */
 static MPI_Offset do_one(const Settings *s, const Shape *shape, int variable, int record, float *values, What what,
                          int ncid) {
-  if (what == kFill || what == kCompare) return walk(s, shape, variable, record, values, what == kCompare);
+  if (what == kFill || what == kCompare) return walk_record(s, shape, variable, record, values, what == kCompare);
   if (shape->runs == 0) return 0;
   for (int run = 0; shape->records && run < shape->runs; run++) shape->starts[run][0] = record;
   const int id = s->ids[variable];
@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
   do_all(&p, &s, kPut, ncid);
   check(ncmpi_wait_all(ncid, NC_REQ_ALL, NULL, NULL));
   check(ncmpi_close(ncid));
-  end_io(&p, bytes_of(&p, &s));
+  end_io(&p, &p.written, bytes_of(&p, &s));
   end_run(&p);
   if (p.verify) differing = differing_in_file(&p, &s);
   release(&s);

@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     compute(&p);
     begin_io(&p);
     MPI_Offset bytes = put_transfers(&p, &s, step);
-    end_io(&p, (double)bytes);
+    end_io(&p, &p.written, (double)bytes);
   }
   end_run(&p);
   for (int step = 1; p.verify && step <= p.steps; step++) differing += differing_in(&p, &s, step);

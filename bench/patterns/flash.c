@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     begin_io(&p);
     put_file(&p, &s, "checkpoint", step, s.unknowns, NC_DOUBLE);
     put_file(&p, &s, "plot", step, s.plots, NC_FLOAT);
-    end_io(&p, bytes_of(&p, &s));
+    end_io(&p, &p.written, bytes_of(&p, &s));
   }
   end_run(&p);
   for (int step = 1; p.verify && step <= p.steps; step++)

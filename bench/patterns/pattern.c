@@ -82,19 +82,9 @@ void begin_io(Pattern *p) {
   p->io_began = MPI_Wtime();
 }
 
-void end_io(Pattern *p, double bytes) {
-  p->io_s += slowest_since(p->io_began);
-  p->bytes += bytes;
-}
-
-void begin_read(Pattern *p) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  p->read_began = MPI_Wtime();
-}
-
-void end_read(Pattern *p, double bytes) {
-  p->read_s += slowest_since(p->read_began);
-  p->read_bytes += bytes;
+void end_io(Pattern *p, Moved *moved, double bytes) {
+  moved->s += slowest_since(p->io_began);
+  moved->bytes += bytes;
 }
 
 /* As much work however many share the processor: CPU time, not time. */
@@ -113,8 +103,8 @@ void pattern_end(Pattern *p, MPI_Offset differing) {
   if (all != 0) die("values read back differ from those written", "");
   if (p->rank == 0 && p->verify) printf("verified: every value is as it must be\n");
   if (p->rank == 0)
-    printf("result bytes=%.0f io_s=%.6f run_s=%.6f read_bytes=%.0f read_s=%.6f\n", p->bytes, p->io_s, p->run_s,
-           p->read_bytes, p->read_s);
+    printf("result bytes=%.0f io_s=%.6f run_s=%.6f read_bytes=%.0f read_s=%.6f\n", p->written.bytes, p->written.s,
+           p->run_s, p->read.bytes, p->read.s);
   fflush(stdout);
   MPI_Finalize();
 }
@@ -127,6 +117,21 @@ const char *file_name(const Pattern *p, const char *what, int number) {
 
 double value_of(int variable, int step, MPI_Offset place) {
   return (double)((place * 7 + variable * 131 + step * 1031) % 1000003);
+}
+
+MPI_Offset walk(double *values, int variable, int step, const MPI_Offset all[3], const MPI_Offset start[3],
+                const MPI_Offset count[3], int compare) {
+  MPI_Offset differing = 0;
+  for (MPI_Offset z = start[0]; z < start[0] + count[0]; z++)
+    for (MPI_Offset y = start[1]; y < start[1] + count[1]; y++)
+      for (MPI_Offset x = start[2]; x < start[2] + count[2]; x++, values++) {
+        const double right = value_of(variable, step, (z * all[1] + y) * all[2] + x);
+        if (compare)
+          differing += *values != right;
+        else
+          *values = right;
+      }
+  return differing;
 }
 
 unsigned next_random(unsigned *state) {

@@ -9,12 +9,17 @@
 #include <mpi.h>
 #include <pnetcdf.h>
 
+/* How much, and in which time of the slowest process. */
+typedef struct {
+  double bytes, s;
+} Moved;
+
 typedef struct {
   int rank, processes;
   const char *prefix;            /* files are "<prefix>.….nc" */
   int steps, compute_ms, verify; /* --steps, --compute-ms: CPU time spent before each output; --verify */
-  double began, io_began, read_began;
-  double bytes, io_s, read_bytes, read_s; /* so far; of the slowest process */
+  double began, io_began;
+  Moved written, read; /* so far */
   double run_s;
 } Pattern;
 
@@ -28,9 +33,7 @@ void pattern_ready(Pattern *p, int argc, char **argv);
 
 /* Around what is timed: from when all processes are ready to when the slowest is done. */
 void begin_io(Pattern *p);
-void end_io(Pattern *p, double bytes);
-void begin_read(Pattern *p);
-void end_read(Pattern *p, double bytes);
+void end_io(Pattern *p, Moved *moved, double bytes);
 void compute(const Pattern *p);
 /* The run is over; what follows (reading back, to verify) does not count. */
 void end_run(Pattern *p);
@@ -44,6 +47,10 @@ void *allocate(MPI_Offset count, MPI_Offset size);
 const char *file_name(const Pattern *p, const char *what, int number);
 /* A value that a float holds exactly, and that differs from its neighbours'. */
 double value_of(int variable, int step, MPI_Offset place);
+/* Fills a block of a box of `all` cells, the last axis the fastest, with the values of their places; or counts those
+ * that are others. */
+MPI_Offset walk(double *values, int variable, int step, const MPI_Offset all[3], const MPI_Offset start[3],
+                const MPI_Offset count[3], int compare);
 /* A number that looks random, and follows from the last one. */
 unsigned next_random(unsigned *state);
 

@@ -34,19 +34,10 @@ static void decompose(const Pattern *p, Settings *s, MPI_Offset n) {
 }
 
 /* Fills all fields, or counts what is not as it would be filled. */
-static MPI_Offset walk(const Settings *s, int step, int compare) {
-  double *value = s->values;
+static MPI_Offset walk_fields(const Settings *s, int step, int compare) {
   MPI_Offset differing = 0;
   for (int field = 0; field < s->fields; field++)
-    for (MPI_Offset z = s->start[0]; z < s->start[0] + s->count[0]; z++)
-      for (MPI_Offset y = s->start[1]; y < s->start[1] + s->count[1]; y++)
-        for (MPI_Offset x = s->start[2]; x < s->start[2] + s->count[2]; x++, value++) {
-          double right = value_of(field, step, (z * s->all[1] + y) * s->all[2] + x);
-          if (compare)
-            differing += *value != right;
-          else
-            *value = right;
-        }
+    differing += walk(s->values + field * s->cells, field, step, s->all, s->start, s->count, compare);
   return differing;
 }
 
@@ -87,17 +78,17 @@ int main(int argc, char **argv) {
   pattern_ready(&p, argc, argv);
   const double bytes = 8.0 * s.fields * (double)(s.all[0] * s.all[1] * s.all[2]);
   for (int step = 1; !read_only && step <= p.steps; step++) {
-    walk(&s, step, 0);
+    walk_fields(&s, step, 0);
     compute(&p);
     begin_io(&p);
     put_checkpoint(&p, &s, step);
-    end_io(&p, bytes);
+    end_io(&p, &p.written, bytes);
   }
   for (int step = 1; !write_only && step <= p.steps; step++) {
-    begin_read(&p);
+    begin_io(&p);
     get_checkpoint(&p, &s, step);
-    end_read(&p, bytes);
-    if (p.verify) differing += walk(&s, step, 1);
+    end_io(&p, &p.read, bytes);
+    if (p.verify) differing += walk_fields(&s, step, 1);
   }
   end_run(&p);
   free(s.values);
