@@ -116,7 +116,8 @@ static int create(const Pattern *p, Settings *s) {
 }
 
 /* Fills what this process has of a variable in a record, or counts what is not as it would be filled. */
-static MPI_Offset walk_record(const Settings *s, const Shape *shape, int variable, int record, float *values, int compare) {
+static MPI_Offset walk_record(const Settings *s, const Shape *shape, int variable, int record, float *values,
+                              int compare) {
   const int last = shape->ndims - 1;
   MPI_Offset differing = 0;
   for (int run = 0; run < shape->runs; run++) {

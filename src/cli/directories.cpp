@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "directories.hpp"
+#include "commands.hpp"
 
-#include "failure.hpp"
+#include "speech.hpp"
 
 #include <services/discovery/directory/client/client.hpp>
 

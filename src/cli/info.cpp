@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "info.hpp"
 
-#include "settings.hpp"
-
-#include "failure.hpp"
+#include "commands.hpp"
 #include "limits.hpp"
 #include "partner.hpp"
+#include "speech.hpp"
 
 #include <base/url.hpp>
 

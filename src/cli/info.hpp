@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// nessie info: how processes reach each other from this machine, why so, and how well.
+// What `nessie info` has found out, and how it is printed.
 #pragma once
 
 #include "probe.hpp"
@@ -11,16 +11,6 @@
 #include <vector>
 
 namespace nessie::cli {
-
-struct InfoOptions {
-  std::string url;   ///< whom to connect to; empty: a process forked for the purpose
-  bool all = false;  ///< with `url`: test every URL of the list, not only the chosen one
-  bool test = true;  ///< measure
-  bool json = false;
-  bool settings = false;  ///< list the settings instead
-};
-
-int info(const InfoOptions &options);
 
 /// All that `nessie info` says.
 struct InfoReport {

@@ -7,6 +7,7 @@
 #include <base/file.hpp>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -36,14 +36,10 @@ struct Leftovers {
 
 Leftovers find_leftovers(const std::string &credential) {
   Leftovers left;
-  std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator("/proc", error)) {
-    const auto name = entry.path().filename().string();
-    pid_t pid = 0;
-    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+  for (const pid_t pid : processes()) {
     if (!carries_credential(pid, credential)) continue;
-    const auto name_of_it = read_file(entry.path() / "comm");
-    (name_of_it.ok() && *name_of_it == "nessied\n" ? left.servers : left.program).push_back(pid);
+    const auto name = read_file(fmt::format("/proc/{}/comm", pid));
+    (name.ok() && *name == "nessied\n" ? left.servers : left.program).push_back(pid);
   }
   return left;
 }

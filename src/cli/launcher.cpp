@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launcher.hpp"
 
+#include <base/config.hpp>
+
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <sstream>
 #include <string_view>
 
@@ -44,30 +46,13 @@ bool is_launcher_name(std::string_view name) {
 
 /// How many words follow options that are about hosts, or whose values may look like a program's name.
 std::size_t values_of(std::string_view name) {
-  static const std::map<std::string_view, std::size_t> known = {{"H", 1},
-                                                                {"host", 1},
-                                                                {"hosts", 1},
-                                                                {"f", 1},
-                                                                {"hostfile", 1},
-                                                                {"x", 1},
-                                                                {"rf", 1},
-                                                                {"machinefile", 1},
-                                                                {"rankfile", 1},
-                                                                {"default-hostfile", 1},
-                                                                {"launcher", 1},
-                                                                {"rmk", 1},
-                                                                {"launcher-exec", 1},
-                                                                {"launch-agent", 1},
-                                                                {"bootstrap-exec", 1},
-                                                                {"env", 2},
-                                                                {"genv", 2},
-                                                                {"bootstrap", 1},
-                                                                {"mca", 2},
-                                                                {"gmca", 2},
-                                                                {"omca", 2},
-                                                                {"prtemca", 2}};
-  const auto found = known.find(name);
-  return found == known.end() ? 0 : found->second;
+  static const auto of_one = split(
+      "H host hosts f hostfile x rf machinefile rankfile default-hostfile launcher rmk launcher-exec launch-agent "
+      "bootstrap-exec bootstrap",
+      " ");
+  static const auto of_two = split("env genv mca gmca omca prtemca", " ");
+  if (std::ranges::count(of_two, name) > 0) return 2;
+  return std::ranges::count(of_one, name) > 0 ? 1 : 0;
 }
 
 bool is_option(const std::string &word) {
@@ -109,9 +94,7 @@ MpiFlavour flavour_of_program(const std::string &path) {
   std::string head(kHeadBytes, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(file.gcount()));
-  if (!head.starts_with("\x7f"
-                        "ELF"))
-    return MpiFlavour::kUnknown;
+  if (!head.starts_with("\177ELF")) return MpiFlavour::kUnknown;
   if (head.find("libmpi.so.") != std::string::npos) return MpiFlavour::kOpenMpi;
   if (head.find("libmpich.so.") != std::string::npos) return MpiFlavour::kMpich;
   return MpiFlavour::kUnknown;

@@ -37,14 +37,12 @@ class Launcher : public testing::Test {
   Environment environment_;
 };
 
-const std::string kOpenMpiProgram = std::string(
-                                        "\x7f"
-                                        "ELF....libc.so.6") +
-                                    '\0' + "libmpi.so.40" + '\0';
-const std::string kMpichProgram = std::string(
-                                      "\x7f"
-                                      "ELF....libc.so.6") +
-                                  '\0' + "libmpich.so.12" + '\0';
+std::string program_linked_to(const std::string &library) {
+  using namespace std::string_literals;
+  return "\177ELF....libc.so.6\0"s + library + '\0';
+}
+const std::string kOpenMpiProgram = program_linked_to("libmpi.so.40"),
+                  kMpichProgram = program_linked_to("libmpich.so.12");
 
 TEST_F(Launcher, IsKnownByTheFileBehindItsName) {
   make_launcher("mpiexec", "orterun");

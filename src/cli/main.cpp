@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The `nessie` command.
-#include "bench.hpp"
-#include "directories.hpp"
-#include "info.hpp"
-#include "run.hpp"
-#include "status.hpp"
-#include "trace.hpp"
+#include "commands.hpp"
 #include "version.hpp"
 
 #include <services/staging/board.h>

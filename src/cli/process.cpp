@@ -45,8 +45,8 @@ Error exec_error(const std::string &program, int cause) {
   return Error{code, fmt::format("cannot run '{}': {}", program, std::strerror(cause)), Scope::kProcess, cause};
 }
 
-pid_t parent_of(const std::filesystem::path &proc_entry) {
-  const auto text = read_file(proc_entry / "stat");
+pid_t parent_of(pid_t pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid));
   if (!text) return -1;                    // it has ended
   const auto name_end = text->rfind(')');  // the name may hold anything
   if (name_end == std::string::npos || name_end + 4 > text->size()) return -1;
@@ -87,17 +87,23 @@ std::string describe_wait_status(int wait_status) {
   return fmt::format("was killed by signal {} ({})", number, strsignal(number));
 }
 
-std::vector<pid_t> children() {
+std::vector<pid_t> processes() {
   std::vector<pid_t> found;
-  siginfo_t one{};
-  if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return found;
   std::error_code error;
   for (const auto &entry : std::filesystem::directory_iterator("/proc", error)) {
     const auto name = entry.path().filename().string();
     pid_t pid = 0;
-    const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (parsed.ptr == name.data() + name.size() && parent_of(entry.path()) == getpid()) found.push_back(pid);
+    if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr == name.data() + name.size())
+      found.push_back(pid);
   }
+  return found;
+}
+
+std::vector<pid_t> children() {
+  siginfo_t one{};
+  if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return {};
+  auto found = processes();
+  std::erase_if(found, [self = getpid()](pid_t pid) { return parent_of(pid) != self; });
   return found;
 }
 

@@ -32,6 +32,8 @@ int exit_code_of(int wait_status);
 /// "exited with 3", "was killed by signal 9 (Killed)".
 std::string describe_wait_status(int wait_status);
 
+/// All that /proc shows.
+std::vector<pid_t> processes();
 /// The processes whose parent this process is, or has become because theirs died (see become_reaper).
 std::vector<pid_t> children();
 /// Whether it is a process of the run that has this credential: `nessie run` gave it to it, or to who started it.

@@ -6,7 +6,7 @@
 //
 // Every descendant of the program ends before the drain begins: this process is the reaper of orphans (a rank whose
 // mpiexec was killed), so nothing can escape it.
-#include "run.hpp"
+#include "commands.hpp"
 
 #include "drain.hpp"
 #include "installation.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "settings.hpp"
+#include "commands.hpp"
 
-#include "failure.hpp"
+#include "speech.hpp"
 
 #include <base/config.hpp>
 #include <base/setting_names.hpp>

@@ -50,6 +50,11 @@ void write_to_stderr(std::string_view text) { (void)write_all(STDERR_FILENO, tex
 
 void say(std::string_view text) { write_to_stderr(fmt::format("nessie: {}\n", text)); }
 
+int say_failure(std::string_view command, std::string_view why) {
+  write_to_stderr(fmt::format("nessie {}: {}\n", command, why));
+  return 1;
+}
+
 Status write_output(const std::string &path, std::string_view text) {
   // Without O_NONBLOCK a FIFO that nobody reads would be waited for.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);

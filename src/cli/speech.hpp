@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `nessie run` says, and writes: its streams may be closed, full, or have no reader any more, which is no reason
-// to fail, nor to wait.
+// What commands say, and what `nessie run` writes: its streams may be closed, full, or have no reader any more, which
+// is no reason to fail, nor to wait.
 #pragma once
 
 #include <nessie/result.hpp>
@@ -19,6 +19,9 @@ void write_to_stderr(std::string_view text);
 
 /// "nessie: TEXT" and a line end.
 void say(std::string_view text);
+
+/// "nessie COMMAND: WHY", and a line end. Returns the exit code of a command that failed.
+int say_failure(std::string_view command, std::string_view why);
 
 /// To a file, which is made, or replaced; or to a device, or a pipe that somebody reads. kIo, with the cause.
 Status write_output(const std::string &path, std::string_view text);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "status.hpp"
+#include "commands.hpp"
 
-#include "failure.hpp"
 #include "inspector.hpp"
 #include "speech.hpp"
 #include "summary.hpp"
@@ -111,12 +110,9 @@ int status(const StatusOptions &options) {
   if (!config) return fail(config.error());
   std::unique_ptr<staging::Client> client;
   if (options.places.empty()) {
-    if (!config->get("servers")) {
-      fmt::print(
-          stderr,
-          "nessie status: NESSIE_SERVERS names no servers; run this under `nessie run`, or say where a process is\n");
-      return 1;
-    }
+    if (!config->get("servers"))
+      return say_failure("status",
+                         "NESSIE_SERVERS names no servers; run this under `nessie run`, or say where a process is");
     auto connected = staging::Client::connect(*config, "nessie status");
     if (!connected) return fail(connected.error());
     client = *std::move(connected);

@@ -50,22 +50,19 @@ void join_notes(const std::vector<std::string> &notes, std::vector<std::string> 
 }
 
 void add(const ReportResult &report, Totals &totals) {
-  totals.bytes_staged += report.bytes_pulled;
-  totals.bytes_read += report.bytes_pushed;
-  totals.bytes_drained += report.bytes_drained;
-  totals.bytes_pending += report.bytes_pending;
-  totals.writes += report.writes;
-  totals.reads += report.reads;
-  totals.any_files |= report.files > 0;
-  totals.clients = std::max(totals.clients, report.clients);
-  totals.memory_high_bytes = std::max(totals.memory_high_bytes, report.memory_high_bytes);
+  auto &all = totals.all;
+  for (const auto counter : {&ReportResult::bytes_pulled, &ReportResult::bytes_pushed, &ReportResult::bytes_drained,
+                             &ReportResult::bytes_pending, &ReportResult::writes, &ReportResult::reads,
+                             &ReportResult::files, &ReportResult::left_native})
+    all.*counter += report.*counter;
+  all.clients = std::max(all.clients, report.clients);
+  all.memory_high_bytes = std::max(all.memory_high_bytes, report.memory_high_bytes);
   totals.perceived_bytes_per_s += rate(report.bytes_pulled, report.busy_pull_s);
   totals.durable_bytes_per_s += rate(report.bytes_drained, report.busy_drain_s);
-  join_by_path(report.drained, totals.files);
-  join_by_path(report.failures, totals.failures);
-  join_notes(report.native, totals.native);
-  totals.left_native += report.left_native;
-  if (!report.why_left.empty()) totals.why_left = report.why_left;
+  join_by_path(report.drained, all.drained);
+  join_by_path(report.failures, all.failures);
+  join_notes(report.native, all.native);
+  if (!report.why_left.empty()) all.why_left = report.why_left;
 }
 
 double first_write_to_last_drain(const std::vector<ReportResult> &reports) {
@@ -110,7 +107,7 @@ std::string why_nobody_came(const RunRecord &record) {
          "that has none, LD_PRELOAD replaced, a `nessie run` within the run)";
 }
 
-bool moved_nothing(const Totals &totals) { return totals.writes == 0 && totals.reads == 0; }
+bool moved_nothing(const Totals &totals) { return totals.all.writes == 0 && totals.all.reads == 0; }
 
 /// What the preloaded library says of every program that it is not in front of; most are none that would be staged.
 bool is_about_preload(const std::string &note) { return note.starts_with("LD_PRELOAD was "); }
@@ -118,7 +115,7 @@ bool is_about_preload(const std::string &note) { return note.starts_with("LD_PRE
 /// The note by which a process of the program has said itself why nothing was staged, the surer the better; or end().
 auto note_that_is_the_reason(const RunRecord &record, const Totals &totals) {
   const bool may_be =
-      moved_nothing(totals) && totals.native.empty() && record.broken_servers.empty() && totals.clients == 0;
+      moved_nothing(totals) && totals.all.native.empty() && record.broken_servers.empty() && totals.all.clients == 0;
   const auto sure = std::ranges::find_if_not(record.notes, is_about_preload);
   if (!may_be) return record.notes.end();
   return sure != record.notes.end() ? sure : record.notes.begin();
@@ -132,12 +129,12 @@ std::string describe_reason(const std::string &note, const RunRecord &record) {
 
 /// Derived from what happened.
 std::string why_nothing_was_staged(const RunRecord &record, const Totals &totals) {
-  if (!totals.native.empty()) return "all files went native";
-  if (totals.left_native > 0) return "all files were left to native PnetCDF";
-  if (!record.broken_servers.empty() && totals.clients == 0)
+  if (!totals.all.native.empty()) return "all files went native";
+  if (totals.all.left_native > 0) return "all files were left to native PnetCDF";
+  if (!record.broken_servers.empty() && totals.all.clients == 0)
     return "a staging server ended before it had stored anything";
-  if (totals.any_files) return "the servers opened or created files for the program, which moved no data itself";
-  if (totals.clients > 0) return "the program's processes came to the servers, but moved no data";
+  if (totals.all.files > 0) return "the servers opened or created files for the program, which moved no data itself";
+  if (totals.all.clients > 0) return "the program's processes came to the servers, but moved no data";
   const auto reason = note_that_is_the_reason(record, totals);
   return reason != record.notes.end() ? describe_reason(*reason, record) : why_nobody_came(record);
 }
@@ -153,9 +150,9 @@ std::string describe_notes(const RunRecord &record, const Totals &totals) {
 }
 
 std::string describe_choice(const Totals &totals) {
-  if (totals.left_native == 0) return {};
-  return fmt::format("nessie: left to native PnetCDF: {}; {}\n", counted(totals.left_native, "file"),
-                     printable(totals.why_left));
+  if (totals.all.left_native == 0) return {};
+  return fmt::format("nessie: left to native PnetCDF: {}; {}\n", counted(totals.all.left_native, "file"),
+                     printable(totals.all.why_left));
 }
 
 std::string describe_untold(const RunRecord &record) {
@@ -173,13 +170,14 @@ std::string describe_staged(const RunRecord &record, const Totals &totals) {
   if (moved_nothing(totals))
     return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
   std::string text =
-      fmt::format("nessie: staged {} in {}", format_size(totals.bytes_staged), counted(totals.writes, "write"));
+      fmt::format("nessie: staged {} in {}", format_size(totals.all.bytes_pulled), counted(totals.all.writes, "write"));
   if (totals.perceived_bytes_per_s > 0)
     text += fmt::format(", at {} as the program saw it", format_rate(totals.perceived_bytes_per_s));
   if (totals.durable_bytes_per_s > 0)
     text += fmt::format("; into the files at {}", format_rate(totals.durable_bytes_per_s));
-  if (totals.reads > 0) text += fmt::format("; read {} in {} reads", format_size(totals.bytes_read), totals.reads);
-  return text + fmt::format("; {} of memory at most\n", format_size(totals.memory_high_bytes));
+  if (totals.all.reads > 0)
+    text += fmt::format("; read {} in {} reads", format_size(totals.all.bytes_pushed), totals.all.reads);
+  return text + fmt::format("; {} of memory at most\n", format_size(totals.all.memory_high_bytes));
 }
 
 std::string describe_files(const std::vector<FileReport> &files) {
@@ -223,7 +221,7 @@ void explain_full_disk(FileReport &file) {
 }
 
 std::vector<FileReport> all_losses(const RunRecord &record, const Totals &totals) {
-  auto losses = totals.failures;
+  auto losses = totals.all.failures;
   join_by_path(record.lost, losses);
   for (auto &loss : losses) explain_full_disk(loss);
   return losses;
@@ -248,8 +246,9 @@ std::string describe_work(const RunRecord &record) {
                             record.mode, record.memory, record.drain_s);
   text += describe_staged(record, totals);
   text += describe_notes(record, totals);
-  text += describe_files(totals.files);
-  for (const auto &note : totals.native) text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
+  text += describe_files(totals.all.drained);
+  for (const auto &note : totals.all.native)
+    text += fmt::format("nessie: not staged, but native: {}\n", printable(note));
   return text + describe_choice(totals) + describe_untold(record);
 }
 
@@ -263,33 +262,24 @@ std::string describe_trouble(const RunRecord &record) {
 
 nlohmann::json to_json(const RunRecord &record) {
   const auto totals = add_up(record);
-  return {{"command", staging::to_json(record.command)},
-          {"mode", record.mode},
-          {"servers", record.servers},
-          {"memory", record.memory},
-          {"program_exit_code", record.program_exit_code},
-          {"exit_code", exit_code(record)},
-          {"program_s", record.program_s},
-          {"drain_s", record.drain_s},
-          {"total_s", record.program_s + record.drain_s},
-          {"durable_s", totals.durable_s},
-          {"bytes_staged", totals.bytes_staged},
-          {"bytes_read", totals.bytes_read},
-          {"bytes_drained", totals.bytes_drained},
-          {"writes", totals.writes},
-          {"reads", totals.reads},
-          {"memory_high_bytes", totals.memory_high_bytes},
-          {"perceived_MBps", totals.perceived_bytes_per_s / 1e6},
-          {"durable_MBps", totals.durable_bytes_per_s / 1e6},
-          {"files", staging::to_json(totals.files)},
-          {"native", staging::to_json(totals.native)},
-          {"left_native", totals.left_native},
-          {"why_left", nessie::to_utf8(totals.why_left)},
-          {"notes", staging::to_json(record.notes)},
-          {"clients", totals.clients},
-          {"broken_servers", staging::to_json(record.broken_servers)},
-          {"gave_up", record.gave_up},
-          {"failures", staging::to_json(all_losses(record, totals))}};
+  auto json = staging::to_json(totals.all);
+  json.update({{"command", staging::to_json(record.command)},
+               {"mode", record.mode},
+               {"servers", record.servers},
+               {"memory", record.memory},
+               {"program_exit_code", record.program_exit_code},
+               {"exit_code", exit_code(record)},
+               {"program_s", record.program_s},
+               {"drain_s", record.drain_s},
+               {"total_s", record.program_s + record.drain_s},
+               {"durable_s", totals.durable_s},
+               {"perceived_MBps", totals.perceived_bytes_per_s / 1e6},
+               {"durable_MBps", totals.durable_bytes_per_s / 1e6},
+               {"notes", staging::to_json(record.notes)},
+               {"broken_servers", staging::to_json(record.broken_servers)},
+               {"gave_up", record.gave_up},
+               {"failures", staging::to_json(all_losses(record, totals))}});
+  return json;
 }
 
 int exit_code(const RunRecord &record) {

@@ -36,21 +36,13 @@ struct RunRecord {
   std::vector<staging::FileReport> lost;
 };
 
-/// The servers' reports as one: counters added up, files joined by path.
+/// The servers' reports as one.
 struct Totals {
-  std::uint64_t bytes_staged = 0, bytes_read = 0, bytes_drained = 0, bytes_pending = 0;
-  std::uint64_t writes = 0, reads = 0;
-  bool any_files = false;               ///< were opened or created by a server
-  std::uint64_t clients = 0;            ///< processes of the program that came to a server
-  std::uint64_t memory_high_bytes = 0;  ///< of the server that needed most
-  double perceived_bytes_per_s = 0;     ///< while data were pulled
-  double durable_bytes_per_s = 0;       ///< while data were written to the files
-  double durable_s = 0;                 ///< from the first write to the last byte in a file
-  std::vector<staging::FileReport> files;
-  std::vector<staging::FileReport> failures;
-  std::vector<std::string> native;
-  std::uint64_t left_native = 0;  ///< files that mode auto has not staged,
-  std::string why_left;           ///< and why not
+  /// Counters added up, files joined by path; of clients and memory, the server's that had most. No times.
+  staging::ReportResult all;
+  double perceived_bytes_per_s = 0;  ///< while data were pulled
+  double durable_bytes_per_s = 0;    ///< while data were written to the files
+  double durable_s = 0;              ///< from the first write to the last byte in a file
 };
 Totals add_up(const RunRecord &record);
 

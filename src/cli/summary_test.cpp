@@ -44,13 +44,13 @@ bool contains(const std::string &text, const std::string &part) { return text.fi
 
 TEST(Summary, AddsTheServersUp) {
   const auto totals = add_up(two_servers());
-  EXPECT_EQ(totals.bytes_staged, 2000u);
-  EXPECT_EQ(totals.writes, 4u);
+  EXPECT_EQ(totals.all.bytes_pulled, 2000u);
+  EXPECT_EQ(totals.all.writes, 4u);
   EXPECT_DOUBLE_EQ(totals.perceived_bytes_per_s, 4000);
   EXPECT_DOUBLE_EQ(totals.durable_bytes_per_s, 1000);
   EXPECT_DOUBLE_EQ(totals.durable_s, 5);
-  ASSERT_EQ(totals.files.size(), 1u);
-  EXPECT_EQ(totals.files[0].bytes_in_file, 2000u);
+  ASSERT_EQ(totals.all.drained.size(), 1u);
+  EXPECT_EQ(totals.all.drained[0].bytes_in_file, 2000u);
 }
 
 TEST(Summary, WhenAllIsWell_TellsNoTroubleAndReturnsTheProgramsCode) {

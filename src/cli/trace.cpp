@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "trace.hpp"
 
-#include "failure.hpp"
+#include "commands.hpp"
+#include "speech.hpp"
 
 #include <base/file.hpp>
 

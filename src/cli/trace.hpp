@@ -9,17 +9,9 @@
 
 namespace nessie::cli {
 
-struct TraceOptions {
-  std::string folder;
-  std::string out_file;  ///< empty: standard output
-};
-
 /// One trace in Chrome's format, of the texts of several files of src/nssi/tracer.hpp: processes numbered, times from
 /// the first event on, calls named as the operations that they called. Of a file that was torn, the events that are
 /// whole. kNotFound: there is no event.
 Result<std::string> merge_traces(const std::vector<std::string> &texts);
-
-/// `nessie trace`.
-int trace(const TraceOptions &options);
 
 }  // namespace nessie::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The commands of `nessie`: what each takes, and the function that does it and returns the exit code.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nessie::cli {
+
+/// nessie run: a program, unchanged, with staging servers beside it.
+struct RunOptions {
+  int servers = 1;
+  std::string mode;       ///< empty: the setting staging.mode, or auto
+  std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
+  std::string json_file;  ///< where to write the summary as JSON; empty: nowhere
+  bool quiet = false;     ///< say nothing unless something went wrong
+  std::vector<std::string> command;
+};
+/// The program's own exit code; 74 if that is 0 and data did not reach the files; 126 or 127 if the program could not
+/// be started; 1 if Nessie could not.
+int run(const RunOptions &options);
+
+/// nessie info: how processes reach each other from this machine, why so, and how well.
+struct InfoOptions {
+  std::string url;   ///< whom to connect to; empty: a process forked for the purpose
+  bool all = false;  ///< with `url`: test every URL of the list, not only the chosen one
+  bool test = true;  ///< measure
+  bool json = false;
+  bool settings = false;  ///< list the settings instead
+};
+int info(const InfoOptions &options);
+/// `nessie info --settings`: every setting, its value as it is now and where that comes from, or else its default, and
+/// what it means.
+int list_settings(bool as_json);
+
+/// nessie status: what processes that serve report.
+struct StatusOptions {
+  /// Of processes that serve, as nssi::find() takes them; none: the staging servers that NESSIE_SERVERS names.
+  std::vector<std::string> places;
+  bool json = false;
+  std::optional<double> watch_s;  ///< again and again, after so long each time
+};
+/// Non-zero if one does not answer.
+int status(const StatusOptions &options);
+
+/// nessie trace: the traces of several processes, put together.
+struct TraceOptions {
+  std::string folder;
+  std::string out_file;  ///< empty: standard output
+};
+int trace(const TraceOptions &options);
+
+/// nessie directory: what a directory has.
+struct DirectoryOptions {
+  enum class Action { kList, kLookup, kWatch };
+  Action action = Action::kList;
+  std::string name;   ///< of lookup; the beginning of names otherwise
+  std::string where;  ///< empty: as the settings say
+  int timeout_s = 10;
+  int changes = 0;  ///< after which watching ends; 0: never
+  bool json = false;
+};
+/// Non-zero if the directory does not answer, or a name that is looked up is not there.
+int directory(const DirectoryOptions &options);
+
+/// nessie bench: becomes the bench program; returns only if it is not there.
+int bench(const std::vector<std::string> &arguments);
+
+}  // namespace nessie::cli
