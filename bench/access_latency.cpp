@@ -32,9 +32,7 @@ constexpr Access kAccesses[] = {
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {1, 4096};
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = 1; size <= 16 << 20; size *= options.quick ? 16 : 4) sizes.push_back(size);
-  return sizes;
+  return sizes_between(1, 16 << 20, options.quick ? 16 : 4);
 }
 
 class AccessLatency final : public Comparison {
@@ -76,9 +74,8 @@ Status AccessLatency::kernel() {
 }
 
 Status AccessLatency::measure() {
-  RpcTeam team;
-  team.memory_bytes = sizes_.back();
-  auto status = add(run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) { return lead(client, lane); }));
+  auto status = add(run_rpc_team(options_, {.memory_bytes = sizes_.back()},
+                                 [&](RpcClient &client, Lane &lane) { return lead(client, lane); }));
   if (status.ok())
     status = ask(rivals_, {}, {{"round-trip", {8}, "round-trip"}, {"get", sizes_, "get"}, {"put", sizes_, "put"}});
   return status.ok() ? kernel() : status;

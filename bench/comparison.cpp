@@ -10,6 +10,12 @@ namespace bench {
 using nessie::Result;
 using nessie::Status;
 
+std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64_t last, std::uint64_t factor) {
+  std::vector<std::uint64_t> sizes;
+  for (auto size = first; size <= last; size *= factor) sizes.push_back(size);
+  return sizes;
+}
+
 Status Comparison::measure_all(int repetitions, const std::string &what, const std::function<void()> &bracket) {
   Progress progress(repetitions);
   bracket();
@@ -18,12 +24,13 @@ Status Comparison::measure_all(int repetitions, const std::string &what, const s
     if (auto status = measure(); !status.ok()) return status;
     bracket();
   }
-  add_ratios();
   return {};
 }
 
 Status Comparison::run(int repetitions, const std::string &what) {
-  return measure_all(repetitions, what, [] {});
+  auto status = measure_all(repetitions, what, [] {});
+  if (status.ok()) add_ratios();
+  return status;
 }
 
 Status Comparison::run_on_fit_cores(int repetitions, const std::string &what) {
@@ -36,12 +43,14 @@ Status Comparison::run_on_fit_cores(int repetitions, const std::string &what) {
                    : fmt::format("A cache line takes {:.2f} us from core to core; {} repetitions were left out, "
                                  "because the two cores shared a physical one.",
                                  watch.typical_us(), unfit.size()));
+  add_ratios();
   return {};
 }
 
-Status Comparison::add(const Result<std::unique_ptr<Board>> &board) {
+Status Comparison::add(const Result<std::unique_ptr<Board>> &board, int clients) {
   if (!board) return board.error();
-  for (const auto &figure : (*board)->lane(0).figures()) add(ours(figure.mode.data(), figure.size_bytes), figure.value);
+  for (const auto &figure : (*board)->lane(0).figures())
+    add(ours(figure.mode.data(), figure.size_bytes, clients), figure.value);
   return {};
 }
 

@@ -28,6 +28,9 @@ inline double megabytes_counted(double per_s, std::uint64_t size_bytes) {
   return per_s * static_cast<double>(size_bytes) / 1e6;
 }
 
+/// From one to the other, each `factor` times the one before.
+std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64_t last, std::uint64_t factor);
+
 struct Metric {
   const char *name, *unit;
 };
@@ -55,6 +58,7 @@ class Comparison {
       : options_(options), report_(report), network_(network_of(options.transport)), metric_(metric) {}
   /// One repetition.
   virtual nessie::Status measure() = 0;
+  /// When all repetitions that count are in the report.
   virtual void add_ratios() = 0;
   virtual Metric metric_of(const std::string &) const { return metric_; }
 
@@ -72,7 +76,7 @@ class Comparison {
 
   void add(const Series &series, double value) { report_.add(series, repetition_, value); }
   /// What the first member of a crew has left. The crew's error, if it had one.
-  nessie::Status add(const nessie::Result<std::unique_ptr<Board>> &board);
+  nessie::Status add(const nessie::Result<std::unique_ptr<Board>> &board, int clients = 1);
   void add(const std::string &system, const std::string &transport, const std::string &mode,
            const FiguresBySize &measured, Convert convert = as_measured);
   nessie::Status add(const std::string &system, const std::string &transport, const std::string &mode,

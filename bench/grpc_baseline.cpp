@@ -273,16 +273,11 @@ template <class Result> class Caller {
   Call<Result> full_;
 };
 
-Status meet(const RpcSetting &setting, Board &board) {
-  if (board.meet(setting.clients, 1)) return {};
-  return Error{Code::kTimedOut, "not all clients of gRPC came"};
-}
-
 template <class Result, typename Caller<Result>::Start kStart, bool kPaced>
 Status time_calls(const RpcSetting &setting, Board &board, int member, std::uint64_t size) {
   Client client(setting, member);
   if (auto status = client.connect(setting, board); !status.ok()) return status;
-  if (auto status = meet(setting, board); !status.ok()) return status;
+  if (auto status = bench::meet(setting, board); !status.ok()) return status;
   Caller<Result> caller(client, kStart, size);
   auto &us = board.lane(member).us;
   us = kPaced ? bench::paced_us(bench::kPacedCalls, caller) : bench::typical_us(bench::kSocketRoundTrips, caller);
@@ -302,7 +297,7 @@ Status count_calls(const RpcSetting &setting, Board &board, int member, std::uin
     if (auto *call = client.next<Call<Nothing>>()) start(*call);
   };
   bench::tally_for(bench::kWarmUp_s, once);
-  if (auto status = meet(setting, board); !status.ok()) return status;
+  if (auto status = bench::meet(setting, board); !status.ok()) return status;
   board.lane(member).tally = bench::tally_for(bench::kTally_s, once);
   for (std::size_t left = 0; left < calls.size() && client.next<Call<Nothing>>(); ++left) {}
   return client.status();

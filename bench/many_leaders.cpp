@@ -24,12 +24,11 @@ class Run final : public Comparison {
 };
 
 Status Run::measure_ours(const Measurement &measurement, int leaders) {
-  Team team;
-  team.leaders = leaders;
-  team.followers = workload_.one_target ? 1 : leaders;
-  team.waiting = measurement.waiting;
-  team.answer_every = measurement.answer_every;
-  team.memory_bytes = measurement.size_bytes;
+  const Team team{.leaders = leaders,
+                  .followers = workload_.one_target ? 1 : leaders,
+                  .waiting = measurement.waiting,
+                  .answer_every = measurement.answer_every,
+                  .memory_bytes = measurement.size_bytes};
   auto board = run_team(options_, team, measurement.lead);
   if (!board) return board.error();
   add(ours(measurement.mode, measurement.size_bytes, leaders),

@@ -37,8 +37,7 @@ nessie::Result<std::unique_ptr<Board>> run_holder_and_guests(const Options &opti
                                                              const HolderAndGuests &duties) {
   if (auto status = check_forked(options.transport); !status.ok()) return status.error();
   allow_many_descriptors();
-  Team team;
-  team.waiting = waiting;
+  const Team team{.waiting = waiting};
   return run_crew(2, Housing::kProcesses, std::chrono::seconds(300), [&](Board &all, int member) -> Status {
     Pin pin(member);
     if (member == kGuests) {

@@ -17,9 +17,7 @@ using nessie::Status;
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {4 << 10, 1 << 20};
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = 4 << 10; size <= 64 << 20; size *= options.quick ? 16 : 4) sizes.push_back(size);
-  return sizes;
+  return sizes_between(4 << 10, 64 << 20, options.quick ? 16 : 4);
 }
 
 class Bandwidth final : public Comparison {
@@ -55,10 +53,8 @@ Status Bandwidth::lead_both_ways(Leader &leader, Lane &lane) const {
 }
 
 Status Bandwidth::both_ways() {
-  Team team;
-  team.memory_bytes = sizes_.back();
-  team.takes_orders = true;
-  return add(run_team(options_, team, [&](Leader &leader, Lane &lane) { return lead_both_ways(leader, lane); }));
+  return add(run_team(options_, {.takes_orders = true, .memory_bytes = sizes_.back()},
+                      [&](Leader &leader, Lane &lane) { return lead_both_ways(leader, lane); }));
 }
 
 Status Bandwidth::copies() {

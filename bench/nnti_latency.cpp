@@ -18,10 +18,9 @@ const std::vector<std::uint64_t> kSizesOfTools{kWord, 4096};  // each starts two
 
 class Latency final : public Comparison {
  public:
-  Latency(const Options &options, Report &report) : Comparison(options, report, {"half_round_trip_us", "us"}) {
-    if (options.once) sizes_ = {kWord, 4096};
-    for (std::uint64_t size = kWord; !options.once && size <= 8192; size *= 2) sizes_.push_back(size);
-  }
+  Latency(const Options &options, Report &report)
+      : Comparison(options, report, {"half_round_trip_us", "us"}),
+        sizes_(sizes_between(kWord, options.once ? 4096 : 8192, options.once ? 512 : 2)) {}
 
  private:
   Status measure() override;
@@ -58,9 +57,8 @@ Status Latency::lead(Leader &leader, Lane &lane, const Waiting &waiting) const {
 }
 
 Status Latency::ours_waiting(const Waiting &waiting) {
-  Team team;
-  team.waiting = waiting;
-  return add(run_team(options_, team, [&](Leader &leader, Lane &lane) { return lead(leader, lane, waiting); }));
+  return add(run_team(options_, {.waiting = waiting},
+                      [&](Leader &leader, Lane &lane) { return lead(leader, lane, waiting); }));
 }
 
 Status Latency::tools() {

@@ -223,10 +223,7 @@ nnti::Result<double> Sender::measure(std::uint64_t size) {
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {4 << 10, 1 << 20};
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = options.quick ? 4 << 10 : 1 << 10; size <= kLargest; size *= options.quick ? 16 : 2)
-    sizes.push_back(size);
-  return sizes;
+  return options.quick ? sizes_between(4 << 10, kLargest, 16) : sizes_between(1 << 10, kLargest, 2);
 }
 
 class Protocols final : public Comparison {

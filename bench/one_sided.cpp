@@ -30,9 +30,8 @@ nessie::Status lead(Leader &leader, Lane &lane, const std::vector<std::uint64_t>
 }  // namespace
 
 nessie::Result<std::unique_ptr<Board>> run_one_sided(const Options &options, const std::vector<std::uint64_t> &sizes) {
-  Team team;
-  team.memory_bytes = std::ranges::max(sizes);
-  return run_team(options, team, [&](Leader &leader, Lane &lane) { return lead(leader, lane, sizes); });
+  return run_team(options, {.memory_bytes = std::ranges::max(sizes)},
+                  [&](Leader &leader, Lane &lane) { return lead(leader, lane, sizes); });
 }
 
 }  // namespace bench

@@ -56,6 +56,11 @@ bool RpcSetting::shares_core(int member) const {
   return cores < 2 || (member != service() && clients > cores - 1);
 }
 
+Status meet(const RpcSetting &setting, Board &board) {
+  if (board.meet(setting.clients, 1)) return {};
+  return nessie::Error{nessie::Code::kTimedOut, "not all clients came"};
+}
+
 /// A client comes to a first meeting before it measures, and to a second one when it has left.
 bool is_over(const RpcSetting &setting, Board &board) { return board.stopped() || board.all_here(setting.clients, 2); }
 

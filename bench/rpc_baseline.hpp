@@ -25,6 +25,8 @@ struct RpcSetting {
   bool shares_core(int member) const;
 };
 
+/// A client's side, before it measures: until all clients have come.
+nessie::Status meet(const RpcSetting &setting, Board &board);
 /// The service's side: whether all clients have left, or the crew was stopped. To be asked now and then.
 bool is_over(const RpcSetting &setting, Board &board);
 inline constexpr int kGlance_ms = 20;              ///< how long a service that sleeps does so before it asks

@@ -57,9 +57,7 @@ double round_trip_us(RpcClient &client, const RpcWaiting &waiting, const Handlin
 }
 
 Status Latency::ours_waiting(const RpcWaiting &waiting) {
-  RpcTeam team;
-  team.waiting = waiting;
-  return add(run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) -> Status {
+  return add(run_rpc_team(options_, {.waiting = waiting}, [&](RpcClient &client, Lane &lane) -> Status {
     for (const auto &handling : kHandlings)
       for (auto size : sizes_)
         lane.leave(mode_of(waiting, handling), size, round_trip_us(client, waiting, handling, size));
@@ -68,9 +66,8 @@ Status Latency::ours_waiting(const RpcWaiting &waiting) {
 }
 
 Status Latency::rpc_rivals(const RpcWaiting &waiting) {
-  Cast cast;
-  cast.polls = waiting.mode == kRpcPolling.mode;
-  return ask(rpc_rivals_, cast, {{waiting.paced ? "paced" : "round-trip", sizes_, waiting.mode}});
+  return ask(rpc_rivals_, {.polls = waiting.mode == kRpcPolling.mode},
+             {{waiting.paced ? "paced" : "round-trip", sizes_, waiting.mode}});
 }
 
 Status Latency::socket(SocketWait wait) {

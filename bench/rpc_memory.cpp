@@ -87,13 +87,8 @@ Status Memory::visit(RpcClient &host, int clients, Lane &lane) const {
 }
 
 Status Memory::measure(int clients) {
-  RpcTeam team;
-  team.waiting = kRpcDefault;
-  const auto board =
-      run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) { return visit(client, clients, lane); });
-  if (!board) return board.error();
-  for (const auto &figure : (*board)->lane(0).figures()) add(ours(figure.mode.data(), 0, clients), figure.value);
-  return {};
+  const auto lead = [&](RpcClient &client, Lane &lane) { return visit(client, clients, lane); };
+  return add(run_rpc_team(options_, {.waiting = kRpcDefault}, lead), clients);
 }
 
 }  // namespace

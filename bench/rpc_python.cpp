@@ -100,9 +100,7 @@ Status Languages::from_python(const std::string &url, Lane &lane) const {
 }
 
 Status Languages::measure() {
-  RpcTeam team;
-  team.memory_bytes = kinds_.back().size_bytes;
-  return add(run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) {
+  return add(run_rpc_team(options_, {.memory_bytes = kinds_.back().size_bytes}, [&](RpcClient &client, Lane &lane) {
     auto status = from_cpp(client, lane);
     return status.ok() ? from_python(client.url_of_service(), lane) : status;
   }));

@@ -130,11 +130,9 @@ class Rate final : public Comparison {
 };
 
 Status Rate::measure_ours(const Manner &manner, const Load &load) {
-  RpcTeam team;
   const bool are_threads = manner.place == Place::kThreads;
-  team.clients = are_threads ? 1 : load.clients;
-  team.waiting = manner.waiting;
-  team.bound = manner.place == Place::kBound;
+  const ServiceTeam team{
+      .clients = are_threads ? 1 : load.clients, .waiting = manner.waiting, .bound = manner.place == Place::kBound};
   auto board = run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) {
     return are_threads ? lead_threads(client, lane, manner.procedure, load)
                        : lead(client, lane, manner.procedure, load.in_flight);
@@ -145,8 +143,7 @@ Status Rate::measure_ours(const Manner &manner, const Load &load) {
 }
 
 Status Rate::ask_rival(const Rival &rival, const RpcWaiting &waiting, int clients) {
-  Cast cast{clients, true};
-  cast.polls = waiting.mode == kRpcPolling.mode;
+  const Cast cast{.leaders = clients, .one_target = true, .polls = waiting.mode == kRpcPolling.mode};
   std::vector<std::uint64_t> in_flight;
   for (const auto &load : loads_)
     if (load.clients == clients) in_flight.push_back(static_cast<std::uint64_t>(load.in_flight));

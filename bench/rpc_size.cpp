@@ -57,9 +57,8 @@ Status Sizes::lead(RpcClient &client, Lane &lane) const {
 }
 
 Status Sizes::measure() {
-  RpcTeam team;
-  team.memory_bytes = sizes_.back();
-  auto status = add(run_rpc_team(options_, team, [&](RpcClient &client, Lane &lane) { return lead(client, lane); }));
+  auto status = add(run_rpc_team(options_, {.memory_bytes = sizes_.back()},
+                                 [&](RpcClient &client, Lane &lane) { return lead(client, lane); }));
   return status.ok() ? ask(rivals_, {}, {{"take", sizes_, kArgument}}) : status;
 }
 

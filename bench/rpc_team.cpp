@@ -97,7 +97,7 @@ Result<RpcClient::Buffer> RpcClient::lend(std::span<std::byte> memory) {
 
 // --- the team --------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const RpcTeam &team, const RpcLead &lead) {
+Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const ServiceTeam &team, const RpcLead &lead) {
   const auto host = [&](Board &board) {
     Server server(team.memory_bytes);
     return serve(options, team, board, [&](nssi::Runtime &runtime) { return server.add_to(runtime); });

@@ -16,10 +16,6 @@ using rpc::block;
 using Procedure = nssi::OpCode;
 namespace Bench = rpc::BENCH::ONE;
 
-struct RpcTeam : ServiceTeam {
-  std::uint64_t memory_bytes = 4096;  ///< of the service's own buffer
-};
-
 /// The measuring side. After a call has failed everything returns at once.
 class RpcClient {
  public:
@@ -56,6 +52,7 @@ class RpcClient {
 using RpcLead = std::function<nessie::Status(RpcClient &client, Lane &lane)>;
 
 /// Runs a team once. The reason, if the transport cannot be opened here.
-nessie::Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const RpcTeam &team, const RpcLead &lead);
+nessie::Result<std::unique_ptr<Board>> run_rpc_team(const Options &options, const ServiceTeam &team,
+                                                    const RpcLead &lead);
 
 }  // namespace bench

@@ -27,7 +27,8 @@ inline constexpr RpcWaiting kRpcDefault{"default", "", false};
 struct ServiceTeam {
   int clients = 1;
   RpcWaiting waiting = kRpcPolling;
-  bool bound = true;  ///< to a core each; false: where the kernel has them
+  bool bound = true;                  ///< to a core each; false: where the kernel has them
+  std::uint64_t memory_bytes = 4096;  ///< of the service's own buffer, if it has one
 };
 
 /// Of either side.

@@ -218,11 +218,6 @@ Status connect(Client &client, const RpcSetting &setting, Board &board) {
   return client.connect(address_from(setting, published));
 }
 
-Status meet(const RpcSetting &setting, Board &board) {
-  if (board.meet(setting.clients, 1)) return {};
-  return Error{Code::kTimedOut, "not all clients of libtirpc came"};
-}
-
 /// Of size 0 the empty call; otherwise the procedure.
 class Caller {
  public:
@@ -244,7 +239,7 @@ template <Procedure kProcedure, bool kPaced>
 Status time_calls(const RpcSetting &setting, Board &board, int member, std::uint64_t size) {
   Client client;
   if (auto status = connect(client, setting, board); !status.ok()) return status;
-  if (auto status = meet(setting, board); !status.ok()) return status;
+  if (auto status = bench::meet(setting, board); !status.ok()) return status;
   Caller caller(client, kProcedure, size);
   auto &us = board.lane(member).us;
   us = kPaced ? bench::paced_us(bench::kPacedCalls, caller) : bench::typical_us(bench::kSocketRoundTrips, caller);
@@ -278,7 +273,7 @@ bench::Tally Threads::tally_for(double seconds) {
     threads.emplace_back([&] {
       auto mine = bench::tally_for(seconds, [&](bool) { client->nothing(); });
       std::lock_guard lock(mutex);
-      all = {std::min(all.began_s, mine.began_s), std::max(all.ended_s, mine.ended_s), all.calls + mine.calls};
+      all = bench::together(all, mine);
     });
   for (auto &thread : threads) thread.join();
   return all;
@@ -294,7 +289,7 @@ Status count_calls(const RpcSetting &setting, Board &board, int member, std::uin
   Threads threads;
   if (auto status = threads.open(setting, board, in_flight); !status.ok()) return status;
   threads.tally_for(bench::kWarmUp_s);
-  if (auto status = meet(setting, board); !status.ok()) return status;
+  if (auto status = bench::meet(setting, board); !status.ok()) return status;
   board.lane(member).tally = threads.tally_for(bench::kTally_s);
   return threads.status();
 }
@@ -308,7 +303,7 @@ Status count_batches(const RpcSetting &setting, Board &board, int member, std::u
     client.nothing();
   };
   bench::tally_for(bench::kWarmUp_s, once);
-  if (auto status = meet(setting, board); !status.ok()) return status;
+  if (auto status = bench::meet(setting, board); !status.ok()) return status;
   auto &tally = board.lane(member).tally;
   tally = bench::tally_for(bench::kTally_s, once);
   tally.calls *= static_cast<double>(in_flight);

@@ -25,10 +25,7 @@ constexpr const char *kCodec = "encode-decode";
 
 std::vector<std::uint64_t> sizes_for(const Options &options) {
   if (options.once) return {4 << 10, 1 << 20};
-  if (options.quick) return {4 << 10, 64 << 10, 1 << 20, 16 << 20};
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t size = 1 << 10; size <= 64 << 20; size *= 4) sizes.push_back(size);
-  return sizes;
+  return options.quick ? sizes_between(4 << 10, 16 << 20, 16) : sizes_between(1 << 10, 64 << 20, 4);
 }
 
 std::vector<int> clients_for(const Options &options) {
