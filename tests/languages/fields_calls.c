@@ -36,6 +36,7 @@ static void check_numbers(const nssi_rt_client *client) {
   expect_ok(fields_nothing_1(client, NULL), "nothing");
   expect_ok(fields_add_1(client, -3, 5000000000, NULL, &sum), "add");
   expect(sum == 4999999997, "a sum");
+  expect_ok(fields_add_1(client, 1, 1, NULL, NULL), "a sum that nobody wants");
   expect_ok(fields_blend_1(client, from, 0.5F, NULL, blended), "blend");
   expect(memcmp(blended, wanted, sizeof wanted) == 0, "four weights");
   expect_ok(fields_half_1(client, &none, NULL, &part), "half of nothing");
@@ -170,6 +171,10 @@ static void check_bulk_that_is_not_lent(const nssi_rt_client *client) {
   expect_ok(nssi_rt_allocate(client->runtime, 80, NSSI_RT_WRITE, &buffer), "allocate");
   expect_code(fields_measure_1(client, buffer, NULL, &measured), NESSIE_INVALID_ARGUMENT, "a buffer without the right");
   expect_ok(nssi_rt_free_buffer(buffer), "free");
+  expect_ok(nssi_rt_allocate(client->runtime, 80, NSSI_RT_READ, &buffer), "allocate");
+  expect_code(fields_ramp_1(client, ALONG_X, buffer, NULL), NESSIE_INVALID_ARGUMENT, "a buffer to read from");
+  expect_code(fields_scale_1(client, 2, buffer, NULL), NESSIE_INVALID_ARGUMENT, "the same");
+  expect_ok(nssi_rt_free_buffer(buffer), "free");
   expect_code(nssi_rt_free_buffer(buffer), NESSIE_INVALID_ARGUMENT, "a buffer that is free already");
 }
 
@@ -207,15 +212,34 @@ static void check_errors(const nssi_rt_client *client) {
     expect_code(raw_call(client, ONE, ADD, bytes, size), NESSIE_BAD_MESSAGE, "arguments that are none");
 }
 
+/* What was never sent, and the result of another operation. */
+static void check_misuse(const nssi_rt_client *client) {
+  quad_t sum = 7;
+  char *greeting = NULL;
+  history shifted = {77, NULL};
+  nssi_rt_call *call = NULL;
+  expect_code(fields_add_1(NULL, 1, 1, NULL, &sum), NESSIE_INVALID_ARGUMENT, "no client");
+  expect_code(fields_greet_1(client, NULL, NULL, NULL, &greeting), NESSIE_INVALID_ARGUMENT, "no name");
+  expect_code(fields_shift_1(client, NULL, 0.5, NULL, &shifted), NESSIE_INVALID_ARGUMENT, "no array");
+  expect_ok(fields_add_1_async(client, 1, 1, NULL, &call), "start to add");
+  expect_code(fields_greet_1_wait(call, -1, &greeting), NESSIE_BAD_MESSAGE, "a greeting of numbers");
+  expect_code(fields_nothing_1_wait(call, -1), NESSIE_BAD_MESSAGE, "nothing of a number");
+  expect(sum == 7 && greeting == NULL && shifted.history_len == 77, "results are left alone");
+  expect_ok(nssi_rt_free_call(call), "free a call");
+}
+
 static void check_deadlines(const nssi_rt_client *client) {
   const nssi_rt_call_options soon = {.timeout_ms = 20};
   nssi_rt_call *call = NULL;
+  int32_t is_over = -1;
   int rested = 0;
   expect_code(fields_rest_1(client, 60000, &soon, &rested), NESSIE_TIMED_OUT, "a deadline");
   expect_ok(fields_rest_1(client, 50, NULL, &rested), "rest");
   expect(rested == 50, "it has rested");
   expect_ok(fields_rest_1_async(client, 60000, NULL, &call), "start to rest long");
   expect_code(fields_rest_1_wait(call, 0, &rested), NESSIE_TIMED_OUT, "a call that goes on");
+  expect_ok(nssi_rt_test(call, &is_over), "test");
+  expect(is_over == 0, "it is not over");
   expect_ok(nssi_rt_cancel(call), "cancel");
   expect_code(fields_rest_1_wait(call, 20000, &rested), NESSIE_CANCELLED, "a call that was cancelled");
   expect_ok(nssi_rt_free_call(call), "free a call");
@@ -243,6 +267,21 @@ static void check_many(const nssi_rt_client *client) {
   expect_ok(nssi_rt_free_call(calls[CALLS]), "free the long one");
 }
 
+/* One-way calls have no result, whatever the interface says; of several the first error is told. */
+static void check_options(const nssi_rt_client *client) {
+  const nssi_rt_call_options one_way = {.one_way = 1, .when_busy = NSSI_RT_FAIL_WHEN_BUSY};
+  const nssi_rt_client clients[2] = {*client, {client->runtime, client->peer, 99}};
+  nssi_rt_call *calls[2] = {NULL, NULL};
+  quad_t sum = 7;
+  expect_ok(fields_add_1(client, 1, 2, &one_way, &sum), "one way");
+  expect(sum == 0, "no result");
+  for (int i = 0; i < 2; ++i) expect_ok(fields_add_1_async(&clients[i], 1, 2, NULL, &calls[i]), "start one of two");
+  expect_code(nssi_rt_wait_all(calls, 2, -1), NESSIE_NOT_FOUND, "of two providers one is missing");
+  expect_ok(fields_add_1_wait(calls[0], -1, &sum), "the other's result");
+  expect(sum == 3, "which is 3");
+  for (int i = 0; i < 2; ++i) expect_ok(nssi_rt_free_call(calls[i]), "free a call");
+}
+
 static void check_versions(const nssi_rt_client *client) {
   nssi_rt_client second = *client;
   int sum = 0;
@@ -265,8 +304,10 @@ int fields_check_all(nssi_rt_runtime *runtime, uint64_t peer) {
   check_bulk(&client);
   check_bulk_that_is_not_lent(&client);
   check_errors(&client);
+  check_misuse(&client);
   check_deadlines(&client);
   check_many(&client);
+  check_options(&client);
   check_versions(&client);
   return faults;
 }

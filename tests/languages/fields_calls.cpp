@@ -150,6 +150,9 @@ void check_bulk_that_is_not_lent(Runtime &runtime, ONE::Client &service) {
   const auto buffer = runtime.allocate(80, nnti::Rights::kRemoteWrite);
   expect_ok(buffer, "memory to write to");
   if (buffer.ok()) expect_code(service.MEASURE(*buffer), Code::kInvalidArgument, "a buffer without the right");
+  const auto read = runtime.allocate(80, nnti::Rights::kRemoteRead);
+  expect_ok(read, "memory to read from");
+  if (read.ok()) expect_code(service.RAMP(fields::axis::ALONG_X, *read), Code::kInvalidArgument, "the other right");
 }
 
 // --- errors, time, versions ------------------------------------------------------------------------------------------

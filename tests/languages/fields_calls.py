@@ -100,6 +100,8 @@ class Checks:
         self.expect_error(nessie.InvalidArgument, self.service.MEASURE, None)
         buffer = self.runtime.allocate(80, nssi.Rights.REMOTE_WRITE)
         self.expect_error(nessie.InvalidArgument, self.service.MEASURE, buffer)
+        buffer = self.runtime.register(b"read only", nssi.Rights.REMOTE_READ)
+        self.expect_error(nessie.InvalidArgument, self.service.RAMP, fields.axis.ALONG_X, buffer)
 
     # --- errors, time, versions ---------------------------------------------------------------------------------------
 
@@ -112,12 +114,15 @@ class Checks:
         self.expect_equal("four" * 5, self.service.REPEAT, "four", 5)
         self.expect_error(nessie.InvalidArgument, self.service.REPEAT, "more than twenty characters", 1)
         self.expect_error(nessie.InvalidArgument, self.service.PICK, ["x"], [7])
+        self.expect_error(nessie.InvalidArgument, self.service.ADD, "1", 2)
+        self.expect_error(nessie.InvalidArgument, self.runtime.call_and_wait, self.service.service, ONE.NOTHING, "text")
         for size_bytes in (0, 1, 5, 13, 1000):
             self.expect_error(nessie.BadMessage, self.runtime.call_and_wait, self.service.service, ONE.ADD,
                               b"\1" * size_bytes)
 
     def check_deadlines(self):
         self.expect_error(nessie.TimedOut, self.service.REST, 60_000, timeout=0.02)
+        self.expect_error(nessie.TimedOut, self.service.ADD, 1, 2, timeout=0)
         self.expect_equal(50, self.service.REST, 50)
         call = self.service.REST_async(60_000)
         self.expect_error(nessie.TimedOut, call.wait, 0)

@@ -12,9 +12,11 @@ ONE, TWO = fields.FIELDS.ONE, fields.FIELDS.TWO
 
 
 def pull(request):
-    """All of the caller's data."""
+    """All of the caller's data, one half after the other."""
     field = numpy.empty(request.data_bytes // 8)
-    request.get_data(field)
+    half = len(field) // 2
+    request.get_data(field[:half])
+    request.get_data(field[half:], 8 * half)
     return field
 
 

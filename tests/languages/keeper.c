@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "atlas_c.h"
+#include "keeper_c.h"
 
 #if SHUT != 17
 #error SHUT is one number
@@ -28,7 +28,6 @@ static int add(void *context, nssi_rt_request *request, int number, int *result)
     return add(&own, request, number, result);                                              \
   }
 ADDER(write, keeper_write_1_op)
-ADDER(data, keeper_data_1_op)
 ADDER(name, keeper_name_1_op)
 ADDER(client, keeper_client_1_op)
 ADDER(context, keeper_context_1_op)
@@ -44,6 +43,14 @@ ADDER(open, keeper_open_1_op)
 ADDER(shut, SHUT)
 ADDER(locker_open, locker_open_2_op)
 
+/* A negative number asks for a byte that the caller has not lent: the caller gets the error of nssi_rt_get_data(). */
+static int add_data(void *context, nssi_rt_request *request, int number, int *result) {
+  char byte = 0;
+  int own = keeper_data_1_op;
+  (void)context;
+  if (number < 0) return nssi_rt_get_data(request, &byte, 1, nssi_rt_data_bytes(request));
+  return add(&own, request, number, result);
+}
 static int echo_size(void *context, nssi_rt_request *request, const size *it, size *result) {
   (void)context, (void)request;
   *result = *it;
@@ -102,6 +109,7 @@ int keeper_check(nssi_rt_runtime *runtime, uint64_t peer) {
   CHECK(nssi_rt_allocate(runtime, 16, NSSI_RT_READ, &data) == NESSIE_OK);
   CHECK(keeper_write_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 101);
   CHECK(keeper_data_1(&client, 100, data, NULL, &sum) == NESSIE_OK && sum == 102);
+  CHECK(keeper_data_1(&client, -1, data, NULL, &sum) == NESSIE_OUT_OF_RANGE && sum == 102);
   CHECK(keeper_size_1(&client, &sent, NULL, &got) == NESSIE_OK && memcmp(&sent, &got, sizeof got) == 0);
   CHECK(keeper_name_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 104);
   CHECK(keeper_client_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 105);
@@ -119,6 +127,7 @@ int keeper_check(nssi_rt_runtime *runtime, uint64_t peer) {
   CHECK(keeper_open_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 116);
   CHECK(keeper_shut_1(&client, 100, NULL, &sum) == NESSIE_OK && sum == 117);
   CHECK(locker_open_2(&client, 100, NULL, &sum) == NESSIE_OK && sum == 118);
+  CHECK(locker_shut_2(&client, 100, NULL, &sum) == NESSIE_NOT_FOUND && sum == 118); /* it is not offered */
   xdr_free((xdrproc_t)xdr_numbers, &back);
   nssi_rt_free_buffer(data);
   return faults;

@@ -10,8 +10,8 @@ import unittest
 PRELUDE = """
 import asyncio, gc, logging, multiprocessing, os, signal, sys, threading
 import nessie
-from atlas import Serving
 from nessie import nssi
+from support import Serving
 
 PROGRAM, VERSION = 0x20001234, 1
 SIZE = 100_000

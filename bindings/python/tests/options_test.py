@@ -6,8 +6,8 @@ import tempfile
 import threading
 import unittest
 
-from atlas import FIRST, Atlas, Serving
-from support import wait_until
+from fields_service import ONE, Fields
+from support import Serving, wait_until
 
 import nessie
 from nessie import nssi
@@ -72,10 +72,10 @@ class Options(unittest.TestCase):
             self.runtime.call_and_wait(self.service, HOLD, data=self.runtime.allocate(8), one_way=True)
 
     def test_a_one_way_call_of_an_interface_has_no_result(self):
-        self.serve(Atlas())
-        atlas = FIRST.Client(self.runtime, self.peer)
-        self.assertIsNone(atlas.ADD(1, 2, one_way=True))
-        self.assertIsNone(atlas.ADD_async(1, 2, one_way=True, idempotent=True).result())
+        self.serve(Fields())
+        client = ONE.Client(self.runtime, self.peer)
+        self.assertIsNone(client.ADD(1, 2, one_way=True))
+        self.assertIsNone(client.ADD_async(1, 2, one_way=True, idempotent=True).result())
 
     def test_a_busy_service_is_waited_for_or_says_when_to_come_back(self):
         self.serve(settings={"nssi.limit.requests": 1})

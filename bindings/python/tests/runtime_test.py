@@ -14,9 +14,8 @@ import unittest
 import weakref
 
 import numpy
-import stub_test
-from atlas import FIRST, Atlas, Serving
-from support import wait_until
+from fields_service import ONE, Fields
+from support import Serving, wait_until
 
 import nessie
 from nessie import _core, errors, nssi, stub
@@ -59,10 +58,10 @@ class Discovery(RuntimeCase):
         self.place = "file:" + os.path.join(self.folder, "a.contact")
 
     def test_a_service_is_found_where_it_announced_itself(self):
-        serving = Serving(Atlas())
-        serving.runtime.announce(self.place, kind="atlas")
+        serving = Serving(Fields())
+        serving.runtime.announce(self.place, kind="fields")
         self.assertEqual(self.client.find(self.place, timeout=20), [serving.runtime.url])
-        self.assertEqual(FIRST.Client(self.client, self.client.connect_to(self.place)).ADD(1, 2), 3)
+        self.assertEqual(ONE.Client(self.client, self.client.connect_to(self.place)).ADD(1, 2), 3)
         serving.__exit__()
         self.assertEqual(os.listdir(self.folder), [], "closing withdraws")
 
@@ -392,17 +391,16 @@ class Handlers(RuntimeCase):
 
     def test_an_interface_has_one_server_for_a_provider_and_all_of_its_methods(self):
         with nssi.Runtime.open(transports=["shm"]) as runtime:
-            Atlas().add_to(runtime)
-            Atlas().add_to(runtime, provider=1)
+            Fields().add_to(runtime)
+            Fields().add_to(runtime, provider=1)
             with self.assertRaises(nessie.Exists):
-                Atlas().add_to(runtime)
+                Fields().add_to(runtime)
         with self.assertRaises(TypeError):
-            type("Half", (FIRST.Server,), {"ADD": Atlas.ADD})()
+            type("Half", (ONE.Server,), {"ADD": Fields.ADD})()
 
     def test_kinds_come_from_marks(self):
-        atlas = Atlas()
-        self.assertEqual(atlas.kind_of(FIRST.SHORT), nssi.HandlerKind.SHORT)
-        self.assertEqual(atlas.kind_of(FIRST.ADD), nssi.HandlerKind.FIBER)
+        self.assertEqual(Fields().kind_of(ONE.ADD), nssi.HandlerKind.SHORT)
+        self.assertEqual(Fields().kind_of(ONE.REST), nssi.HandlerKind.FIBER)
 
     def test_closing_ends_what_handlers_wait_for(self):
         ended = []

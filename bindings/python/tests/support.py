@@ -2,9 +2,11 @@
 """What the tests share: processes that they start and end, and states that they wait for."""
 import os
 import subprocess
-import sys
+import threading
 import time
 import unittest
+
+from nessie import nssi
 
 PROGRAMS = os.environ["NESSIE_TEST_PROGRAMS"]
 DEADLINE_S = 60
@@ -25,6 +27,22 @@ def wait_until(condition, what):
     raise AssertionError(f"waited {DEADLINE_S} s for: {what}")
 
 
+class Serving:
+    """A runtime that serves on a thread of its own."""
+
+    def __init__(self, *servers, **options):
+        self.runtime = nssi.Runtime.open(transports=["shm"], **options)
+        for server in servers:
+            server.add_to(self.runtime)
+        self._thread = threading.Thread(target=self.runtime.run)
+        self._thread.start()
+
+    def __exit__(self, *_):
+        self.runtime.stop()
+        self._thread.join()
+        self.runtime.close()
+
+
 class ProcessCase(unittest.TestCase):
     """Ends the processes of its tests."""
 
@@ -34,8 +52,9 @@ class ProcessCase(unittest.TestCase):
         self.addCleanup(self._end, process)
         return process, process.stdout.readline().strip()
 
-    def start_python(self, script, *arguments, **options):
-        return self.start(sys.executable, os.path.join(os.path.dirname(__file__), script), *arguments, **options)
+    def start_peer(self, language, **options):
+        """A service of fields.x (tests/languages), and its URL."""
+        return self.start(program(f"fields_peer_{language}"), "serve", "shm", **options)
 
     def _end(self, process):
         process.kill()

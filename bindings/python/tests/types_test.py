@@ -13,15 +13,15 @@ import typing
 import unittest
 
 import awkward
+import fields
 import golden
 import same_names
-import stub_test
 
 import nessie
 from nessie import nssi
 
 MODULES = [importlib.import_module(it.name) for it in pkgutil.walk_packages(nessie.__path__, "nessie.")]
-MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [awkward, golden, same_names, stub_test]
+MODULES = [it for it in MODULES if it.__name__ != "nessie._core"] + [awkward, fields, golden, same_names]
 #: Of the package, and of what was generated.
 FOLDERS = [os.path.dirname(os.path.dirname(nessie.__file__)), os.path.dirname(golden.__file__)]
 
@@ -55,7 +55,7 @@ class Types(unittest.TestCase):
                     self.assertEqual(lacks(function), [], f"{module.__name__}.{function.__qualname__}")
 
     def test_what_is_said_exists(self):
-        for module in (awkward, golden, same_names, stub_test):
+        for module in (awkward, fields, golden, same_names):
             for function in functions_of(module, module, set()):
                 if not function.__qualname__.startswith("__create_fn__"):   # dataclasses' own
                     typing.get_type_hints(function)
@@ -71,19 +71,19 @@ class Types(unittest.TestCase):
     def test_an_awaited_call_is_of_its_results_type(self):
         hints = typing.get_type_hints(nssi.Future.__await__)
         self.assertEqual(typing.get_args(hints["return"])[2], nssi.T)
-        hints = typing.get_type_hints(stub_test.ATLAS.FIRST.Client.MIRROR_async)
-        self.assertEqual(hints["return"], nssi.Future[stub_test.point])
+        hints = typing.get_type_hints(fields.FIELDS.ONE.Client.MIRROR_async)
+        self.assertEqual(hints["return"], nssi.Future[fields.tree])
 
     @unittest.skipUnless(importlib.util.find_spec("mypy"), "there is no mypy")
     def test_mypy_finds_nothing(self):
         program = """
-            import stub_test
+            import fields
             from nessie import nssi
 
-            async def use(client: stub_test.ATLAS.FIRST.Client, runtime: nssi.Runtime, service: nssi.Service) -> None:
-                here: stub_test.point = await client.MIRROR_async(stub_test.point())
-                there: stub_test.point = client.MIRROR(stub_test.point(1))
-                name: int = client.ADD(here.x, there.y)
+            async def use(client: fields.FIELDS.ONE.Client, runtime: nssi.Runtime, service: nssi.Service) -> None:
+                here: fields.tree = await client.MIRROR_async(fields.tree())
+                there: fields.tree = client.MIRROR(fields.tree(1))
+                name: int = client.ADD(here.value, there.value)
                 raw: bytes = await runtime.call(service, 1)
                 wrong: str = await client.ADD_async(name, len(raw))
         """
@@ -91,7 +91,7 @@ class Types(unittest.TestCase):
             path = os.path.join(folder, "use.py")
             with open(path, "w") as file:
                 file.write(textwrap.dedent(program))
-            files = [path, *(it.__file__ for it in (awkward, golden, same_names, stub_test))]
+            files = [path, *(it.__file__ for it in (awkward, fields, golden, same_names))]
             found = subprocess.run(
                 [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, *files],
                 env={**os.environ, "MYPYPATH": os.pathsep.join(FOLDERS)},

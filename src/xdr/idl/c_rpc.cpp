@@ -23,12 +23,12 @@ std::string in_small_letters(std::string name) {
 struct CProcedure {
   const Procedure *it;
   std::string member;  ///< "add_1"
-  std::string name;    ///< "atlas_add_1"
+  std::string name;    ///< "fields_add_1"
 };
 struct CService {
   const Program *program;
   const Version *version;
-  std::string name;  ///< "atlas_1"
+  std::string name;  ///< "fields_1"
   std::vector<CProcedure> procedures;
 };
 
