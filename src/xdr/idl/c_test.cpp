@@ -3,21 +3,17 @@
 #include "golden_memory.h"
 #include "golden_side.h"
 #include "golden_streams.hpp"
-#include "golden_values.hpp"
+#include "golden_suite.hpp"
 
-#include <gtest/gtest.h>
 #include <xdr/xdr.h>
 
 #include <cstdlib>
-#include <initializer_list>
-#include <tuple>
 
 extern "C" const char *golden_in_cpp();
 
 namespace {
 
-using namespace golden;
-using Bytes = std::vector<std::byte>;
+using namespace golden_suite;
 
 const golden_type &ours(const char *type) { return *golden_find(&golden_nessie, type); }
 const golden_type &theirs(const char *type) { return *golden_find(&golden_rpcgen, type); }
@@ -60,33 +56,28 @@ Bytes convert(const golden_type &from, const golden_type &to, Bytes bytes) {
   return made;
 }
 
-/// Of a random value; none: the types' union has no arm for it.
-template <class T> Bytes random_bytes(unsigned seed) {
-  Filler filler(seed);
-  T value;
-  filler(value);
-  return filler.failed ? Bytes() : xdr::encode(value);
+std::optional<Bytes> convert_in_memory(const char *type, const Bytes &bytes) {
+  Bytes made(bytes.size() + 64), in = bytes;
+  const auto size = golden_convert(&ours(type), &ours(type), reinterpret_cast<char *>(in.data()), in.size(),
+                                   reinterpret_cast<char *>(made.data()), made.size());
+  EXPECT_NE(size, -2) << "what was decoded cannot be encoded";
+  if (size < 0) return std::nullopt;
+  made.resize(static_cast<std::size_t>(size));
+  return made;
 }
 
-/// Calls `test` with a value of each type that has others in it.
-template <class Test> void for_each_type(Test test) {
-  test(everything(), "everything");
-  test(node(), "node");
-  test(holder(), "holder");
-  test(numbers(), "numbers");
-  test(aliases(), "aliases");
-  test(rest(), "rest");
+/// What follows a value is nothing to a stream: that is refused in memory.
+template <class Kind> std::optional<Bytes> convert_by(const char *type, const Bytes &bytes) {
+  Value value(type);
+  if (!value.decode_as<Kind>(bytes) || !Value(type).decode(bytes)) return std::nullopt;
+  return value.encoded_as<Kind>();
 }
 
-void append(Bytes &bytes, std::initializer_list<unsigned> words) {
-  for (const auto word : words)
-    for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::byte>(word >> shift));
-}
-Bytes words(std::initializer_list<unsigned> words) {
-  Bytes bytes;
-  append(bytes, words);
-  return bytes;
-}
+INSTANTIATE_TEST_SUITE_P(Idl, Golden,
+                         testing::Values(golden_suite::Codec{"InC", convert_in_memory, true},
+                                         golden_suite::Codec{"InCByStdio", convert_by<FileStream>, true},
+                                         golden_suite::Codec{"InCByRecords", convert_by<RecordStream>, true}),
+                         [](const auto &info) { return info.param.name; });
 
 // --- the same as rpcgen's --------------------------------------------------------------------------------------------------
 
@@ -113,34 +104,18 @@ TEST(IdlC, RandomValues_HaveTheBytesOfRpcgens_BothWays) {
       ++tried;
       ASSERT_EQ(convert(ours(type), theirs(type), bytes), bytes) << type << " " << seed;
       ASSERT_EQ(convert(theirs(type), ours(type), bytes), bytes) << type << " " << seed;
-      ASSERT_EQ(convert(ours(type), ours(type), bytes), bytes) << type << " " << seed;
     });
   EXPECT_GT(tried, 10'000u);
 }
 
-TEST(IdlC, EveryStreamOfLibtirpcWillDo) {
+TEST(IdlC, LibtirpcSizesEveryType) {
   for (unsigned seed = 1; seed <= 100; ++seed)
     for_each_type([&](auto value, const char *type) {
       const auto bytes = random_bytes<decltype(value)>(seed);
-      Value it(type), from_file(type), from_record(type);
+      Value it(type);
       if (!it.decode(bytes)) return;
-      EXPECT_EQ(it.encoded_as<FileStream>(), bytes);
-      EXPECT_EQ(it.encoded_as<RecordStream>(), bytes);
-      EXPECT_TRUE(from_file.decode_as<FileStream>(bytes) && from_file.encoded_as<FileStream>() == bytes);
-      EXPECT_TRUE(from_record.decode_as<RecordStream>(bytes) && from_record.encoded_as<FileStream>() == bytes);
       EXPECT_EQ(xdr_sizeof(reinterpret_cast<xdrproc_t>(ours(type).code), it.memory()), bytes.size());
     });
-}
-
-TEST(IdlC, LargeArraysOfNumbers_AreTheSameThroughEveryStream) {
-  auto bytes = words({100'001});
-  for (unsigned i = 0; i < 100'001; ++i) append(bytes, {i, ~i});
-  Value numbers("offsets"), from_file("offsets"), from_record("offsets");
-  ASSERT_TRUE(numbers.decode(bytes));
-  EXPECT_EQ(numbers.encoded_as<RecordStream>(), bytes);
-  EXPECT_TRUE(from_file.decode_as<FileStream>(bytes) && from_file.encoded_as<FileStream>() == bytes);
-  EXPECT_TRUE(from_record.decode_as<RecordStream>(bytes) && from_record.encoded_as<RecordStream>() == bytes);
-  EXPECT_EQ(convert(ours("offsets"), ours("offsets"), bytes), bytes);
 }
 
 TEST(IdlC, TheHeaderIsForCppToo) { EXPECT_STREQ(golden_in_cpp(), "MOST=16 NEGATIVE=-5 GO=9 ADD=1 PASSAGE=1 x=7"); }
@@ -178,57 +153,15 @@ TEST(IdlC, WhatBreaksTheInterface_IsNotEncoded) {
 
 // --- bytes that nobody can trust -------------------------------------------------------------------------------------------
 
-TEST(IdlC, AnyBytesAreTakenOrRefused_AsByCpp) {
-  std::mt19937 random(1);
-  unsigned taken = 0, refused = 0;
-  for (unsigned i = 0; i < 20'000; ++i)
-    for_each_type([&](auto value, const char *type) {
-      auto bytes = random_bytes<decltype(value)>(i % 50 + 1);
-      if (bytes.empty()) return;
-      for (auto changes = random() % 4; changes != 0; --changes)
-        bytes[random() % bytes.size()] = static_cast<std::byte>(random() % 2 != 0 ? random() : random() % 5);
-      if (random() % 4 == 0) bytes.resize(random() % bytes.size());
-      const bool is_good = xdr::decode<decltype(value)>(bytes).ok();
-      ++(is_good ? taken : refused);
-      ASSERT_EQ(Value(type).decode(bytes), is_good) << type << " " << i;
-      // What follows the value is nothing to a stream.
-      ASSERT_TRUE(Value(type).decode_as<FileStream>(bytes) || !is_good) << type << " " << i;
-      ASSERT_TRUE(Value(type).decode_as<RecordStream>(bytes) || !is_good) << type << " " << i;
-    });
-  EXPECT_GT(taken, 10'000u);
-  EXPECT_GT(refused, 10'000u);
-}
-
-TEST(IdlC, BytesThatEndEarly_AreRefused) {
-  for_each_type([&](auto value, const char *type) {
-    for (unsigned seed = 1; seed <= 10; ++seed) {
-      const auto bytes = random_bytes<decltype(value)>(seed);
-      for (std::size_t size = 0; size < bytes.size(); ++size) {
-        Bytes some(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-        ASSERT_FALSE(Value(type).decode(some));
-        ASSERT_FALSE(Value(type).decode_as<FileStream>(some));
-      }
-    }
-  });
-}
-
 TEST(IdlC, ACountThatIsNotThere_CostsNoMemory) {
-  struct {
-    const char *type;
-    Bytes before;
-  } const arrays[] = {
-      {"offsets", {}}, {"tree", words({1})}, {"node", words({1})}, {"numbers", Bytes(72)}, {"number", words({7})}};
-  for (const auto &[type, before] : arrays)
-    for (const unsigned count : {0x10000u, 0x1fffffffu, 0x7fffffffu, 0xfffffff0u, 0xffffffffu}) {
-      auto bytes = before;
-      append(bytes, {count, 0, 0, 0});
-      golden_watch_memory();
-      EXPECT_FALSE(Value(type).decode(bytes)) << type;
-      EXPECT_LT(golden_largest_block(), 1024u) << type;
-      EXPECT_FALSE(Value(type).decode_as<FileStream>(bytes)) << type;
-      EXPECT_FALSE(Value(type).decode_as<RecordStream>(bytes)) << type;
-      EXPECT_LT(golden_largest_block(), 100'000u) << type;
-    }
+  for_each_count_that_is_not_there([](const char *type, const Bytes &bytes) {
+    golden_watch_memory();
+    EXPECT_FALSE(Value(type).decode(bytes)) << type;
+    EXPECT_LT(golden_largest_block(), 1024u) << type;
+    EXPECT_FALSE(Value(type).decode_as<FileStream>(bytes)) << type;
+    EXPECT_FALSE(Value(type).decode_as<RecordStream>(bytes)) << type;
+    EXPECT_LT(golden_largest_block(), 100'000u) << type;
+  });
 }
 
 TEST(IdlC, WhenMemoryEnds_WhatThereIsCanBeFreed) {
@@ -264,41 +197,15 @@ TEST(IdlC, ArraysOfWhatTakesNoMemory) {
   }
 }
 
-TEST(IdlC, AFlagIs0Or1_AnEnumHasAName_PaddingIsZero) {
-  EXPECT_TRUE(Value("choice").decode(words({1, 0})));
-  EXPECT_FALSE(Value("choice").decode(words({2, 0})));
-  EXPECT_FALSE(Value("choice").decode(words({1, 2})));
+TEST(IdlC, AnEnumHasAName) {
   EXPECT_TRUE(Value("step").decode(words({9})));
   EXPECT_FALSE(Value("step").decode(words({8})));
-  EXPECT_TRUE(Value("title").decode(words({2, 0x61620000})));
-  EXPECT_FALSE(Value("title").decode(words({2, 0x61620001})));
-  EXPECT_TRUE(Value("digest").decode(Bytes(20)));
-  EXPECT_FALSE(Value("digest").decode(words({0, 0, 0, 0, 1})));
 }
 
-// --- what contains itself ----------------------------------------------------------------------------------------------------
-
-TEST(IdlC, AListOfAMillion_IsCodedAndFreedWithoutRecursion) {
-  constexpr std::size_t kLinks = 1'000'000;
-  for (const auto &[type, before, link_bytes] :
-       {std::tuple("node", Bytes(), 12u), std::tuple("item", Bytes(), 8u), std::tuple("list", words({1}), 8u)}) {
-    auto bytes = before;
-    bytes.resize(before.size() + kLinks * link_bytes);
-    for (std::size_t i = 1; i < kLinks; ++i)  // there is a next one
-      bytes[before.size() + i * link_bytes - 1] = std::byte{1};
-    EXPECT_EQ(convert(ours(type), ours(type), bytes), bytes) << type;
-  }
-}
-
-TEST(IdlC, StructsLie64DeepInEachOtherAtMost_AsInCpp) {
-  for (const int depth : {1, 63, 64, 65, 100'000}) {
-    Bytes bytes;
-    for (int i = 1; i < depth; ++i) append(bytes, {0, 1});
-    append(bytes, {0, 0});
-    const bool is_good = xdr::decode<tree>(bytes).ok();
-    EXPECT_EQ(is_good, depth <= 64);
-    EXPECT_EQ(Value("tree").decode(bytes), is_good) << depth;
-  }
+TEST(IdlC, AListBehindItsPointer_IsCodedAndFreedWithoutRecursion) {
+  auto bytes = words({1});
+  for (int i = 0; i < 1'000'000; ++i) append(bytes, {0, i < 999'999 ? 1u : 0u});
+  EXPECT_TRUE(convert_in_memory("list", bytes) == bytes);
 }
 
 }  // namespace
