@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! What all of Nessie's Fortran shares: how an operation ended.
+! What all of Nessie's Fortran shares: how an operation ended, and texts of C.
 module nessie
-  use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t
+  use, intrinsic :: iso_c_binding, only: c_int32_t, c_int64_t, c_ptr, c_char
   implicit none
   private
 
@@ -26,9 +26,31 @@ module nessie
   integer(c_int32_t), parameter, public :: nessie_scope_operation = 0, nessie_scope_peer = 1, &
     nessie_scope_service = 2, nessie_scope_process = 3
 
-  public :: nessie_error
+  public :: nessie_error, nessie_text
+
+  interface
+    function nessie_fortran_text_size(text) result(size) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: text
+      integer(c_int64_t) :: size
+    end function
+    subroutine nessie_fortran_text(text, to, size) bind(C)
+      import :: c_ptr, c_char, c_int64_t
+      type(c_ptr), value :: text
+      character(kind=c_char), intent(inout) :: to(*)
+      integer(c_int64_t), value :: size
+    end subroutine
+  end interface
 
 contains
+
+  ! What C has at `from`, up to its zero.
+  recursive function nessie_text(from) result(text)
+    type(c_ptr), intent(in) :: from
+    character(len=:), allocatable :: text
+    allocate (character(len=nessie_fortran_text_size(from)) :: text)
+    call nessie_fortran_text(from, text, len(text, c_int64_t))
+  end function
 
   pure logical function is_ok(self)
     class(nessie_status), intent(in) :: self

@@ -129,7 +129,8 @@ module nessie_xdr
   end interface
 
   interface
-    subroutine nessie_fortran_size_count(sizer, count, most, element_bytes) bind(C)
+    ! A count of elements that have `element_bytes` each; 0: they are added one by one.
+    subroutine xdr_size_count(sizer, count, most, element_bytes) bind(C, name='nessie_fortran_size_count')
       import :: xdr_sizer, c_int64_t
       type(xdr_sizer), intent(inout) :: sizer
       integer(c_int64_t), value :: count, most, element_bytes
@@ -148,14 +149,15 @@ module nessie_xdr
       integer(c_int64_t), value :: count
       integer(c_int32_t), value :: bytes
     end subroutine
-    subroutine nessie_fortran_put_structs(writer, structs, count, slots, wide) bind(C)
+    ! `structs` of numbers and nothing else, `slots` of 8 bytes each; bit i of `wide`: slot i is one number.
+    subroutine xdr_put_structs(writer, structs, count, slots, wide) bind(C, name='nessie_fortran_put_structs')
       import :: xdr_writer, c_int64_t, c_int32_t
       type(xdr_writer), intent(inout) :: writer
       type(*), intent(in) :: structs(*)
       integer(c_int64_t), value :: count
       integer(c_int32_t), value :: slots, wide
     end subroutine
-    subroutine nessie_fortran_get_structs(reader, structs, count, slots, wide) bind(C)
+    subroutine xdr_get_structs(reader, structs, count, slots, wide) bind(C, name='nessie_fortran_get_structs')
       import :: xdr_reader, c_int64_t, c_int32_t
       type(xdr_reader), intent(inout) :: reader
       type(*), intent(inout) :: structs(*)
@@ -179,7 +181,8 @@ module nessie_xdr
       type(xdr_reader), intent(inout) :: reader
       integer(c_int32_t) :: flag
     end function
-    function nessie_fortran_get_count(reader, most, least_bytes) result(count) bind(C)
+    ! `least_bytes`: of an element.
+    function xdr_get_count(reader, most, least_bytes) result(count) bind(C, name='nessie_fortran_get_count')
       import :: xdr_reader, c_int64_t
       type(xdr_reader), intent(inout) :: reader
       integer(c_int64_t), value :: most, least_bytes
@@ -190,17 +193,6 @@ module nessie_xdr
       type(xdr_reader), intent(inout) :: reader
       integer(c_int32_t) :: may
     end function
-    function nessie_fortran_text_size(text) result(size) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: text
-      integer(c_int64_t) :: size
-    end function
-    subroutine nessie_fortran_text(text, to, size) bind(C)
-      import :: c_ptr, c_char, c_int64_t
-      type(c_ptr), value :: text
-      character(kind=c_char), intent(inout) :: to(*)
-      integer(c_int64_t), value :: size
-    end subroutine
   end interface
 
 contains
@@ -235,7 +227,7 @@ contains
   recursive function xdr_sized(sizer) result(status)
     type(xdr_sizer), intent(in) :: sizer
     type(nessie_status) :: status
-    if (c_associated(sizer%fault)) status = nessie_error(nessie_invalid_argument, text_of(sizer%fault))
+    if (c_associated(sizer%fault)) status = nessie_error(nessie_invalid_argument, nessie_text(sizer%fault))
   end function
 
   ! Memory for what was sized, and a writer into it. Errors as xdr_sized().
@@ -266,14 +258,7 @@ contains
     if (.not. xdr_failed(reader)) return
     write (offset, '(i0)') reader%fault_offset
     status = nessie_error(nessie_bad_message, 'cannot decode the message: at byte ' // trim(offset) // ', ' // &
-      text_of(reader%fault))
-  end function
-
-  recursive function text_of(fault) result(text)
-    type(c_ptr), intent(in) :: fault
-    character(len=:), allocatable :: text
-    allocate (character(len=nessie_fortran_text_size(fault)) :: text)
-    call nessie_fortran_text(fault, text, len(text, c_int64_t))
+      nessie_text(reader%fault))
   end function
 
   recursive logical function xdr_failed(reader)
@@ -293,46 +278,18 @@ contains
 
   ! --- counts, and structs of numbers -----------------------------------------------------------------------------------
 
-  recursive subroutine xdr_size_count(sizer, count, most, element_bytes)
-    type(xdr_sizer), intent(inout) :: sizer
-    integer(c_int64_t), intent(in) :: count, most, element_bytes
-    call nessie_fortran_size_count(sizer, count, most, element_bytes)
-  end subroutine
   recursive subroutine xdr_put_count(writer, count)
     type(xdr_writer), intent(inout) :: writer
     integer(c_int64_t), intent(in) :: count
     call xdr_put(writer, unsigned_word(count))
   end subroutine
-  ! `least_bytes`: of an element.
-  recursive function xdr_get_count(reader, most, least_bytes) result(count)
-    type(xdr_reader), intent(inout) :: reader
-    integer(c_int64_t), intent(in) :: most, least_bytes
-    integer(c_int64_t) :: count
-    count = nessie_fortran_get_count(reader, most, least_bytes)
-  end function
   pure function unsigned_word(count) result(word)
     integer(c_int64_t), intent(in) :: count
     integer(c_int32_t) :: word
     word = int(merge(count - 4294967296_c_int64_t, count, count > huge(word)), c_int32_t)
   end function
 
-  ! `structs` of numbers and nothing else, `slots` of 8 bytes each; bit i of `wide`: slot i is one number.
-  recursive subroutine xdr_put_structs(writer, structs, count, slots, wide)
-    type(xdr_writer), intent(inout) :: writer
-    type(*), intent(in) :: structs(*)
-    integer(c_int64_t), intent(in) :: count
-    integer(c_int32_t), intent(in) :: slots, wide
-    call nessie_fortran_put_structs(writer, structs, count, slots, wide)
-  end subroutine
-  recursive subroutine xdr_get_structs(reader, structs, count, slots, wide)
-    type(xdr_reader), intent(inout) :: reader
-    type(*), intent(inout) :: structs(*)
-    integer(c_int64_t), intent(in) :: count
-    integer(c_int32_t), intent(in) :: slots, wide
-    call nessie_fortran_get_structs(reader, structs, count, slots, wide)
-  end subroutine
-
-  ! The same of numbers of 4 bytes only, `count` in all.
+  ! `structs` of numbers of 4 bytes and nothing else, `count` in all.
   recursive subroutine xdr_put_words(writer, structs, count)
     type(xdr_writer), intent(inout) :: writer
     type(*), intent(in) :: structs(*)

@@ -154,19 +154,12 @@ contains
 
   ! --- what both sides of the border need -----------------------------------------------------------------------------
 
-  recursive function text_of(from) result(text)
-    type(c_ptr), intent(in) :: from
-    character(len=:), allocatable :: text
-    allocate (character(len=nessie_fortran_text_size(from)) :: text)
-    call nessie_fortran_text(from, text, len(text, c_int64_t))
-  end function
-
   ! Of what C has just returned in this thread.
   recursive function status_of(code) result(status)
     integer(c_int), intent(in) :: code
     type(nessie_status) :: status
     if (code == nessie_ok) return
-    status = nessie_error(code, text_of(nssi_rt_last_error()), nssi_rt_last_scope(), nssi_rt_last_cause())
+    status = nessie_error(code, nessie_text(nssi_rt_last_error()), nssi_rt_last_scope(), nssi_rt_last_cause())
     status%retry_after_ms = nssi_rt_last_retry_after_ms()
   end function
 
@@ -247,7 +240,7 @@ contains
   recursive function runtime_url(self) result(url)
     class(nssi_runtime), intent(in) :: self
     character(len=:), allocatable :: url
-    url = text_of(nssi_rt_url(self%handle))
+    url = nessie_text(nssi_rt_url(self%handle))
   end function
 
   recursive function runtime_connect(self, url, peer, timeout_ms) result(status)

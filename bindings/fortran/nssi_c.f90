@@ -24,6 +24,72 @@ module nssi_c
     type(c_ptr) :: context = c_null_ptr
   end type
 
+  ! Functions of the same shape. Those without a result of their own give a nessie_code.
+  abstract interface
+    function code_of_handle(handle) result(code) bind(C)
+      import :: c_ptr, c_int
+      type(c_ptr), value :: handle
+      integer(c_int) :: code
+    end function
+    function code_of_time(handle, time_ms) result(code) bind(C)
+      import :: c_ptr, c_int, c_int32_t
+      type(c_ptr), value :: handle
+      integer(c_int32_t), value :: time_ms
+      integer(c_int) :: code
+    end function
+    function code_and_peer(runtime, place, timeout_ms, peer) result(code) bind(C)
+      import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
+      type(c_ptr), value :: runtime
+      character(kind=c_char), intent(in) :: place(*)
+      integer(c_int32_t), value :: timeout_ms
+      integer(c_int64_t), intent(inout) :: peer
+      integer(c_int) :: code
+    end function
+    function code_and_bytes(handle, bytes, size_bytes) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: handle
+      type(c_ptr), intent(inout) :: bytes
+      integer(c_int64_t), intent(inout) :: size_bytes
+      integer(c_int) :: code
+    end function
+    function code_of_data(request, data, size_bytes, offset) result(code) bind(C)
+      import :: c_ptr, c_int, c_int64_t
+      type(c_ptr), value :: request, data
+      integer(c_int64_t), value :: size_bytes, offset
+      integer(c_int) :: code
+    end function
+    function pointer_of_handle(handle) result(it) bind(C)
+      import :: c_ptr
+      type(c_ptr), value :: handle
+      type(c_ptr) :: it
+    end function
+    function word_of_handle(handle) result(it) bind(C)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: handle
+      integer(c_int32_t) :: it
+    end function
+    function number_of_handle(handle) result(it) bind(C)
+      import :: c_ptr, c_int64_t
+      type(c_ptr), value :: handle
+      integer(c_int64_t) :: it
+    end function
+    function word_of_thread() result(it) bind(C)
+      import :: c_int32_t
+      integer(c_int32_t) :: it
+    end function
+  end interface
+
+  procedure(word_of_thread), bind(C) :: nssi_rt_last_scope, nssi_rt_last_cause
+  procedure(code_of_handle), bind(C) :: nssi_rt_close, nssi_rt_run, nssi_rt_stop, nssi_rt_free_buffer, &
+    nssi_rt_cancel, nssi_rt_free_call, nssi_rt_check
+  procedure(code_of_time), bind(C) :: nssi_rt_sleep, nssi_rt_stop_when_done, nssi_rt_wait
+  procedure(code_and_peer), bind(C) :: nssi_rt_connect, nssi_rt_connect_to
+  procedure(code_and_bytes), bind(C) :: nssi_rt_result, nssi_rt_args, nssi_rt_view_data
+  procedure(code_of_data), bind(C) :: nssi_rt_get_data, nssi_rt_put_data
+  procedure(pointer_of_handle), bind(C) :: nssi_rt_url, nssi_rt_buffer_bytes
+  procedure(word_of_handle), bind(C) :: nssi_rt_buffer_rights, nssi_rt_role, nssi_rt_op
+  procedure(number_of_handle), bind(C) :: nssi_rt_buffer_size, nssi_rt_caller, nssi_rt_data_bytes, nssi_rt_time_left_ms
+
   interface
     ! The bytes of an array; -1: they do not lie one after the other.
     subroutine nessie_fortran_memory(array, begin, size_bytes) bind(C)
@@ -32,29 +98,9 @@ module nssi_c
       type(c_ptr), intent(out) :: begin
       integer(c_int64_t), intent(out) :: size_bytes
     end subroutine
-    function nessie_fortran_text_size(text) result(size) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: text
-      integer(c_int64_t) :: size
-    end function
-    subroutine nessie_fortran_text(text, to, size) bind(C)
-      import :: c_ptr, c_char, c_int64_t
-      type(c_ptr), value :: text
-      character(kind=c_char), intent(inout) :: to(*)
-      integer(c_int64_t), value :: size
-    end subroutine
-
     function nssi_rt_last_error() result(text) bind(C)
       import :: c_ptr
       type(c_ptr) :: text
-    end function
-    function nssi_rt_last_scope() result(scope) bind(C)
-      import :: c_int32_t
-      integer(c_int32_t) :: scope
-    end function
-    function nssi_rt_last_cause() result(cause) bind(C)
-      import :: c_int32_t
-      integer(c_int32_t) :: cause
     end function
     function nssi_rt_last_retry_after_ms() result(time_ms) bind(C)
       import :: c_int64_t
@@ -65,32 +111,6 @@ module nssi_c
       import :: nssi_rt_options, c_ptr, c_int
       type(nssi_rt_options), intent(in) :: options
       type(c_ptr), intent(inout) :: runtime
-      integer(c_int) :: code
-    end function
-    function nssi_rt_close(runtime) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: runtime
-      integer(c_int) :: code
-    end function
-    function nssi_rt_url(runtime) result(text) bind(C)
-      import :: c_ptr
-      type(c_ptr), value :: runtime
-      type(c_ptr) :: text
-    end function
-    function nssi_rt_connect(runtime, url, timeout_ms, peer) result(code) bind(C)
-      import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
-      type(c_ptr), value :: runtime
-      character(kind=c_char), intent(in) :: url(*)
-      integer(c_int32_t), value :: timeout_ms
-      integer(c_int64_t), intent(inout) :: peer
-      integer(c_int) :: code
-    end function
-    function nssi_rt_connect_to(runtime, what, timeout_ms, peer) result(code) bind(C)
-      import :: c_ptr, c_char, c_int, c_int32_t, c_int64_t
-      type(c_ptr), value :: runtime
-      character(kind=c_char), intent(in) :: what(*)
-      integer(c_int32_t), value :: timeout_ms
-      integer(c_int64_t), intent(inout) :: peer
       integer(c_int) :: code
     end function
     function nssi_rt_announce(runtime, where, kind, timeout_ms) result(code) bind(C)
@@ -104,12 +124,6 @@ module nssi_c
       import :: c_ptr, c_int, c_int64_t
       type(c_ptr), value :: runtime
       integer(c_int64_t), value :: peer
-      integer(c_int) :: code
-    end function
-    function nssi_rt_sleep(runtime, time_ms) result(code) bind(C)
-      import :: c_ptr, c_int, c_int32_t
-      type(c_ptr), value :: runtime
-      integer(c_int32_t), value :: time_ms
       integer(c_int) :: code
     end function
 
@@ -127,26 +141,6 @@ module nssi_c
       integer(c_int64_t), value :: size_bytes
       integer(c_int32_t), value :: rights
       type(c_ptr), intent(inout) :: buffer
-      integer(c_int) :: code
-    end function
-    function nssi_rt_buffer_bytes(buffer) result(bytes) bind(C)
-      import :: c_ptr
-      type(c_ptr), value :: buffer
-      type(c_ptr) :: bytes
-    end function
-    function nssi_rt_buffer_size(buffer) result(size_bytes) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: buffer
-      integer(c_int64_t) :: size_bytes
-    end function
-    function nssi_rt_buffer_rights(buffer) result(rights) bind(C)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: buffer
-      integer(c_int32_t) :: rights
-    end function
-    function nssi_rt_free_buffer(buffer) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: buffer
       integer(c_int) :: code
     end function
 
@@ -175,12 +169,6 @@ module nssi_c
       type(c_funptr), value :: callback
       integer(c_int) :: code
     end function
-    function nssi_rt_wait(call, timeout_ms) result(code) bind(C)
-      import :: c_ptr, c_int, c_int32_t
-      type(c_ptr), value :: call
-      integer(c_int32_t), value :: timeout_ms
-      integer(c_int) :: code
-    end function
     function nssi_rt_test(call, is_over) result(code) bind(C)
       import :: c_ptr, c_int, c_int32_t
       type(c_ptr), value :: call
@@ -202,23 +190,6 @@ module nssi_c
       integer(c_int32_t), value :: timeout_ms
       integer(c_int) :: code
     end function
-    function nssi_rt_result(call, bytes, size_bytes) result(code) bind(C)
-      import :: c_ptr, c_int, c_int64_t
-      type(c_ptr), value :: call
-      type(c_ptr), intent(inout) :: bytes
-      integer(c_int64_t), intent(inout) :: size_bytes
-      integer(c_int) :: code
-    end function
-    function nssi_rt_cancel(call) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: call
-      integer(c_int) :: code
-    end function
-    function nssi_rt_free_call(call) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: call
-      integer(c_int) :: code
-    end function
 
     function nssi_rt_add_operation(runtime, operation) result(code) bind(C)
       import :: nssi_rt_operation, c_ptr, c_int
@@ -226,83 +197,11 @@ module nssi_c
       type(nssi_rt_operation), intent(in) :: operation
       integer(c_int) :: code
     end function
-    function nssi_rt_run(runtime) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: runtime
-      integer(c_int) :: code
-    end function
-    function nssi_rt_stop_when_done(runtime, timeout_ms) result(code) bind(C)
-      import :: c_ptr, c_int, c_int32_t
-      type(c_ptr), value :: runtime
-      integer(c_int32_t), value :: timeout_ms
-      integer(c_int) :: code
-    end function
-    function nssi_rt_stop(runtime) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: runtime
-      integer(c_int) :: code
-    end function
 
-    function nssi_rt_caller(request) result(peer) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: request
-      integer(c_int64_t) :: peer
-    end function
     function nssi_rt_caller_identity(request, identity) result(code) bind(C)
       import :: c_ptr, c_int, c_int8_t
       type(c_ptr), value :: request
       integer(c_int8_t), intent(inout) :: identity(16)
-      integer(c_int) :: code
-    end function
-    function nssi_rt_role(request) result(role) bind(C)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: request
-      integer(c_int32_t) :: role
-    end function
-    function nssi_rt_op(request) result(op) bind(C)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: request
-      integer(c_int32_t) :: op
-    end function
-    function nssi_rt_args(request, bytes, size_bytes) result(code) bind(C)
-      import :: c_ptr, c_int, c_int64_t
-      type(c_ptr), value :: request
-      type(c_ptr), intent(inout) :: bytes
-      integer(c_int64_t), intent(inout) :: size_bytes
-      integer(c_int) :: code
-    end function
-    function nssi_rt_data_bytes(request) result(size_bytes) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: request
-      integer(c_int64_t) :: size_bytes
-    end function
-    function nssi_rt_time_left_ms(request) result(time_ms) bind(C)
-      import :: c_ptr, c_int64_t
-      type(c_ptr), value :: request
-      integer(c_int64_t) :: time_ms
-    end function
-    function nssi_rt_check(request) result(code) bind(C)
-      import :: c_ptr, c_int
-      type(c_ptr), value :: request
-      integer(c_int) :: code
-    end function
-    function nssi_rt_get_data(request, destination, size_bytes, offset) result(code) bind(C)
-      import :: c_ptr, c_int, c_int64_t
-      type(c_ptr), value :: request, destination
-      integer(c_int64_t), value :: size_bytes, offset
-      integer(c_int) :: code
-    end function
-    function nssi_rt_put_data(request, source, size_bytes, offset) result(code) bind(C)
-      import :: c_ptr, c_int, c_int64_t
-      type(c_ptr), value :: request, source
-      integer(c_int64_t), value :: size_bytes, offset
-      integer(c_int) :: code
-    end function
-    function nssi_rt_view_data(request, bytes, size_bytes) result(code) bind(C)
-      import :: c_ptr, c_int, c_int64_t
-      type(c_ptr), value :: request
-      type(c_ptr), intent(inout) :: bytes
-      integer(c_int64_t), intent(inout) :: size_bytes
       integer(c_int) :: code
     end function
     function nssi_rt_reply(request, bytes, size_bytes) result(code) bind(C)
