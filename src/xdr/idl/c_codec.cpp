@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The codec in C. Every type T has a function nessie_code_T(), which knows how deep it is, and xdr_T() around it; what
 // is an element of an array, or optional, has a nessie_type_T, which <xdr/xdr.h> goes through arrays with.
-#include "xdr/idl/c.hpp"
 #include "xdr/idl/c_names.hpp"
+#include "xdr/idl/languages.hpp"
 
 #include <fmt/core.h>
 
@@ -18,7 +18,7 @@ using Shape = Declaration::Shape;
 
 class CodecWriter {
  public:
-  CodecWriter(const Interface &interface, const COptions &options)
+  CodecWriter(const Interface &interface, const Options &options)
       : interface_(interface), graph_(interface), options_(options) {}
 
   std::string write() {
@@ -190,14 +190,14 @@ class CodecWriter {
 
   const Interface &interface_;
   const TypeGraph graph_;
-  const COptions &options_;
+  const Options &options_;
   std::set<std::string> made_;  ///< the nessie_type_T
   std::string prototypes_, number_coders_, elements_, out_;
 };
 
 }  // namespace
 
-std::string make_c_codec(const Interface &interface, const COptions &options) {
+std::string make_c_codec(const Interface &interface, const Options &options) {
   return CodecWriter(interface, options).write();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The header in C: rpcgen's names and layouts, so that code that was written for its header compiles with this one.
-#include "xdr/idl/c.hpp"
 #include "xdr/idl/c_names.hpp"
+#include "xdr/idl/languages.hpp"
 #include "xdr/idl/names.hpp"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ std::string guard_of(const std::string &stem) { return c_macro("_" + stem + "_H_
 
 class HeaderWriter {
  public:
-  HeaderWriter(const Interface &interface, const COptions &options)
+  HeaderWriter(const Interface &interface, const Options &options)
       : interface_(interface), graph_(interface), numbers_(interface), options_(options) {}
 
   std::string write() {
@@ -141,7 +141,7 @@ class HeaderWriter {
   const Interface &interface_;
   const TypeGraph graph_;
   const CNumberNames numbers_;
-  const COptions &options_;
+  const Options &options_;
   std::set<const Definition *> declared_;
   std::set<std::string> defined_;
   std::string out_;
@@ -166,7 +166,7 @@ std::optional<Fault> check_c(const Interface &interface) {
   return find_alike_members(interface);
 }
 
-std::string make_c_header(const Interface &interface, const COptions &options) {
+std::string make_c_header(const Interface &interface, const Options &options) {
   return HeaderWriter(interface, options).write();
 }
 

@@ -2,8 +2,8 @@
 // Stubs and skeletons in C, on <nssi/stub.h>. Names are rpcgen's (add_1: a procedure in small letters, and its version)
 // behind the program's, so that the programs of a file, and of a process, do not get in each other's way. The header's
 // macros are undefined again where they could be names in here.
-#include "xdr/idl/c.hpp"
 #include "xdr/idl/c_names.hpp"
+#include "xdr/idl/languages.hpp"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ enum class Passing { kValue, kString, kArray, kPointer };
 
 class Writer {
  public:
-  Writer(const Interface &interface, const COptions &options)
+  Writer(const Interface &interface, const Options &options)
       : interface_(interface), graph_(interface), options_(options), services_(services_of(interface)) {
     for (const auto &definition : interface.definitions) types_.insert(c_name(type_name_of(definition)));
   }
@@ -147,7 +147,7 @@ class Writer {
 
   const Interface &interface_;
   const TypeGraph graph_;
-  const COptions &options_;
+  const Options &options_;
   const std::vector<CService> services_;
   std::set<std::string> types_;
   std::string out_;
@@ -281,12 +281,8 @@ class SourceWriter : public Writer {
                         is_void ? "" : ", result_");
   }
   static const char *c_rights(Bulk bulk) {
-    switch (bulk) {
-      case Bulk::kNone: return "0";
-      case Bulk::kIn: return "NSSI_RT_READ";
-      case Bulk::kOut: return "NSSI_RT_WRITE";
-      default: return "NSSI_RT_READ_WRITE";
-    }
+    if (bulk == Bulk::kNone) return "0";
+    return by_bulk(bulk, "NSSI_RT_READ", "NSSI_RT_WRITE", "NSSI_RT_READ_WRITE");
   }
   void write_procedure(const CService &service, const CProcedure &p) {
     const auto &it = *p.it;
@@ -360,10 +356,10 @@ class SourceWriter : public Writer {
 
 }  // namespace
 
-std::string make_c_rpc_header(const Interface &interface, const COptions &options) {
+std::string make_c_rpc_header(const Interface &interface, const Options &options) {
   return RpcHeaderWriter(interface, options).write();
 }
-std::string make_c_rpc(const Interface &interface, const COptions &options) {
+std::string make_c_rpc(const Interface &interface, const Options &options) {
   return SourceWriter(interface, options).write();
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "xdr/idl/command.hpp"
 
-#include "xdr/idl/c.hpp"
-#include "xdr/idl/cpp.hpp"
 #include "xdr/idl/cpp_names.hpp"
-#include "xdr/idl/fortran.hpp"
+#include "xdr/idl/languages.hpp"
 #include "xdr/idl/parser.hpp"
-#include "xdr/idl/python.hpp"
+#include "xdr/idl/python_names.hpp"
 
 #include <base/file.hpp>
 
@@ -33,70 +31,53 @@ int complain(const std::string &text) {
   return 1;
 }
 
-/// One of the command's files.
-struct Source {
-  std::string path;
-  Interface interface;
-  std::string name_space;
-
-  std::string file() const { return fs::path(path).filename().string(); }
-  std::string stem() const { return fs::path(path).stem().string(); }
-};
 struct Output {
   std::string name, text;
 };
+using Outputs = std::vector<Output>;
 
-std::vector<Output> cpp_of(const Source &source) {
-  const CppOptions options{source.file(), source.stem(), source.name_space};
-  std::vector<Output> outputs{{source.stem() + ".hpp", make_cpp(source.interface, options)}};
-  if (auto rpc = make_cpp_rpc(source.interface, options); !rpc.empty())
-    outputs.push_back({source.stem() + "_rpc.hpp", std::move(rpc)});
+Outputs cpp_of(const Interface &interface, const Options &options) {
+  Outputs outputs{{options.stem + ".hpp", make_cpp(interface, options)}};
+  if (auto rpc = make_cpp_rpc(interface, options); !rpc.empty())
+    outputs.push_back({options.stem + "_rpc.hpp", std::move(rpc)});
   return outputs;
 }
-std::vector<Output> c_of(const Source &source) {
-  const COptions options{source.file(), source.stem()};
-  std::vector<Output> outputs{{source.stem() + ".h", make_c_header(source.interface, options)},
-                              {source.stem() + "_xdr.c", make_c_codec(source.interface, options)}};
-  if (auto rpc = make_c_rpc(source.interface, options); !rpc.empty()) {
-    outputs.push_back({source.stem() + "_rpc.h", make_c_rpc_header(source.interface, options)});
-    outputs.push_back({source.stem() + "_rpc.c", std::move(rpc)});
+Outputs c_of(const Interface &interface, const Options &options) {
+  Outputs outputs{{options.stem + ".h", make_c_header(interface, options)},
+                  {options.stem + "_xdr.c", make_c_codec(interface, options)}};
+  if (auto rpc = make_c_rpc(interface, options); !rpc.empty()) {
+    outputs.push_back({options.stem + "_rpc.h", make_c_rpc_header(interface, options)});
+    outputs.push_back({options.stem + "_rpc.c", std::move(rpc)});
   }
   return outputs;
 }
-
-std::vector<Output> fortran_of(const Source &source) {
-  return {{source.stem() + ".f90", make_fortran(source.interface, {source.file(), source.stem()})}};
+Outputs fortran_of(const Interface &interface, const Options &options) {
+  return {{options.stem + ".f90", make_fortran(interface, options)}};
 }
-std::vector<Output> python_of(const Source &source) {
-  return {{python_module_name(source.stem()) + ".py", make_python(source.interface, {source.file()})}};
+Outputs python_of(const Interface &interface, const Options &options) {
+  return {{python_module_name(options.stem) + ".py", make_python(interface, options)}};
 }
+std::optional<Fault> accept(const Interface &) { return std::nullopt; }
 
 struct Language {
   std::string_view name;
-  std::vector<Output> (*make)(const Source &);
+  std::optional<Fault> (*check)(const Interface &interface);
+  Outputs (*make)(const Interface &interface, const Options &options);
 };
-constexpr std::array<Language, 4> kLanguages = {
-    {{"cpp", cpp_of}, {"c", c_of}, {"fortran", fortran_of}, {"python", python_of}}};
+constexpr std::array<Language, 4> kLanguages = {{{"cpp", check_cpp, cpp_of},
+                                                 {"c", check_c, c_of},
+                                                 {"fortran", check_fortran, fortran_of},
+                                                 {"python", accept, python_of}}};
 
 bool is_wanted(const Command &command, std::string_view language) {
   return std::ranges::find(command.languages, language) != command.languages.end();
 }
 
-/// Why one of the languages that are wanted cannot have it; "" if all can.
-std::string unfitness(const Source &source, const std::string &text, const Command &command) {
-  if (is_wanted(command, "cpp")) {
-    if (!is_cpp_namespace(source.name_space))
-      return fmt::format("{}: error: '{}' cannot name a C++ namespace; choose one with --namespace", source.path,
-                         source.name_space);
-    if (const auto fault = check_cpp(source.interface)) return describe(*fault, source.path, text);
-  }
-  if (is_wanted(command, "c"))
-    if (const auto fault = check_c(source.interface)) return describe(*fault, source.path, text);
-  if (is_wanted(command, "fortran"))
-    if (const auto fault = check_fortran(source.interface)) return describe(*fault, source.path, text);
-  if (is_wanted(command, "python"))
-    if (const auto fault = python_module_fault(python_module_name(source.stem())))
-      return fmt::format("{}: error: {}", source.path, *fault);
+/// That a file's name names nothing in a language that is wanted; "": it does in all.
+std::string unfit_name(const Options &options, const Command &command) {
+  if (is_wanted(command, "cpp") && !is_cpp_namespace(options.name_space))
+    return fmt::format("'{}' cannot name a C++ namespace; choose one with --namespace", options.name_space);
+  if (is_wanted(command, "python")) return python_module_fault(python_module_name(options.stem)).value_or("");
   return {};
 }
 
@@ -104,7 +85,7 @@ std::string unfitness(const Source &source, const std::string &text, const Comma
 using Origins = std::map<std::string, std::string>;
 
 /// All, unless another file's would be lost.
-int write_all(const std::vector<Output> &outputs, const std::string &file, const Command &command, Origins &origins) {
+int write_all(const Outputs &outputs, const std::string &file, const Command &command, Origins &origins) {
   for (const auto &[name, text] : outputs)
     if (const auto known = origins.find(name); known != origins.end() && known->second != file)
       return complain(fmt::format("{}: error: {} is made of {} already; compile them into different folders", file,
@@ -121,14 +102,19 @@ int compile_file(const std::string &file, const Command &command, Origins &origi
   const auto text = nessie::read_file(file);
   if (!text.ok())
     return complain(fmt::format("{}: error: cannot be read: {}", file, std::strerror(text.error().cause)));
-  auto result = read(*text);
+  const auto result = read(*text);
   if (const auto *fault = std::get_if<Fault>(&result)) return complain(describe(*fault, file, *text));
-  Source source{file, std::get<Interface>(std::move(result)), command.name_space};
-  if (source.name_space.empty()) source.name_space = source.stem();
-  if (const auto why = unfitness(source, *text, command); !why.empty()) return complain(why);
-  std::vector<Output> outputs;
-  for (const auto &[name, make] : kLanguages)
-    if (is_wanted(command, name)) std::ranges::move(make(source), std::back_inserter(outputs));
+  const auto &interface = std::get<Interface>(result);
+  Options options{fs::path(file).filename().string(), fs::path(file).stem().string(), command.name_space};
+  if (options.name_space.empty()) options.name_space = options.stem;
+  if (const auto why = unfit_name(options, command); !why.empty())
+    return complain(fmt::format("{}: error: {}", file, why));
+  Outputs outputs;
+  for (const auto &language : kLanguages) {
+    if (!is_wanted(command, language.name)) continue;
+    if (const auto fault = language.check(interface)) return complain(describe(*fault, file, *text));
+    std::ranges::move(language.make(interface, options), std::back_inserter(outputs));
+  }
   return write_all(outputs, file, command, origins);
 }
 

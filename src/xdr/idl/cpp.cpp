@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/cpp.hpp"
-
 #include "xdr/idl/cpp_names.hpp"
 #include "xdr/idl/graph.hpp"
+#include "xdr/idl/languages.hpp"
 #include "xdr/idl/names.hpp"
 
 #include <fmt/core.h>
@@ -31,7 +30,7 @@ const char *integer_for(const Number &number) {
 
 class CppWriter {
  public:
-  CppWriter(const Interface &interface, const CppOptions &options) : graph_(interface), options_(options) {}
+  CppWriter(const Interface &interface, const Options &options) : graph_(interface), options_(options) {}
 
   std::string write() {
     out_ += fmt::format("// Made by `nessie idl` from {}; changes will be lost.\n#pragma once\n\n", options_.file);
@@ -214,7 +213,7 @@ class CppWriter {
   }
 
   const TypeGraph graph_;
-  const CppOptions &options_;
+  const Options &options_;
   std::map<std::string, CppScope> enums_;  ///< see scope_of()
   std::string out_;
 };
@@ -233,7 +232,7 @@ std::optional<Fault> check_cpp(const Interface &interface) {
   return std::nullopt;
 }
 
-std::string make_cpp(const Interface &interface, const CppOptions &options) {
+std::string make_cpp(const Interface &interface, const Options &options) {
   return CppWriter(interface, options).write();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/cpp.hpp"
 #include "xdr/idl/cpp_names.hpp"
+#include "xdr/idl/languages.hpp"
 
 #include <fmt/format.h>
 
@@ -13,16 +13,12 @@ using Kind = Type::Kind;
 
 /// What a bulk parameter's buffer must allow the service.
 const char *cpp_rights(Bulk bulk) {
-  switch (bulk) {
-    case Bulk::kIn: return "::nnti::Rights::kRemoteRead";
-    case Bulk::kOut: return "::nnti::Rights::kRemoteWrite";
-    default: return "::nnti::Rights::kReadWrite";
-  }
+  return by_bulk(bulk, "::nnti::Rights::kRemoteRead", "::nnti::Rights::kRemoteWrite", "::nnti::Rights::kReadWrite");
 }
 
 class RpcWriter {
  public:
-  RpcWriter(const Interface &interface, const CppOptions &options) : interface_(interface), options_(options) {}
+  RpcWriter(const Interface &interface, const Options &options) : interface_(interface), options_(options) {}
 
   std::string write() {
     for (const auto &definition : interface_.definitions)
@@ -148,13 +144,13 @@ class RpcWriter {
 
   const Interface &interface_;
   std::string space_;  ///< of the version that is written
-  const CppOptions &options_;
+  const Options &options_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string make_cpp_rpc(const Interface &interface, const CppOptions &options) {
+std::string make_cpp_rpc(const Interface &interface, const Options &options) {
   return RpcWriter(interface, options).write();
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/fortran.hpp"
-
 #include "xdr/idl/fortran_codec.hpp"
 #include "xdr/idl/fortran_rpc.hpp"
+#include "xdr/idl/languages.hpp"
 
 #include <fmt/format.h>
 
@@ -30,7 +29,7 @@ std::string initial(const FortranForm &form) {
 
 class ModuleWriter {
  public:
-  ModuleWriter(const Interface &interface, const FortranOptions &options)
+  ModuleWriter(const Interface &interface, const Options &options)
       : interface_(interface), options_(options), names_(FortranNames::of_module()) {}
 
   std::string write() {
@@ -104,7 +103,7 @@ class ModuleWriter {
   }
 
   const Interface &interface_;
-  const FortranOptions &options_;
+  const Options &options_;
   FortranNames names_;
   std::string out_;
 };
@@ -125,7 +124,7 @@ std::optional<Fault> check_fortran(const Interface &interface) {
   return std::nullopt;
 }
 
-std::string make_fortran(const Interface &interface, const FortranOptions &options) {
+std::string make_fortran(const Interface &interface, const Options &options) {
   return ModuleWriter(interface, options).write();
 }
 

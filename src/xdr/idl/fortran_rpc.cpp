@@ -9,13 +9,7 @@ namespace {
 using Element = FortranForm::Element;
 using Layout = FortranForm::Layout;
 
-const char *fortran_rights(Bulk bulk) {
-  switch (bulk) {
-    case Bulk::kIn: return "nssi_read";
-    case Bulk::kOut: return "nssi_write";
-    default: return "nssi_read_write";
-  }
-}
+const char *fortran_rights(Bulk bulk) { return by_bulk(bulk, "nssi_read", "nssi_write", "nssi_read_write"); }
 
 /// A procedure of the interface, and what its parts are called.
 struct Operation {
@@ -37,7 +31,7 @@ struct Face {
 
 class FortranRpcWriter {
  public:
-  FortranRpcWriter(const Interface &interface, const FortranOptions &options, const FortranModule &module)
+  FortranRpcWriter(const Interface &interface, const Options &options, const FortranModule &module)
       : interface_(interface),
         options_(options),
         types_(module.types),
@@ -377,7 +371,7 @@ class FortranRpcWriter {
   }
 
   const Interface &interface_;
-  const FortranOptions &options_;
+  const Options &options_;
   const FortranTypes &types_;
   FortranStatements &statements_;
   FortranNames &names_;
@@ -387,7 +381,7 @@ class FortranRpcWriter {
 
 }  // namespace
 
-std::string make_fortran_rpc(const Interface &interface, const FortranOptions &options, const FortranModule &module) {
+std::string make_fortran_rpc(const Interface &interface, const Options &options, const FortranModule &module) {
   return FortranRpcWriter(interface, options, module).write();
 }
 

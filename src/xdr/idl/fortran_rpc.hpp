@@ -2,8 +2,8 @@
 // The second module: stubs and skeletons of an interface's programs.
 #pragma once
 
-#include "xdr/idl/fortran_options.hpp"
 #include "xdr/idl/fortran_statements.hpp"
+#include "xdr/idl/languages.hpp"
 
 #include <string>
 
@@ -18,6 +18,6 @@ struct FortranModule {
 };
 
 /// Empty: there are no programs.
-std::string make_fortran_rpc(const Interface &interface, const FortranOptions &options, const FortranModule &module);
+std::string make_fortran_rpc(const Interface &interface, const Options &options, const FortranModule &module);
 
 }  // namespace xdr::idl

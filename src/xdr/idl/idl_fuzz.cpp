@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/c.hpp"
-#include "xdr/idl/cpp.hpp"
-#include "xdr/idl/fortran.hpp"
+#include "xdr/idl/languages.hpp"
 #include "xdr/idl/parser.hpp"
-#include "xdr/idl/python.hpp"
 
-#include <cstddef>
-#include <cstdint>
+#include <base/testing/fuzz.hpp>
+
+std::vector<nessie::fuzz::Bytes> nessie::fuzz::seeds() {
+  static constexpr std::string_view kText =
+      "const A = 1; enum e { X = 1, Y = A }; typedef string s<A>; struct n { s a; n *b; opaque c[3]; };\n"
+      "union u switch (e d) { case X: n f<>; case Y: void; default: int g; };\n"
+      "#ifdef RPC_HDR\n%x\n#endif\nprogram P { version V { u C(n, bulk in) = 1; } = 1; } = 1;\n";
+  const auto bytes = std::as_bytes(std::span(kText));
+  return {Bytes(bytes.begin(), bytes.end())};
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);

@@ -78,6 +78,10 @@ struct Typedef {
 
 /// What a procedure is given besides its arguments: memory of the caller's that the server reads or writes.
 enum class Bulk { kNone, kIn, kOut, kInOut };
+/// One of three things, by what the server may do: read, write, or both.
+template <class T> T by_bulk(Bulk bulk, T in, T out, T inout) {
+  return bulk == Bulk::kIn ? in : bulk == Bulk::kOut ? out : inout;
+}
 /// How a server carries a procedure out, unless it says otherwise: the kinds of nssi/nssi.hpp.
 enum class HandlerKind { kFiber, kShort, kBulk, kBulkNow };
 struct Procedure {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/python.hpp"
-
-#include "xdr/idl/python_names.hpp"
+#include "xdr/idl/languages.hpp"
+#include "xdr/idl/python_rpc.hpp"
 
 #include <fmt/format.h>
 
@@ -19,7 +18,7 @@ using Shape = Declaration::Shape;
 
 class PythonWriter {
  public:
-  PythonWriter(const Interface &interface, const PythonOptions &options)
+  PythonWriter(const Interface &interface, const Options &options)
       : interface_(interface), module_(interface), graph_(module_.graph), options_(options) {}
 
   std::string write() {
@@ -152,7 +151,7 @@ class PythonWriter {
   const Interface &interface_;
   PythonModule module_;
   const TypeGraph &graph_;  ///< the module's
-  const PythonOptions &options_;
+  const Options &options_;
   std::set<std::string> defined_;
   std::map<std::string, PythonNames> enumerators_;
   PythonAliases aliases_;
@@ -162,7 +161,7 @@ class PythonWriter {
 
 }  // namespace
 
-std::string make_python(const Interface &interface, const PythonOptions &options) {
+std::string make_python(const Interface &interface, const Options &options) {
   return PythonWriter(interface, options).write();
 }
 

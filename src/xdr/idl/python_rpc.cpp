@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "xdr/idl/python.hpp"
-#include "xdr/idl/python_names.hpp"
+#include "xdr/idl/python_rpc.hpp"
 
 #include <fmt/format.h>
 
@@ -15,11 +14,7 @@ using Kind = Type::Kind;
 
 /// What a bulk parameter's buffer must allow the service.
 const char *python_rights(Bulk bulk) {
-  switch (bulk) {
-    case Bulk::kIn: return "_nssi.Rights.REMOTE_READ";
-    case Bulk::kOut: return "_nssi.Rights.REMOTE_WRITE";
-    default: return "_nssi.Rights.READ_WRITE";
-  }
+  return by_bulk(bulk, "_nssi.Rights.REMOTE_READ", "_nssi.Rights.REMOTE_WRITE", "_nssi.Rights.READ_WRITE");
 }
 
 /// A tuple of one has a comma.
