@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The C++ runtime. `nessie.nssi` is its public face, and says what these do."""
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, Unpack
+
+from nessie.nssi import CallOptions
 
 CODES: list[tuple[str, int, str]]
 
@@ -139,26 +141,10 @@ class Runtime:
         serve: Callable[[Request, Any], None],
     ) -> None: ...
     def call(
-        self,
-        service: Service,
-        op: int,
-        args: Any,
-        data: Optional[Buffer],
-        timeout: Optional[float],
-        idempotent: bool,
-        one_way: bool,
-        when_busy: int,
+        self, service: Service, op: int, args: Any, data: Optional[Buffer], **options: Unpack[CallOptions]
     ) -> bytes: ...
     def start(
-        self,
-        service: Service,
-        op: int,
-        args: Any,
-        data: Optional[Buffer],
-        timeout: Optional[float],
-        idempotent: bool,
-        one_way: bool,
-        when_busy: int,
+        self, service: Service, op: int, args: Any, data: Optional[Buffer], **options: Unpack[CallOptions]
     ) -> Call: ...
     def run(self) -> None: ...
     def pump(self) -> None: ...

@@ -23,7 +23,7 @@ import threading
 import time
 import traceback
 import weakref
-from typing import Any, Callable, Generator, Generic, Mapping, NoReturn, Optional, Sequence, TypeVar
+from typing import Any, Callable, Generator, Generic, Mapping, NoReturn, Optional, Sequence, TypedDict, TypeVar, Unpack
 
 from nessie import _core, _loop
 from nessie._callbacks import Callbacks
@@ -70,6 +70,17 @@ class Role(enum.IntEnum):
 
     USER = 0
     OPERATOR = 1
+
+
+class CallOptions(TypedDict, total=False):
+    """How a call is made. timeout: seconds until the call gives up; NESSIE_NSSI_TIMEOUT if not given. idempotent: carrying it
+    out twice does no harm: it is sent again also to a service that was started anew. one_way: the result is not wanted: the
+    call is over, with an empty result, when its handler begins, and dropping it before does not cancel it; not with `data`."""
+
+    timeout: Optional[float]
+    idempotent: bool
+    one_way: bool
+    when_busy: WhenBusy
 
 
 class Future(Generic[T]):
@@ -231,32 +242,10 @@ class Runtime:
         return self._core.allocate(size_bytes, int(rights))
 
     def call(
-        self,
-        service: Service,
-        op: int,
-        args: Any = b"",
-        *,
-        data: Optional[Buffer] = None,
-        timeout: Optional[float] = None,
-        idempotent: bool = False,
-        one_way: bool = False,
-        when_busy: WhenBusy = WhenBusy.WAIT,
+        self, service: Service, op: int, args: Any = b"", *, data: Optional[Buffer] = None, **options: Unpack[CallOptions]
     ) -> Future[bytes]:
-        """Sends a request; returns at once. args: XDR, copied. timeout: seconds until the call gives up; NESSIE_NSSI_TIMEOUT
-        if not given. idempotent: carrying it out twice does no harm: it is sent again also to a service that was started
-        anew. one_way: the result is not wanted: the call is over, with an empty result, when its handler begins, and
-        dropping it before does not cancel it; not with `data`."""
-        return self.start(
-            service,
-            op,
-            args,
-            _as_they_are,
-            data=data,
-            timeout=timeout,
-            idempotent=idempotent,
-            one_way=one_way,
-            when_busy=when_busy,
-        )
+        """Sends a request; returns at once. args: XDR, copied."""
+        return self.start(service, op, args, _as_they_are, data=data, **options)
 
     def multicast(
         self, services: Sequence[Service], op: int, args: Any = b"", **options: Any
@@ -273,30 +262,16 @@ class Runtime:
         decode: Callable[[bytes], T],
         *,
         data: Optional[Buffer] = None,
-        timeout: Optional[float] = None,
-        idempotent: bool = False,
-        one_way: bool = False,
-        when_busy: WhenBusy = WhenBusy.WAIT,
+        **options: Unpack[CallOptions],
     ) -> Future[T]:
         """The same; the result is what `decode` makes of its bytes."""
-        return Future(
-            self, self._core.start(service, op, args, data, timeout, idempotent, one_way, when_busy), decode
-        )
+        return Future(self, self._core.start(service, op, args, data, **options), decode)
 
     def call_and_wait(
-        self,
-        service: Service,
-        op: int,
-        args: Any = b"",
-        *,
-        data: Optional[Buffer] = None,
-        timeout: Optional[float] = None,
-        idempotent: bool = False,
-        one_way: bool = False,
-        when_busy: WhenBusy = WhenBusy.WAIT,
+        self, service: Service, op: int, args: Any = b"", *, data: Optional[Buffer] = None, **options: Unpack[CallOptions]
     ) -> bytes:
         """call(…).result(), for less."""
-        return self._core.call(service, op, args, data, timeout, idempotent, one_way, when_busy)
+        return self._core.call(service, op, args, data, **options)
 
     # --- services -----------------------------------------------------------------------------------------------------
 

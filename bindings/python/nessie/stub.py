@@ -8,7 +8,7 @@ from typing import Any, Callable, ClassVar, Optional, Sequence, TypeVar
 
 from nessie import xdr
 from nessie.errors import BadMessage, Internal, InvalidArgument, Scope
-from nessie.nssi import Buffer, Future, HandlerKind, Request, Rights, Runtime, Service, WhenBusy
+from nessie.nssi import Buffer, CallOptions, Future, HandlerKind, Request, Rights, Runtime, Service
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,56 +68,20 @@ class Client:
         self.service = Service(peer, self.INTERFACE.program, self.INTERFACE.version, provider)
         self._procedures = self.INTERFACE.procedures
 
-    def _call(
-        self,
-        index: int,
-        arguments: Sequence[Any],
-        data: Optional[Buffer],
-        timeout: Any,
-        idempotent: bool,
-        one_way: bool = False,
-        when_busy: WhenBusy = WhenBusy.WAIT,
-    ) -> Any:
+    def _call(self, index: int, arguments: Sequence[Any], data: Optional[Buffer], options: CallOptions) -> Any:
         it = self._procedures[index]
         if it.rights:
             it.check_data(data)
         args = it.encode_arguments(arguments)
-        result = self.runtime.call_and_wait(
-            self.service,
-            it.number,
-            args,
-            data=data,
-            timeout=timeout,
-            idempotent=idempotent,
-            one_way=one_way,
-            when_busy=when_busy,
-        )
-        return None if one_way else it.decode_result(result)
+        result = self.runtime.call_and_wait(self.service, it.number, args, data=data, **options)
+        return None if options.get("one_way") else it.decode_result(result)
 
-    def _start(
-        self,
-        index: int,
-        arguments: Sequence[Any],
-        data: Optional[Buffer],
-        timeout: Any,
-        idempotent: bool,
-        one_way: bool = False,
-        when_busy: WhenBusy = WhenBusy.WAIT,
-    ) -> Future[Any]:
+    def _start(self, index: int, arguments: Sequence[Any], data: Optional[Buffer], options: CallOptions) -> Future[Any]:
         it = self._procedures[index]
         it.check_data(data)
         args = it.encode_arguments(arguments)
-        return self.runtime.start(
-            self.service,
-            it.number,
-            args,
-            _nothing if one_way else it.decode_result,
-            data=data,
-            timeout=timeout,
-            idempotent=idempotent,
-            one_way=one_way,
-            when_busy=when_busy,
-        )
+        decode = _nothing if options.get("one_way") else it.decode_result
+        return self.runtime.start(self.service, it.number, args, decode, data=data, **options)
 
 
 def _nothing(_: bytes) -> Any:

@@ -295,12 +295,13 @@ void bind_call(py::module_ &module) {
   module.def("wait_any", &PendingCall::wait_any, py::arg("calls"), py::arg("timeout"));
   const auto host = module.attr("Runtime");
   auto runtime = py::reinterpret_borrow<py::class_<Host, std::shared_ptr<Host>>>(host);
-  runtime
-      .def("call", &made<&PendingCall::call>, py::arg("service"), py::arg("op"), py::arg("args"), py::arg("data"),
-           py::arg("timeout"), py::arg("idempotent"), py::arg("one_way"), py::arg("when_busy"))
-      .def("start", &made<&PendingCall::start>, py::arg("service"), py::arg("op"), py::arg("args"), py::arg("data"),
-           py::arg("timeout"), py::arg("idempotent"), py::arg("one_way"), py::arg("when_busy"), py::keep_alive<0, 1>(),
-           py::keep_alive<0, 5>());
+  const auto bind = [&](const char *name, auto function, const auto &...more) {
+    runtime.def(name, function, py::arg("service"), py::arg("op"), py::arg("args"), py::arg("data"),
+                py::arg("timeout") = py::none(), py::arg("idempotent") = false, py::arg("one_way") = false,
+                py::arg("when_busy") = 0, more...);
+  };
+  bind("call", &made<&PendingCall::call>);
+  bind("start", &made<&PendingCall::start>, py::keep_alive<0, 1>(), py::keep_alive<0, 5>());
 }
 
 }  // namespace nessie_python

@@ -27,7 +27,8 @@ class PythonWriter {
         "# Made by `nessie idl` from {0}; changes will be lost.\n\"\"\"What {0} says.\"\"\"\n"
         "from __future__ import annotations\n\nimport enum as _enum\n{1}\n{2}"
         "from nessie import xdr as _xdr\n",
-        options_.file, rpc.empty() ? "" : "from abc import abstractmethod as _abstractmethod\n",
+        options_.file,
+        rpc.empty() ? "" : "from abc import abstractmethod as _abstractmethod\nfrom typing import Unpack as _Unpack\n",
         rpc.empty() ? "" : "from nessie import nssi as _nssi, stub as _stub\n");
     for (const auto *definition : graph_.in_order()) {
       std::visit([this](const auto &it) { write(it); }, *definition);

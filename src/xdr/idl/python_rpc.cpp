@@ -128,12 +128,11 @@ class PythonRpcWriter {
     for (std::size_t i = 0; i < it.arguments.size(); ++i) arguments.push_back(fmt::format("argument{}", i + 1));
     const bool has_bulk = it.bulk != Bulk::kNone;
     out_ += fmt::format(
-        "\n            def {}(\n                self{}{}, *, timeout: float | None = None, idempotent: bool = False,\n"
-        "                one_way: bool = False, when_busy: _nssi.WhenBusy = _nssi.WhenBusy.WAIT\n            ) -> "
+        "\n            def {}(\n                self{}{}, **options: _Unpack[_nssi.CallOptions]\n            ) -> "
         "{}:\n",
         name, parameters(face, it), has_bulk ? ", data: _nssi.Buffer" : "", result);
-    const auto call = fmt::format("self.{}({}, {}, {}, timeout, idempotent, one_way, when_busy)", how, index,
-                                  tuple_of(arguments), has_bulk ? "data" : "None");
+    const auto call =
+        fmt::format("self.{}({}, {}, {}, options)", how, index, tuple_of(arguments), has_bulk ? "data" : "None");
     if (said.empty())
       out_ += fmt::format("                return {}\n", call);
     else if (said == "None")
