@@ -87,6 +87,13 @@ def check_parent():
 """
 
 
+A_CALL_THAT_IS_OVER = """
+asyncio.run(await_one())
+over = client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
+over.wait()
+"""
+
+
 class Forks(unittest.TestCase):
     def run_script(self, script):
         text = PRELUDE + textwrap.dedent(script) + "\nprint('through', flush=True)"
@@ -97,104 +104,73 @@ class Forks(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "through\n"), done.stderr)
         return done.stderr
 
-    def test_a_child_that_exits_leaves_its_parents_runtimes_alone(self):
-        errors = self.run_script(
-            """
-            child = fork()
-            if child == 0:
-                sys.exit(0)
-            assert succeeded(child)
-            check_parent()
-            """
+    def run_child(self, work="", before="asyncio.run(await_one())"):
+        """Has a child do `work` and exit, while its parent goes on as if there were none."""
+        work = textwrap.indent(textwrap.dedent(work), "    ")
+        return self.run_script(
+            f"{before}\nchild = fork()\nif child == 0:\n{work}\n    sys.exit(0)\n"
+            "assert succeeded(child)\ncheck_parent()"
         )
-        self.assertEqual(errors, "")
+
+    def test_a_child_that_exits_leaves_its_parents_runtimes_alone(self):
+        self.assertEqual(self.run_child(before=""), "")
 
     def test_so_does_one_of_a_parent_that_has_awaited(self):
-        errors = self.run_script(
-            """
-            asyncio.run(await_one())
-            child = fork()
-            if child == 0:
-                sys.exit(0)
-            assert succeeded(child)
-            check_parent()
-            """
-        )
-        self.assertEqual(errors, "")
+        self.assertEqual(self.run_child(), "")
 
     def test_so_does_one_that_closes_and_drops_everything(self):
-        errors = self.run_script(
+        errors = self.run_child(
             """
-            asyncio.run(await_one())
-            over = client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
-            over.wait()
-            child = fork()
-            if child == 0:
-                client.close()
-                del over, blocked, borrowed, allocated, client, service, serving, total
-                gc.collect()
-                sys.exit(0)
-            assert succeeded(child)
-            check_parent()
-            """
+            client.close()
+            del over, blocked, borrowed, allocated, client, service, serving, total
+            gc.collect()
+            """,
+            A_CALL_THAT_IS_OVER,
         )
         self.assertEqual(errors, "")
 
     def test_what_is_the_parents_cannot_be_used(self):
-        self.run_script(
+        self.run_child(
             """
-            asyncio.run(await_one())
-            over = client.call(nssi.Service(peer, PROGRAM, VERSION), 0, data=borrowed)
-            over.wait()
-            child = fork()
-            if child == 0:
-                for use in (
-                    lambda: total(borrowed),
-                    lambda: client.call(nssi.Service(peer, PROGRAM, VERSION), 1),
-                    lambda: client.connect("shm://x"),
-                    lambda: client.allocate(10),
-                    lambda: client.register(bytes(10), nssi.Rights.REMOTE_READ),
-                    lambda: asyncio.run(await_one()),
-                    lambda: asyncio.run(asyncio.wait_for(blocked, 5)),
-                    client.start_progress,
-                    blocked.test,
-                    blocked.wait,
-                    blocked.result,
-                    over.result,
-                    borrowed.unregister,
-                    serving.runtime.run,
-                    serving.runtime.stop,
-                ):
-                    try:
-                        use()
-                    except nessie.InvalidArgument as error:
-                        assert "open one here" in error.message, error
-                    else:
-                        os._exit(1)
-                sys.exit(0)
-            assert succeeded(child)
-            check_parent()
-            """
+            for use in (
+                lambda: total(borrowed),
+                lambda: client.call(nssi.Service(peer, PROGRAM, VERSION), 1),
+                lambda: client.connect("shm://x"),
+                lambda: client.allocate(10),
+                lambda: client.register(bytes(10), nssi.Rights.REMOTE_READ),
+                lambda: asyncio.run(await_one()),
+                lambda: asyncio.run(asyncio.wait_for(blocked, 5)),
+                client.start_progress,
+                blocked.test,
+                blocked.wait,
+                blocked.result,
+                over.result,
+                borrowed.unregister,
+                serving.runtime.run,
+                serving.runtime.stop,
+            ):
+                try:
+                    use()
+                except nessie.InvalidArgument as error:
+                    assert "open one here" in error.message, error
+                else:
+                    os._exit(1)
+            """,
+            A_CALL_THAT_IS_OVER,
         )
 
     def test_a_child_may_open_its_own(self):
-        errors = self.run_script(
+        errors = self.run_child(
             """
-            asyncio.run(await_one())
-            child = fork()
-            if child == 0:
-                with nssi.Runtime.open(transports=["shm"], listen=False) as own:
-                    at = own.connect(serving.runtime.url)
-                    assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
-                    own.start_progress()
-                    grandchild = fork()
-                    if grandchild == 0:
-                        sys.exit(0)
-                    assert succeeded(grandchild)
-                    assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
-                sys.exit(0)
-            assert succeeded(child)
-            check_parent()
+            with nssi.Runtime.open(transports=["shm"], listen=False) as own:
+                at = own.connect(serving.runtime.url)
+                assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
+                own.start_progress()
+                grandchild = fork()
+                if grandchild == 0:
+                    sys.exit(0)
+                assert succeeded(grandchild)
+                assert total(own.register(b"abc", nssi.Rights.REMOTE_READ), own, at) == sum(b"abc")
             """
         )
         self.assertEqual(errors, "")
