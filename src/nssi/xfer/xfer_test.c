@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "xfer.h"
+#include "transfer.h"
 
 enum {
   XFER_WRITE_ENCODE_OP = 1,
@@ -70,16 +70,15 @@ static data_t *new_array(unsigned len) {
 
 /* --- server -------------------------------------------------------------------------------------------------------- */
 
-static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller,
-                                  const xfer_write_encode_args *args, const NNTI_buffer_t *data_addr,
-                                  const NNTI_buffer_t *res_addr) {
+static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const data_array_t *args,
+                                  const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
   (void)data_addr;
-  const int good =
-      args->array.data_array_t_len == args->len && is_filled(args->array.data_array_t_val, args->len, args->seed);
+  const int seed = args->data_array_t_len > 0 ? args->data_array_t_val[0].int_val - 1024 : 0;
+  const int good = is_filled(args->data_array_t_val, args->data_array_t_len, seed);
   return nssi_send_result(caller, request_id, good ? NSSI_OK : NSSI_EDECODE, NULL, res_addr);
 }
 
-static int xfer_write_rdma_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_pull_args *args,
+static int xfer_write_rdma_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_args *args,
                                 const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
   data_t *array = new_array(args->len);
   int rc = nssi_get_data(caller, array, args->len * sizeof *array, data_addr);
@@ -88,19 +87,17 @@ static int xfer_write_rdma_srvr(const unsigned long request_id, const NNTI_peer_
   return nssi_send_result(caller, request_id, rc, NULL, res_addr);
 }
 
-static int xfer_read_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_pull_args *args,
+static int xfer_read_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_args *args,
                                  const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
   (void)data_addr;
-  xfer_read_encode_res res;
-  res.array.data_array_t_len = args->len;
-  res.array.data_array_t_val = new_array(args->len);
-  fill(res.array.data_array_t_val, args->len, args->seed);
+  data_array_t res = {args->len, new_array(args->len)};
+  fill(res.data_array_t_val, args->len, args->seed);
   const int rc = nssi_send_result(caller, request_id, NSSI_OK, &res, res_addr);
-  free(res.array.data_array_t_val);
+  free(res.data_array_t_val);
   return rc;
 }
 
-static int xfer_read_rdma_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_pull_args *args,
+static int xfer_read_rdma_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const xfer_args *args,
                                const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
   data_t *array = new_array(args->len);
   fill(array, args->len, args->seed);
@@ -146,12 +143,10 @@ static int serve(int url_pipe) {
   char url[NSSI_URL_LEN];
   CHECK(nssi_init(TRANSPORT) == NSSI_OK);
   CHECK(nssi_service_init(TRANSPORT, 0, &service) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, xfer_write_encode_args, void) ==
-        NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_RDMA_OP, xfer_write_rdma_srvr, xfer_write_rdma_args, void) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_srvr, xfer_read_encode_args,
-                                  xfer_read_encode_res) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_RDMA_OP, xfer_read_rdma_srvr, xfer_read_rdma_args, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, data_array_t, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_RDMA_OP, xfer_write_rdma_srvr, xfer_args, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_srvr, xfer_args, data_array_t) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_RDMA_OP, xfer_read_rdma_srvr, xfer_args, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_RETURN_CODE_OP, return_code_srvr, void, void) == NSSI_EEXIST);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_NO_RESULT_OP, no_result_srvr, void, void) == NSSI_OK);
@@ -172,16 +167,15 @@ static int serve(int url_pipe) {
 static void write_and_read(const nssi_service *svc, unsigned len, int seed) {
   data_t *array = new_array(len);
   fill(array, len, seed);
-  xfer_write_encode_args encode_args = {len, seed, {len, array}};
-  xfer_pull_args args = {len, seed};
-  CHECK(nssi_call_rpc_sync(svc, XFER_WRITE_ENCODE_OP, &encode_args, NULL, 0, NULL) == NSSI_OK);
+  data_array_t encoded = {len, array};
+  xfer_args args = {.len = len, .seed = seed};
+  CHECK(nssi_call_rpc_sync(svc, XFER_WRITE_ENCODE_OP, &encoded, NULL, 0, NULL) == NSSI_OK);
   CHECK(nssi_call_rpc_sync(svc, XFER_WRITE_RDMA_OP, &args, array, len * sizeof *array, NULL) == NSSI_OK);
 
-  xfer_read_encode_res res;
-  memset(&res, 0, sizeof res);
+  data_array_t res = {0, NULL};
   CHECK(nssi_call_rpc_sync(svc, XFER_READ_ENCODE_OP, &args, NULL, 0, &res) == NSSI_OK);
-  CHECK(res.array.data_array_t_len == len && is_filled(res.array.data_array_t_val, len, seed));
-  xdr_free((xdrproc_t)&xdr_xfer_read_encode_res, (char *)&res);
+  CHECK(res.data_array_t_len == len && is_filled(res.data_array_t_val, len, seed));
+  xdr_free((xdrproc_t)&xdr_data_array_t, (char *)&res);
 
   memset(array, 0, len * sizeof *array);
   CHECK(nssi_call_rpc_sync(svc, XFER_READ_RDMA_OP, &args, array, len * sizeof *array, NULL) == NSSI_OK);
@@ -192,11 +186,11 @@ static void write_and_read(const nssi_service *svc, unsigned len, int seed) {
 static void many_at_once(const nssi_service *svc) {
   enum { kCalls = 16, kLen = 1000 };
   nssi_request requests[kCalls];
-  xfer_pull_args args[kCalls];
+  xfer_args args[kCalls];
   data_t *arrays[kCalls];
   for (int i = 0; i < kCalls; ++i) {
     arrays[i] = new_array(kLen);
-    args[i] = (xfer_pull_args){kLen, i * 7};
+    args[i] = (xfer_args){.len = kLen, .seed = i * 7};
     CHECK(nssi_call_rpc(svc, XFER_READ_RDMA_OP, &args[i], arrays[i], kLen * sizeof(data_t), NULL, &requests[i]) ==
           NSSI_OK);
   }
@@ -223,7 +217,7 @@ static void errors(const nssi_service *svc) {
   CHECK(nssi_call_rpc_sync(svc, 99, NULL, NULL, 0, NULL) == NSSI_ENOENT);
   CHECK(nssi_call_rpc_sync(svc, XFER_OPERATORS_OP, NULL, NULL, 0, NULL) == NSSI_EPERM);
 
-  xfer_pull_args args = {10, 1};
+  xfer_args args = {.len = 10, .seed = 1};
   char small[8];
   CHECK(nssi_call_rpc_sync(svc, XFER_READ_RDMA_OP, &args, small, sizeof small, NULL) == NSSI_EINVAL);
   CHECK(nssi_call_rpc_sync(svc, XFER_READ_RDMA_OP, &args, NULL, 0, NULL) == NSSI_EINVAL);
@@ -246,10 +240,10 @@ static void use(const char *url, int ready_pipe) {
   nssi_service svc;
   CHECK(nssi_get_service(TRANSPORT, url, 20000, &svc) == NSSI_ENOTINIT);
   CHECK(nssi_init(TRANSPORT) == NSSI_OK);
-  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_args, void, void) == NSSI_OK);
-  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_RDMA_OP, xfer_write_rdma_args, data_t, void) == NSSI_OK);
-  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_args, void, xfer_read_encode_res) == NSSI_OK);
-  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_RDMA_OP, xfer_read_rdma_args, data_t, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_ENCODE_OP, data_array_t, void, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_RDMA_OP, xfer_args, data_t, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_ENCODE_OP, xfer_args, void, data_array_t) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_RDMA_OP, xfer_args, data_t, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_RETURN_CODE_OP, void, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_NO_RESULT_OP, void, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_UNKNOWN_OP, void, void, void) == NSSI_OK);
