@@ -17,39 +17,16 @@
 #endif
 
 static int add(void *context, nssi_rt_request *request, int number, int *result) {
-  (void)request;
-  *result = number + *(const int *)context;
+  (void)context;
+  *result = number + (int)nssi_rt_op(request);
   return NESSIE_OK;
 }
-#define ADDER(NAME, NUMBER)                                                                 \
-  static int add_##NAME(void *context, nssi_rt_request *request, int number, int *result) { \
-    int own = NUMBER;                                                                       \
-    (void)context;                                                                          \
-    return add(&own, request, number, result);                                              \
-  }
-ADDER(write, keeper_write_1_op)
-ADDER(name, keeper_name_1_op)
-ADDER(client, keeper_client_1_op)
-ADDER(context, keeper_context_1_op)
-ADDER(kind_of, keeper_kind_of_1_op)
-ADDER(options, keeper_options_1_op)
-ADDER(result, keeper_result_1_op)
-ADDER(request, keeper_request_1_op)
-ADDER(call, keeper_call_1_op)
-ADDER(service, keeper_service_1_op)
-ADDER(null, keeper_null_1_op)
-ADDER(objp, keeper_objp_1_op)
-ADDER(open, keeper_open_1_op)
-ADDER(shut, SHUT)
-ADDER(locker_open, locker_open_2_op)
 
 /* A negative number asks for a byte that the caller has not lent: the caller gets the error of nssi_rt_get_data(). */
 static int add_data(void *context, nssi_rt_request *request, int number, int *result) {
   char byte = 0;
-  int own = keeper_data_1_op;
-  (void)context;
   if (number < 0) return nssi_rt_get_data(request, &byte, 1, nssi_rt_data_bytes(request));
-  return add(&own, request, number, result);
+  return add(context, request, number, result);
 }
 static int echo_size(void *context, nssi_rt_request *request, const size *it, size *result) {
   (void)context, (void)request;
@@ -67,24 +44,24 @@ static int32_t kind_of(void *context, uint32_t op) {
 
 int keeper_offer(nssi_rt_runtime *runtime) {
   static const keeper_1_service keeper = {.kind_of = kind_of,
-                                          .write_1 = add_write,
+                                          .write_1 = add,
                                           .data_1 = add_data,
                                           .size_1 = echo_size,
-                                          .name_1 = add_name,
-                                          .client_1 = add_client,
-                                          .context_1 = add_context,
-                                          .kind_of_1 = add_kind_of,
-                                          .options_1 = add_options,
-                                          .result_1 = add_result,
-                                          .request_1 = add_request,
-                                          .call_1 = add_call,
-                                          .service_1 = add_service,
+                                          .name_1 = add,
+                                          .client_1 = add,
+                                          .context_1 = add,
+                                          .kind_of_1 = add,
+                                          .options_1 = add,
+                                          .result_1 = add,
+                                          .request_1 = add,
+                                          .call_1 = add,
+                                          .service_1 = add,
                                           .runtime_1 = echo_numbers,
-                                          .null_1 = add_null,
-                                          .objp_1 = add_objp,
-                                          .open_1 = add_open,
-                                          .shut_1 = add_shut};
-  static const locker_2_service locker = {.open_2 = add_locker_open};
+                                          .null_1 = add,
+                                          .objp_1 = add,
+                                          .open_1 = add,
+                                          .shut_1 = add};
+  static const locker_2_service locker = {.open_2 = add};
   const int code = keeper_1_add_to(runtime, 0, &keeper);
   return code == NESSIE_OK ? locker_2_add_to(runtime, 0, &locker) : code;
 }

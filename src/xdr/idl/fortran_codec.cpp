@@ -110,6 +110,17 @@ std::string FortranCodec::of_arms(const FortranType &type, const std::vector<std
   return made + fortran_line(4, "end select");
 }
 
+/// `parts`: one for each field; those of arms become their cases.
+std::string FortranCodec::of_fields(const FortranType &type, const std::vector<std::string> &parts,
+                                    const std::string &otherwise) {
+  if (type.of_union == nullptr) return fmt::format("{}", fmt::join(parts, ""));
+  std::vector<std::string> bodies;
+  std::size_t field = 1;
+  for (const auto &arm : type.of_union->arms)
+    bodies.push_back(arm.declaration.type.kind == Kind::kVoid ? "" : parts[field++]);
+  return parts.front() + of_arms(type, bodies, otherwise);
+}
+
 void FortranCodec::write_size(const std::string &key) {
   const auto &type = types_.at(key);
   std::uint64_t fixed_bytes = 0;
@@ -148,15 +159,7 @@ void FortranCodec::write_put(const std::string &key) {
   if (type.fields.empty()) out_ += "    associate (unused => it, alike => writer)\n    end associate\n";
   std::vector<std::string> parts;
   for (const auto &field : type.fields) parts.push_back(statements_.put(field.form, "it%" + field.name));
-  if (type.of_union == nullptr) {
-    for (const auto &part : parts) out_ += part;
-  } else {
-    std::vector<std::string> bodies;
-    std::size_t field = 1;
-    for (const auto &arm : type.of_union->arms)
-      bodies.push_back(arm.declaration.type.kind == Kind::kVoid ? "" : parts[field++]);
-    out_ += parts.front() + of_arms(type, bodies, {});
-  }
+  out_ += of_fields(type, parts, {});
   end();
 }
 
@@ -172,15 +175,7 @@ void FortranCodec::write_get(const std::string &key) {
     if (field.form.is_arm)
       out_ += fortran_line(4, fmt::format("if (allocated(it%{0})) deallocate (it%{0})", field.name));
   }
-  if (type.of_union == nullptr) {
-    for (const auto &part : parts) out_ += part;
-  } else {
-    std::vector<std::string> bodies;
-    std::size_t field = 1;
-    for (const auto &arm : type.of_union->arms)
-      bodies.push_back(arm.declaration.type.kind == Kind::kVoid ? "" : parts[field++]);
-    out_ += parts.front() + of_arms(type, bodies, "call xdr_refuse(reader, xdr_bad_arm)");
-  }
+  out_ += of_fields(type, parts, "call xdr_refuse(reader, xdr_bad_arm)");
   if (is_level) out_ += "    call xdr_leave(reader)\n";
   end();
 }

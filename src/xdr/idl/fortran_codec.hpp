@@ -30,6 +30,7 @@ class FortranCodec {
   void write_free(const std::string &key);
   void write_whole(const std::string &key);
   std::string of_arms(const FortranType &type, const std::vector<std::string> &bodies, const std::string &otherwise);
+  std::string of_fields(const FortranType &type, const std::vector<std::string> &parts, const std::string &otherwise);
   void write_use(const FortranUse &use);
   void write_vector(const FortranUse &use);
   void write_array(const FortranUse &use);
