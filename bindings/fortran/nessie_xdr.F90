@@ -31,7 +31,7 @@ module nessie_xdr
   ! Bound of what has none.
   integer(c_int64_t), parameter, public :: xdr_any = 4294967295_c_int64_t
 
-  public :: xdr_prepare, xdr_writer_of, xdr_reader_of, xdr_sized, xdr_finish, xdr_refuse, xdr_enter, xdr_leave, xdr_failed
+  public :: xdr_prepare, xdr_reader_of, xdr_finish, xdr_refuse, xdr_enter, xdr_leave, xdr_failed
   public :: xdr_size_count, xdr_put, xdr_get, xdr_put_vector, xdr_get_vector, xdr_put_count, xdr_get_count
   public :: xdr_size_array, xdr_put_array, xdr_get_array, xdr_size_optional, xdr_put_optional, xdr_get_optional
   public :: xdr_size_string, xdr_put_string, xdr_get_string, xdr_size_bytes, xdr_put_bytes, xdr_get_bytes
@@ -199,13 +199,6 @@ contains
 
   ! --- whole values ---------------------------------------------------------------------------------------------------
 
-  ! Writes into `bytes`, which stay where they are.
-  recursive function xdr_writer_of(bytes) result(writer)
-    integer(c_int8_t), intent(inout), target, contiguous :: bytes(:)
-    type(xdr_writer) :: writer
-    call span(bytes, writer%at, writer%end)
-  end function
-
   recursive function xdr_reader_of(bytes) result(reader)
     integer(c_int8_t), intent(in), target, contiguous :: bytes(:)
     type(xdr_reader) :: reader
@@ -223,27 +216,22 @@ contains
     end = transfer(transfer(begin, 0_c_intptr_t) + size(bytes, kind=c_intptr_t), end)
   end subroutine
 
-  ! Of values that are encoded. nessie_invalid_argument: one breaks a rule of its interface.
-  recursive function xdr_sized(sizer) result(status)
-    type(xdr_sizer), intent(in) :: sizer
-    type(nessie_status) :: status
-    if (c_associated(sizer%fault)) status = nessie_error(nessie_invalid_argument, nessie_text(sizer%fault))
-  end function
-
-  ! Memory for what was sized, and a writer into it. Errors as xdr_sized().
+  ! Memory for what was sized, and a writer into it. nessie_invalid_argument: a value breaks a rule of its interface.
   recursive function xdr_prepare(sizer, bytes, writer) result(status)
     type(xdr_sizer), intent(in) :: sizer
     integer(c_int8_t), allocatable, intent(inout), target :: bytes(:)
     type(xdr_writer), intent(out) :: writer
     type(nessie_status) :: status
     integer :: failed
-    status = xdr_sized(sizer)
-    if (.not. status%ok()) return
+    if (c_associated(sizer%fault)) then
+      status = nessie_error(nessie_invalid_argument, nessie_text(sizer%fault))
+      return
+    end if
     allocate (bytes(sizer%size_bytes), stat=failed)
     if (failed /= 0) then
       status = nessie_error(nessie_no_memory, 'there is not memory enough for the encoded value')
     else
-      writer = xdr_writer_of(bytes)
+      call span(bytes, writer%at, writer%end)
     end if
   end function
 
