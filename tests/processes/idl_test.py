@@ -30,6 +30,15 @@ class Idl(ProcessTestCase):
         self.assertIn("namespace shapes {", text)
         self.assertIn("struct point {", text)
 
+    def test_what_has_not_changed_is_left_so_that_nothing_is_compiled_anew(self):
+        source, made = self.write("shapes.x", GOOD), self.path("shapes.hpp")
+        for text, is_written in ((GOOD, True), (GOOD + "/* the same types */\n", False), (GOOD + "typedef int n;\n", True)):
+            self.write("shapes.x", text)
+            if os.path.exists(made):
+                os.utime(made, (1, 1))
+            self.assertEqual(self.idl(source, "--out", self.path(".")), (0, "", ""))
+            self.assertEqual(os.stat(made).st_mtime != 1, is_written)
+
     def test_a_program_has_stubs_of_its_own(self):
         self.assertEqual(self.idl(self.write("sums.x", PROGRAM), "--out", self.path(".")), (0, "", ""))
         with open(self.path("sums_rpc.hpp"), encoding="ascii") as file:

@@ -92,7 +92,9 @@ int write_all(const Outputs &outputs, const std::string &file, const Command &co
                                   name, known->second));
   for (const auto &[name, text] : outputs) {
     origins[name] = file;
-    const auto written = nessie::write_file(fs::path(command.directory) / name, text);
+    const auto path = fs::path(command.directory) / name;
+    if (const auto old = nessie::read_file(path); old.ok() && *old == text) continue;  // nothing is compiled anew
+    const auto written = nessie::write_file(path, text);
     if (!written.ok()) return complain("error: " + written.error().message);
   }
   return 0;
