@@ -32,7 +32,7 @@ struct Pattern {
 std::string pattern_of(std::string_view name) {
   constexpr std::string_view kOwnPart = "NAME";
   std::string pattern(name);
-  if (const auto at = pattern.find(kOwnPart); at != std::string::npos) pattern.replace(at, kOwnPart.size(), "*");
+  if (const auto at = pattern.find(kOwnPart); at != std::string::npos) pattern.replace(at, kOwnPart.size(), 1, '*');
   return pattern;
 }
 
