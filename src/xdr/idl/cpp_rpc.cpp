@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace xdr::idl {
 namespace {
@@ -119,13 +120,16 @@ class RpcWriter {
     out_ += "    return offering.status;\n  }\n};\n";
   }
   void write_kind_of(const Version &version, const CppScope &scope) {
-    static constexpr const char *kNames[] = {"kFiber", "kShort", "kBulk", "kBulkNow"};
+    static constexpr std::pair<HandlerKind, const char *> kNames[] = {
+        {HandlerKind::kShort, "kShort"}, {HandlerKind::kBulk, "kBulk"}, {HandlerKind::kBulkNow, "kBulkNow"}};
     out_ += "  virtual ::nssi::HandlerKind kind_of(::nssi::OpCode op) const {\n    switch (op) {\n";
-    for (const auto &it : version.procedures)
-      if (it.kind != HandlerKind::kFiber)
-        out_ += fmt::format("      case ::{}::{}: return ::nssi::HandlerKind::{};\n", space_, scope[it.name],
-                            kNames[static_cast<int>(it.kind)]);
-    out_ += "      default: return ::nssi::HandlerKind::kFiber;\n    }\n  }\n";
+    for (const auto &[kind, name] : kNames) {
+      if (std::ranges::count(version.procedures, kind, &Procedure::kind) == 0) continue;
+      for (const auto &it : version.procedures)
+        if (it.kind == kind) out_ += fmt::format("      case ::{}::{}:\n", space_, scope[it.name]);
+      out_ += fmt::format("        return ::nssi::HandlerKind::{};\n", name);
+    }
+    out_ += "      default:\n        return ::nssi::HandlerKind::kFiber;\n    }\n  }\n";
   }
   static std::string behind_comma(std::string list) {
     if (!list.empty()) list.resize(list.size() - 2);
