@@ -14,7 +14,7 @@ namespace nessie {
 
 /// An array is its values with blanks between them. Empty: no setting takes such a value.
 inline std::optional<std::string> toml_text(const toml::node &node) {
-  if (const auto value = node.value_exact<std::string>()) return value;
+  if (auto value = node.value_exact<std::string>()) return value;
   if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
   if (const auto integer = node.value_exact<std::int64_t>()) return std::to_string(*integer);
   if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);

@@ -174,12 +174,11 @@ Result<Wanted> understand(const Options &options, const char *program) {
 void print_plan(const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
     std::vector<std::string> uses;
-    for (const auto &[role, name] : step.local) uses.push_back(role + " " + name);
-    for (const auto &[role, where] : step.remote) uses.push_back(role + " " + where);
-    std::printf("%s\n", fmt::format("{}: {}, provider {}{}{}", step.place->name, step.type->name, step.number,
-                                    step.place->pool.empty() ? "" : ", pool " + step.place->pool,
-                                    uses.empty() ? "" : fmt::format(", uses {}", fmt::join(uses, ", ")))
-                            .c_str());
+    for (const auto &[role, name] : step.local) uses.push_back(fmt::format("{} {}", role, name));
+    for (const auto &[role, where] : step.remote) uses.push_back(fmt::format("{} {}", role, where));
+    fmt::print("{}: {}, provider {}{}{}\n", step.place->name, step.type->name, step.number,
+               step.place->pool.empty() ? "" : ", pool " + step.place->pool,
+               uses.empty() ? "" : fmt::format(", uses {}", fmt::join(uses, ", ")));
   }
 }
 
