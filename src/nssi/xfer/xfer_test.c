@@ -70,11 +70,13 @@ static data_t *new_array(unsigned len) {
 
 /* --- server -------------------------------------------------------------------------------------------------------- */
 
-static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller, const data_array_t *args,
-                                  const NNTI_buffer_t *data_addr, const NNTI_buffer_t *res_addr) {
+static int xfer_write_encode_srvr(const unsigned long request_id, const NNTI_peer_t *caller,
+                                  const xfer_write_encode_args *write, const NNTI_buffer_t *data_addr,
+                                  const NNTI_buffer_t *res_addr) {
   (void)data_addr;
-  const int seed = args->data_array_t_len > 0 ? args->data_array_t_val[0].int_val - 1024 : 0;
-  const int good = is_filled(args->data_array_t_val, args->data_array_t_len, seed);
+  const data_array_t *array = &write->array;
+  const int good = array->data_array_t_len == write->args.len &&
+                   is_filled(array->data_array_t_val, write->args.len, write->args.seed);
   return nssi_send_result(caller, request_id, good ? NSSI_OK : NSSI_EDECODE, NULL, res_addr);
 }
 
@@ -143,7 +145,8 @@ static int serve(int url_pipe) {
   char url[NSSI_URL_LEN];
   CHECK(nssi_init(TRANSPORT) == NSSI_OK);
   CHECK(nssi_service_init(TRANSPORT, 0, &service) == NSSI_OK);
-  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, data_array_t, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_srvr, xfer_write_encode_args, void) ==
+        NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_WRITE_RDMA_OP, xfer_write_rdma_srvr, xfer_args, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_ENCODE_OP, xfer_read_encode_srvr, xfer_args, data_array_t) == NSSI_OK);
   CHECK(NSSI_REGISTER_SERVER_STUB(XFER_READ_RDMA_OP, xfer_read_rdma_srvr, xfer_args, void) == NSSI_OK);
@@ -167,8 +170,8 @@ static int serve(int url_pipe) {
 static void write_and_read(const nssi_service *svc, unsigned len, int seed) {
   data_t *array = new_array(len);
   fill(array, len, seed);
-  data_array_t encoded = {len, array};
   xfer_args args = {.len = len, .seed = seed};
+  xfer_write_encode_args encoded = {args, {len, array}};
   CHECK(nssi_call_rpc_sync(svc, XFER_WRITE_ENCODE_OP, &encoded, NULL, 0, NULL) == NSSI_OK);
   CHECK(nssi_call_rpc_sync(svc, XFER_WRITE_RDMA_OP, &args, array, len * sizeof *array, NULL) == NSSI_OK);
 
@@ -240,7 +243,7 @@ static void use(const char *url, int ready_pipe) {
   nssi_service svc;
   CHECK(nssi_get_service(TRANSPORT, url, 20000, &svc) == NSSI_ENOTINIT);
   CHECK(nssi_init(TRANSPORT) == NSSI_OK);
-  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_ENCODE_OP, data_array_t, void, void) == NSSI_OK);
+  CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_ENCODE_OP, xfer_write_encode_args, void, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_WRITE_RDMA_OP, xfer_args, data_t, void) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_ENCODE_OP, xfer_args, void, data_array_t) == NSSI_OK);
   CHECK(NSSI_REGISTER_CLIENT_STUB(XFER_READ_RDMA_OP, xfer_args, data_t, void) == NSSI_OK);
