@@ -127,9 +127,9 @@ Status Config::reload() {
   return {};
 }
 
-void Config::set(std::string_view key, std::string value, std::string source) {
-  if (const auto doubt = doubt_about_key(key); !doubt.empty()) warn_once(doubt);
-  flags_.insert_or_assign(std::string(key), Flag{std::move(value), std::move(source)});
+void Config::set(GivenSetting setting) {
+  if (const auto doubt = doubt_about_key(setting.name); !doubt.empty()) warn_once(doubt);
+  flags_.insert_or_assign(setting.name, setting);
 }
 
 std::optional<std::string> Config::get(std::string_view key) const {

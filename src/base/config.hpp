@@ -15,9 +15,16 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace nessie {
+
+/// A setting, and the value that it is to have.
+struct GivenSetting {
+  std::string name, value;
+  std::string source = "a flag";  ///< where it comes from, for who is told of it: "job.toml, line 12"
+};
 
 class Config {
  public:
@@ -31,8 +38,8 @@ class Config {
   Status reload();
   /// Reads the file that NESSIE_CONFIG names, unless there are a file's settings already. Errors as load().
   Status complete() { return file_.empty() ? reload() : Status(); }
-  /// `source`: where the value comes from, for who is told of it.
-  void set(std::string_view key, std::string value, std::string source = "a flag");
+  void set(GivenSetting setting);
+  void set(std::string_view key, std::string value) { set({std::string(key), std::move(value)}); }
 
   std::optional<std::string> get(std::string_view key) const;
   std::string get_or(std::string_view key, std::string_view fallback) const;
@@ -55,12 +62,9 @@ class Config {
     std::string value;
     std::size_t number = 0;
   };
-  struct Flag {
-    std::string value, source;
-  };
   void warn_of_misspelt() const;
 
-  std::unordered_map<std::string, Flag> flags_;
+  std::unordered_map<std::string, GivenSetting> flags_;
   std::unordered_map<std::string, Line> file_;
   std::string path_;  ///< of the file; empty: there is none, or only its text
 };

@@ -252,12 +252,13 @@ class Planner {
     return found == types_.end() ? nullptr : &*found;
   }
   /// Nessie's own, or one of a type of provider.
-  Status check(const Given &setting) const {
+  Status check(const nessie::GivenSetting &setting) const {
     const auto type = setting.name.substr(0, setting.name.find('.'));
-    if (auto doubt = nessie::doubt_about_key(setting.name); !doubt.empty()) return bad(setting.at, doubt);
+    if (auto doubt = nessie::doubt_about_key(setting.name); !doubt.empty()) return bad(setting.source, doubt);
     if (nessie::is_setting(setting.name) || std::ranges::count(types_, type, &nessie::ProviderType::name) != 0)
       return {};
-    return bad(setting.at, fmt::format("there is no setting {}; `nessie info --settings` lists them", setting.name));
+    return bad(setting.source,
+               fmt::format("there is no setting {}; `nessie info --settings` lists them", setting.name));
   }
   /// It alone, and beside those before it.
   Status check(const Place &place) {
@@ -281,7 +282,7 @@ class Planner {
       return bad(place.at, there_is_no("pool", place.pool, names_in(composition_.pools, &nssi::PoolOptions::name)));
     for (const auto &setting : place.settings)
       if (const auto doubt = nessie::doubt_about_key(place.type + "." + setting.name); !doubt.empty())
-        return bad(setting.at, doubt);
+        return bad(setting.source, doubt);
     steps_.emplace(place.name, std::move(step));
     return {};
   }

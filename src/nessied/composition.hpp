@@ -3,6 +3,7 @@
 // before anything is started. docs/hosting.md is about it. The model is Mochi's Bedrock.
 #pragma once
 
+#include <base/config.hpp>
 #include <nessie/provider.hpp>
 #include <nssi/nssi.hpp>
 
@@ -19,18 +20,12 @@ using nessie::Error;
 using nessie::Result;
 using nessie::Status;
 
-/// A setting, and the value that it is to have.
-struct Given {
-  std::string name, value;
-  std::string at;  ///< "job.toml, line 12"
-};
-
 struct Place {
   std::string name, type;
   std::string module;  ///< the shared object that the type is in; empty: nessied's own, or an earlier one's
   std::optional<std::uint32_t> number;
   std::string pool;
-  std::vector<Given> settings;  ///< "mode": those of its type, without it
+  std::vector<nessie::GivenSetting> settings;  ///< "mode": those of its type, without it
   /// What it uses: by role, or, where none is given, the type of the provider that is named.
   std::vector<std::pair<std::optional<std::string>, std::string>> uses;
   std::string at;  ///< "job.toml, line 12"; empty: a flag
@@ -39,8 +34,8 @@ struct Place {
 struct Composition {
   std::vector<Place> providers;
   std::vector<nssi::PoolOptions> pools;
-  std::vector<Given> settings;        ///< of the process: all that is none of the above
-  std::vector<std::string> announce;  ///< places, as nssi::announce() takes them
+  std::vector<nessie::GivenSetting> settings;  ///< of the process: all that is none of the above
+  std::vector<std::string> announce;           ///< places, as nssi::announce() takes them
 };
 
 /// "staging,directory": one provider of each type, which has the type's name.

@@ -134,13 +134,13 @@ Status load_types(Wanted &wanted, const Options &options) {
 }
 
 /// Behind those of the file: flags go first.
-Status add_settings(std::vector<nessied::Given> &settings, const Options &options) {
+Status add_settings(std::vector<nessie::GivenSetting> &settings, const Options &options) {
   for (const auto &each : options.settings) {
     const auto equals = each.find('=');
     if (equals == std::string::npos || equals == 0) return bad(fmt::format("--set takes KEY=VALUE, not '{}'", each));
-    settings.push_back({each.substr(0, equals), each.substr(equals + 1), "a flag"});
+    settings.push_back({each.substr(0, equals), each.substr(equals + 1)});
   }
-  if (!options.listen.empty()) settings.push_back({"listen", options.listen, "a flag"});
+  if (!options.listen.empty()) settings.push_back({"listen", options.listen});
   return {};
 }
 
@@ -163,7 +163,7 @@ Result<Wanted> understand(const Options &options, const char *program) {
   auto steps = nessied::plan(wanted.composition, wanted.types);
   if (!steps.ok()) return steps.error();
   wanted.steps = *std::move(steps);
-  for (const auto &[name, value, at] : wanted.composition.settings) wanted.config.set(name, value, at);
+  for (const auto &setting : wanted.composition.settings) wanted.config.set(setting);
   const auto memory = wanted.config.get_size("memory", 0);
   if (!memory.ok()) return memory.error();
   wanted.memory_bytes = *memory;
@@ -212,8 +212,8 @@ Status start_all(Host &host, const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
     nessie::service::ProviderPlace place{step.place->name, step.type->name, step.number, step.place->pool, {},
                                          step.remote};
-    for (const auto &[name, value, at] : step.place->settings)
-      place.settings.push_back({step.type->name + "." + name, value, at});
+    for (const auto &[name, value, source] : step.place->settings)
+      place.settings.push_back({step.type->name + "." + name, value, source});
     for (const auto &[role, name] : step.local) place.uses[role] = host.runtime().url();
     auto started = host.start(std::move(place), step.type->start);
     if (started.ok()) continue;

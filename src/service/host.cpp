@@ -40,7 +40,7 @@ Host::~Host() {
 
 Result<Provider *> Host::start(ProviderPlace place, const Start &start) {
   auto &hosted = hosted_.emplace_back(Hosted{std::move(place), options_.runtime.endpoint.config, nullptr, nullptr});
-  for (const auto &[name, value, source] : hosted.place.settings) hosted.config.set(name, value, source);
+  for (const auto &setting : hosted.place.settings) hosted.config.set(setting);
   auto &main_thread = options_.main_thread != nullptr ? *options_.main_thread : own_main_thread_;
   hosted.context = std::make_unique<ProviderContext>(
       ProviderContext{*runtime_, hosted.place.name, hosted.place.number, hosted.place.pool, hosted.config, budget_,
@@ -100,7 +100,10 @@ void Host::quiesce_all() {
 
 int Host::finish() {
   is_finished_ = true;
-  describing_mutex_.lock(), described_.clear(), describing_mutex_.unlock();
+  {
+    const std::lock_guard lock(describing_mutex_);
+    described_.clear();
+  }
   int code = 0;
   for (auto each = hosted_.rbegin(); each != hosted_.rend(); ++each) {
     each->provider->stop();

@@ -28,15 +28,11 @@ struct HostOptions {
 
 /// What the composition says of one provider.
 struct ProviderPlace {
-  struct Setting {
-    std::string name, value;  ///< the whole name: "staging.mode"
-    std::string source = "a flag";
-  };
   std::string name;
   std::string type = {};
   std::uint32_t number = 0;
   std::string pool = {};
-  std::vector<Setting> settings = {};
+  std::vector<GivenSetting> settings = {};       ///< whole names: "staging.mode"
   std::map<std::string, std::string> uses = {};  ///< by role: where it is
 };
 
