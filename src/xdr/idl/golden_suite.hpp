@@ -42,6 +42,19 @@ template <class Test> void for_each_type(Test test) {
   test(golden::rest(), "rest");
 }
 
+/// Calls `test` with some ten thousand random values: type, bytes, and a number that brings the value back.
+template <class Test> void for_each_random_value(Test test) {
+  unsigned tried = 0;
+  for (unsigned seed = 1; seed <= 3000; ++seed)
+    for_each_type([&](auto value, const char *type) {
+      const auto bytes = random_bytes<decltype(value)>(seed);
+      if (bytes.empty()) return;
+      ++tried;
+      test(type, bytes, seed);
+    });
+  EXPECT_GT(tried, 10'000u);
+}
+
 inline void append(Bytes &bytes, std::initializer_list<unsigned> words) {
   for (const auto word : words)
     for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<std::byte>(word >> shift));
@@ -70,15 +83,9 @@ class Golden : public testing::TestWithParam<Codec> {
 };
 
 TEST_P(Golden, RandomValues_HaveTheBytesOfCpp_BothWays) {
-  unsigned tried = 0;
-  for (unsigned seed = 1; seed <= 3000; ++seed)
-    for_each_type([&](auto value, const char *type) {
-      const auto bytes = random_bytes<decltype(value)>(seed);
-      if (bytes.empty()) return;
-      ++tried;
-      ASSERT_EQ(convert(type, bytes), bytes) << type << " " << seed;
-    });
-  EXPECT_GT(tried, 10'000u);
+  for_each_random_value([&](const char *type, const Bytes &bytes, unsigned seed) {
+    ASSERT_EQ(convert(type, bytes), bytes) << type << " " << seed;
+  });
 }
 
 TEST_P(Golden, LargeArrays_HaveTheBytesOfCpp) {
