@@ -22,6 +22,7 @@ std::span<const Setting> settings();
 
 /// Every setting of Nessie's own; where the user gives a part of the name, a `*` stands for it: "nssi.pool.*.threads".
 const std::vector<std::string> &setting_names();
+/// Whether it is one of them.
 bool is_setting(std::string_view key);
 /// "staging.memory" → "NESSIE_STAGING_MEMORY".
 std::string variable_of(std::string_view key);

@@ -196,7 +196,7 @@ std::string describe_providers(const Json &now) {
   return table.is_empty() ? "" : table.text();
 }
 
-/// A process that allots no memory of its providers' shows none.
+/// Empty for a process that nessied does not host.
 std::string describe_memory(const Json &now) {
   Table table({"memory of", "now", "at most"});
   for (const auto &it : list_of(now, "memory"))

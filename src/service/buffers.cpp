@@ -83,7 +83,7 @@ Buffers::Waiter *Buffers::next() const {
   return first == waiting_.end() ? nullptr : *first;
 }
 
-/// Null likewise.
+/// One that was kept, or a new one; null: the process's budget has no room now.
 std::unique_ptr<Buffers::Buffer> Buffers::make() {
   if (!free_.empty()) {
     auto buffer = std::move(free_.back());

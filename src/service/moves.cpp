@@ -37,7 +37,7 @@ void Moves::watch() {
   while (nothing.wait(Deadline::in(options_.patience / 4)).code() == Code::kTimedOut) {
     for (const auto caller : callers_that_are_late()) {
       runtime_.disconnect(caller);
-      options_.give_up(caller);
+      if (options_.give_up) options_.give_up(caller);
     }
     const std::lock_guard lock(mutex_);
     if (all_.empty()) return void(is_watched_ = false);
@@ -49,7 +49,7 @@ std::vector<nssi::PeerId> Moves::callers_that_are_late() {
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);
   for (auto *move : all_) {
-    if (options_.is_excused(move->caller_)) move->patient_since_ = now;
+    if (options_.is_excused && options_.is_excused(move->caller_)) move->patient_since_ = now;
     const bool is_known = std::ranges::find(late, move->caller_) != late.end();
     if (now - move->patient_since_ > options_.patience && !is_known) late.push_back(move->caller_);
   }

@@ -22,12 +22,6 @@ class MovesTest : public ::testing::Test {
           moves_.emplace(runtime, MovesOptions{20ms, 80ms, [this](nssi::PeerId caller) { given_up_ = caller; },
                                                [this](nssi::PeerId caller) { return excused_ == caller; }});
         }) {}
-  template <class Condition> void await(Condition condition) {
-    const auto deadline = Deadline::in(20s);
-    while (!condition() && !deadline.passed()) std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(condition());
-  }
-
   std::optional<Moves> moves_;
   std::atomic<nssi::PeerId> given_up_{nssi::PeerId{}}, excused_{nssi::PeerId{}};
   nssi::testing::ServiceThread server_;
@@ -43,13 +37,13 @@ TEST_F(MovesTest, ATransfer_IsThereUntilItEnds) {
 
 TEST_F(MovesTest, ATransferThatTakesLong_MakesItsCallerSlow_AndNoOther) {
   const Moves::Move slow(*moves_, kSomebody);
-  await([&] { return moves_->is_slow(kSomebody); });
+  EXPECT_TRUE(nssi::testing::eventually([&] { return moves_->is_slow(kSomebody); }));
   EXPECT_FALSE(moves_->is_slow(kSomebodyElse));
 }
 
 TEST_F(MovesTest, ACallerThatMovesNothing_IsGivenUp) {
   const Moves::Move stuck(*moves_, kSomebody);
-  await([&] { return given_up_.load() == kSomebody; });
+  EXPECT_TRUE(nssi::testing::eventually([&] { return given_up_.load() == kSomebody; }));
 }
 
 TEST_F(MovesTest, OneThatHasAReason_IsGivenUpWhenItHasNoneAnyMore) {
@@ -57,16 +51,16 @@ TEST_F(MovesTest, OneThatHasAReason_IsGivenUpWhenItHasNoneAnyMore) {
   const Moves::Move stuck(*moves_, kSomebody);
   {
     const Moves::Move other(*moves_, kSomebodyElse);
-    await([&] { return given_up_.load() == kSomebodyElse; });
+    EXPECT_TRUE(nssi::testing::eventually([&] { return given_up_.load() == kSomebodyElse; }));
   }
   excused_ = nssi::PeerId{};
-  await([&] { return given_up_.load() == kSomebody; });
+  EXPECT_TRUE(nssi::testing::eventually([&] { return given_up_.load() == kSomebody; }));
 }
 
 TEST_F(MovesTest, WhereNothingMoved_LaterTransfersAreWatchedAgain) {
   for (const auto caller : {kSomebody, kSomebodyElse}) {
     const Moves::Move stuck(*moves_, caller);
-    await([&] { return given_up_.load() == caller; });
+    EXPECT_TRUE(nssi::testing::eventually([&] { return given_up_.load() == caller; }));
   }
 }
 
