@@ -452,8 +452,6 @@ class UnderChaos(ProcessTestCase):
         self.every_call_is_accounted_for("tcp")
 
     def test_over_ofi(self):
-        if OPTIONS.transport is None:
-            self.skipTest("libfabric 1.17 now and then crashes as it reads from a peer that was just killed: --transport ofi")
         self.every_call_is_accounted_for("ofi")
 
     def test_over_faulty_shm(self):

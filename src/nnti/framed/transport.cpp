@@ -191,7 +191,7 @@ void Transport::leave_all() {
     dispatch();
     pump_connections();
   }
-  connections_.clear();
+  const auto ended = std::exchange(connections_, {});  // as they go they may poll, and nobody finds them any more
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------------

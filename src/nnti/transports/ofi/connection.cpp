@@ -32,7 +32,6 @@ Status OfiConnection::learn(std::span<const std::byte> blob) {
   name_ = hello->name;
   address_ = *address;
   their_token_ = hello->token;
-  on_fabric_ = true;
   network_.post_receives();
   return {};
 }
@@ -40,7 +39,7 @@ Status OfiConnection::learn(std::span<const std::byte> blob) {
 // --- frames -----------------------------------------------------------------------------------------------------------
 
 bool OfiConnection::send_frame(const framed::FrameHeader &header, std::span<const std::byte> body) {
-  if (!network_.post_frame(*this, header, body)) return false;
+  if (!reaches_peer() || !network_.post_frame(*this, header, body)) return false;
   ++sends_in_flight_;
   return true;
 }
@@ -93,7 +92,10 @@ void OfiConnection::end_served(std::uint64_t operation, Code result) {
 // --- the end --------------------------------------------------------------------------------------------------------
 
 void OfiConnection::leave_fabric(Fabric::Removal removal) {
-  if (std::exchange(on_fabric_, false)) network_.fabric().remove_peer(name_, removal);
+  const auto address = std::exchange(address_, FI_ADDR_UNSPEC);
+  if (address == FI_ADDR_UNSPEC) return;
+  if (network_.fabric().is_last_user(name_)) network_.end_reads(address, name_);
+  network_.fabric().remove_peer(name_, removal);
 }
 
 void OfiConnection::leave(bool at_once) {

@@ -26,6 +26,8 @@ class Network {
                      Memory &memory) = 0;
   /// Returns when nothing that the connection asked for, and that has left the fabric, touches memory any more.
   virtual void end_served(const OfiConnection &connection) = 0;
+  /// Before the peer's connection is closed: ends what is still read from it, where libfabric would not survive that.
+  virtual void end_reads(fi_addr_t peer, std::span<const std::byte> name) = 0;
 
  protected:
   ~Network() = default;
@@ -50,7 +52,9 @@ class OfiConnection final : public framed::Connection {
   bool expects_frames() const { return active() && (!frames_.all_taken() || transfers_.any_of_ours()); }
   /// A transfer of the peer's has ended.
   void end_served(std::uint64_t operation, Code result);
+  /// The peer's, as long as it may be used; FI_ADDR_UNSPEC: it was given up, and libfabric has forgotten it.
   fi_addr_t address() const { return address_; }
+  bool reaches_peer() const { return address_ != FI_ADDR_UNSPEC; }
   std::size_t served = 0;  ///< of its operations, those in progress here
 
  private:
@@ -67,7 +71,6 @@ class OfiConnection final : public framed::Connection {
   Network &network_;
   std::vector<std::byte> name_;  ///< of the peer's endpoint
   fi_addr_t address_ = FI_ADDR_UNSPEC;
-  bool on_fabric_ = false;
   std::map<std::uint64_t, MemoryKey> exposed_;  ///< by operation: what the peer writes into, or reads from
   bool heard_ = false;                          ///< since the last watch_frames()
   unsigned quiet_ = 0, next_probe_ = 1;         ///< heartbeats; probes become rarer: the peer may just be computing

@@ -250,6 +250,11 @@ bool Fabric::has_only_tcp() const {
   return name.starts_with("tcp") || name.starts_with("net") || name.starts_with("sockets");
 }
 
+bool Fabric::must_end_reads() const {
+  const auto kMended = FI_VERSION(118, 0);  // as providers that come with libfabric 1.18 count
+  return has_only_tcp() && FI_VERSION_LT(info_->fabric_attr->prov_version, kMended);
+}
+
 bool Fabric::may_block() {
   fid *queue = &queue_->fid;
   return wait_fd_ >= 0 && fi_trywait(domain_->fabric(), &queue, 1) == FI_SUCCESS;
@@ -272,6 +277,11 @@ void Fabric::remove_peer(const std::vector<std::byte> &name, Removal removal) {
   if (found == peers_.end() || --found->second.references > 0) return;
   found->second.expires = removal == Removal::kNow ? nessie::Deadline::now() : nessie::Deadline::in(kPeerRest);
   expire_peers();
+}
+
+bool Fabric::is_last_user(const std::vector<std::byte> &name) const {
+  const auto found = peers_.find(name);
+  return found != peers_.end() && found->second.references == 1;
 }
 
 void Fabric::expire_peers() {

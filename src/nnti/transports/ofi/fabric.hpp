@@ -42,6 +42,8 @@ class Fabric {
   std::string provider() const { return info_->fabric_attr->prov_name; }
   /// It moves data by the sockets that any process can have.
   bool has_only_tcp() const;
+  /// It crashes if a connection is closed in the middle of a read: see sockets.hpp.
+  bool must_end_reads() const;
   /// The numeric IP address of the bootstrap.
   const std::string &host() const { return host_; }
   const std::vector<std::byte> &name() const { return name_; }
@@ -59,6 +61,8 @@ class Fabric {
   /// or from the peer ends; kLater: some time after, if nobody connects again (the peer may be about to).
   enum class Removal { kNow, kLater };
   void remove_peer(const std::vector<std::byte> &name, Removal removal);
+  /// With the next remove_peer() nobody has a reference any more.
+  bool is_last_user(const std::vector<std::byte> &name) const;
 
   /// What local memory is registered with for transfers; null where the provider needs none.
   RegistrationCache *cache() { return domain_->cache(); }

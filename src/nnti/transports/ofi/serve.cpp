@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The owner's side of get and put: checks, then writes to or reads from what the peer exposed, in pieces.
+#include "nnti/transports/ofi/sockets.hpp"
 #include "nnti/transports/ofi/transport.hpp"
 
 #include <base/log.hpp>
@@ -24,13 +25,16 @@ bool OfiTransport::serve(OfiConnection &connection, const framed::FrameHeader &r
                          Memory &memory) {
   if (connection.served >= kMaxServed) return false;
   ++connection.served;
-  served_.push_back({connection.token(), request, exposed, &memory, 0, 0, Code::kOk, connection.address()});
+  served_.push_back({connection.token(), request, exposed, &memory, connection.address(), 0, 0, Code::kOk});
   begin_chunks(served_.back());
   if (served_.back().over()) finish_served(std::prev(served_.end()));
   return true;
 }
 
 void OfiTransport::begin_chunks(Served &served) {
+  const auto *connection = find_peer(served.token);
+  const bool is_lost = connection == nullptr || !connection->reaches_peer();
+  if (is_lost && served.result == Code::kOk) served.result = Code::kPeerLost;
   const std::uint64_t largest = std::min<std::uint64_t>(kChunkBytes, fabric_->info().ep_attr->max_msg_size);
   while (served.result == Code::kOk && served.next < served.request.length && served.in_flight < kChunksInFlight)
     if (!begin_chunk(served, std::min(largest, served.request.length - served.next))) return;
@@ -54,7 +58,7 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
   message.msg_iov = &local;
   message.desc = &descriptor;
   message.iov_count = 1;
-  message.addr = served.address;
+  message.addr = served.peer;
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.context = static_cast<Work *>(&chunk);
@@ -76,7 +80,6 @@ bool OfiTransport::begin_chunk(Served &served, std::uint64_t length) {
 void OfiTransport::continue_served() {
   for (auto it = served_.begin(); it != served_.end();) {
     auto served = it++;
-    if (find_peer(served->token) == nullptr && served->result == Code::kOk) served->result = Code::kPeerLost;
     begin_chunks(*served);
     if (served->over()) finish_served(served);
   }
@@ -115,6 +118,19 @@ void OfiTransport::end_served(const OfiConnection &connection) {
   };
   for (const auto deadline = Deadline::in(kPatienceWithServed); refuse() > 0 && !deadline.passed();) poll();
   if (refuse() > 0) nessie::log::warning("ofi: a transfer of a connection that was given up does not end");
+}
+
+void OfiTransport::end_reads(fi_addr_t peer, std::span<const std::byte> name) {
+  if (!fabric_->must_end_reads()) return;
+  const auto reads = [&] {
+    return refuse_served(
+        [&](const Served &served) { return served.peer == peer && served.request.type == framed::FrameType::kPut; });
+  };
+  poll();  // of a process that ended there is nothing to wait for
+  if (reads() == 0) return;
+  shut_sockets_between(fabric_->name(), name);
+  for (const auto deadline = Deadline::in(kPatienceWithServed); reads() > 0 && !deadline.passed();) poll();
+  if (reads() > 0) nessie::log::warning("ofi: a read from a peer that was given up does not end");
 }
 
 }  // namespace nnti::ofi

@@ -51,10 +51,10 @@ class OfiTransport final : public framed::Transport, public Network {
     framed::FrameHeader request;
     Exposed exposed;
     Memory *memory = nullptr;
+    fi_addr_t peer = FI_ADDR_UNSPEC;
     std::uint64_t next = 0;  ///< bytes begun
     std::size_t in_flight = 0;
     Code result = Code::kOk;
-    fi_addr_t address = FI_ADDR_UNSPEC;
     bool over() const { return in_flight == 0 && (result != Code::kOk || next == request.length); }
   };
 
@@ -71,6 +71,7 @@ class OfiTransport final : public framed::Transport, public Network {
   bool serve(OfiConnection &connection, const framed::FrameHeader &request, const Exposed &exposed,
              Memory &memory) override;
   void end_served(const OfiConnection &connection) override;
+  void end_reads(fi_addr_t peer, std::span<const std::byte> name) override;
 
   std::size_t poll() override;
   void give_back(void *slot) override;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "nnti/transports/ofi/sockets.hpp"
+
+#include "nnti/bootstrap/network_address.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+namespace nnti::ofi {
+namespace {
+
+HostPort host_port_of(const sockaddr_storage &address) {
+  const auto *generic = reinterpret_cast<const sockaddr *>(&address);
+  const auto port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6 &>(address).sin6_port
+                                                  : reinterpret_cast<const sockaddr_in &>(address).sin_port;
+  return {numeric_host(generic), ntohs(port)};
+}
+
+HostPort host_port_of(std::span<const std::byte> name) {
+  sockaddr_storage address{};
+  std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
+  return host_port_of(address);
+}
+
+/// One end of a connected socket; nothing if it is none.
+std::optional<HostPort> end_of(int socket, decltype(&::getpeername) ask) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (ask(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0) return std::nullopt;
+  if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return std::nullopt;
+  return host_port_of(address);
+}
+
+}  // namespace
+
+void shut_sockets_between(std::span<const std::byte> ours, std::span<const std::byte> theirs) {
+  const auto here = host_port_of(ours), there = host_port_of(theirs);
+  std::error_code error;
+  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+    const int socket = std::atoi(entry.path().filename().c_str());
+    const auto near = end_of(socket, ::getsockname), far = end_of(socket, ::getpeername);
+    if (!near || !far || far->host != there.host) continue;
+    if (far->port == there.port || near->port == here.port) ::shutdown(socket, SHUT_RDWR);
+  }
+}
+
+}  // namespace nnti::ofi
