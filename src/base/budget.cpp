@@ -63,6 +63,7 @@ bool Budget::try_take(Account &account, std::uint64_t size_bytes, bool must) {
 }
 
 void Budget::give_back(Account &account, std::uint64_t size_bytes) {
+  if (size_bytes == 0) return;  // there is no more room than before
   std::vector<std::function<void()>> calls;
   {
     const std::lock_guard lock(mutex_);

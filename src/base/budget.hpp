@@ -25,7 +25,8 @@ class Budget {
     /// There may be room again, after try_take() has failed. On the thread that made room: it must do no more than wake
     /// somebody up.
     std::function<void()> on_room = {};
-    /// Another account is short: what this one keeps for later only is wanted. Likewise.
+    /// Another account is short: what this one keeps for later only is wanted. Likewise; or it gives that back at once,
+    /// if it waits for no lock.
     std::function<void()> on_shortage = {};
   };
 
@@ -50,7 +51,8 @@ class Budget {
   std::list<Account *> accounts_;
 };
 
-/// What one pool has taken. Not to outlive its budget. What it has when it ends goes back.
+/// What one pool has taken. What it has when it ends goes back. Not to outlive its budget; one with callbacks ends when
+/// no other thread uses the budget any more.
 class Budget::Account {
  public:
   Account(Budget &budget, std::string name, Callbacks callbacks = {});

@@ -26,7 +26,9 @@ struct Buffers::Waiter {
 };
 
 Buffers::Buffers(nssi::Runtime &runtime, Budget &budget, BuffersOptions options)
-    : runtime_(runtime), options_(std::move(options)), account_(budget, options_.name) {}
+    : runtime_(runtime),
+      options_(std::move(options)),
+      account_(budget, options_.name, {.on_shortage = [this] { drop_free(); }}) {}
 
 Buffers::~Buffers() = default;
 
@@ -94,6 +96,15 @@ std::unique_ptr<Buffers::Buffer> Buffers::make() {
   auto buffer = std::make_unique<Buffer>();
   buffer->memory.reset(static_cast<std::byte *>(::operator new(options_.size_bytes, kPage)));
   return buffer;
+}
+
+/// Another pool is short. Whoever is at the buffers just now may be the one that made it short: then nothing is
+/// dropped.
+void Buffers::drop_free() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  account_.give_back(free_.size() * options_.size_bytes);
+  free_.clear();
 }
 
 void Buffers::give_back(std::unique_ptr<Buffer> buffer) {

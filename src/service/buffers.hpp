@@ -49,6 +49,7 @@ class Buffers {
   std::unique_ptr<Buffer> lend_to(nssi::PeerId caller);
   bool serve(Waiter &waiter);
   void give_back(std::unique_ptr<Buffer> buffer);
+  void drop_free();
 
   nssi::Runtime &runtime_;
   std::mutex mutex_;

@@ -167,5 +167,16 @@ TEST_F(BuffersTest, WhereTheBudgetHasNoRoom_WaitsUntilThereIs) {
   EXPECT_TRUE(has_second);
 }
 
+TEST_F(BuffersTest, WhatIsKeptForLater_IsGivenUpWhenAnotherPoolIsShort) {
+  Budget::Account other(budget_, "other");
+  in_handler([&](nssi::Request &request) { auto one = take(request), two = take(request); });
+  EXPECT_EQ(budget_.used_bytes(), 2 * 4096u);
+  ASSERT_TRUE(other.try_take(4096));
+  EXPECT_FALSE(other.try_take(4096));
+  EXPECT_EQ(budget_.used_bytes(), 4096u);
+  EXPECT_TRUE(other.try_take(2 * 4096));
+  in_handler([&](nssi::Request &request) { EXPECT_TRUE(take(request).ok()); });
+}
+
 }  // namespace
 }  // namespace nessie::service

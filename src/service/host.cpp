@@ -21,8 +21,7 @@ Result<std::unique_ptr<Host>> Host::open(HostOptions options) {
   host->owned_runtime_ = *std::move(runtime);
   host->runtime_ = host->owned_runtime_.get();
   host->runtime_->on_peer_lost([host = host.get()](nssi::PeerId peer, const Error &) {
-    for (auto &each : host->hosted_)
-      if (each.provider) each.provider->peer_lost(peer);
+    for (auto &each : host->hosted_) each.provider->peer_lost(peer);
   });
   return host;
 }
@@ -39,15 +38,17 @@ Host::~Host() {
 }
 
 Result<Provider *> Host::start(ProviderPlace place, const Start &start) {
-  auto &hosted = hosted_.emplace_back(Hosted{std::move(place), options_.runtime.endpoint.config, nullptr, nullptr});
+  std::list<Hosted> starting;  // whatever the runtime does meanwhile, the others have nothing to do with it yet
+  auto &hosted = starting.emplace_back(Hosted{std::move(place), options_.runtime.endpoint.config, nullptr, nullptr});
   for (const auto &setting : hosted.place.settings) hosted.config.set(setting);
   auto &main_thread = options_.main_thread != nullptr ? *options_.main_thread : own_main_thread_;
   hosted.context = std::make_unique<ProviderContext>(
       ProviderContext{*runtime_, hosted.place.name, hosted.place.number, hosted.place.pool, hosted.config, budget_,
                       main_thread, hosted.place.uses, [this] { end(); }});
   auto started = start(*hosted.context);
-  if (!started.ok()) return hosted_.pop_back(), started.error();
+  if (!started.ok()) return started.error();
   hosted.provider = *std::move(started);
+  hosted_.splice(hosted_.end(), starting);
   const std::lock_guard lock(describing_mutex_);
   described_.push_back(&hosted);
   return hosted.provider.get();

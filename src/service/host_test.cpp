@@ -103,6 +103,19 @@ TEST_F(HostTest, AProviderThatFailsToStart_LeavesThoseBeforeIt) {
   EXPECT_EQ(diary_.all(), "start-a stop-a gone-a");
 }
 
+TEST_F(HostTest, AProviderThatEndsTheProcessAsItStarts_IsNotAskedToQuiesceBeforeItIsThere) {
+  add("a");
+  const auto ends = host_->start({.name = "b"}, [&](const ProviderContext &context) {
+    context.end_process();
+    context.runtime.sleep_until(Deadline::in(std::chrono::milliseconds(20)));  // which drives
+    return Result<std::unique_ptr<Provider>>(std::make_unique<Noting>(context, diary_));
+  });
+  EXPECT_TRUE(ends.ok());
+  host_->run();
+  EXPECT_EQ(host_->finish(), 0);
+  EXPECT_EQ(diary_.all(), "start-a quiesce-a start-b stop-b stop-a gone-b gone-a");
+}
+
 TEST_F(HostTest, FirstExitCodeThatIsNotZero_IsTheProcesss) {
   add("a").code = 3;
   add("b");

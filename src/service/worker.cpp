@@ -84,9 +84,9 @@ std::function<void()> Worker::next(bool &was_ahead) {
   return work;
 }
 
-Worker::Task Worker::start(nssi::Runtime &runtime, std::function<void()> work, Lane lane) {
+Worker::Task Worker::start(nssi::Runtime &runtime, std::function<void()> work) {
   auto state = std::make_shared<Task::State>(runtime, std::move(work));
-  submit(lane, [state] { state->carry_out(); });
+  submit(Lane::kRequest, [state] { state->carry_out(); });
   return Task(std::move(state));
 }
 

@@ -40,10 +40,10 @@ class Worker {
   /// Forgets the work of kAhead; none is under way any more on return. Not inside of work.
   void drop_ahead();
 
-  /// Begins what a fiber of `runtime` then waits for. What `work` borrows must live as long as the task.
-  Task start(nssi::Runtime &runtime, std::function<void()> work, Lane lane = Lane::kRequest);
+  /// Begins, as kRequest, what a fiber of `runtime` then waits for. What `work` borrows must live as long as the task.
+  Task start(nssi::Runtime &runtime, std::function<void()> work);
   /// Suspends the fiber until `work()` is done, and returns what it returns.
-  template <class Work> auto carry_out(nssi::Runtime &runtime, Work work, Lane lane = Lane::kRequest);
+  template <class Work> auto carry_out(nssi::Runtime &runtime, Work work);
 
  private:
   using Queue = std::deque<std::function<void()>>;
@@ -79,11 +79,9 @@ class Worker::Task {
   std::shared_ptr<State> state_;
 };
 
-template <class Work> auto Worker::carry_out(nssi::Runtime &runtime, Work work, Lane lane) {
+template <class Work> auto Worker::carry_out(nssi::Runtime &runtime, Work work) {
   decltype(work()) result{};
-  start(
-      runtime, [&] { result = work(); }, lane)
-      .wait();
+  start(runtime, [&] { result = work(); }).wait();
   return result;
 }
 
