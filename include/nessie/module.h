@@ -32,8 +32,9 @@ const char *nessie_provider_pool(const nessie_provider *provider);
 /* A setting of it: what its table in the configuration says under `settings`, or else the settings of the process under
  * "TYPE.KEY". Null: there is none. Valid until stop(). */
 const char *nessie_provider_setting(nessie_provider *provider, const char *key);
-/* Where the provider is that it uses in this role, as nssi_connect_to() takes it. Null: none. */
-const char *nessie_provider_uses(const nessie_provider *provider, const char *role);
+/* Where the provider is that it uses in this role, as nssi_connect_to() takes it. Null: none. `number`, if not null:
+ * the provider number of its operations. Valid until stop(). */
+const char *nessie_provider_uses(const nessie_provider *provider, const char *role, uint32_t *number);
 /* Within start(): why it fails; a sentence that says what to do. */
 void nessie_provider_fail(nessie_provider *provider, const char *sentence);
 /* Ends the process as SIGTERM does. */

@@ -31,6 +31,12 @@ namespace service {
 class Worker;
 }
 
+/// A provider whom another one uses, in the same process or elsewhere.
+struct UsedProvider {
+  std::string where;         ///< as nssi::connect_to() takes it
+  std::uint32_t number = 0;  ///< of its operations
+};
+
 /// What a provider stands on. Outlives it.
 struct ProviderContext {
   nssi::Runtime &runtime;        ///< shared by all providers of the process
@@ -40,8 +46,8 @@ struct ProviderContext {
   const Config &config;          ///< the process's settings, and over them the provider's own, as "TYPE.KEY"
   Budget &budget;                ///< the memory that all providers share: each pool opens an account
   service::Worker &main_thread;  ///< work for the thread that began in main(), as of libraries that insist on that
-  /// Where those are that it uses, by role, as nssi::connect_to() takes it. Those in this process were started before.
-  std::map<std::string, std::string> uses;
+  /// Those that it uses, by role. Those in this process were started before.
+  std::map<std::string, UsedProvider> uses;
   /// Ends the process as SIGTERM does. Any thread.
   std::function<void()> end_process;
 };

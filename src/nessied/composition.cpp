@@ -179,10 +179,25 @@ class Reader {
   }
   void uses_of(Place &made, const toml::node &node) {
     if (const auto *table = node.as_table()) {
-      for (const auto &[key, inner] : *table) made.uses.emplace_back(std::string(key.str()), text(inner, "uses"));
+      for (const auto &[role, inner] : *table) made.uses.push_back(use_of(std::string(role.str()), inner));
       return;
     }
-    for (auto &name : list(node, "uses")) made.uses.emplace_back(std::nullopt, std::move(name));
+    for (auto &name : list(node, "uses")) made.uses.push_back({std::nullopt, std::move(name), std::nullopt});
+  }
+  Use use_of(std::string role, const toml::node &node) {
+    const auto *table = node.as_table();
+    if (table == nullptr) return {std::move(role), text(node, "uses"), std::nullopt};
+    Use made{std::move(role), {}, std::nullopt};
+    for (const auto &[key, inner] : *table) {
+      const auto name = std::string(key.str());
+      if (name == "at")
+        made.what = text(inner, name);
+      else if (name == "number")
+        made.number = static_cast<std::uint32_t>(number(inner, name));
+      else
+        fail(inner, there_is_no("key", name, {"at", "number"}));
+    }
+    return made;
   }
 
   const std::string file_;
@@ -292,17 +307,23 @@ class Planner {
     auto &step = steps_.at(place.name);
     std::vector<std::string> roles;
     for (const auto &use : step.type->uses) roles.push_back(role_of(use));
-    for (const auto &[role, what] : place.uses) {
+    for (const auto &[role, what, number] : place.uses) {
       const auto found = steps_.find(what);
       if (found == steps_.end() && !(role && is_place(what)))
         return bad(place.at, there_is_no("provider", what, names_in(composition_.providers, &Place::name)));
+      if (found != steps_.end() && number)
+        return bad(place.at, fmt::format("'{}' is in this process, and its number known: leave it out", what));
       const auto as = role ? *role : found->second.type->name;
       if (std::ranges::count(roles, as) == 0)
         return bad(place.at, roles.empty()
                                  ? fmt::format("a {} uses no others", place.type)
                                  : fmt::format("a {} uses no {}, only {}", place.type, as, fmt::join(roles, ", ")));
-      auto &into = found == steps_.end() ? step.remote : step.local;
-      into[as] = what;
+      if (found != steps_.end() && found->second.type->name != as)
+        return bad(place.at, fmt::format("'{}' is a {}, and not a {}", what, found->second.type->name, as));
+      if (found == steps_.end())
+        step.remote[as] = {what, number.value_or(0)};
+      else
+        step.local[as] = what;
     }
     for (const auto &use : step.type->uses)
       if (!use.ends_with('?') && !step.local.contains(use) && !step.remote.contains(use))

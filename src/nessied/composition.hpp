@@ -20,14 +20,20 @@ using nessie::Error;
 using nessie::Result;
 using nessie::Status;
 
+/// Whom a provider uses.
+struct Use {
+  std::optional<std::string> role;      ///< none: the type of the provider that is named
+  std::string what;                     ///< a provider of the process, or where one is
+  std::optional<std::uint32_t> number;  ///< of one that is elsewhere
+};
+
 struct Place {
   std::string name, type;
   std::string module;  ///< the shared object that the type is in; empty: nessied's own, or an earlier one's
   std::optional<std::uint32_t> number;
   std::string pool;
   std::vector<nessie::GivenSetting> settings;  ///< "mode": those of its type, without it
-  /// What it uses: by role, or, where none is given, the type of the provider that is named.
-  std::vector<std::pair<std::optional<std::string>, std::string>> uses;
+  std::vector<Use> uses;
   std::string at;  ///< "job.toml, line 12"; empty: a flag
 };
 
@@ -49,8 +55,8 @@ struct Step {
   const Place *place = nullptr;
   const nessie::ProviderType *type = nullptr;
   std::uint32_t number = 0;
-  std::map<std::string, std::string> local;   ///< role → name of a provider that was started before
-  std::map<std::string, std::string> remote;  ///< role → where it is
+  std::map<std::string, std::string> local;            ///< role → name of a provider that was started before
+  std::map<std::string, nessie::UsedProvider> remote;  ///< role → one that is elsewhere
 };
 
 /// Checks all of it. kInvalidArgument: an unknown type, pool, role or provider, with the name that comes nearest; a

@@ -109,8 +109,18 @@ TEST(Composition, AUsedProviderElsewhere_IsAPlace) {
       R"(provider = [ { type = "reader", uses = { directory = "file:/scratch/d.contact" } } ])", "job.toml");
   const auto steps = plan(*composition, types());
   ASSERT_TRUE(steps.ok()) << steps.error().message;
-  EXPECT_EQ((*steps)[0].remote.at("directory"), "file:/scratch/d.contact");
+  EXPECT_EQ((*steps)[0].remote.at("directory").where, "file:/scratch/d.contact");
+  EXPECT_EQ((*steps)[0].remote.at("directory").number, 0u);
   EXPECT_TRUE((*steps)[0].local.empty());
+}
+
+TEST(Composition, AUsedProviderElsewhere_MayHaveANumber) {
+  const auto composition = parse_composition(
+      R"(provider = [ { type = "reader", uses = { directory = { at = "dir:names", number = 4 } } } ])", "job.toml");
+  const auto steps = plan(*composition, types());
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
+  EXPECT_EQ((*steps)[0].remote.at("directory").where, "dir:names");
+  EXPECT_EQ((*steps)[0].remote.at("directory").number, 4u);
 }
 
 struct Fault {
@@ -146,6 +156,12 @@ INSTANTIATE_TEST_SUITE_P(
               "there is no pool 'fats'; did you mean 'fast'?"},
         Fault{"[[pool]]\nname = \"fast\"\n[[provider]]\ntype = \"directory\"\npool = \"fast\"",
               "a directory runs on the thread that drives"},
+        Fault{"provider = [{type=\"reader\", uses={directory={at=\"d\", number=1}}}]", "there is no provider 'd'"},
+        Fault{"provider = [{type=\"reader\", uses={directory={where=\"d\"}}}]", "there is no key 'where', only at"},
+        Fault{"provider = [{type=\"directory\"}, {type=\"reader\", uses={directory={at=\"directory\", number=1}}}]",
+              "'directory' is in this process, and its number known"},
+        Fault{"provider = [{type=\"transfer\"}, {type=\"reader\", uses={directory=\"transfer\"}}]",
+              "'transfer' is a transfer, and not a directory"},
         Fault{"[[pool]]\nthreads = 1", "a pool has a name"},
         Fault{"[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"", "there are two pools 'a'"},
         Fault{"[[pool]]\nname = \"a\"\nscheduler = \"fife\"", "there is no scheduler 'fife'; did you mean 'fifo'?"},

@@ -175,7 +175,8 @@ void print_plan(const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
     std::vector<std::string> uses;
     for (const auto &[role, name] : step.local) uses.push_back(fmt::format("{} {}", role, name));
-    for (const auto &[role, where] : step.remote) uses.push_back(fmt::format("{} {}", role, where));
+    for (const auto &[role, it] : step.remote)
+      uses.push_back(fmt::format("{} {}, provider {}", role, it.where, it.number));
     fmt::print("{}: {}, provider {}{}{}\n", step.place->name, step.type->name, step.number,
                step.place->pool.empty() ? "" : ", pool " + step.place->pool,
                uses.empty() ? "" : fmt::format(", uses {}", fmt::join(uses, ", ")));
@@ -208,13 +209,17 @@ Result<nessie::service::HostOptions> host_options(const Wanted &wanted) {
   return options;
 }
 
+std::uint32_t number_of(const Wanted &wanted, const std::string &provider) {
+  return std::ranges::find(wanted.steps, provider, [](const Step &step) { return step.place->name; })->number;
+}
+
 Status start_all(Host &host, const Wanted &wanted) {
   for (const auto &step : wanted.steps) {
     nessie::service::ProviderPlace place{step.place->name, step.type->name, step.number, step.place->pool, {},
                                          step.remote};
     for (const auto &[name, value, source] : step.place->settings)
       place.settings.push_back({step.type->name + "." + name, value, source});
-    for (const auto &[role, name] : step.local) place.uses[role] = host.runtime().url();
+    for (const auto &[role, name] : step.local) place.uses[role] = {host.runtime().url(), number_of(wanted, name)};
     auto started = host.start(std::move(place), step.type->start);
     if (started.ok()) continue;
     auto error = started.error();

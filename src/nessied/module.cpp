@@ -44,11 +44,13 @@ const char *nessie_provider_setting(nessie_provider *provider, const char *key) 
   return provider->said.insert_or_assign(key, *std::move(value)).first->second.c_str();
 }
 
-const char *nessie_provider_uses(const nessie_provider *provider, const char *role) {
+const char *nessie_provider_uses(const nessie_provider *provider, const char *role, uint32_t *number) {
   if (role == nullptr) return nullptr;
   const auto &uses = provider->context.uses;
   const auto found = uses.find(role);
-  return found == uses.end() ? nullptr : found->second.c_str();
+  if (found == uses.end()) return nullptr;
+  if (number != nullptr) *number = found->second.number;
+  return found->second.where.c_str();
 }
 
 void nessie_provider_fail(nessie_provider *provider, const char *sentence) {

@@ -32,8 +32,8 @@ struct ProviderPlace {
   std::string type = {};
   std::uint32_t number = 0;
   std::string pool = {};
-  std::vector<GivenSetting> settings = {};       ///< whole names: "staging.mode"
-  std::map<std::string, std::string> uses = {};  ///< by role: where it is
+  std::vector<GivenSetting> settings = {};        ///< whole names: "staging.mode"
+  std::map<std::string, UsedProvider> uses = {};  ///< by role
 };
 
 class Host {

@@ -99,16 +99,17 @@ class Modules(ProcessTestCase):
         self.end(job)
 
     def test_are_started_after_those_that_they_use_and_stopped_in_reverse(self):
-        job = self.start(self.guest("second", 'uses = { directory = "names" }'), 'name = "names"\ntype = "directory"',
-                         self.guest("third"))
+        job = self.start(self.guest("second", 'uses = { directory = "names" }'),
+                         'name = "names"\ntype = "directory"\nnumber = 3', self.guest("third"))
         lines = self.end(job).splitlines()
         self.assertEqual(lines[:3], ["second: the directory has 0 names", "second: started", "third: started"])
         self.assertEqual(lines[-2:], ["third: stopped", "second: stopped"])
         self.assertEqual(sorted(lines[-4:-2]), ["second: quiesced", "third: quiesced"])
 
     def test_use_a_directory_of_another_process(self):
-        names = self.job([NESSIED, "--services", "directory", "--announce", "file:names.contact"])
-        job = self.start(self.guest("guest", 'uses = { directory = "file:names.contact" }'), COUNTER)
+        names = self.job([NESSIED, "--services", "directory", "--provider", "3", "--announce", "file:names.contact"])
+        job = self.start(
+            self.guest("guest", 'uses = { directory = { at = "file:names.contact", number = 3 } }'), COUNTER)
         names.process.send_signal(signal.SIGTERM)
         self.assertEqual(names.finish()[0], 0)
         self.assertIn("guest: the directory has 0 names\n", self.end(job))

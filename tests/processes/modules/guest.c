@@ -16,11 +16,11 @@ static int say(const char *name, const char *what) {
 }
 
 /* Asks the directory at `where` what it has. */
-static int list_names(nssi_rt_runtime *runtime, const char *where, u_int *count) {
+static int list_names(nssi_rt_runtime *runtime, const char *where, uint32_t number, u_int *count) {
   char empty[] = "";
   const query all = {TRUE, empty};
   listing found = {{0, 0}, {0, NULL}};
-  nssi_rt_client directory = {runtime, 0, 0};
+  nssi_rt_client directory = {runtime, 0, number};
   int code = nssi_rt_connect_to(runtime, where, 10000, &directory.peer);
   if (code == NESSIE_OK) code = directory_list_1(&directory, &all, NULL, &found);
   *count = found.instances.instances_len;
@@ -30,14 +30,15 @@ static int list_names(nssi_rt_runtime *runtime, const char *where, u_int *count)
 
 static int start(nessie_provider *provider, void **state) {
   const char *name = nessie_provider_name(provider), *fault = nessie_provider_setting(provider, "fail");
-  const char *directory = nessie_provider_uses(provider, "directory");
+  uint32_t number = 0;
+  const char *directory = nessie_provider_uses(provider, "directory", &number);
   u_int count = 0;
   if (fault != NULL) {
     nessie_provider_fail(provider, fault);
     return NESSIE_REFUSED;
   }
   if (directory != NULL) {
-    const int code = list_names(nessie_provider_runtime(provider), directory, &count);
+    const int code = list_names(nessie_provider_runtime(provider), directory, number, &count);
     if (code != NESSIE_OK) nessie_provider_fail(provider, nssi_rt_last_error());
     if (code != NESSIE_OK) return code;
     printf("%s: the directory has %u names\n", name, count);
