@@ -149,8 +149,9 @@ class Admission {
   void forget(Caller &caller, PeerId peer);
   /// Where the next invitation goes; there is room for its request from now on. Nothing: there is none.
   std::optional<PeerId> invite();
-  /// Who was turned away is invited, whether or not there is room.
-  void invite_all() { set_limits({0, 0, 0, 0}); }
+  /// Who was turned away is invited, and results go out, whether or not there is room, until the limits hold again.
+  void lift_limits();
+  void restore_limits() { is_lifted_ = false; }
   /// Takes back the invitations that were not heeded.
   void expire();
   nessie::Deadline next_expiry() const;
@@ -192,7 +193,7 @@ class Admission {
   std::deque<Waiting *> queue_;
   std::deque<Invitation> invitations_;  ///< one for each request that is invited
   std::unordered_set<Waiting *> waiting_;
-  bool has_own_limits_ = false;
+  bool has_own_limits_ = false, is_lifted_ = false;
   std::uint64_t finished_ = 0, finished_before_ = 0;  ///< for the hint
   nessie::Clock::time_point counted_at_ = nessie::Clock::now();
 };

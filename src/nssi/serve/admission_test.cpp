@@ -360,6 +360,23 @@ TEST_P(NssiLimits, Stopped_WhatWasAcceptedIsFinishedAndWhatComesIsRefused) {
   EXPECT_EQ(service().counted, 0);
 }
 
+TEST_P(NssiLimits, StoppedAndRunAgain_ItHasItsLimits) {
+  start({.requests = 1});
+  auto client = caller();
+  ASSERT_TRUE(client.call(kNoop).wait().ok());
+  server_->runtime->stop_when_done(Deadline::in(seconds(20)));
+  server_->join();
+  std::thread again([&] { server_->runtime->run(); });
+  auto accepted = block(client);
+  CallOptions options;
+  options.when_busy = CallOptions::WhenBusy::kFail;
+  EXPECT_EQ(client.call(kNoop, options).wait().code(), Code::kBusy);
+  service().release_blocked();
+  EXPECT_TRUE(accepted.wait().ok());
+  server_->runtime->stop();
+  again.join();
+}
+
 TEST_P(NssiLimits, StoppedAtADeadline_ItDoesNotWaitForAHandlerThatNeverEnds) {
   start({});
   auto client = caller();

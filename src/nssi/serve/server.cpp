@@ -156,7 +156,12 @@ void Server::refuse(PeerId caller, std::uint64_t id, const Error &error) {
 /// Refuses requests from now on. Callers that were turned away are invited, and hear it when they come.
 void Server::finish() {
   refuse_from_now();
-  for (const auto &admission : operations_.admissions()) admission->invite_all();
+  for (const auto &admission : operations_.admissions()) admission->lift_limits();
+}
+
+void Server::begin_anew() {
+  finishing_ = false;
+  for (const auto &admission : operations_.admissions()) admission->restore_limits();
 }
 
 bool Server::is_idle() const {

@@ -32,8 +32,8 @@ class Server {
   void refuse_from_now() { finishing_ = true; }
   /// Besides, those who wait to send theirs hear that they are refused.
   void finish();
-  /// Requests are taken again.
-  void begin_anew() { finishing_ = false; }
+  /// Requests are taken again, and the limits hold again.
+  void begin_anew();
   /// What was accepted has been answered, and the answers are where their callers wanted them.
   bool is_idle() const;
   /// Tells callers who wait for that when their requests may come, and those who wait for room for a result. In each
