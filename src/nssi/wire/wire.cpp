@@ -37,7 +37,8 @@ nessie::Status decode_request(std::span<const std::byte> message, Request &reque
   if (request.prefix.kind != Kind::kRequest) return bad("the message is not a request");
   if (request.carries == 0) return status;
   if (!sound(request.data) || !sound(request.long_args)) return bad("a buffer's rights are not known ones");
-  if (request.data_is_list && !request.data) return bad("a request's list of segments is nowhere");
+  if (request.data_is_list && (!request.data || request.data->remote.size_bytes > kMostListBytes))
+    return bad("a request's list of segments is nowhere, or longer than any may be");
   if (request.segments) {
     if (request.data) return bad("a request has more than one description of its data");
     Segments segments;

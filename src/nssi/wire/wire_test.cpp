@@ -236,6 +236,11 @@ TEST(NssiWire, ARequestDescribesItsDataOnce) {
   EXPECT_TRUE(is_bad_request(xdr::encode(request)));
   request.segments.reset();
   EXPECT_TRUE(is_bad_request(xdr::encode(request))) << "the list is nowhere";
+  request.data = kBuffer;
+  request.data->remote.size_bytes = kMostListBytes;
+  EXPECT_FALSE(is_bad_request(xdr::encode(request)));
+  request.data->remote.size_bytes = ~std::uint64_t{0};  // which a service would be charged for
+  EXPECT_TRUE(is_bad_request(xdr::encode(request)));
 }
 
 TEST(NssiWire, RefusesWhatIsNotOneOfItsMessages) {
