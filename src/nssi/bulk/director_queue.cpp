@@ -100,6 +100,12 @@ const Ask &DirectorQueue::first(Clock::time_point now) const {
   return std::ranges::min_element(asks_, goes_before)->second;
 }
 
+/// When the oldest goes before `ask`, for which there is no room, and may find some; never, if it is that one.
+Deadline DirectorQueue::next_overdue(const Ask &ask) const {
+  const auto &oldest = asks_.begin()->second;
+  return oldest.number == ask.number ? Deadline::never() : Deadline::at(oldest.since + options_.longest_wait);
+}
+
 bool DirectorQueue::has_memory_for(std::uint64_t size_bytes) const {
   if (options_.memory_bytes == 0 || used_bytes_ == 0) return true;
   return used_bytes_ <= options_.memory_bytes && size_bytes <= options_.memory_bytes - used_bytes_;
@@ -109,9 +115,12 @@ std::optional<std::uint64_t> DirectorQueue::next(Clock::time_point now) {
   next_time_ = Deadline::never();
   if (asks_.empty()) return std::nullopt;
   const auto ask = first(now);
-  if (!has_memory_for(ask.size_bytes)) return std::nullopt;
+  if (!has_memory_for(ask.size_bytes)) {
+    next_time_ = next_overdue(ask);
+    return std::nullopt;
+  }
   if (const auto ready_at = bucket_.ready_at(ask.size_bytes); ready_at > now) {
-    next_time_ = Deadline::at(ready_at);
+    next_time_ = next_overdue(ask).earlier(Deadline::at(ready_at));
     return std::nullopt;
   }
   used_bytes_ += ask.size_bytes;

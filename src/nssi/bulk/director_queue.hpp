@@ -45,6 +45,7 @@ class DirectorQueue {
 
  private:
   const Ask &first(Clock::time_point now) const;
+  Deadline next_overdue(const Ask &ask) const;
   bool has_memory_for(std::uint64_t size_bytes) const;
 
   DirectorOptions options_;

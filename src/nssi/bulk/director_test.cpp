@@ -89,6 +89,18 @@ TEST(NssiDirectorQueue, WhoHasWaitedTooLong_GoesFirst) {
   EXPECT_EQ(turns(queue, kStart + milliseconds(100)), (Numbers{1, 2}));
 }
 
+TEST(NssiDirectorQueue, WhoHasWaitedTooLong_IsLetThroughThoughNothingIsReleased) {
+  DirectorQueue queue({.memory_bytes = 100, .longest_wait = milliseconds(100), .policy = largest_first()});
+  queue.add(ask(60));
+  ASSERT_EQ(turns(queue), Numbers{1});
+  queue.add(ask(10));
+  queue.add(ask(50));
+  EXPECT_EQ(turns(queue), Numbers{}) << "the larger one is first, and has no room";
+  ASSERT_EQ(queue.next_time().when(), kStart + milliseconds(100));
+  EXPECT_EQ(turns(queue, queue.next_time().when()), Numbers{2});
+  EXPECT_TRUE(queue.next_time().is_never());
+}
+
 TEST(NssiDirectorQueue, MemoryThatIsNotThere_IsWaitedFor_AndNobodyIsLetPast) {
   DirectorQueue queue({.memory_bytes = 100});
   for (std::uint64_t size : {60, 60, 30}) queue.add(ask(size));
