@@ -79,7 +79,7 @@ Status pull_in_pieces(Runtime &runtime, Request &request, const ConsumePiece &co
   if (auto status = ring->allocate(runtime); !status.ok()) return status;
   std::uint64_t begun = 0;
   for (std::uint64_t piece = 0; piece < ring->pieces(); ++piece) {
-    for (; begun < std::min(piece + ring->slots(), ring->pieces()) && begun < piece + options.depth; ++begun)
+    for (; begun < std::min(piece + ring->slots(), ring->pieces()); ++begun)
       ring->transfer(begun) = request.start_get(ring->memory(begun), ring->offset(begun));
     if (auto status = ring->transfer(piece).wait(); !status.ok()) return status;
     if (auto status = consume(ring->memory(piece), ring->offset(piece)); !status.ok()) return status;

@@ -140,6 +140,57 @@ TEST_P(NssiPipeline, WhatIsProducedArrivesBeforeTheResult) {
       }
 }
 
+/// A request that counts the transfers that are begun.
+class Counted final : public Request {
+ public:
+  explicit Counted(Request &request) : it_(request) {}
+  int begun = 0;
+  Transfer start_get(std::span<std::byte> to, std::uint64_t offset) override {
+    return ++begun, it_.start_get(to, offset);
+  }
+  Transfer start_put(std::span<const std::byte> from, std::uint64_t offset) override {
+    return ++begun, it_.start_put(from, offset);
+  }
+  PeerId caller() const override { return it_.caller(); }
+  Role role() const override { return it_.role(); }
+  std::span<const std::byte, 16> caller_identity() const override { return it_.caller_identity(); }
+  OpCode op() const override { return it_.op(); }
+  std::span<const std::byte> args() const override { return it_.args(); }
+  std::uint64_t data_bytes() const override { return it_.data_bytes(); }
+  Status get_data(std::span<std::byte> to, std::uint64_t offset) override { return it_.get_data(to, offset); }
+  Status put_data(std::span<const std::byte> from, std::uint64_t offset) override { return it_.put_data(from, offset); }
+  Result<int> take_descriptor(std::uint64_t key) override { return it_.take_descriptor(key); }
+  Status give_descriptor(std::uint64_t key, int file) override { return it_.give_descriptor(key, file); }
+  Status reply(std::span<const std::byte> result) override { return it_.reply(result); }
+  Status reply(std::size_t size_bytes, const Encoder &encode) override { return it_.reply(size_bytes, encode); }
+  Status reply_error(const Error &error) override { return it_.reply_error(error); }
+  Deadline deadline() const override { return it_.deadline(); }
+  Status check() const override { return it_.check(); }
+  Status wait(Event &event, Deadline until) override { return it_.wait(event, until); }
+  Status sleep_until(Deadline until) override { return it_.sleep_until(until); }
+
+ private:
+  Request &it_;
+};
+
+TEST_P(NssiPipeline, WhileOnePieceIsWorkedOn_AsManyAreUnderWayAsItsDepthSays) {
+  for (const std::size_t depth : {1, 2, 3}) {
+    const PipelineOptions options{.piece_bytes = kPieceBytes, .depth = depth};
+    const auto status = run(false, 10 * kPieceBytes, [&](Request &r) -> Status {
+      Counted counted(r);
+      int worked_on = 0;
+      const auto work = [&](auto, std::uint64_t) -> Status {
+        ++worked_on;
+        const bool is_at_the_end = worked_on + static_cast<int>(depth) > 10;
+        if (is_at_the_end || counted.begun == worked_on + static_cast<int>(depth)) return {};
+        return Error{Code::kInternal, "under way: " + std::to_string(counted.begun - worked_on)};
+      };
+      return pull_in_pieces(server(), counted, work, options);
+    });
+    EXPECT_TRUE(status.ok()) << depth << ": " << status.error().message;
+  }
+}
+
 TEST_P(NssiPipeline, AnErrorOfTheCallbackEndsIt) {
   for (bool in_pool : {false, true}) {
     int calls = 0;
