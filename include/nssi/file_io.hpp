@@ -43,11 +43,12 @@ class FileIo {
   /// Nobody may wait for an operation. Those that were left behind are waited for.
   ~FileIo();
 
-  /// Reads until `into` is full, or the file ends: how many bytes. kIo, with errno as the cause.
+  /// Reads until `into` is full, or the file ends: how many bytes. kIo, with errno as the cause. kOutOfRange: beyond
+  /// 2^63 - 1; nothing was read.
   Result<std::size_t> read(int file, std::span<std::byte> into, std::uint64_t offset,
                            const FilePatience &patience = {});
   /// Writes all of it; it is where other readers of the file see it, as after pwrite(2). kIo, with errno as the cause:
-  /// a part of it may have been written.
+  /// a part of it may have been written. kOutOfRange: beyond 2^63 - 1; nothing was written.
   Status write(int file, std::span<const std::byte> from, std::uint64_t offset, const FilePatience &patience = {});
   /// What was written before is on the disk, as after fdatasync(2). kIo.
   Status sync(int file, const FilePatience &patience = {});

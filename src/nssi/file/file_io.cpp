@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <system_error>
 #include <thread>
 
@@ -32,6 +33,13 @@ Error timed_out() {
 Status check(const FilePatience &patience) {
   if (patience.deadline.passed()) return timed_out();
   return patience.request != nullptr ? patience.request->check() : Status();
+}
+
+/// io_uring takes the largest offset for the file's own, where nobody meant to read or write.
+Status check_range(std::size_t size_bytes, std::uint64_t offset) {
+  constexpr std::uint64_t kEnd = std::numeric_limits<off_t>::max();
+  if (offset <= kEnd && size_bytes <= kEnd - offset) return {};
+  return Error{Code::kOutOfRange, fmt::format("{} bytes at {} are beyond what a file can have", size_bytes, offset)};
 }
 
 bool was_cancelled(long result) { return result == -ECANCELED || result == -EINTR; }
@@ -120,6 +128,7 @@ Result<long> FileIo::carry_out(const std::shared_ptr<FileOperation> &operation, 
 
 Result<std::size_t> FileIo::read(int file, std::span<std::byte> into, std::uint64_t offset,
                                  const FilePatience &patience) {
+  if (auto status = check_range(into.size(), offset); !status.ok()) return status.error();
   std::size_t done = 0;
   while (done != into.size()) {
     const auto rest = into.subspan(done, std::min(into.size() - done, kMostBytes));
@@ -136,6 +145,7 @@ Result<std::size_t> FileIo::read(int file, std::span<std::byte> into, std::uint6
 }
 
 Status FileIo::write(int file, std::span<const std::byte> from, std::uint64_t offset, const FilePatience &patience) {
+  if (auto status = check_range(from.size(), offset); !status.ok()) return status;
   for (std::size_t done = 0; done != from.size();) {
     const auto rest = from.subspan(done, std::min(from.size() - done, kMostBytes));
     const std::span<std::byte> memory(const_cast<std::byte *>(rest.data()), rest.size());  // only read

@@ -108,6 +108,21 @@ TEST_P(NssiFiles, AFileThatEndsGivesWhatThereIs) {
   });
 }
 
+TEST_P(NssiFiles, WhatIsBeyondAllFiles_IsRefused_AndTheFileIsAsItWas) {
+  TemporaryFile file;
+  run(1, [&] {
+    Bytes bytes = pattern(100);
+    ASSERT_TRUE(files_->write(file.fd(), bytes, 0).ok());
+    Bytes zeros(100);
+    for (const auto offset : {~std::uint64_t{0}, std::uint64_t{1} << 63, (std::uint64_t{1} << 63) - 50}) {
+      EXPECT_EQ(files_->write(file.fd(), zeros, offset).code(), Code::kOutOfRange) << offset;
+      EXPECT_EQ(files_->read(file.fd(), bytes, offset).code(), Code::kOutOfRange) << offset;
+    }
+    ASSERT_TRUE(files_->read(file.fd(), bytes, 0).ok());
+    EXPECT_EQ(bytes, pattern(100));
+  });
+}
+
 TEST_P(NssiFiles, FaultsHaveTheSystemsCause) {
   run(1, [&] {
     Bytes bytes(10);
@@ -131,7 +146,7 @@ TEST_P(NssiFiles, WhileOneWaits_OthersAreServed) {
   work_ = [&](Request &) {
     Bytes bytes(1);
     waits = true;
-    has_read = files_->read(ends[0], bytes, ~std::uint64_t{0}).ok();
+    has_read = files_->read(ends[0], bytes, 0).ok();
   };
   auto call = client_->call(at(peer_), 300, {});
   ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));
@@ -157,8 +172,6 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-constexpr auto kWhereItIs = ~std::uint64_t{0};
-
 TEST_P(NssiFiles, PastTheDeadline_NothingBegins) {
   TemporaryFile file;
   run(1, [&] {
@@ -177,14 +190,14 @@ TEST_P(NssiFiles, AtTheDeadline_AnOperationThatWaitsIsEnded_AlsoForItsTurn) {
   run(5, [&] {
     Bytes bytes(1);
     const FilePatience patience{.deadline = Deadline::in(std::chrono::milliseconds(20))};
-    EXPECT_EQ(files_->read(pipe.out(), bytes, kWhereItIs, patience).code(), Code::kTimedOut);
+    EXPECT_EQ(files_->read(pipe.out(), bytes, 0, patience).code(), Code::kTimedOut);
     ++ended;
   });
   EXPECT_EQ(ended, 5);
   pipe.write();
   run(1, [&] {
     Bytes bytes(1);
-    EXPECT_EQ(*files_->read(pipe.out(), bytes, kWhereItIs), 1u) << "one that was ended has taken it";
+    EXPECT_EQ(*files_->read(pipe.out(), bytes, 0), 1u) << "one that was ended has taken it";
   });
 }
 
@@ -197,7 +210,7 @@ TEST_P(NssiFiles, NobodyWaitsForTheResult_AndTheOperationIsEnded) {
   work_ = [&](Request &request) {
     Bytes bytes(1);
     waits = true;
-    ended = files_->read(pipe.out(), bytes, kWhereItIs, {.request = &request}).code();
+    ended = files_->read(pipe.out(), bytes, 0, {.request = &request}).code();
   };
   auto call = client_->call(at(peer_), 300, {});
   ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));
@@ -214,7 +227,7 @@ TEST_P(NssiFiles, TheRuntimeGoes_AndTheOperationIsEnded) {
   work_ = [&](Request &) {
     Bytes bytes(1);
     waits = true;
-    ended = files_->read(pipe.out(), bytes, kWhereItIs).code();
+    ended = files_->read(pipe.out(), bytes, 0).code();
   };
   auto call = client_->call(at(peer_), 300, {});
   ASSERT_TRUE(eventually([&] { return (void)call.test(), waits.load(); }));
@@ -230,7 +243,7 @@ TEST_P(NssiFiles, WhatIsLeftBehind_HoldsItsMemoryUntilItIsOver) {
     auto bytes = std::make_shared<Bytes>(1);
     left = bytes;
     const FilePatience patience{.deadline = Deadline::in(std::chrono::milliseconds(20)), .owner = bytes};
-    EXPECT_EQ(files_->read(pipe.out(), *bytes, kWhereItIs, patience).code(), Code::kTimedOut);
+    EXPECT_EQ(files_->read(pipe.out(), *bytes, 0, patience).code(), Code::kTimedOut);
   });
   EXPECT_TRUE(eventually([&] { return left.expired(); }));
 }
