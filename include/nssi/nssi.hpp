@@ -52,7 +52,7 @@ struct Service {
 };
 
 /// Writes arguments, or a result, into memory of exactly their size. Called at most once, before what it is given to
-/// returns.
+/// returns. What it throws ends the call with kInternal.
 using Encoder = std::function<void(std::span<std::byte>)>;
 
 class Core;

@@ -45,6 +45,25 @@ class NssiCalls : public ::testing::Test {
   PeerId peer_ = *client_->connect(server_.runtime->url(), Deadline::in(seconds(20)));
 };
 
+TEST_F(NssiCalls, AnEncoderThatThrows_EndsItsCall_AndTheNextOneGoesWell) {
+  for (const bool has_another_driver : {false, true}) {
+    std::optional<Driven> driven;
+    if (has_another_driver) driven.emplace(*client_);
+    for (const std::size_t size : {std::size_t{10}, std::size_t{1} << 20}) {
+      int over = 0;
+      CallOptions options;
+      options.on_over = [&] { ++over; };
+      auto failed = client_->call(
+          at(peer_), kEcho, size, [](auto) { throw std::runtime_error("no more ink"); }, options);
+      const auto status = failed.wait();
+      ASSERT_EQ(status.code(), Code::kInternal);
+      EXPECT_NE(status.error().message.find("no more ink"), std::string::npos);
+      EXPECT_TRUE(eventually([&] { return over == 1; }));
+      EXPECT_TRUE(call(kNoop).wait().ok());
+    }
+  }
+}
+
 TEST_F(NssiCalls, WaitAny_ReturnsTheOneThatIsOver) {
   std::vector<Call> calls;
   calls.push_back(call(kBlock));

@@ -76,11 +76,12 @@ CallState *Client::start(const Service &service, OpCode op, const Payload &args,
     return &call;
   }
   call.args.resize(args.size_bytes());
-  args.write(call.args);
-  core_.driver().hand_over([this, &call] {
+  core_.driver().hand_over([this, &call, encoded = args.try_write(call.args, "arguments")] {
     claim(std::unique_ptr<CallState>(&call));
     const Bytes copy = std::move(call.args);
-    if (!call.done.load()) send(call, Payload(copy));
+    if (call.done.load()) return;
+    if (!encoded.ok()) return finish(call, encoded);
+    send(call, Payload(copy));
   });
   core_.wake();
   return &call;
@@ -118,13 +119,23 @@ inline bool Client::goes_along(const CallState &call, std::size_t args_bytes) co
 }
 
 /// Keeps the arguments, which may have to be sent once more.
-void Client::keep(CallState &call, const Payload &args) {
+Status Client::keep(CallState &call, const Payload &args) {
   if (call.args.size() != args.size_bytes()) call.args.resize(args.size_bytes());
+  if (args.is_encoded()) return args.try_write(call.args, "arguments");
   args.write(call.args);
+  return {};
 }
 
-/// Long arguments go straight into a block, or into the message if there is no memory for one and they fit. A call that
-/// belongs to no trace may begin one.
+/// Long arguments go straight into a block, or into the message if there is no memory for one and they fit.
+inline Status Client::take_arguments(CallState &call, const Payload &args) {
+  if (goes_along(call, args.size_bytes())) return keep(call, args);
+  auto status = lend(call, args);
+  const bool may_go_along =
+      status.code() == Code::kNoMemory && args.size_bytes() <= core_.max_inline_args(call.connection);
+  return may_go_along ? keep(call, args) : status;
+}
+
+/// A call that belongs to no trace may begin one.
 void Client::send(CallState &call, const Payload &args) {
   call.turn = ++turns_;
   auto *link = links_.named(call.service.peer);
@@ -138,12 +149,7 @@ void Client::send(CallState &call, const Payload &args) {
     return finish(call,
                   Error{Code::kInvalidArgument,
                         "a one-way call cannot have a data buffer: nobody learns when the service is done with it"});
-  if (goes_along(call, args.size_bytes())) {
-    keep(call, args);
-  } else if (auto status = lend(call, args); !status.ok()) {
-    if (args.size_bytes() > core_.max_inline_args(call.connection)) return finish(call, std::move(status));
-    keep(call, args);
-  }
+  if (auto status = take_arguments(call, args); !status.ok()) return finish(call, std::move(status));
   if (call.parts)
     if (auto status = place_segments(call); !status.ok()) return finish(call, std::move(status));
   call.phase = CallState::Phase::kWaiting;
@@ -193,7 +199,7 @@ Status Client::lend(CallState &call, const Payload &args) {
   auto block = core_.blocks().take(call.service.peer, args.size_bytes());
   if (!block.ok()) return block.error();
   const nessie::ReadElsewhere scope(core_.endpoint().can_view(call.connection));
-  args.write(block->bytes());
+  if (auto status = args.try_write(block->bytes(), "arguments"); !status.ok()) return status;
   call.long_args = *std::move(block);
   return {};
 }

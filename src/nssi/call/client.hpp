@@ -148,7 +148,8 @@ class Client final : public LinkEvents {
   Status send_request(CallState &call);
   Status describe(CallState &call, wire::Request &request, Bytes &list);
   bool goes_along(const CallState &call, std::size_t args_bytes) const;
-  void keep(CallState &call, const Payload &args);
+  Status take_arguments(CallState &call, const Payload &args);
+  Status keep(CallState &call, const Payload &args);
   Status lend(CallState &call, const Payload &args);
   Status place_segments(CallState &call);
   Status describe_parts(CallState &call, wire::Request &request, Bytes &list);

@@ -39,19 +39,6 @@ Status Answers::answer(Session &session, std::uint64_t id, const Error &error) {
   return answer(session, *slot, message);
 }
 
-/// Whoever encodes it is the service's code, as its handlers are: what he throws is the caller's answer.
-Status Answers::write(const Payload &result, std::span<std::byte> at) {
-  const auto failed = [](const char *what) {
-    return Error{Code::kInternal, fmt::format("the result could not be encoded: {}", what), nessie::Scope::kService};
-  };
-  try {
-    result.write(at);
-  } catch (const std::exception &e) { return failed(e.what()); } catch (...) {
-    return failed("an exception of unknown type");
-  }
-  return {};
-}
-
 Status Answers::answer(Session &session, std::uint64_t id, const Payload &result, const Offered &offered) {
   auto *slot = session.find(id);
   if (slot == nullptr) return given_up();
@@ -60,7 +47,7 @@ Status Answers::answer(Session &session, std::uint64_t id, const Payload &result
   offered.result_size.note_short();
   if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
   scratch_.resize(result.size_bytes());
-  if (auto written = write(result, scratch_); !written.ok()) {
+  if (auto written = result.try_write(scratch_, "result"); !written.ok()) {
     (void)answer(session, id, written.error());
     return written;
   }
@@ -80,7 +67,7 @@ Status Answers::answer_long(Session &session, Slot &slot, const Payload &result,
   Status written;
   {
     const nessie::ReadElsewhere scope(is_here && core_.endpoint().can_view(slot.peer));
-    written = write(result, block->bytes());
+    written = result.try_write(block->bytes(), "result");
   }
   if (!written.ok()) {
     (void)answer(session, slot.id, written.error());

@@ -49,7 +49,6 @@ class Answers {
   };
   template <class Result> Status answer(Session &session, Slot &slot, Result message);
   Status answer_long(Session &session, Slot &slot, const Payload &result, const Offered &offered);
-  static Status write(const Payload &result, std::span<std::byte> at);
 
   Core &core_;
   Sessions &sessions_;

@@ -26,6 +26,8 @@ class Payload {
     else
       nessie::copy_bytes(at.data(), data_, size_bytes_);
   }
+  /// As write(). kInternal, with its text: the encoder threw. It is the program's code. `what`: "arguments".
+  Status try_write(std::span<std::byte> at, const char *what) const;
 
  private:
   const std::byte *data_ = nullptr;
