@@ -585,20 +585,21 @@ bool Client::on_peer_lost(PeerId peer, const Error &error, std::chrono::millisec
   auto *link = links_.over(peer);
   const bool is_retried = link != nullptr && patience.count() > 0;
   const auto name = link != nullptr ? link->name : peer;
+  // Of the link nothing is used below: what is called back may disconnect the peer.
+  const auto ended = link != nullptr && !is_retried ? links_.remove(*link) : nullptr;
+  if (is_retried) links_.reconnect(*link, error, patience);
   std::erase_if(holds_, [&](const Hold &hold) { return hold.service.peer == name; });
+  std::vector<Named> over;
   for_each_in_progress([&](CallState &call) {
     if (call.connection != peer) return;
-    if (!is_retried || call.phase == Phase::kCancelling)
-      return finish(call, is_retried ? std::move(call.status) : Status(error));
+    if (!is_retried || call.phase == Phase::kCancelling) return over.push_back({call.id, &call});
     call.was_sent |= call.phase != Phase::kWaiting && call.phase != Phase::kHeld;
     call.was_turned_away = false;
     call.phase = Phase::kWaiting;
     call.connection = {};
   });
-  if (is_retried)
-    links_.reconnect(*link, error, patience);
-  else if (link != nullptr)
-    (void)links_.remove(*link);
+  for (const auto &[id, call] : over)
+    if (call->id == id && !call->done.load()) finish(*call, is_retried ? std::move(call->status) : Status(error));
   return is_retried;
 }
 

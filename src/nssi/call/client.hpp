@@ -119,7 +119,7 @@ class Client final : public LinkEvents {
     Service service;
     std::deque<CallState *> calls;
   };
-  /// A call, if it has not ended meanwhile: what is called back may drop any.
+  /// A call, and the id that it has as long as it has not ended: what is called back may drop any.
   struct Named {
     std::uint64_t id;
     CallState *call;

@@ -122,6 +122,17 @@ TEST_P(NssiLinks, DisconnectWhileThereIsNoConnection_CancelsWhatWaits) {
   EXPECT_EQ(waiting.wait().code(), Code::kCancelled);
 }
 
+TEST_P(NssiLinks, DisconnectedByTheEndOfACall_ThatADisconnectHasEnded) {
+  CallOptions options;
+  options.on_over = [this] { client_->disconnect(peer_); };
+  auto blocked = client_->call(at(peer_), kBlock, {}, options);
+  ASSERT_TRUE(call(kNoop).wait().ok());
+  auto another = client_->call(at(peer_), kBlock, {}, options);
+  client_->disconnect(peer_);
+  EXPECT_EQ(blocked.wait().code(), Code::kCancelled);
+  EXPECT_EQ(another.wait().code(), Code::kCancelled);
+}
+
 /// The service listens, but is at something else: whoever connects waits for its answer.
 TEST_P(NssiLinks, ARuntimeMayEndWhileItConnectsAgain) {
   ASSERT_TRUE(call(kNoop).wait().ok());
