@@ -2,6 +2,7 @@
 // Calls of which several are in progress, and calls for which nobody waits.
 #include <gtest/gtest.h>
 
+#include <nssi/runtime/engine.hpp>
 #include <nssi/testing/testing.hpp>
 
 #include <coroutine>
@@ -62,6 +63,31 @@ TEST_F(NssiCalls, AnEncoderThatThrows_EndsItsCall_AndTheNextOneGoesWell) {
       EXPECT_TRUE(call(kNoop).wait().ok());
     }
   }
+}
+
+/// 2^32 calls, one after the other, take an hour.
+TEST_F(NssiCalls, WhenTheNumberOfASlotsCallsIsUsedUp_CallsGoOn) {
+  auto client = *Engine::open(options_for("inproc", false));
+  const auto peer = *client->connect(server_.runtime->url(), Deadline::in(seconds(20)));
+  const auto number_of = [&](std::uint64_t used_up_by) {
+    CallOptions options;
+    options.deadline = Deadline::in(seconds(20));
+    auto &call = *client->client().start(at(peer), kNoop, Payload(), options);
+    client->wait_until(call.done, call.waiter, *options.deadline);
+    EXPECT_TRUE(call.done && call.status.ok());
+    const auto number = call.id;
+    call.id |= used_up_by << 32;
+    client->client().release(call);
+    return number;
+  };
+  std::uint64_t last = number_of(0);
+  for (int i = 0; i < 3; ++i) {
+    const auto next = number_of(0);
+    EXPECT_GT(next, last);
+    last = next;
+  }
+  number_of(0xFFFFFFFF);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(static_cast<std::uint32_t>(number_of(0)), 1u) << "another slot's";
 }
 
 TEST_F(NssiCalls, WaitAny_ReturnsTheOneThatIsOver) {

@@ -101,7 +101,7 @@ CallState &Client::claim(std::unique_ptr<CallState> state) {
   const auto slot = free_.back();
   free_.pop_back();
   auto &place = slots_[slot];
-  const auto uses = place ? (place->id >> 32) + 1 : 1;
+  const auto uses = place ? place->id >> 32 : 1;
   if (state)
     place = std::move(state);
   else if (!place)
@@ -563,8 +563,9 @@ void Client::recycle(CallState &call) {
   call.callback.reset();
   call.is_overdue = false;
   call.status = {};
-  call.id += std::uint64_t{1} << 32;  // a late result finds nobody
-  free_.push_back(slot_of(call.id));
+  call.id += std::uint64_t{1} << 32;           // a late result finds nobody
+  const bool is_used_up = call.id >> 32 == 0;  // the service takes lower ids for old ones: the slot is not used again
+  if (!is_used_up) free_.push_back(slot_of(call.id));
 }
 
 template <class Use> void Client::for_each_in_progress(Use use) {
