@@ -339,7 +339,8 @@ void Client::fetch(CallState &call, const nnti::RemoteBuffer &remote) {
 void Client::on_fetched(CallState &call, Status status) {
   call.fetching = false;
   const bool may_be_offered_again = links_.named(call.service.peer) != nullptr && !call.done.load();
-  if (status.code() == Code::kPeerLost && may_be_offered_again) {  // on_peer_lost() follows
+  const bool is_broken_off = status.code() == Code::kPeerLost || status.code() == Code::kCancelled;
+  if (is_broken_off && may_be_offered_again) {  // on_peer_lost() follows
     call.phase = CallState::Phase::kSent;
     return;
   }

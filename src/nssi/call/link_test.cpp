@@ -2,6 +2,7 @@
 // Connections that are lost and made again, and what becomes of the calls that were in progress.
 #include <gtest/gtest.h>
 
+#include <nssi/runtime/engine.hpp>
 #include <nssi/testing/testing.hpp>
 
 namespace nssi::testing {
@@ -171,6 +172,23 @@ TEST_P(NssiLinks, ADeadlineThatPassesWithoutAConnection_DoesNotSayThatTheCallWas
 
 INSTANTIATE_TEST_SUITE_P(Over, NssiLinks, ::testing::Values("inproc", "shm", "ofi"),
                          [](const auto &info) { return info.param; });
+
+TEST(NssiLinksThatAreGivenUp, AResultThatIsBeingFetched_IsFetchedOverTheNextConnection) {
+  if (!available("ofi")) GTEST_SKIP() << "this machine has no transport ofi";
+  const ServiceThread server(options_for("ofi", true));
+  auto options = options_for("ofi", false);
+  options.endpoint.config.set("nssi.reconnect", "20s");
+  const auto client = *Engine::open(std::move(options));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  const auto large = xdr::encode(Pattern{64 << 20});
+  auto &call = *client->client().start(at(peer), kMake, Payload(large), {});
+  ASSERT_TRUE(eventually([&] { return client->poke(), call.phase == CallState::Phase::kFetching; }));
+  client->run_as_driver([&] { client->give_up_peer(peer, Error{Code::kPeerLost, "it takes nothing"}); });
+  client->wait_until(call.done, call.waiter, Deadline::in(seconds(20)));
+  EXPECT_TRUE(call.done);
+  EXPECT_TRUE(call.status.ok()) << call.status.error().to_string();
+  client->client().release(call);
+}
 
 // --- a service that is started anew, at the same address ---------------------------------------------------------------
 
