@@ -35,14 +35,15 @@ Link *Links::over(PeerId connection) const {
 void Links::add_broken(Link &link, std::chrono::milliseconds patience) {
   broken_.push_back(&link);
   link.give_up_at = Deadline::in(patience);
+  link.pause = kFirstPause;
   core_.ask_for_turn();
 }
 
 void Links::reconnect(Link &link, const Error &why, std::chrono::milliseconds patience) {
-  if (std::ranges::find(broken_, &link) == broken_.end()) {
+  if (std::ranges::find(broken_, &link) == broken_.end())
     add_broken(link, patience);
-    link.pause = kFirstPause;
-  }
+  else
+    link.give_up_at = link.give_up_at.earlier(Deadline::in(patience));  // it was held, perhaps for longer
   link.why = why;
   link.connection = {};
   link.is_ready = false;

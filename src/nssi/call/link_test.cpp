@@ -190,6 +190,44 @@ TEST(NssiLinksThatAreGivenUp, AResultThatIsBeingFetched_IsFetchedOverTheNextConn
   client->client().release(call);
 }
 
+/// Lets callers connect, and says nothing.
+class Silent final : public nnti::EventSink {
+ public:
+  Silent()
+      : endpoint_(*nnti::Endpoint::open(options_for("inproc", true).endpoint, *this)), thread_([this] {
+          while (!ends_) endpoint_->progress();
+        }) {}
+  ~Silent() {
+    ends_ = true;
+    thread_.join();
+  }
+  const std::string &url() const { return endpoint_->url(); }
+
+ private:
+  void on_message(PeerId, std::span<const std::byte>) override {}
+  void on_peer_connected(PeerId) override {}
+  void on_peer_lost(PeerId, const Error &) override {}
+
+  std::unique_ptr<nnti::Endpoint> endpoint_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+TEST(NssiLinksOfOperators, ConnectionsLostBeforeTheServiceHasSpoken_AreGivenUpWhenPatienceEnds) {
+  auto silent = std::make_unique<Silent>();
+  auto options = options_for("inproc", false);
+  options.operators = nessie::Credential::generate();
+  options.endpoint.config.set("nssi.reconnect", "100ms");
+  const auto client = open_runtime(std::move(options));
+  const auto peer = client->connect(silent->url(), Deadline::in(seconds(20)));
+  ASSERT_TRUE(peer.ok());
+  CallOptions patient;
+  patient.deadline = Deadline::in(seconds(10));  // nssi.timeout is longer
+  auto waits = client->call(at(*peer), kNoop, {}, patient);
+  silent.reset();
+  EXPECT_EQ(waits.wait().code(), Code::kPeerLost);
+}
+
 // --- a service that is started anew, at the same address ---------------------------------------------------------------
 
 /// At a port that stays the same.
