@@ -110,6 +110,15 @@ class Rules(unittest.TestCase):
             value.places = wrong
             self.assert_no_value(value)
 
+    def test_arrays_of_floats_are_rounded_and_refused_if_they_do_not_fit(self):
+        floats = xdr.Vector(xdr.FLOAT)
+        self.assertEqual(list(floats.decode(floats.encode([0.1, numpy.inf]))), [numpy.float32(0.1), numpy.inf])
+        for wrong in ([1e300], [-1e39, 0]):
+            with self.assertRaises(nessie.InvalidArgument):
+                floats.encode(wrong)
+            with self.assertRaises(nessie.InvalidArgument):
+                xdr.FLOAT.encode(wrong[0])
+
     def test_an_enum_without_a_zero_must_be_set(self):
         self.assertIsNone(golden.everything().c)
         self.assert_no_value(golden.everything())

@@ -29,7 +29,11 @@ def _as_array(value: Any, dtype: numpy.dtype[Any]) -> Numbers:
         limits = numpy.iinfo(dtype)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
             raise InvalidArgument(f"a number does not fit {dtype}")
-    return numpy.ascontiguousarray(array, dtype)
+    try:
+        with numpy.errstate(over="raise"):
+            return numpy.ascontiguousarray(array, dtype)
+    except FloatingPointError as fault:
+        raise InvalidArgument(f"a number does not fit {dtype}") from fault
 
 
 def _put_numbers(out: bytearray, array: Numbers) -> None:
