@@ -148,12 +148,10 @@ std::unique_ptr<nssi_svc_rpc_request> describe(const paper::Incoming &request) {
   return made;
 }
 
-/// One more was served.
-void count_request() {
-  for (int transport = 0; transport < NSSI_RPC_COUNT; ++transport) {
-    auto &left = requests_left[static_cast<std::size_t>(transport)];
-    if (serving[static_cast<std::size_t>(transport)] && left.load() > 0 && --left == 0) paper::stop_service(transport);
-  }
+/// The service of that transport has served one more.
+void count_request(int transport) {
+  auto &left = requests_left[static_cast<std::size_t>(transport)];
+  if (left.load() > 0 && --left == 0) paper::stop_service(transport);
 }
 
 int run_stub(const paper::Incoming &request) {
@@ -162,7 +160,7 @@ int run_stub(const paper::Incoming &request) {
   const Process handing_over = process;
   const int rc =
       handing_over != nullptr ? nssi::trios::hand_over(describe(request), handing_over, request) : call_stub(request);
-  count_request();
+  count_request(request.transport);
   return rc;
 }
 

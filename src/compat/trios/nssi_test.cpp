@@ -379,6 +379,25 @@ TEST_F(TriosNssi, AServiceEndsAfterItsLastRequest) {
   EXPECT_EQ(ended_with_, NSSI_OK);
 }
 
+TEST_F(TriosNssi, RequestsOfAnotherService_AreNotCounted) {
+  nssi_service other{};
+  ASSERT_EQ(nssi_service_init(kCalling, NSSI_SHORT_REQUEST_SIZE, &other), NSSI_OK);
+  other.max_reqs = 2;
+  nssi_service at_other;
+  std::thread thread([&] { EXPECT_EQ(nssi_service_start(&other), NSSI_OK); });
+  ASSERT_EQ(nssi_get_service(kServing, other.svc_host.url, 20'000, &at_other), NSSI_OK) << nssi_last_error();
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(nssi_call_rpc_sync(&service(), kCountOp, nullptr, nullptr, 0, nullptr), NSSI_OK) << nssi_last_error();
+  for (int i = 0; i < 2; ++i) {
+    nssi_request request;
+    int rc = -1;
+    ASSERT_EQ(nssi_call_rpc(&at_other, kCountOp, nullptr, nullptr, 0, nullptr, &request), NSSI_OK);
+    EXPECT_EQ(nssi_timedwait(&request, 5'000, &rc), NSSI_OK) << nssi_last_error();
+  }
+  nssi_service_abort();
+  thread.join();
+}
+
 /// Threads of the program's, in front of a queue.
 class Crew {
  public:
