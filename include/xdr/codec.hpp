@@ -33,6 +33,8 @@
 namespace xdr {
 
 inline constexpr int kMaxDepth = 64;
+/// Of a string or an array without a bound: RFC 4506, section 4.10.
+inline constexpr std::size_t kMostElements = 0xFFFFFFFF;
 
 /// Counts the bytes that a value takes, and says whether it may be encoded: what is longer than its bound may not, and
 /// no union with another arm than it says, and no enum's value without a name.
@@ -48,8 +50,11 @@ class Sizer {
  private:
   template <class T> void add(T &v) {
     using namespace detail;
-    if constexpr (HasBound<T>)
+    if constexpr (HasBound<T>) {
       if (v.size() > T::kMost) fail("a string or an array is longer than its bound");
+    } else if constexpr (OwnedBytes<T> || BorrowedBytes<T> || Sequence<T> || Elements<T>) {
+      if (v.size() > kMostElements) fail("a string or an array is longer than its count can say");
+    }
     if constexpr (NamedEnum<T>)
       if (!xdr_has_name(v)) fail("an enum has a value without a name");
     if constexpr (Word<T>)

@@ -228,4 +228,17 @@ TEST(XdrDecode, MutatedMessagesAreRefusedOrReencodeToThemselves) {
   }
 }
 
+/// Nothing of the bytes is touched.
+TEST(XdrCodec, WhatIsLongerThanACountCanSay_IsNotEncoded) {
+  const std::byte one{};
+  std::span<const std::byte> bytes(&one, std::size_t{1} << 32);
+  xdr::Sizer sizer;
+  sizer(bytes);
+  EXPECT_NE(sizer.fault(), nullptr);
+  bytes = bytes.first(0xFFFFFFFF);
+  xdr::Sizer fits;
+  fits(bytes);
+  EXPECT_EQ(fits.fault(), nullptr);
+}
+
 }  // namespace
