@@ -30,6 +30,8 @@ class Named final : public NAMED::Server {
   Outcome<std::int32_t> start(Request &, std::int32_t n) override { return n + 8; }
   Outcome<void> start_bulk(Request &) override { return {}; }
   Outcome<std::int32_t> Server_(Request &, std::int32_t n) override { return n + 10; }
+  Outcome<void> note_arrival_(Request &) override { return {}; }
+  void note_arrival(Request &) override {}
 };
 
 class StubsInCpp : public ::testing::TestWithParam<std::string> {

@@ -37,8 +37,8 @@ constexpr std::string_view kLimits[] = {"PATH_MAX", "NAME_MAX"};
 constexpr std::string_view kNamespaces[] = {"nessie", "nssi"};
 
 /// What the classes that are generated for a version call their own.
-constexpr std::array<std::string_view, 8> kOfStubs = {"Client",   "Server",  "kInterface", "kProgram",
-                                                      "kVersion", "service", "kind_of",    "add_to"};
+constexpr std::array<std::string_view, 9> kOfStubs = {"Client",  "Server",  "kInterface", "kProgram",    "kVersion",
+                                                      "service", "kind_of", "add_to",     "note_arrival"};
 
 bool is_kept_by_cpp(std::string_view name) {
   return is_one_of(kWordsOfCpp, name) || is_one_of(kLimits, name) || is_c_macro(name);
