@@ -181,7 +181,7 @@ struct Operation {
   HandlerKind kind = HandlerKind::kFiber;
   Handler handler;
   /// If there is one, called in place when a request arrives, long before the handler perhaps: to take note of it. Not
-  /// for requests whose arguments are not inline.
+  /// for requests whose arguments are not inline. What it throws is logged; the handler runs all the same.
   Handler arrival = {};
   /// The handler reads each byte of args() once, before it relies on any of them: then long ones need not be copied
   /// first, but for one-way calls. Their caller may change them at any moment.

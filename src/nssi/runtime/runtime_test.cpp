@@ -576,5 +576,17 @@ TEST_P(NssiProcesses, KilledClientEndsItsPullsAndHarmsNobody) {
 INSTANTIATE_TEST_SUITE_P(Over, NssiProcesses, ::testing::Values("shm", "ofi"),
                          [](const auto &info) { return info.param; });
 
+TEST(NssiArrivals, OneThatThrows_HoldsUpNobody) {
+  ServiceThread server(options_for("inproc", true), [](Runtime &runtime) {
+    Operation noted{kInterface, 0, 300, "noted", HandlerKind::kFiber, [](Request &r) { (void)r.reply(); }};
+    noted.arrival = [](Request &) { throw std::runtime_error("no more ink"); };
+    ASSERT_TRUE(runtime.add_operation(std::move(noted)).ok());
+  });
+  const auto client = open_runtime(options_for("inproc", false));
+  const auto peer = *client->connect(server.runtime->url(), Deadline::in(seconds(20)));
+  EXPECT_TRUE(client->call(at(peer), 300, {}).wait().ok());
+  EXPECT_TRUE(client->call(at(peer), kNoop, {}).wait().ok());
+}
+
 }  // namespace
 }  // namespace nssi::testing

@@ -192,7 +192,7 @@ void Server::begin(IncomingRequest &incoming, const Offered &offered) {
   if (incoming.runs_in_place()) return carry_out(incoming);
   incoming.keep_args();
   const auto work = [this, &incoming] { carry_out(incoming); };
-  if (operation.arrival && !incoming.has_to_fetch()) operation.arrival(incoming);
+  if (operation.arrival && !incoming.has_to_fetch()) do_guarded([&] { operation.arrival(incoming); });
   auto &scheduler = core_.scheduler();
   const bool may_exceed = !scheduler.can_start() && incoming.session().requests() <= scheduler.own_fibers();
   switch (operation.kind) {
