@@ -80,31 +80,35 @@ bool xdr_decode(xdrproc_t proc, std::span<const std::byte> bytes, void *value) {
 using namespace nssi::c_api;
 
 int nssi_init(const nssi_rpc_transport transport) {
-  std::lock_guard lock(opened_mutex);
-  auto it = opened().find(transport);
-  if (it != opened().end()) return ++it->second.uses, NSSI_OK;
-  auto options = options_for(transport);
-  if (!options.ok()) return fail(options.error());
-  auto runtime = nssi::Runtime::open(*std::move(options));
-  if (!runtime.ok()) return fail(runtime.error());
-  add_kill(**runtime);
-  opened()[transport] = {*std::move(runtime), 1};
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    std::lock_guard lock(opened_mutex);
+    auto it = opened().find(transport);
+    if (it != opened().end()) return ++it->second.uses, NSSI_OK;
+    auto options = options_for(transport);
+    if (!options.ok()) return fail(options.error());
+    auto runtime = nssi::Runtime::open(*std::move(options));
+    if (!runtime.ok()) return fail(runtime.error());
+    add_kill(**runtime);
+    opened()[transport] = {*std::move(runtime), 1};
+    return NSSI_OK;
+  });
 }
 
 int nssi_fini(const nssi_rpc_transport transport) {
-  std::shared_ptr<nssi::Runtime> last;
-  {
-    std::lock_guard lock(opened_mutex);
-    auto it = opened().find(transport);
-    if (it == opened().end()) return fail(NSSI_ENOTINIT, "the transport is not open");
-    if (--it->second.uses != 0) return NSSI_OK;
-    last = std::move(it->second.runtime);
-    opened().erase(it);
-  }
-  forget_calls(*last);
-  forget_service(*last);
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    std::shared_ptr<nssi::Runtime> last;
+    {
+      std::lock_guard lock(opened_mutex);
+      auto it = opened().find(transport);
+      if (it == opened().end()) return fail(NSSI_ENOTINIT, "the transport is not open");
+      if (--it->second.uses != 0) return NSSI_OK;
+      last = std::move(it->second.runtime);
+      opened().erase(it);
+    }
+    forget_calls(*last);
+    forget_service(*last);
+    return NSSI_OK;
+  });
 }
 
 int nssi_rpc_init(const nssi_rpc_transport transport, const nssi_rpc_encode, const char *url) {
@@ -116,13 +120,15 @@ int nssi_rpc_init(const nssi_rpc_transport transport, const nssi_rpc_encode, con
 int nssi_rpc_fini(const nssi_rpc_transport transport) { return nssi_fini(transport); }
 
 int nssi_get_url(const nssi_rpc_transport transport, char *url, const uint32_t maxlen) {
-  if (url == nullptr) return fail(NSSI_EINVAL, "url is NULL");
-  auto runtime = runtime_of(transport);
-  if (!runtime) return NSSI_ENOTINIT;
-  const auto &text = runtime->url();
-  if (text.size() >= maxlen) return fail(NSSI_EMSGSIZE, "the URL needs a larger buffer; NSSI_URL_LEN is enough");
-  std::memcpy(url, text.c_str(), text.size() + 1);
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (url == nullptr) return fail(NSSI_EINVAL, "url is NULL");
+    auto runtime = runtime_of(transport);
+    if (!runtime) return NSSI_ENOTINIT;
+    const auto &text = runtime->url();
+    if (text.size() >= maxlen) return fail(NSSI_EMSGSIZE, "the URL needs a larger buffer; NSSI_URL_LEN is enough");
+    std::memcpy(url, text.c_str(), text.size() + 1);
+    return NSSI_OK;
+  });
 }
 
 const char *nssi_last_error(void) { return last_error().c_str(); }

@@ -7,7 +7,9 @@
 #include <nssi/nssi.h>
 #include <nssi/nssi.hpp>
 
+#include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -21,6 +23,15 @@ inline constexpr std::size_t kStubStackBytes = std::size_t{1} << 20;
 /// Notes the sentence for nssi_last_error() and returns the code.
 int fail(int code, std::string message);
 int fail(const Error &error);
+
+/// The body of a function of the header, which returns a code: no exception leaves it.
+template <class Body> int guarded(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) { return fail(NSSI_ENOMEM, "no more memory"); } catch (const std::exception &e) {
+    return fail(NSSI_EIO, e.what());
+  }
+}
 
 /// The runtime of an initialised transport; nullptr, with the error noted, if there is none.
 std::shared_ptr<Runtime> runtime_of(nssi_rpc_transport transport);

@@ -116,115 +116,136 @@ void forget_calls(const Runtime &runtime) {
 using namespace nssi::c_api;
 
 int nssi_register_xdr_encoding(int opcode, xdrproc_t encode_args, xdrproc_t, xdrproc_t encode_result) {
-  if (encode_args == nullptr || encode_result == nullptr) return fail(NSSI_EINVAL, "an encoding is NULL; use xdr_void");
-  std::lock_guard lock(mutex);
-  encodings[opcode] = {encode_args, encode_result};
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (encode_args == nullptr || encode_result == nullptr)
+      return fail(NSSI_EINVAL, "an encoding is NULL; use xdr_void");
+    std::lock_guard lock(mutex);
+    encodings[opcode] = {encode_args, encode_result};
+    return NSSI_OK;
+  });
 }
 
 int nssi_get_service(const nssi_rpc_transport transport, const char *url, const int timeout, nssi_service *result) {
-  if (url == nullptr || result == nullptr) return fail(NSSI_EINVAL, "url or result is NULL");
-  auto runtime = runtime_of(transport);
-  if (!runtime) return NSSI_ENOTINIT;
-  auto peer = runtime->connect(url, deadline_of(timeout));
-  if (!peer.ok()) return fail(peer.error());
-  *result = {transport, NSSI_DEFAULT_ENCODE, nnti::peer_to_c(*peer, url)};
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (url == nullptr || result == nullptr) return fail(NSSI_EINVAL, "url or result is NULL");
+    auto runtime = runtime_of(transport);
+    if (!runtime) return NSSI_ENOTINIT;
+    auto peer = runtime->connect(url, deadline_of(timeout));
+    if (!peer.ok()) return fail(peer.error());
+    *result = {transport, NSSI_DEFAULT_ENCODE, nnti::peer_to_c(*peer, url)};
+    return NSSI_OK;
+  });
 }
 
 int nssi_free_service(const nssi_rpc_transport transport, nssi_service *svc) {
-  if (svc == nullptr) return fail(NSSI_EINVAL, "svc is NULL");
-  auto runtime = runtime_of(transport);
-  if (!runtime) return NSSI_ENOTINIT;
-  runtime->disconnect(nnti::peer_from_c(svc->svc_host));
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (svc == nullptr) return fail(NSSI_EINVAL, "svc is NULL");
+    auto runtime = runtime_of(transport);
+    if (!runtime) return NSSI_ENOTINIT;
+    runtime->disconnect(nnti::peer_from_c(svc->svc_host));
+    return NSSI_OK;
+  });
 }
 
 int nssi_call_rpc(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len, void *result,
                   nssi_request *request) {
-  if (svc == nullptr || request == nullptr) return fail(NSSI_EINVAL, "svc or request is NULL");
-  auto runtime = runtime_of(svc->transport_id);
-  if (!runtime) return NSSI_ENOTINIT;
-  auto encoding = find_encoding(opcode);
-  if (!encoding) return fail(NSSI_ENOENT, "no encoding is registered for this operation: NSSI_REGISTER_CLIENT_STUB");
-  auto bytes = xdr_encode(encoding->args, args);
-  if (!bytes) return fail(NSSI_EENCODE, "the arguments cannot be encoded");
-  auto call = std::make_shared<PendingCall>();
-  call->runtime = runtime;
-  call->decode_result = encoding->result;
-  nssi::CallOptions options;
-  if (data != nullptr && data_len != 0) {
-    auto buffer = lend(*runtime, data, data_len);
-    if (!buffer.ok()) return fail(buffer.error());
-    call->data = *std::move(buffer);
-    options.data = &call->data;
-  }
-  call->call = runtime->call(service_of(*svc), static_cast<nssi::OpCode>(opcode), *bytes, options);
-  std::lock_guard lock(mutex);
-  pending.emplace(++last_id, std::move(call));
-  *request = {last_id, opcode, NSSI_OK, NSSI_OK, NSSI_PROCESSING_REQUEST, result};
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (svc == nullptr || request == nullptr) return fail(NSSI_EINVAL, "svc or request is NULL");
+    auto runtime = runtime_of(svc->transport_id);
+    if (!runtime) return NSSI_ENOTINIT;
+    auto encoding = find_encoding(opcode);
+    if (!encoding) return fail(NSSI_ENOENT, "no encoding is registered for this operation: NSSI_REGISTER_CLIENT_STUB");
+    auto bytes = xdr_encode(encoding->args, args);
+    if (!bytes) return fail(NSSI_EENCODE, "the arguments cannot be encoded");
+    auto call = std::make_shared<PendingCall>();
+    call->runtime = runtime;
+    call->decode_result = encoding->result;
+    nssi::CallOptions options;
+    if (data != nullptr && data_len != 0) {
+      auto buffer = lend(*runtime, data, data_len);
+      if (!buffer.ok()) return fail(buffer.error());
+      call->data = *std::move(buffer);
+      options.data = &call->data;
+    }
+    call->call = runtime->call(service_of(*svc), static_cast<nssi::OpCode>(opcode), *bytes, options);
+    std::lock_guard lock(mutex);
+    pending.emplace(++last_id, std::move(call));
+    *request = {last_id, opcode, NSSI_OK, NSSI_OK, NSSI_PROCESSING_REQUEST, result};
+    return NSSI_OK;
+  });
 }
 
 int nssi_call_rpc_sync(const nssi_service *svc, const int opcode, void *args, void *data, nssi_size data_len,
                        void *result) {
-  nssi_request request;
-  if (int rc = nssi_call_rpc(svc, opcode, args, data, data_len, result, &request); rc != NSSI_OK) return rc;
-  int remote_rc = NSSI_OK;
-  int rc = nssi_wait(&request, &remote_rc);
-  return rc != NSSI_OK ? rc : remote_rc;
+  return guarded([&]() -> int {
+    nssi_request request;
+    if (int rc = nssi_call_rpc(svc, opcode, args, data, data_len, result, &request); rc != NSSI_OK) return rc;
+    int remote_rc = NSSI_OK;
+    int rc = nssi_wait(&request, &remote_rc);
+    return rc != NSSI_OK ? rc : remote_rc;
+  });
 }
 
 int nssi_wait(nssi_request *request, int *remote_rc) { return nssi_timedwait(request, -1, remote_rc); }
 
 int nssi_timedwait(nssi_request *request, int timeout, int *remote_rc) {
-  if (request == nullptr) return fail(NSSI_EINVAL, "request is NULL");
-  return wait_until(*request, deadline_of(timeout), remote_rc);
+  return guarded([&]() -> int {
+    if (request == nullptr) return fail(NSSI_EINVAL, "request is NULL");
+    return wait_until(*request, deadline_of(timeout), remote_rc);
+  });
 }
 
 int nssi_test(nssi_request *request, int *remote_rc) {
-  if (request == nullptr) return fail(NSSI_EINVAL, "request is NULL");
-  if (auto call = find_pending(request->id); call && !call->call.test()) return NSSI_EWOULDBLOCK;
-  return wait_until(*request, nssi::Deadline::now(), remote_rc);
+  return guarded([&]() -> int {
+    if (request == nullptr) return fail(NSSI_EINVAL, "request is NULL");
+    if (auto call = find_pending(request->id); call && !call->call.test()) return NSSI_EWOULDBLOCK;
+    return wait_until(*request, nssi::Deadline::now(), remote_rc);
+  });
 }
 
 int nssi_waitany(nssi_request *requests, nssi_size count, int timeout, int *which, int *remote_rc) {
-  if (requests == nullptr || which == nullptr) return fail(NSSI_EINVAL, "requests or which is NULL");
-  std::vector<std::shared_ptr<PendingCall>> pending(count);
-  std::vector<nssi::Call *> calls(count);
-  for (nssi_size i = 0; i < count; ++i) {
-    if (requests[i].id == 0) continue;
-    pending[i] = find_pending(requests[i].id);
-    if (!pending[i]) return fail(NSSI_EINVAL, "a request of the array is not in progress");
-    calls[i] = &pending[i]->call;
-  }
-  if (std::ranges::all_of(calls, [](const auto *call) { return call == nullptr; }))
-    return fail(NSSI_ENOENT, "no request of the array is in progress");
-  const auto place = nssi::wait_any(calls, deadline_of(timeout));
-  if (!place.ok()) return fail(place.error());
-  *which = static_cast<int>(*place);
-  return wait_until(requests[*place], nssi::Deadline::now(), remote_rc);
+  return guarded([&]() -> int {
+    if (requests == nullptr || which == nullptr) return fail(NSSI_EINVAL, "requests or which is NULL");
+    std::vector<std::shared_ptr<PendingCall>> pending(count);
+    std::vector<nssi::Call *> calls(count);
+    for (nssi_size i = 0; i < count; ++i) {
+      if (requests[i].id == 0) continue;
+      pending[i] = find_pending(requests[i].id);
+      if (!pending[i]) return fail(NSSI_EINVAL, "a request of the array is not in progress");
+      calls[i] = &pending[i]->call;
+    }
+    if (std::ranges::all_of(calls, [](const auto *call) { return call == nullptr; }))
+      return fail(NSSI_ENOENT, "no request of the array is in progress");
+    const auto place = nssi::wait_any(calls, deadline_of(timeout));
+    if (!place.ok()) return fail(place.error());
+    *which = static_cast<int>(*place);
+    return wait_until(requests[*place], nssi::Deadline::now(), remote_rc);
+  });
 }
 
 int nssi_waitall(nssi_request *requests, nssi_size count, int timeout) {
-  if (requests == nullptr) return fail(NSSI_EINVAL, "requests is NULL");
-  const auto deadline = deadline_of(timeout);
-  int first = NSSI_OK;
-  for (nssi_size i = 0; i < count; ++i) {
-    int remote_rc = NSSI_OK;
-    int rc = wait_until(requests[i], deadline, &remote_rc);
-    if (first == NSSI_OK) first = rc != NSSI_OK ? rc : remote_rc;
-  }
-  return first;
+  return guarded([&]() -> int {
+    if (requests == nullptr) return fail(NSSI_EINVAL, "requests is NULL");
+    const auto deadline = deadline_of(timeout);
+    int first = NSSI_OK;
+    for (nssi_size i = 0; i < count; ++i) {
+      int remote_rc = NSSI_OK;
+      int rc = wait_until(requests[i], deadline, &remote_rc);
+      if (first == NSSI_OK) first = rc != NSSI_OK ? rc : remote_rc;
+    }
+    return first;
+  });
 }
 
 int nssi_kill(const nssi_service *svc, const int sig, const long timeout) {
-  if (svc == nullptr) return fail(NSSI_EINVAL, "svc is NULL");
-  auto runtime = runtime_of(svc->transport_id);
-  if (!runtime) return NSSI_ENOTINIT;
-  nssi::CallOptions options;
-  if (timeout >= 0) options.deadline = deadline_of(timeout);
-  auto call = runtime->call(service_of(*svc), kKillOp, xdr::encode(std::int32_t{sig}), options);
-  auto status = call.wait();
-  return status.ok() ? NSSI_OK : fail(status.error());
+  return guarded([&]() -> int {
+    if (svc == nullptr) return fail(NSSI_EINVAL, "svc is NULL");
+    auto runtime = runtime_of(svc->transport_id);
+    if (!runtime) return NSSI_ENOTINIT;
+    nssi::CallOptions options;
+    if (timeout >= 0) options.deadline = deadline_of(timeout);
+    auto call = runtime->call(service_of(*svc), kKillOp, xdr::encode(std::int32_t{sig}), options);
+    auto status = call.wait();
+    return status.ok() ? NSSI_OK : fail(status.error());
+  });
 }

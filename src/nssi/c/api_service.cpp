@@ -197,66 +197,82 @@ void forget_service(const Runtime &runtime) {
 using namespace nssi::c_api;
 
 int nssi_service_init(const nssi_rpc_transport transport, const int, nssi_service *service) {
-  if (service == nullptr) return fail(NSSI_EINVAL, "service is NULL");
-  auto runtime = runtime_of(transport);
-  if (!runtime) return NSSI_ENOTINIT;
-  *service = {transport, NSSI_DEFAULT_ENCODE, nnti::peer_to_c({}, runtime->url())};
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (service == nullptr) return fail(NSSI_EINVAL, "service is NULL");
+    auto runtime = runtime_of(transport);
+    if (!runtime) return NSSI_ENOTINIT;
+    *service = {transport, NSSI_DEFAULT_ENCODE, nnti::peer_to_c({}, runtime->url())};
+    return NSSI_OK;
+  });
 }
 
 int nssi_service_add_op(const nssi_service *, const nssi_svc_op *op) {
-  if (op == nullptr || op->func == nullptr || op->decode_args == nullptr || op->encode_res == nullptr)
-    return fail(NSSI_EINVAL, "an operation needs a function and encodings; use xdr_void for none");
-  std::lock_guard lock(mutex);
-  if (!operations.emplace(op->opcode, *op).second) return fail(NSSI_EEXIST, "the operation's code is taken");
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    if (op == nullptr || op->func == nullptr || op->decode_args == nullptr || op->encode_res == nullptr)
+      return fail(NSSI_EINVAL, "an operation needs a function and encodings; use xdr_void for none");
+    std::lock_guard lock(mutex);
+    if (!operations.emplace(op->opcode, *op).second) return fail(NSSI_EEXIST, "the operation's code is taken");
+    return NSSI_OK;
+  });
 }
 
 int nssi_register_server_stub(int opcode, nssi_rpc_proc func, size_t sizeof_args, xdrproc_t decode_args,
                               size_t sizeof_res, xdrproc_t encode_res) {
-  const nssi_svc_op op = {opcode, func, sizeof_args, decode_args, sizeof_res, encode_res};
-  return nssi_service_add_op(nullptr, &op);
+  return guarded([&]() -> int {
+    const nssi_svc_op op = {opcode, func, sizeof_args, decode_args, sizeof_res, encode_res};
+    return nssi_service_add_op(nullptr, &op);
+  });
 }
 
 int nssi_service_start(nssi_service *service) {
-  if (service == nullptr) return fail(NSSI_EINVAL, "service is NULL");
-  auto runtime = runtime_of(service->transport_id);
-  if (!runtime) return NSSI_ENOTINIT;
-  if (auto status = begin_service(*runtime); !status.ok()) return fail(status.error());
-  runtime->run();
-  return end_service(*runtime);
+  return guarded([&]() -> int {
+    if (service == nullptr) return fail(NSSI_EINVAL, "service is NULL");
+    auto runtime = runtime_of(service->transport_id);
+    if (!runtime) return NSSI_ENOTINIT;
+    if (auto status = begin_service(*runtime); !status.ok()) return fail(status.error());
+    runtime->run();
+    return end_service(*runtime);
+  });
 }
 
 int nssi_service_fini(const nssi_service *) {
-  std::lock_guard lock(mutex);
-  operations.clear();
-  return NSSI_OK;
+  return guarded([&]() -> int {
+    std::lock_guard lock(mutex);
+    operations.clear();
+    return NSSI_OK;
+  });
 }
 
 int nssi_get_data(const NNTI_peer_t *, void *buf, nssi_size len, const NNTI_buffer_t *data_addr) {
-  if (buf == nullptr && len != 0) return fail(NSSI_EINVAL, "buf is NULL");
-  return transfer(data_addr, [&](nssi::Request &r) { return r.get_data({static_cast<std::byte *>(buf), len}); });
+  return guarded([&]() -> int {
+    if (buf == nullptr && len != 0) return fail(NSSI_EINVAL, "buf is NULL");
+    return transfer(data_addr, [&](nssi::Request &r) { return r.get_data({static_cast<std::byte *>(buf), len}); });
+  });
 }
 
 int nssi_put_data(const NNTI_peer_t *, const void *buf, nssi_size len, const NNTI_buffer_t *data_addr,
                   const long timeout) {
-  if (buf == nullptr && len != 0) return fail(NSSI_EINVAL, "buf is NULL");
-  return transfer(data_addr, [&](nssi::Request &r) {
-    r.limit_transfers(timeout < 0 ? nssi::Deadline::never() : nssi::Deadline::in(std::chrono::milliseconds(timeout)));
-    auto status = r.put_data({static_cast<const std::byte *>(buf), len});
-    r.limit_transfers(nssi::Deadline::never());
-    return status;
+  return guarded([&]() -> int {
+    if (buf == nullptr && len != 0) return fail(NSSI_EINVAL, "buf is NULL");
+    return transfer(data_addr, [&](nssi::Request &r) {
+      r.limit_transfers(timeout < 0 ? nssi::Deadline::never() : nssi::Deadline::in(std::chrono::milliseconds(timeout)));
+      auto status = r.put_data({static_cast<const std::byte *>(buf), len});
+      r.limit_transfers(nssi::Deadline::never());
+      return status;
+    });
   });
 }
 
 int nssi_send_result(const NNTI_peer_t *, unsigned long request_id, const int rc, void *result, const NNTI_buffer_t *) {
-  auto *current = find_active(request_id);
-  if (current == nullptr) return fail(NSSI_EINVAL, "a result can be sent only within the stub of its request");
-  std::optional<nssi::Bytes> bytes;
-  if (rc == NSSI_OK && result != nullptr) {
-    bytes = xdr_encode(current->encode_result, result, 4);
-    if (!bytes) return fail(NSSI_EENCODE, "the result cannot be encoded");
-  }
-  auto status = answer(current->request, rc, bytes ? &*bytes : nullptr);
-  return status.ok() ? NSSI_OK : fail(status.error());
+  return guarded([&]() -> int {
+    auto *current = find_active(request_id);
+    if (current == nullptr) return fail(NSSI_EINVAL, "a result can be sent only within the stub of its request");
+    std::optional<nssi::Bytes> bytes;
+    if (rc == NSSI_OK && result != nullptr) {
+      bytes = xdr_encode(current->encode_result, result, 4);
+      if (!bytes) return fail(NSSI_EENCODE, "the result cannot be encoded");
+    }
+    auto status = answer(current->request, rc, bytes ? &*bytes : nullptr);
+    return status.ok() ? NSSI_OK : fail(status.error());
+  });
 }

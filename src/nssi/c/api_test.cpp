@@ -64,5 +64,12 @@ TEST_F(NssiInC, Killed_AServiceAnswersWhatItHasAccepted) {
   EXPECT_TRUE(eventually([&] { return ended_with_ == 7; }));
 }
 
+TEST_F(NssiInC, WhatThereIsNoMemoryFor_IsACode) {
+  nssi_request request{};
+  int which = -1, remote_rc = 0;
+  EXPECT_EQ(nssi_waitany(&request, nssi_size{1} << 58, 0, &which, &remote_rc), NSSI_ENOMEM);
+  EXPECT_TRUE(call(c_api::kKillOp, xdr::encode(std::int32_t{0})).wait().ok());
+}
+
 }  // namespace
 }  // namespace nssi::testing
