@@ -25,7 +25,8 @@ template <class T> using Outcome = std::conditional_t<std::is_void_v<T>, Status,
 template <class T> class Future {
  public:
   Future() = default;
-  explicit Future(Call call) : call_(std::move(call)) {}
+  /// `is_one_way`: its result is not wanted, and does not come.
+  explicit Future(Call call, bool is_one_way = false) : call_(std::move(call)), is_one_way_(is_one_way) {}
   /// A call that could not be made.
   explicit Future(Error error) : fault_(std::move(error)) {}
 
@@ -50,10 +51,12 @@ template <class T> class Future {
     };
     return Awaiter{std::move(*this)};
   }
-  /// Waits for the result, which is decoded anew each time. Errors as Call::wait; kBadMessage: the result is not of the
-  /// type that the interface says; kInvalidArgument: the arguments break a rule of the interface, and were not sent.
+  /// Waits for the result, which is decoded anew each time; that of a one-way call is as T begins. Errors as
+  /// Call::wait; kBadMessage: the result is not of the type that the interface says; kInvalidArgument: the arguments
+  /// break a rule of the interface, and were not sent.
   Outcome<T> wait(Deadline deadline = Deadline::never()) {
     if (auto status = settle(deadline); !status.ok()) return status.error();
+    if (is_one_way_) return Outcome<T>(Nothing());
     if constexpr (std::is_void_v<T>)
       return call_.view().empty() ? Status() : Error{Code::kBadMessage, "there is a result where none should be"};
     else
@@ -65,8 +68,10 @@ template <class T> class Future {
   Call &call() { return call_; }
 
  private:
+  using Nothing = std::conditional_t<std::is_void_v<T>, Status, T>;
   Call call_;
   Status fault_;
+  bool is_one_way_ = false;
 };
 
 namespace stub {
@@ -155,7 +160,7 @@ class Client {
     Call call;
     auto status =
         send_encoded([&](const auto &...args) { call = runtime_->call(service_, op, args..., options); }, arguments...);
-    return status.ok() ? Future<T>(std::move(call)) : Future<T>(status.error());
+    return status.ok() ? Future<T>(std::move(call), options.one_way) : Future<T>(status.error());
   }
   /// With memory that the service reads or writes, as `rights` say.
   template <class T, class... Arguments>

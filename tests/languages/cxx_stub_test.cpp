@@ -112,6 +112,16 @@ TEST_P(StubsInCpp, Multicast_AsksAllAndKeepsTheirOrder) {
   EXPECT_TRUE(wait_all(multicast(std::span(clients).first(1), &TWO::Client::ADD_async, 1, 2, 3, one_way)).ok());
 }
 
+TEST_P(StubsInCpp, TheResultOfAOneWayCall_IsAsItsTypeBegins) {
+  CallOptions one_way;
+  one_way.one_way = true;
+  const auto sum = client().ADD(40, 2, one_way);
+  ASSERT_TRUE(sum.ok()) << sum.error().message;
+  EXPECT_EQ(*sum, 0);
+  EXPECT_TRUE(client().GREET("Ada", std::string(), one_way)->empty());
+  EXPECT_TRUE(client().NOTHING(one_way).ok());
+}
+
 TEST_P(StubsInCpp, AHandlersException_IsItsCallersError) {
   EXPECT_EQ(client().PICK({}, std::vector{fields::axis::ALONG_X}).code(), Code::kInternal);
 }
