@@ -93,17 +93,24 @@ enum class Role { kUser, kOperator };
 class Request {
  public:
   virtual ~Request() = default;
+  /// The connection over which it came, or came again, as Runtime::disconnect() takes it.
   virtual PeerId caller() const = 0;
+  /// What that connection has proved.
   virtual Role role() const = 0;
   /// The caller's process, whatever connection it comes by: random, the same for as long as that runtime lives.
   virtual std::span<const std::byte, 16> caller_identity() const = 0;
   virtual OpCode op() const = 0;
+  /// Valid while the request lives. Where the operation `reads_args_once` they may be the caller's memory, which the
+  /// caller can change.
   virtual std::span<const std::byte> args() const = 0;
   /// Size of the caller's bulk data, parts of buffers being one range; 0 if there are none.
   virtual std::uint64_t data_bytes() const = 0;
   /// Pulls data[offset, offset+destination.size()) of the caller. Suspends the handler's fiber (a short handler blocks
-  /// the progress thread instead) until the bytes can be read here. Errors as nnti::Endpoint::get, and kTimedOut past
-  /// the request's deadline.
+  /// the progress thread instead) until the bytes can be read here. kInvalidArgument: there are no data, or the request
+  /// has been answered. kOutOfRange: not all within the data. kRefused: the caller's rights do not allow it. In these
+  /// cases nothing was moved. kPeerLost: the caller has gone, and has not come back for `nssi.reconnect`. kCancelled:
+  /// it has cancelled the call, or the runtime is being destroyed. kTimedOut: past the request's deadline; the
+  /// connection is then ended if the transfer was under way.
   virtual Status get_data(std::span<std::byte> destination, std::uint64_t offset = 0) = 0;
   /// The caller's data, read where they lie, if this process can map them: the caller has made the buffer with
   /// allocate() and is on this node, and they are in one part. Null otherwise. Valid while the request lives, even if
@@ -118,6 +125,7 @@ class Request {
   /// nnti::Endpoint::give_descriptor.
   virtual Status give_descriptor(std::uint64_t key, int descriptor) = 0;
   /// Pushes `source` into data[offset, …) of the caller. ok: visible to the caller before the result of this request.
+  /// Errors as get_data().
   virtual Status put_data(std::span<const std::byte> source, std::uint64_t offset = 0) = 0;
   /// The same, begun and not waited for, so that several are under way together, and with work. `destination`
   /// (`source`) is borrowed until the transfer has ended. Errors are reported by the transfer's wait(). A reply waits
@@ -345,6 +353,9 @@ class Event {
 /// progress (the one in run(), or, in a process that only calls, the ones in wait() and test()).
 class Runtime {
  public:
+  /// Errors as nnti::Endpoint::open, and kInvalidArgument: a setting cannot be read. kNotFound: NESSIE_CONFIG names no
+  /// file. kExists: another runtime of the process reloads on SIGHUP. kNoMemory: no thread for a pool. kIo: the folder
+  /// for traces cannot be written, or nobody can listen where the page for Prometheus is to be.
   static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options);
   /// Stops, cancels outstanding calls (kCancelled), makes whatever suspends a fiber return kCancelled until all fibers
   /// have ended, closes the endpoint. No other thread may be inside a function of the runtime. In a child of fork() it
@@ -353,7 +364,9 @@ class Runtime {
   /// all that it uses of the runtime, and its own objects must stay.
   ~Runtime();
 
+  /// Where it can be reached: URLs joined by ';'; empty if it only connects. Any thread; lives as long as the runtime.
   const std::string &url() const;
+  /// For the thread that drives progress only.
   nnti::Endpoint &endpoint();
 
   // --- services -----------------------------------------------------------------------------------------------------
@@ -423,6 +436,8 @@ class Runtime {
   Result<pid_t> process_of(PeerId peer);
   /// Whether requests for `peer` still wait here, and not in its inbox.
   bool has_unsent(PeerId peer);
+  /// As those of nnti::Endpoint. Any thread; but a buffer is dropped by the thread that drives progress, or by
+  /// unregister_memory().
   Result<nnti::RegisteredBuffer> register_memory(std::span<std::byte> memory, nnti::Rights rights);
   Result<nnti::RegisteredBuffer> allocate(std::size_t size_bytes, nnti::Rights rights);
   /// Drops a buffer from a thread that does not drive progress, where its destructor must not run.
