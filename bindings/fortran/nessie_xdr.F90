@@ -436,16 +436,16 @@ contains
   recursive subroutine put_vector_logical(writer, it)
     type(xdr_writer), intent(inout) :: writer
     logical, intent(in), contiguous :: it(:)
-    integer :: i
-    do i = 1, size(it)
+    integer(c_int64_t) :: i
+    do i = 1, size(it, kind=c_int64_t)
       call put_logical(writer, it(i))
     end do
   end subroutine
   recursive subroutine get_vector_logical(reader, it)
     type(xdr_reader), intent(inout) :: reader
     logical, intent(inout), contiguous :: it(:)
-    integer :: i
-    do i = 1, size(it)
+    integer(c_int64_t) :: i
+    do i = 1, size(it, kind=c_int64_t)
       call get_logical(reader, it(i))
     end do
   end subroutine
