@@ -11,10 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kDrainTime = 20ms;           // for frames that a dead peer had sent
-constexpr auto kLingerTime = 5s;            // for a peer to take what was sent before we closed
-constexpr auto kPatienceAtEnd = 2s;         // with a network that still touches memory of a connection that has ended
-constexpr std::size_t kMaxWaiting = 65536;  // answers for a peer that gives no credits
+constexpr auto kDrainTime = 20ms;    // for frames that a dead peer had sent
+constexpr auto kLingerTime = 5s;     // for a peer to take what was sent before we closed
+constexpr auto kPatienceAtEnd = 2s;  // with a network that still touches memory of a connection that has ended
+constexpr std::size_t kMaxWaitingAnswers = 65536;  // for a peer that gives no credits
 
 FrameHeader header_of(FrameType type) {
   FrameHeader header{.type = type};
@@ -39,18 +39,18 @@ bool Connection::try_send(MessageKind kind, std::span<const std::byte> message) 
   if (frames_.waiting() == 0 && post(header, message)) return true;
   // With credits it is on its way, even if the network is still connecting, or busy: it is not lost by close().
   if (frames_.credits_for_more()) {
-    send_or_keep(header, message, true);
+    send_or_keep(header, message);
     return true;
   }
   home_.pump_later(*this);
   return broken_.has_value();
 }
 
-void Connection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
+void Connection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body) {
   if (!active()) return;
   if (frames_.waiting() == 0 && post(header, body)) return;
-  if (frames_.waiting() >= kMaxWaiting) return break_protocol("the peer asks, and takes no answers");
-  frames_.keep(header, body, copy);
+  if (frames_.waiting_answers() >= kMaxWaitingAnswers) return break_protocol("the peer asks, and takes no answers");
+  frames_.keep(header, body);
   home_.pump_later(*this);
 }
 
@@ -58,7 +58,7 @@ void Connection::answer_done(std::uint64_t operation, Code result, std::span<con
   auto header = header_of(FrameType::kDone);
   header.operation = operation;
   header.result = static_cast<std::uint32_t>(result);
-  send_or_keep(header, body, true);
+  send_or_keep(header, body);
 }
 
 bool Connection::pump() {
@@ -163,7 +163,7 @@ void Connection::start(bool get, const RemoteBuffer &remote, std::uint64_t offse
   if (local.size() > kMaxInlineBytes) return start_long(header, remote, local, completion);
   header.operation =
       get ? transfers_.begin_get(local, completion) : transfers_.begin_put(remote, offset, local, completion);
-  send_or_keep(header, get ? std::span<const std::byte>() : local, false);
+  send_or_keep(header, get ? std::span<const std::byte>() : local);
 }
 
 void Connection::start_long(FrameHeader header, const RemoteBuffer &remote, std::span<std::byte> local,
@@ -173,7 +173,7 @@ void Connection::start_long(FrameHeader header, const RemoteBuffer &remote, std:
     return;
   }
   header.operation = transfers_.begin_get(local, completion);
-  send_or_keep(header, {}, false);
+  send_or_keep(header, {});
 }
 
 // --- the end --------------------------------------------------------------------------------------------------------------

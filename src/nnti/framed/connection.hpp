@@ -144,8 +144,8 @@ class Connection : public nnti::Connection, protected TransfersHost {
     };
   }
   bool post(const FrameHeader &header, std::span<const std::byte> body) { return frames_.post(header, body, sender()); }
-  /// Sends a frame now or later. `body` is copied if it must wait and `copy` says so; else it stays lent until then.
-  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy);
+  /// Sends a frame now or later; `body` is copied if it must wait.
+  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body);
   void answer_done(std::uint64_t operation, Code result, std::span<const std::byte> body = {});
   bool breached() const { return broken_ && broken_->code == Code::kBadMessage; }
   static Error lost_error(std::string message, int cause = 0) {

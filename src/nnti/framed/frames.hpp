@@ -40,19 +40,20 @@ class Frames {
     credits_ -= costs ? 1 : 0;
     return true;
   }
-  /// `body` is copied if `copy` says so; else it stays lent until it was sent.
-  void keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
-    Waiting frame{header, body, {}};
-    if (copy) {
-      frame.owned.assign(body.begin(), body.end());
-      frame.body = frame.owned;
-    }
-    waiting_.push_back(std::move(frame));
+  /// Copies `body`: a peer may answer a request before it has left, and what was lent for it is then its owner's again.
+  void keep(const FrameHeader &header, std::span<const std::byte> body) {
+    waiting_.push_back({header, {body.begin(), body.end()}});
+    waiting_answers_ += header.type == FrameType::kDone ? 1 : 0;
   }
   template <class Leave> void post_waiting(Leave &&leave) {
-    while (!waiting_.empty() && post(waiting_.front().header, waiting_.front().body, leave)) waiting_.pop_front();
+    while (!waiting_.empty() && post(waiting_.front().header, waiting_.front().body, leave)) {
+      waiting_answers_ -= waiting_.front().header.type == FrameType::kDone ? 1 : 0;
+      waiting_.pop_front();
+    }
   }
   std::size_t waiting() const { return waiting_.size(); }
+  /// Those of them that answer the peer.
+  std::size_t waiting_answers() const { return waiting_answers_; }
   /// There are credits for all that wait, and one frame more.
   bool credits_for_more() const { return waiting_.size() < credits_; }
   /// The peer owes us nothing: it has answered, or taken, all.
@@ -67,7 +68,10 @@ class Frames {
       return frame.header.type == FrameType::kGet || frame.header.type == FrameType::kPut;
     });
   }
-  void forget_waiting() { waiting_.clear(); }
+  void forget_waiting() {
+    waiting_.clear();
+    waiting_answers_ = 0;
+  }
 
   // --- receiving -----------------------------------------------------------------------------------------------------
   /// The number of the frame that comes next.
@@ -86,8 +90,7 @@ class Frames {
  private:
   struct Waiting {
     FrameHeader header;
-    std::span<const std::byte> body;
-    std::vector<std::byte> owned;
+    std::vector<std::byte> body;
   };
 
   std::uint32_t most_;
@@ -97,6 +100,7 @@ class Frames {
   bool asked_ = false;
   std::uint32_t next_out_ = 0, next_in_ = 0;
   std::deque<Waiting> waiting_;
+  std::size_t waiting_answers_ = 0;
 };
 
 }  // namespace nnti::framed

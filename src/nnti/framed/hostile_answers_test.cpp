@@ -127,6 +127,26 @@ TEST_P(AskedByTheServer, TakesNoSecondAnswer) {
   EXPECT_EQ(local, Bytes(100, std::byte{1}));
 }
 
+/// With its completion the memory is the caller's again, although the frame still waits for credits.
+TEST_P(AskedByTheServer, BorrowsNothingOfAPutThatWasAnsweredBeforeItLeft) {
+  auto &peer = connect(0);
+  ASSERT_TRUE(until([&] { return witness.connections.size() > 1; }));
+  RemoteBuffer theirs;
+  theirs.key = 5;
+  theirs.size_bytes = 100;
+  theirs.rights = Rights::kReadWrite;
+  local.assign(100, std::byte{0xaa});
+  witness.connections.back()->put(theirs, 0, local, outcome);
+  peer.send(frame_of(FrameType::kDone, 1));
+  ASSERT_TRUE(until([&] { return outcome.times == 1; }));
+  local.assign(100, std::byte{0xbb});
+  peer.send(frame_of(FrameType::kCredit, 0, Connection::kCredits));
+  ASSERT_TRUE(until([&] { return asked_for() != 0; }));
+  const auto put = decode_frame(peer.raw->frames.back());
+  ASSERT_TRUE(put && put->header.type == FrameType::kPut);
+  EXPECT_EQ(Bytes(put->body.begin(), put->body.end()), Bytes(100, std::byte{0xaa}));
+}
+
 TEST_P(AskedByTheServer, KeepsWhatAPeerAnsweredJustBeforeItsBye) {
   ask(100);
   hostile->send(frame_of(FrameType::kDone, asked_for()), Bytes(100, std::byte{1}));

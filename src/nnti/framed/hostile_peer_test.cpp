@@ -57,6 +57,16 @@ TEST_P(HostilePeer, ThatSendsAFrameThatIsTooLongIsGivenUp) {
   }
 }
 
+TEST_P(HostilePeer, BesideWhichAnHonestOneAsksForMoreThanCanLeaveAtOnce) {
+  constexpr std::size_t kMany = 70'000;
+  const Bytes word(8, std::byte{0x55});
+  std::vector<Outcome> outcomes(kMany);
+  for (auto &outcome : outcomes) to_server->put(registered->describe(), 0, word, outcome);
+  ASSERT_TRUE(until([&] { return outcomes.back().times == 1; }));
+  for (const auto &outcome : outcomes) ASSERT_TRUE(outcome.status.ok()) << outcome.status.error().to_string();
+  EXPECT_TRUE(witness.losses.empty() && bystander_witness.losses.empty());
+}
+
 /// Of the peer, or of the network, where that may have lost a frame.
 TEST_P(HostilePeer, WhoseFramesHaveAGap_OrComeTwice_IsGivenUp) {
   for (const std::uint32_t step : {1u, ~0u}) {

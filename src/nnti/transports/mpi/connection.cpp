@@ -47,9 +47,9 @@ bool MpiConnection::try_send(MessageKind kind, std::span<const std::byte> messag
   return state_ != State::kOpen;
 }
 
-void MpiConnection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) {
+void MpiConnection::send_or_keep(const FrameHeader &header, std::span<const std::byte> body) {
   if (frames_.waiting() == 0 && post(header, body)) return;
-  frames_.keep(header, body, copy);
+  frames_.keep(header, body);
   wants_pump();
 }
 

@@ -106,7 +106,7 @@ class MpiConnection final : public Connection, private TransfersHost {
                  bool asked_here) override;
   void touch(Flow &flow) override { home_.touch(flow); }
   void wants_pump() override { home_.pump_later(*this); }
-  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) override;
+  void send_or_keep(const FrameHeader &header, std::span<const std::byte> body) override;
 
   auto sender() {
     return [this](FrameHeader &header, std::span<const std::byte> body) {

@@ -28,7 +28,7 @@ void Transfers::answer_inline(const FrameHeader &request, const Memory &memory, 
   const auto range = memory.range(request.offset, request.length);
   if (request.type == FrameType::kGet) {
     FrameHeader done{.type = FrameType::kDone, .operation = request.operation};
-    return host_.send_or_keep(done, range, true);
+    return host_.send_or_keep(done, range);
   }
   if (!range.empty()) std::memcpy(range.data(), body.data(), range.size());
   tell_done(request.operation, Code::kOk);
@@ -48,7 +48,7 @@ void Transfers::serve_put(const FrameHeader &request, const Memory &memory) {
       host_.new_flow(Flow::Direction::kIn, tag, memory.range(request.offset, request.length), request.operation, false);
   served_[request.operation] = {&flow, &memory, false, false};
   FrameHeader clear{.type = kClear, .result = static_cast<std::uint32_t>(tag), .operation = request.operation};
-  host_.send_or_keep(clear, {}, true);
+  host_.send_or_keep(clear, {});
 }
 
 void Transfers::continue_served(std::uint64_t operation) {
@@ -91,7 +91,7 @@ bool Transfers::uses(const Memory &memory) const {
 void Transfers::tell_done(std::uint64_t operation, Code code, std::uint64_t chunks) {
   FrameHeader header{
       .type = FrameType::kDone, .result = static_cast<std::uint32_t>(code), .operation = operation, .length = chunks};
-  host_.send_or_keep(header, {}, true);
+  host_.send_or_keep(header, {});
 }
 
 }  // namespace nnti::mpi

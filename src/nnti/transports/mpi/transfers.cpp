@@ -42,7 +42,7 @@ void Transfers::start(bool get, const RemoteBuffer &remote, std::uint64_t offset
   asked.header.key = remote.key;
   asked.header.offset = offset;
   asked.header.length = local.size();
-  if (!asked.large()) return host_.send_or_keep(asked.header, get ? std::span<const std::byte>() : asked.local, false);
+  if (!asked.large()) return host_.send_or_keep(asked.header, get ? std::span<const std::byte>() : asked.local);
   waiting_.push_back(operation);
   if (!begin_waiting()) host_.wants_pump();
 }
@@ -64,7 +64,7 @@ bool Transfers::begin_large(std::uint64_t operation, Asked &asked) {
     asked.header.result = static_cast<std::uint32_t>(tag);
     asked.flow = &host_.new_flow(Flow::Direction::kIn, tag, asked.local, operation, true);
   }
-  host_.send_or_keep(asked.header, {}, false);
+  host_.send_or_keep(asked.header, {});
   return true;
 }
 
@@ -178,7 +178,7 @@ void Transfers::abandon_all() {
 
 void Transfers::tell_stopped(std::uint64_t operation, std::uint64_t chunks) {
   FrameHeader header{.type = kStopped, .operation = operation, .length = chunks};
-  host_.send_or_keep(header, {}, true);
+  host_.send_or_keep(header, {});
 }
 
 void Transfers::bad_peer(const char *why) { host_.break_with({Code::kBadMessage, why, nessie::Scope::kPeer}); }

@@ -33,8 +33,8 @@ class TransfersHost {
   virtual void touch(Flow &flow) = 0;
   /// Has begin_waiting() called from progress().
   virtual void wants_pump() = 0;
-  /// Sends a frame now or later. `body` is copied if it must wait and `copy` says so; else it stays lent until then.
-  virtual void send_or_keep(const FrameHeader &header, std::span<const std::byte> body, bool copy) = 0;
+  /// Sends a frame now or later; `body` is copied if it must wait.
+  virtual void send_or_keep(const FrameHeader &header, std::span<const std::byte> body) = 0;
   virtual void break_with(Error error) = 0;
 
  protected:

@@ -72,7 +72,7 @@ void OfiConnection::start_long(framed::FrameHeader header, const RemoteBuffer &,
   const Exposed exposed{network_.fabric().base_address(local), fi_mr_key(key->mr.get())};
   header.operation = transfers_.begin_moved(local, completion);
   exposed_.emplace(header.operation, std::move(*key));
-  send_or_keep(header, std::as_bytes(std::span(&exposed, 1)), true);
+  send_or_keep(header, std::as_bytes(std::span(&exposed, 1)));
 }
 
 void OfiConnection::serve_long(const framed::Frame &frame, framed::Memory &memory) {
