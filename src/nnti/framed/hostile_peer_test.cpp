@@ -2,6 +2,12 @@
 // A peer with the credential that speaks nonsense: in its greeting, its frames, about our memory, on its socket.
 #include "nnti/framed/hostile_peer.hpp"
 
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
 namespace nnti::framed {
 namespace {
 
@@ -55,6 +61,27 @@ TEST_P(HostilePeer, ThatSendsAFrameThatIsTooLongIsGivenUp) {
     peer.send(frame_of(FrameType::kMessage), Bytes(size));
     expect_given_up();
   }
+}
+
+/// The child has the socket too, so that closing it here alone does not take it out of the transport's set.
+TEST_P(HostilePeer, ThatWasLeftIsNotHeardAnyMore_ThoughAForkedChildHasItsSocket) {
+  if (GetParam().name != "tcp") GTEST_SKIP() << "its library has descriptors of its own in the set";
+  auto &peer = connect();
+  ASSERT_TRUE(until([&] { return witness.connections.size() == 2; }));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  witness.connections.back()->close();
+  peer.send(frame_of(FrameType::kBye));
+  for (int i = 0; i < 100; ++i) turn();
+  ::shutdown(peer.socket->fd(), SHUT_RDWR);  // the child has this end, too
+  for (int i = 0; i < 100; ++i) turn();
+  pollfd interest{server->wait_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&interest, 1, 0), 0) << "whoever sleeps on the transport is woken for ever";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST_P(HostilePeer, BesideWhichAnHonestOneAsksForMoreThanCanLeaveAtOnce) {

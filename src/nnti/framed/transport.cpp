@@ -37,7 +37,7 @@ class Transport::Connecting final : public nnti::Connecting {
   }
   ~Connecting() override {
     if (connector_) transport_.unwatch(connector_->fd());
-    if (connection_) transport_.connections_.erase(connection_->token());
+    if (connection_) transport_.forget(connection_->token());
   }
 
   std::optional<Result<nnti::Connection *>> advance() override {
@@ -78,7 +78,7 @@ Result<std::unique_ptr<nnti::Connecting>> Transport::connect(const nessie::Url &
   Connection &connection = make();
   auto connector = connect_again(*address, connection.hello());
   if (!connector.ok()) {
-    connections_.erase(connection.token());
+    forget(connection.token());
     return connector.error();
   }
   return std::unique_ptr<nnti::Connecting>(
@@ -143,7 +143,7 @@ Result<bootstrap::Hello> Transport::answer(bootstrap::Hello &theirs) {
   if (auto again = answer_again(theirs)) return std::move(*again);
   Connection &connection = make();
   if (auto status = connection.learn(theirs.blob); !status.ok()) {
-    connections_.erase(connection.token());
+    forget(connection.token());
     return status.error();
   }
   answering_ = &connection;
@@ -191,7 +191,7 @@ void Transport::leave_all() {
     dispatch();
     pump_connections();
   }
-  const auto ended = std::exchange(connections_, {});  // as they go they may poll, and nobody finds them any more
+  while (!connections_.empty()) forget(connections_.begin()->first);
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------------
@@ -381,7 +381,17 @@ std::size_t Transport::settle(bool queue_is_empty) {
 /// Nobody uses a connection any more.
 void Transport::reap() {
   if (!std::exchange(any_to_reap_, false)) return;
-  std::erase_if(connections_, [](const auto &entry) { return entry.second->reapable(); });
+  std::vector<std::uint64_t> ended;
+  for (const auto &[token, connection] : connections_)
+    if (connection->reapable()) ended.push_back(token);
+  for (const auto token : ended) forget(token);
+}
+
+/// As it goes it may poll, and nobody finds it any more. Its socket is closed then, but a forked process may have it,
+/// too.
+void Transport::forget(std::uint64_t token) {
+  const auto ended = connections_.extract(token);
+  if (!ended.empty()) unwatch(ended.mapped()->socket());
 }
 
 // --- sleeping -------------------------------------------------------------------------------------------------------------

@@ -121,6 +121,7 @@ class Transport : public nnti::Transport, public Home {
   void pump_connections();
   std::size_t settle(bool queue_is_empty);
   void reap();
+  void forget(std::uint64_t token);
 
   const std::string_view name_;
   const nessie::Credential &credential_;

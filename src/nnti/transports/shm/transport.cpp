@@ -64,6 +64,9 @@ bool is_eventfd(int fd) {
 class ShmConnecting final : public Connecting {
  public:
   ShmConnecting(ShmTransport &transport, std::string name) : transport_(transport), name_(std::move(name)) {}
+  ~ShmConnecting() override {
+    if (connector_ && connector_->fd() >= 0) transport_.unwatch(connector_->fd());
+  }
 
   Status begin() {
     auto socket = bootstrap::connect_unix(name_);
