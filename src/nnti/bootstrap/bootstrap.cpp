@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handshake's two sides. Pages and their bodies: README.md.
+// The handshake's two sides. Pages and their bodies: src/nnti/README.md.
 #include "nnti/bootstrap/bootstrap.hpp"
 
 #include <fmt/core.h>
@@ -187,7 +187,16 @@ Status Connector::on_challenge(const Page &page) {
 // --- accepting --------------------------------------------------------------------------------------------------------
 
 struct Listener::HalfOpen {
-  HalfOpen(nessie::Fd fd, Deadline late) : socket(std::move(fd)), deadline(late), nonce(fresh_nonce()) {}
+  HalfOpen(int its_set, nessie::Fd fd, Deadline late)
+      : set(its_set), socket(std::move(fd)), deadline(late), nonce(fresh_nonce()) {}
+  /// Closing alone does not take the socket out of the set, if a process that was forked meanwhile has it, too.
+  ~HalfOpen() { leave(); }
+  HalfOpen(const HalfOpen &) = delete;
+  HalfOpen &operator=(const HalfOpen &) = delete;
+  void leave() const {
+    if (socket.fd() >= 0) ::epoll_ctl(set, EPOLL_CTL_DEL, socket.fd(), nullptr);
+  }
+  const int set;  ///< of epoll
   PageSocket socket;
   Deadline deadline;
   Nonce nonce, their_nonce{};
@@ -237,9 +246,17 @@ std::size_t Listener::progress() {
     half_open_.remove_if([&](const auto &candidate) { return candidate.get() == peer; });
   }
   expire();
-  // Last, because it may drop half-open peers that the events above point to.
+  // Last, because these may drop half-open peers that the events above point to.
   accept_all();
+  bound();
   return finished;
+}
+
+/// Strangers may send descriptors, too.
+void Listener::bound() {
+  std::size_t held = 0;
+  for (const auto &peer : half_open_) held += peer->socket.descriptors();
+  for (; held > limits_.half_open; half_open_.pop_front()) held -= half_open_.front()->socket.descriptors();
 }
 
 void Listener::expire() {
@@ -252,8 +269,9 @@ Deadline Listener::timer() const {
   return half_open_.empty() ? next : next.earlier(half_open_.front()->deadline);
 }
 
+/// No more at once than may be half open: whoever keeps connecting does not keep the others from their turn.
 void Listener::accept_all() {
-  while (!paused_until_) {
+  for (std::size_t accepted = 0; accepted < limits_.half_open && !paused_until_; ++accepted) {
     nessie::Fd socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) pause();
@@ -261,7 +279,7 @@ void Listener::accept_all() {
       return;
     }
     if (half_open_.size() >= limits_.half_open) half_open_.pop_front();
-    half_open_.push_back(std::make_unique<HalfOpen>(std::move(socket), Deadline::in(limits_.handshake)));
+    half_open_.push_back(std::make_unique<HalfOpen>(epoll_.get(), std::move(socket), Deadline::in(limits_.handshake)));
     watch(*half_open_.back());
   }
 }
@@ -337,7 +355,7 @@ Listener::Step Listener::on_proof(HalfOpen &peer, Page page) {
     refuse(peer.socket, answer.error().code, answer.error().message);
     return Step::kDropped;
   }
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket.fd(), nullptr);
+  peer.leave();
   send_hello(peer.socket, PageType::kWelcome, {}, *answer);
   accept_(Established{std::move(peer.socket), std::move(theirs)});
   return Step::kDone;

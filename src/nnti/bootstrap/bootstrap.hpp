@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // How two processes that know only a URL become peers: a stream socket, a version check, a mutual proof of the job's
 // credential, and the exchange of what the transport needs (a "hello": bytes and, on UNIX sockets, descriptors).
-// README.md gives the pages byte by byte. Shared by shm (UNIX sockets) and ofi (TCP).
+// src/nnti/README.md gives the pages byte by byte. Shared by shm (UNIX sockets), and ofi, ucx and tcp (TCP).
 //
 // The socket stays open for the connection's life: its end is the peer's death, seen at once even when all is idle.
 // Nothing here blocks: a stranger who connects and says nothing costs a descriptor until its deadline.
@@ -91,6 +91,8 @@ class PageSocket {
   std::size_t unsent() const { return unsent_.size(); }
   /// The next page; empty: none yet. kPeerLost: the peer closed or died. kBadMessage.
   Result<std::optional<Page>> receive();
+  /// How many it holds: its own, and those of pages that are not whole.
+  std::size_t descriptors() const;
 
  private:
   struct Unsent {
@@ -161,7 +163,9 @@ class Listener {
   /// Takes over a finished connection; called right after its Answer. Neither may call back into the listener.
   using Accept = std::function<void(Established established)>;
   struct Limits {
-    std::size_t half_open = 256;  ///< the oldest beyond are dropped
+    /// Of descriptors that those hold who have not proved themselves: sockets, and what they sent. The oldest beyond
+    /// are dropped.
+    std::size_t half_open = 256;
     std::chrono::milliseconds handshake{10'000};
   };
 
@@ -189,6 +193,7 @@ class Listener {
   Step on_proof(HalfOpen &peer, Page page);
   void watch(HalfOpen &peer);
 
+  void bound();
   void expire();
   void pause();
   void resume();

@@ -9,8 +9,14 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 
 namespace nnti::bootstrap {
 namespace {
@@ -242,6 +248,88 @@ TEST(Bootstrap, HalfOpenConnectionsAreBounded) {
   auto outcome = shake(server, connector);
   EXPECT_TRUE(outcome && outcome->ok());
   EXPECT_LE(server.listener.half_open(), 10u);
+}
+
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+/// Sends bytes, one at a time, of a page that is never whole, each with as many descriptors as go with it.
+TEST(Bootstrap, StrangersWhoSendDescriptorsAreBoundedByThem) {
+  Credential credential;
+  constexpr std::size_t kMost = 20;
+  Server server(credential, {.half_open = kMost, .handshake = 60s});
+  const std::size_t before = open_descriptors();
+  std::vector<nessie::Fd> strangers;
+  const std::vector<std::byte> page = [] {
+    std::vector<std::byte> bytes;
+    encode_page(PageType::kHello, 8, std::vector<std::byte>(1000), bytes);
+    return bytes;
+  }();
+  for (int i = 0; i < 10; ++i) {
+    strangers.push_back(std::move(*connect_unix(server.name)));
+    for (int sent = 0; sent < 40; ++sent) {
+      std::array<int, 16> descriptors;
+      descriptors.fill(0);
+      iovec byte{const_cast<std::byte *>(&page[static_cast<std::size_t>(sent)]), 1};
+      alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptors)> control{};
+      msghdr message{};
+      message.msg_iov = &byte;
+      message.msg_iovlen = 1;
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      auto *header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof descriptors);
+      std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
+      (void)::sendmsg(strangers.back().get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    for (int turn = 0; turn < 50; ++turn) server.listener.progress();
+    EXPECT_LE(open_descriptors(), before + strangers.size() + 2 * kMost);
+  }
+  Connector connector(*connect_unix(server.name), "test", credential, {});
+  auto outcome = shake(server, connector);
+  EXPECT_TRUE(outcome && outcome->ok());
+}
+
+/// The child has the socket too, so that closing it here alone does not take it out of the listener's set.
+TEST(Bootstrap, AStrangerWhoIsDroppedIsNotHeardAnyMore_ThoughAForkedChildHasItsSocket) {
+  Credential credential;
+  Server server(credential, {.half_open = 256, .handshake = 20ms});
+  auto silent = connect_unix(server.name);
+  ASSERT_TRUE(silent.ok());
+  ASSERT_TRUE(until(server, [&] { return server.listener.half_open() == 1; }));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_TRUE(until(server, [&] { return server.listener.half_open() == 0; }));
+  EXPECT_EQ(::write(silent->get(), "x", 1), 1);
+  pollfd interest{server.listener.wait_fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&interest, 1, 0), 0) << "the listener waits for one that it has forgotten";
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(Bootstrap, WhereNoDescriptorsAreLeft_ThatIsSaidOfSockets) {
+  const NoMoreDescriptors none;
+  EXPECT_EQ(connect_tcp("127.0.0.1", 1).code(), Code::kNoMemory);
+  EXPECT_EQ(connect_unix("nessie-nobody-here").code(), Code::kNoMemory);
+}
+
+TEST(Bootstrap, WhereNoDescriptorsAreLeft_NoEndpointIsOpened) {
+  struct : EventSink {
+    void on_message(PeerId, std::span<const std::byte>) override {}
+    void on_peer_lost(PeerId, const Error &) override {}
+  } nobody;
+  EndpointOptions options;
+  options.transports = {"inproc"};
+  options.credential = Credential::generate();
+  const NoMoreDescriptors none;
+  EXPECT_EQ(Endpoint::open(std::move(options), nobody).code(), Code::kNoMemory);
 }
 
 TEST(Bootstrap, GarbageIsDropped) {

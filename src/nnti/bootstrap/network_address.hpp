@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Addresses of the bootstrap over TCP, for the transports that reach other nodes (ofi, ucx).
+// Addresses of the bootstrap over TCP, for the transports that reach other nodes (ofi, ucx, tcp).
 #pragma once
 
 #include <base/config.hpp>

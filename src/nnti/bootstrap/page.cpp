@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pages of the bootstrap conversation, and the socket that carries them. Layout: README.md.
+// Pages of the bootstrap conversation, and the socket that carries them. Layout: src/nnti/README.md.
 #include "nnti/bootstrap/bootstrap.hpp"
 
 #include <fcntl.h>
@@ -16,7 +16,9 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x4e4e5449;  // "NNTI"
 constexpr std::size_t kHeaderBytes = 12;
-constexpr std::size_t kMostReceived = 64;
+/// Sets of descriptors. A read brings one at most, and is made only while no page is whole: one set is then of the page
+/// that has begun.
+constexpr std::size_t kMostReceived = 2;
 
 void append_big_endian(std::vector<std::byte> &out, std::uint64_t value, int bytes) {
   for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out.push_back(static_cast<std::byte>(value >> shift));
@@ -172,6 +174,12 @@ Result<bool> PageSocket::read_some() {
   if (received_.size() > kMostReceived) return bad_page("too many descriptors");
   decoder_.feed(std::span(bytes).first(static_cast<std::size_t>(got)));
   return true;
+}
+
+std::size_t PageSocket::descriptors() const {
+  std::size_t count = socket_ ? 1 : 0;
+  for (const auto &received : received_) count += received.descriptors.size();
+  return count;
 }
 
 Status PageSocket::take_descriptors(Page &page) {

@@ -61,6 +61,7 @@ Result<Address> tcp_address(const std::string &host, std::uint16_t port) {
 
 Result<nessie::Fd> open_socket(int family) {
   nessie::Fd socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket && (errno == EMFILE || errno == ENFILE)) return no_descriptors();
   if (!socket) return failed(nessie::Code::kUnsupported, "cannot make a socket", errno);
   return socket;
 }

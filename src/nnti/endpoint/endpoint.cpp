@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The endpoint owns the transports, routes to them by PeerId, and keeps what waits for credits.
+#include "nnti/bootstrap/bootstrap.hpp"
 #include "nnti/channel/transport.hpp"
 #include "nnti/endpoint/impl.hpp"
 #include "nnti/sealing/transport.hpp"
@@ -90,6 +91,7 @@ Endpoint::Impl::~Impl() {
 }
 
 Status Endpoint::Impl::open_transports() {
+  if (poller.fd() < 0) return bootstrap::no_descriptors();
   auto queue = options.config.get_int("nnti.send_queue", kDefaultSendQueue);
   if (!queue.ok()) return queue.error();
   auto spin_us = options.config.get_int("nnti.spin_us", kDefaultSpinMicroseconds);
