@@ -41,6 +41,17 @@ class Host : public DecoratedTransport {
   void happened() { ++happened_; }
   /// Whether nobody called progress() for a while until now.
   bool was_away() const { return was_away_; }
+  /// While one lives, sessions that are over are not reaped: a completion may make progress.
+  class NoReaping {
+   public:
+    explicit NoReaping(Host &host) : depth_(host.depth_) { ++depth_; }
+    ~NoReaping() { --depth_; }
+    NoReaping(const NoReaping &) = delete;
+    NoReaping &operator=(const NoReaping &) = delete;
+
+   private:
+    int &depth_;
+  };
 
  protected:
   /// What a link carries; no session: the peer has not said yet which.
@@ -60,6 +71,7 @@ class Host : public DecoratedTransport {
   std::vector<Session *> attended_;
   Time next_tick_ = kNever;
   std::size_t happened_ = 0;
+  int depth_ = 0;  ///< of calls of progress(), and what else must not reap
   bool hurry_ = false, any_to_reap_ = false, was_away_ = false;
 };
 

@@ -247,6 +247,7 @@ void Session::put(const RemoteBuffer &remote, std::uint64_t offset, std::span<co
 void Session::close() {
   closed_ = true;
   if (state_ == State::kOver || state_ == State::kClosing) return;
+  const Host::NoReaping stays(transport_);
   state_ = State::kClosing;
   goodbye_ = true;
   linger_ = after(transport_.now(), kLingerTime);
@@ -264,10 +265,11 @@ void Session::say_goodbye() {
   if (!goodbye_ && (!transport_.lossy() || window_.empty())) finish();
 }
 
+/// A completion of the link's may reap this session.
 void Session::finish() {
   state_ = State::kOver;
-  if (auto *link = leave_link()) link->close();
   transport_.reap_later();
+  if (auto *link = leave_link()) link->close();
 }
 
 void Session::give_up() {
@@ -290,9 +292,9 @@ void Session::lose(Error error) {
   state_ = State::kOver;
   transport_.reap_later();
   transport_.happened();
-  auto *link = leave_link();
+  // The link first: a completion may make progress, in which a link that ends by itself goes.
+  if (auto *link = leave_link()) link->close();
   operations_.end(peer_lost(error.message, error.cause));
-  if (link != nullptr) link->close();
   if (tell && !closed_) transport_.events().lost(*this, Loss::kGone, error);
 }
 

@@ -135,9 +135,10 @@ void ChannelTransport::on_first_message(Connection &link, std::span<const std::b
 void ChannelTransport::on_opening(Connection &link, const Opening &opening, std::uint64_t acknowledged) {
   auto *session = find(opening.session);
   const bool theirs = session == nullptr || !session->we_connect();
-  if (session == nullptr && opening.resume) answer(link, Type::kUnknown);
-  if (!theirs || (session == nullptr && opening.resume) || (session != nullptr && session->is_stale(opening.attempt)))
-    return turn_away(link);
+  // A session that is over keeps its place until it is reaped: lists, and callers, may still refer to it.
+  const bool unknown = session == nullptr && (opening.resume || sessions_.contains(opening.session));
+  if (unknown) answer(link, Type::kUnknown);
+  if (!theirs || unknown || (session != nullptr && session->is_stale(opening.attempt))) return turn_away(link);
   if (session != nullptr) return session->resume(link, opening, acknowledged);
   auto &added = sessions_[opening.session] = std::make_unique<Session>(*this, opening.session, std::nullopt);
   added->resume(link, opening, acknowledged);

@@ -43,7 +43,6 @@ class ChannelTransport final : public Host, private TransportEvents {
 
   std::map<SessionId, std::unique_ptr<Session>> sessions_;  ///< shrinks in reap() only
   Time last_look_ = kNever;
-  int depth_ = 0;
   bool closing_down_ = false;
 };
 
