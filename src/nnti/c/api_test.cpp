@@ -181,6 +181,12 @@ TEST_P(CApi, Misuse_GivesAnError_AndChangesNothing) {
   EXPECT_EQ(NNTI_put(nullptr, 0, 1, &target.handle, 0), NNTI_EINVAL);
   EXPECT_EQ(NNTI_put(&mine.handle, 0, 1, nullptr, 0), NNTI_EINVAL);
   EXPECT_EQ(NNTI_put(&mine.handle, 0, 65, &target.handle, 0), NNTI_EINVAL);
+  char *piece = mine.memory.data();
+  const uint64_t piece_bytes = 8;
+  NNTI_buffer_t of_pieces{};
+  EXPECT_EQ(
+      NNTI_register_segments(&client->handle, &piece, &piece_bytes, UINT64_MAX, NNTI_PUT_SRC, nullptr, &of_pieces),
+      NNTI_EINVAL);
   EXPECT_EQ(NNTI_put(&mine.handle, 1, UINT64_MAX, &target.handle, 0), NNTI_EINVAL);
   EXPECT_EQ(NNTI_put(&mine.handle, 0, 60, &target.handle, 5), NNTI_EINVAL);
   EXPECT_EQ(NNTI_put(&mine.handle, 0, 1, &hidden.handle, 0), NNTI_EPERM);

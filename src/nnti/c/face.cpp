@@ -85,7 +85,9 @@ const char *name_of(int number) {
 }
 
 std::vector<std::span<std::byte>> pieces_of(char **segments, const std::uint64_t *lengths, std::uint64_t count) {
+  constexpr std::uint64_t kMost = 65'536;  // as Context::register_segments()
   std::vector<std::span<std::byte>> pieces;
+  if (count > kMost) return pieces;
   for (std::uint64_t i = 0; i < count; ++i) pieces.emplace_back(reinterpret_cast<std::byte *>(segments[i]), lengths[i]);
   return pieces;
 }

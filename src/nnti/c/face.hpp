@@ -63,6 +63,7 @@ Outcome read_remotes(const Buffer **list, std::uint64_t count, Convert convert, 
   return {};
 }
 
+/// Empty, as if there were none: more than a buffer may have. A caller's wrong count is not believed.
 std::vector<std::span<std::byte>> pieces_of(char **segments, const std::uint64_t *lengths, std::uint64_t count);
 Outcome copy_url(const Context &context, char *url, std::uint64_t max_bytes);
 
