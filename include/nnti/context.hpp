@@ -170,7 +170,7 @@ class Context {
   /// The handle is dead afterwards, here and at peers; completions not yet taken are dropped. kBusy: an operation on it
   /// is in progress.
   Status unregister(BufferId buffer);
-  /// The pieces of memory of our buffer.
+  /// The pieces of memory of our buffer. kNotFound. kNoMemory: atomic variables that there are not.
   Result<std::vector<std::span<std::byte>>> memory_of(BufferId buffer) const;
 
   // --- operations ---

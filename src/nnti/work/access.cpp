@@ -78,7 +78,6 @@ Operation &Context::Impl::make_access(Registration &local, PeerId peer, const Ac
 Status Context::Impl::start_access(BufferId id, const Access &access, RequestId *request) {
   auto local = own_buffer(id);
   if (!local.ok()) return local.error();
-  if (*local == nullptr) return Error{Code::kNoMemory, "there are no atomic variables here"};
   auto peer = check_access(**local, access);
   if (!peer.ok()) return peer.error();
   Operation &operation = make_access(**local, *peer, access);
@@ -106,7 +105,6 @@ Status Context::Impl::start_group(BufferId id, Operation::Kind kind, std::uint64
   if (remotes.empty()) return Error{Code::kInvalidArgument, "the list of peers' buffers is empty"};
   auto local = own_buffer(id);
   if (!local.ok()) return local.error();
-  if (*local == nullptr) return Error{Code::kNoMemory, "there are no atomic variables here"};
   std::uint64_t total = 0;
   if (__builtin_mul_overflow(length, remotes.size(), &total) || total > (*local)->handle.size_bytes())
     return Error{Code::kOutOfRange, "length times the number of peers' buffers is more than our buffer holds"};

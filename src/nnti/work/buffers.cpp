@@ -70,9 +70,9 @@ Context::Impl::Registration *Context::Impl::find_buffer(std::uint64_t id) {
 }
 
 Result<Context::Impl::Registration *> Context::Impl::own_buffer(BufferId id) {
-  if (id.value == kVariables) return variables();
-  auto *buffer = id.value == kScratch ? nullptr : find_buffer(id.value);
+  auto *buffer = id.value == kVariables ? variables() : id.value == kScratch ? nullptr : find_buffer(id.value);
   if (buffer) return buffer;
+  if (id.value == kVariables) return Error{Code::kNoMemory, "there are no atomic variables here"};
   return Error{Code::kNotFound, "the buffer is not registered (any more)"};
 }
 

@@ -95,7 +95,6 @@ Result<std::vector<std::span<std::byte>>> Context::memory_of(BufferId buffer) co
   if (impl_->closed) return closed_error();
   auto found = impl_->own_buffer(buffer);
   if (!found.ok()) return found.error();
-  if (*found == nullptr) return Error{Code::kNoMemory, "there are no atomic variables here"};
   return (*found)->segments;
 }
 

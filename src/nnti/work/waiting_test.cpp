@@ -286,6 +286,21 @@ TEST_P(Waiting, MisuseHasACode_AndChangesNothing) {
   EXPECT_EQ(context.wait(mine.id(), Purpose::kNone, Deadline::now()).code(), Code::kTimedOut);
 }
 
+TEST(WaitingInOneProcess, AtomicVariablesThatThereAreNotCannotBeNamed) {
+  ContextOptions options;
+  options.transports = {"inproc"};
+  options.credential = nessie::Credential::generate();
+  options.atomic_variables = 0;
+  auto opened = Context::open(std::move(options));
+  ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+  auto &context = **opened;
+  const BufferId variables = context.variables_of(context.id()).local();
+  EXPECT_EQ(context.send({1}, variables, nullptr).code(), Code::kNoMemory);
+  EXPECT_EQ(context.memory_of(variables).code(), Code::kNoMemory);
+  EXPECT_EQ(context.create_request(variables).code(), Code::kNoMemory);
+  EXPECT_EQ(context.cancel(variables).code(), Code::kNoMemory);
+}
+
 TEST_P(Waiting, RegistrationThatMakesNoSenseIsRefused) {
   char byte = 0;
   auto &context = *client->context;
