@@ -129,8 +129,9 @@ class Context {
  public:
   /// kUnsupported, with the list of those that exist: a transport that was asked for does not exist here.
   static Result<std::shared_ptr<Context>> open(ContextOptions options);
-  /// Ends all waits with kCancelled, gives up all peers. Afterwards no peer reaches this process's memory. In a child
-  /// of fork() it does nothing: all that is its parent's.
+  /// Ends all waits with kCancelled, gives up all peers. Afterwards no peer reaches this process's memory. Also from
+  /// within a callback, whose thread's own wait ends when that has returned. In a child of fork() it does nothing: all
+  /// that is its parent's.
   void close();
   ~Context();
 

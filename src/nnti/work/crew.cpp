@@ -2,7 +2,6 @@
 #include "nnti/work/crew.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace nnti {
 
@@ -77,7 +76,7 @@ Ended Crew::wait(Guard &guard, Deadline deadline, Check &check) {
 
 void Crew::leave(Sleeper &me) {
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &me));
-  if (closed_ && waiting_.empty()) left_.notify_all();
+  if (closed_) left_.notify_all();
   if (driven_) return;
   for (auto *sleeper : waiting_) {
     if (sleeper->ended != Ended::kNot) continue;
@@ -109,7 +108,9 @@ void Crew::drive(Guard &guard, Deadline deadline) {
 void Crew::close(Guard &guard) {
   closed_ = true;
   end_all(Ended::kClosed);
-  left_.wait(guard, [this] { return waiting_.empty(); });
+  // A callback may close, and its thread is perhaps inside a wait itself, which ends when the callback has returned.
+  const auto is_own = [](const Sleeper *sleeper) { return sleeper->thread == std::this_thread::get_id(); };
+  left_.wait(guard, [&] { return std::ranges::all_of(waiting_, is_own); });
 }
 
 }  // namespace nnti

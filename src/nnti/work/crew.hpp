@@ -13,6 +13,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace nnti {
@@ -50,7 +51,7 @@ class Crew {
   /// Wakes those whose check is done.
   void serve();
   void interrupt();
-  /// Ends all waits, now and later; returns when no thread is inside one.
+  /// Ends all waits, now and later; returns when no other thread is inside one.
   void close(Guard &guard);
   /// Whether a thread is blocked, or about to block, in the endpoint.
   bool has_driver() const { return driven_; }
@@ -60,6 +61,7 @@ class Crew {
     Check &check;
     Ended ended = Ended::kNot;
     std::condition_variable wake = {};
+    std::thread::id thread = std::this_thread::get_id();
   };
   void end_all(Ended how);
   bool decide(Sleeper &me, bool first);

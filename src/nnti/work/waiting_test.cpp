@@ -402,6 +402,23 @@ TEST_P(Waiting, CallbackDoesNotRunOnceItsQueueIsGone_WhichMayGoWithinIt) {
   EXPECT_EQ(*alive, 1);
 }
 
+/// In a thread that waits, and so is one of those whose waits the closing ends.
+TEST_P(Waiting, CallbackMayCloseItsContext) {
+  Node other(subject());
+  Buffer inbox(other, 16, 2, Purpose::kReceiveQueue), nothing(other, 16, 1, Purpose::kReceiveDestination);
+  auto queue = other->create_queue([&](const Event &) { other->close(); });
+  ASSERT_TRUE((*queue)->bind(inbox.id()).ok());
+  Code ended = Code::kOk;
+  std::thread waiter([&] { ended = other->wait(nothing.id(), Purpose::kNone, watchdog()).code(); });
+  auto connected = (*client)->connect(other->url(), watchdog());
+  ASSERT_TRUE(connected.ok()) << connected.error().to_string();
+  Buffer message(*client, 16, 1, Purpose::kSendSource);
+  ASSERT_TRUE((*client)->send((*connected)->process, message.id(), nullptr).ok());
+  ASSERT_TRUE((*client)->wait(message.id(), Purpose::kNone, watchdog()).ok());
+  waiter.join();
+  EXPECT_EQ(ended, Code::kCancelled);
+}
+
 TEST_P(Waiting, DescriptorIsReadableWhenThereIsSomethingToDo_SoThatNoThreadNeedsToWait) {
   Buffer inbox(*server, 16, 2, Purpose::kReceiveQueue);
   auto queue = (*server)->create_queue();
