@@ -127,15 +127,19 @@ class CompletionQueue;
 
 class Context {
  public:
-  /// kUnsupported, with the list of those that exist: a transport that was asked for does not exist here.
+  /// kUnsupported, with the list of those that exist: a transport that was asked for does not exist here. Otherwise as
+  /// Endpoint::open().
   static Result<std::shared_ptr<Context>> open(ContextOptions options);
   /// Ends all waits with kCancelled, gives up all peers. Afterwards no peer reaches this process's memory. Also from
   /// within a callback, whose thread's own wait ends when that has returned. In a child of fork() it does nothing: all
   /// that is its parent's.
   void close();
+  /// Closes.
   ~Context();
 
+  /// Names this context in handles.
   ProcessId id() const;
+  /// Where it can be reached: as Endpoint::url().
   const std::string &url() const;
 
   // --- peers ---
@@ -246,7 +250,8 @@ class Context {
   /// One completion of each. On an error none was taken.
   Status wait_all(std::span<const BufferId> buffers, Purpose purposes, Deadline deadline, std::span<Event> events);
   Status wait_all(std::span<const RequestId> requests, Deadline deadline, std::span<Event> events);
-  /// The message of `event` was read; another one may take its place. kNotFound: its buffer is gone.
+  /// The message of `event` was read; another one may take its place. kNotFound: its buffer is gone, or that of the
+  /// process that was forked.
   Status release(BufferId buffer, std::uint32_t element);
   /// All threads that wait return kInterrupted; if there is none, the next that would wait. Async-signal-safe.
   void interrupt();
@@ -264,7 +269,8 @@ class Context {
 };
 
 /// Completions in the order in which they happened. Dropping it gives its buffers their own events back; when it is
-/// gone, its callback does not run any more (it may be dropped within it).
+/// gone, its callback does not run any more (it may be dropped within it). In a child of fork() that changes nothing:
+/// all is its parent's.
 class CompletionQueue {
  public:
   ~CompletionQueue();

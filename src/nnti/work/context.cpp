@@ -264,6 +264,8 @@ Status Context::wait_all(std::span<const RequestId> requests, Deadline deadline,
 }
 
 Status Context::release(BufferId buffer, std::uint32_t element) {
+  // A thread of C gives back what it holds as it ends, and so at the exit of a forked child.
+  if (!impl_->birth.was_here()) return Error{Code::kNotFound, "the buffer is that of the process that was forked"};
   Call call(*impl_);
   if (impl_->closed) return closed_error();
   auto *found = impl_->find_buffer(buffer.value);

@@ -148,6 +148,10 @@ CompletionQueue::CompletionQueue(std::shared_ptr<Context::Impl> context, std::sh
     : context_(std::move(context)), impl_(std::move(impl)) {}
 
 CompletionQueue::~CompletionQueue() {
+  if (!context_->birth.was_here()) {
+    nessie::leave(std::move(context_));
+    return;
+  }
   Call call(*context_);
   context_->close_queue(call, impl_);
 }

@@ -3,7 +3,10 @@
 #include "nnti/work/pair.hpp"
 
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -417,6 +420,43 @@ TEST_P(Waiting, CallbackMayCloseItsContext) {
   ASSERT_TRUE((*client)->wait(message.id(), Purpose::kNone, watchdog()).ok());
   waiter.join();
   EXPECT_EQ(ended, Code::kCancelled);
+}
+
+/// What a forked child has of its parent's queue is a copy, and the memory behind it is shared.
+TEST_P(Waiting, QueueThatAForkedChildDropsGoesOnInItsParent) {
+  if (subject().transport != "shm") GTEST_SKIP() << "nothing of it is shared";
+  Buffer inbox(*server, 16, 2, Purpose::kReceiveQueue);
+  auto queue = (*server)->create_queue();
+  ASSERT_TRUE((*queue)->bind(inbox.id()).ok());
+  auto descriptor = (*queue)->wait_fd();
+  ASSERT_TRUE(descriptor.ok()) << descriptor.error().to_string();
+  progress.reset();
+  std::array<Event, 2> events;
+  pollfd interest{*descriptor, POLLIN, 0};
+  do
+    while ((*queue)->poll(events) == events.size()) {}
+  while (::poll(&interest, 1, 10) > 0);  // asleep from now on
+  const pid_t child = ::fork();
+  if (child == 0) {
+    queue->reset();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  Buffer message(*client, 16, 1, Purpose::kSendSource);
+  ASSERT_TRUE((*client)->send(peer, message.id(), nullptr).ok());
+  EXPECT_EQ(::poll(&interest, 1, 5000), 1) << "the sender took the sleeper for awake";
+}
+
+TEST_P(Waiting, AForkedChildGivesNoElementsBack) {
+  Buffer inbox(*server, 16, 1, Purpose::kReceiveQueue);
+  send_numbered(1);
+  const auto got = receive(inbox.id());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit((*server)->release(inbox.id(), got.element).code() == Code::kNotFound ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE((*server)->release(inbox.id(), got.element).ok());
 }
 
 TEST_P(Waiting, DescriptorIsReadableWhenThereIsSomethingToDo_SoThatNoThreadNeedsToWait) {
