@@ -40,6 +40,40 @@ class Choosing : public testing::Test {
   Recorder seen_, server_seen_;
 };
 
+TEST_F(Choosing, ACallbackMayConnect_ThoughThatOpensATransport) {
+  auto in_process = open({"inproc"}, true), on_node = open({"shm"}, true), behind_tcp = open({"tcp"}, true);
+  auto client = open({"inproc", "shm", "tcp"}, false);
+  const auto until = [&](const auto &state) {
+    return test::until(state, [&] {
+      for (auto *endpoint : {in_process.get(), on_node.get(), behind_tcp.get(), client.get()}) endpoint->progress();
+    });
+  };
+  std::optional<ConnectAttempt> attempt;
+  std::optional<Result<PeerId>> outcome;
+  const auto begin = [&](const Endpoint &to) {
+    attempt.emplace(*client->start_connecting(to.url(), Deadline::in(kWatchdog)));
+    outcome = attempt->advance();
+  };
+  const auto connected = [&] { return outcome || (attempt && (outcome = attempt->advance())); };
+  std::vector<PeerId> peers;
+  for (const auto *server : {in_process.get(), on_node.get()}) {
+    begin(*server);
+    ASSERT_TRUE(until(connected));
+    ASSERT_TRUE(outcome->ok()) << outcome->error().to_string();
+    peers.push_back(**outcome);
+  }
+  server_seen_.message_hook = [&](PeerId from, std::span<const std::byte> message) {
+    EXPECT_TRUE(in_process->send(from, message).ok());
+  };
+  attempt.reset();
+  outcome.reset();
+  seen_.message_hook = [&](PeerId, std::span<const std::byte>) { begin(*behind_tcp); };
+  ASSERT_TRUE(client->send(peers[0], {}).ok());  // the others make their progress after this one
+  ASSERT_TRUE(until(connected));
+  ASSERT_TRUE(outcome->ok()) << outcome->error().to_string();
+  EXPECT_EQ(client->transport_of(**outcome), "tcp");
+}
+
 TEST_F(Choosing, OneProcessTalksToThreePeersOverThreeTransportsAtOnce) {
   Child shm_child(subject_named("shm"), credential_), tcp_child(subject_named("tcp"), credential_);
   auto here = node("inproc", true);

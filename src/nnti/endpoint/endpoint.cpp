@@ -296,7 +296,8 @@ bool Endpoint::Impl::flush_queue(PeerId id) {
 std::size_t Endpoint::Impl::progress() {
   std::size_t events = 0;
   if (++turns % kTurnsPerLook == 0) poller.dispatch(Deadline::now());
-  for (const auto &transport : transports) events += transport->progress();
+  // By number: a callback may connect, and with that open one more.
+  for (std::size_t i = 0; i < transports.size(); ++i) events += transports[i]->progress();
   if (!waiting_for_credits.empty()) events += flush_queues();
   return events;
 }
