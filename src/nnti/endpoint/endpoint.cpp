@@ -69,10 +69,6 @@ void PeerView::release_pages() const {
   if (begin < end) ::madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
-Result<PeerView> Connection::view(const RemoteBuffer &, std::uint64_t, std::size_t) {
-  return Error{Code::kUnsupported, "this memory of the peer is not mapped here"};
-}
-
 // --- inside -----------------------------------------------------------------------------------------------------------
 
 Endpoint::Impl::Impl(EndpointOptions endpoint_options, EventSink &event_sink)
@@ -441,18 +437,6 @@ std::string_view Endpoint::transport_of(PeerId peer) const {
 bool Endpoint::can_view(PeerId peer) const {
   auto *known = impl_->find(peer);
   return known != nullptr && known->connection->maps_memory();
-}
-
-Status Connection::give_descriptor(std::uint64_t, int) {
-  return Error{Code::kUnsupported, "descriptors are given to processes of this node only"};
-}
-
-Result<int> Connection::take_descriptor(std::uint64_t) {
-  return Error{Code::kNotFound, "the peer is not on this node, and gives no descriptors"};
-}
-
-Result<pid_t> Connection::process() const {
-  return Error{Code::kUnsupported, "the peer is not on this node: nobody vouches for its process"};
 }
 
 Status Endpoint::give_descriptor(PeerId peer, std::uint64_t key, int descriptor) {
