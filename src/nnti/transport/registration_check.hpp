@@ -24,14 +24,16 @@ inline Status check_access(std::uint64_t registered_bytes, Rights granted, std::
     return Error{Code::kOutOfRange, fmt::format("bytes {} to {} lie outside the registered buffer of {} bytes", offset,
                                                 offset + size_bytes, registered_bytes)};
   if (!has_right(granted, needed))
-    return Error{Code::kRefused, needed == Rights::kRemoteRead ? "the buffer's owner does not let peers read it"
-                                                               : "the buffer's owner does not let peers write it"};
+    return Error{Code::kRefused, needed == Rights::kRemoteRead    ? "the buffer's owner does not let peers read it"
+                                 : needed == Rights::kRemoteWrite ? "the buffer's owner does not let peers write it"
+                                                                  : "the buffer's owner allows no atomic operations"};
   return {};
 }
 
 /// As it came from a peer. kBadMessage: there is no such code.
-inline Code received_code(std::uint32_t value) {
-  return value <= static_cast<std::uint32_t>(Code::kInternal) ? static_cast<Code>(value) : Code::kBadMessage;
+inline Code received_code(std::uint64_t value) {
+  constexpr auto kLast = static_cast<std::uint64_t>(Code::kUnavailable);
+  return value <= kLast ? static_cast<Code>(value) : Code::kBadMessage;
 }
 
 /// Of a get or put that the peer did not carry out.

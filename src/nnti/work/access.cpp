@@ -218,7 +218,7 @@ void Context::Impl::on_described(PeerId from, const wire::Control &control, std:
   const DescriptionKey key{from.value, control.buffer};
   auto found = asked.find(key);
   if (found == asked.end()) return;
-  Code code = wire::code_of(control.result);
+  Code code = received_code(control.result);
   auto &segments = found->second.so_far.segments;
   const auto count = payload.size() / sizeof(RemoteBuffer);
   if (code == Code::kOk && (count == 0 || control.offset != segments.size() || control.length > kMaxSegments ||

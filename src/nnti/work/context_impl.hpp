@@ -8,6 +8,7 @@
 // of its buffer.
 #pragma once
 
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/transport/transport.hpp"
 #include "nnti/work/crew.hpp"
 #include "nnti/work/inbox.hpp"

@@ -146,7 +146,7 @@ void Context::Impl::on_written(PeerId from, const wire::Control &control) {
   operation->writing = false;
   operation->exposed.clear();
   operation->written += operation->range;
-  Code code = wire::code_of(control.result);
+  Code code = received_code(control.result);
   if (code == Code::kOk) code = let_write(*operation, *find_buffer(operation->local)).code();
   operation->part_ended(code);
 }

@@ -209,7 +209,7 @@ void Context::Impl::on_sent(PeerId from, const wire::Control &control) {
   Operation *operation = operations.find(control.operation);
   if (operation == nullptr || operation->peer != from || operation->kind != Operation::Kind::kSend) return;
   if (operation->writing) return reject(from, "it says that a message has arrived that is being written");
-  complete(*operation, wire::code_of(control.result));
+  complete(*operation, received_code(control.result));
 }
 
 /// Asks the receiver to drop a message that waits there. It answers with kSent in any case.

@@ -2,6 +2,7 @@
 // Large messages, written by their sender alone or read and written at once: what arrives, in which order, and what
 // becomes of it when somebody changes his mind, dies, or lies; on every transport.
 #include "nnti/work/rendezvous.hpp"
+#include "nnti/transport/registration_check.hpp"
 #include "nnti/work/pair.hpp"
 #include "nnti/work/wire.hpp"
 
@@ -273,7 +274,7 @@ TEST_P(Strangers, SenderThatKeepsToTheProtocol_IsHeard) {
   stranger->say_written(asked.buffer);
   const auto sent = stranger->hear(Kind::kSent);
   EXPECT_EQ(sent.operation, 7u);
-  EXPECT_EQ(wire::code_of(sent.result), Code::kOk);
+  EXPECT_EQ(received_code(sent.result), Code::kOk);
   const auto got = receive(queue->id());
   EXPECT_EQ(std::memcmp(queue->memory.data(), message->memory.data(), kLarge), 0);
   EXPECT_TRUE((*server)->release(queue->id(), got.element).ok());
@@ -304,7 +305,7 @@ TEST_P(Strangers, SenderThatLeavesWithoutSayingSo_LeavesNothing) {
 TEST_P(Strangers, SenderThatCouldNotWrite_FreesTheElement) {
   stranger->announce(7, kLarge);
   stranger->say_written(stranger->hear(Kind::kWriteTo).buffer, Code::kIo);
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kIo);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kIo);
   expect_unharmed();
 }
 
@@ -314,7 +315,7 @@ TEST_P(Strangers, SenderThatTakesBackWhatItIsAskedToWrite_IsNotAnswered_AndMayGo
   stranger->say({.kind = Kind::kWithdraw, .operation = 7});
   EXPECT_EQ(stranger->put(message->memory), Code::kOk);
   stranger->say_written(asked.buffer);
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kOk);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kOk);
   EXPECT_TRUE((*server)->release(queue->id(), receive(queue->id()).element).ok());
   expect_unharmed();
 }
@@ -359,7 +360,7 @@ TEST_P(Strangers, WhoSaysSoOfAnothersMessage_IsGivenUp_AndTheOtherGoesOn) {
   EXPECT_TRUE(other.is_given_up());
   EXPECT_EQ(stranger->put(message->memory), Code::kOk);
   stranger->say_written(asked.buffer);
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kOk);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kOk);
   EXPECT_TRUE((*server)->release(queue->id(), receive(queue->id()).element).ok());
   expect_unharmed();
 }
@@ -369,7 +370,7 @@ TEST_P(Strangers, SourceThatIsNotAsLargeAsItIsSaidToBe_IsRefused) {
   Control control{.kind = Kind::kSendLarge};
   control.offset = control.length = kLarge;
   stranger->say(control, std::as_bytes(std::span(source)));
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kBadMessage);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kBadMessage);
   expect_unharmed();
 }
 
@@ -431,7 +432,7 @@ TEST_P(StrangeReceivers, WhoAsksInPieces_GetsThem) {
   for (auto at = announced.offset; at < kLarge;) {
     const auto size = std::min<std::uint64_t>(kLarge - at, 70'000);
     ask_for(at, size, size);
-    EXPECT_EQ(wire::code_of(stranger->hear(Kind::kWritten).result), Code::kOk);
+    EXPECT_EQ(received_code(stranger->hear(Kind::kWritten).result), Code::kOk);
     EXPECT_EQ(std::memcmp(memory.data(), message->memory.data() + at, size), 0);
     at += size;
   }
@@ -442,7 +443,7 @@ TEST_P(StrangeReceivers, WhoAsksInPieces_GetsThem) {
 TEST_P(StrangeReceivers, WhoseMemoryIsGone_IsToldSo) {
   ask_for(announced.offset, kLarge - announced.offset, kLarge - announced.offset);
   exposed.reset();
-  const auto code = wire::code_of(stranger->hear(Kind::kWritten).result);
+  const auto code = received_code(stranger->hear(Kind::kWritten).result);
   if (code == Code::kOk) GTEST_SKIP() << "it was written before it was gone";
   EXPECT_EQ(code, Code::kRefused);
 }
@@ -563,13 +564,13 @@ TEST_P(Strangers, ScratchBufferIsOnePeersAtATime_AndNotTheApplications) {
   other.id = {77};
   other.connect((*server)->url());
   other.announce(8, 100, kScratch);
-  EXPECT_EQ(wire::code_of(other.hear(Kind::kSent).result), Code::kBusy);
+  EXPECT_EQ(received_code(other.hear(Kind::kSent).result), Code::kBusy);
   stranger->announce(9, 100, kScratch);  // one message at a time
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kBusy);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kBusy);
   stranger->say_written(asked.buffer);
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kOk);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kOk);
   stranger->announce(10, 2 << 20, kScratch);
-  EXPECT_EQ(wire::code_of(stranger->hear(Kind::kSent).result), Code::kTooLarge);
+  EXPECT_EQ(received_code(stranger->hear(Kind::kSent).result), Code::kTooLarge);
   EXPECT_EQ((*server)->unregister({kScratch}).code(), Code::kNotFound);
   EXPECT_EQ((*server)->memory_of({kScratch}).code(), Code::kNotFound);
   stranger.reset();

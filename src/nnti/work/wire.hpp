@@ -106,9 +106,4 @@ inline std::optional<std::vector<RemoteBuffer>> pieces_of(std::span<const std::b
   return total == size_bytes ? std::optional(std::move(pieces)) : std::nullopt;
 }
 
-/// A code that a peer claims.
-inline Code code_of(std::uint64_t value) {
-  return value <= static_cast<std::uint64_t>(Code::kUnavailable) ? static_cast<Code>(value) : Code::kBadMessage;
-}
-
 }  // namespace nnti::wire
