@@ -5,7 +5,7 @@
 // Threads: an Endpoint and everything made from it is used by one thread at a time (its callers hold a lock of their
 // own); only Endpoint::wake() may be called by any thread at any moment.
 // Progress: nothing moves behind the caller's back. Events are delivered, and queued messages sent, from progress()
-// and wait() and, where said, from the call that caused them.
+// (connect() calls it) and, where said, from the call that caused them; wait() delivers nothing.
 #pragma once
 
 #include <base/clock.hpp>
@@ -55,7 +55,8 @@ struct RemoteBuffer {
   Rights rights = Rights::kNone;
 };
 
-/// Receives an endpoint's events, each from within progress(), wait(), or the call that caused it.
+/// Receives an endpoint's events, each from within progress(), connect(), or the call that caused it. Its functions,
+/// and completions, may call anything, progress() included; but not destroy the endpoint.
 class EventSink {
  public:
   virtual ~EventSink() = default;
@@ -106,12 +107,17 @@ class RegisteredBuffer {
   RegisteredBuffer &operator=(RegisteredBuffer &&) noexcept;
   ~RegisteredBuffer();
 
+  /// False: there is none, or it was moved away, or reset.
   bool valid() const { return impl_ != nullptr; }
+  /// The memory, and what peers may do with it; empty, kNone: not valid.
   std::span<std::byte> bytes() const;
   Rights rights() const;
-  /// The description to send to `peer`. kPeerLost if there is no such peer; kUnsupported if the peer's transport could
-  /// not register this memory.
+  /// The description to send to `peer`, over whose transport the memory is registered now, if it was not yet.
+  /// kInvalidArgument: the buffer is not valid. kPeerLost: there is no such peer (any more), or the endpoint is gone.
+  /// kNoMemory: the transport, or its network, can register no more. kUnsupported, kIo: it cannot register this memory.
   Result<RemoteBuffer> describe_for(PeerId peer) const;
+  /// Unregisters, as dropping it does. Returns when no transfer touches the memory any more, which may take some
+  /// seconds if a peer has stopped in the middle of one.
   void reset();
 
  private:
@@ -192,6 +198,8 @@ class Endpoint {
  public:
   /// Opens the transports. `sink` is borrowed for the endpoint's life. kUnsupported, with the list of those that exist,
   /// if a transport asked for does not exist here; when none is asked for, what cannot be opened is left out.
+  /// kInvalidArgument: a setting has a value that cannot be read. kNoMemory: memory or descriptors are short. Otherwise
+  /// as the transports asked for, and nessie::Credential::of(), say.
   static Result<std::unique_ptr<Endpoint>> open(EndpointOptions options, EventSink &sink);
   /// What this machine has, without opening an endpoint.
   static std::vector<TransportInfo> survey(const nessie::Config &config,
@@ -200,6 +208,8 @@ class Endpoint {
   /// has a value that cannot be read.
   static Result<std::vector<Fact>> thresholds(const nessie::Config &config);
 
+  /// Gives all peers up, as disconnect(); gives what was sent a moment (a second or so) to leave. Registered buffers
+  /// that outlive it are not registered any more.
   /// In a child of fork() it leaves everything, which is its parent's, as it is; so do registered buffers.
   ~Endpoint();
 
@@ -218,23 +228,24 @@ class Endpoint {
   /// Gives the peer up: pending operations complete with kCancelled; the peer sees kPeerLost. No on_peer_lost here.
   void disconnect(PeerId peer);
 
-  /// "shm": the transport that reaches `peer`, and a sentence why it was chosen; of a peer that we connected to, also
-  /// why not over the other URLs of its list.
+  /// "shm": the transport that reaches `peer` (empty: there is no such peer), and a sentence why it was chosen; of a
+  /// peer that we connected to, also why not over the other URLs of its list.
   std::string_view transport_of(PeerId peer) const;
   std::string explain(PeerId peer) const;
   /// Whether `peer` can map, and so view(), what allocate() makes here.
   bool can_view(PeerId peer) const;
   /// Whether messages for `peer` still wait here for credits.
   bool has_unsent(PeerId peer) const;
-  /// The largest message that send() takes for this peer (at least 4096 bytes).
+  /// The largest message that send() takes for this peer (at least 4096 bytes); 0: there is no such peer.
   std::size_t max_message_bytes(PeerId peer) const;
-  /// The largest that goes in place, in a mailbox or frame; larger ones through a block, or in fragments.
+  /// The largest that goes in place, in a mailbox or frame; larger ones through a block, or in fragments. 0 likewise.
   std::size_t max_in_place_bytes(PeerId peer) const;
 
   /// Registers memory that the caller owns; it must stay mapped until the buffer is dropped. kInvalidArgument: it would
   /// end behind the last address.
   Result<RegisteredBuffer> register_memory(std::span<std::byte> memory, Rights rights);
-  /// Allocates memory that peers on this node can map (zeroed, page-aligned) and registers it.
+  /// Allocates memory that peers on this node can map (zeroed, page-aligned) and registers it; it is freed when the
+  /// buffer is dropped. kNoMemory.
   Result<RegisteredBuffer> allocate(std::size_t size_bytes, Rights rights);
 
   /// Gives `peer` a copy of an open descriptor: take_descriptor(`key`) there finds it, once, from any message on that
@@ -263,7 +274,8 @@ class Endpoint {
   /// Copies remote[offset, offset+local.size()) into `local`. `local` and `completion` are borrowed until on_complete,
   /// which may run before get() returns. ok: the bytes can be read here. kOutOfRange / kRefused: outside the registered
   /// buffer, or a dead or forged key, or a right that is missing; nothing was moved. kPeerLost: `local` holds no usable
-  /// data. kCancelled: disconnected.
+  /// data. kCancelled: disconnected. kIo, kNoMemory, kBusy, kUnsupported: the transport, or its peer, could not move
+  /// the data (the peer unmapped what it had registered; the network can register no more memory); `local` likewise.
   void get(PeerId peer, const RemoteBuffer &remote, std::uint64_t offset, std::span<std::byte> local,
            Completion &completion);
   /// remote[offset, offset+size_bytes), to be read where it lies. kUnsupported: it cannot be (the peer is on another

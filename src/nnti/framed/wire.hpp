@@ -5,9 +5,8 @@
 // A frame is a FrameHeader, then `size` bytes:
 //   kMessage  the bytes are the endpoint's message; `operation` is its kind
 //   kCredit   nothing but the credits
-//   kGet      wants [offset, offset+length) of buffer `key`: in the answer, if that is at most kMaxInlineBytes; else
-//   the
-//             transport moves them, and the bytes say how, if it needs that
+//   kGet      wants [offset, offset+length) of buffer `key`. At most kMaxInlineBytes come in the answer; more are moved
+//             by the transport, and the bytes say how, if it needs that
 //   kPut      the bytes are for [offset, offset+length) of buffer `key`; of more than kMaxInlineBytes, as kGet
 //   kDone     the answer: `result` is a nessie code; then, for a short kGet that went well, the bytes
 //   kBye      the sender closes; no frame follows

@@ -228,8 +228,8 @@ struct TransportKind {
 /// it does that, too; a process that opens endpoints in several threads calls this before it has them.
 void prepare_environment();
 
-/// All that were built in, in order of preference: inproc, shm, ofi and ucx (which are opened only
-/// where they have more than TCP, or are named), tcp.
+/// All that were built in, in order of preference: inproc, shm, ofi and ucx (which are opened only where they have more
+/// than TCP, or are named), tcp.
 std::span<const TransportKind> transport_list();
 /// Those, what the application brought along, and what can be loaded (module.hpp): by name only.
 std::vector<TransportKind> known_kinds(std::span<const TransportKind *const> extra);

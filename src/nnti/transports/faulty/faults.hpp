@@ -31,9 +31,8 @@ struct Moment {
   bool reached(const Moment &now) const { return !never && now.turn >= turn && now.time >= time; }
 };
 
-/// Settings nnti.faulty.*: a probability between 0 and 1, of each call; after a ':' the most it takes: a number of
-/// turns
-/// ("0.1:20"), a duration ("0.1:20ms") or "forever".
+/// Settings nnti.faulty.*: a probability between 0 and 1, of each call; after a ':' the most that it takes, in turns
+/// ("0.1:20"), as a duration ("0.1:20ms"), or "forever".
 struct Faults {
   std::uint64_t seed = 1;
   Fault loss, duplicate, delay, reorder, transient, breaks, silent;
