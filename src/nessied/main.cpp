@@ -253,7 +253,8 @@ int serve(const Wanted &wanted, int parent_fd) {
   if (!host.ok()) return fail(host.error());
   if (auto status = start_all(**host, wanted); !status.ok()) return fail(status.error());
   {
-    const nessied::Watcher watcher(parent_fd, [&host] { (*host)->end(); });
+    const auto watcher = nessied::Watcher::start(parent_fd, [&host] { (*host)->end(); });
+    if (!watcher.ok()) return fail(watcher.error());
     const auto announced = announce(**host, wanted);
     if (!announced.ok()) return fail(announced.error());
     if (!wanted.config.get("staging.run_dir"))  // where it is in server.N.url

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "watcher.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -9,8 +11,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 
 namespace nessied {
+
+using nessie::Code;
+using nessie::Error;
 
 namespace {
 
@@ -42,13 +48,22 @@ Watcher::Watcher(int parent_fd, std::function<void()> end) : parent_fd_(parent_f
   const auto set = ending_signals();
   signal_fd_ = ::signalfd(-1, &set, SFD_CLOEXEC);
   stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
-  thread_ = std::thread([this] { watch(); });
+}
+
+nessie::Result<std::unique_ptr<Watcher>> Watcher::start(int parent_fd, std::function<void()> end) {
+  if (parent_fd >= 0 && ::fcntl(parent_fd, F_GETFD) < 0)
+    return Error{Code::kInvalidArgument, fmt::format("--parent {}: {}", parent_fd, std::strerror(errno))};
+  std::unique_ptr<Watcher> watcher(new Watcher(parent_fd, std::move(end)));
+  if (watcher->signal_fd_ < 0 || watcher->stop_fd_ < 0)
+    return Error{Code::kNoMemory, fmt::format("cannot listen to signals: {}", std::strerror(errno))};
+  watcher->thread_ = std::thread([it = watcher.get()] { it->watch(); });
+  return watcher;
 }
 
 Watcher::~Watcher() {
   const std::uint64_t one = 1;
   (void)!::write(stop_fd_, &one, sizeof one);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   ::close(signal_fd_);
   ::close(stop_fd_);
 }

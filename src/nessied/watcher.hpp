@@ -2,7 +2,10 @@
 // Waits for what ends the process from outside: SIGTERM, SIGINT, or the death of whoever started it.
 #pragma once
 
+#include <nessie/result.hpp>
+
 #include <functional>
+#include <memory>
 #include <thread>
 
 namespace nessied {
@@ -10,12 +13,14 @@ namespace nessied {
 class Watcher {
  public:
   /// After prepare_signals(). `end` is called on the watcher's thread, once for each signal, and once at the end of
-  /// file of `parent_fd` (-1: of nothing).
-  Watcher(int parent_fd, std::function<void()> end);
+  /// file of `parent_fd` (-1: of nothing). kInvalidArgument: that is no open descriptor. kNoMemory: there are no
+  /// descriptors left to watch with; without them nothing but SIGKILL would end the process.
+  static nessie::Result<std::unique_ptr<Watcher>> start(int parent_fd, std::function<void()> end);
   ~Watcher();
   Watcher(const Watcher &) = delete;
 
  private:
+  Watcher(int parent_fd, std::function<void()> end);
   void watch();
   int parent_fd_, signal_fd_, stop_fd_;
   std::function<void()> end_;

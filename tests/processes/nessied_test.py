@@ -2,6 +2,7 @@
 """nessied with services of one's own beside Nessie's: what a user sees of it. docs/hosting.md."""
 import json
 import os
+import resource
 import signal
 import time
 import unittest
@@ -124,6 +125,23 @@ class Modules(ProcessTestCase):
             self.assertIn((code, err), ((0, ""), (-signal.SIGTERM, "")))  # before it listens to signals
             self.assertFalse(os.path.exists(self.announced))
         self.assert_nothing_left()
+
+    def test_SIGTERM_ends_it_however_few_descriptors_it_may_have(self):
+        for limit in range(6, 20):
+            job = self.job([NESSIED, "--services", "directory", "--listen", "inproc"],
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+            if job.process.stdout.readline():
+                job.process.send_signal(signal.SIGTERM)
+                self.assertEqual(job.finish(), (0, "", ""))
+            else:
+                code, _, err = job.finish()
+                self.assertEqual(code, 2, err)
+                self.assertIn("Too many open files", err)
+
+    def test_a_parent_that_is_no_descriptor_is_refused(self):
+        code, out, err = self.run_command([NESSIED, "--services", "directory", "--parent", "77"])
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("--parent 77: Bad file descriptor", err)
 
     def test_that_do_not_start_stop_those_before(self):
         self.assert_refused(
