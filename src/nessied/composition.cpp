@@ -7,6 +7,7 @@
 #include <base/nearest.hpp>
 #include <base/setting_names.hpp>
 #include <base/toml_text.hpp>
+#include <nssi/drive/pool.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -57,6 +58,7 @@ class Reader {
       else
         setting(name, node);
     }
+    if (status_.ok() && made_.providers.empty()) status_ = bad(file_, "there is no [[provider]] in it to host");
     if (!status_.ok()) return status_.error();
     return std::move(made_);
   }
@@ -83,7 +85,7 @@ class Reader {
   std::int64_t number(const toml::node &node, const std::string &key) {
     const auto value = node.value_exact<std::int64_t>();
     if (value && *value >= 0 && *value <= std::numeric_limits<std::uint32_t>::max()) return *value;
-    fail(node, fmt::format("{} takes a whole number of at least 0", key));
+    fail(node, fmt::format("{} takes a whole number from 0 to {}", key, std::numeric_limits<std::uint32_t>::max()));
     return 0;
   }
   std::vector<std::string> list(const toml::node &node, const std::string &key) {
@@ -96,13 +98,18 @@ class Reader {
   }
 
   void announce(const toml::node &node) {
-    for (auto &place : list(node, "announce")) made_.announce.push_back(std::move(place));
+    for (auto &place : list(node, "announce")) {
+      if (auto status = check_announced(place); !status.ok()) fail(node, status.error().message);
+      made_.announce.push_back(std::move(place));
+    }
   }
   void setting(const std::string &name, const toml::node &node) {
     if (const auto *table = node.as_table()) {
       for (const auto &[key, inner] : *table) setting(name + "." + std::string(key.str()), inner);
       return;
     }
+    if (const auto nearest = nessie::nearest_of(name, {"provider", "pool", "announce"}); !nearest.empty())
+      return fail(node, fmt::format("there is no {}; did you mean {}?", name, nearest));
     auto text = nessie::toml_text(node);
     if (!text) return fail(node, fmt::format("no setting takes what {} is given", name));
     made_.settings.push_back({name, *std::move(text), at(node)});
@@ -132,6 +139,7 @@ class Reader {
       if (!cores.ok()) return fail(table, cores.error().message);
       made.cores = *std::move(cores);
     }
+    if (auto status = nssi::check(made); !status.ok()) return fail(table, status.error().message);
     if (std::ranges::count(made_.pools, made.name, &nssi::PoolOptions::name) != 0)
       return fail(table, fmt::format("there are two pools '{}'", made.name));
     made_.pools.push_back(std::move(made));
@@ -206,6 +214,12 @@ class Reader {
 };
 
 }  // namespace
+
+Status check_announced(const std::string &place) {
+  for (const std::string scheme : {"file:", "pmix:", "dir:"})
+    if (place.starts_with(scheme) && place.size() > scheme.size()) return {};
+  return bad("", fmt::format("a service is announced to file:PATH, pmix:NAME or dir:NAME, not to '{}'", place));
+}
 
 Composition composition_of(const std::vector<std::string> &types) {
   Composition made;

@@ -137,7 +137,14 @@ TEST_P(CompositionFaults, IsNamedWithItsPlace) {
 INSTANTIATE_TEST_SUITE_P(
     All, CompositionFaults,
     ::testing::Values(
-        Fault{"", "there is nothing to host"}, Fault{"a = [", "job.toml, line 1: "},
+        Fault{"", "job.toml: there is no [[provider]] in it to host"}, Fault{"a = [", "job.toml, line 1: "},
+        Fault{"[[provder]]\ntype = \"transfer\"", "line 1: there is no provder; did you mean provider?"},
+        Fault{"\nanounce = \"file:x\"", "line 2: there is no anounce; did you mean announce?"},
+        Fault{"announce = [\"file:x\",\n\"fiel:x\"]", "line 1: a service is announced to file:PATH, pmix:NAME or dir"},
+        Fault{"announce = \"file:\"", "dir:NAME, not to 'file:'"},
+        Fault{"[[pool]]\nname = \"a\"\nthreads = 0", "line 1: the pool a is to have 0 threads; expected 1 to 1024"},
+        Fault{"[[pool]]\nname = \"a\"\ncores = \"0-x\"", "line 1: the pool a: '0-x' is no list of cores, such as"},
+        Fault{"[[pool]]\nname = \"a\"\ncores = \"1023\"", "line 1: the pool a: this process may not use all of the"},
         Fault{"\n[[provider]]\ntype = \"transfre\"",
               "job.toml, line 2: there is no type of provider 'transfre'; did you "
               "mean 'transfer'?"},
@@ -165,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"[[pool]]\nthreads = 1", "a pool has a name"},
         Fault{"[[pool]]\nname = \"a\"\n[[pool]]\nname = \"a\"", "there are two pools 'a'"},
         Fault{"[[pool]]\nname = \"a\"\nscheduler = \"fife\"", "there is no scheduler 'fife'; did you mean 'fifo'?"},
-        Fault{"[[pool]]\nname = \"a\"\nthreads = -1", "threads takes a whole number of at least 0"},
+        Fault{"[[pool]]\nname = \"a\"\nthreads = -1", "threads takes a whole number from 0 to 4294967295"},
         Fault{"[[pool]]\nname = \"a\"\nnuma_node = 4000000", "this machine has no NUMA node 4000000"},
         Fault{"[nssi]\ntimeot = 3\n[[provider]]\ntype = \"transfer\"",
               "line 2: there is no setting nssi.timeot; did you mean nssi.timeout?"},

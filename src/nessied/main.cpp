@@ -22,7 +22,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <optional>
+#include <set>
 
 namespace {
 
@@ -71,7 +73,8 @@ void describe(CLI::App &app, Options &options) {
   app.footer(kFooter);
   app.add_option("-s,--services", options.services, "Types of providers, one of each: staging,directory,transfer")
       ->delimiter(',');
-  app.add_option("-c,--config", options.config, "TOML file with [[provider]] and [[pool]] tables, and settings");
+  app.add_option("-c,--config", options.config, "TOML file with [[provider]] and [[pool]] tables, and settings")
+      ->check([](const std::string &path) { return path.empty() ? "it names no file" : ""; });
   app.add_flag("--check", options.check, "Say what would be started, and start nothing");
   app.add_option("-m,--module", options.modules, "Shared object with a type of provider; may be said again and again");
   app.add_option("-a,--announce", options.announce,
@@ -97,7 +100,7 @@ void describe(CLI::App &app, Options &options) {
   add_setting(app, options, "--piece", "transfer.piece", "Transfer: how much of an array moves at once, e.g. 512K");
   add_setting(app, options, "--most-encoded", "transfer.most_encoded",
               "Transfer: the most that a read is given encoded");
-  app.add_option("--provider", options.provider, "The provider number of the first service");
+  app.add_option("--provider", options.provider, "The provider number of the first service")->excludes("--config");
 }
 
 /// "nessie-directory" hosts a directory, and "nessie-transfer" a transfer service, if nothing else is said.
@@ -118,17 +121,33 @@ struct Wanted {
   std::uint64_t memory_bytes = 0;
 };
 
+/// The file that it is, by whatever path; a name without a slash is for the loader to find.
+std::string file_of(const std::string &module) {
+  std::error_code problem;
+  const auto path = std::filesystem::canonical(module, problem);
+  return problem || module.find('/') == std::string::npos ? module : path.string();
+}
+
+Status load_type(Wanted &wanted, const std::string &path) {
+  auto type = nessied::load_module(path);
+  if (!type.ok()) return type.error();
+  if (std::ranges::count(wanted.types, type->name, &nessie::ProviderType::name) != 0)
+    return Error{Code::kExists, fmt::format("{}: there is a type of provider '{}' already", path, type->name)};
+  wanted.types.push_back(*std::move(type));
+  return {};
+}
+
 Status load_types(Wanted &wanted, const Options &options) {
   wanted.types = {staging::provider_type(), directory::Server::type(), transfer::Server::type()};
-  auto modules = options.modules;
-  for (const auto &place : wanted.composition.providers)
-    if (!place.module.empty() && std::ranges::count(modules, place.module) == 0) modules.push_back(place.module);
-  for (const auto &path : modules) {
-    auto type = nessied::load_module(path);
-    if (!type.ok()) return type.error();
-    if (std::ranges::count(wanted.types, type->name, &nessie::ProviderType::name) != 0)
-      return Error{Code::kExists, fmt::format("{}: there is a type of provider '{}' already", path, type->name)};
-    wanted.types.push_back(*std::move(type));
+  std::set<std::string> loaded;
+  for (const auto &path : options.modules) {
+    loaded.insert(file_of(path));
+    if (auto status = load_type(wanted, path); !status.ok()) return status;
+  }
+  for (const auto &place : wanted.composition.providers) {
+    if (place.module.empty() || !loaded.insert(file_of(place.module)).second) continue;
+    if (auto status = load_type(wanted, place.module); !status.ok())
+      return Error{status.code(), fmt::format("{}: {}", place.at, status.error().message)};
   }
   return {};
 }
@@ -167,7 +186,10 @@ Result<Wanted> understand(const Options &options, const char *program) {
   const auto memory = wanted.config.get_size("memory", 0);
   if (!memory.ok()) return memory.error();
   wanted.memory_bytes = *memory;
-  for (const auto &place : options.announce) wanted.composition.announce.push_back(place);
+  for (const auto &place : options.announce) {
+    if (auto status = nessied::check_announced(place); !status.ok()) return status.error();
+    wanted.composition.announce.push_back(place);
+  }
   return wanted;
 }
 

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <map>
@@ -121,11 +122,18 @@ nessie::Status check(const nessie_module *module, const std::string &path) {
   return {};
 }
 
+/// The loader looks for a name without a slash in the folders of libraries only.
+std::string hint(const std::string &path) {
+  const bool is_here = path.find('/') == std::string::npos && ::access(path.c_str(), F_OK) == 0;
+  return is_here ? fmt::format("; the one of this folder is ./{}", path) : std::string();
+}
+
 }  // namespace
 
 Result<nessie::ProviderType> load_module(const std::string &path) {
   void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return Error{Code::kNotFound, fmt::format("cannot load the module: {}", ::dlerror())};
+  if (library == nullptr)
+    return Error{Code::kNotFound, fmt::format("cannot load the module: {}{}", ::dlerror(), hint(path))};
   const auto entry = reinterpret_cast<decltype(&nessie_module_entry)>(::dlsym(library, "nessie_module_entry"));
   if (entry == nullptr)
     return Error{Code::kUnsupported,

@@ -150,7 +150,7 @@ class Modules(ProcessTestCase):
             says="first: started\nfirst: stopped\n")
 
     def test_of_another_version_are_refused(self):
-        self.assert_refused("libold_guest.so was built with Nessie 0.0.1", f'type = "guest"\nmodule = "{OLD_GUEST}"')
+        self.assert_refused("job.toml, line 2: " + OLD_GUEST + " was built with Nessie 0.0.1", f'type = "guest"\nmodule = "{OLD_GUEST}"')
 
     def test_that_are_none_are_refused(self):
         text = self.path("text.so")
@@ -158,6 +158,18 @@ class Modules(ProcessTestCase):
             file.write("no module\n")
         self.assert_refused("text.so: ", f'type = "guest"\nmodule = "{text}"')
         self.assert_refused("libm.so.6 is no module of Nessie", 'type = "guest"\nmodule = "libm.so.6"')
+        self.assert_refused("the one of this folder is ./text.so", 'type = "guest"\nmodule = "text.so"')
+
+    def test_of_one_module_may_name_it_by_several_paths(self):
+        os.symlink(GUEST, self.path("same.so"))
+        path = self.write(self.guest("first"), 'name = "second"\ntype = "guest"\nmodule = "./same.so"')
+        self.assertEqual(self.run_command([NESSIED, "--config", path, "--check"])[0], 0)
+
+    def test_flags_that_say_nothing_are_refused(self):
+        config = self.write(COUNTER)
+        for flags in (["--config", ""], ["--config", config, "--provider", "7"], ["--announce", "fiel:job.contact"],
+                      ["--announce", "file:"]):
+            self.assertEqual(self.run_command([NESSIED, "--check", *flags])[0], 2, flags)
 
     def test_who_uses_an_unknown_provider_is_told_the_nearest(self):
         self.assert_refused("there is no provider 'nams'; did you mean 'names'?", 'name = "names"\ntype = "directory"',

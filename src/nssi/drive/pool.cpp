@@ -38,18 +38,26 @@ bool skip(std::string_view &text, char c) {
 }
 
 /// The thread may run on these cores only.
-Status confine(std::thread &thread, const std::vector<int> &cores) {
+Status confine(pthread_t id, const std::vector<int> &cores) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
   cpu_set_t taken;  // without those that the process may not use
-  const auto id = thread.native_handle();
   if (::pthread_setaffinity_np(id, sizeof set, &set) == 0 && ::pthread_getaffinity_np(id, sizeof taken, &taken) == 0 &&
       CPU_EQUAL(&set, &taken))
     return {};
   return Error{Code::kInvalidArgument,
                fmt::format("this process may not use all of the cores {}; `taskset -cp {}` says which it may",
                            fmt::join(cores, ","), ::getpid())};
+}
+
+/// Whether the calling thread could; afterwards it runs where it did.
+Status try_to_confine(const std::vector<int> &cores) {
+  cpu_set_t before;
+  const bool is_known = ::pthread_getaffinity_np(::pthread_self(), sizeof before, &before) == 0;
+  auto status = confine(::pthread_self(), cores);
+  if (is_known) ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
+  return status;
 }
 
 }  // namespace
@@ -66,6 +74,17 @@ Result<std::vector<int>> parse_cores(std::string_view text) {
   } while (skip(text, ','));
   if (!text.empty()) return bad;
   return cores;
+}
+
+Status check(const PoolOptions &options) {
+  if (options.threads == 0 || options.threads > kMostThreads)
+    return Error{Code::kInvalidArgument, fmt::format("the pool {} is to have {} threads; expected 1 to {}",
+                                                     options.name, options.threads, kMostThreads)};
+  if (options.cores.empty()) return {};
+  const auto cores = parse_cores(options.cores);
+  auto status = cores.ok() ? try_to_confine(*cores) : cores.error();
+  if (status.ok()) return {};
+  return Error{status.code(), fmt::format("the pool {}: {}", options.name, status.error().message)};
 }
 
 // --- Worker -----------------------------------------------------------------------------------------------------------
@@ -156,23 +175,16 @@ bool Worker::wait() {
 // --- Pool -------------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Pool>> Pool::start(const PoolOptions &options, std::size_t stack_bytes, std::size_t max_fibers) {
-  if (options.threads == 0 || options.threads > kMostThreads)
-    return Error{Code::kInvalidArgument, fmt::format("the pool {} is to have {} threads; expected 1 to {}",
-                                                     options.name, options.threads, kMostThreads)};
+  if (auto status = check(options); !status.ok()) return status.error();
   std::unique_ptr<Pool> pool(new Pool(options));
-  std::vector<int> cores;
-  if (!options.cores.empty()) {
-    auto parsed = parse_cores(options.cores);
-    if (!parsed.ok()) return parsed.error();
-    cores = *std::move(parsed);
-  }
+  const auto cores = options.cores.empty() ? std::vector<int>() : *parse_cores(options.cores);
   try {
     for (std::size_t i = 0; i < options.threads; ++i) {
       auto &worker = *pool->workers_.emplace_back(std::make_unique<Worker>(*pool, stack_bytes, max_fibers));
       worker.thread_ = std::thread([&worker] { worker.run(); });
       (void)::pthread_setname_np(worker.thread_.native_handle(), options.name.substr(0, 15).c_str());
       if (cores.empty()) continue;
-      if (auto status = confine(worker.thread_, cores); !status.ok()) return status.error();
+      if (auto status = confine(worker.thread_.native_handle(), cores); !status.ok()) return status.error();
     }
   } catch (const std::system_error &e) {
     return Error{Code::kNoMemory, fmt::format("no thread could be made for the pool {}: {}", options.name, e.what())};

@@ -77,6 +77,9 @@ class Pool {
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
+/// kInvalidArgument: it asks for a number of threads, or for cores, that no pool of this process can have.
+Status check(const PoolOptions &options);
+
 /// "0-3,8": the numbers of cores, in order. kInvalidArgument.
 Result<std::vector<int>> parse_cores(std::string_view text);
 
