@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from harness import BUILD, ProcessTestCase, wait_until
+from harness import BUILD, ProcessTestCase, read_file, wait_until
 from sessions import ON_THIS_NODE
 
 NESSIE = os.path.join(BUILD, "bin", "nessie")
@@ -148,6 +148,15 @@ class Modules(ProcessTestCase):
             "job.toml, line 7: second: no room for guests", self.guest("first"),
             self.guest("second", 'settings = { fail = "no room for guests" }'), self.guest("third"),
             says="first: started\nfirst: stopped\n")
+
+    def test_a_second_staging_service_in_the_same_folder_leaves_the_first_ones_files_alone(self):
+        job = self.start('type = "staging"')
+        url = read_file(self.path("server.0.url"))
+        code, out, err = self.run_command([NESSIED, "--services", "staging"])
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("another staging server runs and keeps its ledger in ./server.0.ledger", err)
+        self.assertEqual(read_file(self.path("server.0.url")), url)
+        self.end(job)
 
     def test_of_another_version_are_refused(self):
         self.assert_refused("job.toml, line 2: " + OLD_GUEST + " was built with Nessie 0.0.1", f'type = "guest"\nmodule = "{OLD_GUEST}"')

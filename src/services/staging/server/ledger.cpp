@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,10 +57,18 @@ struct Ledger::Record {
 };
 
 nessie::Result<std::unique_ptr<Ledger>> Ledger::create(const std::string &path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0)
     return Error{Code::kIo, fmt::format("cannot create the ledger {}: {}", path, std::strerror(errno)), {}, errno};
   std::unique_ptr<Ledger> ledger(new Ledger(fd, path));
+  // A server that has mapped the file would be killed by its next store, if it were cut off under it.
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Error{Code::kExists,
+                 fmt::format("another staging server runs and keeps its ledger in {}: give each a folder "
+                             "of its own (staging.run_dir)",
+                             path)};
+  if (::ftruncate(fd, 0) != 0)
+    return Error{Code::kIo, fmt::format("cannot empty the ledger {}: {}", path, std::strerror(errno)), {}, errno};
   const auto most = sizeof(Head) + kMostRecords * sizeof(Record);
   void *mapped = ::mmap(nullptr, most, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped == MAP_FAILED)

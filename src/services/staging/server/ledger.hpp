@@ -22,7 +22,7 @@ class Ledger {
   /// A variable's place in the ledger; 0: none.
   using Slot = std::size_t;
 
-  /// Creates the file. kIo with errno as the cause.
+  /// Creates the file. kIo with errno as the cause. kExists: another ledger that is in use is in this file.
   static nessie::Result<std::unique_ptr<Ledger>> create(const std::string &path);
   ~Ledger();
   Ledger(const Ledger &) = delete;

@@ -31,6 +31,16 @@ class LedgerTest : public testing::Test {
   Variable variable_;
 };
 
+TEST_F(LedgerTest, InUse_IsNotTakenByAnotherServer) {
+  auto ledger = Ledger::create(path_);
+  ASSERT_TRUE(ledger.ok());
+  (*ledger)->update((*ledger)->add("/scratch/out.nc", variable_), {2 << 20, 1 << 20, 1 << 20, {32 << 12, 64 << 12}});
+  EXPECT_EQ(Ledger::create(path_).code(), nessie::Code::kExists);
+  EXPECT_EQ(read_ledger(path_)->size(), 1u);
+  ledger->reset();
+  EXPECT_TRUE(Ledger::create(path_).ok());
+}
+
 TEST_F(LedgerTest, TellsWhatWasNotInTheFile) {
   {
     auto ledger = Ledger::create(path_);

@@ -23,14 +23,27 @@ constexpr auto kSlow = std::chrono::seconds(1);
 constexpr auto kSilence = std::chrono::seconds(1);
 constexpr auto kMoment = std::chrono::milliseconds(5);
 
+/// None where none can be written. kExists: another server runs that keeps its own there.
+Result<std::unique_ptr<Ledger>> open_ledger(const std::string &path) {
+  if (path.empty()) return std::unique_ptr<Ledger>();
+  auto ledger = Ledger::create(path);
+  if (ledger.ok() || ledger.code() == nessie::Code::kExists) return ledger;
+  nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}",
+                       ledger.error().message);
+  return std::unique_ptr<Ledger>();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderContext &context, ServerOptions options) {
+  auto ledger = open_ledger(options.ledger_path);
+  if (!ledger.ok()) return ledger.error();
   auto server = std::unique_ptr<Server>(new Server(context, std::move(options)));
+  server->ledger_ = *std::move(ledger);
   if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
   const auto &path = server->options_.url_path;
-  if (!path.empty() && !nessie::write_file(path, context.runtime.url() + "\n"))
-    return Error{Code::kIo, "cannot write " + path};
+  if (path.empty()) return std::unique_ptr<nessie::Provider>(std::move(server));
+  if (auto status = nessie::write_file(path, context.runtime.url() + "\n"); !status.ok()) return status.error();
   return std::unique_ptr<nessie::Provider>(std::move(server));
 }
 
@@ -56,13 +69,6 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
     note_crowd();
   });
   if (!options_.board_path.empty()) open_door();
-  if (options_.ledger_path.empty()) return;
-  auto ledger = Ledger::create(options_.ledger_path);
-  if (ledger.ok())
-    ledger_ = std::move(*ledger);
-  else
-    nessie::log::warning("no ledger, so that nobody can tell what a killed server had not written: {}",
-                         ledger.error().message);
 }
 
 Server::~Server() = default;
@@ -70,8 +76,9 @@ Server::~Server() = default;
 void Server::stop() {
   door_.reset();
   drainer_.end_touching();
-  if (!options_.report_path.empty() && !nessie::write_file(options_.report_path, to_json(report()).dump(1) + "\n"))
-    nessie::log::warning("cannot write the report");
+  if (options_.report_path.empty()) return;
+  if (auto status = nessie::write_file(options_.report_path, to_json(report()).dump(1) + "\n"); !status.ok())
+    nessie::log::warning("no report: {}", status.error().message);
 }
 
 Server::File Server::find(FileToken token) const {
