@@ -12,7 +12,6 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <unordered_set>
@@ -66,10 +65,10 @@ void warn_once(const std::string &text) {
 }
 
 Result<Config> load_file(const std::string &path) {
-  auto text = read_file(path);
+  auto text = read_settings_file(path);
   if (!text.ok()) {
     auto error = text.error();
-    error.message = fmt::format("cannot read {}, which NESSIE_CONFIG names: {}", path, std::strerror(error.cause));
+    error.message = fmt::format("{}; NESSIE_CONFIG names it", error.message);
     return error;
   }
   auto config = path.ends_with(".toml") ? Config::parse_toml(*text) : Config::parse_file_text(*text);

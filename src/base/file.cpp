@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 namespace nessie {
 namespace {
+
+constexpr std::size_t kMostSettings = 16 << 20;
 
 struct Close {
   void operator()(std::FILE *file) const { std::fclose(file); }
@@ -111,15 +114,28 @@ Result<std::string> read_checked_file(const std::string &path, std::size_t limit
   return text;
 }
 
-}  // namespace
-
-Result<std::string> read_file(const std::string &path) {
+/// Ends soon after that many.
+Result<std::string> read_up_to(const std::string &path, std::size_t most_bytes) {
   const std::unique_ptr<std::FILE, Close> file(std::fopen(path.c_str(), "rbe"));
   if (!file) return file_error(Code::kNotFound, "read", path);
   std::string text, block(16384, '\0');  // not on the stack, which may be a small one
-  while (const auto size = std::fread(block.data(), 1, block.size(), file.get())) text.append(block.data(), size);
+  while (const auto size = text.size() <= most_bytes ? std::fread(block.data(), 1, block.size(), file.get()) : 0)
+    text.append(block.data(), size);
   if (std::ferror(file.get()) != 0) return file_error(Code::kNotFound, "read", path);
   return text;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string &path) {
+  return read_up_to(path, std::numeric_limits<std::size_t>::max());
+}
+
+Result<std::string> read_settings_file(const std::string &path) {
+  auto text = read_up_to(path, kMostSettings);
+  if (!text.ok() || text->size() <= kMostSettings) return text;
+  return Error{Code::kTooLarge,
+               fmt::format("{} has more than {} MiB: it is no file of settings", path, kMostSettings >> 20)};
 }
 
 std::string first_line_of(const std::string &path) {

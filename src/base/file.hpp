@@ -12,6 +12,9 @@ namespace nessie {
 /// kNotFound: it cannot be opened or read; the cause is errno.
 Result<std::string> read_file(const std::string &path);
 
+/// As read_file(), of a file that somebody wrote by hand. kTooLarge: it cannot be meant, as /dev/zero cannot.
+Result<std::string> read_settings_file(const std::string &path);
+
 /// Without the line's end; empty if there is none.
 std::string first_line_of(const std::string &path);
 

@@ -32,6 +32,12 @@ TEST_F(File, IsReadAsItWasWritten) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "something was left behind";
 }
 
+TEST_F(File, WithoutEnd_IsNoFileOfSettings) {
+  EXPECT_EQ(read_settings_file("/dev/zero").code(), Code::kTooLarge);
+  ASSERT_TRUE(write_file(path("a"), "staging.memory = 1G\n").ok());
+  EXPECT_EQ(*read_settings_file(path("a")), "staging.memory = 1G\n");
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose frames are larger
 TEST_F(File, IsReadByAThreadWithTheSmallestStack) {
   pthread_attr_t attributes;

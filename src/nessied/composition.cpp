@@ -238,7 +238,7 @@ Result<Composition> parse_composition(std::string_view text, const std::string &
 }
 
 Result<Composition> read_composition(const std::string &path) {
-  const auto text = nessie::read_file(path);
+  const auto text = nessie::read_settings_file(path);
   if (!text.ok()) return text.error();
   return parse_composition(*text, path);
 }

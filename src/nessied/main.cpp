@@ -4,6 +4,7 @@
 #include "module.hpp"
 #include "watcher.hpp"
 
+#include <nessie/module.h>
 #include <base/capabilities.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
@@ -71,6 +72,7 @@ void add_setting(CLI::App &app, Options &options, const char *flag, const std::s
 
 void describe(CLI::App &app, Options &options) {
   app.footer(kFooter);
+  app.set_version_flag("--version", "nessied " NESSIE_MODULE_VERSION, "Print the version, which modules are built for");
   app.add_option("-s,--services", options.services, "Types of providers, one of each: staging,directory,transfer")
       ->delimiter(',');
   app.add_option("-c,--config", options.config, "TOML file with [[provider]] and [[pool]] tables, and settings")
@@ -308,8 +310,12 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) { return app.exit(error) == 0 ? 0 : 2; }
-  const auto wanted = understand(options, argv[0]);
-  if (!wanted.ok()) return fail(wanted.error());
-  if (options.check) return print_plan(*wanted), 0;
-  return serve(*wanted, options.parent_fd);
+  try {
+    const auto wanted = understand(options, argv[0]);
+    if (!wanted.ok()) return fail(wanted.error());
+    if (options.check) return print_plan(*wanted), 0;
+    return serve(*wanted, options.parent_fd);
+  } catch (const std::exception &error) {  // the C++ library's: no memory, no thread
+    return log::error("there is no room for this process: {}", error.what()), 2;
+  }
 }

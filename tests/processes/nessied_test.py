@@ -138,6 +138,22 @@ class Modules(ProcessTestCase):
                 self.assertEqual(code, 2, err)
                 self.assertIn("Too many open files", err)
 
+    @unittest.skipIf("NESSIE_TEST_PRELOAD" in os.environ, "a sanitizer needs all addresses")
+    def test_without_room_for_its_threads_it_ends_by_itself(self):
+        for mebibytes in range(60, 340, 20):
+            job = self.job([NESSIED, "--services", "staging", "--listen", "inproc"], preexec_fn=lambda:
+                           resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20)))
+            if job.process.stdout.readline():
+                job.process.send_signal(signal.SIGTERM)
+            code, _, err = job.finish()
+            self.assertIn(code, (0, 2), err)
+        self.assert_nothing_left()
+
+    def test_a_file_without_an_end_is_no_file_of_settings(self):
+        code, out, err = self.run_command([NESSIED, "--config", "/dev/zero"])
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("/dev/zero has more than 16 MiB: it is no file of settings", err)
+
     def test_a_parent_that_is_no_descriptor_is_refused(self):
         code, out, err = self.run_command([NESSIED, "--services", "directory", "--parent", "77"])
         self.assertEqual((code, out), (2, ""))
