@@ -22,8 +22,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -237,8 +239,36 @@ std::uint32_t number_of(const Wanted &wanted, const std::string &provider) {
   return std::ranges::find(wanted.steps, provider, [](const Step &step) { return step.place->name; })->number;
 }
 
-Status start_all(Host &host, const Wanted &wanted) {
+/// Who asks for the end while providers are being started: no further ones are. Who asks again does not wait for the
+/// one that is being started, which may wait for somebody: nothing was accepted yet.
+class Start {
+ public:
+  explicit Start(Host &host) : host_(host) {}
+  void ask_to_end() {
+    const std::lock_guard lock(mutex_);
+    if (is_over_) return host_.end();
+    if (is_asked_to_end_) std::_Exit(2);
+    is_asked_to_end_ = true;
+  }
+  bool is_asked_to_end() {
+    const std::lock_guard lock(mutex_);
+    return is_asked_to_end_;
+  }
+  void is_over() {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    if (is_asked_to_end_) host_.end();
+  }
+
+ private:
+  Host &host_;
+  std::mutex mutex_;
+  bool is_over_ = false, is_asked_to_end_ = false;
+};
+
+Status start_all(Host &host, const Wanted &wanted, Start &start) {
   for (const auto &step : wanted.steps) {
+    if (start.is_asked_to_end()) break;
     nessie::service::ProviderPlace place{step.place->name, step.type->name, step.number, step.place->pool, {},
                                          step.remote};
     for (const auto &[name, value, source] : step.place->settings)
@@ -251,14 +281,16 @@ Status start_all(Host &host, const Wanted &wanted) {
         fmt::format("{}{}: {}", step.place->at.empty() ? "" : step.place->at + ": ", step.place->name, error.message);
     return error;
   }
+  start.is_over();
   return {};
 }
 
-/// Says where the process is, for as long as what it returns lives.
-Result<std::vector<nssi::Announcement>> announce(Host &host, const Wanted &wanted) {
+/// Says where the process is, for as long as what it returns lives; nowhere if it is to end already.
+Result<std::vector<nssi::Announcement>> announce(Host &host, const Wanted &wanted, Start &start) {
   const auto &steps = wanted.steps;
   const auto kind = steps.size() == 1 ? steps.front().type->name : std::string("nessied");
   std::vector<nssi::Announcement> announced;
+  if (start.is_asked_to_end()) return announced;
   for (const auto &place : wanted.composition.announce) {
     auto each = nssi::announce(host.runtime(), place, {.kind = kind}, Deadline::in(kAnnounce));
     if (!each.ok()) return each.error();
@@ -275,11 +307,12 @@ int serve(const Wanted &wanted, int parent_fd) {
   nessied::prepare_signals(parent_fd >= 0);  // MPI may have installed handlers of its own
   auto host = Host::open(*std::move(options));
   if (!host.ok()) return fail(host.error());
-  if (auto status = start_all(**host, wanted); !status.ok()) return fail(status.error());
+  Start start(**host);
   {
-    const auto watcher = nessied::Watcher::start(parent_fd, [&host] { (*host)->end(); });
+    const auto watcher = nessied::Watcher::start(parent_fd, [&start] { start.ask_to_end(); });
     if (!watcher.ok()) return fail(watcher.error());
-    const auto announced = announce(**host, wanted);
+    if (auto status = start_all(**host, wanted, start); !status.ok()) return fail(status.error());
+    const auto announced = announce(**host, wanted, start);
     if (!announced.ok()) return fail(announced.error());
     if (!wanted.config.get("staging.run_dir"))  // where it is in server.N.url
       std::printf("%s\n", (*host)->runtime().url().c_str()), std::fflush(stdout);

@@ -103,7 +103,8 @@ class Modules(ProcessTestCase):
         job = self.start(self.guest("second", 'uses = { directory = "names" }'),
                          'name = "names"\ntype = "directory"\nnumber = 3', self.guest("third"))
         lines = self.end(job).splitlines()
-        self.assertEqual(lines[:3], ["second: the directory has 0 names", "second: started", "third: started"])
+        self.assertEqual(lines[:4], ["second: asks the directory", "second: the directory has 0 names",
+                                     "second: started", "third: started"])
         self.assertEqual(lines[-2:], ["third: stopped", "second: stopped"])
         self.assertEqual(sorted(lines[-4:-2]), ["second: quiesced", "third: quiesced"])
 
@@ -114,6 +115,37 @@ class Modules(ProcessTestCase):
         names.process.send_signal(signal.SIGTERM)
         self.assertEqual(names.finish()[0], 0)
         self.assertIn("guest: the directory has 0 names\n", self.end(job))
+
+    def who_waits_for_a_directory(self):
+        """A process that starts `first`, and then waits in the start of `second`."""
+        job = self.job([NESSIED, "--config", self.write(
+            self.guest("first"), self.guest("second", 'uses = { directory = "file:names.contact" }'),
+            self.guest("third"))])
+        self.assertEqual(job.process.stdout.readline(), "first: started\n")
+        self.assertEqual(job.process.stdout.readline(), "second: asks the directory\n")
+        return job
+
+    def test_SIGINT_during_their_start_stops_those_that_have_started(self):
+        job = self.who_waits_for_a_directory()
+        job.process.send_signal(signal.SIGINT)
+        names = self.job([NESSIED, "--services", "directory", "--announce", "file:names.contact"])
+        code, out, err = job.finish()
+        self.assertEqual((code, err), (0, ""))
+        self.assertNotIn("third", out)
+        self.assertTrue(out.endswith("second: stopped\nfirst: stopped\n"), out)
+        names.process.send_signal(signal.SIGTERM)
+        self.assertEqual(names.finish()[0], 0)
+
+    def test_SIGINT_again_does_not_wait_for_the_one_that_is_being_started(self):
+        job = self.who_waits_for_a_directory()
+        before = time.monotonic()
+
+        def has_ended():
+            job.process.send_signal(signal.SIGINT)
+            return job.process.poll() is not None
+        wait_until(has_ended, "the end")
+        self.assertEqual(job.finish(), (2, "", ""))
+        self.assertLess(time.monotonic() - before, 8)   # it would have waited for ten seconds
 
     def test_SIGTERM_at_any_moment_of_their_start_leaves_nothing(self):
         composition = self.write('type = "directory"', 'type = "staging"', self.guest("last"))

@@ -38,6 +38,7 @@ static int start(nessie_provider *provider, void **state) {
     return NESSIE_REFUSED;
   }
   if (directory != NULL) {
+    (void)say(name, "asks the directory");
     const int code = list_names(nessie_provider_runtime(provider), directory, number, &count);
     if (code != NESSIE_OK) nessie_provider_fail(provider, nssi_rt_last_error());
     if (code != NESSIE_OK) return code;
