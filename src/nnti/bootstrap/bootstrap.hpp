@@ -108,6 +108,7 @@ class PageSocket {
 
   nessie::Fd socket_;
   PageDecoder decoder_;
+  int cause_ = 0;  ///< errno of the first failed write: the kernel tells it once, and then only that this is the end
   std::list<Unsent> unsent_;
   /// That came with the beginning of one page. The kernel gives no more with one read.
   struct Received {

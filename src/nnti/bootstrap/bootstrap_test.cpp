@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -352,6 +354,16 @@ TEST(Bootstrap, TheEndOfAPeerShows) {
   }
   ASSERT_EQ(server.accepted.size(), 1u);
   EXPECT_EQ(server.accepted[0].socket.receive().code(), Code::kPeerLost);
+}
+
+TEST(Bootstrap, NobodyListensOverTcpIsPeerLostWithTheCause) {
+  PageSocket socket(*connect_tcp("127.0.0.1", 1));
+  pollfd end{socket.fd(), POLLOUT, 0};
+  ASSERT_EQ(::poll(&end, 1, 30'000), 1);
+  socket.send(PageType::kHello, {});
+  const auto received = socket.receive();
+  ASSERT_EQ(received.code(), Code::kPeerLost);
+  EXPECT_EQ(received.error().cause, ECONNREFUSED);
 }
 
 TEST(Bootstrap, NobodyListensIsPeerLost) { EXPECT_EQ(connect_unix("nessie-nobody-here").code(), Code::kPeerLost); }

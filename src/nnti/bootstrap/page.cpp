@@ -141,7 +141,8 @@ Result<bool> PageSocket::write_some(Unsent &unsent, std::span<const int> descrip
   }
   auto sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ETOOMANYREFS)) return false;
-  if (sent < 0) return lost("the peer cannot be written to", errno);
+  if (sent < 0) cause_ = cause_ == 0 ? errno : cause_;
+  if (sent < 0) return lost("the peer cannot be written to", cause_);
   unsent.sent += static_cast<std::size_t>(sent);
   unsent.descriptors.clear();
   return true;
@@ -169,6 +170,7 @@ Result<bool> PageSocket::read_some() {
       received.descriptors.emplace_back(descriptor);
     }
   }
+  if (got == 0 && cause_ != 0 && cause_ != EPIPE) return lost("the peer cannot be reached", cause_);
   if (got == 0) return lost("the peer closed the connection", 0);
   if (received.some_are_lost || !received.descriptors.empty()) received_.push_back(std::move(received));
   if (received_.size() > kMostReceived) return bad_page("too many descriptors");
