@@ -125,7 +125,7 @@ void add_info(CLI::App &app, InfoOptions &options) {
   info->add_flag("!--no-test", options.test, "Measure nothing");
   info->add_flag("--settings", options.settings, "List all settings, with what they are now and where that comes from")
       ->excludes(to);
-  info->add_flag("--json", options.json, "Print JSON");
+  info->add_flag("--json", options.json, "Print JSON; settings one object a line");
 }
 
 void add_directory_action(CLI::App &parent, DirectoryOptions &options, DirectoryOptions::Action action,

@@ -70,12 +70,17 @@ class Status {
     int exit_code = 0;
     if (options_.watch_s && !options_.json && ::isatty(STDOUT_FILENO) != 0) fmt::print("\033[H\033[2J");
     for (int index = 0; index < static_cast<int>(asked_.size()); ++index)
-      if (const auto printed = print(index); !printed.ok()) exit_code = fail(printed.error());
+      if (const auto printed = print(index); !printed.ok()) exit_code = fail(index, printed.error());
     std::fflush(stdout);
     return exit_code;
   }
 
  private:
+  /// Of several, which one it is that cannot be asked.
+  int fail(int index, const Error &error) const {
+    const auto &url = asked_[static_cast<std::size_t>(index)].url;
+    return say_failure("status", asked_.size() > 1 ? fmt::format("{}: {}", url, error.message) : error.message);
+  }
   nessie::Status print(int index) {
     auto &[url, before] = asked_[static_cast<std::size_t>(index)];
     auto head = Json{{"index", index}, {"url", url}};

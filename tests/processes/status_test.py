@@ -32,6 +32,12 @@ class Status(ProcessTestCase):
         for word in ("operation", "report", "requests in progress", "caller", "queued p50 p99"):
             self.assertIn(word, out)
 
+    def test_who_cannot_be_asked_of_several_is_named(self):
+        code, out, err = self.run_command([NESSIE, "status", "tcp://127.0.0.1:1", "tcp://127.0.0.1:2"])
+        self.assertEqual((code, out), (1, ""))
+        for port in (1, 2):
+            self.assertIn(f"nessie status: tcp://127.0.0.1:{port}: the peer cannot be reached: Connection refused\n", err)
+
     def test_what_follows_the_option_to_watch_may_be_a_place(self):
         script = f"{NESSIE} status --json --watch $NESSIE_SERVERS | head -n 1"
         code, out, err = self.nessie_run(["sh", "-c", script])
