@@ -40,6 +40,7 @@ void prepare_signals(bool ignores_interrupts) {
   const auto set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::signal(SIGINT, ignores_interrupts ? SIG_IGN : SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);  // until the runtime listens to it, and after
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }

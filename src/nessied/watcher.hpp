@@ -27,9 +27,9 @@ class Watcher {
   std::thread thread_;
 };
 
-/// Keeps SIGTERM and SIGINT for the watcher, from this thread and those that it starts; ignores SIGPIPE, SIGXFSZ (a
-/// file grown too large is an error of the write), and SIGINT where `ignores_interrupts`: Ctrl-C is for the program
-/// that `nessie run` runs beside.
+/// Keeps SIGTERM and SIGINT for the watcher, from this thread and those that it starts; ignores SIGHUP, SIGPIPE,
+/// SIGXFSZ (a file grown too large is an error of the write), and SIGINT where `ignores_interrupts`: Ctrl-C is for the
+/// program that `nessie run` runs beside.
 void prepare_signals(bool ignores_interrupts);
 
 }  // namespace nessied

@@ -18,6 +18,13 @@ COUNTER = f'type = "counter"\nmodule = "{EXAMPLE}/libcounter.so"\nsettings = {{ 
 GUEST, OLD_GUEST = (os.path.join(BUILD, "tests", f"lib{name}.so") for name in ("guest", "old_guest"))
 
 
+def handles(process, number):
+    """Whether the process ignores or catches that signal."""
+    with open(f"/proc/{process}/status", encoding="utf-8") as status:
+        masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigIgn", "SigCgt"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 class Modules(ProcessTestCase):
     def setUp(self):
         super().setUp()
@@ -98,6 +105,15 @@ class Modules(ProcessTestCase):
         job.process.send_signal(signal.SIGHUP)
         wait_until(lambda: self.limits_told() == {9}, "the new limit")
         self.end(job)
+
+    def test_SIGHUP_at_any_moment_ends_nothing(self):
+        for step in range(12):
+            job = self.job([NESSIED, "--config", self.write('type = "staging"')])
+            wait_until(lambda: handles(job.process.pid, signal.SIGHUP), "its first instructions")
+            time.sleep(step * 0.015)
+            job.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: job.process.poll() is not None or os.path.exists(self.announced), "the contact file")
+            self.end(job)
 
     def test_are_started_after_those_that_they_use_and_stopped_in_reverse(self):
         job = self.start(self.guest("second", 'uses = { directory = "names" }'),
