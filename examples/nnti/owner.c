@@ -8,7 +8,7 @@
 /* Ends the program unless all went well. */
 static void demand(NNTI_result_t result) {
   if (result == NNTI_OK) return;
-  fprintf(stderr, "%s: %s\n", nnti_err_str((int)result), nnti_last_error());
+  fprintf(stderr, "%s\n", nnti_last_error());
   exit(1);
 }
 
