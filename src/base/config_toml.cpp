@@ -46,6 +46,8 @@ class Flattener {
 }  // namespace
 
 Result<Config> Config::parse_toml(std::string_view text) {
+  if (const auto line = line_of_endless_key(text); line != 0)
+    return Error{Code::kInvalidArgument, fmt::format("line {}: a key has too many parts", line)};
   const auto parsed = toml::parse(text);
   if (!parsed) return at(parsed.error().source(), parsed.error().description());
   Config config;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a value of TOML is as a setting's text.
+// How a file of TOML is read, and what a value of it is as a setting's text.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,8 +7,10 @@
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace nessie {
 
@@ -27,6 +29,17 @@ inline std::optional<std::string> toml_text(const toml::node &node) {
     text += (&each == array->get(0) ? "" : " ") + *one;
   }
   return text;
+}
+
+/// The line of a key with more parts than any has, which toml++ would follow deeper than the stack goes; 0: none.
+inline std::size_t line_of_endless_key(std::string_view text) {
+  constexpr std::size_t kMostParts = 1000;
+  std::size_t parts = 0;
+  for (const auto &letter : text) {
+    parts = std::string_view("=,{[#\n").find(letter) != std::string_view::npos ? 0 : parts + (letter == '.');
+    if (parts > kMostParts) return 1 + static_cast<std::size_t>(std::count(text.data(), &letter, '\n'));
+  }
+  return 0;
 }
 
 }  // namespace nessie

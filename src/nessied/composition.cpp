@@ -231,6 +231,8 @@ Composition composition_of(const std::vector<std::string> &types) {
 }
 
 Result<Composition> parse_composition(std::string_view text, const std::string &file) {
+  if (const auto line = nessie::line_of_endless_key(text); line != 0)
+    return bad(fmt::format("{}, line {}", file, line), "a key has too many parts");
   const auto parsed = toml::parse(text);
   if (parsed) return Reader(file).read(parsed.table());
   const auto &where = parsed.error().source().begin;

@@ -123,6 +123,12 @@ TEST(Composition, AUsedProviderElsewhere_MayHaveANumber) {
   EXPECT_EQ((*steps)[0].remote.at("directory").number, 4u);
 }
 
+TEST(Composition, AKeyWithPartsWithoutEnd_IsRefused) {
+  std::string text = "\n";
+  for (int part = 0; part < 50'000; ++part) text += "a.";
+  EXPECT_EQ(fault_of(text + "b = 1"), "job.toml, line 2: a key has too many parts");
+}
+
 struct Fault {
   const char *text, *said;
 };

@@ -9,8 +9,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

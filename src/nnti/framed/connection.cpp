@@ -134,7 +134,7 @@ TransfersHost::Target Connection::target_of_put(std::uint64_t key, std::uint64_t
 }
 
 void Connection::answer(std::uint64_t operation, Code result) {
-  if (takes_chunks()) answer_done(operation, result);
+  if (moves_data()) answer_done(operation, result);
 }
 
 // --- gets and puts --------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ class Connection : public nnti::Connection, protected TransfersHost {
   bool reapable() const { return state_ == State::kLost || state_ == State::kClosed; }
   /// Lost, but the endpoint does not know yet.
   bool breaking() const { return broken_.has_value() || dies_at_.has_value(); }
-  bool takes_chunks() const { return state_ == State::kOpen && !broken_; }
+  bool moves_data() const { return state_ == State::kOpen && !broken_; }
   bool said_goodbye() const { return !healthy() || (goodbye_posted_ && delivered()); }
   std::uint64_t token() const { return token_; }
   int socket() const { return socket_ ? socket_->fd() : -1; }

@@ -42,9 +42,11 @@ std::optional<HostPort> end_of(int socket, decltype(&::getpeername) ask) {
 
 void shut_sockets_between(std::span<const std::byte> ours, std::span<const std::byte> theirs) {
   const auto here = host_port_of(ours), there = host_port_of(theirs);
+  if (there.host.empty()) return;
   std::error_code error;
-  for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const int socket = std::atoi(entry.path().filename().c_str());
+  std::filesystem::directory_iterator entry("/proc/self/fd", error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const int socket = std::atoi(entry->path().filename().c_str());
     const auto near = end_of(socket, ::getsockname), far = end_of(socket, ::getpeername);
     if (!near || !far || far->host != there.host) continue;
     if (far->port == there.port || near->port == here.port) ::shutdown(socket, SHUT_RDWR);

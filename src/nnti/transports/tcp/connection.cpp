@@ -101,7 +101,7 @@ void TcpConnection::on_frame(std::span<const std::byte> frame) {
 std::span<std::byte> TcpConnection::on_chunk(std::span<const std::byte> bytes, std::size_t size_bytes) {
   const auto header = framed::decode_chunk(bytes, size_bytes);
   if (!header) break_protocol("the peer sends what cannot be read");
-  if (!header || !takes_chunks()) return {};
+  if (!header || !moves_data()) return {};
   arriving_ = *header;
   return transfers_.on_chunk(*header, size_bytes);
 }

@@ -77,7 +77,7 @@ bool UcxTransport::on_chunk(std::span<const std::byte> bytes, const Payload &pay
   if (bytes.size() != sizeof chunk) return false;
   std::memcpy(&chunk, bytes.data(), sizeof chunk);
   UcxConnection *connection = find_peer(chunk.token);
-  if (connection == nullptr || !connection->takes_chunks()) return false;
+  if (connection == nullptr || !connection->moves_data()) return false;
   if (decode_chunk(bytes, payload.size_bytes)) return connection->on_chunk(chunk.header, payload);
   connection->break_protocol("the peer sends what cannot be read");
   return false;
