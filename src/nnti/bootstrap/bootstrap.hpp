@@ -107,8 +107,8 @@ class PageSocket {
   Status take_descriptors(Page &page);
 
   nessie::Fd socket_;
-  PageDecoder decoder_;
   int cause_ = 0;  ///< errno of the first failed write: the kernel tells it once, and then only that this is the end
+  PageDecoder decoder_;
   std::list<Unsent> unsent_;
   /// That came with the beginning of one page. The kernel gives no more with one read.
   struct Received {
