@@ -459,11 +459,16 @@ contains
     class(nssi_call), intent(inout) :: self
     class(nssi_callback), intent(in), target :: callback
     type(nessie_status) :: status
+    integer :: failed
     if (associated(self%told)) then
       status = nessie_error(nessie_exists, 'the call has a callback')
       return
     end if
-    allocate (self%told)
+    allocate (self%told, stat=failed)
+    if (failed /= 0) then
+      status = nessie_error(nessie_no_memory, 'there is not memory enough for the callback')
+      return
+    end if
     self%told%callback => callback
     status = status_of(nssi_rt_when_over(self%handle, c_funloc(tell), c_loc(self%told)))
     if (.not. status%ok()) deallocate (self%told)
@@ -578,8 +583,13 @@ contains
     character(kind=c_char, len=:), allocatable, target :: c_name
     type(context_t), pointer :: context
     type(nssi_rt_operation) :: operation
+    integer :: failed
     c_name = name // c_null_char
-    allocate (context)
+    allocate (context, stat=failed)
+    if (failed /= 0) then
+      status = nessie_error(nessie_no_memory, 'there is not memory enough for the operation')
+      return
+    end if
     context%handler => handler
     operation = nssi_rt_operation(program, version, provider, op, c_loc(c_name), kind, 0, c_funloc(serve), &
       c_loc(context))

@@ -166,7 +166,8 @@ void FortranCodec::write_put(const std::string &key) {
 void FortranCodec::write_get(const std::string &key) {
   const auto &type = types_.at(key);
   const bool is_level = type.kind == FortranType::Kind::kStruct || type.kind == FortranType::Kind::kUnion;
-  out_ += begin("get", {key, Layout::kScalar, false}, {});
+  const bool has_arms = std::ranges::any_of(type.fields, [](const auto &field) { return field.form.is_arm; });
+  out_ += begin("get", {key, Layout::kScalar, false}, has_arms ? "    integer :: failed\n" : "");
   if (type.fields.empty()) out_ += "    associate (unused => it, alike => reader)\n    end associate\n";
   if (is_level) out_ += "    if (.not. xdr_enter(reader)) return\n";
   std::vector<std::string> parts;
@@ -295,8 +296,8 @@ void FortranCodec::write_optional(const FortranUse &use) {
   out_ += begin("put", use, {}) + fmt::format("    call xdr_put(writer, {}(it))\n", has) +
           fmt::format("    if ({}(it)) call xdr_put(writer, it)\n", has);
   end();
-  out_ += begin("get", use, {}) + freeing(use) + (use.is_pointer ? "    nullify (it)\n" : "") +
-          "    if (.not. xdr_get_flag(reader)) return\n    allocate (it)\n    call xdr_get(reader, it)\n";
+  out_ += begin("get", use, "    integer :: failed\n") + freeing(use) + (use.is_pointer ? "    nullify (it)\n" : "") +
+          "    if (.not. xdr_get_flag(reader)) return\n" + fortran_allocate(4, "it") + "    call xdr_get(reader, it)\n";
   end();
 }
 
@@ -322,10 +323,9 @@ void FortranCodec::write_list(const FortranUse &use) {
             or_none + (loops ? "    integer(c_int64_t) :: count, i\n" : "    integer(c_int64_t) :: count\n") +
                 "    integer :: failed\n" + fortran_line(4, fmt::format("type({}), {} :: more(:)", type, attribute)),
             ", or_none") +
-      before +
-      "    count = 0\n    if (or_none) then\n      if (.not. xdr_get_flag(reader)) then\n        allocate (it(0))\n"
-      "        return\n      end if\n    end if\n    allocate (it(1))\n    if (.not. xdr_enter(reader)) return\n   "
-      " do\n"
+      before + "    count = 0\n    if (or_none) then\n      if (.not. xdr_get_flag(reader)) then\n" +
+      fortran_allocate(8, "it(0)") + "        return\n      end if\n    end if\n" + fortran_allocate(4, "it(1)") +
+      "    if (.not. xdr_enter(reader)) return\n    do\n"
       "      if (count == size(it, kind=c_int64_t)) then\n        allocate (more(2 * count), stat=failed)\n"
       "        if (failed /= 0) then\n          call xdr_refuse(reader, xdr_no_memory)\n          exit\n        "
       "end if\n"
@@ -333,9 +333,8 @@ void FortranCodec::write_list(const FortranUse &use) {
       (use.is_pointer ? "        deallocate (it)\n        it => more\n" : "        call move_alloc(more, it)\n") +
       "      end if\n      count = count + 1\n      call xdr_get(reader, it(count))\n"
       "      if (.not. xdr_get_flag(reader)) exit\n    end do\n    call xdr_leave(reader)\n"
-      "    if (count == size(it, kind=c_int64_t)) return\n    allocate (more(count), stat=failed)\n"
-      "    if (failed /= 0) then\n      call xdr_refuse(reader, xdr_no_memory)\n      return\n    end if\n"
-      "    more = it(:count)\n" +
+      "    if (count == size(it, kind=c_int64_t)) return\n" +
+      fortran_allocate(4, "more(count)") + "    more = it(:count)\n" +
       (use.is_pointer ? "    deallocate (it)\n    it => more\n" : "    call move_alloc(more, it)\n");
   end();
 }

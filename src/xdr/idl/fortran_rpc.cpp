@@ -156,10 +156,11 @@ class FortranRpcWriter {
     return fortran_line(
         4, fmt::format("{}{} :: {}{}", type, is_number ? "" : ", allocatable", name, is_scalar ? "" : "(:)"));
   }
+  /// What is to be allocated before it is used.
   static std::string make_local(const FortranForm &form, const std::string &name) {
-    if (form.layout == Layout::kVector) return fortran_line(4, fmt::format("allocate ({}({}))", name, *form.size));
+    if (form.layout == Layout::kVector) return fmt::format("{}({}), ", name, *form.size);
     const bool is_one = form.layout == Layout::kScalar && form.element == Element::kDerived;
-    return is_one ? fortran_line(4, fmt::format("allocate ({})", name)) : "";
+    return is_one ? name + ", " : "";
   }
 
   // --- the calling side --------------------------------------------------------------------------------------------------
@@ -332,20 +333,21 @@ class FortranRpcWriter {
   }
   /// Errors of the reply itself are left alone: the caller is gone, which is no fault of a handler.
   void write_serve(const Face &face, const Operation &it) {
-    std::string gets, frees, outcome;
+    std::string makes, gets, frees, outcome;
     auto locals = std::string(
         "    type(nessie_status) :: status\n    type(xdr_reader) :: reader\n    type(xdr_sizer) :: sizer\n"
         "    type(xdr_writer) :: writer\n    integer(c_int8_t), pointer, contiguous :: buffer(:)\n"
         "    integer(c_int8_t), allocatable, target :: bytes(:)\n");
     for (std::size_t i = 0; i < it.arguments.size(); ++i) {
       locals += declare_local(it.arguments[i], argument(i));
-      gets += make_local(it.arguments[i], argument(i)) + statements_.get(it.arguments[i], argument(i));
+      makes += make_local(it.arguments[i], argument(i));
+      gets += statements_.get(it.arguments[i], argument(i));
       frees += statements_.free(it.arguments[i], argument(i));
     }
     std::uint64_t fixed_bytes = 0;
     if (it.outcome) {
       locals += declare_local(*it.outcome, "outcome");
-      gets += make_local(*it.outcome, "outcome");
+      makes += make_local(*it.outcome, "outcome");
       const auto sizes = statements_.size(*it.outcome, "outcome", fixed_bytes);
       if (fixed_bytes != 0) outcome += fmt::format("    sizer%size_bytes = {}\n", fortran_count(fixed_bytes));
       outcome +=
@@ -356,6 +358,13 @@ class FortranRpcWriter {
     } else {
       outcome = "    status = xdr_prepare(sizer, bytes, writer)\n";
     }
+    if (!makes.empty()) {
+      locals += "    integer :: failed\n";
+      makes = fortran_line(4, fmt::format("allocate ({}stat=failed)", makes)) +
+              "    if (failed /= 0) then\n"
+              "      status = nessie_error(nessie_no_memory, 'the server has not memory enough for the call')\n"
+              "      return\n    end if\n";
+    }
     if ((frees + outcome).find("do i = ") != std::string::npos) locals += "    integer(c_int64_t) :: i\n";
     body_ += "\n";
     body_ += fortran_line(2, fmt::format("recursive function {}(self, request) result(status)", it.serve)) +
@@ -363,7 +372,7 @@ class FortranRpcWriter {
              "    type(nssi_request), intent(inout) :: request\n" + locals +
              "    status = request%args(buffer)\n    if (.not. status%ok()) return\n"
              "    reader = xdr_reader_of(buffer)\n" +
-             gets + "    status = xdr_finish(reader)\n" +
+             makes + gets + "    status = xdr_finish(reader)\n" +
              fortran_line(4, fmt::format("if (status%ok()) status = self%{}(request{}{})", it.bound_handler,
                                          names_of(it), outcome_of(it))) +
              frees + "    if (.not. status%ok()) return\n" + outcome +

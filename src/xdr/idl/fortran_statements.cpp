@@ -39,6 +39,13 @@ std::string fortran_bound(const FortranForm &form) {
   return form.size ? fmt::format("{}_c_int64_t", *form.size) : "xdr_any";
 }
 
+std::string fortran_allocate(int indent, std::string_view what) {
+  return fortran_line(indent, fmt::format("allocate ({}, stat=failed)", what)) +
+         fortran_line(indent, "if (failed /= 0) then") +
+         fortran_line(indent + 2, "call xdr_refuse(reader, xdr_no_memory)") + fortran_line(indent + 2, "return") +
+         fortran_line(indent, "end if");
+}
+
 std::string fortran_suffix(Layout layout) {
   switch (layout) {
     case Layout::kScalar: return "";
@@ -146,7 +153,7 @@ std::string FortranStatements::put_argument(const FortranForm &form, const std::
 
 std::string FortranStatements::get(const FortranForm &form, const std::string &at) {
   const auto statement = call("get", form, at, limits(form));
-  const auto made = form.is_arm ? line(fmt::format("allocate ({})", at)) : std::string();
+  const auto made = form.is_arm ? fortran_allocate(kIndent, at) : std::string();
   return made + line(statement) + check_enum(form, at, "reader");
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace xdr::idl {
@@ -61,6 +62,8 @@ std::string fortran_attribute(bool is_pointer, FortranForm::Layout layout);
 std::string fortran_has(bool is_pointer);
 /// "xdr_any", or a bound.
 std::string fortran_bound(const FortranForm &form);
+/// Allocates `what`, or refuses what is read and returns; with `failed`, an integer.
+std::string fortran_allocate(int indent, std::string_view what);
 /// "_array": what the procedures for a layout have at the end of their generic names.
 std::string fortran_suffix(FortranForm::Layout layout);
 

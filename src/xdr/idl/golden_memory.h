@@ -15,6 +15,10 @@ size_t golden_largest_block(void);
 
 /* So many allocations succeed, then none; negative: all do. */
 void golden_fail_after(long allocations);
+/* So many succeed, one fails, and then all succeed. */
+void golden_fail_once_after(long allocations);
+/* Whether one has failed since either was called. */
+int golden_has_failed(void);
 
 #ifdef __cplusplus
 }
