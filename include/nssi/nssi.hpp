@@ -411,6 +411,8 @@ class Runtime {
   void sleep_until(Deadline deadline);
   /// True when called from within a fiber of this runtime.
   bool in_fiber() const;
+  /// Tells the calling fiber from all others that have not ended; null: this is none of this runtime.
+  const void *current_fiber() const;
 
   // --- clients ------------------------------------------------------------------------------------------------------
   /// As nnti::Endpoint::connect. If the connection is lost, it is made again for up to NESSIE_NSSI_RECONNECT (1 s), and

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. A request belongs to the user-level thread that it arrived on; only there data may be moved and a
-// result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. When the
-// transport is being closed, events wait no longer: a request that no thread has taken yet is dropped then, and one
-// that runs is waited for.
+// result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. If the program
+// runs the stub on another user-level thread, that of a later request, the request becomes that one's, which then waits
+// for nobody: the two share a thread of the system. When the transport is being closed, events wait no longer: a
+// request that no thread has taken yet is dropped then, and one that runs is waited for.
 #include <compat/trios/nssi_handover.hpp>
 
 #include <condition_variable>
@@ -27,9 +28,11 @@ class Relay {
     done_.wait(lock, [&] { return job_ == nullptr; });
     return code_ == NSSI_OK ? code_ : paper::fail(code_, sentence_.c_str());
   }
+  /// By the thread that calls this, which runs the stub.
   void take() {
     std::lock_guard lock(mutex_);
     is_taken_ = true;
+    (void)paper::adopt(request_.id);
   }
   void finish(int rc) {
     std::lock_guard lock(mutex_);

@@ -217,6 +217,8 @@ int send_result(unsigned long request, int rc, void *result) {
 
 bool is_mine(unsigned long request) { return c_api::running_stub(request).has_value(); }
 
+bool adopt(unsigned long request) { return c_api::adopt_request(request); }
+
 struct Signal::Impl {
   Runtime &runtime;
   std::unique_ptr<Event> event = std::make_unique<Event>(runtime);

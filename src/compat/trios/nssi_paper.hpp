@@ -90,6 +90,8 @@ int send_result(unsigned long request, int rc, void *result);
 
 /// Whether this is the user-level thread of the request's stub.
 bool is_mine(unsigned long request);
+/// Makes it the calling user-level thread's, if this is one of the request's transport; false: it is none.
+bool adopt(unsigned long request);
 
 /// What that thread waits for.
 class Signal {

@@ -460,6 +460,28 @@ TEST_F(TriosNssi, StubsMayRunInThreadsOfTheProgram) {
   thread_.join();
 }
 
+TEST_F(TriosNssi, StubsMayRunOnTheUserLevelThreadOfALaterRequest) {
+  static std::deque<nssi_svc_rpc_request *> batch;
+  nssi_service_abort();
+  thread_.join();
+  thread_ = std::thread([this] {
+    ended_with_ = nssi_service_start_wfn(&serving_, [](nssi_svc_rpc_request *request) -> int {
+      batch.push_back(request);
+      if (batch.size() < 2) return NSSI_OK;
+      for (; !batch.empty(); batch.pop_front())
+        EXPECT_EQ(nssi_process_rpc_request(batch.front()), NSSI_OK) << nssi_last_error();
+      return NSSI_OK;
+    });
+  });
+  std::string data[2] = {std::string(10'000, 'x'), std::string(10'000, 'x')};
+  nssi_request requests[2];
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(nssi_call_rpc(&service(), kBothWaysOp, nullptr, data[i].data(), data[i].size(), nullptr, &requests[i]),
+              NSSI_OK);
+  EXPECT_EQ(nssi_waitall(requests, 2, -1), NSSI_OK) << nssi_last_error();
+  for (const auto &each : data) EXPECT_EQ(each, std::string(10'000, static_cast<char>(~'x')));
+}
+
 TEST_F(TriosNssi, ARequestThatTheProgramRefuses_IsAnsweredSo) {
   nssi_service_abort();
   thread_.join();

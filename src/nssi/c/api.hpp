@@ -53,6 +53,8 @@ struct RunningStub {
 };
 /// Nothing: not called within that stub.
 std::optional<RunningStub> running_stub(unsigned long request_id);
+/// From now on the calling fiber is the one that runs the stub of the request. False: this is no fiber of its runtime.
+bool adopt_request(unsigned long request_id);
 
 /// Adds nssi_kill's operation to a runtime that has just been opened.
 void add_kill(Runtime &runtime);

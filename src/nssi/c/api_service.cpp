@@ -20,6 +20,7 @@ struct ActiveRequest {
   Request &request;
   Runtime &runtime;
   xdrproc_t encode_result;
+  const void *fiber;  ///< that runs the stub
 };
 
 /// A runtime's service. What was offered once stays offered; what it does is looked up: a service that is started again
@@ -43,7 +44,7 @@ std::atomic<unsigned long> last_request{0};
 ActiveRequest *find_active(unsigned long id) {
   std::lock_guard lock(mutex);
   auto it = active.find(id);
-  return it != active.end() && it->second->runtime.in_fiber() ? it->second : nullptr;
+  return it != active.end() && it->second->runtime.current_fiber() == it->second->fiber ? it->second : nullptr;
 }
 
 class Activation {
@@ -113,7 +114,7 @@ void run_stub(Runtime &runtime, Request &request) {
     return (void)request.reply_error(
         {Code::kBadMessage, "the arguments are not of the type that the service registered"});
   const auto id = ++last_request;
-  ActiveRequest current{request, runtime, op.encode_res};
+  ActiveRequest current{request, runtime, op.encode_res, runtime.current_fiber()};
   Activation activation(id, current);
   const auto caller = nnti::peer_to_c(request.caller(), {});
   const auto data = handle_of(request, caller, id);
@@ -171,6 +172,14 @@ std::optional<RunningStub> running_stub(unsigned long request_id) {
   auto *current = find_active(request_id);
   if (current == nullptr) return std::nullopt;
   return RunningStub{static_cast<int>(current->request.op()), &current->runtime, &current->request};
+}
+
+bool adopt_request(unsigned long request_id) {
+  std::lock_guard lock(mutex);
+  const auto it = active.find(request_id);
+  const auto *fiber = it != active.end() ? it->second->runtime.current_fiber() : nullptr;
+  if (fiber != nullptr) it->second->fiber = fiber;
+  return fiber != nullptr;
 }
 
 void add_kill(Runtime &runtime) {

@@ -113,6 +113,7 @@ void Runtime::spawn(std::function<void()> work) { engine_->spawn(std::move(work)
 void Runtime::post(std::function<void()> work) { engine_->post(std::move(work)); }
 void Runtime::hasten_bulk() { engine_->scheduler().hasten_last(); }
 bool Runtime::in_fiber() const { return engine_->in_fiber(); }
+const void *Runtime::current_fiber() const { return engine_->current_strand(); }
 
 void Runtime::sleep_until(Deadline deadline) {
   if (!engine_->in_fiber()) {
