@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. A request belongs to the user-level thread that it arrived on; only there data may be moved and a
-// result sent. So that thread stays, and does these jobs for the program's thread, which waits for each. If the program
-// runs the stub on another user-level thread, that of a later request, the request becomes that one's, which then waits
-// for nobody: the two share a thread of the system. When the transport is being closed, events wait no longer: a
-// request that no thread has taken yet is dropped then, and one that runs is waited for.
+// result sent. So that thread stays, and does these jobs for the program's thread that runs the stub, which waits for
+// each; for no other thread. If the program runs the stub on another user-level thread, that of a later request, the
+// request becomes that one's, which then waits for nobody: the two share a thread of the system. When the transport is
+// being closed, events wait no longer: a request that no thread has taken yet is dropped then, and one that runs is
+// waited for.
 #include <compat/trios/nssi_handover.hpp>
 
 #include <condition_variable>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 
 namespace nssi::trios {
 namespace {
@@ -32,7 +34,12 @@ class Relay {
   void take() {
     std::lock_guard lock(mutex_);
     is_taken_ = true;
-    (void)paper::adopt(request_.id);
+    if (!paper::adopt(request_.id)) runner_ = std::this_thread::get_id();
+  }
+  /// Any thread: whether it is the one that runs the stub.
+  bool is_run_here() {
+    std::lock_guard lock(mutex_);
+    return runner_ == std::this_thread::get_id() && !signal_.in_user_level_thread();
   }
   void finish(int rc) {
     std::lock_guard lock(mutex_);
@@ -85,6 +92,7 @@ class Relay {
   bool is_taken_ = false, is_finished_ = false;
   int code_ = NSSI_OK, rc_ = NSSI_OK;
   std::string sentence_;
+  std::thread::id runner_;  ///< none: it is not taken, or a user-level thread runs the stub
 };
 
 std::mutex mutex;
@@ -103,10 +111,11 @@ Relay *take(nssi_svc_rpc_request *request) {
   return relay;
 }
 
+/// That of the stub which the calling thread runs; it stays until the stub has returned. Null: that of no other either.
 Relay *find(unsigned long request) {
   std::lock_guard lock(mutex);
   const auto it = relays.find(request);
-  return it != relays.end() ? it->second : nullptr;
+  return it != relays.end() && it->second->is_run_here() ? it->second : nullptr;
 }
 
 }  // namespace

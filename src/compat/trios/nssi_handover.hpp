@@ -18,7 +18,8 @@ using Process = int (*)(nssi_svc_rpc_request *request);
 int hand_over(std::unique_ptr<nssi_svc_rpc_request> described, Process process, const paper::Incoming &request);
 /// Runs `stub` for a request that the program was given, and frees it. Any thread.
 int run_handed(nssi_svc_rpc_request *request, int (*stub)(const paper::Incoming &request));
-/// Does `move`, on the user-level thread of the request; any thread.
+/// Does `move`, on the user-level thread of the request, for the thread that runs its stub; others do it where they
+/// are, and are refused.
 int on_its_thread(unsigned long request, const std::function<int()> &move);
 
 }  // namespace nssi::trios

@@ -228,6 +228,7 @@ Signal::Signal(unsigned long request) : impl_(new Impl{*c_api::running_stub(requ
 Signal::~Signal() = default;
 void Signal::renew() { impl_->event = std::make_unique<Event>(impl_->runtime); }
 void Signal::set() { impl_->event->set(); }
+bool Signal::in_user_level_thread() const { return impl_->runtime.in_fiber(); }
 bool Signal::wait() { return impl_->event->wait().ok(); }
 
 }  // namespace nssi::trios::paper

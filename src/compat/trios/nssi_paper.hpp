@@ -104,6 +104,8 @@ class Signal {
   void renew();
   /// Any thread, but not during renew().
   void set();
+  /// Whether the caller is a user-level thread of the request's transport.
+  bool in_user_level_thread() const;
   /// Suspends the thread until it is set. False: the transport is being closed.
   bool wait();
 

@@ -482,6 +482,34 @@ TEST_F(TriosNssi, StubsMayRunOnTheUserLevelThreadOfALaterRequest) {
   for (const auto &each : data) EXPECT_EQ(each, std::string(10'000, static_cast<char>(~'x')));
 }
 
+/// Pulls its data in two threads at once; only this one, which runs the stub, may.
+int pull_in_two_threads(const unsigned long id, const NNTI_peer_t *caller, const void *, const NNTI_buffer_t *data,
+                        const NNTI_buffer_t *result) {
+  constexpr int kTimes = 100;
+  int refused = 0, moved = 0;
+  char byte = 0, others_byte = 0;
+  std::thread other([&] {
+    for (int i = 0; i < kTimes; ++i) refused += nssi_get_data(caller, &others_byte, 1, data) == NSSI_EINVAL;
+  });
+  for (int i = 0; i < kTimes; ++i) moved += nssi_get_data(caller, &byte, 1, data) == NSSI_OK;
+  other.join();
+  return nssi_send_result(caller, id, refused == kTimes && moved == kTimes ? NSSI_OK : NSSI_EIO, nullptr, result);
+}
+
+TEST_F(TriosNssi, OnlyTheThreadThatRunsAStubMovesItsData) {
+  constexpr int kOp = 100;
+  nssi_service_abort();
+  thread_.join();
+  ASSERT_EQ(NSSI_REGISTER_SERVER_STUB(kOp, pull_in_two_threads, void, void), NSSI_OK);
+  ASSERT_EQ(NSSI_REGISTER_CLIENT_STUB(kOp, void, void, void), NSSI_OK);
+  Crew crew;
+  thread_ = std::thread([this] { ended_with_ = nssi_service_start_wfn(&serving_, Crew::enqueue); });
+  char byte = 'x';
+  EXPECT_EQ(nssi_call_rpc_sync(&service(), kOp, nullptr, &byte, 1, nullptr), NSSI_OK) << nssi_last_error();
+  nssi_service_abort();
+  thread_.join();
+}
+
 TEST_F(TriosNssi, ARequestThatTheProgramRefuses_IsAnsweredSo) {
   nssi_service_abort();
   thread_.join();
