@@ -625,10 +625,16 @@ TEST_F(TriosNssiProgress, ACallbackMayCallAService) {
 
 // --- traces -----------------------------------------------------------------------------------------------------------
 
+/// Where all are operators.
 class TriosNssiTrace : public TriosNssi {
  protected:
+  void SetUp() override {
+    ::setenv("NESSIE_OPERATOR_CREDENTIAL", std::string(64, '7').c_str(), 1);
+    TriosNssi::SetUp();
+  }
   void TearDown() override {
     TriosNssi::TearDown();
+    ::unsetenv("NESSIE_OPERATOR_CREDENTIAL");
     EXPECT_EQ(trace_fini(), 0);
     std::filesystem::remove(path_);
   }
@@ -682,6 +688,12 @@ TEST_F(TriosNssiTrace, OfAServiceThatDoesNotServe_IsWaitedForUntilTheTimeout) {
   nssi_service_abort();
   thread_.join();
   EXPECT_EQ(nssi_trace_reset(&service(), "", TRACE_SDDF_ASCII, "", 50), NSSI_ETIMEDOUT);
+}
+
+TEST_F(TriosNssi, ATraceIsNotBegunForAUser) {
+  const auto path = testing::TempDir() + "trios-user-" + std::to_string(::getpid()) + ".trace";
+  EXPECT_EQ(nssi_trace_reset(&service(), path.c_str(), TRACE_SDDF_ASCII, "", 20'000), NSSI_EPERM);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 // --- atomic variables -------------------------------------------------------------------------------------------------

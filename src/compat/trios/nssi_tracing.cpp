@@ -11,6 +11,7 @@
 
 #include <climits>
 #include <cstring>
+#include <utility>
 
 namespace nssi::trios::paper {
 namespace {
@@ -44,7 +45,9 @@ void answer(Request &request) {
 }  // namespace
 
 void add_reset_trace(Runtime &runtime) {
-  (void)runtime.add_operation({kStandard, 0, kResetTraceOp, "trace_reset", HandlerKind::kShort, answer});
+  Operation operation{kStandard, 0, kResetTraceOp, "trace_reset", HandlerKind::kShort, answer};
+  operation.role = Role::kOperator;  // it overwrites files
+  (void)runtime.add_operation(std::move(operation));
 }
 
 int reset_trace(int transport, std::uint64_t peer, const char *file, int type, const char *groups, long timeout_ms) {

@@ -35,7 +35,7 @@ int nssi_kill(const nssi_service *svc, const int sig, const long timeout) TRIOS_
  * is NULL, a string is too long (4095 bytes, `enable` 512), or the service does not have all of the groups, and traces
  * those that it has. NSSI_EIO: the file cannot be written; the trace goes on as it was. NSSI_ETIMEDOUT: no answer
  * within `timeout` ms (less than 0: as other calls); it may begin yet. NSSI_ENOENT: the service is one of nssi/nssi.h.
- * NSSI_EPEERLOST, NSSI_ENOTINIT. */
+ * NSSI_EPERM: it is for operators, unless the service's configuration says otherwise. NSSI_EPEERLOST, NSSI_ENOTINIT. */
 int nssi_trace_reset(const nssi_service *svc, const char *fname, const int ftype, const char *enable,
                      const long timeout) TRIOS_SYMBOL(nssi_trace_reset);
 
