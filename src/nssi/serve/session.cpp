@@ -75,10 +75,12 @@ void Sessions::expire() {
   while (!expiries_.empty() && expiries_.begin()->first <= Clock::now()) {
     const auto due = expiries_.begin()->second;
     expiries_.erase(expiries_.begin());
-    if (due.slot)
+    if (due.slot) {
       expire_slot(*due.session, *due.slot);
-    else if (due.session->connections == 0)
-      expire_session(*due.session);
+      continue;
+    }
+    due.session->expiry.reset();
+    if (due.session->connections == 0) expire_session(*due.session);
   }
 }
 
@@ -108,7 +110,12 @@ void Sessions::expire_session(Session &session) {
     if (slot.until.is_never()) slot.until = kept_until(slot);
     until = std::max(until, slot.until.when());
   });
-  if (until > now) return void(expiries_.emplace(std::min(until, look_again), Expiry{&session, {}}));
+  if (session.expiry) expiries_.erase(*session.expiry);
+  session.expiry.reset();
+  if (until > now) {
+    session.expiry = expiries_.emplace(std::min(until, look_again), Expiry{&session, {}});
+    return;
+  }
   session.for_each_slot([](Slot &slot) { slot.forget_answer(); });
   std::erase_if(expiries_, [&](const auto &entry) { return entry.second.session == &session; });
   by_id_.erase(wire::SessionId(session.id()));

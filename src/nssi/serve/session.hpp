@@ -70,6 +70,15 @@ struct Slot {
   bool listed = false;                       ///< in Sessions::expiries_
 };
 
+class Session;
+
+/// What is looked at again at some time, and when.
+struct Expiry {
+  Session *session;
+  std::optional<std::uint32_t> slot;  ///< none: the session, if its caller has not come back
+};
+using Expiries = std::multimap<Clock::time_point, Expiry>;
+
 class Session : public Caller {
  public:
   explicit Session(const wire::SessionId &id) : id_(id) {}
@@ -98,6 +107,7 @@ class Session : public Caller {
   int connections = 0;
   PeerId connection;                           ///< one of them; value 0: there is none
   Deadline awaited_until = Deadline::never();  ///< without a connection: long results are not kept beyond that
+  std::optional<Expiries::iterator> expiry;    ///< in Sessions::expiries_; at most one, however often it is lost
   CallerCounters counters;
 
  private:
@@ -142,10 +152,6 @@ class Sessions {
   }
 
  private:
-  struct Expiry {
-    Session *session;
-    std::optional<std::uint32_t> slot;  ///< none: the session, if its caller has not come back
-  };
   struct Connection {
     Session *session = nullptr;
     Role role = Role::kUser;
@@ -160,7 +166,7 @@ class Sessions {
   std::map<wire::SessionId, std::unique_ptr<Session>> by_id_;
   ByPeer<Connection> by_peer_;
   std::chrono::milliseconds longest_{0};
-  std::multimap<Clock::time_point, Expiry> expiries_;
+  Expiries expiries_;
 };
 
 }  // namespace nssi

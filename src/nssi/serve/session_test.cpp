@@ -225,11 +225,28 @@ TEST_F(NssiSessions, ManySmallAnswersAreNotKeptForACallerThatIsAwayForTooLong) {
   EXPECT_EQ(ask(kFew, 10), Code::kOk);
 }
 
-TEST_F(NssiSessions, OneRequestInTheLastSlot_TakesTheMemoryOfAFew) {
-  const auto in_use = [] {
-    const auto memory = ::mallinfo2();
-    return memory.uordblks + memory.hblkhd;
+std::size_t in_use() {
+  const auto memory = ::mallinfo2();
+  return memory.uordblks + memory.hblkhd;
+}
+
+TEST(NssiSessionTimers, ACallerWhoseConnectionFlaps_TakesNoMoreMemory) {
+  Sessions sessions;
+  sessions.keep_for(seconds(600));
+  const wire::SessionId id{std::byte{1}};
+  const auto flap = [&](std::uint64_t peer) {
+    (void)sessions.greet({peer}, id);
+    auto *slot = sessions.of({peer})->slot_of(0);
+    if (slot->answer.empty()) slot->answer = Bytes(1);
+    sessions.lose({peer}, Deadline::in(seconds(60)));
   };
+  flap(1);
+  const auto before = in_use();
+  for (std::uint64_t peer = 2; peer < 10'000; ++peer) flap(peer);
+  EXPECT_LT(in_use(), before + (64 << 10));
+}
+
+TEST_F(NssiSessions, OneRequestInTheLastSlot_TakesTheMemoryOfAFew) {
   Connection caller(url());
   caller.request(id_of(1, 0), kNoopShort);
   ASSERT_TRUE(caller.has(id_of(1, 0), 1));
