@@ -33,6 +33,9 @@ bool is_key(std::string_view text) {
   return true;
 }
 
+/// Who asks for more means for ever. So a moment that is so far away can be told in nanoseconds, as clocks do.
+constexpr std::int64_t kLongestMs = std::int64_t{100} * 365 * 24 * 3'600'000;
+
 /// "500ms" → 500; the number may have no unit, which is seconds.
 std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   std::int64_t number = 0;
@@ -46,7 +49,7 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
   std::int64_t product = 0;
   if (problem != std::errc{} || factor == 0 || number < 0 || __builtin_mul_overflow(number, factor, &product))
     return std::nullopt;
-  return product;
+  return std::min(product, kLongestMs);
 }
 
 /// The whole of `text`, as a number of that type.

@@ -54,7 +54,7 @@ class Config {
   Result<std::uint64_t> get_count(std::string_view key, std::uint64_t fallback) const;
   /// "4096", "64K", "512MiB", "2G" (powers of 1024).
   Result<std::uint64_t> get_size(std::string_view key, std::uint64_t fallback) const;
-  /// "30", "30s", "500ms", "2min"; a bare number is in seconds.
+  /// "30", "30s", "500ms", "2min"; a bare number is in seconds. What is longer than 100 years is these.
   Result<std::chrono::milliseconds> get_duration(std::string_view key, std::chrono::milliseconds fallback) const;
 
  private:

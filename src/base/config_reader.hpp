@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 namespace nessie {
 
 /// Each setting replaces the value that is there; the first that cannot be read ends it.
@@ -14,7 +16,9 @@ class ConfigReader {
   explicit ConfigReader(const Config &config) : config_(config) {}
   void duration(const char *key, std::chrono::milliseconds &value) { take(config_.get_duration(key, value), value); }
   void flag(const char *key, bool &value) { take(config_.get_bool(key, value), value); }
-  template <class Number> void count(const char *key, Number &value) { take(config_.get_count(key, value), value); }
+  template <class Number> void count(const char *key, Number &value) {
+    count(key, value, 0, static_cast<std::uint64_t>(std::numeric_limits<Number>::max()));
+  }
   template <class Number> void count(const char *key, Number &value, std::uint64_t least, std::uint64_t most) {
     auto read = config_.get_count(key, value);
     if (read.ok() && (*read < least || *read > most))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/config.hpp"
+#include "base/clock.hpp"
+#include "base/config_reader.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -11,6 +13,8 @@
 
 using nessie::Code;
 using nessie::Config;
+using nessie::ConfigReader;
+using nessie::Deadline;
 using nessie::split;
 using namespace std::chrono_literals;
 
@@ -118,6 +122,25 @@ TEST(Config, ValuesAreTyped) {
   EXPECT_EQ(*config.get_duration("s", 0ms), 30s);
   EXPECT_EQ(*config.get_duration("min", 0ms), 2min);
   EXPECT_EQ(*config.get_int("absent", 5), 5);
+}
+
+TEST(Config, TimeBeyondAllClocks_IsADeadlineThatDoesNotPass) {
+  auto config = *Config::parse_file_text("long = 9999999999\nlonger = 2000000000000h\n");
+  for (const auto *key : {"long", "longer"}) {
+    const auto time = config.get_duration(key, 0ms);
+    ASSERT_TRUE(time.ok()) << time.error().message;
+    EXPECT_GT(*time, std::chrono::years(99));
+    EXPECT_FALSE(Deadline::in(*time).passed());
+  }
+}
+
+TEST(Config, CountThatItsVariableCannotHold_IsRefused) {
+  auto config = *Config::parse_file_text("threads = 4294967296\n");
+  unsigned threads = 1;
+  ConfigReader read(config);
+  read.count("threads", threads);
+  EXPECT_EQ(read.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(threads, 1u);
 }
 
 TEST(Config, WrongValueIsAnErrorOfEveryType) {
