@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/file.hpp"
 
+#include "base/fd.hpp"
 #include "base/random.hpp"
 
 #include <fcntl.h>
@@ -28,19 +29,6 @@ Error file_error(Code code, const char *what, const std::string &path) {
   return {code, fmt::format("cannot {} {}: {}", what, path, std::strerror(cause)), Scope::kProcess, cause};
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor &) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const auto written = ::write(fd, text.data(), text.size());
@@ -52,8 +40,9 @@ bool write_all(int fd, std::string_view text) {
 
 /// The file is new, or this fails.
 bool write_new_private_file(const std::string &path, std::string_view text) {
-  const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  return file.get() >= 0 && ::fchmod(file.get(), 0600) == 0 && write_all(file.get(), text);
+  Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool is_written = file.valid() && ::fchmod(file.get(), 0600) == 0 && write_all(file.get(), text);
+  return is_written && ::close(file.release()) == 0;  // where NFS says that there was no room
 }
 
 enum class Existing { kReplaced, kKept };
@@ -97,9 +86,9 @@ Status check_trusted(const struct stat &status, const std::string &path, std::si
 }
 
 Result<std::string> read_checked_file(const std::string &path, std::size_t limit_bytes, Readers readers) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return cannot_open(path);
+  if (!file || ::fstat(file.get(), &status) != 0) return cannot_open(path);
   if (auto trusted = check_trusted(status, path, limit_bytes, readers); !trusted.ok()) return trusted.error();
   std::string text(limit_bytes + 1, '\0');
   std::size_t size = 0;
