@@ -51,7 +51,7 @@ Result<Buffers::Lease> Buffers::take(nssi::PeerId caller, const nssi::Request *r
   return Lease(*this, std::move(waiter.buffer));
 }
 
-/// Null: the process's budget has no room now.
+/// Null: there is no room now, as make() says.
 std::unique_ptr<Buffers::Buffer> Buffers::lend_to(nssi::PeerId caller) {
   auto buffer = make();
   if (!buffer) return nullptr;
@@ -85,7 +85,7 @@ Buffers::Waiter *Buffers::next() const {
   return first == waiting_.end() ? nullptr : *first;
 }
 
-/// One that was kept, or a new one; null: the process's budget has no room now.
+/// One that was kept, or a new one; null: the process's budget, or the system's memory, has no room now.
 std::unique_ptr<Buffers::Buffer> Buffers::make() {
   if (!free_.empty()) {
     auto buffer = std::move(free_.back());
@@ -94,8 +94,10 @@ std::unique_ptr<Buffers::Buffer> Buffers::make() {
   }
   if (!account_.try_take(options_.size_bytes)) return nullptr;
   auto buffer = std::make_unique<Buffer>();
-  buffer->memory.reset(static_cast<std::byte *>(::operator new(options_.size_bytes, kPage)));
-  return buffer;
+  buffer->memory.reset(static_cast<std::byte *>(::operator new(options_.size_bytes, kPage, std::nothrow)));
+  if (buffer->memory) return buffer;
+  account_.give_back(options_.size_bytes);
+  return nullptr;
 }
 
 /// Another pool is short. Whoever is at the buffers just now may be the one that made it short: then nothing is

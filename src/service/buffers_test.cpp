@@ -167,6 +167,20 @@ TEST_F(BuffersTest, WhereTheBudgetHasNoRoom_WaitsUntilThereIs) {
   EXPECT_TRUE(has_second);
 }
 
+TEST_F(BuffersTest, WhereTheSystemHasNoMemory_WaitsAndLeavesNothingBehind) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers take a request for too much memory for an error";
+#endif
+  Buffers buffers(*runtime_, budget_, {"too large", std::size_t{1} << 62, 1});
+  std::atomic<Code> code{Code::kOk};
+  const auto take_one = [&](nssi::Request &request) { code = buffers.take(request.caller(), &request).code(); };
+  (void)start(take_one, Deadline::in(std::chrono::milliseconds(200))).wait();  // ends here or there
+  EXPECT_TRUE(nssi::testing::eventually([&] { return code != Code::kOk; }));
+  EXPECT_NE(code, Code::kInternal);
+  EXPECT_EQ(budget_.used_bytes(), 0u);
+  in_handler([&](nssi::Request &) {});
+}
+
 TEST_F(BuffersTest, WhatIsKeptForLater_IsGivenUpWhenAnotherPoolIsShort) {
   Budget::Account other(budget_, "other");
   in_handler([&](nssi::Request &request) { auto one = take(request), two = take(request); });
