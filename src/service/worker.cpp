@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <service/worker.hpp>
 
+#include <base/log.hpp>
+#include <base/thread.hpp>
+
 #include <atomic>
 #include <span>
 
@@ -28,7 +31,14 @@ void Worker::Task::wait() {
 }
 
 Worker::Worker(unsigned threads) {
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  while (threads_.size() < threads) {
+    auto thread = start_thread([this] { run(); });
+    if (!thread.joinable()) {
+      log::warning("the system gives {} threads of {}", threads_.size(), threads);
+      return;
+    }
+    threads_.push_back(std::move(thread));
+  }
 }
 
 Worker::~Worker() {

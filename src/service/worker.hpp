@@ -24,11 +24,14 @@ class Worker {
   enum class Lane { kRequest, kDrain, kAhead };
   class Task;
 
-  /// 0: whoever calls run().
+  /// 0: whoever calls run(). Its own threads get no signals; there are fewer where the system has no more.
   explicit Worker(unsigned threads = 0);
   /// Its own threads do first what is left of kRequest and kDrain.
   ~Worker();
   Worker(const Worker &) = delete;
+
+  /// Its own that there are.
+  std::size_t threads() const { return threads_.size(); }
 
   /// Any thread. In each lane, work begins in the order of submission.
   void submit(Lane lane, std::function<void()> work);

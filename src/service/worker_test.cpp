@@ -4,6 +4,7 @@
 #include <nssi/testing/testing.hpp>
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,6 +13,16 @@
 
 namespace nessie::service {
 namespace {
+
+TEST(Worker, ItsOwnThreads_GetNoSignals) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  {
+    Worker worker(1);
+    worker.submit(Worker::Lane::kRequest, [&] { pthread_sigmask(SIG_SETMASK, nullptr, &mask); });
+  }
+  EXPECT_TRUE(sigismember(&mask, SIGTERM) == 1);
+}
 
 TEST(Worker, RequestsGoFirstAndWhatIsDoneAheadLast) {
   Worker worker;
