@@ -23,6 +23,14 @@ using testing::small_pieces;
 constexpr std::uint32_t kLengths[] = {0, 1, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 2 * kPiece + 1, 100'000};
 const Options kValidated{.seed = -1030, .validate = true};
 
+TEST(TransferSettings, WhatNoMachineHas_IsRefused) {
+  for (const auto &[key, value] : {std::pair{"transfer.threads", "4294967296"}, {"transfer.piece", "8E"}}) {
+    nessie::Config config;
+    config.set(key, value);
+    EXPECT_EQ(server_options(config).code(), Code::kInvalidArgument) << key;
+  }
+}
+
 /// A client with a runtime of its own.
 class Visitor {
  public:
@@ -117,6 +125,18 @@ TEST_P(Transfer, OneWrongElement_IsNamedWhereverItIs) {
           << status.error().message;
     }
     EXPECT_TRUE(client()->write_rdma(array).ok()) << "nobody asked whether it is right";
+  }
+}
+
+TEST_P(Transfer, OfWrongElementsInTheLastTwoPieces_TheFirstIsNamed) {
+  for (const std::uint32_t pieces : {2u, 3u, 4u}) {
+    auto array = client().array(pieces * kPiece, kValidated.seed);
+    const auto first = (pieces - 2) * kPiece + 7;
+    for (const auto wrong : {first, first + kPiece}) array.elements()[wrong].int_val += 1;
+    const auto status = client()->write_rdma(array, kValidated);
+    EXPECT_EQ(status.code(), Code::kBadMessage);
+    EXPECT_NE(status.error().message.find("element " + std::to_string(first) + " "), std::string::npos)
+        << status.error().message;
   }
 }
 

@@ -25,6 +25,8 @@ Status check_buffer(const nssi::Request &request, const xfer_args &args) {
                            needed, request.data_bytes())};
 }
 
+constexpr std::uint64_t kMostThreads = 1024, kMostPieceBytes = std::uint64_t{1} << 30;
+
 /// A piece takes a fraction of that.
 constexpr std::chrono::milliseconds kStuck{100};
 
@@ -33,11 +35,12 @@ constexpr std::chrono::milliseconds kStuck{100};
 Result<ServerOptions> server_options(const nessie::Config &config) {
   ServerOptions options;
   nessie::ConfigReader read(config);
-  read.count("transfer.threads", options.threads);
+  read.count("transfer.threads", options.threads, 0, kMostThreads);
   read.size("transfer.piece", options.piece_bytes);
   read.size("transfer.most_encoded", options.most_encoded_bytes);
   if (!read.status().ok()) return read.status().error();
-  if (options.piece_bytes == 0) return config.bad_value("transfer.piece", "a size such as 64K");
+  if (options.piece_bytes == 0 || options.piece_bytes > kMostPieceBytes)
+    return config.bad_value("transfer.piece", "a size such as 64K, 1G at most");
   if (options.most_encoded_bytes == 0) return config.bad_value("transfer.most_encoded", "a size such as 64K");
   return options;
 }
@@ -125,8 +128,10 @@ Status Server::pull_and_check(nssi::Request &request, const xfer_args &args, con
     return {};
   });
   for (auto &check : checks) check.wait();
-  for (const auto &each : outcome)
-    if (status.ok()) status = each;
+  // Of the last two pieces, the one before the last comes first.
+  const std::uint64_t parts = (args.len + piece_ - 1) / piece_;
+  for (const auto half : {parts % 2, (parts + 1) % 2})
+    if (status.ok()) status = outcome[half];
   return status;
 }
 
@@ -189,7 +194,7 @@ Status Server::put(nssi::Request &request, std::span<const data_t> from, std::ui
 
 /// What is a piece at most is computed at once: it takes as long as moving it, and less than waking up a thread.
 Server::Task Server::start(std::uint64_t len, std::function<void()> work) {
-  if (len > piece_ && options_.threads > 0) return threads_.start(runtime_, std::move(work));
+  if (len > piece_ && threads_.threads() > 0) return threads_.start(runtime_, std::move(work));
   work();
   return {};
 }

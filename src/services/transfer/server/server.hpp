@@ -26,7 +26,7 @@ struct ServerOptions {
   std::chrono::milliseconds client_timeout{30000};
 };
 
-/// transfer.piece, transfer.threads, transfer.most_encoded. kInvalidArgument.
+/// transfer.piece (1 GiB at most), transfer.threads (1024 at most), transfer.most_encoded. kInvalidArgument.
 nessie::Result<ServerOptions> server_options(const nessie::Config &config);
 
 class Server final : public nessie::Provider, XFER::ONE::Server {
