@@ -152,6 +152,12 @@ TEST_P(DirectoryService, AWatchEndsAtItsDeadlineWithWhatThereIs) {
   EXPECT_EQ(*again, *seen);
 }
 
+TEST_P(DirectoryService, AWatchWithoutTime_EndsAtOnce) {
+  auto ada = join();
+  ASSERT_EQ(ada->count("a"), 0u);  // there is a connection
+  EXPECT_EQ(ada->directory.watch(named("a"), {}, Deadline::now()).code(), Code::kTimedOut);
+}
+
 TEST_P(DirectoryService, AWatchSeesLeasesRunOut) {
   auto ada = join(), bob = join(true);
   const auto registration = ada->directory.announce(make("a"), kShort, soon());
@@ -259,6 +265,33 @@ TEST_P(DirectoryService, ThatIsNotThere_IsAnErrorAtTheDeadline) {
   const auto got = ada->directory.lookup("a", deadline);
   EXPECT_TRUE(deadline.passed());
   EXPECT_TRUE(got.code() == Code::kPeerLost || got.code() == Code::kTimedOut) << got.error().to_string();
+}
+
+/// A directory that grants no time.
+class Miser final : public DIRECTORY::ONE::Server {
+ public:
+  using DIRECTORY::ONE::Server::add_to;
+  std::atomic<int> announced{0};
+
+ private:
+  nssi::Outcome<grant> ANNOUNCE(nssi::Request &, const announcement &) override { return ++announced, grant{0, true}; }
+  nssi::Outcome<bool> WITHDRAW(nssi::Request &, const secret &) override { return true; }
+  nssi::Outcome<listing> LIST(nssi::Request &, const query &) override { return listing(); }
+  nssi::Outcome<listing> WATCH(nssi::Request &, const query &, const mark &, std::uint32_t) override {
+    return listing();
+  }
+};
+
+TEST_P(DirectoryService, LeaseOfNoTime_IsNotRenewedWithoutAPause) {
+  Miser miser;
+  const nssi::testing::ServiceThread service(
+      runtime_options(GetParam(), true), [&](nssi::Runtime &runtime) { EXPECT_TRUE(miser.add_to(runtime, 0).ok()); });
+  Participant ada(GetParam(), service.runtime->url(), true);
+  const auto begin = Clock::now();
+  const auto registration = ada.directory.announce(make("a"), kShort, soon());
+  ASSERT_TRUE(registration.ok()) << registration.error().to_string();
+  ASSERT_TRUE(eventually([&] { return miser.announced > 10; }));
+  EXPECT_GE(Clock::now() - begin, milliseconds(200));
 }
 
 TEST_P(DirectoryService, RuntimesEndWhileTheirFibersRenewAndWatch) {

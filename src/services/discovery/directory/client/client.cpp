@@ -21,6 +21,11 @@ constexpr std::chrono::seconds kOneWatch{60};
 constexpr std::chrono::milliseconds kForTheAnswer{500};
 constexpr std::chrono::milliseconds kFirstRetry{20}, kShortestPatience{1000};
 
+/// A third of the lease. A directory that grants next to none is not asked without a pause.
+std::chrono::milliseconds renewal_period(std::uint32_t lease_ms) {
+  return std::max(std::chrono::milliseconds(lease_ms) / 3, kFirstRetry);
+}
+
 /// The directory is another process: it is not believed what it says.
 Result<listing> checked(Result<listing> got) {
   if (!got.ok()) return got;
@@ -39,6 +44,7 @@ Result<query> make_query(bool is_prefix, std::string_view text) {
 
 /// How long a directory may wait for a change, if its answer is to be here by then.
 std::uint32_t patience_until(Deadline deadline) {
+  if (deadline.passed()) return 0;
   const auto left = std::max(deadline.when() - Clock::now(), Clock::duration(0));
   const auto patience = left - std::min<Clock::duration>(left / 4, kForTheAnswer);
   return static_cast<std::uint32_t>(std::chrono::floor<std::chrono::milliseconds>(patience).count());
@@ -153,16 +159,16 @@ Result<grant> Registration::renew(State &state, Deadline deadline) {
 
 /// A fiber, until the registration is dropped or the runtime ends.
 void Registration::keep(const std::shared_ptr<State> &state) {
-  auto period = std::chrono::milliseconds(state->said.lease_ms) / 3;
+  auto period = renewal_period(state->said.lease_ms);
   auto wait = period, retry = kFirstRetry;
   while (state->over.wait(Deadline::in(wait)).code() == Code::kTimedOut) {
     const auto granted = renew(*state, Deadline::in(std::max(period, kShortestPatience)));
     state->note(granted);
     if (granted.ok()) {
-      wait = period = std::chrono::milliseconds(granted->lease_ms) / 3;
+      wait = period = renewal_period(granted->lease_ms);
       retry = kFirstRetry;
     } else {
-      wait = std::exchange(retry, std::min(2 * retry, std::max(period, kFirstRetry)));
+      wait = std::exchange(retry, std::min(2 * retry, period));
     }
   }
 }
