@@ -15,7 +15,8 @@ class ContactFile {
  public:
   /// `contact.process` and `incarnation` are filled in. The file appears whole, with mode 0600, in the place of what a
   /// service that is gone left there. kExists: a service that runs keeps this file, or it is something else than a
-  /// contact file. kInvalidArgument as to_text(). kIo.
+  /// contact file. Of two that write it at the same instant the later one has it, and the other is not told.
+  /// kInvalidArgument as to_text(). kIo.
   static Result<ContactFile> write(std::string path, Contact contact);
   ContactFile(ContactFile &&other) noexcept;
   ContactFile &operator=(ContactFile &&) = delete;

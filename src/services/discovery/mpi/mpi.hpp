@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finding services from within an MPI job. A library of its own (nessie_service_mpi), because it is linked to MPI.
+// Finding services from within an MPI job. A library of its own (nessie_contact_mpi), because it is linked to MPI.
 // MPI must be initialised, at a thread level that allows calls from the calling thread: kUnsupported otherwise.
 #pragma once
 
