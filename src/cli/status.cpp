@@ -118,7 +118,7 @@ int status(const StatusOptions &options) {
     if (!config->get("servers"))
       return say_failure("status",
                          "NESSIE_SERVERS names no servers; run this under `nessie run`, or say where a process is");
-    auto connected = staging::Client::connect(*config, "nessie status");
+    auto connected = staging::Client::connect(*config, "");
     if (!connected) return fail(connected.error());
     client = *std::move(connected);
   }

@@ -43,6 +43,16 @@ std::uint64_t default_buffer(int processes) {
   return std::clamp(kBufferOfNode / static_cast<std::uint64_t>(processes), kLeastBuffer, kMostBuffer);
 }
 
+/// Each element has one owner among the servers only if all clients have the same list of them.
+Status check_place(const HelloResult &server, int index, int servers) {
+  if (static_cast<int>(server.index) == index && static_cast<int>(server.servers) == servers) return {};
+  return Error{
+      Code::kInvalidArgument,
+      fmt::format("NESSIE_SERVERS has {} servers, of which the one at place {} says that it is server {} of {}: "
+                  "name all servers of a run, in their order",
+                  servers, index, server.index, server.servers)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program,
@@ -74,6 +84,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   for (int s = 0; s < impl->count(); ++s) {
     auto answer = impl->ask(s, &Stub::hello_async, hello);
     if (!answer.ok()) return answer.error();
+    if (auto status = check_place(*answer, s, impl->count()); !program.empty() && !status.ok()) return status.error();
     impl->mode = answer->mode;
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
