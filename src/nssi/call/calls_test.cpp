@@ -2,6 +2,8 @@
 // Calls of which several are in progress, and calls for which nobody waits.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include <nssi/runtime/engine.hpp>
 #include <nssi/testing/testing.hpp>
 
@@ -51,7 +53,7 @@ TEST_F(NssiCalls, AnEncoderThatThrows_EndsItsCall_AndTheNextOneGoesWell) {
     std::optional<Driven> driven;
     if (has_another_driver) driven.emplace(*client_);
     for (const std::size_t size : {std::size_t{10}, std::size_t{1} << 20}) {
-      int over = 0;
+      std::atomic<int> over = 0;
       CallOptions options;
       options.on_over = [&] { ++over; };
       auto failed = client_->call(
