@@ -49,6 +49,12 @@ std::string numeric_host(const sockaddr *address) {
   return text;
 }
 
+HostPort host_port_of(const sockaddr_storage &address) {
+  const auto port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6 &>(address).sin6_port
+                                                  : reinterpret_cast<const sockaddr_in &>(address).sin_port;
+  return {numeric_host(reinterpret_cast<const sockaddr *>(&address)), ntohs(port)};
+}
+
 int rank_of_host(std::string_view host) {
   if (host.empty()) return 0;
   const bool four = host.find(':') == std::string_view::npos;
@@ -78,8 +84,7 @@ std::uint16_t port_of(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   if (::getsockname(socket, reinterpret_cast<sockaddr *>(&address), &size) != 0) return 0;
-  return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
-                                             : reinterpret_cast<sockaddr_in &>(address).sin_port);
+  return host_port_of(address).port;
 }
 
 nessie::Result<KeepAlive> KeepAlive::load(const nessie::Config &config) {

@@ -28,6 +28,8 @@ std::string join_host_port(const std::string &host, std::uint16_t port);
 bool is_loopback(std::string_view host);
 /// Text of an IP address; empty if it is none, or only valid on one link.
 std::string numeric_host(const sockaddr *address);
+/// Of an IP address with a port; the host is as numeric_host() says.
+HostPort host_port_of(const sockaddr_storage &address);
 /// How well others reach an address: the loopback last, IPv4 before IPv6; 0: not at all.
 int rank_of_host(std::string_view host);
 /// The best address of the interfaces that are up; empty if there is none.

@@ -112,25 +112,25 @@ void OfiTransport::sever_users_of(const framed::Memory &memory) {
       connection->sever();
 }
 
+/// Returns when no chunk of those is under way any more.
+template <class Which> void OfiTransport::await_end_of(Which which) {
+  for (const auto deadline = Deadline::in(kPatienceWithServed); refuse_served(which) > 0; poll())
+    if (deadline.passed()) return nessie::log::warning("ofi: a transfer with a peer that was given up does not end");
+}
+
 void OfiTransport::end_served(const OfiConnection &connection) {
-  const auto refuse = [&] {
-    return refuse_served([&](const Served &served) { return served.token == connection.token(); });
-  };
-  for (const auto deadline = Deadline::in(kPatienceWithServed); refuse() > 0 && !deadline.passed();) poll();
-  if (refuse() > 0) nessie::log::warning("ofi: a transfer of a connection that was given up does not end");
+  await_end_of([&](const Served &served) { return served.token == connection.token(); });
 }
 
 void OfiTransport::end_reads(fi_addr_t peer, std::span<const std::byte> name) {
   if (!fabric_->must_end_reads()) return;
-  const auto reads = [&] {
-    return refuse_served(
-        [&](const Served &served) { return served.peer == peer && served.request.type == framed::FrameType::kPut; });
+  const auto is_read = [&](const Served &served) {
+    return served.peer == peer && served.request.type == framed::FrameType::kPut;
   };
   poll();  // of a process that ended there is nothing to wait for
-  if (reads() == 0) return;
+  if (refuse_served(is_read) == 0) return;
   shut_sockets_between(fabric_->name(), name);
-  for (const auto deadline = Deadline::in(kPatienceWithServed); reads() > 0 && !deadline.passed();) poll();
-  if (reads() > 0) nessie::log::warning("ofi: a read from a peer that was given up does not end");
+  await_end_of(is_read);
 }
 
 }  // namespace nnti::ofi

@@ -3,7 +3,6 @@
 
 #include "nnti/bootstrap/network_address.hpp"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -16,14 +15,7 @@
 namespace nnti::ofi {
 namespace {
 
-HostPort host_port_of(const sockaddr_storage &address) {
-  const auto *generic = reinterpret_cast<const sockaddr *>(&address);
-  const auto port = address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6 &>(address).sin6_port
-                                                  : reinterpret_cast<const sockaddr_in &>(address).sin_port;
-  return {numeric_host(generic), ntohs(port)};
-}
-
-HostPort host_port_of(std::span<const std::byte> name) {
+HostPort host_port_in(std::span<const std::byte> name) {
   sockaddr_storage address{};
   std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
   return host_port_of(address);
@@ -41,7 +33,7 @@ std::optional<HostPort> end_of(int socket, decltype(&::getpeername) ask) {
 }  // namespace
 
 void shut_sockets_between(std::span<const std::byte> ours, std::span<const std::byte> theirs) {
-  const auto here = host_port_of(ours), there = host_port_of(theirs);
+  const auto here = host_port_in(ours), there = host_port_in(theirs);
   if (there.host.empty()) return;
   std::error_code error;
   std::filesystem::directory_iterator entry("/proc/self/fd", error);

@@ -93,6 +93,7 @@ class OfiTransport final : public framed::Transport, public Network {
   void continue_served();
   void finish_served(std::list<Served>::iterator served);
   template <class Which> std::size_t refuse_served(Which which);
+  template <class Which> void await_end_of(Which which);
 
   std::unique_ptr<Fabric> fabric_;
   std::shared_ptr<SlotPool> slots_;
