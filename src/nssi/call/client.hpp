@@ -80,6 +80,8 @@ class Client final : public LinkEvents {
   /// Ends a call that is in progress with the outcome `why`: waits until the server can no longer reach what the call
   /// lends, or until `patience` is over.
   void cancel(CallState &call, const Error &why, Deadline patience);
+  /// The same, of a call whose deadline has passed.
+  void time_out(CallState &call);
   /// Sets what is called when the call is over, and sees to it that its deadline ends it.
   void set_callback(CallState &call, std::function<void()> callback);
   /// It is not called any more, unless it has begun.

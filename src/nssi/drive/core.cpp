@@ -2,9 +2,9 @@
 #include <nssi/drive/core.hpp>
 
 #include <base/log.hpp>
+#include <base/thrown.hpp>
 
 #include <algorithm>
-#include <exception>
 #include <thread>
 
 namespace nssi {
@@ -27,11 +27,7 @@ template <class Callbacks, class... What> void tell(const Callbacks &callbacks, 
 }  // namespace
 
 void do_guarded(const std::function<void()> &work) {
-  try {
-    work();
-  } catch (const std::exception &e) { log::error("work on the progress thread failed: {}", e.what()); } catch (...) {
-    log::error("work on the progress thread failed: an exception of unknown type");
-  }
+  if (const auto thrown = nessie::thrown_by(work)) log::error("work on the progress thread failed: {}", *thrown);
 }
 
 Core::Core(const RuntimeOptions &options)

@@ -25,16 +25,13 @@ Share &Caller::add_share(std::size_t service) {
 Share &Admission::share_of(Caller &caller) const { return caller.share(index_); }
 
 inline bool Admission::fits_caller(const Share &share, std::uint64_t bytes) const {
-  if (is_lifted_) [[unlikely]]
-    return true;
-  return within(share.requests, 1, limits_.requests_of_caller) && within(share.bytes, bytes, limits_.bytes_of_caller);
+  return within(share.requests, 1, in_force_->requests_of_caller) &&
+         within(share.bytes, bytes, in_force_->bytes_of_caller);
 }
 
 /// What alone is larger than a limit is let in where there is nothing else.
 inline bool Admission::fits(const Share &share, std::uint64_t bytes) const {
-  if (is_lifted_) [[unlikely]]
-    return true;
-  return within(all_.requests, 1, limits_.requests) && within(all_.bytes, bytes, limits_.bytes) &&
+  return within(all_.requests, 1, in_force_->requests) && within(all_.bytes, bytes, in_force_->bytes) &&
          fits_caller(share, bytes);
 }
 
@@ -58,7 +55,8 @@ void Admission::set_limits(const Limits &limits) {
 }
 
 void Admission::lift_limits() {
-  is_lifted_ = true;
+  static constexpr Limits kNone{0, 0, 0, 0};
+  in_force_ = &kNone;
   for (auto *waiting : waiting_) enqueue(*waiting);
 }
 
@@ -94,9 +92,8 @@ std::optional<std::uint64_t> Admission::take_invitation(Caller &caller, std::uin
 }
 
 bool Admission::has_room_for_result(Caller &caller, std::uint64_t bytes) const {
-  if (is_lifted_) return true;
-  return within(all_.result_bytes, bytes, limits_.bytes) &&
-         within(share_of(caller).result_bytes, bytes, limits_.bytes_of_caller);
+  return within(all_.result_bytes, bytes, in_force_->bytes) &&
+         within(share_of(caller).result_bytes, bytes, in_force_->bytes_of_caller);
 }
 
 Charge Admission::charge(Caller &caller, std::uint64_t bytes) {

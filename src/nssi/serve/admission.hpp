@@ -151,7 +151,7 @@ class Admission {
   std::optional<PeerId> invite();
   /// Who was turned away is invited, and results go out, whether or not there is room, until the limits hold again.
   void lift_limits();
-  void restore_limits() { is_lifted_ = false; }
+  void restore_limits() { in_force_ = &limits_; }
   /// Takes back the invitations that were not heeded.
   void expire();
   nessie::Deadline next_expiry() const;
@@ -188,12 +188,13 @@ class Admission {
   const Service service_;
   const std::size_t index_;
   Limits limits_;
+  const Limits *in_force_ = &limits_;              ///< or none, while they are lifted
   Share all_;                                      ///< of all callers, with what is kept free for invited ones
   std::uint64_t invited_ = 0, invited_bytes_ = 0;  ///< of that
   std::deque<Waiting *> queue_;
   std::deque<Invitation> invitations_;  ///< one for each request that is invited
   std::unordered_set<Waiting *> waiting_;
-  bool has_own_limits_ = false, is_lifted_ = false;
+  bool has_own_limits_ = false;
   std::uint64_t finished_ = 0, finished_before_ = 0;  ///< for the hint
   nessie::Clock::time_point counted_at_ = nessie::Clock::now();
 };

@@ -47,7 +47,7 @@ Status Answers::answer(Session &session, std::uint64_t id, const Payload &result
   offered.result_size.note_short();
   if (!result.is_encoded()) return answer(session, *slot, wire::PlainResult{.result = result.bytes()});
   scratch_.resize(result.size_bytes());
-  if (auto written = result.try_write(scratch_, "result"); !written.ok()) {
+  if (auto written = result.write(scratch_, "result"); !written.ok()) {
     (void)answer(session, id, written.error());
     return written;
   }
@@ -67,7 +67,7 @@ Status Answers::answer_long(Session &session, Slot &slot, const Payload &result,
   Status written;
   {
     const nessie::ReadElsewhere scope(is_here && core_.endpoint().can_view(slot.peer));
-    written = result.try_write(block->bytes(), "result");
+    written = result.write(block->bytes(), "result");
   }
   if (!written.ok()) {
     (void)answer(session, slot.id, written.error());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <nssi/serve/request.hpp>
 
+#include <base/thrown.hpp>
+
 #include <fmt/format.h>
 
 #include <nssi/drive/core.hpp>
@@ -232,15 +234,9 @@ bool IncomingRequest::acknowledge() {
 std::string IncomingRequest::name() const { return fmt::format("operation {} ({})", op(), offered_->operation.name); }
 
 void IncomingRequest::run_handler() {
-  auto failed = [this](const char *what) {
+  if (const auto thrown = nessie::thrown_by([&] { offered_->operation.handler(*this); }))
     (void)reply_error(
-        {Code::kInternal, fmt::format("the handler of {} failed: {}", name(), what), nessie::Scope::kService});
-  };
-  try {
-    offered_->operation.handler(*this);
-  } catch (const std::exception &e) { failed(e.what()); } catch (...) {
-    failed("an exception of unknown type");
-  }
+        {Code::kInternal, fmt::format("the handler of {} failed: {}", name(), *thrown), nessie::Scope::kService});
 }
 
 /// What did not fit the message.

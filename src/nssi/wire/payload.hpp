@@ -20,16 +20,16 @@ class Payload {
   bool is_encoded() const { return encode_ != nullptr; }
   /// The bytes, where no encoder writes them.
   std::span<const std::byte> bytes() const { return {data_, size_bytes_}; }
-  void write(std::span<std::byte> at) const {
-    if (is_encoded())
-      (*encode_)(at);
-    else
-      nessie::copy_bytes(at.data(), data_, size_bytes_);
+  /// kInternal, with its text: the encoder, which is the program's code, threw. `what` they are: "arguments".
+  Status write(std::span<std::byte> at, const char *what) const {
+    if (is_encoded()) return have_encoded(at, what);
+    nessie::copy_bytes(at.data(), data_, size_bytes_);
+    return {};
   }
-  /// As write(). kInternal, with its text: the encoder threw. It is the program's code. `what`: "arguments".
-  Status try_write(std::span<std::byte> at, const char *what) const;
 
  private:
+  Status have_encoded(std::span<std::byte> at, const char *what) const;
+
   const std::byte *data_ = nullptr;
   std::size_t size_bytes_ = 0;
   const Encoder *encode_ = nullptr;
