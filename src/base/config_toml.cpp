@@ -11,8 +11,11 @@ namespace nessie {
 
 namespace {
 
+Error at(std::size_t line, std::size_t column, std::string_view what) {
+  return {Code::kInvalidArgument, fmt::format("line {}, column {}: {}", line, column, what)};
+}
 Error at(const toml::source_region &where, std::string_view what) {
-  return {Code::kInvalidArgument, fmt::format("line {}, column {}: {}", where.begin.line, where.begin.column, what)};
+  return at(where.begin.line, where.begin.column, what);
 }
 
 /// Tables become parts of names.
@@ -46,14 +49,12 @@ class Flattener {
 }  // namespace
 
 Result<Config> Config::parse_toml(std::string_view text) {
-  if (const auto line = line_of_endless_key(text); line != 0)
-    return Error{Code::kInvalidArgument, fmt::format("line {}: a key has too many parts", line)};
-  const auto parsed = toml::parse(text);
-  if (!parsed) return at(parsed.error().source(), parsed.error().description());
+  toml::table table;
+  if (const auto fault = parse_toml_text(text, table)) return at(fault->line, fault->column, fault->what);
   Config config;
   auto status = Flattener([&](std::string name, std::string value, std::size_t line) {
                   config.file_.insert_or_assign(std::move(name), Line{std::move(value), line});
-                }).add(parsed.table(), "");
+                }).add(table, "");
   if (!status.ok()) return status.error();
   return config;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace nessie {
 
@@ -31,6 +32,12 @@ inline std::optional<std::string> toml_text(const toml::node &node) {
   return text;
 }
 
+/// What is wrong with a file of TOML, and where.
+struct TomlFault {
+  std::size_t line = 0, column = 0;
+  std::string what;
+};
+
 /// The line of a key with more parts than any has, which toml++ would follow deeper than the stack goes; 0: none.
 inline std::size_t line_of_endless_key(std::string_view text) {
   constexpr std::size_t kMostParts = 1000;
@@ -40,6 +47,18 @@ inline std::size_t line_of_endless_key(std::string_view text) {
     if (parts > kMostParts) return 1 + static_cast<std::size_t>(std::count(text.data(), &letter, '\n'));
   }
   return 0;
+}
+
+/// Nothing: `table` is what the text says.
+inline std::optional<TomlFault> parse_toml_text(std::string_view text, toml::table &table) {
+  if (const auto line = line_of_endless_key(text); line != 0) return TomlFault{line, 1, "a key has too many parts"};
+  auto parsed = toml::parse(text);
+  if (parsed) {
+    table = std::move(parsed).table();
+    return std::nullopt;
+  }
+  const auto &where = parsed.error().source().begin;
+  return TomlFault{where.line, where.column, std::string(parsed.error().description())};
 }
 
 }  // namespace nessie

@@ -8,6 +8,7 @@
 #include <base/setting_names.hpp>
 #include <base/toml_text.hpp>
 #include <nssi/drive/pool.hpp>
+#include <services/discovery/contact/schemes.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -99,7 +100,7 @@ class Reader {
 
   void announce(const toml::node &node) {
     for (auto &place : list(node, "announce")) {
-      if (auto status = check_announced(place); !status.ok()) fail(node, status.error().message);
+      if (auto status = nessie::service::check_announced(place); !status.ok()) fail(node, status.error().message);
       made_.announce.push_back(std::move(place));
     }
   }
@@ -215,12 +216,6 @@ class Reader {
 
 }  // namespace
 
-Status check_announced(const std::string &place) {
-  for (const std::string scheme : {"file:", "pmix:", "dir:"})
-    if (place.starts_with(scheme) && place.size() > scheme.size()) return {};
-  return bad("", fmt::format("a service is announced to file:PATH, pmix:NAME or dir:NAME, not to '{}'", place));
-}
-
 Composition composition_of(const std::vector<std::string> &types) {
   Composition made;
   for (const auto &type : types) {
@@ -231,12 +226,10 @@ Composition composition_of(const std::vector<std::string> &types) {
 }
 
 Result<Composition> parse_composition(std::string_view text, const std::string &file) {
-  if (const auto line = nessie::line_of_endless_key(text); line != 0)
-    return bad(fmt::format("{}, line {}", file, line), "a key has too many parts");
-  const auto parsed = toml::parse(text);
-  if (parsed) return Reader(file).read(parsed.table());
-  const auto &where = parsed.error().source().begin;
-  return bad(fmt::format("{}, line {}", file, where.line), std::string(parsed.error().description()));
+  toml::table table;
+  if (const auto fault = nessie::parse_toml_text(text, table))
+    return bad(fmt::format("{}, line {}", file, fault->line), fault->what);
+  return Reader(file).read(table);
 }
 
 Result<Composition> read_composition(const std::string &path) {
@@ -248,12 +241,6 @@ Result<Composition> read_composition(const std::string &path) {
 // --- the plan ---------------------------------------------------------------------------------------------------------
 
 namespace {
-
-bool is_place(const std::string &text) {
-  return text.find("://") != std::string::npos ||
-         std::ranges::any_of(std::initializer_list<const char *>{"file:", "pmix:", "dir:", "env:"},
-                             [&](const char *scheme) { return text.starts_with(scheme); });
-}
 
 std::string role_of(const std::string &use) { return use.ends_with('?') ? use.substr(0, use.size() - 1) : use; }
 
@@ -325,7 +312,7 @@ class Planner {
     for (const auto &use : step.type->uses) roles.push_back(role_of(use));
     for (const auto &[role, what, number] : place.uses) {
       const auto found = steps_.find(what);
-      if (found == steps_.end() && !(role && is_place(what)))
+      if (found == steps_.end() && !(role && nessie::service::is_place(what)))
         return bad(place.at, there_is_no("provider", what, names_in(composition_.providers, &Place::name)));
       if (found != steps_.end() && number)
         return bad(place.at, fmt::format("'{}' is in this process, and its number known: leave it out", what));

@@ -44,9 +44,6 @@ struct Composition {
   std::vector<std::string> announce;           ///< places, as nssi::announce() takes them
 };
 
-/// kInvalidArgument: nssi::announce() takes no such place.
-Status check_announced(const std::string &place);
-
 /// "staging,directory": one provider of each type, which has the type's name.
 Composition composition_of(const std::vector<std::string> &types);
 /// kInvalidArgument, kIo: file, line, and what to correct.

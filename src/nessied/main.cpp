@@ -11,6 +11,7 @@
 #include <base/log.hpp>
 #include <nssi/discovery.hpp>
 #include <service/host.hpp>
+#include <services/discovery/contact/schemes.hpp>
 #include <services/discovery/directory/server/server.hpp>
 #include <services/staging/server/provider.hpp>
 #include <services/transfer/server/server.hpp>
@@ -191,7 +192,7 @@ Result<Wanted> understand(const Options &options, const char *program) {
   if (!memory.ok()) return memory.error();
   wanted.memory_bytes = *memory;
   for (const auto &place : options.announce) {
-    if (auto status = nessied::check_announced(place); !status.ok()) return status.error();
+    if (auto status = nessie::service::check_announced(place); !status.ok()) return status.error();
     wanted.composition.announce.push_back(place);
   }
   return wanted;

@@ -27,6 +27,8 @@ sigset_t ending_signals() {
   return set;
 }
 
+int listen_to(const sigset_t &signals) { return ::signalfd(-1, &signals, SFD_CLOEXEC); }
+
 /// True at the end of file; drops what was read.
 bool at_end(int fd) {
   std::array<char, 256> ignored{};
@@ -45,17 +47,17 @@ void prepare_signals(bool ignores_interrupts) {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-Watcher::Watcher(int parent_fd, std::function<void()> end) : parent_fd_(parent_fd), end_(std::move(end)) {
-  const auto set = ending_signals();
-  signal_fd_ = ::signalfd(-1, &set, SFD_CLOEXEC);
-  stop_fd_ = ::eventfd(0, EFD_CLOEXEC);
-}
+Watcher::Watcher(int parent_fd, std::function<void()> end)
+    : parent_fd_(parent_fd),
+      signal_fd_(listen_to(ending_signals())),
+      stop_fd_(::eventfd(0, EFD_CLOEXEC)),
+      end_(std::move(end)) {}
 
 nessie::Result<std::unique_ptr<Watcher>> Watcher::start(int parent_fd, std::function<void()> end) {
   if (parent_fd >= 0 && ::fcntl(parent_fd, F_GETFD) < 0)
     return Error{Code::kInvalidArgument, fmt::format("--parent {}: {}", parent_fd, std::strerror(errno))};
   std::unique_ptr<Watcher> watcher(new Watcher(parent_fd, std::move(end)));
-  if (watcher->signal_fd_ < 0 || watcher->stop_fd_ < 0)
+  if (!watcher->signal_fd_ || !watcher->stop_fd_)
     return Error{Code::kNoMemory, fmt::format("cannot listen to signals: {}", std::strerror(errno))};
   watcher->thread_ = std::thread([it = watcher.get()] { it->watch(); });
   return watcher;
@@ -63,14 +65,12 @@ nessie::Result<std::unique_ptr<Watcher>> Watcher::start(int parent_fd, std::func
 
 Watcher::~Watcher() {
   const std::uint64_t one = 1;
-  (void)!::write(stop_fd_, &one, sizeof one);
+  (void)!::write(stop_fd_.get(), &one, sizeof one);
   if (thread_.joinable()) thread_.join();
-  ::close(signal_fd_);
-  ::close(stop_fd_);
 }
 
 void Watcher::watch() {
-  std::array<pollfd, 3> fds = {pollfd{stop_fd_, POLLIN, 0}, pollfd{signal_fd_, POLLIN, 0},
+  std::array<pollfd, 3> fds = {pollfd{stop_fd_.get(), POLLIN, 0}, pollfd{signal_fd_.get(), POLLIN, 0},
                                pollfd{parent_fd_, POLLIN, 0}};
   for (;;) {
     if (::poll(fds.data(), fds.size(), -1) < 0) {
@@ -79,7 +79,7 @@ void Watcher::watch() {
     }
     if (fds[0].revents != 0) return;
     signalfd_siginfo info{};
-    if (fds[1].revents != 0 && ::read(signal_fd_, &info, sizeof info) == sizeof info) end_();
+    if (fds[1].revents != 0 && ::read(signal_fd_.get(), &info, sizeof info) == sizeof info) end_();
     if (fds[2].revents != 0 && at_end(parent_fd_)) {
       fds[2].fd = -1;
       end_();

@@ -2,6 +2,7 @@
 // Waits for what ends the process from outside: SIGTERM, SIGINT, or the death of whoever started it.
 #pragma once
 
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
 
 #include <functional>
@@ -22,7 +23,8 @@ class Watcher {
  private:
   Watcher(int parent_fd, std::function<void()> end);
   void watch();
-  int parent_fd_, signal_fd_, stop_fd_;
+  const int parent_fd_;
+  const nessie::Fd signal_fd_, stop_fd_;
   std::function<void()> end_;
   std::thread thread_;
 };

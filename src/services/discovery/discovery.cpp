@@ -4,6 +4,7 @@
 #include <base/config.hpp>
 #include <services/discovery/contact/contact_file.hpp>
 #include <services/discovery/contact/launcher_name.hpp>
+#include <services/discovery/contact/schemes.hpp>
 #include <services/discovery/directory/client/client.hpp>
 #include <services/discovery/directory/client/find.hpp>
 
@@ -19,7 +20,7 @@ using nessie::service::LauncherName;
 
 namespace {
 
-constexpr std::string_view kFile = "file:", kLauncher = "pmix:", kDirectory = "dir:";
+using nessie::service::kDirectory, nessie::service::kFile, nessie::service::kLauncher;
 
 /// What the client of the directory asks the configuration for.
 nessie::Config config_of(Runtime &runtime) {
@@ -184,8 +185,7 @@ Result<Announcement> announce(Runtime &runtime, std::string_view where, const An
     if (!name.ok()) return name.error();
     state->name.emplace(*std::move(name));
   } else {
-    return Error{Code::kInvalidArgument,
-                 fmt::format("a service is announced to file:PATH, pmix:NAME or dir:NAME, not to '{}'", where)};
+    return nessie::service::check_announced(where).error();
   }
   return Announcement(std::move(state));
 }

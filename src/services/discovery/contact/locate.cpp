@@ -4,6 +4,7 @@
 #include <base/url.hpp>
 #include <services/discovery/contact/contact_file.hpp>
 #include <services/discovery/contact/launcher_name.hpp>
+#include <services/discovery/contact/schemes.hpp>
 
 #include <fmt/format.h>
 
@@ -12,8 +13,6 @@
 
 namespace nessie::service {
 namespace {
-
-constexpr std::string_view kFile = "file:", kEnvironment = "env:", kLauncher = "pmix:", kDirectory = "dir:";
 
 Result<std::vector<Found>> locate_url(std::string_view what) {
   if (what.find("://") == std::string_view::npos)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "services/discovery/directory/client/find.hpp"
 
+#include <services/discovery/contact/schemes.hpp>
 #include <services/discovery/directory/client/client.hpp>
 
 #include <fmt/format.h>
@@ -8,11 +9,10 @@
 namespace directory {
 
 using nessie::service::Found;
+using nessie::service::kDirectory;
 using nessie::service::Pause;
 
 namespace {
-
-constexpr std::string_view kDirectory = "dir:";
 
 Found to_found(const instance &it, const std::string &where) {
   Found found{
