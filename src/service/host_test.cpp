@@ -107,7 +107,10 @@ TEST_F(HostTest, AProviderThatEndsTheProcessAsItStarts_IsNotAskedToQuiesceBefore
   add("a");
   const auto ends = host_->start({.name = "b"}, [&](const ProviderContext &context) {
     context.end_process();
-    context.runtime.sleep_until(Deadline::in(std::chrono::milliseconds(20)));  // which drives
+    EXPECT_TRUE(eventually([&] {
+      context.runtime.sleep_until(Deadline::in(std::chrono::milliseconds(1)));  // drives
+      return diary_.all() == "start-a quiesce-a";
+    }));
     return Result<std::unique_ptr<Provider>>(std::make_unique<Noting>(context, diary_));
   });
   EXPECT_TRUE(ends.ok());
