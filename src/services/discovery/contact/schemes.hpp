@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
 #include <string_view>
 
 namespace nessie::service {
@@ -18,7 +18,7 @@ inline constexpr std::string_view kFile = "file:", kEnvironment = "env:", kLaunc
 inline bool is_place(std::string_view text) {
   const auto begins_so = [&](std::string_view scheme) { return text.starts_with(scheme); };
   return text.find("://") != std::string_view::npos ||
-         std::ranges::any_of(std::initializer_list{kFile, kEnvironment, kLauncher, kDirectory}, begins_so);
+         std::ranges::any_of(std::array{kFile, kEnvironment, kLauncher, kDirectory}, begins_so);
 }
 
 /// kInvalidArgument: no service can be announced there.
