@@ -16,6 +16,16 @@
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
+#if defined(__SANITIZE_ADDRESS__)
+#define NSSI_LOOKS_FOR_LEAKS 1
+#elif defined(__has_feature)  // clang, which builds the fuzzers
+#if __has_feature(address_sanitizer)
+#define NSSI_LOOKS_FOR_LEAKS 1
+#endif
+#endif
+#if defined(NSSI_LOOKS_FOR_LEAKS)
+#include <sanitizer/lsan_interface.h>
+#endif
 
 namespace nssi {
 
@@ -55,9 +65,15 @@ GuardedStack::GuardedStack(std::size_t size_bytes) {
     ::munmap(mapping_, mapping_bytes_);
     throw std::bad_alloc();
   }
+#if defined(NSSI_LOOKS_FOR_LEAKS)  // what only a suspended fiber knows is not lost
+  __lsan_register_root_region(bottom(), static_cast<std::size_t>(top() - bottom()));
+#endif
 }
 
 GuardedStack::~GuardedStack() {
+#if defined(NSSI_LOOKS_FOR_LEAKS)
+  __lsan_unregister_root_region(bottom(), static_cast<std::size_t>(top() - bottom()));
+#endif
 #if defined(__SANITIZE_ADDRESS__)
   __asan_unpoison_memory_region(bottom(), static_cast<std::size_t>(top() - bottom()));  // frames that never returned
 #endif
