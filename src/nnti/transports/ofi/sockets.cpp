@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -17,7 +16,7 @@ namespace {
 
 HostPort host_port_in(std::span<const std::byte> name) {
   sockaddr_storage address{};
-  std::memcpy(&address, name.data(), std::min(name.size(), sizeof address));
+  std::ranges::copy(name.first(std::min(name.size(), sizeof address)), reinterpret_cast<std::byte *>(&address));
   return host_port_of(address);
 }
 

@@ -266,6 +266,7 @@ TEST_F(StreamPair, WhoeverTakesItsOperationsBack_HasItsMemoryForItself) {
   ours->transfers.begin_put(remote(), 0, *source, put);
   for (int i = 0; i < 3; ++i) theirs->progress();
   ours->progress();
+  ours->transfers.stop_all();
   EXPECT_EQ(ours->transfers.take_ours().size(), 2u);
   local.reset();
   for (int i = 0; i < 100; ++i) {
