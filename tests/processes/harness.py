@@ -20,6 +20,12 @@ MARK = "NESSIE_TEST_MARK"
 DEADLINE_S = 90
 
 
+def unsanitized(why, which=""):
+    """Leaves a test out where everything is built with a sanitizer: with any, or with `which` (address, thread)."""
+    sanitizers = os.environ.get("NESSIE_SANITIZED")
+    return unittest.skipIf(sanitizers is not None and which in sanitizers, f"not below a sanitizer: {why}")
+
+
 def mpiexec(processes, *command):
     return ["mpiexec", "--oversubscribe", "-n", str(processes), *command]
 

@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from harness import BUILD, ProcessTestCase, read_file, wait_until
+from harness import BUILD, ProcessTestCase, read_file, unsanitized, wait_until
 from sessions import ON_THIS_NODE
 
 NESSIE = os.path.join(BUILD, "bin", "nessie")
@@ -174,6 +174,7 @@ class Modules(ProcessTestCase):
             self.assertFalse(os.path.exists(self.announced))
         self.assert_nothing_left()
 
+    @unsanitized("it looks at memory through pipes")
     def test_SIGTERM_ends_it_however_few_descriptors_it_may_have(self):
         for limit in range(6, 20):
             job = self.job([NESSIED, "--services", "directory", "--listen", "inproc"],
@@ -186,7 +187,7 @@ class Modules(ProcessTestCase):
                 self.assertEqual(code, 2, err)
                 self.assertIn("Too many open files", err)
 
-    @unittest.skipIf("NESSIE_TEST_PRELOAD" in os.environ, "a sanitizer needs all addresses")
+    @unsanitized("it needs all addresses")
     def test_without_room_for_its_threads_it_ends_by_itself(self):
         for mebibytes in range(60, 340, 20):
             job = self.job([NESSIED, "--services", "staging", "--listen", "inproc"], preexec_fn=lambda:

@@ -4,7 +4,7 @@ import filecmp
 import os
 import unittest
 
-from harness import BUILD, NESSIE, ProcessTestCase
+from harness import BUILD, NESSIE, ProcessTestCase, unsanitized  # noqa: F401
 
 PROGRAMS = os.path.join(BUILD, "tests", "setups")
 MODES = {
@@ -22,12 +22,6 @@ def sweep(test):
     """Marks a test that only `./dev test-all` runs; there nothing else runs."""
     test.is_sweep = True
     return test
-
-
-def unsanitized(why, which=""):
-    """Leaves a test out where everything is built with a sanitizer: with any, or with `which` (address, thread)."""
-    sanitizers = os.environ.get("NESSIE_SANITIZED")
-    return unittest.skipIf(sanitizers is not None and which in sanitizers, f"not below a sanitizer: {why}")
 
 
 def program(name):
