@@ -21,7 +21,6 @@ namespace {
 using namespace nnti;
 using namespace nnti::tcp;
 using framed::ChunkHeader;
-using framed::ChunkType;
 using framed::Transfers;
 using framed::TransfersHost;
 using namespace std::chrono_literals;
