@@ -185,12 +185,12 @@ class Admission {
   void enqueue(Waiting &waiting);
   void drop(Share &share);
 
+  Share all_;                                      ///< of all callers, with what is kept free for invited ones
+  std::uint64_t invited_ = 0, invited_bytes_ = 0;  ///< of that
   const Service service_;
   const std::size_t index_;
   Limits limits_;
-  const Limits *in_force_ = &limits_;              ///< or none, while they are lifted
-  Share all_;                                      ///< of all callers, with what is kept free for invited ones
-  std::uint64_t invited_ = 0, invited_bytes_ = 0;  ///< of that
+  const Limits *in_force_ = &limits_;  ///< or none, while they are lifted
   std::deque<Waiting *> queue_;
   std::deque<Invitation> invitations_;  ///< one for each request that is invited
   std::unordered_set<Waiting *> waiting_;
