@@ -32,7 +32,7 @@ foreach(floor ${nessie_floors})
 endforeach()
 install(TARGETS ${nessie_exported} EXPORT NessieTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine   # nessied installs itself
+install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine ${NESSIE_COMMSPLITTERS}   # nessied installs itself
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -6,7 +6,8 @@
 #include "library.h"
 
 #include "functions.h"
-#include "symbols.h"
+
+#include <interpose/symbols.h>
 
 #include <dlfcn.h>
 #include <link.h>

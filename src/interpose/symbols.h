@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What one loaded library defines, and what it asks others for: read from the tables of its file, as they are in
  * memory. dlsym would look into other libraries as well, and would forget the program's dlerror(). */
-#ifndef NESSIE_PNETCDF_SYMBOLS_H
-#define NESSIE_PNETCDF_SYMBOLS_H
+#ifndef NESSIE_INTERPOSE_SYMBOLS_H
+#define NESSIE_INTERPOSE_SYMBOLS_H
 
 #include <link.h>
 #include <stdbool.h>

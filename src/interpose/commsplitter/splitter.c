@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "splitter.h"
+
+#include "functions.h"
+
+#include <interpose/symbols.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+_Atomic(MPI_Comm) splitter_replaced, splitter_program;
+
+static MPI_Comm program; /* valid where is_split */
+static bool is_split;
+static int appnum;
+
+/* --- what stands behind us ------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  nessie_library library;
+  bool any;
+} Search;
+
+static int consider(struct dl_phdr_info *info, size_t size, void *argument) {
+  Search *search = argument;
+  nessie_library library;
+  (void)size;
+  if (!nessie_read_library(info, &library) || nessie_is_in(&library, (const void *)&splitter_find)) return 0;
+  if (nessie_defined_in(&library, "PMPI_Init") == NULL) return 0;
+  search->library = library;
+  search->any = true;
+  return strcmp(library.soname, NESSIE_MPI_SONAME) == 0; /* to be preferred */
+}
+
+/* The MPI of this process, as far as one is loaded. */
+static Search find_mpi(void) {
+  Search search = {.any = false};
+  dl_iterate_phdr(consider, &search);
+  return search;
+}
+
+static int absent(void) { return MPI_ERR_INTERN; }
+
+static splitter_function function_at(void *address) {
+  splitter_function function = NULL;
+  memcpy(&function, &address, sizeof function);
+  return function;
+}
+
+splitter_function splitter_find_named(const char *name) {
+  const Search mpi = find_mpi();
+  splitter_function found = mpi.any ? function_at(nessie_defined_in(&mpi.library, name)) : NULL;
+  return found == NULL ? (splitter_function)absent : found;
+}
+
+splitter_function splitter_find(int number) {
+  splitter_function found = splitter_find_named(splitter_names[number]);
+  if (found != (splitter_function)absent) atomic_store_explicit(&splitter_natives[number], found, memory_order_relaxed);
+  return found;
+}
+
+static bool is_ours(const Search *mpi) { return strcmp(mpi->library.soname, NESSIE_MPI_SONAME) == 0; }
+
+/* Another MPI gets all calls as they are, once it has begun. */
+static void stand_aside(const Search *mpi) {
+  for (int i = 0; i < 2 * kWrapped; ++i) {
+    void *its = nessie_defined_in(&mpi->library, splitter_names[i / 2] + (i % 2 == 0));
+    if (its != NULL && i / 2 != kInit && i / 2 != kInit_thread) splitter_targets[i] = function_at(its);
+  }
+}
+
+/* A tool is what would get the program's call if we were not here, and is not the MPI. */
+static void find_tools(const Search *mpi) {
+  for (int i = 0; i < kWrapped; ++i) {
+    void *next = dlsym(RTLD_NEXT, splitter_names[i] + 1); /* MPI_X of PMPI_X */
+    if (next != NULL && !nessie_is_in(&mpi->library, next)) splitter_targets[2 * i] = function_at(next);
+  }
+}
+
+__attribute__((destructor)) static void leave(void) { splitter_end_windows(); }
+
+__attribute__((constructor)) static void look_around(void) {
+  const Search mpi = find_mpi();
+  if (mpi.any && is_ours(&mpi)) find_tools(&mpi);
+  if (mpi.any && !is_ours(&mpi)) stand_aside(&mpi);
+}
+
+/* --- handles ------------------------------------------------------------------------------------------------------------ */
+
+/* Open MPI's are addresses of variables, which the dynamic linker may have moved into the program: it knows them by
+ * their numbers in Fortran. */
+#if defined(OPEN_MPI)
+MPI_Comm splitter_world(void) { return native_Comm_f2c(0); }
+MPI_Comm splitter_self(void) { return native_Comm_f2c(1); }
+MPI_Comm splitter_null(void) { return native_Comm_f2c(2); }
+static MPI_Datatype byte_type(void) { return native_Type_f2c(1); }
+#else
+MPI_Comm splitter_world(void) { return MPI_COMM_WORLD; }
+MPI_Comm splitter_self(void) { return MPI_COMM_SELF; }
+MPI_Comm splitter_null(void) { return MPI_COMM_NULL; }
+static MPI_Datatype byte_type(void) { return MPI_BYTE; }
+#endif
+
+bool splitter_is_on(void) { return is_split && atomic_load(&splitter_replaced) != atomic_load(&splitter_program); }
+
+bool splitter_is_world(MPI_Comm comm) {
+  return splitter_is_on() && (comm == atomic_load(&splitter_replaced) || comm == program);
+}
+
+MPI_Comm splitter_told(MPI_Comm comm) { return splitter_is_world(comm) ? atomic_load(&splitter_replaced) : comm; }
+
+int *splitter_appnum(void) { return &appnum; }
+
+void splitter_switch(bool on) {
+  if (!is_split) return;
+  atomic_store(&splitter_replaced, on ? splitter_world() : program);
+}
+
+/* --- the split ---------------------------------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "nessie: CommSplitter: %s\n", text);
+}
+
+/* Ends the job: programs that run in each other's communicator would hang, or be wrong. */
+static void give_up(const char *why) {
+  say("%s", why);
+  native_Abort(splitter_world(), 1);
+  _exit(1);
+}
+
+/* MPI gives the attributes of MPI_COMM_SELF up in the reverse order, so this is called after the program's. */
+static int end(MPI_Comm self, int keyval, void *value, void *state) {
+  (void)self, (void)keyval, (void)value, (void)state;
+  splitter_switch(false);
+  is_split = false;
+  return native_Comm_free(&program);
+}
+
+static int copy_nothing(MPI_Comm comm, int keyval, void *state, void *value, void *copy, int *flag) {
+  (void)comm, (void)keyval, (void)state, (void)value, (void)copy;
+  *flag = 0;
+  return MPI_SUCCESS;
+}
+
+static void end_with_mpi(void) {
+  int keyval = 0;
+  native_Comm_create_keyval(copy_nothing, end, &keyval, NULL);
+  native_Comm_set_attr(splitter_self(), keyval, &program);
+}
+
+static void split(MPI_Comm world, int colour, int rank) {
+  native_Comm_split(world, colour, rank, &program);
+  native_Comm_set_name(program, "MPI_COMM_WORLD");
+  end_with_mpi();
+  is_split = true;
+  atomic_store(&splitter_program, program);
+  splitter_switch(true);
+}
+
+/* What each process needs of all: which have its key, and what is its program's lowest number. */
+typedef struct {
+  splitter_key key;
+  int appnum;
+} Card;
+
+static bool same(const splitter_key *a, const splitter_key *b) {
+  return a->parts[0] == b->parts[0] && a->parts[1] == b->parts[1];
+}
+
+/* The lowest rank of this program is its colour. */
+static void split_by(const Card *cards, MPI_Comm world, int rank, int size) {
+  int colour = rank, lowest = cards[rank].appnum;
+  bool others = false;
+  for (int i = size - 1; i >= 0; --i) {
+    if (!same(&cards[i].key, &cards[rank].key)) {
+      others = true;
+      continue;
+    }
+    colour = i;
+    if (cards[i].appnum < lowest) lowest = cards[i].appnum;
+  }
+  appnum = cards[rank].appnum - lowest;
+  if (others) split(world, colour, rank);
+}
+
+static int number_of_program(MPI_Comm world) {
+  int *number = NULL, flag = 0;
+  native_Comm_get_attr(world, MPI_APPNUM, &number, &flag);  // NOLINT(bugprone-multi-level-implicit-pointer-conversion)
+  return flag != 0 ? *number : 0;
+}
+
+/* How long programs without this library are waited for. */
+static double patience_s(void) {
+  const char *setting = getenv("NESSIE_COMMSPLITTER_TIMEOUT");
+  char *unit = NULL;
+  const double seconds = setting == NULL ? 60 : strtod(setting, &unit);
+  if (setting != NULL && (unit == setting || !(seconds > 0) || (*unit != '\0' && strcmp(unit, "s") != 0)))
+    give_up("NESSIE_COMMSPLITTER_TIMEOUT is no time, such as 60s");
+  return seconds;
+}
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* A program without this library never takes part. */
+static void gather(const Card *mine, Card *cards, MPI_Comm world) {
+  const double end = now_s() + patience_s();
+  MPI_Request request;
+  int done = 0;
+  native_Iallgather(mine, sizeof *mine, byte_type(), cards, sizeof *mine, byte_type(), world, &request);
+  while (native_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+    if (now_s() > end)
+      give_up(
+          "another program of this job does not answer: preload this library in all of them "
+          "(Open MPI's mpiexec needs -x LD_PRELOAD in each part of its command)");
+    sched_yield();
+  }
+}
+
+static void exchange(MPI_Comm world, int rank, int size) {
+  Card mine = {.appnum = number_of_program(world)};
+  const char *setting = getenv("NESSIE_COMMSPLITTER"),
+             *wrong = splitter_read_key(setting, rank, mine.appnum, &mine.key);
+  char why[256];
+  snprintf(why, sizeof why, "NESSIE_COMMSPLITTER=%s %s", setting == NULL ? "" : setting, wrong == NULL ? "" : wrong);
+  if (wrong != NULL) give_up(why);
+  Card *cards = calloc((size_t)size, sizeof *cards);
+  if (cards == NULL) return give_up("no memory for one card of each process");
+  gather(&mine, cards, world);
+  split_by(cards, world, rank, size);
+  free(cards);
+}
+
+static bool is_first(void) {
+  const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+  if (rank == NULL) rank = getenv("PMI_RANK");
+  return rank == NULL || strcmp(rank, "0") == 0;
+}
+
+static void decline(const Search *mpi) {
+  stand_aside(mpi);
+  if (is_first())
+    say("this program's MPI is %s, and this library was made for %s: it shares MPI_COMM_WORLD with the job's other "
+        "programs",
+        mpi->library.soname, NESSIE_MPI_SONAME);
+}
+
+/* Processes that a program has spawned have a world of their own already. */
+void splitter_begin(void) {
+  const Search mpi = find_mpi();
+  MPI_Comm parent, world;
+  int rank = 0, size = 1;
+  if (!mpi.any) return;
+  if (!is_ours(&mpi)) return decline(&mpi);
+  world = splitter_world();
+  native_Comm_get_parent(&parent);
+  native_Comm_size(world, &size);
+  native_Comm_rank(world, &rank);
+  if (parent == splitter_null() && size > 1) exchange(world, rank, size);
+}

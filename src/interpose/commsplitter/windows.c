@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Open MPI 4 names a window's shared memory after the node, the job and its communicator's number. Communicators that
+ * have no process in common may have the same number, as those of two programs do: each program gets a folder of its
+ * own. */
+#include "splitter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(OPEN_MPI)
+
+static char folder[256];
+
+static bool name_folder(void) {
+  const char *job = getenv("PMIX_NAMESPACE"), *rank = getenv("OMPI_COMM_WORLD_RANK"),
+             *number = getenv("OMPI_MCA_orte_app_num");
+  const char *setting = getenv("NESSIE_COMMSPLITTER"), *programs = getenv("OMPI_NUM_APP_CTX");
+  splitter_key key;
+  if (job == NULL || rank == NULL || number == NULL || strchr(job, '/') != NULL) return false;
+  if (setting == NULL && programs != NULL && strcmp(programs, "1") == 0) return false;
+  if (splitter_read_key(setting, atoi(rank), atoi(number), &key) != NULL) return false;
+  const int length =
+      snprintf(folder, sizeof folder, "/dev/shm/nessie-split-%s-%llx%llx", job, key.parts[0], key.parts[1]);
+  return length > 0 && (size_t)length < sizeof folder;
+}
+
+void splitter_part_windows(void) {
+  if (!name_folder()) return;
+  (void)mkdir(folder, 0700); /* or another process of this program has */
+  setenv("OMPI_MCA_osc_sm_backing_directory", folder, 0);
+  setenv("OMPI_MCA_osc_rdma_backing_directory", folder, 0);
+}
+
+/* The last process of a node succeeds. */
+void splitter_end_windows(void) {
+  if (*folder != '\0') (void)rmdir(folder);
+}
+
+#else
+
+void splitter_part_windows(void) {}
+void splitter_end_windows(void) {}
+
+#endif
