@@ -28,17 +28,6 @@ bool is_program(const fs::path &path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-// As execvp looks for it; empty if there is none.
-fs::path find_program(const std::string &word, const Environment &environment) {
-  if (word.empty()) return {};
-  if (word.find('/') != std::string::npos) return is_program(word) ? fs::path(word) : fs::path();
-  std::istringstream folders(environment.get("PATH").value_or("/usr/bin:/bin"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    if (is_program(fs::path(folder) / word)) return fs::path(folder) / word;
-  }
-  return {};
-}
-
 bool is_launcher_name(std::string_view name) {
   return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun" ||
          name == "srun";
@@ -69,7 +58,19 @@ LauncherOption option_at(const std::vector<std::string> &command, std::size_t pl
   return {name, values > 0 && place + 1 < command.size() ? command[place + 1] : "", place + values};
 }
 
+bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
+
 }  // namespace
+
+std::string find_program(const std::string &word, const Environment &environment) {
+  if (word.empty()) return {};
+  if (word.find('/') != std::string::npos) return is_program(word) ? word : std::string();
+  std::istringstream folders(environment.get("PATH").value_or("/usr/bin:/bin"));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (is_program(fs::path(folder) / word)) return (fs::path(folder) / word).string();
+  }
+  return {};
+}
 
 std::string name_behind(const std::string &program, const Environment &environment) {
   std::error_code error;
@@ -105,7 +106,7 @@ std::optional<std::string> mismatch(const std::vector<std::string> &command, con
   if (launcher == MpiFlavour::kUnknown) return std::nullopt;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const auto path = find_program(command[i], environment);
-    const auto program = path.empty() ? MpiFlavour::kUnknown : flavour_of_program(path.string());
+    const auto program = path.empty() ? MpiFlavour::kUnknown : flavour_of_program(path);
     if (program == MpiFlavour::kUnknown) continue;
     if (program == launcher) return std::nullopt;
     return fmt::format(
@@ -124,6 +125,17 @@ std::optional<std::size_t> find_launcher(const std::vector<std::string> &command
   return std::nullopt;
 }
 
+std::size_t find_program_behind(const std::vector<std::string> &command, const Environment &environment) {
+  const auto launcher = find_launcher(command, environment);
+  for (std::size_t i = launcher ? *launcher + 1 : command.size(); i < command.size(); ++i) {
+    if (is_option(command[i]))
+      i = option_at(command, i).last;
+    else if (!find_program(command[i], environment).empty())
+      return i;
+  }
+  return launcher.value_or(0);
+}
+
 std::vector<LauncherOption> launcher_options(const std::vector<std::string> &command, const Environment &environment) {
   std::vector<LauncherOption> options;
   const auto launcher = find_launcher(command, environment);
@@ -140,6 +152,21 @@ std::vector<LauncherOption> launcher_options(const std::vector<std::string> &com
   }
   std::erase_if(options, [&](const auto &option) { return option.last >= command.size(); });
   return options;
+}
+
+std::string preload_in(const std::vector<std::string> &command) {
+  bool of_env = false;  // env takes assignments
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const auto next = i + 1 < command.size() ? command[i + 1] : std::string();
+    const auto &word = command[i];
+    if (word.starts_with("--export=") && word.find("ALL") == std::string::npos) return word;
+    const bool sets = word == "-x" || word == "--env" || word == "--export" || word == "-E";
+    const bool sets_next = (word == "-env" || word == "-genv") && next == "LD_PRELOAD";
+    if (sets_next || (sets && next.starts_with("LD_PRELOAD="))) return fmt::format("{} {}", word, next);
+    if (of_env && word.starts_with("LD_PRELOAD=")) return word;
+    of_env = word == "env" || word.ends_with("/env") || (of_env && is_assignment(word));
+  }
+  return {};
 }
 
 }  // namespace nessie::cli

@@ -21,11 +21,18 @@ MpiFlavour flavour_of_program(const std::string &path);
 /// they would overwrite each other's files.
 std::optional<std::string> mismatch(const std::vector<std::string> &command, const Environment &environment);
 
+/// The file that execvp would start; empty if there is none.
+std::string find_program(const std::string &word, const Environment &environment);
 /// The name of the file that a program, looked for in PATH, is in the end; empty if there is none.
 std::string name_behind(const std::string &program, const Environment &environment);
 
 /// Where in the command the launcher stands: at the front, or behind the words of a wrapper.
 std::optional<std::size_t> find_launcher(const std::vector<std::string> &command, const Environment &environment);
+
+/// Where in the command the program stands: the first one behind the launcher, if there is any, or at the front.
+std::size_t find_program_behind(const std::vector<std::string> &command, const Environment &environment);
+/// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on; empty: none.
+std::string preload_in(const std::vector<std::string> &command);
 
 struct LauncherOption {
   std::string name;   ///< without dashes

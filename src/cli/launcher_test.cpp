@@ -160,6 +160,14 @@ TEST_F(Launcher, MayUseOtherNodesOfABatchJob) {
   EXPECT_TRUE(may_use_other_nodes({"mpiexec", "sim"}, environment_));
 }
 
+TEST_F(Launcher, StandsBeforeTheProgram) {
+  make_launcher("mpiexec", "orterun");
+  make_program("sim", kOpenMpiProgram);
+  EXPECT_EQ(find_program_behind({"mpiexec", "-x", "sim", "-n", "8", "sim", "sim"}, environment_), 5u);
+  EXPECT_EQ(find_program_behind({"sim", "-n", "8"}, environment_), 0u);
+  EXPECT_EQ(find_program_behind({"mpiexec", "-n", "8"}, environment_), 0u);
+}
+
 TEST_F(Launcher, HostsThatAreThisOneAreNoOtherNodes) {
   for (const char *list : {"localhost:4", "localhost,127.0.0.1:2", "[::1]:4", "127.0.1.1"})
     EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-host", list, "sim"}, environment_)) << list;

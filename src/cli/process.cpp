@@ -25,6 +25,10 @@ namespace {
   _exit(127);
 }
 
+void put_in_place(int fd, int stream, int report_fd) {
+  if (fd >= 0 && dup2(fd, stream) < 0) fail_in_child(report_fd);
+}
+
 // Between fork and exec: async-signal-safe calls only.
 [[noreturn]] void run_child(const SpawnOptions &options, char *const *argv, char *const *envp, pid_t parent,
                             const Signals &signals, int report_fd) {
@@ -33,7 +37,9 @@ namespace {
     prctl(PR_SET_PDEATHSIG, options.death_signal);
     if (getppid() != parent) _exit(127);
   }
-  if (options.stdin_fd >= 0 && dup2(options.stdin_fd, STDIN_FILENO) < 0) fail_in_child(report_fd);
+  put_in_place(options.stdin_fd, STDIN_FILENO, report_fd);
+  put_in_place(options.stdout_fd, STDOUT_FILENO, report_fd);
+  put_in_place(options.stderr_fd, STDERR_FILENO, report_fd);
   if (options.stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail_in_child(report_fd);
   signals.restore_original();
   execvpe(argv[0], argv, envp);

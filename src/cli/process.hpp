@@ -17,8 +17,8 @@ namespace nessie::cli {
 struct SpawnOptions {
   std::vector<std::string> command;  ///< looked for in PATH unless it holds a '/'
   Environment environment;
-  bool own_process_group = false;  ///< out of reach of the terminal's Ctrl-C
-  int stdin_fd = -1;               ///< -1: inherited
+  bool own_process_group = false;                     ///< out of reach of the terminal's Ctrl-C
+  int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  ///< -1: inherited
   bool stdout_to_stderr = false;
   int death_signal = 0;  ///< sent to the child if this process dies first
 };

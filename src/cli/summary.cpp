@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "summary.hpp"
 
+#include "launcher.hpp"
 #include "speech.hpp"
 
 #include <base/config.hpp>
@@ -76,24 +77,6 @@ double first_write_to_last_drain(const std::vector<ReportResult> &reports) {
 
 std::string format_rate(double bytes_per_s) {
   return fmt::format("{}/s", format_size(static_cast<std::uint64_t>(bytes_per_s)));
-}
-
-bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
-
-/// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on.
-std::string preload_in(const std::vector<std::string> &command) {
-  bool of_env = false;  // env takes assignments
-  for (std::size_t i = 0; i < command.size(); ++i) {
-    const auto next = i + 1 < command.size() ? command[i + 1] : std::string();
-    const auto &word = command[i];
-    if (word.starts_with("--export=") && word.find("ALL") == std::string::npos) return word;
-    const bool sets = word == "-x" || word == "--env" || word == "--export" || word == "-E";
-    const bool sets_next = (word == "-env" || word == "-genv") && next == "LD_PRELOAD";
-    if (sets_next || (sets && next.starts_with("LD_PRELOAD="))) return fmt::format("{} {}", word, next);
-    if (of_env && word.starts_with("LD_PRELOAD=")) return word;
-    of_env = word == "env" || word.ends_with("/env") || (of_env && is_assignment(word));
-  }
-  return {};
 }
 
 /// Why no process of the program came to the servers.
