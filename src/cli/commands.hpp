@@ -21,6 +21,15 @@ struct RunOptions {
 /// be started; 1 if Nessie could not.
 int run(const RunOptions &options);
 
+/// nessie check: whether a program would be staged, and why, without running it.
+struct CheckOptions {
+  bool json = false;
+  std::optional<double> run_s;  ///< run it for so long, to learn what it opens
+  std::vector<std::string> command;
+};
+/// 0: it would be staged. 1: it would not, or in part. 2: there is no such program, or it cannot be read or run.
+int check(const CheckOptions &options);
+
 /// nessie info: how processes reach each other from this machine, why so, and how well.
 struct InfoOptions {
   std::string url;   ///< whom to connect to; empty: a process forked for the purpose

@@ -30,6 +30,7 @@ constexpr const char *kIntroduction =
     "  nessie run -- mpiexec -n 8 ./sim                 stage the output of ./sim\n"
     "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
     "  nessie run --mode direct -- mpiexec -n 8 ./sim   write at once, cache nothing\n"
+    "  nessie check ./sim                               would ./sim be staged, and if not, why\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
@@ -43,6 +44,25 @@ constexpr const char *kRunFooter =
     "  nessie run -- mpiexec -n 8 ./sim\n"
     "  nessie run --json summary.json -- mpiexec -n 8 ./sim\n"
     "  NESSIE_CLOSE=durable nessie run -- mpiexec -n 8 ./sim   ncmpi_close waits for the file\n";
+
+constexpr const char *kCheckFooter =
+    "The program is not run: its file, and those of the libraries that the dynamic linker finds for it, say what it "
+    "is\n"
+    "and what it calls. The command may be what you would run, with its launcher; of several programs, the first "
+    "counts.\n"
+    "What a program opens later (dlopen: Python, plug-ins) files do not show. --run starts it, alone, as one process,\n"
+    "without input and output, for that many seconds, and ends it. It is your program that runs: it may write its "
+    "files.\n"
+    "The answer is one of\n"
+    "  would be staged           0    what it writes with PnetCDF is\n"
+    "  would be staged in part   1    and what is not\n"
+    "  would not be staged       1    and why\n"
+    "and what was found, each with what to do about it. 2: there is no such program, or it cannot be read.\n\n"
+    "Examples:\n"
+    "  nessie check ./sim\n"
+    "  nessie check -- mpiexec -n 8 ./sim input.nml\n"
+    "  nessie check --run 5 ./analysis.py data.nc\n"
+    "  nessie check --json ./sim | jq -r '.findings[].what'\n";
 
 constexpr const char *kInfoFooter =
     "The self-test takes about a third of a second for each transport. It asks the other side's endpoint, not its\n"
@@ -114,6 +134,16 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
+}
+
+void add_check(CLI::App &app, CheckOptions &options) {
+  auto *check = app.add_subcommand("check", "Tell whether a program would be staged below nessie run, and why");
+  check->footer(kCheckFooter);
+  check->add_flag("--json", options.json, "Print JSON");
+  check->add_option("--run", options.run_s, "Run the program for so many seconds, to learn which libraries it opens")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 86400.0));
+  check->prefix_command();
 }
 
 void add_info(CLI::App &app, InfoOptions &options) {
@@ -203,9 +233,9 @@ void add_trace(CLI::App &app, TraceOptions &options) {
   trace->add_option("-o,--out", options.out_file, "Where to put the whole (standard output)");
 }
 
-// Everything after the first "--" of `nessie run` is the program's, whatever it looks like.
+// Everything after the first "--" of `nessie run` and `nessie check` is the program's, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
-  if (arguments.empty() || arguments.front() != "run") return {};
+  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "check")) return {};
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   if (dashes == arguments.end()) return {};
   std::vector<std::string> command(dashes + 1, arguments.end());
@@ -238,7 +268,7 @@ int tell(const CLI::App &app, const CLI::ParseError &error) {
   return 2;
 }
 
-int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &info_options,
+int dispatch(const CLI::App &app, RunOptions &run_options, CheckOptions &check_options, const InfoOptions &info_options,
              const StatusOptions &status_options, const TraceOptions &trace_options,
              const DirectoryOptions &directory_options, const xdr::idl::Command &interfaces,
              std::vector<std::string> command) {
@@ -246,6 +276,12 @@ int dispatch(const CLI::App &app, RunOptions &run_options, const InfoOptions &in
     run_options.command = command.empty() ? selected->remaining() : std::move(command);
     if (!run_options.command.empty()) return run(run_options);
     fprintf(stderr, "nessie run: say what to run, e.g.: nessie run -- mpiexec -n 8 ./sim\n");
+    return 2;
+  }
+  if (const auto *selected = app.get_subcommand("check"); *selected) {
+    check_options.command = command.empty() ? selected->remaining() : std::move(command);
+    if (!check_options.command.empty()) return check(check_options);
+    fprintf(stderr, "nessie check: say which program to check, e.g.: nessie check ./sim\n");
     return 2;
   }
   if (*app.get_subcommand("info")) return info(info_options);
@@ -270,6 +306,8 @@ int main(int argc, char **argv) {
   StatusOptions status_options;
   TraceOptions trace_options;
   add_run(app, run_options);
+  CheckOptions check_options;
+  add_check(app, check_options);
   add_info(app, info_options);
   DirectoryOptions directory_options;
   add_directory(app, directory_options);
@@ -288,6 +326,6 @@ int main(int argc, char **argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) { return tell(app, error); }
-  return dispatch(app, run_options, info_options, status_options, trace_options, directory_options, interfaces,
-                  std::move(command));
+  return dispatch(app, run_options, check_options, info_options, status_options, trace_options, directory_options,
+                  interfaces, std::move(command));
 }
