@@ -73,6 +73,21 @@ struct DirectoryOptions {
 /// Non-zero if the directory does not answer, or a name that is looked up is not there.
 int directory(const DirectoryOptions &options);
 
+/// nessie doctor: what is wrong with this machine, and what to type.
+struct DoctorOptions {
+  bool json = false;
+};
+/// Non-zero if there is a problem; a warning is none.
+int doctor(const DoctorOptions &options);
+
+/// nessie clean: removes what a run of this user left behind that was killed together with its janitor.
+struct CleanOptions {
+  bool dry_run = false;  ///< only say what would be removed
+  bool json = false;
+};
+/// Non-zero if something cannot be removed.
+int clean(const CleanOptions &options);
+
 /// nessie bench: becomes the bench program; returns only if it is not there.
 int bench(const std::vector<std::string> &arguments);
 

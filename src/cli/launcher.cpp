@@ -21,8 +21,6 @@ namespace fs = std::filesystem;
 // The names of the libraries that a program needs stand near the head of its file.
 constexpr std::size_t kHeadBytes = 1 << 20;
 
-const char *name_of(MpiFlavour flavour) { return flavour == MpiFlavour::kOpenMpi ? "Open MPI" : "MPICH"; }
-
 bool is_program(const fs::path &path) {
   std::error_code error;
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
@@ -61,6 +59,14 @@ LauncherOption option_at(const std::vector<std::string> &command, std::size_t pl
 bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
 
 }  // namespace
+
+const char *name_of(MpiFlavour flavour) {
+  switch (flavour) {
+    case MpiFlavour::kOpenMpi: return "Open MPI";
+    case MpiFlavour::kMpich: return "MPICH";
+    default: return "an MPI that Nessie does not know";
+  }
+}
 
 std::string find_program(const std::string &word, const Environment &environment) {
   if (word.empty()) return {};

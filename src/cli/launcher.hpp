@@ -11,6 +11,7 @@
 namespace nessie::cli {
 
 enum class MpiFlavour { kUnknown, kOpenMpi, kMpich };
+const char *name_of(MpiFlavour flavour);
 
 /// Which MPI's mpiexec `program` is, by the name of the file that it is in the end.
 MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment);

@@ -22,13 +22,6 @@ namespace nessie::cli {
 
 namespace {
 
-std::optional<int> ptrace_scope() {
-  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
-  int scope = 0;
-  if (file >> scope) return scope;
-  return std::nullopt;
-}
-
 std::string limit_text(rlim_t value, bool is_size) {
   if (value == RLIM_INFINITY) return "unlimited";
   return is_size ? format_size(value) : std::to_string(value);
@@ -74,6 +67,13 @@ nnti::Fact processors() {
 }
 
 }  // namespace
+
+std::optional<int> ptrace_scope() {
+  std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
+  int scope = 0;
+  if (file >> scope) return scope;
+  return std::nullopt;
+}
 
 // A sibling may be forbidden what a parent may do: so a child tries to read its parent's memory.
 std::string try_cross_memory_attach() {

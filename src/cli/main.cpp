@@ -32,6 +32,8 @@ constexpr const char *kIntroduction =
     "  nessie run --mode direct -- mpiexec -n 8 ./sim   write at once, cache nothing\n"
     "  nessie check ./sim                               would ./sim be staged, and if not, why\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
+    "  nessie doctor                                    what is wrong with this machine, and what to type\n"
+    "  nessie clean                                     remove what runs that were killed left behind\n"
     "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
     "  nessie idl service.x                             C++, C, Fortran or Python from an interface file\n";
@@ -70,6 +72,27 @@ constexpr const char *kInfoFooter =
     "Examples:\n"
     "  nessie info                                    this machine, between two processes of it\n"
     "  nessie info --to \"$NESSIE_SERVERS\" --all       under `nessie run`: its staging server\n";
+
+constexpr const char *kDoctorFooter =
+    "Looked at: limits, processors and memory that this job may have, /dev/shm, cross-memory attach, folders, mpiexec\n"
+    "and the libraries of MPI and PnetCDF beside those that Nessie was built for, Slurm, loopback, host name,\n"
+    "transports. A warning is what works, though slower, or not everywhere. A problem is what makes runs fail, or go\n"
+    "native; they come last. What to type stands below each, behind ->.\n"
+    "The exit code is 1 if there is a problem. Run it where the program is to run, in the job's script say.\n\n"
+    "Examples:\n"
+    "  nessie doctor\n"
+    "  nessie doctor && nessie run -- mpiexec -n 8 ./sim\n"
+    "  nessie doctor --json | jq '.checks[] | select(.verdict != \"ok\")'\n";
+
+constexpr const char *kCleanFooter =
+    "A run that ends, in whatever way, removes its own; one that is killed has a janitor for it. This is for what is\n"
+    "left where both were killed: the run's folders, with shared memory, sockets, ledgers and contact files in them,\n"
+    "in $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp and /dev/shm. Its servers are asked to end, and write first what\n"
+    "programs gave them; ten seconds are waited for that.\n"
+    "Never touched are runs that live, which hold a lock, what processes still use, and what is not yours.\n\n"
+    "Examples:\n"
+    "  nessie clean --dry-run\n"
+    "  nessie clean\n";
 
 constexpr const char *kDirectoryFooter =
     "NESSIE_DIRECTORY says where the directory is, unless --at does; NESSIE_CREDENTIAL holds the credential.\n"
@@ -233,6 +256,19 @@ void add_trace(CLI::App &app, TraceOptions &options) {
   trace->add_option("-o,--out", options.out_file, "Where to put the whole (standard output)");
 }
 
+void add_doctor(CLI::App &app, DoctorOptions &options) {
+  auto *doctor = app.add_subcommand("doctor", "Say what is wrong with this machine, and what to type");
+  doctor->footer(kDoctorFooter);
+  doctor->add_flag("--json", options.json, "Print JSON");
+}
+
+void add_clean(CLI::App &app, CleanOptions &options) {
+  auto *clean = app.add_subcommand("clean", "Remove what runs of yours that were killed left behind");
+  clean->footer(kCleanFooter);
+  clean->add_flag("-n,--dry-run", options.dry_run, "Only say what would be removed");
+  clean->add_flag("--json", options.json, "Print JSON");
+}
+
 // Everything after the first "--" of `nessie run` and `nessie check` is the program's, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
   if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "check")) return {};
@@ -268,27 +304,39 @@ int tell(const CLI::App &app, const CLI::ParseError &error) {
   return 2;
 }
 
-int dispatch(const CLI::App &app, RunOptions &run_options, CheckOptions &check_options, const InfoOptions &info_options,
-             const StatusOptions &status_options, const TraceOptions &trace_options,
-             const DirectoryOptions &directory_options, const xdr::idl::Command &interfaces,
-             std::vector<std::string> command) {
+/// What each command was given.
+struct Options {
+  RunOptions run;
+  CheckOptions check;
+  InfoOptions info;
+  StatusOptions status;
+  TraceOptions trace;
+  DoctorOptions doctor;
+  CleanOptions clean;
+  DirectoryOptions directory;
+  xdr::idl::Command interfaces;
+};
+
+int dispatch(const CLI::App &app, Options &options, std::vector<std::string> command) {
   if (const auto *selected = app.get_subcommand("run"); *selected) {
-    run_options.command = command.empty() ? selected->remaining() : std::move(command);
-    if (!run_options.command.empty()) return run(run_options);
+    options.run.command = command.empty() ? selected->remaining() : std::move(command);
+    if (!options.run.command.empty()) return run(options.run);
     fprintf(stderr, "nessie run: say what to run, e.g.: nessie run -- mpiexec -n 8 ./sim\n");
     return 2;
   }
   if (const auto *selected = app.get_subcommand("check"); *selected) {
-    check_options.command = command.empty() ? selected->remaining() : std::move(command);
-    if (!check_options.command.empty()) return check(check_options);
+    options.check.command = command.empty() ? selected->remaining() : std::move(command);
+    if (!options.check.command.empty()) return check(options.check);
     fprintf(stderr, "nessie check: say which program to check, e.g.: nessie check ./sim\n");
     return 2;
   }
-  if (*app.get_subcommand("info")) return info(info_options);
-  if (*app.get_subcommand("status")) return status(status_options);
-  if (*app.get_subcommand("trace")) return trace(trace_options);
-  if (*app.get_subcommand("directory")) return directory(directory_options);
-  if (*app.get_subcommand("idl")) return xdr::idl::compile(interfaces);
+  if (*app.get_subcommand("info")) return info(options.info);
+  if (*app.get_subcommand("status")) return status(options.status);
+  if (*app.get_subcommand("trace")) return trace(options.trace);
+  if (*app.get_subcommand("doctor")) return doctor(options.doctor);
+  if (*app.get_subcommand("clean")) return clean(options.clean);
+  if (*app.get_subcommand("directory")) return directory(options.directory);
+  if (*app.get_subcommand("idl")) return xdr::idl::compile(options.interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
   std::puts(version().c_str());
   return 0;
@@ -301,20 +349,16 @@ int main(int argc, char **argv) {
   CLI::App app(kIntroduction, "nessie");
   app.require_subcommand(1);
   app.set_version_flag("--version", version, "Print the version");
-  RunOptions run_options;
-  InfoOptions info_options;
-  StatusOptions status_options;
-  TraceOptions trace_options;
-  add_run(app, run_options);
-  CheckOptions check_options;
-  add_check(app, check_options);
-  add_info(app, info_options);
-  DirectoryOptions directory_options;
-  add_directory(app, directory_options);
-  xdr::idl::Command interfaces;
-  add_idl(app, interfaces);
-  add_status(app, status_options);
-  add_trace(app, trace_options);
+  Options options;
+  add_run(app, options.run);
+  add_check(app, options.check);
+  add_info(app, options.info);
+  add_doctor(app, options.doctor);
+  add_clean(app, options.clean);
+  add_directory(app, options.directory);
+  add_idl(app, options.interfaces);
+  add_status(app, options.status);
+  add_trace(app, options.trace);
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
       ->prefix_command()
       ->set_help_flag();
@@ -326,6 +370,5 @@ int main(int argc, char **argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError &error) { return tell(app, error); }
-  return dispatch(app, run_options, check_options, info_options, status_options, trace_options, directory_options,
-                  interfaces, std::move(command));
+  return dispatch(app, options, std::move(command));
 }

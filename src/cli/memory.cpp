@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory.hpp"
 
+#include "control_groups.hpp"
+
 #include <base/config.hpp>
 #include <base/descriptors.hpp>
-#include <base/file.hpp>
 
 #include <fmt/format.h>
 
@@ -61,33 +62,17 @@ std::uint64_t available_in(const fs::path &folder, const MemoryFiles &files) {
   return limit - std::min(limit, used - std::min(used, number_behind(files.reclaimable, folder / "memory.stat")));
 }
 
-/// Of the group and all that it is in. Where a container hides those above it, the group's own is at the top.
-std::uint64_t least_available(const fs::path &top, fs::path group, const MemoryFiles &files) {
-  auto least = available_in(top, files);
-  for (; group.has_relative_path(); group = group.parent_path())
-    least = std::min(least, available_in(top / group.relative_path(), files));
-  return least;
-}
-
 }  // namespace
 
 std::uint64_t control_group_available_bytes(const std::string &membership, const std::string &mounted_at) {
   auto least = kNone;
-  for (const auto &line : split(membership, "\n")) {  // "4:memory,cpu:/slurm/job_7", or of version 2 "0::/slurm/job_7"
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const auto controllers = split(line.substr(first + 1, second - first - 1), ",");
-    const fs::path group = line.substr(second + 1), top = mounted_at;
-    if (line.starts_with("0::")) least = std::min(least, least_available(top, group, kVersion2));
-    if (std::ranges::count(controllers, "memory") > 0)
-      least = std::min(least, least_available(top / "memory", group, kVersion1));
-  }
+  for (const auto &[folder, version] : control_group_folders(membership, "memory", mounted_at))
+    least = std::min(least, available_in(folder, version == 2 ? kVersion2 : kVersion1));
   return least;
 }
 
 std::uint64_t available_memory_bytes() {
-  const auto membership = read_file("/proc/self/cgroup");
-  const auto of_group = control_group_available_bytes(membership ? *membership : "0::/", "/sys/fs/cgroup");
+  const auto of_group = control_group_available_bytes(control_group_membership(), kControlGroups);
   return std::min(machine_available_bytes(), of_group);
 }
 

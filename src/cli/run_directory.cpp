@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run_directory.hpp"
 
+#include "run_lock.hpp"
+
 #include <base/printable.hpp>
 
 #include <fmt/format.h>
@@ -20,22 +22,7 @@ namespace nessie::cli {
 
 namespace {
 
-// Open MPI keeps sockets below it, whose paths are short by law (sun_path).
-constexpr std::size_t kMaxBaseLength = 64;
 constexpr std::uint64_t kRoomNeeded = 1 << 20;  // for ledgers and reports, or boards
-
-/// Where it may be, the better first: the user's own, the job's, the system's.
-std::vector<std::string> bases() {
-  std::vector<std::string> found;
-  for (const char *name : {"XDG_RUNTIME_DIR", "TMPDIR"})
-    if (const char *base = std::getenv(name); base != nullptr && *base == '/') found.emplace_back(base);
-  for (const char *base : {"/tmp", "/var/tmp", "/dev/shm", "/run/shm"}) found.emplace_back(base);
-  const auto is_awkward = [](const std::string &base) {
-    return base.size() > kMaxBaseLength || base.find_first_of(kPreloadSeparators) != std::string::npos;
-  };
-  std::ranges::stable_partition(found, std::not_fn(is_awkward));
-  return found;
-}
 
 /// Whether other users may pass through the folder, and through all above it.
 bool others_may_enter(const std::string &folder) {
@@ -56,9 +43,27 @@ bool has_room(const std::string &base) {
 
 }  // namespace
 
+std::vector<std::string> run_folder_bases() {
+  std::vector<std::string> found;
+  for (const char *name : {"XDG_RUNTIME_DIR", "TMPDIR"})
+    if (const char *base = std::getenv(name); base != nullptr && *base == '/') found.emplace_back(base);
+  for (const char *base : {"/tmp", "/var/tmp", "/dev/shm", "/run/shm"}) found.emplace_back(base);
+  const auto is_awkward = [](const std::string &base) {
+    return base.size() > kMaxBaseLength || base.find_first_of(kPreloadSeparators) != std::string::npos;
+  };
+  std::stable_partition(found.begin(), found.end(), std::not_fn(is_awkward));
+  return found;
+}
+
+RunDirectory::RunDirectory(std::string path) : path_(std::move(path)), lock_(lock_run_folder(path_)) {}
+
 Result<RunDirectory> RunDirectory::make_in(const std::string &base) {
-  std::string path = base + "/nessie-XXXXXX";
-  if (mkdtemp(path.data())) return RunDirectory(std::move(path));
+  std::string path = base + "/" + kRunFolderPattern;
+  if (mkdtemp(path.data())) {
+    RunDirectory folder(std::move(path));
+    const bool was_removed = !folder.lock_ && ::access(folder.path_.c_str(), F_OK) != 0;  // by `nessie clean`, just now
+    return was_removed ? make_in(base) : std::move(folder);
+  }
   const int cause = errno;
   return Error{Code::kIo,
                fmt::format("cannot make a folder in {}: {}; make it writable, or set XDG_RUNTIME_DIR", base,
@@ -68,7 +73,7 @@ Result<RunDirectory> RunDirectory::make_in(const std::string &base) {
 
 Result<RunDirectory> RunDirectory::make() {
   std::string tried;
-  for (const auto &base : bases()) {
+  for (const auto &base : run_folder_bases()) {
     if (cli::has_room(base))
       if (auto folder = make_in(base)) return folder;
     tried += (tried.empty() ? "" : ", ") + printable(base);
@@ -79,7 +84,7 @@ Result<RunDirectory> RunDirectory::make() {
 }
 
 Result<RunDirectory> RunDirectory::make_for_others() {
-  for (const auto &base : bases()) {
+  for (const auto &base : run_folder_bases()) {
     if (!others_may_enter(base) || !cli::has_room(base)) continue;
     auto folder = make_in(base);
     if (folder && ::chmod(folder->path().c_str(), 0711) == 0) return folder;

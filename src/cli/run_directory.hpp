@@ -2,16 +2,28 @@
 // The folders of one `nessie run`: a private one for URL files, reports and ledgers of its servers; one in memory.
 #pragma once
 
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
 
 #include <string>
+#include <vector>
 
 namespace nessie::cli {
 
 /// What separates names in LD_PRELOAD, which knows no quoting.
 inline constexpr char kPreloadSeparators[] = " :";
 
-/// Made with mode 0700; removed, with all that is in it, when dropped.
+/// How the folders are called, as mkdtemp() takes it.
+inline constexpr char kRunFolderPattern[] = "nessie-XXXXXX";
+
+/// A folder for them with a longer name is a last resort: Open MPI keeps sockets below it, whose paths are short by law
+/// (sun_path).
+inline constexpr std::size_t kMaxBaseLength = 64;
+
+/// Where they may be, the better first: the user's own, the job's, the system's.
+std::vector<std::string> run_folder_bases();
+
+/// Made with mode 0700, and locked (run_lock.hpp); removed, with all that is in it, when dropped.
 class RunDirectory {
  public:
   /// In the first of $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp, /dev/shm that can be written and has room. kIo: none.
@@ -20,7 +32,9 @@ class RunDirectory {
   static Result<RunDirectory> make_for_others();
   /// In `base`. kIo with the cause.
   static Result<RunDirectory> make_in(const std::string &base);
-  RunDirectory(RunDirectory &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  RunDirectory(RunDirectory &&other) noexcept : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {
+    other.path_.clear();
+  }
   RunDirectory &operator=(RunDirectory &&) = delete;
   ~RunDirectory();
 
@@ -32,8 +46,9 @@ class RunDirectory {
   std::string file(const std::string &name) const { return path_ + "/" + name; }
 
  private:
-  explicit RunDirectory(std::string path) : path_(std::move(path)) {}
+  explicit RunDirectory(std::string path);
   std::string path_;
+  Fd lock_;
 };
 
 }  // namespace nessie::cli

@@ -17,6 +17,18 @@ std::string mpi_version() {
   return all.substr(0, all.find('\n'));
 }
 
+std::string pnetcdf_built_for() { return PNETCDF_VERSION; }
+
+#ifdef OPEN_MPI
+MpiFlavour mpi_flavour_built_for() { return MpiFlavour::kOpenMpi; }
+std::string mpi_built_for() {
+  return fmt::format("{}.{}.{}", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
+}
+#else
+MpiFlavour mpi_flavour_built_for() { return MpiFlavour::kMpich; }
+std::string mpi_built_for() { return MPICH_VERSION; }
+#endif
+
 std::string version() {
   return fmt::format("nessie {}\nPnetCDF: {}\nMPI: {}", NESSIE_VERSION, pnetcdf_version(), mpi_version());
 }

@@ -30,7 +30,7 @@ class Command(ProcessTestCase):
     def test_help_lists_the_commands(self):
         code, out, _ = self.run_command([NESSIE, "--help"])
         self.assertEqual(code, 0)
-        for name in ("run", "check", "info", "directory", "idl", "status", "trace", "bench"):
+        for name in ("run", "check", "info", "doctor", "clean", "directory", "idl", "status", "trace", "bench"):
             self.assertIn(f"\n  {name} ", out)
 
 

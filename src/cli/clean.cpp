@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "abandoned.hpp"
+#include "commands.hpp"
+#include "speech.hpp"
+
+#include <base/config.hpp>
+#include <base/printable.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <vector>
+
+namespace nessie::cli {
+
+namespace {
+
+struct Removed {
+  std::string path;
+  std::uint64_t size_bytes;
+};
+struct Kept {
+  std::string path, why;
+};
+struct Cleaning {
+  bool is_rehearsal = false;
+  std::vector<FolderUser> ended;
+  std::vector<Removed> removed;
+  std::vector<Kept> kept;
+  bool failed = false;
+};
+
+std::string words_for(const std::vector<FolderUser> &users) {
+  std::vector<std::string> words;
+  for (const auto &user : users) words.push_back(fmt::format("{} (process {})", printable(user.name), user.pid));
+  return fmt::format("in use by {}", fmt::join(words, ", "));
+}
+
+/// In a rehearsal the servers are still there, which would have ended.
+bool is_in_use(const AbandonedFolder &folder, bool is_rehearsal) {
+  for (const auto &user : folder.users)
+    if (!user.is_server || !is_rehearsal) return true;
+  return false;
+}
+
+void remove(const AbandonedFolder &folder, Cleaning &cleaning) {
+  if (is_in_use(folder, cleaning.is_rehearsal)) return cleaning.kept.push_back({folder.path, words_for(folder.users)});
+  std::error_code error;
+  if (!cleaning.is_rehearsal) std::filesystem::remove_all(folder.path, error);
+  if (!error) return cleaning.removed.push_back({folder.path, folder.size_bytes});
+  cleaning.failed = true;
+  cleaning.kept.push_back({folder.path, "it cannot be removed: " + error.message()});
+}
+
+Cleaning clean_up(bool is_rehearsal) {
+  Cleaning cleaning;
+  cleaning.is_rehearsal = is_rehearsal;
+  auto folders = find_abandoned_folders();
+  cleaning.ended = is_rehearsal ? servers_of(folders) : end_servers(folders);
+  for (const auto &folder : folders) remove(folder, cleaning);
+  return cleaning;
+}
+
+std::uint64_t bytes_of(const Cleaning &cleaning) {
+  std::uint64_t sum = 0;
+  for (const auto &each : cleaning.removed) sum += each.size_bytes;
+  return sum;
+}
+
+void print_text(const Cleaning &cleaning) {
+  const auto *would = cleaning.is_rehearsal ? "would have " : "";
+  for (const auto &server : cleaning.ended)
+    fmt::print("{}ended nessied (process {}), whose `nessie run` is gone\n", would, server.pid);
+  for (const auto &each : cleaning.removed)
+    fmt::print("{}removed {} ({})\n", would, printable(each.path), format_size(each.size_bytes));
+  for (const auto &each : cleaning.kept) fmt::print("left {}: {}\n", printable(each.path), printable(each.why));
+  if (cleaning.removed.empty() && cleaning.kept.empty()) {
+    fmt::print("nothing to do: no `nessie run` of this user has left anything behind\n");
+  } else {
+    fmt::print("{}removed {}, {}, and ended {}\n", would, counted(cleaning.removed.size(), "folder"),
+               format_size(bytes_of(cleaning)), counted(cleaning.ended.size(), "server"));
+  }
+}
+
+void print_json(const Cleaning &cleaning) {
+  auto ended = nlohmann::json::array(), removed = ended, kept = ended;
+  for (const auto &server : cleaning.ended) ended.push_back({{"pid", server.pid}, {"name", server.name}});
+  for (const auto &each : cleaning.removed)
+    removed.push_back({{"path", to_utf8(each.path)}, {"bytes", each.size_bytes}});
+  for (const auto &each : cleaning.kept) kept.push_back({{"path", to_utf8(each.path)}, {"why", to_utf8(each.why)}});
+  const nlohmann::json all = {{"dry_run", cleaning.is_rehearsal},
+                              {"bytes", bytes_of(cleaning)},
+                              {"ended", ended},
+                              {"removed", removed},
+                              {"left", kept}};
+  fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace
+
+int clean(const CleanOptions &options) {
+  const auto cleaning = clean_up(options.dry_run);
+  options.json ? print_json(cleaning) : print_text(cleaning);
+  return cleaning.failed ? 1 : 0;
+}
+
+}  // namespace nessie::cli

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "run_lock.hpp"
+
+#include "run_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <string_view>
+
+namespace nessie::cli {
+
+namespace {
+
+constexpr const char *kLockName = "/run.lock";
+
+bool lock(const Fd &file, int how) {
+  while (::flock(file.get(), how) != 0)
+    if (errno != EINTR) return false;
+  return true;
+}
+
+bool is_mine(const struct stat &status, mode_t kind) {
+  return (status.st_mode & S_IFMT) == kind && status.st_uid == ::geteuid();
+}
+
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+}  // namespace
+
+Fd lock_run_folder(const std::string &folder) {
+  const auto path = folder + kLockName;
+  Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) return {};
+  struct stat status {};
+  if (lock(file, LOCK_EX) && ::fstat(file.get(), &status) == 0 && status.st_nlink > 0) return file;
+  ::unlink(path.c_str());
+  return {};
+}
+
+Fd lock_abandoned_run_folder(const std::string &folder) {
+  struct stat status {};
+  if (!is_run_folder_name(std::filesystem::path(folder).filename().string())) return {};
+  if (::lstat(folder.c_str(), &status) != 0 || !is_mine(status, S_IFDIR)) return {};
+  Fd file(::open((folder + kLockName).c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file || ::fstat(file.get(), &status) != 0 || !is_mine(status, S_IFREG)) return {};
+  return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
+}
+
+bool is_run_folder_name(const std::string &name) {
+  constexpr std::string_view pattern = kRunFolderPattern;
+  const auto fixed = pattern.find('X');
+  return name.size() == pattern.size() && name.starts_with(pattern.substr(0, fixed)) &&
+         std::all_of(name.begin() + static_cast<std::ptrdiff_t>(fixed), name.end(), is_letter_or_digit);
+}
+
+}  // namespace nessie::cli

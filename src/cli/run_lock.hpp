@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tells the folder of a living `nessie run` from one that was left behind: who lives holds a lock on a file in it. The
+// kernel lets go of it when the last process that shares it is gone: `nessie run` and its janitor, in whatever PID name
+// space.
+#pragma once
+
+#include <base/fd.hpp>
+
+#include <string>
+
+namespace nessie::cli {
+
+/// Locks a folder that was just made, until what is returned is closed, here and in children by fork. Invalid: it
+/// cannot be locked, or somebody has removed it; nobody takes a folder without a lock for one that was left behind.
+Fd lock_run_folder(const std::string &folder);
+
+/// The lock of a run's folder whose run is gone; nobody else gets it while it is held. Invalid: the run lives, or the
+/// folder is none of a run of this user's.
+Fd lock_abandoned_run_folder(const std::string &folder);
+
+/// Whether RunDirectory may have made a folder of that name.
+bool is_run_folder_name(const std::string &name);
+
+}  // namespace nessie::cli
