@@ -138,6 +138,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
 /* Ends the job: programs that run in each other's communicator would hang, or be wrong. */
 static void give_up(const char *why) {
   say("%s", why);
+  splitter_end_windows();
   native_Abort(splitter_world(), 1);
   _exit(1);
 }
