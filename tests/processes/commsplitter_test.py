@@ -122,6 +122,18 @@ class CommSplitter(ProcessTestCase):
                 self.assertIn("processes: 4\n", first)
                 self.assertEqual(second, "")
 
+    def test_tools_before_it_and_behind_it_see_what_the_program_does(self):
+        for mpi in self.each_mpi():
+            with self.subTest(mpi=mpi.name):
+                program, tool = self.compile(mpi, "C"), self.path(f"tool_{mpi.name}.so")
+                subprocess.run([f"mpicc.{mpi.name}", "-shared", "-fPIC", os.path.join(HERE, "tool.c"), "-o", tool], check=True)
+                for preload in (f"{tool}:{mpi.library}", f"{mpi.library}:{tool}"):
+                    parts = [(3, [program, self.path("one")]), (2, [program, self.path("two")])]
+                    code, out, err = self.run_command(mpi.command(parts, preload=preload))
+                    self.assertEqual(code, 0, err)
+                    self.assertEqual(err.count("tool: 1 reductions, 1 on the world"), 2, preload + err)
+                    self.assertEqual((out.count("processes: 3"), out.count("processes: 2")), (1, 1), out)
+
     def test_in_a_job_of_one_program_it_does_nothing(self):
         for mpi in self.each_mpi():
             with self.subTest(mpi=mpi.name):
