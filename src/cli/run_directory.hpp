@@ -13,9 +13,6 @@ namespace nessie::cli {
 /// What separates names in LD_PRELOAD, which knows no quoting.
 inline constexpr char kPreloadSeparators[] = " :";
 
-/// How the folders are called, as mkdtemp() takes it.
-inline constexpr char kRunFolderPattern[] = "nessie-XXXXXX";
-
 /// A folder for them with a longer name is a last resort: Open MPI keeps sockets below it, whose paths are short by law
 /// (sun_path).
 inline constexpr std::size_t kMaxBaseLength = 64;

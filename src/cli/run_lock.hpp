@@ -10,6 +10,9 @@
 
 namespace nessie::cli {
 
+/// How the folders are called, as mkdtemp() takes it.
+inline constexpr char kRunFolderPattern[] = "nessie-XXXXXX";
+
 /// Locks a folder that was just made, until what is returned is closed, here and in children by fork. Invalid: it
 /// cannot be locked, or somebody has removed it; nobody takes a folder without a lock for one that was left behind.
 Fd lock_run_folder(const std::string &folder);
@@ -18,7 +21,7 @@ Fd lock_run_folder(const std::string &folder);
 /// folder is none of a run of this user's.
 Fd lock_abandoned_run_folder(const std::string &folder);
 
-/// Whether RunDirectory may have made a folder of that name.
+/// Whether a run may have made a folder of that name.
 bool is_run_folder_name(const std::string &name);
 
 }  // namespace nessie::cli
