@@ -1,32 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control_groups.hpp"
 
-#include "run_directory.hpp"
-
-#include <gtest/gtest.h>
-
-#include <fstream>
+#include "testing/control_group_files.hpp"
 
 namespace nessie::cli {
 namespace {
 
-class Processors : public testing::Test {
+class Processors : public ControlGroupFiles {
  protected:
-  void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-  }
-  void put(const std::string &name, const std::string &text) {
-    const std::filesystem::path path = folder_->file(name);
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text << "\n";
-  }
   std::optional<double> of(const std::string &membership) const {
     return control_group_processors(membership, folder_->path());
   }
-
-  std::optional<RunDirectory> folder_;
 };
 
 TEST_F(Processors, OfVersion2_AreThoseOfTheNarrowestGroupOnTheWayUp) {

@@ -1,38 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "memory.hpp"
 
-#include "run_directory.hpp"
-
-#include <gtest/gtest.h>
+#include "testing/control_group_files.hpp"
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <optional>
 
 namespace nessie::cli {
 namespace {
 
 constexpr auto kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-class ControlGroups : public testing::Test {
+class ControlGroups : public ControlGroupFiles {
  protected:
-  void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-  }
-  void put(const std::string &name, const std::string &text) {
-    const std::filesystem::path path = folder_->file(name);
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text << "\n";
-  }
   std::uint64_t available(const std::string &membership) const {
     return control_group_available_bytes(membership, folder_->path());
   }
-
-  std::optional<RunDirectory> folder_;
 };
 
 TEST_F(ControlGroups, OfVersion2_LeaveWhatTheNarrowestOnTheWayUpLeaves) {

@@ -5,6 +5,13 @@
 #include "callbacks.h"
 #include "functions.h"
 
+/* Looks it up once. */
+static splitter_function internal(_Atomic(splitter_function) *known, const char *name) {
+  splitter_function function = atomic_load_explicit(known, memory_order_relaxed);
+  if (function == NULL) atomic_store_explicit(known, function = splitter_find_named(name), memory_order_relaxed);
+  return function;
+}
+
 #if defined(OPEN_MPI)
 
 enum { kAttributesOfComm = 1, kHandlerOfComm = 1, kInFortran = 2 }; /* Open MPI's enumerations */
@@ -47,7 +54,8 @@ static const Key *add_key(splitter_function copy, splitter_function remove, MPI_
   SPLITTER_EXPORT int ompi_attr_create_keyval_##name(int type, splitter_function copy, splitter_function remove,    \
                                                      int *key, Integer state, int flags, void *bindings) {          \
     typedef int (*Create)(int, splitter_function, splitter_function, int *, Integer, int, void *);                  \
-    Create create = (Create)splitter_find_named("ompi_attr_create_keyval_" #name);                                  \
+    static _Atomic(splitter_function) known;                                                                        \
+    Create create = (Create)internal(&known, "ompi_attr_create_keyval_" #name);                                     \
     MPI_Fint number = 0;                                                                                            \
     if (type != kAttributesOfComm || !splitter_is_on())                                                             \
       return create(type, copy, remove, key, state, flags, bindings);                                               \
@@ -57,7 +65,8 @@ static const Key *add_key(splitter_function copy, splitter_function remove, MPI_
   }                                                                                                                 \
   SPLITTER_EXPORT int ompi_attr_get_##name(void *attributes, int key, Integer *value, bool *flag) {                 \
     typedef int (*Get)(void *, int, Integer *, bool *);                                                             \
-    const int code = ((Get)splitter_find_named("ompi_attr_get_" #name))(attributes, key, value, flag);              \
+    static _Atomic(splitter_function) known;                                                                        \
+    const int code = ((Get)internal(&known, "ompi_attr_get_" #name))(attributes, key, value, flag);                 \
     const int *shown = code == MPI_SUCCESS && !*flag ? predefined_attribute(key) : NULL;                            \
     if (shown != NULL) *value = *shown, *flag = true;                                                               \
     return code;                                                                                                    \
@@ -76,7 +85,8 @@ static void handle_error(MPI_Fint *comm, MPI_Fint *code, ...) {
 
 SPLITTER_EXPORT MPI_Errhandler ompi_errhandler_create(int type, splitter_function function, int language) {
   typedef MPI_Errhandler (*Create)(int, splitter_function, int);
-  Create create = (Create)splitter_find_named("ompi_errhandler_create");
+  static _Atomic(splitter_function) known;
+  Create create = (Create)internal(&known, "ompi_errhandler_create");
   if (type != kHandlerOfComm || language != kInFortran || !splitter_is_on()) return create(type, function, language);
   MPI_Errhandler handle = create(type, (splitter_function)handle_error, language);
   note_errhandler(handle, function);
@@ -92,20 +102,23 @@ enum { kAppnumInFortran = MPI_APPNUM + 1 };
 
 SPLITTER_EXPORT void MPII_Keyval_set_proxy(int keyval, CopyProxy copy, RemoveProxy remove) {
   typedef void (*Set)(int, CopyProxy, RemoveProxy);
+  static _Atomic(splitter_function) known;
   const bool ours = set_proxies(keyval, copy, remove);
-  ((Set)splitter_find_named("MPII_Keyval_set_proxy"))(keyval, ours ? copy_by_proxy : copy,
-                                                      ours ? remove_by_proxy : remove);
+  ((Set)internal(&known, "MPII_Keyval_set_proxy"))(keyval, ours ? copy_by_proxy : copy,
+                                                   ours ? remove_by_proxy : remove);
 }
 
 SPLITTER_EXPORT int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int kind) {
   typedef int (*Set)(MPI_Comm, int, void *, int);
-  return ((Set)splitter_find_named("MPII_Comm_set_attr"))(splitter_own(comm), keyval, value, kind);
+  static _Atomic(splitter_function) known;
+  return ((Set)internal(&known, "MPII_Comm_set_attr"))(splitter_own(comm), keyval, value, kind);
 }
 
 /* The number of the program is told as the kind of integer that is asked for: an address's, or Fortran's. */
 SPLITTER_EXPORT int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, int kind) {
   typedef int (*Get)(MPI_Comm, int, void *, int *, int);
-  const int code = ((Get)splitter_find_named("MPII_Comm_get_attr"))(splitter_own(comm), keyval, value, flag, kind);
+  static _Atomic(splitter_function) known;
+  const int code = ((Get)internal(&known, "MPII_Comm_get_attr"))(splitter_own(comm), keyval, value, flag, kind);
   if (code != MPI_SUCCESS || keyval != kAppnumInFortran || !*flag || !splitter_is_on()) return code;
   if (kind == kAsAddress)
     *(MPI_Aint *)value = *splitter_appnum();

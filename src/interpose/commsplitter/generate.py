@@ -17,7 +17,7 @@ from dataclasses import dataclass
 # In by_hand.c, as split_X.
 BY_HAND = set("""
     Init Init_thread Pcontrol Abort
-    Comm_free Comm_disconnect Comm_c2f Comm_f2c Comm_toint Comm_fromint
+    Comm_free Comm_disconnect Comm_c2f Comm_f2c
     Comm_get_attr Attr_get Comm_create_keyval Keyval_create
     Comm_create_errhandler Errhandler_create Comm_set_errhandler Errhandler_set
     T_cvar_handle_alloc T_pvar_handle_alloc T_event_handle_alloc
@@ -35,8 +35,7 @@ CALLED = set("Comm_split Comm_rank Comm_size Comm_set_name Comm_get_parent Comm_
 SHOW_NONE = re.compile(r"""Comm_get_parent | Comm_join | Comm_create_from_group | Intercomm_create_from_groups
     | (Type|Win)_create_keyval | (Win|File|Session)_create_errhandler | Grequest_start | Grequest_class_create | Op_create(_c)?
     | Register_datarep(_c)? | Session_(init|finalize|get_info|get_nth_pset|get_num_psets|set_errhandler|get_errhandler|
-    call_errhandler|c2f|f2c|toint|fromint) | T_event_(register_callback|handle_free|set_dropped_handler) | T_\w+_get_info
-    | Session_create_errhandler""", re.VERBOSE)
+    call_errhandler|c2f|f2c|toint|fromint) | T_event_(register_callback|handle_free|set_dropped_handler) | T_\w+_get_info""", re.VERBOSE)
 TELLING = re.compile(r"MPIX?_Comm\s*\*|MPI_Session\b|_function\b|\bobj_handle\b")
 
 

@@ -29,6 +29,8 @@ typedef struct {
   bool any;
 } Search;
 
+static bool is_ours(const Search *mpi) { return strcmp(mpi->library.soname, NESSIE_MPI_SONAME) == 0; }
+
 static int consider(struct dl_phdr_info *info, size_t size, void *argument) {
   Search *search = argument;
   nessie_library library;
@@ -37,7 +39,7 @@ static int consider(struct dl_phdr_info *info, size_t size, void *argument) {
   if (nessie_defined_in(&library, "PMPI_Init") == NULL) return 0;
   search->library = library;
   search->any = true;
-  return strcmp(library.soname, NESSIE_MPI_SONAME) == 0; /* to be preferred */
+  return is_ours(search); /* to be preferred */
 }
 
 /* The MPI of this process, as far as one is loaded. */
@@ -66,8 +68,6 @@ splitter_function splitter_find(int number) {
   if (found != (splitter_function)absent) atomic_store_explicit(&splitter_natives[number], found, memory_order_relaxed);
   return found;
 }
-
-static bool is_ours(const Search *mpi) { return strcmp(mpi->library.soname, NESSIE_MPI_SONAME) == 0; }
 
 /* Another MPI gets all calls as they are, once it has begun. */
 static void stand_aside(const Search *mpi) {

@@ -1,26 +1,14 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! What a Fortran program can see of MPI_COMM_WORLD, by mpif.h or by `use mpi`, one fact a line.
 subroutine hear(comm, code)
-#if defined(USE_MPI)
-  use mpi
-  implicit none
-#else
-  implicit none
-  include 'mpif.h'
-#endif
+#include "binding.inc"
   integer :: comm, code, rank, ierr
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
   if (rank == 0) print '(A, L2)', 'an error on the world:', comm == MPI_COMM_WORLD
 end subroutine
 
 subroutine copied(comm, keyval, state, value, copy, flag, ierr)
-#if defined(USE_MPI)
-  use mpi
-  implicit none
-#else
-  implicit none
-  include 'mpif.h'
-#endif
+#include "binding.inc"
   integer :: comm, keyval, ierr, rank
   integer(MPI_ADDRESS_KIND) :: state, value, copy
   logical :: flag
@@ -32,13 +20,7 @@ subroutine copied(comm, keyval, state, value, copy, flag, ierr)
 end subroutine
 
 subroutine removed(comm, keyval, value, state, ierr)
-#if defined(USE_MPI)
-  use mpi
-  implicit none
-#else
-  implicit none
-  include 'mpif.h'
-#endif
+#include "binding.inc"
   integer :: comm, keyval, ierr, rank
   integer(MPI_ADDRESS_KIND) :: state, value
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -47,13 +29,7 @@ subroutine removed(comm, keyval, value, state, ierr)
 end subroutine
 
 program world
-#if defined(USE_MPI)
-  use mpi
-  implicit none
-#else
-  implicit none
-  include 'mpif.h'
-#endif
+#include "binding.inc"
   external :: hear, copied, removed
   integer :: rank, size, total, ierr, keyval, copy, handler, result, length
   integer(MPI_ADDRESS_KIND) :: value, state
