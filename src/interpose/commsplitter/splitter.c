@@ -137,8 +137,11 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
 
 /* Ends the job: programs that run in each other's communicator would hang, or be wrong. */
 static void give_up(const char *why) {
+  const struct timespec moment = {.tv_nsec =
+                                      500000000}; /* launchers drop what they have not read when a job is aborted */
   say("%s", why);
   splitter_end_windows();
+  nanosleep(&moment, NULL);
   native_Abort(splitter_world(), 1);
   _exit(1);
 }
