@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connecting: each process says hello to every server, once.
+#include <services/launch/client/client.hpp>
 #include <services/staging/client/impl.hpp>
 
 #include <base/log.hpp>
@@ -57,23 +58,22 @@ Status check_place(const HelloResult &server, int index, int servers) {
 
 Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program,
                                                 int processes) {
-  auto list = config.get_or("servers", "");
-  std::ranges::replace(list, '|', ';');
-  const auto urls = nessie::split(list, " \t\n");
-  if (urls.empty())
-    return Error{Code::kNotFound, "NESSIE_SERVERS names no staging server: start the program with `nessie run`"};
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
   if (!timeout.ok()) return timeout.error();
   auto buffer = config.get_size("staging.buffer", default_buffer(processes));
   if (!buffer.ok()) return buffer.error();
+  auto start = config.get_duration("run.start_timeout", std::chrono::seconds(30));
+  if (!start.ok()) return start.error();
   auto runtime = open_runtime(config);
   if (!runtime.ok()) return runtime.error();
+  const auto urls = launch::servers_in(config.get_or("servers", ""), **runtime, Deadline::in(*start + *timeout));
+  if (!urls.ok()) return urls.error();
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
   impl->is_crowded = take_all_cores(processes);
   impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
-  for (const auto &url : urls) {
+  for (const auto &url : *urls) {
     auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
     if (!peer.ok()) return peer.error();
     impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),

@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace staging {
 
@@ -55,6 +56,48 @@ template <class T> T *make(const std::string &path) {
   return static_cast<T *>(mapped);
 }
 
+/// One that is there, mapped. Null: there is none.
+template <class T> T *find(const std::string &path) {
+  const nessie::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || status.st_size != sizeof(T)) return nullptr;
+  void *mapped = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<T *>(mapped);
+}
+
+/// Both files of a board, mapped. Null: they are not there.
+struct Files {
+  nessie_board *board = nullptr;
+  nessie_board_writes *writes = nullptr;
+
+  void unmap() const {
+    if (board != nullptr) ::munmap(board, sizeof *board);
+    if (writes != nullptr) ::munmap(writes, sizeof *writes);
+  }
+};
+
+nessie::Result<Files> make_files(const std::string &path) {
+  const auto writes_path = path + NESSIE_BOARD_COUNTS_SUFFIX;
+  Files made{nullptr, make<nessie_board_writes>(writes_path)};
+  if (made.writes == nullptr) return cannot_make(writes_path);
+  made.board = make<nessie_board>(path);
+  if (made.board != nullptr) return made;
+  auto error = cannot_make(path);
+  made.unmap();
+  discard(writes_path);
+  return error;
+}
+
+/// Nothing: no board was prepared, or a server has it already.
+std::optional<Files> find_files(const std::string &path) {
+  const Files found{find<nessie_board>(path), find<nessie_board_writes>(path + NESSIE_BOARD_COUNTS_SUFFIX)};
+  if (found.board != nullptr && found.writes != nullptr && found.board->magic == NESSIE_BOARD_MAGIC &&
+      found.board->door[0] == '\0')
+    return found;
+  found.unmap();
+  return std::nullopt;
+}
+
 /// 0: not known.
 std::uint64_t own_network() {
   struct stat status {};
@@ -63,23 +106,25 @@ std::uint64_t own_network() {
 
 }  // namespace
 
+nessie::Status Board::prepare(const std::string &path) {
+  const auto made = make_files(path);
+  if (!made.ok()) return made.error();
+  shared(made->board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
+  made->unmap();
+  return {};
+}
+
 nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door,
                                                      std::chrono::milliseconds patience) {
-  const auto counts_path = path + NESSIE_BOARD_COUNTS_SUFFIX;
-  auto *writes = make<nessie_board_writes>(counts_path);
-  if (writes == nullptr) return cannot_make(counts_path);
-  auto *board = make<nessie_board>(path);
-  if (board == nullptr) {
-    auto error = cannot_make(path);
-    ::munmap(writes, sizeof *writes);
-    discard(counts_path);
-    return error;
-  }
+  const auto prepared = find_files(path);
+  const nessie::Result<Files> files = prepared ? *prepared : make_files(path);
+  if (!files.ok()) return files.error();
+  auto *board = files->board;
   board->network = own_network();
   board->patience_ms = static_cast<std::uint64_t>(std::clamp(patience, kLeastPatience, kMostPatience).count());
   door.copy(board->door, sizeof board->door - 1);
   shared(board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
-  return std::unique_ptr<Board>(new Board(board, writes));
+  return std::unique_ptr<Board>(new Board(board, files->writes));
 }
 
 Board::~Board() {

@@ -36,10 +36,12 @@ class Board {
     std::uint32_t place_ = 0;
   };
 
-  /// New files at `path` and beside it, which everybody may read who may enter their folder. kIo, with the cause: there
-  /// are none.
+  /// New files at `path` and beside it, which everybody may read who may enter their folder; those that prepare() made,
+  /// if they are there. kIo, with the cause: there are none.
   static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door,
                                                        std::chrono::milliseconds patience);
+  /// Makes the board of a server that is yet to start, for programs that look for it before that. Errors as create().
+  static nessie::Status prepare(const std::string &path);
   ~Board();
   Board(const Board &) = delete;
 

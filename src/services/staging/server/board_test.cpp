@@ -118,6 +118,27 @@ TEST_F(BoardTest, WithoutABoard_ThereAreNoCounts) {
   EXPECT_TRUE(std::filesystem::remove(path));
 }
 
+TEST_F(BoardTest, OneThatWasPreparedIsTaken_Once) {
+  const auto path = path_ + ".prepared";
+  ASSERT_TRUE(Board::prepare(path).ok());
+  EXPECT_FALSE(Board::prepare(path).ok());
+  const nessie::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto *seen =
+      static_cast<const nessie_board *>(::mmap(nullptr, sizeof(nessie_board), PROT_READ, MAP_SHARED, file.get(), 0));
+  ASSERT_NE(seen, MAP_FAILED);
+  EXPECT_EQ(seen->magic, NESSIE_BOARD_MAGIC);
+  EXPECT_EQ(seen->files, 0u);
+  const auto taken = Board::create(path, "here", std::chrono::seconds(30));
+  ASSERT_TRUE(taken.ok()) << taken.error().message;
+  EXPECT_STREQ(seen->door, "here");
+  const auto entry = (*taken)->enter({7, 8});
+  EXPECT_EQ(seen->files, 1u);
+  EXPECT_EQ(Board::create(path, "there", std::chrono::seconds(30)).error().cause, EEXIST);
+  EXPECT_STREQ(seen->door, "here");
+  std::filesystem::remove(path);
+  std::filesystem::remove(path + NESSIE_BOARD_COUNTS_SUFFIX);
+}
+
 TEST_F(BoardTest, CountsWhatIsWrittenToAFile) {
   const auto name = path_ + NESSIE_BOARD_COUNTS_SUFFIX;
   const nessie::Fd file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
