@@ -11,6 +11,7 @@ namespace nessie::cli {
 /// nessie run: a program, unchanged, with staging servers beside it.
 struct RunOptions {
   int servers = 1;
+  bool mpmd = false;      ///< the servers are ranks of the program's job
   std::string mode;       ///< empty: the setting staging.mode, or auto
   std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
   std::string json_file;  ///< where to write the summary as JSON; empty: nowhere

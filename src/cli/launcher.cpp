@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -158,6 +160,22 @@ std::vector<LauncherOption> launcher_options(const std::vector<std::string> &com
   }
   std::erase_if(options, [&](const auto &option) { return option.last >= command.size(); });
   return options;
+}
+
+std::optional<Rank> rank_in(const Environment &environment) {
+  static constexpr std::array<std::array<const char *, 2>, 3> kLaunchers = {{
+      {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+      {"PMI_RANK", "PMI_SIZE"},
+      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+  }};
+  for (const auto &[number, of] : kLaunchers) {
+    const auto rank = environment.get(number), size = environment.get(of);
+    Rank found{-1, 0};
+    if (rank) std::from_chars(rank->data(), rank->data() + rank->size(), found.number);
+    if (size) std::from_chars(size->data(), size->data() + size->size(), found.of);
+    if (found.number >= 0 && found.number < found.of) return found;
+  }
+  return std::nullopt;
 }
 
 std::string preload_in(const std::vector<std::string> &command) {

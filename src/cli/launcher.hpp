@@ -35,6 +35,12 @@ std::size_t find_program_behind(const std::vector<std::string> &command, const E
 /// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on; empty: none.
 std::string preload_in(const std::vector<std::string> &command);
 
+struct Rank {
+  int number, of;
+};
+/// Which process of how many the launcher that started this one says that it is.
+std::optional<Rank> rank_in(const Environment &environment);
+
 struct LauncherOption {
   std::string name;   ///< without dashes
   std::string value;  ///< the first one, if it is an option whose values are known

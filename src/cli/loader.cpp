@@ -85,7 +85,7 @@ std::string read_pipe(int fd, Signals &signals) {
     if (got == 0) break;
     if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
     if (got < 0 && errno != EAGAIN && errno != EINTR) break;
-    if (got < 0) (void)signals.wait(deadline, fd);
+    if (got < 0) (void)signals.wait(deadline, {fd});
   }
   return text;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The `nessie` command.
+#include "agent.hpp"
 #include "commands.hpp"
 #include "version.hpp"
 
@@ -154,9 +155,24 @@ void add_run(CLI::App &app, RunOptions &options) {
       ->check(CLI::IsMember({"auto", "caching", "direct"}));
   run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")
       ->check(check_size);
+  run->add_flag("--mpmd", options.mpmd,
+                "The servers are ranks of the program's own MPI job, where the network lets no others reach it; the "
+                "program's MPI_COMM_WORLD has none of them (Open MPI's mpiexec)");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
+}
+
+void add_agent(CLI::App &app, AgentOptions &options) {
+  auto *agent = app.add_subcommand("agent", "Start a staging server where a launcher has put this; `nessie run` does");
+  agent->group("");  // for nobody else
+  agent->add_option("--run", options.run, "The run's URL")->required();
+  agent->add_option("--servers", options.servers, "How many the run has")->required();
+  agent->add_option("--mode", options.mode, "As nessie run's");
+  agent->add_option("--memory", options.memory, "As nessie run's");
+  agent->add_option("--boards", options.board_directory, "The folder of boards");
+  agent->add_option("--listen", options.listen, "Transports");
+  agent->add_flag("--rank", options.is_rank, "At the end of stdin the program's job has done with MPI");
 }
 
 void add_check(CLI::App &app, CheckOptions &options) {
@@ -307,6 +323,7 @@ int tell(const CLI::App &app, const CLI::ParseError &error) {
 /// What each command was given.
 struct Options {
   RunOptions run;
+  AgentOptions agent;
   CheckOptions check;
   InfoOptions info;
   StatusOptions status;
@@ -330,6 +347,7 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
     fprintf(stderr, "nessie check: say which program to check, e.g.: nessie check ./sim\n");
     return 2;
   }
+  if (*app.get_subcommand("agent")) return agent(options.agent);
   if (*app.get_subcommand("info")) return info(options.info);
   if (*app.get_subcommand("status")) return status(options.status);
   if (*app.get_subcommand("trace")) return trace(options.trace);
@@ -351,6 +369,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", version, "Print the version");
   Options options;
   add_run(app, options.run);
+  add_agent(app, options.agent);
   add_check(app, options.check);
   add_info(app, options.info);
   add_doctor(app, options.doctor);

@@ -8,12 +8,15 @@
 // mpiexec was killed), so nothing can escape it.
 #include "commands.hpp"
 
+#include "agent.hpp"
+#include "agents.hpp"
 #include "drain.hpp"
 #include "installation.hpp"
 #include "janitor.hpp"
 #include "launcher.hpp"
 #include "losses.hpp"
 #include "memory.hpp"
+#include "mpmd.hpp"
 #include "notes.hpp"
 #include "other_nodes.hpp"
 #include "outer_run.hpp"
@@ -30,6 +33,7 @@
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
 #include <nnti/transport/transport.hpp>
+#include <services/staging/server/board.hpp>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -40,6 +44,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 namespace nessie::cli {
 
@@ -89,10 +94,12 @@ class Job {
         signals_(std::move(signals)),
         folder_(std::move(folder)),
         other_nodes_(may_use_other_nodes(options.command, Environment::current())),
-        nessied_(installation.nessied),
+        installation_(installation),
         preload_library_(installation.preload_library),
         mode_(chosen(options.mode, "staging.mode", "auto")),
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
+        // A network that nobody will use costs a third of a second to look for.
+        listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),
         credential_(Credential::generate().to_hex()) {}
 
   int execute();
@@ -107,10 +114,17 @@ class Job {
   void fit_servers();
   void make_folders();
   Status start_servers();
+  Status start_children();
+  Status await_agents();
   Status await_urls();
+  std::optional<Error> why_no_start() const;
+  Error too_late() const;
   Status start_program();
-  void stage(SpawnOptions &program) const;
+  Status stage(SpawnOptions &program) const;
+  Status add_services(SpawnOptions &program) const;
   void await_program();
+  void check_start(Deadline start_by);
+  void await_end();
   bool is_broken() const;  ///< the program was ended, or is to end
   void end_stragglers();
   std::vector<pid_t> stragglers() const;
@@ -131,6 +145,7 @@ class Job {
   void on_signal_in_drain(const Signal &signal);
   void on_child_ended(pid_t pid, int wait_status);
   void reap();
+  void look_at_servers();
 
   const RunOptions &options_;
   const Config &config_;
@@ -143,14 +158,20 @@ class Job {
   const bool other_nodes_;     ///< the program may use others than this one
   int server_count_ = options_.servers;
   std::string why_no_servers_;
-  std::string nessied_, preload_library_, mode_, memory_, credential_;
-  std::optional<Servers> servers_;
+  const Installation &installation_;
+  std::string preload_library_, mode_, memory_, listen_, credential_;
+  std::unique_ptr<Servers> servers_;
+  AgentServers *agents_ = nullptr;  ///< the same, if they are started by a launcher
+  std::set<int> told_ends_;         ///< servers whose end the user knows of
   std::optional<Notes> notes_;
   Phase phase_ = Phase::kStarting;
   std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
   const bool had_children_ = !earlier_children_.empty();
   pid_t program_ = -1;
   std::optional<int> program_status_;
+  bool is_over_early_ = false;        ///< the program has done with MPI, and its job waits for the servers to end
+  std::optional<Error> start_error_;  ///< a server that was to start with the program did not
+  milliseconds start_timeout_{};
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
   bool gave_up_ = false;
@@ -160,6 +181,12 @@ class Job {
 };
 
 int Job::execute() {
+  const auto start_timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
+  if (!start_timeout) {
+    say("error: " + start_timeout.error().message);
+    return 1;
+  }
+  start_timeout_ = *start_timeout;
   record_.command = options_.command;
   record_.mode = mode_;
   fit_servers();
@@ -180,8 +207,7 @@ int Job::execute() {
   }
   await_program();
   record_.program_s = seconds_since(start);
-  record_.program_exit_code = exit_code_of(*program_status_);
-  end_stragglers();
+  if (!is_over_early_) end_stragglers();
   if (notes_) notes_->take();
   if (notes_) record_.notes = notes_->sentences();
   if (server_count_ == 0) record_.notes.insert(record_.notes.begin(), why_no_servers_);
@@ -189,6 +215,9 @@ int Job::execute() {
   const auto drain_start = Clock::now();
   drain();
   record_.drain_s = seconds_since(drain_start);
+  if (is_over_early_) await_end();
+  record_.program_exit_code = exit_code_of(*program_status_);
+  if (start_error_) return 1;
   return tell();
 }
 
@@ -221,50 +250,89 @@ void Job::make_folders() {
 // --- start -----------------------------------------------------------------------------------------------------------
 
 Status Job::start_servers() {
+  if (server_count_ > 0 && options_.mpmd) return await_agents();
+  if (auto started = start_children(); !started) return started;
+  return await_urls();
+}
+
+Status Job::start_children() {
   ServerOptions options;
-  options.program = nessied_;
-  options.count = server_count_;
+  options.program = installation_.nessied;
+  options.count = options.of = server_count_;
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
   options.board_directory = public_folder_;
-  // A network that nobody will use costs a third of a second to look for.
-  if (!config_.get("staging.listen") && !other_nodes_) options.arguments = {"--listen", "shm"};
-  auto servers = Servers::start(options, folder_, signals_);
+  if (!listen_.empty()) options.arguments = {"--listen", listen_};
+  auto servers = ChildServers::start(options, folder_, signals_);
   if (!servers) return servers.error();
-  servers_.emplace(std::move(*servers));
-  return await_urls();
+  servers_ = *std::move(servers);
+  return {};
+}
+
+/// They come with the program, which looks for the boards at its beginning.
+Status Job::await_agents() {
+  for (int index = 0; index < server_count_; ++index)
+    if (auto made = staging::Board::prepare(fmt::format("{}/board.{}", public_folder_, index)); !made) return made;
+  auto servers =
+      AgentServers::open({config_, split(listen_, ","), credential_, server_count_, folder_.path(), public_folder_});
+  if (!servers) return servers.error();
+  agents_ = servers->get();
+  servers_ = *std::move(servers);
+  return {};
 }
 
 Status Job::await_urls() {
-  const auto timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
-  if (!timeout) return timeout.error();
-  const auto deadline = Deadline::in(*timeout);
-  while (!servers_->find_urls(folder_)) {
+  const auto deadline = Deadline::in(start_timeout_);
+  for (servers_->look(); !servers_->all_listen(); servers_->look()) {
     turn(milliseconds(1));
     if (stop_signal_) return Error{Code::kCancelled, "interrupted"};
-    for (int index = 0; index < servers_->count(); ++index) {
-      if (servers_->running(index)) continue;
-      return Error{Code::kIo, fmt::format("staging server {} {} while it started; it says why above", index,
-                                          describe_wait_status(servers_->wait_status(index)))};
-    }
-    if (deadline.passed()) {
-      return Error{Code::kTimedOut, fmt::format("the staging servers did not start within {} s; what they say is "
-                                                "above (NESSIE_RUN_START_TIMEOUT gives them longer)",
-                                                timeout->count() / 1000)};
-    }
+    if (auto error = why_no_start()) return *error;
+    if (deadline.passed()) return too_late();
   }
   return {};
 }
 
-void Job::stage(SpawnOptions &program) const {
+std::optional<Error> Job::why_no_start() const {
+  for (int index = 0; index < servers_->count(); ++index)
+    if (!servers_->running(index))
+      return Error{Code::kIo, fmt::format("staging server {} {} while it started; it says why above", index,
+                                          servers_->how_it_ended(index))};
+  if (const auto why = servers_->why_not_all(); !why.empty()) return Error{Code::kIo, why};
+  return std::nullopt;
+}
+
+Error Job::too_late() const {
+  return {Code::kTimedOut, fmt::format("the staging servers did not start within {} s; what they say is above "
+                                       "(NESSIE_RUN_START_TIMEOUT gives them longer)",
+                                       start_timeout_.count() / 1000)};
+}
+
+Status Job::stage(SpawnOptions &program) const {
   const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
   const int boards = server_count_ + link_outer_boards(outer_boards, server_count_, public_folder_);
-  put_in_front({preload_library_, servers_->urls(), credential_, notes_ ? notes_->address() : "",
+  const auto urls = agents_ ? std::vector<std::string>{agents_->place()} : servers_->urls();
+  put_in_front({preload_library_, urls, credential_, notes_ ? notes_->address() : "",
                 fmt::format("{} {}", boards, public_folder_)},
                program.environment);
-  if (other_nodes_)
-    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, program.command, program.environment);
+  std::vector<std::string> carried = {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"};
+  if (options_.mpmd) {
+    if (auto status = add_services(program); !status.ok()) return status;
+    carried.emplace_back("NESSIE_COMMSPLITTER");
+  }
+  if (other_nodes_) carry_to_other_nodes(carried, program.command, program.environment);
+  return {};
+}
+
+Status Job::add_services(SpawnOptions &program) const {
+  AgentOptions agent{agents_->url(), server_count_, mode_, memory_, public_folder_, listen_, true};
+  auto service = agent_command(installation_.nessie, agent);
+  service.insert(service.begin(), installation_.rank);
+  auto command = with_services(program.command, server_count_, service, program.environment);
+  if (!command) return command.error();
+  program.command = *std::move(command);
+  split_world(installation_.commsplitter, program.environment);
+  return {};
 }
 
 Status Job::start_program() {
@@ -273,7 +341,8 @@ Status Job::start_program() {
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
-  if (server_count_ > 0) stage(spawn_options);
+  if (server_count_ > 0)
+    if (auto staged = stage(spawn_options); !staged) return staged;
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
@@ -287,9 +356,11 @@ Status Job::start_program() {
 // --- while the program runs ------------------------------------------------------------------------------------------
 
 void Job::turn(milliseconds at_most) {
-  if (const auto signal = signals_.wait(Deadline::in(at_most), notes_ ? notes_->fd() : -1)) on_signal(*signal);
+  const std::vector<int> news = {notes_ ? notes_->fd() : -1, agents_ ? agents_->fd() : -1};
+  if (const auto signal = signals_.wait(Deadline::in(at_most), news)) on_signal(*signal);
   if (notes_) notes_->take();
   reap();
+  look_at_servers();
 }
 
 void Job::reap() {
@@ -304,10 +375,18 @@ void Job::reap() {
 void Job::on_child_ended(pid_t pid, int wait_status) {
   if (pid == program_) program_status_ = wait_status;
   std::erase(earlier_children_, pid);
-  const auto server = servers_ ? servers_->note_exit(pid, wait_status) : std::nullopt;
-  if (!server || phase_ != Phase::kRunning) return;
-  say(fmt::format("error: staging server {} {}; what it held and is not in the files is listed at the end", *server,
-                  describe_wait_status(wait_status)));
+  if (servers_) servers_->note_exit(pid, wait_status);
+}
+
+void Job::look_at_servers() {
+  if (!servers_) return;
+  servers_->look();
+  for (int index = 0; index < servers_->count(); ++index) {
+    if (phase_ != Phase::kRunning || is_over_early_ || servers_->running(index)) continue;
+    if (!told_ends_.insert(index).second) continue;
+    say(fmt::format("error: staging server {} {}; what it held and is not in the files is listed at the end", index,
+                    servers_->how_it_ended(index)));
+  }
 }
 
 void Job::on_signal(const Signal &signal) {
@@ -337,7 +416,29 @@ void Job::on_signal_in_drain(const Signal &signal) {
 }
 
 void Job::await_program() {
+  const auto start_by = Deadline::in(start_timeout_);
+  while (!program_status_ && !is_over_early_) {
+    turn(seconds(1));
+    is_over_early_ = !program_status_ && servers_->is_program_over();
+    if (agents_ && !start_error_) check_start(start_by);
+  }
+}
+
+/// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
+void Job::check_start(Deadline start_by) {
+  if (servers_->all_listen()) return;
+  start_error_ = start_by.passed() ? too_late() : why_no_start();
+  if (!start_error_) return;
+  say("error: " + start_error_->message);
+  agents_->give_up(start_error_->message);
+  send(SIGTERM, {program_});
+}
+
+/// The program's job has waited for the servers to end.
+void Job::await_end() {
+  phase_ = Phase::kRunning;
   while (!program_status_) turn(seconds(1));
+  end_stragglers();
 }
 
 // Children that were there before are not the program's, nor are those that they leave behind.
@@ -378,7 +479,7 @@ void Job::drain() {
   raise_limits();  // those that it was started with were the program's as well
   for (int index = 0; index < servers_->count(); ++index) {
     if (servers_->running(index)) continue;
-    note_broken(index, describe_wait_status(servers_->wait_status(index)));
+    note_broken(index, servers_->how_it_ended(index));
   }
   nnti::prepare_environment();  // each drain has threads, which reach the servers
   std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));

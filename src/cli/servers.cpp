@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <memory>
 #include <utility>
 
 namespace nessie::cli {
@@ -24,7 +25,7 @@ SpawnOptions server_command(const ServerOptions &options, const RunDirectory &fo
                    "--index",
                    std::to_string(index),
                    "--servers",
-                   std::to_string(options.count),
+                   std::to_string(options.of),
                    "--mode",
                    options.mode,
                    "--run-dir",
@@ -52,16 +53,35 @@ std::string first_line(const std::string &path) {
 
 }  // namespace
 
-Result<Servers> Servers::start(const ServerOptions &options, const RunDirectory &folder, const Signals &signals) {
+std::vector<std::string> Servers::urls() const {
+  std::vector<std::string> urls;
+  for (const auto &server : servers_) urls.push_back(server.url);
+  return urls;
+}
+
+bool Servers::all_listen() const {
+  return std::ranges::none_of(servers_, [](const Server &server) { return server.url.empty(); });
+}
+
+bool Servers::any_running() const {
+  return std::ranges::any_of(servers_, [](const Server &server) { return !server.end; });
+}
+
+void Servers::kill_all() {
+  for (int index = 0; index < count(); ++index) kill(index);
+}
+
+Result<std::unique_ptr<ChildServers>> ChildServers::start(const ServerOptions &options, const RunDirectory &folder,
+                                                          const Signals &signals) {
   std::array<int, 2> pipe_ends{};
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return Error{Code::kIo, "cannot make a pipe", Scope::kProcess, errno};
-  Servers servers;
-  servers.life_line_ = pipe_ends[1];
+  std::unique_ptr<ChildServers> servers(new ChildServers(folder, options.first));
+  servers->life_line_ = pipe_ends[1];
   std::optional<Error> failure;
-  for (int index = 0; index < options.count && !failure; ++index) {
+  for (int index = options.first; index < options.first + options.count && !failure; ++index) {
     auto pid = spawn(server_command(options, folder, index, pipe_ends[0]), signals);
     if (pid)
-      servers.servers_.push_back(Server{*pid, {}, {}});
+      servers->servers_.push_back({*pid, {}, {}, {}});
     else
       failure = pid.error();
   }
@@ -70,63 +90,41 @@ Result<Servers> Servers::start(const ServerOptions &options, const RunDirectory 
   return servers;
 }
 
-Servers::Servers(Servers &&other) noexcept
-    : servers_(std::move(other.servers_)), life_line_(std::exchange(other.life_line_, -1)) {
-  other.servers_.clear();
-}
-
-Servers::~Servers() {
+ChildServers::~ChildServers() {
   for (auto &server : servers_) {
-    if (server.wait_status) continue;
+    if (server.end) continue;
     ::kill(-server.pid, SIGKILL);
     ::kill(server.pid, SIGKILL);
     waitpid(server.pid, nullptr, 0);
   }
-  if (life_line_ >= 0) close(life_line_);
+  end();
 }
 
-bool Servers::any_running() const {
-  return std::any_of(servers_.begin(), servers_.end(), [](const Server &server) { return !server.wait_status; });
+void ChildServers::end() {
+  if (const int life_line = std::exchange(life_line_, -1); life_line >= 0) close(life_line);
 }
 
-bool Servers::find_urls(const RunDirectory &folder) {
-  bool all = true;
-  for (int index = 0; index < count(); ++index) {
-    auto &url = servers_[index].url;
-    if (url.empty()) url = first_line(folder.file(fmt::format("server.{}.url", index)));
-    all = all && !url.empty();
+void ChildServers::look() {
+  for (int i = 0; i < count(); ++i) {
+    auto &url = servers_[static_cast<std::size_t>(i)].url;
+    if (url.empty()) url = first_line(fmt::format("{}/server.{}.url", folder_, first_ + i));
   }
-  return all;
 }
 
-std::vector<std::string> Servers::urls() const {
-  std::vector<std::string> urls;
-  for (const auto &server : servers_) urls.push_back(server.url);
-  return urls;
+bool ChildServers::note_exit(pid_t pid, int wait_status) {
+  const auto server = std::ranges::find(servers_, pid, &Server::pid);
+  if (server == servers_.end()) return false;
+  server->end = describe_wait_status(wait_status);
+  ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
+  return true;
 }
 
-std::optional<int> Servers::note_exit(pid_t pid, int wait_status) {
-  for (int index = 0; index < count(); ++index) {
-    if (servers_[index].pid != pid) continue;
-    servers_[index].wait_status = wait_status;
-    ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
-    return index;
-  }
-  return std::nullopt;
-}
+bool ChildServers::owns(pid_t pid) const { return std::ranges::count(servers_, pid, &Server::pid) > 0; }
 
-bool Servers::owns(pid_t pid) const {
-  return std::any_of(servers_.begin(), servers_.end(), [pid](const Server &server) { return server.pid == pid; });
-}
-
-void Servers::kill(int index) {
+void ChildServers::kill(int index) {
   if (!running(index)) return;
-  ::kill(-pid(index), SIGKILL);
-  ::kill(pid(index), SIGKILL);
-}
-
-void Servers::kill_all() {
-  for (int index = 0; index < count(); ++index) kill(index);
+  ::kill(-server(index).pid, SIGKILL);
+  ::kill(server(index).pid, SIGKILL);
 }
 
 }  // namespace nessie::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The staging servers of one `nessie run`: singletons on this node, each in a process group of its own, so that the
-// terminal's Ctrl-C does not reach them. They watch a pipe that closes when this process dies, however it dies; then
-// they drain, clean up and exit by themselves.
+// The staging servers of one `nessie run`, however they were started: as its children here; or by agents, which a
+// launcher has started (agents.hpp).
 #pragma once
 
 #include "process.hpp"
@@ -9,6 +8,7 @@
 
 #include <base/clock.hpp>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +17,9 @@ namespace nessie::cli {
 
 struct ServerOptions {
   std::string program;  ///< nessied
-  int count = 1;
+  int first = 0;        ///< the index of the first one to start
+  int count = 1;        ///< how many to start
+  int of = 1;           ///< how many the run has
   std::string mode, memory;
   std::string credential;
   std::string board_directory;  ///< where programs of the run look for what is not in the files yet
@@ -27,39 +29,66 @@ struct ServerOptions {
 
 class Servers {
  public:
-  /// Starts them; does not wait until they listen. Kills those that were started if one cannot be.
-  static Result<Servers> start(const ServerOptions &options, const RunDirectory &folder, const Signals &signals);
-  Servers(Servers &&other) noexcept;
-  Servers &operator=(Servers &&) = delete;
-  /// Kills what still runs.
-  ~Servers();
+  Servers() = default;
+  Servers(const Servers &) = delete;
+  virtual ~Servers() = default;
 
   int count() const { return static_cast<int>(servers_.size()); }
-  pid_t pid(int index) const { return servers_[index].pid; }
-  bool running(int index) const { return !servers_[index].wait_status; }
-  bool any_running() const;
-  /// The wait status of a server that ended.
-  int wait_status(int index) const { return *servers_[index].wait_status; }
-
-  /// Reads the URL files that have appeared; true when all are there.
-  bool find_urls(const RunDirectory &folder);
+  /// Takes note of what has happened since; to be called again and again.
+  virtual void look() = 0;
+  /// Where each can be reached; empty: it does not listen yet.
   std::vector<std::string> urls() const;
+  bool all_listen() const;
+  bool running(int index) const { return !server(index).end; }
+  bool any_running() const;
+  /// How a server ended: "was killed by signal 9 (Killed)".
+  const std::string &how_it_ended(int index) const { return *server(index).end; }
+  /// Where their user finds it, for people; empty: on this host.
+  const std::string &host(int index) const { return server(index).host; }
+  /// Why not all will ever listen, apart from those that have ended; empty: nothing is known of that.
+  virtual std::string why_not_all() const { return {}; }
+  /// Whether the program's job, of which the servers are a part, has done with MPI: it waits for them to end.
+  virtual bool is_program_over() const { return false; }
 
-  /// Takes note of a child that was reaped; the server's index, or nothing if it is none of them.
-  std::optional<int> note_exit(pid_t pid, int wait_status);
-  bool owns(pid_t pid) const;
-  /// SIGKILL to every server that runs, and to its process group.
+  /// Takes note of a child that was reaped; false: it is none of them.
+  virtual bool note_exit(pid_t pid, int wait_status) = 0;
+  /// Whether a child of this process is one of them, or has to do with them.
+  virtual bool owns(pid_t pid) const = 0;
+  /// SIGKILL to a server that runs, and to its process group.
+  virtual void kill(int index) = 0;
   void kill_all();
-  void kill(int index);
 
- private:
+ protected:
   struct Server {
     pid_t pid = -1;
-    std::string url;
-    std::optional<int> wait_status;
+    std::string url, host;
+    std::optional<std::string> end;
   };
-  Servers() = default;
+  const Server &server(int index) const { return servers_[static_cast<std::size_t>(index)]; }
   std::vector<Server> servers_;
+};
+
+/// Singletons on this node, each in a process group of its own, so that the terminal's Ctrl-C does not reach them. They
+/// watch a pipe that closes when this process dies, however it dies; then they drain, clean up and exit by themselves.
+class ChildServers final : public Servers {
+ public:
+  /// Starts them; does not wait until they listen. Kills those that were started if one cannot be.
+  static Result<std::unique_ptr<ChildServers>> start(const ServerOptions &options, const RunDirectory &folder,
+                                                     const Signals &signals);
+  /// Kills what still runs.
+  ~ChildServers() override;
+
+  void look() override;
+  bool note_exit(pid_t pid, int wait_status) override;
+  bool owns(pid_t pid) const override;
+  void kill(int index) override;
+  /// Has them finish what they have acknowledged, and end.
+  void end();
+
+ private:
+  ChildServers(const RunDirectory &folder, int first) : folder_(folder.path()), first_(first) {}
+  const std::string folder_;
+  const int first_;
   int life_line_ = -1;  ///< the pipe's end that closes with this process
 };
 

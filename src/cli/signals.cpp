@@ -70,8 +70,9 @@ Signals::~Signals() {
   if (fd_ >= 0) close(fd_);
 }
 
-std::optional<Signal> Signals::wait(Deadline deadline, int or_readable) {
-  std::array<pollfd, 2> events = {pollfd{fd_, POLLIN, 0}, pollfd{or_readable, POLLIN, 0}};
+std::optional<Signal> Signals::wait(Deadline deadline, const std::vector<int> &or_readable) {
+  std::vector<pollfd> events = {{fd_, POLLIN, 0}};
+  for (const int fd : or_readable) events.push_back({fd, POLLIN, 0});
   if (poll(events.data(), events.size(), deadline.poll_timeout_ms()) <= 0) return std::nullopt;
   signalfd_siginfo info;
   if (read(fd_, &info, sizeof info) != sizeof info) return std::nullopt;

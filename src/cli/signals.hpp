@@ -10,6 +10,7 @@
 
 #include <array>
 #include <optional>
+#include <vector>
 
 namespace nessie::cli {
 
@@ -33,8 +34,9 @@ class Signals {
   Signals &operator=(Signals &&) = delete;
   ~Signals();
 
-  /// Waits for a signal, or until there is something to read from the descriptor, if any, or until the deadline.
-  std::optional<Signal> wait(Deadline deadline, int or_readable = -1);
+  /// Waits for a signal, or until there is something to read from one of the descriptors (-1: none), or until the
+  /// deadline.
+  std::optional<Signal> wait(Deadline deadline, const std::vector<int> &or_readable = {});
   /// In a child, before exec: puts back what the process was started with. Async-signal-safe.
   void restore_original() const;
   /// Stops this process as the signal would, until it is continued.

@@ -239,7 +239,10 @@ typedef struct {
   const char *stub;     /* the file of what has a part of MPI only */
 } Mpis;
 
-static bool is_mpi(const nessie_library *library) { return defines(library, "PMPI_Comm_rank"); }
+/* CommSplitter defines all functions of the MPI behind it. */
+static bool is_mpi(const nessie_library *library) {
+  return defines(library, "PMPI_Comm_rank") && !begins_with(library->soname, "libcommsplitter");
+}
 
 /* Tools define MPI_ functions, too, and go on to the PMPI_ functions of an MPI. */
 static bool is_stub(const nessie_library *library) {

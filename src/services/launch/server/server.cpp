@@ -46,7 +46,13 @@ std::string Server::describe() const {
   return fmt::format("servers that have joined: {} of {}", joined, places_.size());
 }
 
-void Server::quiesce() { give_up("the run is over"); }
+void Server::quiesce() {
+  give_up("the run is over");
+  const std::lock_guard lock(mutex_);
+  is_over_ = true;
+  for (const auto &place : places_)
+    if (place.to_be_killed != nullptr) place.to_be_killed->set();
+}
 
 Status Server::check(std::size_t index) const {
   if (index < places_.size()) return {};
@@ -62,11 +68,13 @@ nssi::Outcome<void> Server::JOIN(nssi::Request &request, const server &joining) 
   const auto status = request.wait(to_be_killed);
   leave_place(joining.index, status);
   changed_();
+  if (is_over_) return Error{Code::kUnavailable, "the run is over", nessie::Scope::kService};
   return status;
 }
 
 Status Server::take_place(const server &joining, nssi::Event &to_be_killed) {
   const std::lock_guard lock(mutex_);
+  if (is_over_) return Error{Code::kUnavailable, "the run is over", nessie::Scope::kService};
   if (auto status = check(joining.index); !status.ok()) return status;
   auto &place = places_[joining.index];
   if (!place.state.url.empty())

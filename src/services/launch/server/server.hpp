@@ -61,6 +61,7 @@ class Server final : public nessie::Provider, private LAUNCH::ONE::Server {
   mutable std::mutex mutex_;
   std::vector<Place> places_;
   std::optional<std::string> why_not_;
+  bool is_over_ = false;
   std::list<nssi::Event *> waiting_;  ///< of those who ask where the servers are
 };
 

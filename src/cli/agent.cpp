@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent.hpp"
+
+#include "installation.hpp"
+#include "launcher.hpp"
+#include "run_directory.hpp"
+#include "servers.hpp"
+#include "speech.hpp"
+
+#include <base/config.hpp>
+#include <base/fd.hpp>
+#include <base/file.hpp>
+#include <base/host.hpp>
+#include <launch_rpc.hpp>
+#include <nnti/transport/transport.hpp>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+namespace nessie::cli {
+
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto kDefaultStartTimeout = seconds(30);
+constexpr auto kAnswer = seconds(30);  // the run's, to what it is told
+
+/// The folder of boards, where `nessie run` has not made it: on another node.
+class BoardFolder {
+ public:
+  explicit BoardFolder(std::string path) : path_(std::move(path)) {
+    std::error_code ignored;
+    is_own_ = !path_.empty() && std::filesystem::create_directories(path_, ignored);
+  }
+  ~BoardFolder() {
+    std::error_code ignored;
+    if (is_own_) std::filesystem::remove_all(path_, ignored);
+  }
+  BoardFolder(const BoardFolder &) = delete;
+
+ private:
+  const std::string path_;
+  bool is_own_ = false;
+};
+
+/// The run, from when the server has joined it.
+class Run {
+ public:
+  static Result<std::unique_ptr<Run>> find(const Config &config, const std::string &url, Deadline deadline) {
+    nssi::RuntimeOptions options;
+    options.endpoint.config = config;
+    options.endpoint.listen = false;
+    auto runtime = nssi::Runtime::open(std::move(options));
+    if (!runtime.ok()) return runtime.error();
+    auto peer = (*runtime)->connect(url, deadline);
+    if (!peer.ok()) return peer.error();
+    return std::unique_ptr<Run>(new Run(*std::move(runtime), *peer));
+  }
+  ~Run() {
+    if (life_line_) runtime_->disconnect(peer_);
+    if (waiter_.joinable()) waiter_.join();
+  }
+  Run(const Run &) = delete;
+
+  void join(const launch::server &server) {
+    life_line_.emplace(client_.JOIN_async(server, {.deadline = Deadline::never()}));
+    waiter_ = std::thread([this] {
+      answer_ = life_line_->wait();
+      const std::uint64_t one = 1;
+      [[maybe_unused]] auto written = ::write(answered_.get(), &one, sizeof one);
+    });
+  }
+  /// Can be read from when the run has answered, or is gone.
+  int fd() const { return answered_.get(); }
+  /// What it has answered; nothing yet.
+  std::optional<Status> answer() {
+    std::uint64_t count = 0;
+    if (::read(answered_.get(), &count, sizeof count) != sizeof count) return std::nullopt;
+    return answer_;
+  }
+  Status tell_over(unsigned index) { return client_.OVER(index, within(kAnswer)); }
+  Status tell_end(const launch::ending &end) { return client_.ENDED(end, within(kAnswer)); }
+
+ private:
+  Run(std::unique_ptr<nssi::Runtime> runtime, nssi::PeerId peer)
+      : runtime_(std::move(runtime)), peer_(peer), client_(*runtime_, peer) {}
+  static nssi::CallOptions within(seconds time) { return {.deadline = Deadline::in(time)}; }
+
+  std::unique_ptr<nssi::Runtime> runtime_;
+  const nssi::PeerId peer_;
+  launch::LAUNCH::ONE::Client client_;
+  Fd answered_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Status answer_;
+  std::optional<nssi::Future<void>> life_line_;
+  std::thread waiter_;
+};
+
+std::vector<std::byte> bytes_of(const std::string &path) {
+  const auto text = read_file(path);
+  if (!text.ok()) return {};
+  const auto *begin = reinterpret_cast<const std::byte *>(text->data());
+  return {begin, begin + text->size()};
+}
+
+class Agent {
+ public:
+  Agent(const AgentOptions &options, const Config &config, int index, Signals signals, RunDirectory folder)
+      : options_(options),
+        config_(config),
+        index_(index),
+        signals_(std::move(signals)),
+        folder_(std::move(folder)),
+        boards_(options.board_directory) {}
+
+  int execute(const Installation &installation) {
+    auto server = ChildServers::start(server_options(installation), folder_, signals_);
+    if (!server.ok()) return fail(server.error());
+    server_ = *std::move(server);
+    const auto timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
+    if (!timeout) return fail(timeout.error());
+    const auto deadline = Deadline::in(*timeout);
+    while (server_->running(0) && !server_->all_listen() && !deadline.passed()) turn(std::chrono::milliseconds(2));
+    auto run = Run::find(config_, options_.run, Deadline::in(*timeout));
+    if (!run.ok()) return fail(run.error());
+    run_ = *std::move(run);
+    if (server_->all_listen())
+      run_->join(
+          {static_cast<unsigned>(index_), server_->urls().front(), host_name(), static_cast<unsigned>(::getpid())});
+    else if (server_->running(0))
+      server_->kill(0);
+    while (server_->running(0)) turn(seconds(60));
+    return tell_end();
+  }
+
+ private:
+  ServerOptions server_options(const Installation &installation) const {
+    ServerOptions options;
+    options.program = installation.nessied;
+    options.first = index_;
+    options.of = options_.servers;
+    options.mode = options_.mode;
+    options.memory = options_.memory;
+    options.credential = config_.get_or("credential", "");
+    options.board_directory = options_.board_directory;
+    if (!options_.listen.empty()) options.arguments = {"--listen", options_.listen};
+    return options;
+  }
+
+  int fail(const Error &error) {
+    say(fmt::format("error: staging server {} on {}: {}", index_, host_name(), error.message));
+    if (server_) server_->end();
+    while (server_ && server_->running(0)) turn(seconds(60));
+    return 1;
+  }
+
+  void turn(std::chrono::milliseconds at_most) {
+    const auto signal = signals_.wait(Deadline::in(at_most), {run_ ? run_->fd() : -1, is_over_ ? -1 : stdin_fd()});
+    if (signal && (signal->number == SIGTERM || signal->number == SIGINT || signal->number == SIGHUP)) server_->end();
+    int wait_status = 0;
+    for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) server_->note_exit(pid, wait_status);
+    server_->look();
+    if (run_) hear_of_run();
+  }
+
+  int stdin_fd() const { return options_.is_rank ? STDIN_FILENO : -1; }
+
+  void hear_of_run() {
+    if (const auto answer = run_->answer(); answer && answer->ok())
+      server_->kill(0);
+    else if (answer)
+      server_->end();  // the run is gone: what it has acknowledged goes to the files
+    if (!options_.is_rank || is_over_ || !has_stdin_ended()) return;
+    is_over_ = true;
+    if (const auto told = run_->tell_over(static_cast<unsigned>(index_)); !told.ok()) server_->end();
+  }
+
+  static bool has_stdin_ended() {
+    pollfd event{STDIN_FILENO, POLLIN, 0};
+    char ignored = 0;
+    return ::poll(&event, 1, 0) > 0 && ::read(STDIN_FILENO, &ignored, 1) <= 0;
+  }
+
+  int tell_end() {
+    launch::ending end{static_cast<unsigned>(index_), {}, {}, {}};
+    if (const auto &how = server_->how_it_ended(0); how != "exited with 0") {
+      end.how = how;
+      end.ledger = bytes_of(folder_.file(fmt::format("server.{}.ledger", index_)));
+      end.board = bytes_of(fmt::format("{}/board.{}", options_.board_directory, index_));
+    }
+    return run_->tell_end(end).ok() ? 0 : 1;
+  }
+
+  const AgentOptions &options_;
+  const Config &config_;
+  const int index_;
+  Signals signals_;
+  RunDirectory folder_;
+  BoardFolder boards_;
+  std::unique_ptr<ChildServers> server_;
+  std::unique_ptr<Run> run_;
+  bool is_over_ = false;
+};
+
+int fail(const std::string &why) {
+  say("error: " + why);
+  return 1;
+}
+
+}  // namespace
+
+std::vector<std::string> agent_command(const std::string &nessie, const AgentOptions &options) {
+  std::vector<std::string> words = {
+      nessie,   "agent",      "--run",    options.run,    "--servers", std::to_string(options.servers),
+      "--mode", options.mode, "--memory", options.memory, "--boards",  options.board_directory};
+  if (!options.listen.empty()) words.insert(words.end(), {"--listen", options.listen});
+  if (options.is_rank) words.emplace_back("--rank");
+  return words;
+}
+
+int agent(const AgentOptions &options) {
+  const auto config = Config::load();
+  if (!config) return fail(config.error().message);
+  const auto installation = Installation::find();
+  if (!installation) return fail(installation.error().message);
+  const auto rank = rank_in(Environment::current());
+  if (!rank || rank->of - rank->number > options.servers)
+    return fail("`nessie agent` is started by `nessie run`, through a launcher, as one of the last processes");
+  auto signals = Signals::open();
+  if (!signals) return fail(signals.error().message);
+  auto folder = RunDirectory::make();
+  if (!folder) return fail(folder.error().message);
+  nnti::prepare_environment();
+  return Agent(options, *config, rank->number - (rank->of - options.servers), std::move(*signals), std::move(*folder))
+      .execute(*installation);
+}
+
+}  // namespace nessie::cli

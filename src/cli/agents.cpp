@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agents.hpp"
+
+#include <base/credential.hpp>
+#include <base/host.hpp>
+#include <service/host.hpp>
+#include <services/launch/client/client.hpp>
+
+#include <fmt/format.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+
+namespace nessie::cli {
+
+namespace {
+
+/// As the server left it; what is there already is better.
+void keep(const std::string &path, const std::vector<std::byte> &bytes) {
+  std::error_code ignored;
+  if (bytes.empty() || std::filesystem::exists(path, ignored)) return;
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace
+
+AgentServers::AgentServers(AgentServersOptions options)
+    : options_(std::move(options)), changed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  servers_.resize(static_cast<std::size_t>(options_.count));
+}
+
+Result<std::unique_ptr<AgentServers>> AgentServers::open(AgentServersOptions options) {
+  std::unique_ptr<AgentServers> servers(new AgentServers(std::move(options)));
+  if (auto status = servers->serve(); !status.ok()) return status.error();
+  return servers;
+}
+
+Status AgentServers::serve() {
+  const auto credential = Credential::from_hex(options_.credential);
+  if (!credential.ok()) return credential.error();
+  service::HostOptions options;
+  options.runtime.endpoint.config = options_.config;
+  options.runtime.endpoint.transports = options_.transports;
+  options.runtime.endpoint.credential = *credential;
+  auto host = service::Host::open(std::move(options));
+  if (!host.ok()) return host.error();
+  host_ = *std::move(host);
+  const auto note_change = [fd = changed_.get()] {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] auto written = ::write(fd, &one, sizeof one);
+  };
+  const auto start = [&](const ProviderContext &context) -> Result<std::unique_ptr<Provider>> {
+    auto run = launch::Server::start(context, servers_.size(), note_change);
+    if (!run.ok()) return run.error();
+    run_ = run->get();
+    return std::unique_ptr<Provider>(*std::move(run));
+  };
+  if (auto started = host_->start({.name = "launch"}, start); !started.ok()) return started.error();
+  thread_ = std::thread([this] { host_->run(); });
+  return {};
+}
+
+AgentServers::~AgentServers() {
+  if (launcher_ > 0 && !launcher_end_) {
+    ::kill(launcher_, SIGTERM);
+    ::waitpid(launcher_, nullptr, 0);
+  }
+  if (thread_.joinable()) {
+    host_->end();
+    thread_.join();
+    host_->finish();
+  }
+}
+
+std::string AgentServers::place() const { return std::string(launch::kScheme) + url(); }
+
+const std::string &AgentServers::url() const { return host_->runtime().url(); }
+
+Status AgentServers::launch(SpawnOptions launcher, const Signals &signals) {
+  auto pid = spawn(std::move(launcher), signals);
+  if (!pid) return pid.error();
+  launcher_ = *pid;
+  return {};
+}
+
+void AgentServers::look() {
+  std::uint64_t ignored = 0;
+  [[maybe_unused]] auto got = ::read(changed_.get(), &ignored, sizeof ignored);
+  const auto here = host_name();
+  const auto states = run_->states();
+  is_program_over_ = std::ranges::all_of(states, [](const auto &state) { return state.mpi_is_over || state.its_end; });
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    auto &server = servers_[i];
+    const auto &state = states[i];
+    if (server.url.empty() && !state.url.empty() && state.host == here)
+      agents_.push_back(static_cast<pid_t>(state.agent));
+    server.url = state.url;
+    server.host = state.host == here ? std::string() : state.host;
+    if (!state.its_end || server.end) continue;
+    keep_traces(*state.its_end);
+    server.end = state.its_end->how.empty() ? "exited with 0" : state.its_end->how;
+  }
+}
+
+void AgentServers::keep_traces(const launch::ending &end) const {
+  keep(fmt::format("{}/server.{}.ledger", options_.run_directory, end.index), end.ledger);
+  keep(fmt::format("{}/board.{}", options_.board_directory, end.index), end.board);
+}
+
+std::string AgentServers::why_not_all() const {
+  return launcher_end_ && !all_listen()
+             ? fmt::format("what should start the staging servers {}; it says why above", *launcher_end_)
+             : std::string();
+}
+
+bool AgentServers::is_program_over() const { return launcher_ < 0 && is_program_over_; }
+
+bool AgentServers::note_exit(pid_t pid, int wait_status) {
+  if (pid == launcher_) launcher_end_ = describe_wait_status(wait_status);
+  return pid == launcher_ || std::ranges::count(agents_, pid) > 0;
+}
+
+bool AgentServers::owns(pid_t pid) const { return pid == launcher_ || std::ranges::count(agents_, pid) > 0; }
+
+}  // namespace nessie::cli
