@@ -15,6 +15,7 @@
 #include <nnti/transport/transport.hpp>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,7 +87,7 @@ class Run {
     if (::read(answered_.get(), &count, sizeof count) != sizeof count) return std::nullopt;
     return answer_;
   }
-  Status tell_over(unsigned index) { return client_.OVER(index, within(kAnswer)); }
+  Status tell_of_mpi(unsigned index, launch::stage now) { return client_.MPI_IS(index, now, within(kAnswer)); }
   Status tell_end(const launch::ending &end) { return client_.ENDED(end, within(kAnswer)); }
 
  private:
@@ -177,15 +178,18 @@ class Agent {
       server_->kill(0);
     else if (answer)
       server_->end();  // the run is gone: what it has acknowledged goes to the files
-    if (!options_.is_rank || is_over_ || !has_stdin_ended()) return;
-    is_over_ = true;
-    if (const auto told = run_->tell_over(static_cast<unsigned>(index_)); !told.ok()) server_->end();
+    if (options_.is_rank && !is_over_) hear_of_rank();
   }
 
-  static bool has_stdin_ended() {
+  /// A byte: the rank has initialised MPI. The end: it has finalised MPI, or it is gone.
+  void hear_of_rank() {
     pollfd event{STDIN_FILENO, POLLIN, 0};
     char ignored = 0;
-    return ::poll(&event, 1, 0) > 0 && ::read(STDIN_FILENO, &ignored, 1) <= 0;
+    if (::poll(&event, 1, 0) <= 0) return;
+    is_over_ = ::read(STDIN_FILENO, &ignored, 1) <= 0;
+    const auto told =
+        run_->tell_of_mpi(static_cast<unsigned>(index_), is_over_ ? launch::stage::OVER : launch::stage::BEGUN);
+    if (!told.ok()) server_->end();
   }
 
   int tell_end() {

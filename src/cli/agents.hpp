@@ -47,6 +47,9 @@ class AgentServers final : public Servers {
   /// Programs that wait for the servers hear that not all will come.
   void give_up(const std::string &why) { run_->give_up(why); }
 
+  /// Whether the program's job, of which the servers are a part, has initialised MPI, as all of its processes must.
+  bool has_program_begun() const { return has_program_begun_; }
+
   void look() override;
   std::string why_not_all() const override;
   bool is_program_over() const override;
@@ -65,7 +68,7 @@ class AgentServers final : public Servers {
   launch::Server *run_ = nullptr;
   std::thread thread_;
   std::vector<pid_t> agents_;  ///< on this host
-  bool is_program_over_ = false;
+  bool has_program_begun_ = false, is_program_over_ = false;
   pid_t launcher_ = -1;
   std::optional<std::string> launcher_end_;
 };

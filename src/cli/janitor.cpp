@@ -4,7 +4,6 @@
 #include "process.hpp"
 
 #include <base/clock.hpp>
-#include <base/file.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -38,8 +37,7 @@ Leftovers find_leftovers(const std::string &credential) {
   Leftovers left;
   for (const pid_t pid : processes()) {
     if (!carries_credential(pid, credential)) continue;
-    const auto name = read_file(fmt::format("/proc/{}/comm", pid));
-    (name.ok() && *name == "nessied\n" ? left.servers : left.program).push_back(pid);
+    (command_name(pid) == "nessied" ? left.servers : left.program).push_back(pid);
   }
   return left;
 }

@@ -28,11 +28,6 @@ bool is_program(const fs::path &path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-bool is_launcher_name(std::string_view name) {
-  return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun" ||
-         name == "srun";
-}
-
 /// How many words follow options that are about hosts, or whose values may look like a program's name.
 std::size_t values_of(std::string_view name) {
   static const auto of_one = split(
@@ -61,6 +56,11 @@ LauncherOption option_at(const std::vector<std::string> &command, std::size_t pl
 bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
 
 }  // namespace
+
+bool is_launcher_name(std::string_view name) {
+  return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun" ||
+         name == "srun";
+}
 
 const char *name_of(MpiFlavour flavour) {
   switch (flavour) {

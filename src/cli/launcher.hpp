@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace nessie::cli {
@@ -13,6 +14,8 @@ namespace nessie::cli {
 enum class MpiFlavour { kUnknown, kOpenMpi, kMpich };
 const char *name_of(MpiFlavour flavour);
 
+/// Whether launchers are called so.
+bool is_launcher_name(std::string_view name);
 /// Which MPI's mpiexec `program` is, by the name of the file that it is in the end.
 MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment);
 /// Which MPI the ELF file is linked to.

@@ -105,6 +105,13 @@ std::vector<pid_t> processes() {
   return found;
 }
 
+std::string command_name(pid_t pid) {
+  auto name = read_file(fmt::format("/proc/{}/comm", pid));
+  if (!name.ok()) return {};
+  if (name->ends_with('\n')) name->pop_back();
+  return *std::move(name);
+}
+
 std::vector<pid_t> children() {
   siginfo_t one{};
   if (waitid(P_ALL, 0, &one, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD) return {};

@@ -34,6 +34,8 @@ std::string describe_wait_status(int wait_status);
 
 /// All that /proc shows.
 std::vector<pid_t> processes();
+/// As the kernel calls it: 15 letters at most of its file's name. Empty: it has ended.
+std::string command_name(pid_t pid);
 /// The processes whose parent this process is, or has become because theirs died (see become_reaper).
 std::vector<pid_t> children();
 /// Whether it is a process of the run that has this credential: `nessie run` gave it to it, or to who started it.

@@ -41,6 +41,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -58,6 +59,10 @@ constexpr auto kDefaultStartTimeout = seconds(30);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr auto kServerExitTimeout = seconds(10);
+constexpr const char *kNeverBegan =
+    "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
+constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
+constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
 constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -124,7 +129,11 @@ class Job {
   Status add_services(SpawnOptions &program) const;
   void await_program();
   void check_start(Deadline start_by);
+  void check_program();
+  bool any_of_program() const;
+  void end_program(Error why);
   void await_end();
+  void end_launcher();
   bool is_broken() const;  ///< the program was ended, or is to end
   void end_stragglers();
   std::vector<pid_t> stragglers() const;
@@ -172,6 +181,7 @@ class Job {
   bool is_over_early_ = false;        ///< the program has done with MPI, and its job waits for the servers to end
   std::optional<Error> start_error_;  ///< a server that was to start with the program did not
   milliseconds start_timeout_{};
+  Clock::time_point last_seen_ = Clock::now();  ///< when there were processes of a program without MPI
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
   bool gave_up_ = false;
@@ -421,14 +431,38 @@ void Job::await_program() {
     turn(seconds(1));
     is_over_early_ = !program_status_ && servers_->is_program_over();
     if (agents_ && !start_error_) check_start(start_by);
+    if (agents_ && !agents_->has_program_begun() && !start_error_) check_program();
   }
+  if (agents_ && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
 void Job::check_start(Deadline start_by) {
   if (servers_->all_listen()) return;
-  start_error_ = start_by.passed() ? too_late() : why_no_start();
-  if (!start_error_) return;
+  if (auto error = start_by.passed() ? too_late() : why_no_start()) end_program(*std::move(error));
+}
+
+/// A program without MPI ends, and leaves the services waiting for it.
+void Job::check_program() {
+  if (other_nodes_ || program_status_ || !agents_->all_listen()) return;
+  if (any_of_program()) last_seen_ = Clock::now();
+  if (seconds_since(last_seen_) < kUnseen) return;
+  end_program({Code::kUnsupported, kNeverBegan});
+}
+
+/// Whether any process of this node may be one of the program's.
+bool Job::any_of_program() const {
+  return std::ranges::any_of(processes(), [this](pid_t pid) {
+    const auto name = command_name(pid);
+    return pid != ::getpid() && pid != program_ && !is_launcher_name(name) &&
+           !std::ranges::count(std::array{"nessie", "nessied", "nessie-rank", "nessie-janitor"}, name) &&
+           carries_credential(pid, credential_);
+  });
+}
+
+/// Without servers, or without a program, there is no use in the rest.
+void Job::end_program(Error why) {
+  start_error_ = std::move(why);
   say("error: " + start_error_->message);
   agents_->give_up(start_error_->message);
   send(SIGTERM, {program_});
@@ -437,8 +471,20 @@ void Job::check_start(Deadline start_by) {
 /// The program's job has waited for the servers to end.
 void Job::await_end() {
   phase_ = Phase::kRunning;
-  while (!program_status_) turn(seconds(1));
+  last_seen_ = Clock::now();
+  while (!program_status_) {
+    turn(seconds(1));
+    end_launcher();
+  }
   end_stragglers();
+}
+
+/// A launcher that was told to end its job now and then waits for processes that are gone.
+void Job::end_launcher() {
+  if (other_nodes_ || program_status_) return;
+  if (any_of_program()) last_seen_ = Clock::now();
+  const auto unseen = seconds_since(last_seen_);
+  if (unseen > kPatienceWithLauncher) send(unseen > 2 * kPatienceWithLauncher ? SIGKILL : SIGTERM, {program_});
 }
 
 // Children that were there before are not the program's, nor are those that they leave behind.

@@ -2,12 +2,14 @@
 /* nessie-rank COMMAND...: stands for a service in the MPI job of a program (nessie run --mpmd). All processes of a job
  * have to initialise MPI, and finalising waits for all of them; a service must outlive that. So the service is a child
  * with a session of its own, which the launcher's signals do not reach, and this process is the rank: it does what MPI
- * asks of one and nothing else. The end of the child's stdin tells it that MPI is over, or that this rank is gone. */
+ * asks of one and nothing else. On its stdin the child finds a byte when MPI has begun, and the end when MPI is over,
+ * or this rank is gone. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,11 +42,14 @@ int main(int argc, char **argv) {
   if (argc < 2) return fprintf(stderr, "usage: nessie-rank COMMAND...; `nessie run --mpmd` starts it\n"), 2;
   int life_line = -1;
   const pid_t service = start_service(argv + 1, &life_line);
+  signal(SIGPIPE, SIG_IGN);
   if (service < 0) fprintf(stderr, "nessie-rank: cannot start %s: %s\n", argv[1], strerror(errno));
   setenv("NESSIE_RANK", "service", 1); /* by which CommSplitter tells it from the program */
   MPI_Init(NULL, NULL);
+  const ssize_t told = write(life_line, "b", 1);
   MPI_Finalize();
   close(life_line);
+  (void)told; /* a service that is gone has nothing to hear */
   while (service > 0 && waitpid(service, NULL, 0) < 0 && errno == EINTR) continue;
   return 0;
 }

@@ -143,8 +143,10 @@ TEST_F(LaunchTest, AnAgentTellsHowItsServerEnded) {
   auto joined = agent.join(1, "shm://a");
   ASSERT_TRUE(has_joined(1));
   const std::vector<std::byte> ledger(100'000, std::byte{7});
-  EXPECT_TRUE(agent.client->OVER(1).ok());
-  EXPECT_TRUE(run->states()[1].mpi_is_over);
+  EXPECT_TRUE(agent.client->MPI_IS(1, stage::BEGUN).ok());
+  EXPECT_EQ(run->states()[1].mpi, stage::BEGUN);
+  EXPECT_TRUE(agent.client->MPI_IS(1, stage::OVER).ok());
+  EXPECT_EQ(run->states()[1].mpi, stage::OVER);
   ending end{1, "was killed by signal 9 (Killed)", {}, {}};
   end.ledger.assign(ledger.begin(), ledger.end());
   EXPECT_TRUE(agent.client->ENDED(end).ok());
@@ -163,6 +165,9 @@ TEST_F(LaunchTest, ToBeKilledIsTheAnswer) {
   ASSERT_TRUE(has_joined(0));
   run->kill(0);
   EXPECT_TRUE(joined.wait(soon()).ok());
+  EXPECT_FALSE(run->states()[0].its_end);
+  agent.runtime.reset();
+  EXPECT_TRUE(eventually([&] { return run->states()[0].its_end.has_value(); }));
 }
 
 TEST_F(LaunchTest, WhoIsNotExpectedIsRefused) {
@@ -172,7 +177,7 @@ TEST_F(LaunchTest, WhoIsNotExpectedIsRefused) {
   EXPECT_EQ(other.join(0, "shm://b").wait(soon()).code(), Code::kExists);
   EXPECT_EQ(other.join(2, "shm://b").wait(soon()).code(), Code::kInvalidArgument);
   EXPECT_EQ(other.join(1, "").wait(soon()).code(), Code::kInvalidArgument);
-  EXPECT_EQ(other.client->OVER(7).code(), Code::kInvalidArgument);
+  EXPECT_EQ(other.client->MPI_IS(7, stage::OVER).code(), Code::kInvalidArgument);
   EXPECT_EQ(other.client->ENDED({7, "", {}, {}}).code(), Code::kInvalidArgument);
   EXPECT_EQ(run->states()[0].url, "shm://a");
 }

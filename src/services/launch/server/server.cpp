@@ -63,16 +63,18 @@ Status Server::check(std::size_t index) const {
 
 nssi::Outcome<void> Server::JOIN(nssi::Request &request, const server &joining) {
   nssi::Event to_be_killed(runtime_);
-  if (auto status = take_place(joining, to_be_killed); !status.ok()) return status;
+  if (auto status = take_place(joining, request.caller(), to_be_killed); !status.ok()) return status;
   changed_();
   const auto status = request.wait(to_be_killed);
-  leave_place(joining.index, status);
-  changed_();
+  {
+    const std::lock_guard lock(mutex_);
+    places_[joining.index].to_be_killed = nullptr;
+  }
   if (is_over_) return Error{Code::kUnavailable, "the run is over", nessie::Scope::kService};
   return status;
 }
 
-Status Server::take_place(const server &joining, nssi::Event &to_be_killed) {
+Status Server::take_place(const server &joining, nssi::PeerId peer, nssi::Event &to_be_killed) {
   const std::lock_guard lock(mutex_);
   if (is_over_) return Error{Code::kUnavailable, "the run is over", nessie::Scope::kService};
   if (auto status = check(joining.index); !status.ok()) return status;
@@ -81,26 +83,29 @@ Status Server::take_place(const server &joining, nssi::Event &to_be_killed) {
     return Error{Code::kExists, fmt::format("server {} has joined already, on {}", joining.index, place.state.host)};
   if (joining.at.empty()) return Error{Code::kInvalidArgument, "a server has to say where it is"};
   place.state.url = joining.at, place.state.host = joining.host, place.state.agent = joining.agent;
-  place.to_be_killed = &to_be_killed;
+  place.peer = peer, place.to_be_killed = &to_be_killed;
   tell_waiting();
   return {};
 }
 
-/// `why`, if it is an error: the agent has gone.
-void Server::leave_place(std::size_t index, const Status &why) {
-  const std::lock_guard lock(mutex_);
-  auto &place = places_[index];
-  place.to_be_killed = nullptr;
-  if (why.ok() || place.state.its_end) return;
-  place.state.its_end = ending{static_cast<std::uint32_t>(index), {}, {}, {}};
-  place.state.its_end->how = fmt::format("on {} is lost, with its agent: {}", place.state.host, why.error().message);
+void Server::peer_lost(nssi::PeerId peer) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      auto &state = places_[i].state;
+      if (!places_[i].peer || *places_[i].peer != peer || state.its_end) continue;
+      state.its_end = ending{static_cast<std::uint32_t>(i), {}, {}, {}};
+      state.its_end->how = fmt::format("on {} is lost, with its agent", state.host);
+    }
+  }
+  changed_();
 }
 
-nssi::Outcome<void> Server::OVER(nssi::Request &, std::uint32_t index) {
+nssi::Outcome<void> Server::MPI_IS(nssi::Request &, std::uint32_t index, const stage &now) {
   {
     const std::lock_guard lock(mutex_);
     if (auto status = check(index); !status.ok()) return status;
-    places_[index].state.mpi_is_over = true;
+    places_[index].state.mpi = now;
   }
   changed_();
   return {};

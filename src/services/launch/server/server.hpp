@@ -20,7 +20,7 @@ struct State {
   std::string url;                ///< empty: it has not joined yet
   std::string host;               ///< where it is
   unsigned agent = 0;             ///< the process that has joined for it
-  bool mpi_is_over = false;       ///< the program's job, of which its agent is a rank, has done with MPI
+  stage mpi = stage::NOT_BEGUN;   ///< of the program's job, of which its agent stands for a rank
   std::optional<ending> its_end;  ///< empty: it runs
 };
 
@@ -38,20 +38,21 @@ class Server final : public nessie::Provider, private LAUNCH::ONE::Server {
   void give_up(const std::string &why);
 
   std::string describe() const override;
+  void peer_lost(nssi::PeerId peer) override;
   void quiesce() override;
 
  private:
   struct Place {
     State state;
+    std::optional<nssi::PeerId> peer;     ///< its agent
     nssi::Event *to_be_killed = nullptr;  ///< what its JOIN waits for
   };
   Server(const nessie::ProviderContext &context, std::size_t servers, std::function<void()> changed);
   nssi::Outcome<void> JOIN(nssi::Request &request, const server &joining) override;
   nssi::Outcome<servers> SERVERS(nssi::Request &request) override;
-  nssi::Outcome<void> OVER(nssi::Request &request, std::uint32_t index) override;
+  nssi::Outcome<void> MPI_IS(nssi::Request &request, std::uint32_t index, const stage &now) override;
   nssi::Outcome<void> ENDED(nssi::Request &request, const ending &end) override;
-  nessie::Status take_place(const server &joining, nssi::Event &to_be_killed);
-  void leave_place(std::size_t index, const nessie::Status &why);
+  nessie::Status take_place(const server &joining, nssi::PeerId peer, nssi::Event &to_be_killed);
   nessie::Status check(std::size_t index) const;
   std::optional<nssi::Outcome<servers>> answer() const;
   void tell_waiting();
