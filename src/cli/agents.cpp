@@ -94,10 +94,8 @@ void AgentServers::look() {
   [[maybe_unused]] auto got = ::read(changed_.get(), &ignored, sizeof ignored);
   const auto here = host_name();
   const auto states = run_->states();
-  has_program_begun_ =
-      std::ranges::any_of(states, [](const auto &state) { return state.mpi != launch::stage::NOT_BEGUN; });
-  is_program_over_ =
-      std::ranges::all_of(states, [](const auto &state) { return state.mpi == launch::stage::OVER || state.its_end; });
+  has_program_begun_ = std::ranges::any_of(states, &launch::State::mpi_has_begun);
+  is_program_over_ = std::ranges::all_of(states, [](const auto &state) { return state.mpi_is_over || state.its_end; });
   for (std::size_t i = 0; i < states.size(); ++i) {
     auto &server = servers_[i];
     const auto &state = states[i];

@@ -105,7 +105,8 @@ nssi::Outcome<void> Server::MPI_IS(nssi::Request &, std::uint32_t index, const s
   {
     const std::lock_guard lock(mutex_);
     if (auto status = check(index); !status.ok()) return status;
-    places_[index].state.mpi = now;
+    auto &state = places_[index].state;
+    (now == stage::OVER ? state.mpi_is_over : state.mpi_has_begun) = true;
   }
   changed_();
   return {};

@@ -20,7 +20,8 @@ struct State {
   std::string url;                ///< empty: it has not joined yet
   std::string host;               ///< where it is
   unsigned agent = 0;             ///< the process that has joined for it
-  stage mpi = stage::NOT_BEGUN;   ///< of the program's job, of which its agent stands for a rank
+  bool mpi_has_begun = false;     ///< in the program's job, of which its agent stands for a rank
+  bool mpi_is_over = false;       ///< there; or that rank is gone
   std::optional<ending> its_end;  ///< empty: it runs
 };
 
