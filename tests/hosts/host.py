@@ -26,7 +26,14 @@ def set_up(host):
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
-def start(request, descriptors, login):
+def become(user):
+    if user:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+
+
+def start(request, descriptors, login, user):
     """Forks a session of its own with the given stdin, stdout and stderr."""
     pid = os.fork()
     if pid:
@@ -39,6 +46,7 @@ def start(request, descriptors, login):
         for target, descriptor in enumerate(descriptors):
             os.dup2(descriptor, target)
         os.closerange(3, 1024)
+        become(user)
         os.chdir(request["folder"])
         os.execvpe(request["command"][0], request["command"], request["environment"] or login)
     except OSError as error:
@@ -49,9 +57,10 @@ def start(request, descriptors, login):
 
 class Host:
     def __init__(self, host):
-        self.login, self.asked = host["login"], {}
+        self.login, self.user, self.asked = host["login"], host["user"], {}
         self.door = socket.socket(socket.AF_UNIX)
         self.door.bind(host["door"])
+        os.chown(host["door"], self.user, self.user)
         self.door.listen(64)
 
     def admit(self):
@@ -59,7 +68,7 @@ class Host:
         size = struct.unpack("I", caller.recv(4, socket.MSG_WAITALL))[0]
         text, descriptors, _, _ = socket.recv_fds(caller, size, 3)
         text += caller.recv(size - len(text), socket.MSG_WAITALL) if len(text) < size else b""
-        pid = start(json.loads(text), descriptors, self.login)
+        pid = start(json.loads(text), descriptors, self.login, self.user)
         for descriptor in descriptors:
             os.close(descriptor)
         self.asked[pid] = caller

@@ -105,12 +105,13 @@ class Hosts(collections.abc.Sequence):
     ipv4: False for IPv6 only.
     rate: what each host may send over each network, as tc writes it: "100mbit".
     unresolved: hosts whose names no host resolves.
+    user: whose logins they are, by number; root's without.
     folder: where files may lie that all hosts share; one of its own without. env: more for the environment of a login.
     """
 
-    def __init__(self, count, networks=1, ipv4=True, rate=None, unresolved=(), folder=None, env=None):
+    def __init__(self, count, networks=1, ipv4=True, rate=None, unresolved=(), user=0, folder=None, env=None):
         self.names = [chr(ord("a") + number) for number in range(count)]
-        self.networks, self.ipv4, self.rate, self.unresolved = networks, ipv4, rate, unresolved
+        self.networks, self.ipv4, self.rate, self.unresolved, self.user = networks, ipv4, rate, unresolved, user
         self.folder = folder or tempfile.mkdtemp(prefix="nt-", dir="/tmp")
         self.removed = None if folder else self.folder
         self.base = tempfile.mkdtemp(prefix="hosts-", dir=self.folder)
@@ -126,10 +127,10 @@ class Hosts(collections.abc.Sequence):
     def __enter__(self):
         try:
             self.make_files()
-            self.switch = self.add(Space({"name": "switch", "own_folders": [], "login": {},
+            self.switch = self.add(Space({"name": "switch", "own_folders": [], "login": {}, "user": 0,
                                           "door": os.path.join(self.doors, "switch")}))
             description = {"own_folders": self.own_folders, "names_file": os.path.join(self.base, "names"),
-                           "login": self.login}
+                           "login": self.login, "user": self.user}
             self.hosts = [self.add(Host(self, name, description)) for name in self.names]
             for network in range(self.networks):
                 self.join(network)
@@ -151,8 +152,12 @@ class Hosts(collections.abc.Sequence):
     def make_files(self):
         for folder in (self.doors, *self.own_folders[:2]):
             os.mkdir(folder, 0o700)
+            os.chown(folder, self.user, self.user)
+        os.chmod(self.base, 0o755)
+        if self.removed:
+            os.chown(self.folder, self.user, self.user)
         shutil.copy(os.path.join(HERE, "agent.py"), self.agent)
-        os.chmod(self.agent, 0o700)
+        os.chmod(self.agent, 0o755)
         lines = ["127.0.0.1 localhost", "::1 localhost"]
         lines += [f"{address} {name}" for number, name in enumerate(self.names) if name not in self.unresolved
                   for network in range(self.networks) for address in self.addresses(network, number)]

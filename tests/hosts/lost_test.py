@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A host goes away in mid-run: nothing hangs, and what the program was told is written is in its file, or is named."""
+import os
+import re
+import signal
+
+import setups
+from harness import CHECKPOINT, read_file, wait_until
+from hosts_case import HostsCase, main
+
+PROGRAM = [CHECKPOINT, "--grid", "24,20,16", "--prefix", "s3d", "--compute-ms", "50", "--steps"]
+STEPS = 3
+# Open MPI notices that a host is silent after five minutes, if it is not told otherwise.
+NOTICE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
+          "OMPI_MCA_oob_tcp_keepalive_probes": "2", "NESSIE_STAGING_TIMEOUT": "5s"}
+
+
+class Lost(HostsCase):
+    def start(self, mode):
+        """A run that has written a checkpoint and would go on for long; what it writes natively is in "native"."""
+        self.make_hosts(env=NOTICE)
+        native = self.native([*self.hosts["a"].enter(), *self.hosts.mpiexec("a:2,b:2", *PROGRAM, str(STEPS))])
+        self.assertEqual(native.code, 0, native.err)
+        folder = self.make(mode)
+        command = self.hosts.mpiexec("a:2,b:2", *PROGRAM, "1000")
+        job = self.job([*self.hosts["a"].enter(), *setups.nessie_run(mode), *command], cwd=folder)
+        wait_until(lambda: os.path.exists(os.path.join(folder, f"s3d.{STEPS - 1:04d}.nc")), "checkpoints")
+        return job
+
+    def assert_kept(self, mode, out, err):
+        told = [int(step) for step in re.findall(r"^step +(\d+)", out, re.MULTILINE)]
+        self.assertTrue(told, out + err)
+        for step in told:
+            name = f"s3d.{step:04d}.nc"
+            path = os.path.join(self.path(mode), name)
+            if step < STEPS:
+                same = os.path.exists(path) and read_file(path) == read_file(os.path.join(self.path("native"), name))
+                self.assertTrue(same or path in err, f"{path} is neither complete nor named:\n{err}")
+
+    def lose_one(self, mode, lose):
+        job = self.start(mode)
+        lose(self.hosts["b"])
+        code, out, err = job.finish()
+        self.assertNotEqual(code, 0, err)
+        self.assertNotEqual(code, 74, err)   # the program failed by itself
+        self.assert_kept(mode, out, err)
+        self.assert_nothing_left([self.hosts["a"]])
+
+    def test_one_that_ends_ends_the_run(self):
+        self.lose_one("caching", lambda host: host.end())
+
+    def test_one_that_falls_silent_ends_the_run(self):
+        self.lose_one("direct", lambda host: host.lose())
+
+    @setups.sweep
+    def test_one_that_is_cut_off_ends_the_run(self):
+        """Its processes go on for a while."""
+        for mode in ("caching", "two"):
+            with self.subTest(mode=mode):
+                self.lose_one(mode, lambda host: host.cut_off())
+                self.hosts.__exit__()
+                self.run_command(["rm", "-rf", self.path("native")], cwd="/")
+
+    @setups.sweep
+    def test_nessie_run_that_is_killed_leaves_nothing_on_either_host(self):
+        for mode in ("caching", "direct"):
+            with self.subTest(mode=mode):
+                job = self.start(mode)
+                for process in job.descendants("nessie"):
+                    os.kill(process.pid, signal.SIGKILL)
+                job.finish()
+                self.assert_nothing_left()
+                self.hosts.__exit__()
+                self.run_command(["rm", "-rf", self.path("native")], cwd="/")
+
+
+if __name__ == "__main__":
+    main()
