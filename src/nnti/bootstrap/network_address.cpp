@@ -66,7 +66,7 @@ std::string best_host() {
   if (::getifaddrs(&list) != 0) return {};
   std::string best;
   for (const ifaddrs *entry = list; entry != nullptr; entry = entry->ifa_next) {
-    if (!(entry->ifa_flags & IFF_UP)) continue;
+    if (!(entry->ifa_flags & IFF_UP) || !(entry->ifa_flags & IFF_RUNNING)) continue;  // no cable
     if (auto host = numeric_host(entry->ifa_addr); rank_of_host(host) > rank_of_host(best)) best = host;
   }
   ::freeifaddrs(list);

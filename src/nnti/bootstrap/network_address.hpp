@@ -32,7 +32,7 @@ std::string numeric_host(const sockaddr *address);
 HostPort host_port_of(const sockaddr_storage &address);
 /// How well others reach an address: the loopback last, IPv4 before IPv6; 0: not at all.
 int rank_of_host(std::string_view host);
-/// The best address of the interfaces that are up; empty if there is none.
+/// The best address of the interfaces that are up and connected; empty if there is none.
 std::string best_host();
 
 /// Names this network namespace of this machine, so that a loopback address of another is not mistaken for one here.
