@@ -26,8 +26,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr char kAllIsWell = 'q';
-constexpr auto kTermAfter = milliseconds(1000);
-constexpr auto kKillAfter = milliseconds(4000);
+// The program had a SIGTERM when `nessie run` died. Open MPI's mpiexec takes two seconds to end a job of several hosts,
+// and leaves its files behind if another signal comes within five.
+constexpr auto kTermAfter = milliseconds(6000);
+constexpr auto kKillAfter = milliseconds(10000);
 
 struct Leftovers {
   std::vector<pid_t> program, servers;
