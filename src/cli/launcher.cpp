@@ -28,11 +28,11 @@ bool is_program(const fs::path &path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-/// How many words follow options that are about hosts, or whose values may look like a program's name.
+/// How many words follow options that are about hosts and processes, or whose values may look like a program's name.
 std::size_t values_of(std::string_view name) {
   static const auto of_one = split(
       "H host hosts f hostfile x rf machinefile rankfile default-hostfile launcher rmk launcher-exec launch-agent "
-      "bootstrap-exec bootstrap",
+      "bootstrap-exec bootstrap n np c N ppn perhost npernode map-by ntasks ntasks-per-node nodes w nodelist exclude",
       " ");
   static const auto of_two = split("env genv mca gmca omca prtemca", " ");
   if (std::ranges::count(of_two, name) > 0) return 2;
@@ -48,9 +48,9 @@ LauncherOption option_at(const std::vector<std::string> &command, std::size_t pl
   const auto &word = command[place];
   const auto name = word.substr(word.find_first_not_of('-'));
   if (const auto equals = name.find('='); equals != std::string::npos)
-    return {name.substr(0, equals), name.substr(equals + 1), place};
+    return {name.substr(0, equals), name.substr(equals + 1), place, place};
   const auto values = values_of(name);
-  return {name, values > 0 && place + 1 < command.size() ? command[place + 1] : "", place + values};
+  return {name, values > 0 && place + 1 < command.size() ? command[place + 1] : "", place, place + values};
 }
 
 bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
@@ -132,6 +132,8 @@ std::optional<std::size_t> find_launcher(const std::vector<std::string> &command
   }
   return std::nullopt;
 }
+
+bool is_srun(const std::string &launcher) { return fs::path(launcher).filename() == "srun"; }
 
 std::size_t find_program_behind(const std::vector<std::string> &command, const Environment &environment) {
   const auto launcher = find_launcher(command, environment);

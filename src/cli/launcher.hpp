@@ -33,6 +33,9 @@ std::string name_behind(const std::string &program, const Environment &environme
 /// Where in the command the launcher stands: at the front, or behind the words of a wrapper.
 std::optional<std::size_t> find_launcher(const std::vector<std::string> &command, const Environment &environment);
 
+/// Whether that is Slurm's.
+bool is_srun(const std::string &launcher);
+
 /// Where in the command the program stands: the first one behind the launcher, if there is any, or at the front.
 std::size_t find_program_behind(const std::vector<std::string> &command, const Environment &environment);
 /// The word of the command by which the launcher was told to set LD_PRELOAD, or to pass no environment on; empty: none.
@@ -47,7 +50,8 @@ std::optional<Rank> rank_in(const Environment &environment);
 struct LauncherOption {
   std::string name;   ///< without dashes
   std::string value;  ///< the first one, if it is an option whose values are known
-  std::size_t last;   ///< where in the command its last value stands
+  std::size_t first;  ///< where in the command it stands
+  std::size_t last;   ///< where its last value stands; the same as `first` where that has the value behind a "="
 };
 /// The launcher's options, of each of its programs, which ":" separates; none of the programs' own.
 std::vector<LauncherOption> launcher_options(const std::vector<std::string> &command, const Environment &environment);
