@@ -87,10 +87,16 @@ class Host(Space):
         """What lies in the folders that are its own."""
         return self.run(["find", *self.hosts.own_folders, "-type", "f"]).stdout.split()
 
+    def set_cables(self, state):
+        for network in range(self.hosts.networks):
+            self.hosts.switch.ip("link", "set", f"{self.name}{network}", state)
+
     def cut_off(self):
         """Takes the cables out: nothing that it sends arrives any more, and nobody is told."""
-        for network in range(self.hosts.networks):
-            self.hosts.switch.ip("link", "set", f"{self.name}{network}", "down")
+        self.set_cables("down")
+
+    def join_again(self):
+        self.set_cables("up")
 
     def lose(self):
         """As if its power had gone."""

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 
 import setups
 from harness import CHECKPOINT, read_file, wait_until
@@ -16,13 +17,13 @@ NOTICE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_in
 
 
 class Lost(HostsCase):
-    def start(self, mode):
-        """A run that has written a checkpoint and would go on for long; what it writes natively is in "native"."""
+    def start(self, mode, steps=1000):
+        """A run that has written its first checkpoints, which are natively in "native", and goes on."""
         self.make_hosts(env=NOTICE)
         native = self.native([*self.hosts["a"].enter(), *self.hosts.mpiexec("a:2,b:2", *PROGRAM, str(STEPS))])
         self.assertEqual(native.code, 0, native.err)
         folder = self.make(mode)
-        command = self.hosts.mpiexec("a:2,b:2", *PROGRAM, "1000")
+        command = self.hosts.mpiexec("a:2,b:2", *PROGRAM, str(steps))
         job = self.job([*self.hosts["a"].enter(), *setups.nessie_run(mode), *command], cwd=folder)
         wait_until(lambda: os.path.exists(os.path.join(folder, f"s3d.{STEPS - 1:04d}.nc")), "checkpoints")
         return job
@@ -46,6 +47,7 @@ class Lost(HostsCase):
         self.assert_kept(mode, out, err)
         self.assert_nothing_left([self.hosts["a"]])
 
+    @setups.sweep
     def test_one_that_ends_ends_the_run(self):
         self.lose_one("caching", lambda host: host.end())
 
@@ -58,6 +60,31 @@ class Lost(HostsCase):
         for mode in ("caching", "two"):
             with self.subTest(mode=mode):
                 self.lose_one(mode, lambda host: host.cut_off())
+                self.hosts.__exit__()
+                self.run_command(["rm", "-rf", self.path("native")], cwd="/")
+
+    def test_one_that_is_cut_off_for_two_seconds_loses_nothing(self):
+        job = self.start("caching", 20)
+        self.hosts["b"].cut_off()
+        time.sleep(2)   # the fault itself
+        self.hosts["b"].join_again()
+        code, out, err = job.finish()
+        self.assertEqual(code, 0, err)
+        self.assertNotIn("not staged", err)
+        self.assert_kept("caching", out, err)
+        self.assert_nothing_left()
+
+    @setups.sweep
+    def test_a_server_that_is_killed_is_told_with_what_was_lost(self):
+        for mode in ("caching", "two"):
+            with self.subTest(mode=mode):
+                job = self.start(mode)
+                os.kill(job.descendants("nessied")[0].pid, signal.SIGKILL)
+                code, out, err = job.finish()
+                self.assertNotEqual(code, 0, err)
+                self.assertIn("killed by signal 9", err)
+                self.assert_kept(mode, out, err)
+                self.assert_nothing_left()
                 self.hosts.__exit__()
                 self.run_command(["rm", "-rf", self.path("native")], cwd="/")
 
