@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
+#include <string>
 
 namespace nessie::cli {
 namespace {
@@ -11,12 +13,21 @@ namespace {
 /// hwloc describes a machine that there is not.
 class SyntheticNode : public testing::Test {
  protected:
+  void SetUp() override {
+    if (const char *components = std::getenv("HWLOC_COMPONENTS")) components_ = components;
+    ::setenv("HWLOC_COMPONENTS", "synthetic", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("HWLOC_SYNTHETIC");
+    components_ ? ::setenv("HWLOC_COMPONENTS", components_->c_str(), 1) : ::unsetenv("HWLOC_COMPONENTS");
+  }
   static Result<NodeCores> read(const char *machine) {
     ::setenv("HWLOC_SYNTHETIC", machine, 1);
-    auto node = cores_of_this_node();
-    ::unsetenv("HWLOC_SYNTHETIC");
-    return node;
+    return cores_of_this_node();
   }
+
+ private:
+  std::optional<std::string> components_;
 };
 
 TEST_F(SyntheticNode, HasTheCoresOfEachDomain) {

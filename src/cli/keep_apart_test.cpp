@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "keep_apart.hpp"
 
+#include "allocation.hpp"
+#include "launcher.hpp"
 #include "run_directory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 namespace nessie::cli {
 namespace {
@@ -32,6 +36,10 @@ class KeepApart : public testing::Test {
     const auto line = apart(command);
     EXPECT_TRUE(line) << line.error().message;
     return line ? *line : Line{};
+  }
+
+  bool is_open_mpis(const Line &line) {
+    return flavour_of_launcher(line[*find_launcher(line, environment_)], environment_) == MpiFlavour::kOpenMpi;
   }
 
   std::optional<RunDirectory> folder_;
@@ -85,6 +93,26 @@ TEST_F(KeepApart, WhereNoLauncherIsSeen_ItSaysWhereToPutNessieRun) {
 TEST_F(KeepApart, WhereNoHostIsForServersOnly_NothingChanges) {
   const Line command{"sh", "job.sh"};
   EXPECT_EQ(*keep_apart(program_, {}, 8, command, environment_), command);
+}
+
+/// Whatever words a command has: what is kept of it is the same but for the launcher's words on hosts, and no longer
+/// names host c to Open MPI.
+TEST_F(KeepApart, IsSoundForEveryCommand) {
+  const Line words{"mpiexec", "mpirun", "srun", "sim", ":",  "-n", "8",  "--host",
+                   "-H=c,b",  "a,c",    "c",    "-w",  "-f", "-x", "--", "-"};
+  std::minstd_rand random(20);
+  int kept = 0;
+  for (int trial = 0; trial < 8'000; ++trial) {
+    Line command;
+    for (auto length = 1 + random() % 9; length > 0; --length) command.push_back(words[random() % words.size()]);
+    const auto line = apart(command);
+    if (!line || !is_open_mpis(*line)) continue;
+    const auto hosts = find_allocation(*line, environment_);
+    EXPECT_TRUE(!hosts || std::ranges::find(hosts->hosts, "c", &JobHost::name) == hosts->hosts.end())
+        << testing::PrintToString(command) << testing::PrintToString(*line);
+    ++kept;
+  }
+  EXPECT_GT(kept, 500);
 }
 
 }  // namespace
