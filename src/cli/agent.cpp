@@ -23,6 +23,7 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 namespace nessie::cli {
@@ -111,6 +112,14 @@ std::vector<std::byte> bytes_of(const std::string &path) {
   return {begin, begin + text->size()};
 }
 
+/// The part of "6-7/8-9" for server `index`.
+std::string cores_of(const std::string &list, int index) {
+  std::istringstream parts(list);
+  std::string part;
+  for (int i = 0; i <= index; ++i) std::getline(parts, part, '/');
+  return parts ? part : std::string();
+}
+
 class Agent {
  public:
   Agent(const AgentOptions &options, const Config &config, int index, Signals signals, RunDirectory folder)
@@ -147,6 +156,7 @@ class Agent {
     options.program = installation.nessied;
     options.first = index_;
     options.of = options_.servers;
+    options.cores = {cores_of(options_.cores, index_)};
     options.mode = options_.mode;
     options.memory = options_.memory;
     options.credential = config_.get_or("credential", "");
@@ -225,6 +235,7 @@ std::vector<std::string> agent_command(const std::string &nessie, const AgentOpt
       nessie,   "agent",      "--run",    options.run,    "--servers", std::to_string(options.servers),
       "--mode", options.mode, "--memory", options.memory, "--boards",  options.board_directory};
   if (!options.listen.empty()) words.insert(words.end(), {"--listen", options.listen});
+  if (!options.cores.empty()) words.insert(words.end(), {"--cores", options.cores});
   if (options.is_rank) words.emplace_back("--rank");
   return words;
 }
@@ -242,8 +253,8 @@ int agent(const AgentOptions &options) {
   auto folder = RunDirectory::make();
   if (!folder) return fail(folder.error().message);
   nnti::prepare_environment();
-  return Agent(options, *config, rank->number - (rank->of - options.servers), std::move(*signals), std::move(*folder))
-      .execute(*installation);
+  const int index = rank->number - (rank->of - options.servers);
+  return Agent(options, *config, index, std::move(*signals), std::move(*folder)).execute(*installation);
 }
 
 }  // namespace nessie::cli

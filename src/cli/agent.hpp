@@ -14,6 +14,7 @@ struct AgentOptions {
   std::string mode, memory;     ///< of the server
   std::string board_directory;  ///< made, if it is not there
   std::string listen;           ///< the server's transports; empty: all
+  std::string cores;            ///< of each server, by index, "6-7/6-7"; where nothing stands: any
   bool is_rank = false;         ///< stands for a rank of the program's job: the end of stdin is the end of MPI there
 };
 /// 0: the server ended, however, and the run knows of it.

@@ -10,7 +10,9 @@ namespace nessie::cli {
 
 /// nessie run: a program, unchanged, with staging servers beside it.
 struct RunOptions {
-  int servers = 1;
+  int servers = 0;        ///< 0: nobody said how many
+  std::string place;      ///< where they are: --place; empty: near
+  bool dry_run = false;   ///< only say where everything would be
   bool mpmd = false;      ///< the servers are ranks of the program's job
   std::string mode;       ///< empty: the setting staging.mode, or auto
   std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared

@@ -45,11 +45,15 @@ Result<Installation> Installation::find() {
   if (!nessied) return nessied.error();
   auto library = find_file("libnessie_pnetcdf.so", {"lib", NESSIE_LIBDIR});
   if (!library) return library.error();
+  return Installation{std::move(*nessied), std::move(*library), own_path()};
+}
+
+Result<MpmdInstallation> MpmdInstallation::find() {
   auto splitter = find_file("libcommsplitter.so", {"lib", NESSIE_LIBDIR});
   if (!splitter) return splitter.error();
   auto rank = find_file("nessie-rank", {"bin", NESSIE_LIBEXECDIR "/nessie"});
   if (!rank) return rank.error();
-  return Installation{std::move(*nessied), std::move(*library), std::move(*splitter), std::move(*rank), own_path()};
+  return MpmdInstallation{std::move(*splitter), std::move(*rank)};
 }
 
 Result<std::string> find_bench_program() { return find_file("nessie-bench", {NESSIE_LIBEXECDIR "/nessie", "bin"}); }

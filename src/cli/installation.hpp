@@ -20,6 +20,15 @@ struct Installation {
   static Result<Installation> find();
 };
 
+/// What services in a program's own job need besides.
+struct MpmdInstallation {
+  std::string commsplitter;  ///< gives each program of a job a world of its own
+  std::string rank;          ///< stands for a service in the job (nessie-rank)
+
+  /// kNotFound as above.
+  static Result<MpmdInstallation> find();
+};
+
 /// The program behind `nessie bench`. kNotFound as above.
 Result<std::string> find_bench_program();
 

@@ -2,6 +2,7 @@
 // The `nessie` command.
 #include "agent.hpp"
 #include "commands.hpp"
+#include "placement.hpp"
 #include "version.hpp"
 
 #include <services/staging/board.h>
@@ -142,12 +143,16 @@ std::string check_size(const std::string &text) {
   return size ? std::string() : size.error().message;
 }
 
+std::string check_place(const std::string &text) {
+  const auto wish = parse_place(text);
+  return wish ? std::string() : wish.error().message;
+}
+
 void add_run(CLI::App &app, RunOptions &options) {
   auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
   run->footer(kRunFooter);
-  run->add_option("-s,--servers", options.servers, "Staging servers to start")
-      ->check(CLI::Range(1, NESSIE_MOST_SERVERS))
-      ->capture_default_str();
+  run->add_option("-s,--servers", options.servers, "Staging servers to start (1, or as many as --place makes)")
+      ->check(CLI::Range(1, NESSIE_MOST_SERVERS));
   run->add_option(
          "-m,--mode", options.mode,
          "caching: answer when the data are in a server's memory; direct: when they are written; auto (default): "
@@ -155,6 +160,12 @@ void add_run(CLI::App &app, RunOptions &options) {
       ->check(CLI::IsMember({"auto", "caching", "direct"}));
   run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")
       ->check(check_size);
+  run->add_option("--place", options.place,
+                  "Where the servers are: near (default): on this node; node, or node:N: on the last nodes of the job, "
+                  "which the program is kept from; each-node, or each-node:N: so many on each; numa: one on each NUMA "
+                  "domain of each node; host:a,b")
+      ->check(check_place);
+  run->add_flag("--dry-run", options.dry_run, "Only print where servers and program would be; JSON with --json");
   run->add_flag("--mpmd", options.mpmd,
                 "The servers are ranks of the program's own MPI job, where the network lets no others reach it; the "
                 "program's MPI_COMM_WORLD has none of them (Open MPI's mpiexec)");
@@ -172,6 +183,7 @@ void add_agent(CLI::App &app, AgentOptions &options) {
   agent->add_option("--memory", options.memory, "As nessie run's");
   agent->add_option("--boards", options.board_directory, "The folder of boards");
   agent->add_option("--listen", options.listen, "Transports");
+  agent->add_option("--cores", options.cores, "Of each server, as 6-7/8-9");
   agent->add_flag("--rank", options.is_rank, "At the end of stdin the program's job has done with MPI");
 }
 

@@ -280,6 +280,13 @@ Result<Placement> place_servers(const PlacementRequest &request) {
   return placement;
 }
 
+std::string cores_by_index(const std::vector<ServerPlace> &places) {
+  std::vector<std::string> cores;
+  for (const auto &place : places) cores.push_back(place.cores);
+  const bool any = std::ranges::any_of(cores, [](const auto &each) { return !each.empty(); });
+  return any ? fmt::format("{}", fmt::join(cores, "/")) : std::string();
+}
+
 std::string describe(const Placement &placement) {
   std::string text;
   for (const auto &server : placement.servers)

@@ -57,6 +57,9 @@ struct Placement {
 /// kInvalidArgument: there are not enough hosts, too many servers, or a host is none of the job's; it says what to do.
 Result<Placement> place_servers(const PlacementRequest &request);
 
+/// "6-7/6-7": the cores of each server, by index; empty: any may run anywhere.
+std::string cores_by_index(const std::vector<ServerPlace> &places);
+
 /// For `--dry-run`: a line for each server and one for the program, each with a newline at its end.
 std::string describe(const Placement &placement);
 nlohmann::json to_json(const Placement &placement);

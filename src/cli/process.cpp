@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,10 +30,19 @@ void put_in_place(int fd, int stream, int report_fd) {
   if (fd >= 0 && dup2(fd, stream) < 0) fail_in_child(report_fd);
 }
 
+void keep_to(const std::vector<int> &cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores)
+    if (core < CPU_SETSIZE) CPU_SET(static_cast<std::size_t>(core), &set);
+  if (!cores.empty()) sched_setaffinity(0, sizeof set, &set);  // a wish
+}
+
 // Between fork and exec: async-signal-safe calls only.
 [[noreturn]] void run_child(const SpawnOptions &options, char *const *argv, char *const *envp, pid_t parent,
                             const Signals &signals, int report_fd) {
   if (options.own_process_group) setpgid(0, 0);
+  keep_to(options.cores);
   if (options.death_signal) {
     prctl(PR_SET_PDEATHSIG, options.death_signal);
     if (getppid() != parent) _exit(127);

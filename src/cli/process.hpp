@@ -20,7 +20,8 @@ struct SpawnOptions {
   bool own_process_group = false;                     ///< out of reach of the terminal's Ctrl-C
   int stdin_fd = -1, stdout_fd = -1, stderr_fd = -1;  ///< -1: inherited
   bool stdout_to_stderr = false;
-  int death_signal = 0;  ///< sent to the child if this process dies first
+  std::vector<int> cores;  ///< hardware threads to run on, as far as this process may; empty: as this process
+  int death_signal = 0;    ///< sent to the child if this process dies first
 };
 
 /// Starts a program. When it returns ok, the program was found and is running. kNotFound, kRefused (not executable),

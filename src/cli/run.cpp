@@ -9,17 +9,19 @@
 #include "commands.hpp"
 
 #include "agent.hpp"
+#include "agent_launch.hpp"
 #include "agents.hpp"
 #include "drain.hpp"
 #include "installation.hpp"
 #include "janitor.hpp"
+#include "keep_apart.hpp"
 #include "launcher.hpp"
 #include "losses.hpp"
 #include "memory.hpp"
-#include "mpmd.hpp"
 #include "notes.hpp"
 #include "other_nodes.hpp"
 #include "outer_run.hpp"
+#include "placement.hpp"
 #include "process.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
@@ -35,6 +37,7 @@
 #include <nnti/transport/transport.hpp>
 #include <services/staging/server/board.hpp>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,19 +93,59 @@ void send(int signal, const std::vector<pid_t> &pids) {
   for (pid_t pid : pids) ::kill(pid, signal);
 }
 
+/// Where everything is to be.
+struct Plan {
+  Placement placement;
+  int cores = 0;                     ///< of a node
+  std::vector<std::string> command;  ///< the program's, on the hosts that are left to it
+
+  bool is_elsewhere() const { return std::ranges::any_of(placement.servers, std::not_fn(&ServerPlace::here)); }
+  /// That share the memory of a node.
+  int servers_here() const {
+    int most = 1;
+    for (const auto &place : placement.servers)
+      most = std::max(most, static_cast<int>(std::ranges::count(placement.servers, place.host, &ServerPlace::host)));
+    return most;
+  }
+};
+
+Result<Plan> make_plan(const RunOptions &options, const Environment &environment) {
+  PlacementRequest request;
+  auto wish = parse_place(options.place.empty() ? "near" : options.place);
+  if (!wish) return wish.error();
+  request.wish = *std::move(wish);
+  request.servers = options.servers;
+  if (request.wish.kind != PlaceWish::Kind::kNear || options.dry_run) {
+    auto allocation = find_allocation(options.command, environment);
+    if (!allocation) return allocation.error();
+    request.allocation = *std::move(allocation);
+    request.ranks = find_ranks(options.command, environment);
+    auto cores = cores_of_this_node();
+    if (!cores) return cores.error();
+    request.cores = *std::move(cores);
+  }
+  auto placement = place_servers(request);
+  if (!placement) return placement.error();
+  auto command =
+      keep_apart(placement->program, placement->servers_only, request.cores.count(), options.command, environment);
+  if (!command) return command.error();
+  return Plan{*std::move(placement), request.cores.count(), *std::move(command)};
+}
+
 class Job {
  public:
-  Job(const RunOptions &options, const Config &config, const Installation &installation, Signals signals,
+  Job(const RunOptions &options, const Config &config, const Installation &installation, Plan plan, Signals signals,
       RunDirectory folder)
       : options_(options),
         config_(config),
+        plan_(std::move(plan)),
         signals_(std::move(signals)),
         folder_(std::move(folder)),
-        other_nodes_(may_use_other_nodes(options.command, Environment::current())),
+        other_nodes_(plan_.is_elsewhere() || may_use_other_nodes(options.command, Environment::current())),
         installation_(installation),
         preload_library_(installation.preload_library),
         mode_(chosen(options.mode, "staging.mode", "auto")),
-        memory_(chosen(options.memory, "staging.memory", default_memory_of_each(options.servers))),
+        memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_here()))),
         // A network that nobody will use costs a third of a second to look for.
         listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),
         credential_(Credential::generate().to_hex()) {}
@@ -120,7 +163,9 @@ class Job {
   void make_folders();
   Status start_servers();
   Status start_children();
-  Status await_agents();
+  Status expect_agents();
+  Status launch_agents();
+  std::vector<std::string> agent_words(bool is_rank) const;
   Status await_urls();
   std::optional<Error> why_no_start() const;
   Error too_late() const;
@@ -158,6 +203,7 @@ class Job {
 
   const RunOptions &options_;
   const Config &config_;
+  const Plan plan_;
   Signals signals_;
   std::optional<Janitor> janitor_;  ///< goes after the folders
   RunDirectory folder_;
@@ -165,7 +211,7 @@ class Job {
   std::optional<RunDirectory> for_others_;
   std::string public_folder_;  ///< where processes of any user find the boards; in memory, if it has room
   const bool other_nodes_;     ///< the program may use others than this one
-  int server_count_ = options_.servers;
+  int server_count_ = static_cast<int>(plan_.placement.servers.size());
   std::string why_no_servers_;
   const Installation &installation_;
   std::string preload_library_, mode_, memory_, listen_, credential_;
@@ -260,7 +306,11 @@ void Job::make_folders() {
 // --- start -----------------------------------------------------------------------------------------------------------
 
 Status Job::start_servers() {
-  if (server_count_ > 0 && options_.mpmd) return await_agents();
+  if (server_count_ > 0 && options_.mpmd) return expect_agents();
+  if (server_count_ > 0 && plan_.is_elsewhere()) {
+    if (auto launched = launch_agents(); !launched) return launched;
+    return await_urls();
+  }
   if (auto started = start_children(); !started) return started;
   return await_urls();
 }
@@ -273,6 +323,7 @@ Status Job::start_children() {
   options.memory = memory_;
   options.credential = credential_;
   options.board_directory = public_folder_;
+  for (const auto &place : plan_.placement.servers) options.cores.push_back(place.cores);
   if (!listen_.empty()) options.arguments = {"--listen", listen_};
   auto servers = ChildServers::start(options, folder_, signals_);
   if (!servers) return servers.error();
@@ -281,15 +332,40 @@ Status Job::start_children() {
 }
 
 /// They come with the program, which looks for the boards at its beginning.
-Status Job::await_agents() {
+Status Job::expect_agents() {
   for (int index = 0; index < server_count_; ++index)
-    if (auto made = staging::Board::prepare(fmt::format("{}/board.{}", public_folder_, index)); !made) return made;
+    if (plan_.placement.servers[static_cast<std::size_t>(index)].here)
+      (void)staging::Board::prepare(
+          fmt::format("{}/board.{}", public_folder_, index));  // without, nobody waits for files
   auto servers =
       AgentServers::open({config_, split(listen_, ","), credential_, server_count_, folder_.path(), public_folder_});
   if (!servers) return servers.error();
   agents_ = servers->get();
   servers_ = *std::move(servers);
   return {};
+}
+
+/// In a job of their own, whose launcher is out of the terminal's reach.
+Status Job::launch_agents() {
+  if (auto expected = expect_agents(); !expected) return expected;
+  SpawnOptions launcher;
+  launcher.environment = Environment::current();
+  launcher.environment.set("NESSIE_CREDENTIAL", credential_);
+  auto words =
+      agents_job(plan_.placement.servers, agent_words(false), options_.command, folder_.path(), launcher.environment);
+  if (!words) return words.error();
+  launcher.command = *std::move(words);
+  carry_to_other_nodes({"NESSIE_CREDENTIAL"}, launcher.command, launcher.environment);
+  launcher.own_process_group = launcher.stdout_to_stderr = true;
+  launcher.death_signal = SIGTERM;
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  launcher.stdin_fd = nothing.get();
+  return agents_->launch(std::move(launcher), signals_);
+}
+
+std::vector<std::string> Job::agent_words(bool is_rank) const {
+  return agent_command(installation_.nessie, {agents_->url(), server_count_, mode_, memory_, public_folder_, listen_,
+                                              cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {
@@ -321,7 +397,7 @@ Error Job::too_late() const {
 Status Job::stage(SpawnOptions &program) const {
   const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
   const int boards = server_count_ + link_outer_boards(outer_boards, server_count_, public_folder_);
-  const auto urls = agents_ ? std::vector<std::string>{agents_->place()} : servers_->urls();
+  const auto urls = options_.mpmd ? std::vector<std::string>{agents_->place()} : servers_->urls();
   put_in_front({preload_library_, urls, credential_, notes_ ? notes_->address() : "",
                 fmt::format("{} {}", boards, public_folder_)},
                program.environment);
@@ -335,19 +411,23 @@ Status Job::stage(SpawnOptions &program) const {
 }
 
 Status Job::add_services(SpawnOptions &program) const {
-  AgentOptions agent{agents_->url(), server_count_, mode_, memory_, public_folder_, listen_, true};
-  auto service = agent_command(installation_.nessie, agent);
-  service.insert(service.begin(), installation_.rank);
-  auto command = with_services(program.command, server_count_, service, program.environment);
+  const auto installation = MpmdInstallation::find();
+  if (!installation) return installation.error();
+  auto service = agent_words(true);
+  service.insert(service.begin(), installation->rank);
+  auto places = plan_.placement.servers;
+  for (auto &place : places)
+    if (!other_nodes_) place.host.clear();  // the job names none
+  auto command = with_services(program.command, places, service, program.environment);
   if (!command) return command.error();
   program.command = *std::move(command);
-  split_world(installation_.commsplitter, program.environment);
+  split_world(installation->commsplitter, program.environment);
   return {};
 }
 
 Status Job::start_program() {
   SpawnOptions spawn_options;
-  spawn_options.command = options_.command;
+  spawn_options.command = plan_.command;
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
@@ -430,10 +510,10 @@ void Job::await_program() {
   while (!program_status_ && !is_over_early_) {
     turn(seconds(1));
     is_over_early_ = !program_status_ && servers_->is_program_over();
-    if (agents_ && !start_error_) check_start(start_by);
-    if (agents_ && !agents_->has_program_begun() && !start_error_) check_program();
+    if (options_.mpmd && !start_error_) check_start(start_by);
+    if (options_.mpmd && !agents_->has_program_begun() && !start_error_) check_program();
   }
-  if (agents_ && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
+  if (options_.mpmd && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
@@ -620,13 +700,29 @@ int Job::write_json(const RunRecord &record, int code) const {
 
 }  // namespace
 
+namespace {
+
+int print(const Plan &plan, const RunOptions &options) {
+  fmt::print("{}", describe(plan.placement));
+  for (const auto &warning : plan.placement.warnings) say("warning: " + warning);
+  if (options.json_file.empty()) return 0;
+  const auto written = write_output(options.json_file, to_json(plan.placement).dump(2) + "\n");
+  if (!written) say("error: " + written.error().message);
+  return written ? 0 : 1;
+}
+
+}  // namespace
+
 int run(const RunOptions &options) {
   nessie::join_asymmetric_fences();  // before there are threads
   std::optional<Config> config;
   std::optional<Installation> installation;
   std::optional<Signals> signals;
   std::optional<RunDirectory> folder;
+  std::optional<Plan> plan;
   Status ready = keep(Config::load(), config);
+  if (ready) ready = keep(make_plan(options, Environment::current()), plan);
+  if (ready && options.dry_run) return print(*plan, options);
   if (ready) ready = keep(Installation::find(), installation);
   if (ready) ready = keep(Signals::open(), signals);
   if (ready) ready = keep(RunDirectory::make(), folder);
@@ -635,7 +731,8 @@ int run(const RunOptions &options) {
     return 1;
   }
   become_reaper();
-  return Job(options, *config, *installation, std::move(*signals), std::move(*folder)).execute();
+  for (const auto &warning : plan->placement.warnings) say("warning: " + warning);
+  return Job(options, *config, *installation, *std::move(plan), std::move(*signals), std::move(*folder)).execute();
 }
 
 }  // namespace nessie::cli

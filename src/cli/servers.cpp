@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "servers.hpp"
 
+#include <nssi/drive/pool.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -38,6 +40,9 @@ SpawnOptions server_command(const ServerOptions &options, const RunDirectory &fo
   make_singleton(folder.path(), spawn.environment);
   spawn.environment.set("NESSIE_CREDENTIAL", options.credential);
   spawn.environment.unset("NESSIE_SERVERS");
+  const auto place = static_cast<std::size_t>(index - options.first);
+  if (const auto cores = nssi::parse_cores(place < options.cores.size() ? options.cores[place] : ""); cores.ok())
+    spawn.cores = *cores;
   spawn.own_process_group = true;
   spawn.stdin_fd = life_line;
   spawn.stdout_to_stderr = true;

@@ -22,7 +22,8 @@ struct ServerOptions {
   int of = 1;           ///< how many the run has
   std::string mode, memory;
   std::string credential;
-  std::string board_directory;  ///< where programs of the run look for what is not in the files yet
+  std::string board_directory;          ///< where programs of the run look for what is not in the files yet
+  std::vector<std::string> cores = {};  ///< "6-7" for each of those to start; missing or empty: any
   /// Each server's extra arguments, e.g. where to listen.
   std::vector<std::string> arguments;
 };

@@ -17,15 +17,17 @@ NOTICE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_in
 
 
 class Lost(HostsCase):
-    def start(self, mode, steps=1000):
+    def start(self, mode, steps=1000, notice=NOTICE):
         """A run that has written its first checkpoints, which are natively in "native", and goes on."""
-        self.make_hosts(env=NOTICE)
+        self.make_hosts(env=notice)
         native = self.native([*self.hosts["a"].enter(), *self.hosts.mpiexec("a:2,b:2", *PROGRAM, str(STEPS))])
         self.assertEqual(native.code, 0, native.err)
         folder = self.make(mode)
         command = self.hosts.mpiexec("a:2,b:2", *PROGRAM, str(steps))
         job = self.job([*self.hosts["a"].enter(), *setups.nessie_run(mode), *command], cwd=folder)
-        wait_until(lambda: os.path.exists(os.path.join(folder, f"s3d.{STEPS - 1:04d}.nc")), "checkpoints")
+        wait_until(lambda: os.path.exists(os.path.join(folder, f"s3d.{STEPS - 1:04d}.nc")) or job.process.poll() is not None,
+                   "checkpoints")
+        self.assertIsNone(job.process.poll(), "ended before a host was lost")
         return job
 
     def assert_kept(self, mode, out, err):
@@ -64,7 +66,7 @@ class Lost(HostsCase):
                 self.run_command(["rm", "-rf", self.path("native")], cwd="/")
 
     def test_one_that_is_cut_off_for_two_seconds_loses_nothing(self):
-        job = self.start("caching", 20)
+        job = self.start("caching", 20, notice={})
         self.hosts["b"].cut_off()
         time.sleep(2)   # the fault itself
         self.hosts["b"].join_again()

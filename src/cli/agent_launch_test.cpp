@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "agent_launch.hpp"
+
+#include "run_directory.hpp"
+
+#include <base/file.hpp>
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace nessie::cli {
+namespace {
+
+using Line = std::vector<std::string>;
+
+class AgentLaunch : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto folder = RunDirectory::make();
+    ASSERT_TRUE(folder);
+    folder_.emplace(std::move(*folder));
+    environment_.set("PATH", folder_->path());
+    for (const char *name : {"orterun", "mpiexec.hydra", "srun", "aprun", "sim"}) {
+      std::ofstream(folder_->file(name)) << "#!/bin/sh\n";
+      std::filesystem::permissions(folder_->file(name), std::filesystem::perms::owner_all);
+    }
+    std::filesystem::create_symlink(folder_->file("orterun"), folder_->file("mpiexec"));
+    std::filesystem::create_symlink(folder_->file("mpiexec.hydra"), folder_->file("mpirun"));
+  }
+  Line job(const Line &command) {
+    auto words = agents_job(places_, {"agent"}, command, folder_->path(), environment_);
+    EXPECT_TRUE(words) << words.error().message;
+    return words ? *words : Line{};
+  }
+
+  std::optional<RunDirectory> folder_;
+  Environment environment_;
+  std::vector<ServerPlace> places_ = {{0, "b", false, ""}, {1, "b", false, ""}, {2, "c", false, ""}};
+};
+
+TEST_F(AgentLaunch, OpenMpi_GetsAPartForEachServer_AndWhatTheProgramsSaysOfReachingHosts) {
+  EXPECT_EQ(job({"mpiexec", "--mca", "plm_rsh_agent", "x", "--mca", "btl", "tcp", "-x", "A=1", "-n", "8", "sim"}),
+            (Line{"mpiexec", "--mca", "plm_rsh_agent", "x", "--bind-to", "none", "-n", "1", "--host", "b", "agent", ":",
+                  "-n",      "1",     "--host",        "b", "agent",     ":",    "-n", "1", "--host", "c", "agent"}));
+  EXPECT_EQ(environment_.get("OMPI_MCA_rmaps_base_oversubscribe"), "1");
+}
+
+TEST_F(AgentLaunch, Hydra_GetsHostsInTheServersOrder) {
+  EXPECT_EQ(job({"mpirun", "-launcher-exec", "x", "-n", "8", "sim"}),
+            (Line{"mpirun", "-launcher-exec", "x", "-bind-to", "none", "-hosts", "b:1,b:1,c:1", "-n", "3", "agent"}));
+}
+
+TEST_F(AgentLaunch, Srun_GetsAFileOfHosts) {
+  const auto line = job({"srun", "-n", "8", "sim"});
+  EXPECT_EQ(line.front(), "srun");
+  EXPECT_EQ(line.back(), "agent");
+  EXPECT_EQ(*read_file(environment_.get("SLURM_HOSTFILE").value()), "b\nb\nc\n");
+}
+
+TEST_F(AgentLaunch, WithoutALauncher_TheBatchJobsIsTaken) {
+  EXPECT_EQ(job({"sim"}).front(), "mpiexec");
+  environment_.set("SLURM_JOB_ID", "7");
+  EXPECT_EQ(job({"sim"}).front(), "srun");
+}
+
+TEST_F(AgentLaunch, UnknownLaunchersAreRefused) {
+  std::filesystem::remove(folder_->file("mpiexec"));
+  const auto words = agents_job(places_, {"agent"}, {"mpiexec", "sim"}, folder_->path(), environment_);
+  EXPECT_EQ(words.code(), Code::kUnsupported);
+}
+
+TEST_F(AgentLaunch, ServicesAreFurtherRanksOfTheProgramsJob) {
+  const auto near =
+      with_services({"mpiexec", "-n", "4", "sim", "x"}, {{0, "", true, ""}}, {"rank", "agent"}, environment_);
+  ASSERT_TRUE(near);
+  EXPECT_EQ(*near, (Line{"mpiexec", "-n", "4", "sim", "x", ":", "-n", "1", "rank", "agent"}));
+  const auto elsewhere = with_services({"mpiexec", "sim"}, places_, {"rank"}, environment_);
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(elsewhere->size(), 2u + 3 * 6);
+  EXPECT_EQ(with_services({"mpirun", "sim"}, places_, {"rank"}, environment_).code(), Code::kUnsupported);
+  EXPECT_EQ(with_services({"sim"}, places_, {"rank"}, environment_).code(), Code::kUnsupported);
+}
+
+TEST_F(AgentLaunch, TheWorldIsSplitOnce) {
+  environment_.set("LD_PRELOAD", "tool.so");
+  split_world("/lib/libcommsplitter.so", environment_);
+  EXPECT_EQ(environment_.get("LD_PRELOAD"), "/lib/libcommsplitter.so:tool.so");
+  EXPECT_EQ(environment_.get("NESSIE_COMMSPLITTER"), "variable:NESSIE_RANK");
+  environment_.set("NESSIE_COMMSPLITTER", "appnum");
+  split_world("/lib/libcommsplitter.so", environment_);
+  EXPECT_EQ(environment_.get("LD_PRELOAD"), "/lib/libcommsplitter.so:tool.so");
+  EXPECT_EQ(environment_.get("NESSIE_COMMSPLITTER"), "appnum");
+}
+
+}  // namespace
+}  // namespace nessie::cli

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Staging servers on other hosts than `nessie run`: in a job of their own, and as ranks of the program's."""
+import os
+import signal
+
+import setups
+from harness import CHECKPOINT, wait_until
+from hosts_case import HostsCase, main
+
+NOBODY = setups.NOBODY
+LONG = [CHECKPOINT, "--grid", "24,20,16", "--steps", "400", "--compute-ms", "50", "--prefix", "out"]
+
+
+class Placement(HostsCase):
+    def test_servers_on_a_host_of_their_own(self):
+        self.make_hosts(3, user=NOBODY)
+        self.compare_on_hosts("a:2,b:2,c:1", ["caching", "two"], flags=["--place", "node:1"])
+
+    @setups.sweep
+    def test_servers_on_each_host(self):
+        self.make_hosts(user=NOBODY)
+        self.compare_on_hosts("a:2,b:2", flags=["--place", "each-node:2"])
+
+    def test_as_ranks_of_the_programs_job(self):
+        self.make_hosts(user=NOBODY)
+        self.compare_on_hosts("a:2,b:2", flags=["--mpmd", "--place", "host:b"])
+
+    @setups.sweep
+    def test_as_ranks_on_a_host_of_their_own(self):
+        self.make_hosts(user=NOBODY)
+        self.compare_on_hosts("a:2,b:2", flags=["--mpmd", "--place", "node"])
+
+    def long_run(self, *options):
+        self.make_hosts(user=NOBODY)
+        folder = self.make("staged")
+        command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *LONG)]
+        job = self.job([*self.hosts["a"].enter(), *command], cwd=folder)
+        wait_until(lambda: os.path.exists(os.path.join(folder, "out.0002.nc")), "the second checkpoint")
+        return job
+
+    def test_a_server_elsewhere_that_is_killed(self):
+        job = self.long_run("--place", "host:b")
+        os.kill(job.wait_for("nessied")[0].pid, signal.SIGKILL)
+        code, _, err = job.finish()
+        self.assertNotEqual(code, 0, err)
+        self.assertIn("staging server 0 was killed by signal 9", err)
+        self.assert_nothing_left()
+
+    def test_a_host_of_servers_that_is_lost(self):
+        job = self.long_run("--place", "host:b")
+        self.hosts["b"].lose()
+        code, _, err = job.finish()
+        self.assertNotEqual(code, 0, err)
+        self.assert_nothing_left(on=[self.hosts["a"]])
+
+
+if __name__ == "__main__":
+    main()
