@@ -8,6 +8,9 @@ import setups
 from harness import MARK, marked_processes, wait_until
 
 WHY_NOT = hosts.why_not()
+# Open MPI notices that a host is silent after five minutes, if it is not told otherwise.
+NOTICE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
+          "OMPI_MCA_oob_tcp_keepalive_probes": "2", "NESSIE_STAGING_TIMEOUT": "5s"}
 WRITER = setups.program("writer"), "out.nc"
 
 

@@ -7,13 +7,10 @@ import time
 
 import setups
 from harness import CHECKPOINT, read_file, wait_until
-from hosts_case import HostsCase, main
+from hosts_case import NOTICE, HostsCase, main
 
 PROGRAM = [CHECKPOINT, "--grid", "24,20,16", "--prefix", "s3d", "--compute-ms", "50", "--steps"]
 STEPS = 3
-# Open MPI notices that a host is silent after five minutes, if it is not told otherwise.
-NOTICE = {"OMPI_MCA_oob_tcp_keepalive_time": "2", "OMPI_MCA_oob_tcp_keepalive_intvl": "1",
-          "OMPI_MCA_oob_tcp_keepalive_probes": "2", "NESSIE_STAGING_TIMEOUT": "5s"}
 
 
 class Lost(HostsCase):

@@ -5,7 +5,7 @@ import signal
 
 import setups
 from harness import CHECKPOINT, wait_until
-from hosts_case import HostsCase, main
+from hosts_case import NOTICE, HostsCase, main
 
 NOBODY = setups.NOBODY
 LONG = [CHECKPOINT, "--grid", "24,20,16", "--steps", "400", "--compute-ms", "50", "--prefix", "out"]
@@ -31,7 +31,7 @@ class Placement(HostsCase):
         self.compare_on_hosts("a:2,b:2", flags=["--mpmd", "--place", "node"])
 
     def long_run(self, *options):
-        self.make_hosts(user=NOBODY)
+        self.make_hosts(user=NOBODY, env=NOTICE)
         folder = self.make("staged")
         command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *LONG)]
         job = self.job([*self.hosts["a"].enter(), *command], cwd=folder)
