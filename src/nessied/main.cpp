@@ -91,7 +91,8 @@ void describe(CLI::App &app, Options &options) {
   app.add_option("--set", options.settings, "A setting, as staging.timeout=10s; may be said again and again");
   app.add_option(
       "--parent", options.parent_fd,
-      "End at the end of file of this descriptor, which whoever has started this keeps open; SIGINT is for them");
+      "End at the end of file of this descriptor, which whoever has started this keeps open; until then signals\n"
+      "are for them");
   add_setting(app, options, "--mode", "staging.mode",
               "When the staging service answers a write: auto, caching, direct");
   add_setting(app, options, "--memory", "staging.memory", "Staging: memory for data on their way to files, e.g. 2G");

@@ -38,10 +38,11 @@ bool at_end(int fd) {
 
 }  // namespace
 
-void prepare_signals(bool ignores_interrupts) {
+void prepare_signals(bool has_parent) {
   const auto set = ending_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::signal(SIGINT, ignores_interrupts ? SIG_IGN : SIG_DFL);
+  for (const int number : {SIGTERM, SIGINT}) std::signal(number, SIG_DFL);
+  for (const int number : {SIGQUIT, SIGUSR1, SIGUSR2}) std::signal(number, has_parent ? SIG_IGN : SIG_DFL);
   std::signal(SIGHUP, SIG_IGN);  // until the runtime listens to it, and after
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -79,7 +80,8 @@ void Watcher::watch() {
     }
     if (fds[0].revents != 0) return;
     signalfd_siginfo info{};
-    if (fds[1].revents != 0 && ::read(signal_fd_.get(), &info, sizeof info) == sizeof info) end_();
+    const bool has_parent = fds[2].fd >= 0;
+    if (fds[1].revents != 0 && ::read(signal_fd_.get(), &info, sizeof info) == sizeof info && !has_parent) end_();
     if (fds[2].revents != 0 && at_end(parent_fd_)) {
       fds[2].fd = -1;
       end_();

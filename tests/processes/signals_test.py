@@ -60,6 +60,18 @@ class SigTerm(ProcessTestCase):
         self.assertEqual(job.finish()[0], 6)
         self.assert_nothing_left()
 
+    def test_of_a_batch_system_to_all_processes_does_not_end_the_servers(self):
+        """They serve the program's last checkpoint."""
+        job = self.start_nessie_run(["sh", "-c", "trap 'exit 6' HUP; echo ready; while :; do sleep 0.05; done"])
+        self.assertEqual(job.process.stdout.readline(), "ready\n")
+        server = job.wait_for("nessied")[0]
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
+            os.kill(server.pid, number)
+        os.kill(job.process.pid, signal.SIGHUP)
+        code, _, err = job.finish()
+        self.assertEqual((code, "staging server 0" in err), (6, False), err)
+        self.assert_nothing_left()
+
     def test_while_the_servers_drain_gives_up_at_the_second_time(self):
         job = self.start_nessie_run(checkpoint(2, self.path("s3d"), steps=2), ["--memory", "64M"])
         ranks = job.wait_for("checkpoint", 2)
