@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs that do not end by themselves: scancel, a time limit, a daemon that is killed, a node that dies."""
+import filecmp
+import os
+import shlex
+import unittest
+
+from harness import BUILD, NESSIE, marked_processes, wait_until
+from slurm_case import LAUNCHERS, SlurmCase, checkpoint, nessie_run, sweep
+
+
+LAST_CHECKPOINT = os.path.join(BUILD, "tests", "slurm", "last_checkpoint")
+
+
+class EndCase(SlurmCase):
+    def start(self, launcher="srun", *options):
+        """A staged program that goes on and on, and has written its first file; and that file, natively."""
+        launch = LAUNCHERS[launcher]
+        body = shlex.join(["run", "native", *launch, *checkpoint("s3d", 1)]) + "\n"
+        body += shlex.join(["run", "staged", *nessie_run("-M", "128M", "--json", "../summary.json"), *launch,
+                            *checkpoint("s3d", 10000, 50)]) + "\n"
+        job = self.submit(body, "--no-requeue", *options, nodes=2)
+        wait_until(lambda: os.path.exists(self.path("staged/s3d.0002.nc")), "the second checkpoint to be begun", 30)
+        return job
+
+    def start_with_last_checkpoint(self, label, words, *options):
+        """A program that writes last.nc when it is told to end, and then waits for nobody."""
+        command = ["run", label, *words, *LAUNCHERS["srun"], LAST_CHECKPOINT]
+        job = self.submit(shlex.join(command) + "\n", *options, nodes=2)
+        wait_until(lambda: os.path.exists(self.path(f"{label}/ready")), "the program to compute", 30)
+        return job
+
+    def compare_last_checkpoints(self, end):
+        """Natively and staged, with `end(job)` to tell the program."""
+        for label, words in {"native": [], "staged": nessie_run("-M", "128M")}.items():
+            job = self.start_with_last_checkpoint(label, words)
+            end(job)
+            job.finish()
+            self.assert_nothing_left()
+        for name in ("first.nc", "last.nc"):
+            self.assertTrue(filecmp.cmp(self.path(f"native/{name}"), self.path(f"staged/{name}"), shallow=False), name)
+
+    def assert_first_file_is_whole(self):
+        self.assertTrue(filecmp.cmp(self.path("native/s3d.0001.nc"), self.path("staged/s3d.0001.nc"), shallow=False),
+                        self.text("staged"))
+
+
+class Ends(EndCase):
+    def test_scancel_leaves_whole_files_and_nothing_else(self):
+        for launcher in LAUNCHERS:
+            with self.subTest(launcher=launcher):
+                job = self.start(launcher)
+                job.cancel()
+                self.assertEqual(job.finish()["JobState"], "CANCELLED")
+                self.assert_first_file_is_whole()
+                self.assert_nothing_left()
+                self.run_command(["sh", "-c", "rm -r native* staged*"])
+
+    def test_a_program_may_write_a_last_checkpoint_when_the_job_is_cancelled(self):
+        self.compare_last_checkpoints(lambda job: job.cancel())
+
+    @sweep
+    def test_a_program_may_write_a_last_checkpoint_when_it_is_warned(self):
+        """#SBATCH --signal=USR1@60 sends a signal to all of the job's steps."""
+        self.compare_last_checkpoints(lambda job: job.cancel("--signal=USR1"))
+
+    def test_a_time_limit_leaves_whole_files_and_nothing_else(self):
+        job = self.start()
+        self.cluster.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=0")
+        self.assertEqual(job.finish()["JobState"], "TIMEOUT")
+        self.assert_first_file_is_whole()
+        self.assert_nothing_left()
+
+    @sweep
+    def test_a_step_that_is_cancelled_leaves_the_job_its_files(self):
+        job = self.start()
+        self.cluster.command("scancel", f"{job.number}.1")
+        job.finish()
+        self.assertNotEqual(self.code("staged"), 0)
+        self.assert_first_file_is_whole()
+        self.assert_nothing_left()
+
+    @sweep
+    def test_scancel_with_kill_leaves_whole_files(self):
+        """Nobody is asked to end: the batch script, nessie run, its servers and the program are gone at once."""
+        job = self.start()
+        job.cancel("--signal=KILL", "--full")
+        job.finish()
+        self.assert_first_file_is_whole()
+        done = self.cluster.run_on("node1", [NESSIE, "clean"], env={**self.env})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_nothing_left()
+
+
+class Deaths(EndCase):
+    """Each has a cluster of its own, whose second node does not live on."""
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.setUpClass)
+        self.addCleanup(self.cluster.stop)
+
+    def running_on_the_first_node(self):
+        return [process for process in marked_processes(self.mark) if process.name in ("nessie", "nessied")]
+
+    @sweep
+    def test_of_a_slurmd(self):
+        """Slurm gives the job up, but has nobody to end its processes on that node."""
+        job = self.start()
+        self.cluster.kill_slurmd("node2")
+        self.assertEqual(self.cluster.wait_for_job(job.number)["JobState"], "NODE_FAIL")
+        wait_until(lambda: not self.running_on_the_first_node(), "the end of nessie run and its servers")
+        self.assert_first_file_is_whole()
+
+    @sweep
+    def test_of_a_node(self):
+        job = self.start()
+        self.cluster.machines["node2"].kill()
+        job.finish()
+        self.assert_first_file_is_whole()
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests below Slurm share: a cluster for each class of tests, and batch jobs on it."""
+import os
+import re
+
+from cluster import Cluster, why_not
+from harness import CHECKPOINT, NESSIE, ProcessTestCase, marked_processes, read_file, wait_until
+from setups import SWEEP, sweep  # noqa: F401
+
+LAUNCHERS = {"mpiexec": ["mpiexec"], "srun": ["srun", "--mpi=pmix"]}   # each takes the number of processes from the job
+# run FOLDER COMMAND: runs it in a new folder, and keeps there what can be seen of it.
+PRELUDE = r"""#!/bin/bash
+run() {
+  local folder=$1
+  shift
+  mkdir "$folder"
+  (cd "$folder" && "$@" >../"$folder.out" 2>../"$folder.err" </dev/null; echo $? >../"$folder.code")
+}
+"""
+
+
+class Batch:
+    """A job that was submitted."""
+
+    def __init__(self, case, number):
+        self.case, self.number = case, number
+
+    def wait_until_it_runs(self):
+        self.case.cluster.wait_for_job(self.number, ("RUNNING",))
+
+    def finish(self, deadline_s=60):
+        """What Slurm knows of it at its end; what its script printed is in .out by then."""
+        job = self.case.cluster.wait_for_job(self.number, deadline_s=deadline_s)
+        wait_until(lambda: not self.case.has_processes(), "the end of the job's processes", deadline_s)
+        return job
+
+    @property
+    def out(self):
+        return read_file(self.case.path(f"{self.number}.out")).decode(errors="replace")
+
+    def cancel(self, *options):
+        self.case.cluster.command("scancel", *options, str(self.number))
+
+
+class SlurmCase(ProcessTestCase):
+    """Each test gets a folder that all nodes see; what a node has for itself must be empty at its end."""
+    nodes = 2
+
+    @classmethod
+    def setUpClass(cls):
+        reason = why_not()
+        if reason:
+            cls.skipTest(cls, reason)
+        cls.cluster = Cluster(cls.nodes)
+        cls.addClassCleanup(cls.cluster.stop)
+
+    def setUp(self):
+        super().setUp()
+        if SWEEP != getattr(getattr(self, self._testMethodName), "is_sweep", False):
+            self.skipTest("runs in ./dev test-all" if not SWEEP else "runs in ./dev test")
+        self.env["TMPDIR"] = self.cluster.scratch
+        del self.env["XDG_RUNTIME_DIR"]
+        self.addCleanup(self.cluster.run_on, "control", ["scancel", "--user=root", "--signal=KILL", "--full"])
+
+    def submit(self, body, *options, nodes=1, tasks=4, env=None):
+        """A job with this script, which finds run() there."""
+        with open(self.path("job.sh"), "w", encoding="utf-8") as file:
+            file.write(PRELUDE + body)
+        return Batch(self, self.cluster.submit(
+            "job.sh", f"--nodes={nodes}", f"--ntasks={tasks}", "--output=%j.out", *options, cwd=self.folder,
+            env={**self.env, **(env or {})}))
+
+    def has_processes(self):
+        return bool(marked_processes(self.mark))
+
+    def code(self, label):
+        return int(read_file(self.path(label + ".code")))
+
+    def text(self, label, which="err"):
+        return read_file(self.path(f"{label}.{which}")).decode(errors="replace")
+
+    def assert_nothing_left(self):
+        wait_until(lambda: not self.has_processes(), f"the end of {marked_processes(self.mark)}")
+
+        def left():
+            return [name for node in self.cluster.names for name in self.cluster.private_files(node)
+                    if re.search("nessie", name)]
+        wait_until(lambda: not left(), f"run folders to go: {left()}", 20)
+
+
+def nessie_run(*options):
+    return [NESSIE, "run", *options, "--"]
+
+
+def checkpoint(prefix, steps, compute_ms=0, grid="24,20,16"):
+    return [CHECKPOINT, "--grid", grid, "--steps", str(steps), "--compute-ms", str(compute_ms), "--prefix", prefix]
