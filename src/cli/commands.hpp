@@ -91,6 +91,19 @@ struct CleanOptions {
 /// Non-zero if something cannot be removed.
 int clean(const CleanOptions &options);
 
+/// nessie slurm: a job script whose parallel programs run under `nessie run`.
+struct SlurmOptions {
+  std::string script;
+  std::string output;     ///< where to write it; empty: nowhere, only the difference is shown
+  bool in_place = false;  ///< write it over the script
+  bool submit = false;    ///< give it to sbatch
+  bool json = false;
+  std::vector<std::string> run_options;  ///< of `nessie run`
+};
+/// 0: all that the script starts in parallel is rewritten, or needs not be. 1: of something that cannot be told, or
+/// there is nothing. 2: it cannot be read, or understood, or written.
+int slurm(const SlurmOptions &options);
+
 /// nessie bench: becomes the bench program; returns only if it is not there.
 int bench(const std::vector<std::string> &arguments);
 

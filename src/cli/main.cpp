@@ -36,6 +36,7 @@ constexpr const char *kIntroduction =
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie doctor                                    what is wrong with this machine, and what to type\n"
     "  nessie clean                                     remove what runs that were killed left behind\n"
+    "  nessie slurm job.sh                              a job script of Slurm's, with nessie run in it\n"
     "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
     "  nessie idl service.x                             C++, C, Fortran or Python from an interface file\n";
@@ -95,6 +96,23 @@ constexpr const char *kCleanFooter =
     "Examples:\n"
     "  nessie clean --dry-run\n"
     "  nessie clean\n";
+
+constexpr const char *kSlurmFooter =
+    "The script is read, not run; nessie run -- is put in front of each srun, mpiexec and mpirun that starts a "
+    "parallel\n"
+    "program, and nothing else is changed. The difference goes to stdout; to stderr, line by line, what was left as "
+    "it\n"
+    "is and why, what you have to decide, and what to change in #SBATCH lines so that servers have a core. Left alone "
+    "are\n"
+    "what is one process (-n 1), srun hostname and its like, srun --pty, here-documents.\n"
+    "Words behind -- are options of nessie run.\n"
+    "The exit code is 1 if there is something that cannot be told, or nothing to do; --submit submits nothing then.\n"
+    "2: the script cannot be read, or is none of sh, bash, ksh or zsh.\n\n"
+    "Examples:\n"
+    "  nessie slurm job.sh                          show what would be changed\n"
+    "  nessie slurm job.sh --output staged.sh -- --servers 2 --memory 4G\n"
+    "  nessie slurm --submit job.sh                 submit it with that, and leave job.sh as it is\n"
+    "  nessie slurm --json job.sh | jq -r '.commands[] | select(.treatment == \"doubtful\").why'\n";
 
 constexpr const char *kDirectoryFooter =
     "NESSIE_DIRECTORY says where the directory is, unless --at does; NESSIE_CREDENTIAL holds the credential.\n"
@@ -297,9 +315,21 @@ void add_clean(CLI::App &app, CleanOptions &options) {
   clean->add_flag("--json", options.json, "Print JSON");
 }
 
-// Everything after the first "--" of `nessie run` and `nessie check` is the program's, whatever it looks like.
+void add_slurm(CLI::App &app, SlurmOptions &options) {
+  auto *slurm = app.add_subcommand("slurm", "Put nessie run into a job script of Slurm's");
+  slurm->footer(kSlurmFooter);
+  slurm->add_option("SCRIPT", options.script, "The script")->required();
+  auto *output = slurm->add_option("-o,--output", options.output, "Write the new script to this file");
+  auto *in_place = slurm->add_flag("--in-place", options.in_place, "Write the new script over the old one");
+  output->excludes(in_place);
+  slurm->add_flag("--submit", options.submit, "Give the new script to sbatch");
+  slurm->add_flag("--json", options.json, "Print JSON, with the difference in it");
+}
+
+// Everything after the first "--" of these is the program's, or for `nessie run`, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
-  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "check")) return {};
+  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "check" && arguments.front() != "slurm"))
+    return {};
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   if (dashes == arguments.end()) return {};
   std::vector<std::string> command(dashes + 1, arguments.end());
@@ -342,6 +372,7 @@ struct Options {
   TraceOptions trace;
   DoctorOptions doctor;
   CleanOptions clean;
+  SlurmOptions slurm;
   DirectoryOptions directory;
   xdr::idl::Command interfaces;
 };
@@ -365,6 +396,10 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
   if (*app.get_subcommand("trace")) return trace(options.trace);
   if (*app.get_subcommand("doctor")) return doctor(options.doctor);
   if (*app.get_subcommand("clean")) return clean(options.clean);
+  if (*app.get_subcommand("slurm")) {
+    options.slurm.run_options = std::move(command);
+    return slurm(options.slurm);
+  }
   if (*app.get_subcommand("directory")) return directory(options.directory);
   if (*app.get_subcommand("idl")) return xdr::idl::compile(options.interfaces);
   if (const auto *selected = app.get_subcommand("bench"); *selected) return bench(selected->remaining());
@@ -386,6 +421,7 @@ int main(int argc, char **argv) {
   add_info(app, options.info);
   add_doctor(app, options.doctor);
   add_clean(app, options.clean);
+  add_slurm(app, options.slurm);
   add_directory(app, options.directory);
   add_idl(app, options.interfaces);
   add_status(app, options.status);
