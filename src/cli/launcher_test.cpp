@@ -116,6 +116,8 @@ TEST_F(Launcher, SrunMayUseOtherNodesUnlessTheJobHasOne) {
   EXPECT_TRUE(may_use_other_nodes({"srun", "-n", "4", "sim"}, environment_));
   environment_.set("SLURM_JOB_NUM_NODES", "1");
   EXPECT_FALSE(may_use_other_nodes({"srun", "-n", "4", "sim"}, environment_));
+  environment_.set("SLURM_HET_SIZE", "2");  // the other component has nodes of its own
+  EXPECT_TRUE(may_use_other_nodes({"srun", "-n", "4", "sim"}, environment_));
 }
 
 TEST_F(Launcher, OfOpenMpi4_CarriesVariablesThoughItIsToldOfOthersByX) {

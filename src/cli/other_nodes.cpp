@@ -19,6 +19,12 @@ bool srun_may_use_other_nodes(const std::vector<std::string> &command, const Env
   return launcher && is_srun(command[*launcher]) && environment.get("SLURM_JOB_NUM_NODES") != "1";
 }
 
+/// Of a heterogeneous job Slurm's other variables tell of the first component only.
+bool has_several_components(const Environment &environment) {
+  const auto size = environment.get("SLURM_HET_SIZE");
+  return size && *size != "1";
+}
+
 /// Whoever cannot be understood may mean any.
 bool names_other_hosts(const Result<Allocation> &told) {
   return !told || !std::ranges::all_of(told->hosts, &JobHost::here);
@@ -64,7 +70,7 @@ std::string name_of_list(const std::vector<std::string> &command, const Environm
 }  // namespace
 
 bool may_use_other_nodes(const std::vector<std::string> &command, const Environment &environment) {
-  return srun_may_use_other_nodes(command, environment) ||
+  return srun_may_use_other_nodes(command, environment) || has_several_components(environment) ||
          std::ranges::any_of(told_allocations(command, environment), names_other_hosts);
 }
 
