@@ -47,11 +47,11 @@ ReturnToService=2
 SlurmdTimeout=5
 UnkillableStepTimeout=10
 KillWait={kill_wait_s}
-SchedulerType=sched/builtin
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,max_sched_time=1
+SchedulerType=sched/backfill   # without it there are no heterogeneous jobs
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 NodeName=DEFAULT CPUs={cpus} RealMemory=512
 {nodes}
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=60 DefMemPerNode=100 State=UP OverSubscribe=NO
 """
 
 # Runs as the first process of a name space. It takes over orphans, as a machine's first process does.

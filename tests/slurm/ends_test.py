@@ -46,15 +46,19 @@ class EndCase(SlurmCase):
 
 
 class Ends(EndCase):
+    def check_scancel(self, launcher):
+        job = self.start(launcher)
+        job.cancel()
+        self.assertEqual(job.finish()["JobState"], "CANCELLED")
+        self.assert_first_file_is_whole()
+        self.assert_nothing_left()
+
     def test_scancel_leaves_whole_files_and_nothing_else(self):
-        for launcher in LAUNCHERS:
-            with self.subTest(launcher=launcher):
-                job = self.start(launcher)
-                job.cancel()
-                self.assertEqual(job.finish()["JobState"], "CANCELLED")
-                self.assert_first_file_is_whole()
-                self.assert_nothing_left()
-                self.run_command(["sh", "-c", "rm -r native* staged*"])
+        self.check_scancel("mpiexec")
+
+    @sweep
+    def test_scancel_of_srun_leaves_whole_files_and_nothing_else(self):
+        self.check_scancel("srun")
 
     def test_a_program_may_write_a_last_checkpoint_when_the_job_is_cancelled(self):
         self.compare_last_checkpoints(lambda job: job.cancel())
@@ -64,6 +68,7 @@ class Ends(EndCase):
         """#SBATCH --signal=USR1@60 sends a signal to all of the job's steps."""
         self.compare_last_checkpoints(lambda job: job.cancel("--signal=USR1"))
 
+    @sweep
     def test_a_time_limit_leaves_whole_files_and_nothing_else(self):
         job = self.start()
         self.cluster.command("scontrol", "update", f"JobId={job.number}", "TimeLimit=0")

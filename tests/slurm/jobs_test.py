@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """nessie run in batch jobs, in front of mpiexec and of srun, on one node and on several."""
 import filecmp
+import re
 import shlex
 import unittest
 
-from harness import NESSIE
+from harness import NESSIE, read_file
 from setups import program
 from slurm_case import LAUNCHERS, SlurmCase, nessie_run, sweep
 
@@ -18,7 +19,7 @@ def line(label, *command):
 
 
 class Files(SlurmCase):
-    def compare(self, nodes, launchers, modes, tasks=4):
+    def compare(self, nodes, launchers, modes, tasks=2):
         body = ""
         for name in launchers:
             body += line(f"{name}.native", *LAUNCHERS[name], *WRITER)
@@ -49,7 +50,7 @@ class Files(SlurmCase):
     def test_are_the_same_in_each_mode(self):
         for nodes in (1, 2):
             with self.subTest(nodes=nodes):
-                self.compare(nodes, LAUNCHERS, MODES)
+                self.compare(nodes, LAUNCHERS, MODES, tasks=4)
                 self.run_command(["sh", "-c", "rm -r mpiexec.* srun.*"])
 
     @sweep
@@ -57,16 +58,45 @@ class Files(SlurmCase):
         """The program's first process, which opens the files, is not where the servers are."""
         launch = ["srun", "--mpi=pmix", "--nodes=1", "--ntasks=2", "--relative=1"]
         job = self.submit(line("native", *launch, *WRITER) +
-                          line("staged", *nessie_run(*MODES["caching"]), *launch, *WRITER), nodes=2)
+                          line("staged", *nessie_run(*MODES["caching"]), *launch, *WRITER), "--ntasks-per-node=2", nodes=2, tasks=4)
         job.finish()
         self.assertEqual(self.code("staged"), 0, self.text("staged"))
         self.assertTrue(filecmp.cmp(self.path("native/out.nc"), self.path("staged/out.nc"), shallow=False))
         self.assert_nothing_left()
 
 
+    @sweep
+    def test_of_a_heterogeneous_job_are_the_same(self):
+        """Its components are on nodes of their own, and one MPI job."""
+        launch = ["srun", "--mpi=pmix", "--het-group=0,1"]
+        body = line("native", *launch, *WRITER) + line("staged", *nessie_run(*MODES["caching"]), *launch, *WRITER)
+        self.submit(body, ":", "--nodes=1", "--ntasks=2", nodes=1, tasks=2).finish()
+        self.assertEqual(self.code("native"), 0, self.text("native"))
+        self.assert_same("native", "staged")
+        self.assert_nothing_left()
+
+
+class Scripts(SlurmCase):
+    """nessie slurm."""
+
+    def test_that_were_rewritten_run_staged(self):
+        with open(self.path("flow.sh"), "w", encoding="utf-8") as file:
+            file.write("#!/bin/bash\n#SBATCH --nodes=2 --ntasks=2 --output=flow.out\nsrun hostname >/dev/null\n"
+                       f"srun --mpi=pmix {shlex.join(WRITER)}\n")
+        env = {**self.cluster.environment, **self.env}
+        done = self.cluster.run_on("control", [NESSIE, "slurm", "--submit", "flow.sh", "--", "--memory", "128M"], env=env,
+                                   cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("hostname writes nothing", done.stderr)
+        self.cluster.wait_for_job(int(re.search(r"Submitted batch job (\d+)", done.stdout)[1]))
+        said = read_file(self.path("flow.out")).decode()
+        self.assertIn("4 steps, 0 wrong", said)
+        self.assertIn("nessie: staged", said)
+        self.assert_nothing_left()
+
+
 class ExitCodes(SlurmCase):
-    def test_are_the_launchers(self):
-        ends = {"three": "exit 3", "fault": "kill -SEGV $$", "none": "exit 0"}
+    def compare(self, ends):
         commands = {(name, end): [*launch, "-n", "2", "sh", "-c", script]
                     for name, launch in LAUNCHERS.items() for end, script in ends.items()}
         body = ""
@@ -77,8 +107,15 @@ class ExitCodes(SlurmCase):
             with self.subTest(launcher=name, end=end):
                 self.assertEqual(self.code(f"{name}.{end}.staged"), self.code(f"{name}.{end}.native"),
                                  self.text(f"{name}.{end}.staged"))
-        self.assertEqual(self.code("srun.three.native"), 3)
         self.assert_nothing_left()
+
+    def test_are_the_launchers(self):
+        self.compare({"three": "exit 3"})
+        self.assertEqual(self.code("srun.three.native"), 3)
+
+    @sweep
+    def test_of_every_end_are_the_launchers(self):
+        self.compare({"fault": "kill -SEGV $$", "none": "exit 0", "most": "exit 255"})
 
     def test_become_the_jobs(self):
         job = self.submit(f"exec {NESSIE} run -- srun -n 2 sh -c 'exit 7'\n").finish()

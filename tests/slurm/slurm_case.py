@@ -59,10 +59,11 @@ class SlurmCase(ProcessTestCase):
         if SWEEP != getattr(getattr(self, self._testMethodName), "is_sweep", False):
             self.skipTest("runs in ./dev test-all" if not SWEEP else "runs in ./dev test")
         self.env["TMPDIR"] = self.cluster.scratch
+        self.env["OMPI_MCA_mpi_yield_when_idle"] = "1"   # Slurm has been told of more processors than there are
         del self.env["XDG_RUNTIME_DIR"]
         self.addCleanup(self.cluster.run_on, "control", ["scancel", "--user=root", "--signal=KILL", "--full"])
 
-    def submit(self, body, *options, nodes=1, tasks=4, env=None):
+    def submit(self, body, *options, nodes=1, tasks=2, env=None):
         """A job with this script, which finds run() there."""
         with open(self.path("job.sh"), "w", encoding="utf-8") as file:
             file.write(PRELUDE + body)
