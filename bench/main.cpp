@@ -85,6 +85,10 @@ constexpr Entry kWorkloads[] = {
     {"nnti-idle", bench::nnti_idle,
      "CPU time of waiting with 1 and 100 silent peers, and waking up from it; beside eventfd and futex",
      "Nessie (CUG 2012), section 4: waiting for events"},
+    {"commsplitter", bench::commsplitter,
+     "ping-pong, allreduce and put of 8 B in one of two programs that share a job and are split; beside the same "
+     "program alone, without the library; Open MPI and MPICH",
+     "Nessie (CUG 2012), section 4.2: the CommSplitter"},
     {"xdr", bench::xdr_arrays,
      "encoding and decoding arrays of structs, doubles and ints, 4 KiB to 16 MiB; beside memcpy and libtirpc",
      "Nessie (CUG 2012), section 3: requests and results are encoded with XDR"},

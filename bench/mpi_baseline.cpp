@@ -3,6 +3,7 @@
 //   mpiexec -n PROCESSES nessie-bench-mpi pairs|clients WHAT SIZE… [WHAT SIZE…]…
 // In pairs the even ranks measure ("lead"), each with the odd rank that follows; otherwise all but the last one lead,
 // all with the last one. Rank 0 prints "WHAT SIZE FIGURE" for each; rivals.hpp says what is asked for.
+// `nessie-bench-mpi sleep` is the other program of a job that CommSplitter splits.
 #include "machine.hpp"
 #include "page_aligned.hpp"
 #include "timing.hpp"
@@ -12,11 +13,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -154,6 +158,21 @@ double both_ways_us(int size) {
   return median_of_leaders(us);
 }
 
+/// A sum of all processes, of so many bytes. Only the leader knows which one is the last: its numbers are then 1.
+double allreduce_us(int size) {
+  const int numbers = std::max(1, size / static_cast<int>(sizeof(double)));
+  std::vector<double> mine(static_cast<std::size_t>(numbers), 0), all(mine);
+  auto once = [&](bool last) {
+    mine.back() = last ? 1 : 0;
+    MPI_Allreduce(mine.data(), all.data(), numbers, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  };
+  meet();
+  double us = 0;
+  if (leads()) us = bench::typical_us(bench::kRoundTrips, once);
+  while (!leads() && all.back() == 0) once(false);
+  return median_of_leaders(us);
+}
+
 /// A window that MPI allocated, so that it can share it within the node; passive target.
 class Window {
  public:
@@ -255,10 +274,15 @@ struct Answer {
   double (*measure)(int size);
 };
 constexpr Answer kAnswers[] = {
-    {"round-trip", round_trip_us},        {"transfer", transfer_us},
-    {"both-ways", both_ways_us},          {"put", one_sided_us<put>},
-    {"get", one_sided_us<get>},           {"rate", rate_per_s},
-    {"transfers-per-s", transfers_per_s}, {"puts-per-s", one_sided_per_s<put>},
+    {"round-trip", round_trip_us},
+    {"transfer", transfer_us},
+    {"both-ways", both_ways_us},
+    {"allreduce", allreduce_us},
+    {"put", one_sided_us<put>},
+    {"get", one_sided_us<get>},
+    {"rate", rate_per_s},
+    {"transfers-per-s", transfers_per_s},
+    {"puts-per-s", one_sided_per_s<put>},
     {"gets-per-s", one_sided_per_s<get>},
 };
 
@@ -278,9 +302,31 @@ void leave_launcher() {
   std::perror("nessie-bench-mpi: the launcher does not answer");
 }
 
+/// Waits, asleep, for a word from the program that CommSplitter parts it from.
+void sleep_beside_another() {
+  constexpr std::chrono::milliseconds kNap(10);
+  int called = 0;
+  MPI_Pcontrol(0);
+  while (MPI_Iprobe(0, 0, MPI_COMM_WORLD, &called, MPI_STATUS_IGNORE) == MPI_SUCCESS && !called)
+    std::this_thread::sleep_for(kNap);
+  MPI_Recv(nullptr, 0, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Pcontrol(1);
+}
+
+/// Natively there are no others than ours.
+void wake_the_others() {
+  int all = processes_;
+  MPI_Pcontrol(0);
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  for (int other = processes_; rank_ == 0 && other < all; ++other)
+    MPI_Send(nullptr, 0, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+  MPI_Pcontrol(1);
+}
+
 /// Over UCX's TCP, MPICH 4.0 waits for ever in MPI_Finalize when there are more than two processes: they just end.
 void leave() {
   meet();
+  wake_the_others();
   std::fflush(stdout);
   if (std::getenv("MPIR_CVAR_NOLOCAL") && processes_ > 2) {
     leave_launcher();
@@ -299,6 +345,11 @@ int early_rank() {
 }  // namespace
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "sleep") {
+    MPI_Init(&argc, &argv);
+    sleep_beside_another();
+    return MPI_Finalize();
+  }
   bench::Pin pin(early_rank());
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);

@@ -47,6 +47,7 @@ nessie::Status nnti_clients(const Options &options, Report &report);
 nessie::Status nnti_protocols(const Options &options, Report &report);
 nessie::Status nnti_memory(const Options &options, Report &report);
 nessie::Status nnti_idle(const Options &options, Report &report);
+nessie::Status commsplitter(const Options &options, Report &report);
 nessie::Status xdr_arrays(const Options &options, Report &report);
 nessie::Status xfer(const Options &options, Report &report);
 nessie::Status staging_s3d(const Options &options, Report &report);

@@ -42,6 +42,28 @@ std::vector<std::string> mpich_command(const Cast &cast, std::vector<std::string
   return command;
 }
 
+/// Nessie's library that splits jobs of an MPI; empty: it was not built.
+std::string splitter_for(Library library) {
+  const char *name = library == Library::kMpich ? "libcommsplitter_mpich.so" : "libcommsplitter.so";
+  std::error_code error;
+  const auto here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char *folder : {"../lib", "../../" NESSIE_LIBDIR})
+    if (auto path = here / folder / name; std::filesystem::exists(path, error)) return path;
+  return {};
+}
+
+/// The same beside a program that sleeps, with CommSplitter in both.
+std::vector<std::string> beside_a_sleeper(std::vector<std::string> command, Library library) {
+  const auto splitter = splitter_for(library);
+  const auto preload = library == Library::kMpich ? std::vector<std::string>{"-env", "LD_PRELOAD", splitter}
+                                                  : std::vector<std::string>{"-x", "LD_PRELOAD=" + splitter};
+  command.insert(command.begin() + 1, preload.begin(), preload.end());
+  command.emplace_back(":");
+  command.insert(command.end(), preload.begin(), preload.end());
+  command.insert(command.end(), {"-n", "1", sibling(description(library).program), "sleep"});
+  return command;
+}
+
 bool carries_calls(Library library) { return library == Library::kGrpc || library == Library::kTirpc; }
 
 std::vector<std::string> program_for(const Rival &rival, const Cast &cast) {
@@ -54,17 +76,22 @@ std::vector<std::string> program_for(const Rival &rival, const Cast &cast) {
   return program;
 }
 
+std::vector<std::string> started(const Rival &rival, const Cast &cast, std::vector<std::string> program) {
+  if (rival.library == Library::kOpenMpi)
+    return mpiexec(processes_of(cast), std::move(program),
+                   mpi_options(processes_of(cast), rival.network == Network::kTcp));
+  if (rival.library == Library::kMpich) return mpich_command(cast, std::move(program));
+  return program;
+}
+
 std::vector<std::string> command(const Rival &rival, const Cast &cast, const std::vector<Question> &questions) {
   auto program = program_for(rival, cast);
   for (const auto &question : questions) {
     program.push_back(question.what);
     for (auto size : question.sizes) program.push_back(std::to_string(size));
   }
-  if (rival.library == Library::kOpenMpi)
-    return mpiexec(processes_of(cast), std::move(program),
-                   mpi_options(processes_of(cast), rival.network == Network::kTcp));
-  if (rival.library == Library::kMpich) return mpich_command(cast, std::move(program));
-  return program;
+  auto words = started(rival, cast, std::move(program));
+  return cast.split ? beside_a_sleeper(std::move(words), rival.library) : words;
 }
 
 std::vector<std::string> environment(const Rival &rival) {
@@ -122,6 +149,8 @@ std::vector<Rival> those_here(const std::vector<Library> &libraries, const std::
   }
   return here;
 }
+
+bool can_be_split(Library library) { return !splitter_for(library).empty(); }
 
 std::vector<Rival> rivals_here(Network network) {
   return those_here({Library::kOpenMpi, Library::kMpich, Library::kUcx}, {network});

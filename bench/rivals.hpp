@@ -30,6 +30,7 @@ const char *ucx_transports(Network network);
 ///   round-trip        µs of a message and its echo
 ///   transfer          µs of a message and an empty answer
 ///   both-ways         µs of a message in each direction at once (UCX: of a put)
+///   allreduce         MPIs: µs of a sum of doubles, of all processes, of that many bytes
 ///   put, get          µs of a one-sided transfer of memory that the library allocated; a put is complete when the
 ///                     other side can see it
 ///   rate              messages a second, in windows of 64 with an answer
@@ -65,6 +66,7 @@ struct Cast {
   int leaders = 1;
   bool one_target = false;  ///< all with the same process, instead of each with one of its own; calls always are
   bool polls = true;        ///< of those that carry calls: otherwise both sides sleep until something comes
+  bool split = false;       ///< of MPIs: in a job with a program that sleeps, from which CommSplitter parts them
 };
 
 /// Microseconds, or numbers per second, by what was asked.
@@ -74,6 +76,8 @@ nessie::Result<Answers> ask(const Rival &rival, const Cast &cast, const std::vec
 /// Those libraries that were built, and whose launcher is here, over each of the networks. Says on stderr which are not
 /// here, and what to install.
 std::vector<Rival> those_here(const std::vector<Library> &libraries, const std::vector<Network> &networks);
+/// Whether CommSplitter was built for it.
+bool can_be_split(Library library);
 /// Those that move messages.
 std::vector<Rival> rivals_here(Network network);
 /// Those that carry calls, over TCP and over UNIX sockets.
