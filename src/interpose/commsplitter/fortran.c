@@ -89,8 +89,9 @@ SPLITTER_EXPORT MPI_Errhandler ompi_errhandler_create(int type, splitter_functio
   Create create = (Create)internal(&known, "ompi_errhandler_create");
   if (type != kHandlerOfComm || language != kInFortran || !splitter_is_on()) return create(type, function, language);
   MPI_Errhandler handle = create(type, (splitter_function)handle_error, language);
-  note_errhandler(handle, function);
-  return handle;
+  if (handle == NULL || note_errhandler(handle, function)) return handle;
+  native_Errhandler_free(&handle);
+  return native_Errhandler_f2c(0); /* MPI_ERRHANDLER_NULL, which its callers make an error of */
 }
 
 #else
