@@ -57,7 +57,8 @@ class CommSplitter(ProcessTestCase):
         return [mpi for mpi in MPIS if mpi.exists()]
 
     def compile(self, mpi, binding):
-        source, flags = BINDINGS[binding]
+        """One of the bindings' programs, or another one by its source."""
+        source, flags = BINDINGS.get(binding, (binding, []))
         compiler = ("mpicc." if source.endswith(".c") else "mpif90.") + mpi.name
         program = self.path(f"{mpi.name} {binding}".replace(" ", "_").replace(".", "_"))
         subprocess.run([compiler, *flags, "-w", os.path.join(HERE, source), "-o", program], check=True, cwd=self.folder)
@@ -121,6 +122,21 @@ class CommSplitter(ProcessTestCase):
                 first, second = self.outputs(mpi, parts, env={"NESSIE_COMMSPLITTER": "executable"})
                 self.assertIn("processes: 4\n", first)
                 self.assertEqual(second, "")
+
+    def test_threads_other_processes_and_newer_functions_are_as_alone(self):
+        for mpi in self.each_mpi():
+            with self.subTest(mpi=mpi.name):
+                program = self.compile(mpi, "more.c")
+                self.assert_as_alone(mpi, [(3, [program]), (2, [program])])
+
+    def test_a_session_has_the_programs_processes(self):
+        for mpi in self.each_mpi():
+            if "MPI_Session_init" not in exported(mpi.library):
+                continue
+            with self.subTest(mpi=mpi.name):
+                program = self.compile(mpi, "more.c")
+                self.assert_as_alone(mpi, [(3, [program, "session"]), (2, [program, "session"])])
+                self.assert_as_alone(mpi, [(2, [program]), (3, [program, "session"])])
 
     def test_tools_before_it_and_behind_it_see_what_the_program_does(self):
         for mpi in self.each_mpi():

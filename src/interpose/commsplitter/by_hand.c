@@ -6,30 +6,19 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
-/* --- the beginning, and the switch -------------------------------------------------------------------------------------- */
-
-int split_Init(int *argc, char ***argv) {
-  splitter_part_windows();
-  const int code = native_Init(argc, argv);
-  if (code == MPI_SUCCESS) splitter_begin();
-  return code;
-}
-
-int split_Init_thread(int *argc, char ***argv, int required, int *provided) {
-  splitter_part_windows();
-  const int code = native_Init_thread(argc, argv, required, provided);
-  if (code == MPI_SUCCESS) splitter_begin();
-  return code;
-}
+/* --- the switch, and the end by force ----------------------------------------------------------------------------------- */
 
 int split_Pcontrol(const int level) {
   splitter_switch(level != 0);
   return native_Pcontrol(level);
 }
 
-/* MPI ends the whole job. */
-int split_Abort(MPI_Comm comm, int code) { return native_Abort(splitter_told(comm), code); }
+int split_Abort(MPI_Comm comm, int code) {
+  splitter_end_windows();
+  return native_Abort(splitter_told(comm), code);
+}
 
 /* --- handles ------------------------------------------------------------------------------------------------------------ */
 
@@ -82,7 +71,7 @@ int split_T_event_handle_alloc(int index, void *object, MPI_Info info, MPI_T_eve
 /* --- sessions ------------------------------------------------------------------------------------------------------------ */
 
 #ifdef SPLIT_HAS_Group_from_session_pset
-static bool is_world_set(const char *name) { return name != NULL && strcmp(name, "mpi://WORLD") == 0; }
+static bool is_world_set(const char *name) { return name != NULL && strcasecmp(name, "mpi://WORLD") == 0; }
 
 int split_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group) {
   if (splitter_is_on() && is_world_set(name)) return native_Comm_group(splitter_own(splitter_world()), group);

@@ -2,7 +2,8 @@
 """Writes CommSplitter's entry points, from the functions that an MPI's header declares.
 
 Every function of the MPI that is given a communicator gets an entry point. Those that can show the program one in
-another way are written by hand (by_hand.c); a function of a kind that nobody has thought of stops the build.
+another way, and those that begin and end MPI, are written by hand (by_hand.c, life.c); a function of a kind that nobody
+has thought of stops the build.
 
     entries.c      MPI_X and PMPI_X for each of them
     functions.h    their numbers and names, and native_X(): the MPI's own function
@@ -14,14 +15,14 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-# In by_hand.c, as split_X.
+# In by_hand.c and life.c, as split_X.
 BY_HAND = set("""
-    Init Init_thread Pcontrol Abort
+    Init Init_thread Initialized Finalize Finalized Pcontrol Abort
     Comm_free Comm_disconnect Comm_c2f Comm_f2c
     Comm_get_attr Attr_get Comm_create_keyval Keyval_create
     Comm_create_errhandler Errhandler_create Comm_set_errhandler Errhandler_set
     T_cvar_handle_alloc T_pvar_handle_alloc T_event_handle_alloc
-    Group_from_session_pset Session_get_pset_info
+    Session_init Session_finalize Group_from_session_pset Session_get_pset_info
 """.split())
 
 # Whose PMPI_X is another one, split_PMPI_X.
@@ -29,12 +30,12 @@ FOR_FORTRAN = {"Comm_f2c"}
 
 # The MPI's own functions that are called besides.
 CALLED = set("Comm_split Comm_rank Comm_size Comm_set_name Comm_get_parent Comm_group Comm_set_attr Comm_get_errhandler "
-             "Errhandler_free Iallgather Test Info_set Type_f2c".split())
+             "Errhandler_free Errhandler_f2c Iallgather Test Info_set Type_f2c Query_thread".split())
 
 # They give communicators, or take functions and objects, that the real MPI_COMM_WORLD never is among.
 SHOW_NONE = re.compile(r"""Comm_get_parent | Comm_join | Comm_create_from_group | Intercomm_create_from_groups
     | (Type|Win)_create_keyval | (Win|File|Session)_create_errhandler | Grequest_start | Grequest_class_create | Op_create(_c)?
-    | Register_datarep(_c)? | Session_(init|finalize|get_info|get_nth_pset|get_num_psets|set_errhandler|get_errhandler|
+    | Register_datarep(_c)? | Session_(get_info|get_nth_pset|get_num_psets|set_errhandler|get_errhandler|
     call_errhandler|c2f|f2c|toint|fromint) | T_event_(register_callback|handle_free|set_dropped_handler) | T_\w+_get_info""", re.VERBOSE)
 TELLING = re.compile(r"MPIX?_Comm\s*\*|MPI_Session\b|_function\b|\bobj_handle\b")
 

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 _Atomic(MPI_Comm) splitter_replaced, splitter_program;
 
 static MPI_Comm program; /* valid where is_split */
-static bool is_split;
+static bool is_split, has_begun;
 static int appnum;
 
 /* --- what stands behind us ------------------------------------------------------------------------------------------- */
@@ -69,11 +70,18 @@ splitter_function splitter_find(int number) {
   return found;
 }
 
+static bool begins(int number) {
+#ifdef SPLIT_HAS_Session_init
+  if (number == kSession_init) return true;
+#endif
+  return number == kInit || number == kInit_thread;
+}
+
 /* Another MPI gets all calls as they are, once it has begun. */
 static void stand_aside(const Search *mpi) {
   for (int i = 0; i < 2 * kWrapped; ++i) {
     void *its = nessie_defined_in(&mpi->library, splitter_names[i / 2] + (i % 2 == 0));
-    if (its != NULL && i / 2 != kInit && i / 2 != kInit_thread) splitter_targets[i] = function_at(its);
+    if (its != NULL && !begins(i / 2)) splitter_targets[i] = function_at(its);
   }
 }
 
@@ -101,12 +109,14 @@ __attribute__((constructor)) static void look_around(void) {
 MPI_Comm splitter_world(void) { return native_Comm_f2c(0); }
 MPI_Comm splitter_self(void) { return native_Comm_f2c(1); }
 MPI_Comm splitter_null(void) { return native_Comm_f2c(2); }
-static MPI_Datatype byte_type(void) { return native_Type_f2c(1); }
+MPI_Datatype splitter_byte(void) { return native_Type_f2c(1); }
+MPI_Errhandler splitter_errors_return(void) { return native_Errhandler_f2c(2); }
 #else
 MPI_Comm splitter_world(void) { return MPI_COMM_WORLD; }
 MPI_Comm splitter_self(void) { return MPI_COMM_SELF; }
 MPI_Comm splitter_null(void) { return MPI_COMM_NULL; }
-static MPI_Datatype byte_type(void) { return MPI_BYTE; }
+MPI_Datatype splitter_byte(void) { return MPI_BYTE; }
+MPI_Errhandler splitter_errors_return(void) { return MPI_ERRORS_RETURN; }
 #endif
 
 bool splitter_is_on(void) { return is_split && atomic_load(&splitter_replaced) != atomic_load(&splitter_program); }
@@ -126,7 +136,7 @@ void splitter_switch(bool on) {
 
 /* --- the split ---------------------------------------------------------------------------------------------------------- */
 
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+void splitter_say(const char *format, ...) {
   char text[512];
   va_list arguments;
   va_start(arguments, format);
@@ -135,11 +145,10 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
   fprintf(stderr, "nessie: CommSplitter: %s\n", text);
 }
 
-/* Ends the job: programs that run in each other's communicator would hang, or be wrong. */
-static void give_up(const char *why) {
+void splitter_give_up(const char *why) {
   const struct timespec moment = {.tv_nsec =
                                       500000000}; /* launchers drop what they have not read when a job is aborted */
-  say("%s", why);
+  splitter_say("%s", why);
   splitter_end_windows();
   nanosleep(&moment, NULL);
   native_Abort(splitter_world(), 1);
@@ -150,7 +159,7 @@ static void give_up(const char *why) {
 static int end(MPI_Comm self, int keyval, void *value, void *state) {
   (void)self, (void)keyval, (void)value, (void)state;
   splitter_switch(false);
-  is_split = false;
+  is_split = has_begun = false;
   return native_Comm_free(&program);
 }
 
@@ -213,7 +222,7 @@ static double patience_s(void) {
   char *unit = NULL;
   const double seconds = setting == NULL ? 60 : strtod(setting, &unit);
   if (setting != NULL && (unit == setting || !(seconds > 0) || (*unit != '\0' && strcmp(unit, "s") != 0)))
-    give_up("NESSIE_COMMSPLITTER_TIMEOUT is no time, such as 60s");
+    splitter_give_up("NESSIE_COMMSPLITTER_TIMEOUT is no time, such as 60s");
   return seconds;
 }
 
@@ -228,10 +237,10 @@ static void gather(const Card *mine, Card *cards, MPI_Comm world) {
   const double end = now_s() + patience_s();
   MPI_Request request;
   int done = 0;
-  native_Iallgather(mine, sizeof *mine, byte_type(), cards, sizeof *mine, byte_type(), world, &request);
+  native_Iallgather(mine, sizeof *mine, splitter_byte(), cards, sizeof *mine, splitter_byte(), world, &request);
   while (native_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
     if (now_s() > end)
-      give_up(
+      splitter_give_up(
           "another program of this job does not answer: preload this library in all of them "
           "(Open MPI's mpiexec needs -x LD_PRELOAD in each part of its command)");
     sched_yield();
@@ -244,9 +253,9 @@ static void exchange(MPI_Comm world, int rank, int size) {
              *wrong = splitter_read_key(setting, rank, mine.appnum, &mine.key);
   char why[256];
   snprintf(why, sizeof why, "NESSIE_COMMSPLITTER=%s %s", setting == NULL ? "" : setting, wrong == NULL ? "" : wrong);
-  if (wrong != NULL) give_up(why);
+  if (wrong != NULL) splitter_give_up(why);
   Card *cards = calloc((size_t)size, sizeof *cards);
-  if (cards == NULL) return give_up("no memory for one card of each process");
+  if (cards == NULL) return splitter_give_up("no memory for one card of each process");
   gather(&mine, cards, world);
   split_by(cards, world, rank, size);
   free(cards);
@@ -261,13 +270,14 @@ static bool is_first(void) {
 static void decline(const Search *mpi) {
   stand_aside(mpi);
   if (is_first())
-    say("this program's MPI is %s, and this library was made for %s: it shares MPI_COMM_WORLD with the job's other "
+    splitter_say(
+        "this program's MPI is %s, and this library was made for %s: it shares MPI_COMM_WORLD with the job's other "
         "programs",
         mpi->library.soname, NESSIE_MPI_SONAME);
 }
 
 /* Processes that a program has spawned have a world of their own already. */
-void splitter_begin(void) {
+static void begin(void) {
   const Search mpi = find_mpi();
   MPI_Comm parent, world;
   int rank = 0, size = 1;
@@ -278,4 +288,12 @@ void splitter_begin(void) {
   native_Comm_size(world, &size);
   native_Comm_rank(world, &rank);
   if (parent == splitter_null() && size > 1) exchange(world, rank, size);
+}
+
+void splitter_begin(void) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  if (!has_begun) begin();
+  has_begun = true;
+  pthread_mutex_unlock(&mutex);
 }

@@ -55,11 +55,17 @@ MPI_Comm splitter_world(void);
 MPI_Comm splitter_self(void);
 MPI_Comm splitter_null(void);
 
-/* The rest of MPI_Init: splits. */
+/* The rest of MPI_Init, and of MPI_Session_init: splits, unless it has already. */
 void splitter_begin(void);
 void splitter_switch(bool on);
 /* This program's MPI_APPNUM, as it would be in a job of its own. */
 int *splitter_appnum(void);
+
+MPI_Datatype splitter_byte(void);
+MPI_Errhandler splitter_errors_return(void);
+__attribute__((format(printf, 1, 2))) void splitter_say(const char *format, ...);
+/* Ends the job with a sentence: programs that run in each other's communicator would hang, or be wrong. */
+void splitter_give_up(const char *why);
 
 /* --- windows.c -------------------------------------------------------------------------------------------------------- */
 
