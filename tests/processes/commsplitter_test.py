@@ -138,6 +138,32 @@ class CommSplitter(ProcessTestCase):
                 self.assert_as_alone(mpi, [(3, [program, "session"]), (2, [program, "session"])])
                 self.assert_as_alone(mpi, [(2, [program]), (3, [program, "session"])])
 
+    def test_a_program_may_look_at_the_whole_job(self):
+        for mpi in self.each_mpi():
+            with self.subTest(mpi=mpi.name):
+                program = self.compile(mpi, "job.c")
+                self.assertEqual(self.outputs(mpi, [(1, [program, "look"]), (2, [program, "look"])]),
+                                 ["1 of 1, 3 of 3\nended\n", "2 of 2, 3 of 3\nended\n"])
+
+    def run_beside_one_that_aborts(self, mpi, ends, ms, options=()):
+        program = self.compile(mpi, "job.c")
+        command = mpi.command([(4, [program, "abort", "3"]), (2, [program, "go-on", str(ms)])],
+                              env={"NESSIE_COMMSPLITTER_ABORT": ends})
+        return self.run_command(command[:1] + list(options) + command[1:])
+
+    def test_abort_ends_the_program_or_the_job_as_the_setting_says(self):
+        for mpi in self.each_mpi():
+            with self.subTest(mpi=mpi.name):
+                for ms in (0, 500):   # the others are in MPI_Finalize before, and after
+                    code, out, err = self.run_beside_one_that_aborts(mpi, "program", ms)
+                    self.assertEqual((code, out), (0 if mpi.name == "openmpi" else 3, "2 go on\n2 end\nended\n"), err)
+                    self.assertIn("MPI_Abort(3) ends this program; the job's others go on", err)
+                code, out, _ = self.run_beside_one_that_aborts(mpi, "job", 10000)
+                self.assertEqual((code, out), (3, ""))
+                code, _, err = self.run_beside_one_that_aborts(mpi, "nobody", 0)
+                self.assertNotEqual(code, 0)
+                self.assertIn("NESSIE_COMMSPLITTER_ABORT is neither job nor program", err)
+
     def test_tools_before_it_and_behind_it_see_what_the_program_does(self):
         for mpi in self.each_mpi():
             with self.subTest(mpi=mpi.name):

@@ -16,6 +16,7 @@ int split_Pcontrol(const int level) {
 }
 
 int split_Abort(MPI_Comm comm, int code) {
+  splitter_abort_program(code);
   splitter_end_windows();
   return native_Abort(splitter_told(comm), code);
 }

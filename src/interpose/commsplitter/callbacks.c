@@ -61,6 +61,17 @@ bool set_proxies(int keyval, CopyProxy copy, RemoveProxy remove) {
   return found != NULL;
 }
 
+/* Keys may have been freed. */
+void remove_attributes(MPI_Comm comm) {
+  native_Comm_set_errhandler(comm, splitter_errors_return());
+  for (const Attribute *attribute = attributes; attribute != NULL; attribute = attribute->next) {
+    void *value = NULL;
+    int set = 0;
+    if (native_Comm_get_attr(comm, attribute->keyval, (void *)&value, &set) == MPI_SUCCESS && set)
+      native_Comm_delete_attr(comm, attribute->keyval);
+  }
+}
+
 #if !defined(OPEN_MPI)
 
 int copy_by_proxy(splitter_function function, int comm, int keyval, void *state, int kind, void *value, void **copy,

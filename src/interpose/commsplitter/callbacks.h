@@ -12,6 +12,9 @@ typedef struct Attribute Attribute;
 /* Makes a key. MPI_ERR_NO_MEM: there is no memory. */
 int create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *remove, int *keyval, void *state);
 
+/* Removes a communicator's attributes of all keys that the program made, the last key's first. */
+void remove_attributes(MPI_Comm comm);
+
 /* Makes an error handler that calls `function`. MPI_ERR_NO_MEM: there is no memory. */
 int create_errhandler(MPI_Comm_errhandler_function *function, MPI_Errhandler *handle);
 /* Remembers that an error handler's function calls this one. False: there is no memory. */

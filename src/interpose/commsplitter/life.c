@@ -13,7 +13,7 @@ static bool for_sessions;                                 /* MPI_Init was not ca
 static int sessions;
 static enum { kNotYet, kBegun, kEnded } by_program; /* what it has called itself, after that */
 
-static int end(void) { return native_Finalize(); }
+static int end(void) { return splitter_finish_beside_aborted() ? MPI_SUCCESS : native_Finalize(); }
 
 static int end_after_last(void) { return sessions == 0 && by_program != kBegun ? end() : MPI_SUCCESS; }
 
@@ -97,5 +97,6 @@ int split_Finalized(int *flag) {
   *flag = 0;
   const int code = native_Finalized(flag);
   if (for_sessions) *flag = by_program == kEnded;
+  if (splitter_has_left()) *flag = 1;
   return code;
 }

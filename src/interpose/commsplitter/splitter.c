@@ -188,6 +188,7 @@ static void split(MPI_Comm world, int colour, int rank) {
 typedef struct {
   splitter_key key;
   int appnum;
+  bool aborts_alone; /* MPI_Abort is to end one program only: if all want it so */
 } Card;
 
 static bool same(const splitter_key *a, const splitter_key *b) {
@@ -197,8 +198,9 @@ static bool same(const splitter_key *a, const splitter_key *b) {
 /* The lowest rank of this program is its colour. */
 static void split_by(const Card *cards, MPI_Comm world, int rank, int size) {
   int colour = rank, lowest = cards[rank].appnum;
-  bool others = false;
+  bool others = false, aborts_alone = true;
   for (int i = size - 1; i >= 0; --i) {
+    aborts_alone = aborts_alone && cards[i].aborts_alone;
     if (!same(&cards[i].key, &cards[rank].key)) {
       others = true;
       continue;
@@ -207,7 +209,9 @@ static void split_by(const Card *cards, MPI_Comm world, int rank, int size) {
     if (cards[i].appnum < lowest) lowest = cards[i].appnum;
   }
   appnum = cards[rank].appnum - lowest;
-  if (others) split(world, colour, rank);
+  if (!others) return;
+  split(world, colour, rank);
+  if (aborts_alone) splitter_prepare_abort(world, program, colour);
 }
 
 static int number_of_program(MPI_Comm world) {
@@ -247,8 +251,15 @@ static void gather(const Card *mine, Card *cards, MPI_Comm world) {
   }
 }
 
+static bool aborts_alone(void) {
+  const char *setting = getenv("NESSIE_COMMSPLITTER_ABORT");
+  if (setting == NULL || *setting == '\0' || strcmp(setting, "job") == 0) return false;
+  if (strcmp(setting, "program") != 0) splitter_give_up("NESSIE_COMMSPLITTER_ABORT is neither job nor program");
+  return true;
+}
+
 static void exchange(MPI_Comm world, int rank, int size) {
-  Card mine = {.appnum = number_of_program(world)};
+  Card mine = {.appnum = number_of_program(world), .aborts_alone = aborts_alone()};
   const char *setting = getenv("NESSIE_COMMSPLITTER"),
              *wrong = splitter_read_key(setting, rank, mine.appnum, &mine.key);
   char why[256];

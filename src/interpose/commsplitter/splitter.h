@@ -67,6 +67,16 @@ __attribute__((format(printf, 1, 2))) void splitter_say(const char *format, ...)
 /* Ends the job with a sentence: programs that run in each other's communicator would hang, or be wrong. */
 void splitter_give_up(const char *why);
 
+/* --- abort.c ---------------------------------------------------------------------------------------------------------- */
+
+/* Called by all processes of the job if MPI_Abort is to end one program only. `number` is the program's. */
+void splitter_prepare_abort(MPI_Comm world, MPI_Comm program, int number);
+/* Ends this program; returns if MPI_Abort is to end the job. */
+void splitter_abort_program(int code);
+/* In the place of MPI_Finalize, if it returns true: a program is missing, and MPI would wait for it. */
+bool splitter_finish_beside_aborted(void);
+bool splitter_has_left(void);
+
 /* --- windows.c -------------------------------------------------------------------------------------------------------- */
 
 /* Before and after MPI: keeps this program's windows from those of others. */
