@@ -89,10 +89,7 @@ _Noreturn static void leave(int code) {
 
 /* --- the board ----------------------------------------------------------------------------------------------------------- */
 
-static void wait_for_change(unsigned seen) {
-  const struct timespec moment = {.tv_sec = 1};
-  syscall(SYS_futex, &board->changes, FUTEX_WAIT, seen, &moment, NULL, 0);
-}
+static void wait_for_change(unsigned seen) { syscall(SYS_futex, &board->changes, FUTEX_WAIT, seen, NULL, NULL, 0); }
 
 static void tell_change(void) {
   atomic_fetch_add(&board->changes, 1);
@@ -168,9 +165,7 @@ void splitter_prepare_abort(MPI_Comm world, MPI_Comm program, int colour) {
   if (all) return;
   board = NULL;
   if (rank == 0)
-    splitter_say(
-        "MPI_Abort ends the whole job: its processes are on several nodes, or its launcher is neither Open "
-        "MPI's nor MPICH's mpiexec");
+    splitter_say("MPI_Abort ends the whole job: processes are on several nodes, or the launcher is unknown");
 }
 
 /* --- what is called ------------------------------------------------------------------------------------------------------ */
@@ -179,6 +174,7 @@ void splitter_abort_program(int code) {
   if (board == NULL || !splitter_is_on() || is_finishing) return;
   int running = kRunning;
   splitter_say("MPI_Abort(%d) ends this program; the job's others go on", code);
+  fflush(NULL);
   atomic_compare_exchange_strong(&board->programs[number], &running, kAborted | (code & 0xff));
   atomic_fetch_add(&board->aborted, running == kRunning);
   tell_change();
