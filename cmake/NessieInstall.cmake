@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `cmake --install`: programs (nessied and those of bench install themselves), libraries, headers, the CMake package Nessie
 # (Nessie::nnti, Nessie::nssi, Nessie::trios, …) and the pkg-config files nessie-nnti, nessie-nssi, nessie-nssi-stub,
-# nessie-discovery, nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c and nessie-pnetcdf.
+# nessie-discovery, nessie-fortran, nessie-trios, nessie-trios-nssi, nessie-xdr-c, nessie-pnetcdf and nessie-commsplitter.
 
 include(CMakePackageConfigHelpers)
 
@@ -30,9 +30,10 @@ foreach(floor ${nessie_floors})
   set_target_properties(nessie_${floor} PROPERTIES EXPORT_NAME ${floor})
   list(APPEND nessie_exported nessie_${floor})
 endforeach()
-install(TARGETS ${nessie_exported} EXPORT NessieTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${nessie_exported} ${NESSIE_COMMSPLITTERS} EXPORT NessieTargets
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine ${NESSIE_COMMSPLITTERS}   # nessied installs itself
+install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine   # nessied installs itself
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -64,5 +65,10 @@ install(EXPORT NessieTargets NAMESPACE Nessie:: DESTINATION ${nessie_package_dir
 file(RELATIVE_PATH nessie_prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)   # found from wherever it was moved to
 foreach(package ${nessie_pkg_config})
   configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+foreach(nessie_splitter ${NESSIE_COMMSPLITTERS})   # one for each MPI
+  string(REPLACE _ - package nessie-${nessie_splitter})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/nessie-commsplitter.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()

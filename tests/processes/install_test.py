@@ -44,6 +44,8 @@ class Installed(ProcessTestCase):
         self.assertIn("16 bytes, the same", self.do(self.path("build/greeting_in_c")))
         self.assertIn("24 bytes", self.do(self.path("build/farewell")))
         self.assertIn("found shm://", self.do(self.path("build/found"), "file:" + self.path("contact")))
+        part = ["-n", "1", self.path("build/shares_a_job")]
+        self.assertEqual(self.do("mpiexec", *part, ":", *part), "1 in C\n1 in C\n")
 
     def test_serves_pkg_config(self):
         programs = {"nessie-nnti": "transports.c"}
@@ -110,6 +112,15 @@ class Installed(ProcessTestCase):
         self.do("gfortran", "-J", self.path("."), *sources, *self.compile_to_fortran(), "-o", self.path("greeter"),
                 *self.fortran_flags("--libs"))
         self.assertIn("hello 42", self.do(self.path("greeter")))
+
+    def test_splits_jobs_of_programs_that_are_linked_to_it(self):
+        flags = self.do("pkg-config", "--libs", "nessie-commsplitter",
+                        PKG_CONFIG_PATH=self.folder_of("nessie-commsplitter.pc")).split()
+        for compiler, source in (("mpicc", "shares_a_job.c"), ("mpif90", "shares_a_job.f90")):
+            self.do(compiler, os.path.join(CONSUMER, source), "-o", self.path(source + ".out"), *flags)
+        out = self.do("mpiexec", "--oversubscribe", "-n", "1", self.path("shares_a_job.c.out"), ":", "-n", "2",
+                      self.path("shares_a_job.f90.out"))
+        self.assertEqual(sorted(out.splitlines()), ["1 in C", "2 in Fortran"])
 
     def test_names_the_library_for_link_order(self):
         flags = self.do("pkg-config", "--libs", "nessie-pnetcdf", PKG_CONFIG_PATH=self.folder_of("nessie-pnetcdf.pc"))
