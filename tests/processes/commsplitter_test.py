@@ -77,8 +77,15 @@ class CommSplitter(ProcessTestCase):
         self.assertEqual(code, 0, out + err)
         return [read_file(self.path(f"out{i}")).decode() for i in range(len(parts))]
 
+    def setUp(self):
+        super().setUp()
+        self.seen_alone = {}
+
     def alone(self, mpi, processes, *words):
-        return self.outputs(mpi, [(processes, list(words))], preload="")[0]
+        key = (mpi.name, processes, words)
+        if key not in self.seen_alone:
+            self.seen_alone[key] = self.outputs(mpi, [(processes, list(words))], preload="")[0]
+        return self.seen_alone[key]
 
     def assert_as_alone(self, mpi, parts, **options):
         together = self.outputs(mpi, parts, **options)
