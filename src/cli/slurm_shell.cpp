@@ -380,6 +380,7 @@ class Reader {
     if (!redirection(is_redirection)) return false;
     if (is_redirection) return true;
     if (here() == '(' && command.words.size() == 1) return function(command, done);
+    if (here() == '(' && command.words.empty()) return done = true;  // "if (", "! ("
     if (here() == '(') return fail(at_, "the parenthesis is not understood");
     if (stops_word() && (here() != '<' && here() != '>')) return done = true;
     ShellWord found;
@@ -426,15 +427,16 @@ class Reader {
     return done = true;
   }
 
-  /// Up to the line's end or ";".
+  /// Up to the line's end, ";" or "do".
   bool loop_head() {
     skip_blanks();
     if (skip("((")) return arithmetic() || fail(at_, "the loop is not understood");
     while (!at_end() && here() != '\n' && here() != ';') {
-      ShellWord ignored;
+      ShellWord part;
       const auto before = at_;
-      if (!word(ignored)) return false;
+      if (!word(part)) return false;
       if (at_ == before) return fail(at_, "the loop is not understood");
+      if (part.raw == "do") return true;  // "for i do": over the arguments
       skip_blanks();
       if (here() == '#') skip_line();
     }

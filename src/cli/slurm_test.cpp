@@ -56,6 +56,8 @@ TEST(SlurmScript, LaunchersStandInManyPlaces) {
       {"exec srun ./sim", "exec N srun ./sim"},
       {"timeout -s INT 10m mpiexec ./sim", "timeout -s INT 10m N mpiexec ./sim"},
       {"env -u A B=1 srun ./sim", "env -u A B=1 N srun ./sim"},
+      {"if (cd a && srun ./sim); then :; fi", "if (cd a && N srun ./sim); then :; fi"},
+      {"for i do srun ./a $i; done", "for i do N srun ./a $i; done"},
       {"cd a && srun ./sim || exit 1", "cd a && N srun ./sim || exit 1"},
       {"if ! srun ./sim; then echo bad; fi", "if ! N srun ./sim; then echo bad; fi"},
       {"while read x; do srun ./sim $x; done < list", "while read x; do N srun ./sim $x; done < list"},
