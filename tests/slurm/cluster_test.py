@@ -26,7 +26,9 @@ class OfTests(ProcessTestCase):
 
     def test_ends_with_a_test_that_is_killed(self):
         job = self.job([sys.executable, "-B", "-c", BEGIN_AND_WAIT])
-        folder, *machines = job.process.stdout.readline().split()
+        line = job.process.stdout.readline()
+        self.assertTrue(line, line or job.finish())
+        folder, *machines = line.split()
         self.addCleanup(shutil.rmtree, folder)
         self.assertEqual(len(machines), 3)
         job.process.kill()
