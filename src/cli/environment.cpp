@@ -89,7 +89,7 @@ void keep_shared_memory_in(const std::string &folder, Environment &environment) 
 
 void make_singleton(const std::string &scratch_folder, Environment &environment) {
   for (const char *prefix : {"OMPI_COMM_WORLD_", "OMPI_UNIVERSE_", "OMPI_APP_", "OMPI_FIRST_", "OMPI_MCA_ess",
-                             "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_"}) {
+                             "OMPI_MCA_orte_", "OMPI_MCA_pmix", "OMPI_MCA_mca_base_env", "PMIX_", "PMI_", "SLURM_"}) {
     environment.unset_prefix(prefix);
   }
   leave_crashes_alone(environment);

@@ -11,10 +11,7 @@ namespace nessie::cli {
 struct Installation {
   std::string nessied;          ///< the staging daemon
   std::string preload_library;  ///< what is put in front of an application's PnetCDF
-
-  std::string commsplitter;  ///< what gives each program of a job a world of its own
-  std::string rank;          ///< what stands for a service in the program's job (nessie-rank)
-  std::string nessie;        ///< this program
+  std::string nessie;           ///< this program
 
   /// kNotFound, naming the places that were searched.
   static Result<Installation> find();

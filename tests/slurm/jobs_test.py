@@ -46,6 +46,25 @@ class Files(SlurmCase):
     def test_on_two_nodes_are_the_same(self):
         self.compare(2, LAUNCHERS, ["caching"])
 
+    def test_of_servers_on_a_node_of_their_own_are_the_same(self):
+        """The cluster's jobs are root's, whose files no server opens on another node: they go native, and say why."""
+        body = line("native", "srun", "--mpi=pmix", "--ntasks=1", *WRITER)
+        for name, launch in LAUNCHERS.items():
+            body += line(name, *nessie_run("--place", "node", "-M", "64M"), *launch, *(["-n", "1"]), *WRITER)
+        self.submit(body, nodes=2, tasks=2).finish()
+        for name in LAUNCHERS:
+            self.assertEqual(self.code(name), 0, self.text(name))
+            self.assertIn("never as root", self.text(name))
+            self.assertTrue(filecmp.cmp(self.path("native/out.nc"), self.path(f"{name}/out.nc"), shallow=False))
+        self.assert_nothing_left()
+
+    def test_of_servers_in_the_programs_job_are_the_same(self):
+        body = line("mpiexec.native", "mpiexec", *WRITER) + line("mpiexec.mpmd", *nessie_run("--mpmd", "-M", "64M"),
+                                                                 "mpiexec", "-n", "2", *WRITER)
+        self.submit(body, nodes=1, tasks=2).finish()
+        self.assert_same("mpiexec.native", "mpiexec.mpmd")
+        self.assert_nothing_left()
+
     @sweep
     def test_are_the_same_in_each_mode(self):
         for nodes in (1, 2):
