@@ -18,11 +18,41 @@ struct RunOptions {
   std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
   std::string json_file;  ///< where to write the summary as JSON; empty: nowhere
   bool quiet = false;     ///< say nothing unless something went wrong
+  bool for_other_jobs = false;  ///< the servers are reached from other nodes, though the command names none
   std::vector<std::string> command;
 };
 /// The program's own exit code; 74 if that is 0 and data did not reach the files; 126 or 127 if the program could not
 /// be started; 1 if Nessie could not.
 int run(const RunOptions &options);
+
+/// nessie serve: staging servers for jobs that come later.
+struct ServeOptions {
+  RunOptions run;  ///< its servers
+  std::string name = "default";
+  bool foreground = false;
+  std::string keep;  ///< of nessie keep: the name
+};
+/// Returns when they serve, in the background; in the foreground, when they were stopped, as run().
+int serve(const ServeOptions &options);
+/// nessie keep: stands, as the program of a run, for the programs that attach.
+int keep(const std::string &name);
+
+/// nessie attach: a program, unchanged, with servers that `nessie serve` has started.
+struct AttachOptions {
+  std::string name;  ///< empty: the only ones
+  bool quiet = false;
+  std::vector<std::string> command;
+};
+/// As run().
+int attach(const AttachOptions &options);
+
+/// nessie stop: what the servers have goes to the files, and they end.
+struct StopOptions {
+  std::string name;  ///< empty: the only ones
+  int timeout_s = 600;
+};
+/// As run(), for all programs that were attached.
+int stop(const StopOptions &options);
 
 /// nessie check: whether a program would be staged, and why, without running it.
 struct CheckOptions {

@@ -32,6 +32,7 @@ constexpr const char *kIntroduction =
     "  nessie run -- mpiexec -n 8 ./sim                 stage the output of ./sim\n"
     "  nessie run --servers 2 --memory 4G -- mpiexec -n 64 ./sim input.nml\n"
     "  nessie run --mode direct -- mpiexec -n 8 ./sim   write at once, cache nothing\n"
+    "  nessie serve; nessie attach -- mpiexec -n 8 ./sim; nessie stop    servers that outlive jobs\n"
     "  nessie check ./sim                               would ./sim be staged, and if not, why\n"
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie doctor                                    what is wrong with this machine, and what to type\n"
@@ -49,6 +50,16 @@ constexpr const char *kRunFooter =
     "  nessie run -- mpiexec -n 8 ./sim\n"
     "  nessie run --json summary.json -- mpiexec -n 8 ./sim\n"
     "  NESSIE_CLOSE=durable nessie run -- mpiexec -n 8 ./sim   ncmpi_close waits for the file\n";
+
+constexpr const char *kServeFooter =
+    "Servers stay when a job ends; others find them by their name, on all nodes that see your home, at the same time\n"
+    "too. attach returns when what its program has written is in the files, with the program's exit code, or 74. stop\n"
+    "says what was staged for all of them.\n\n"
+    "Examples:\n"
+    "  nessie serve --servers 2 --memory 4G\n"
+    "  nessie attach -- mpiexec -n 8 ./sim\n"
+    "  nessie attach default -- mpiexec -n 2 ./analysis\n"
+    "  nessie stop\n";
 
 constexpr const char *kCheckFooter =
     "The program is not run: its file, and those of the libraries that the dynamic linker finds for it, say what it "
@@ -166,9 +177,8 @@ std::string check_place(const std::string &text) {
   return wish ? std::string() : wish.error().message;
 }
 
-void add_run(CLI::App &app, RunOptions &options) {
-  auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
-  run->footer(kRunFooter);
+/// Of the servers, which `nessie run` and `nessie serve` start.
+void add_server_options(CLI::App *run, RunOptions &options) {
   run->add_option("-s,--servers", options.servers, "Staging servers to start (1, or as many as --place makes)")
       ->check(CLI::Range(1, NESSIE_MOST_SERVERS));
   run->add_option(
@@ -183,6 +193,12 @@ void add_run(CLI::App &app, RunOptions &options) {
                   "which the program is kept from; each-node, or each-node:N: so many on each; numa: one on each NUMA "
                   "domain of each node; host:a,b")
       ->check(check_place);
+}
+
+void add_run(CLI::App &app, RunOptions &options) {
+  auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
+  run->footer(kRunFooter);
+  add_server_options(run, options);
   run->add_flag("--dry-run", options.dry_run, "Only print where servers and program would be; JSON with --json");
   run->add_flag("--mpmd", options.mpmd,
                 "The servers are ranks of the program's own MPI job, where the network lets no others reach it; the "
@@ -190,6 +206,34 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
+}
+
+void add_serve(CLI::App &app, ServeOptions &options) {
+  auto *serve = app.add_subcommand("serve", "Start staging servers that outlive the jobs that use them");
+  serve->footer(kServeFooter);
+  serve->add_option("-n,--name", options.name, "What they are called")->capture_default_str();
+  add_server_options(serve, options.run);
+  serve->add_flag("--foreground", options.foreground, "Return when they were stopped");
+  app.add_subcommand("keep", "Stand for the programs that attach; `nessie serve` starts this")
+      ->group("")
+      ->add_option("NAME", options.keep)
+      ->required();
+}
+
+void add_attach(CLI::App &app, AttachOptions &options) {
+  auto *attach = app.add_subcommand("attach", "Run a program with the servers that `nessie serve` has started");
+  attach->footer(kServeFooter);
+  attach->add_option("NAME", options.name, "Which (the only ones)");
+  attach->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
+}
+
+void add_stop(CLI::App &app, StopOptions &options) {
+  auto *stop = app.add_subcommand("stop", "Have the servers that `nessie serve` has started finish, and end");
+  stop->footer(kServeFooter);
+  stop->add_option("NAME", options.name, "Which (the only ones)");
+  stop->add_option("-t,--timeout", options.timeout_s, "How many seconds what they have may take to the files")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
 }
 
 void add_agent(CLI::App &app, AgentOptions &options) {
@@ -328,8 +372,8 @@ void add_slurm(CLI::App &app, SlurmOptions &options) {
 
 // Everything after the first "--" of these is the program's, or for `nessie run`, whatever it looks like.
 std::vector<std::string> cut_command(std::vector<std::string> &arguments) {
-  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "check" && arguments.front() != "slurm"))
-    return {};
+  static const std::vector<std::string> takes_one = {"run", "attach", "check", "slurm"};
+  if (arguments.empty() || std::ranges::count(takes_one, arguments.front()) == 0) return {};
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   if (dashes == arguments.end()) return {};
   std::vector<std::string> command(dashes + 1, arguments.end());
@@ -365,6 +409,9 @@ int tell(const CLI::App &app, const CLI::ParseError &error) {
 /// What each command was given.
 struct Options {
   RunOptions run;
+  ServeOptions serve;
+  AttachOptions attach;
+  StopOptions stop;
   AgentOptions agent;
   CheckOptions check;
   InfoOptions info;
@@ -390,6 +437,15 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
     fprintf(stderr, "nessie check: say which program to check, e.g.: nessie check ./sim\n");
     return 2;
   }
+  if (*app.get_subcommand("attach")) {
+    options.attach.command = std::move(command);
+    if (!options.attach.command.empty()) return attach(options.attach);
+    fprintf(stderr, "nessie attach: say what to run, e.g.: nessie attach -- mpiexec -n 8 ./sim\n");
+    return 2;
+  }
+  if (*app.get_subcommand("serve")) return serve(options.serve);
+  if (*app.get_subcommand("keep")) return keep(options.serve.keep);
+  if (*app.get_subcommand("stop")) return stop(options.stop);
   if (*app.get_subcommand("agent")) return agent(options.agent);
   if (*app.get_subcommand("info")) return info(options.info);
   if (*app.get_subcommand("status")) return status(options.status);
@@ -416,6 +472,9 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version", version, "Print the version");
   Options options;
   add_run(app, options.run);
+  add_serve(app, options.serve);
+  add_attach(app, options.attach);
+  add_stop(app, options.stop);
   add_agent(app, options.agent);
   add_check(app, options.check);
   add_info(app, options.info);

@@ -141,7 +141,8 @@ class Job {
         plan_(std::move(plan)),
         signals_(std::move(signals)),
         folder_(std::move(folder)),
-        other_nodes_(plan_.is_elsewhere() || may_use_other_nodes(options.command, Environment::current())),
+        other_nodes_(options.for_other_jobs || plan_.is_elsewhere() ||
+                     may_use_other_nodes(options.command, Environment::current())),
         installation_(installation),
         preload_library_(installation.preload_library),
         mode_(chosen(options.mode, "staging.mode", "auto")),

@@ -103,7 +103,8 @@ class Client {
   /// yet; with Closing::kEarly only of those that had been tried by then.
   Result<int> close(FileToken file, std::int64_t num_records, Closing how, const Order &order);
   Result<int> abort(FileToken file);
-  /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written.
+  /// Returns when no server has anything of this file left to drain, under whatever name and handle it was written; of
+  /// all files, if it names none.
   Status settle(const SettleArgs &args);
   /// Tells the servers, for the report, that a file went native.
   Status note_native(const std::string &path, const std::string &why, bool is_choice = false);

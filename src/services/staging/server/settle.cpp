@@ -9,8 +9,9 @@
 namespace staging {
 
 Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
+  const bool all = args.identity.inode == 0 && args.path.empty();
   const auto same = [&](const OpenFile &file) {
-    return (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;
+    return all || (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;
   };
   if (args.to_write && board_) board_->note_beside(args.identity);
   for (const auto &[token, file] : files_)
