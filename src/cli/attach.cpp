@@ -93,11 +93,18 @@ SpawnOptions program_of(const AttachOptions &options, const Standing &standing, 
   SpawnOptions program;
   program.command = options.command;
   program.environment = Environment::current();
-  put_in_front({installation.preload_library, standing.urls, standing.credential, notes ? notes->address() : "",
-                standing.boards},
-               program.environment);
+  auto &environment = program.environment;
+  const auto urls = fmt::format("{}", fmt::join(standing.urls, " "));
+  environment.set("NESSIE_SERVERS", urls);
+  environment.set("NESSIE_CREDENTIAL", standing.credential);
+  if (standing.has_directory) environment.set("NESSIE_DIRECTORY", urls);
+  if (standing.has_staging)
+    put_in_front({installation.preload_library, standing.urls, standing.credential, notes ? notes->address() : "",
+                  standing.boards},
+                 environment);
   if (may_use_other_nodes(options.command, program.environment))
-    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"}, program.command, program.environment);
+    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "NESSIE_DIRECTORY", "LD_PRELOAD"}, program.command,
+                         program.environment);
   program.death_signal = SIGTERM;
   return program;
 }
@@ -132,18 +139,24 @@ int attach(const AttachOptions &options) {
   if (!installation) return fail(installation.error());
   auto signals = Signals::open();
   if (!signals) return fail(signals.error());
-  nnti::prepare_environment();
-  auto servers = Servers::connect(*config, *standing);
-  if (!servers) return fail(servers.error());
-  const auto before = servers->report();
-  if (!before) return fail(before.error());
   std::optional<Notes> notes;
   if (auto opened = Notes::open()) notes.emplace(*std::move(opened));
+  std::optional<Servers> servers;
+  Reports before;
+  if (standing->has_staging) {
+    nnti::prepare_environment();
+    auto connected = Servers::connect(*config, *standing);
+    if (!connected) return fail(connected.error());
+    servers.emplace(*std::move(connected));
+    auto report = servers->report();
+    if (!report) return fail(report.error());
+    before = *std::move(report);
+  }
   const auto program = spawn(program_of(options, *standing, *installation, notes), *signals);
   if (!program) return fail(program.error()), program.code() == Code::kNotFound ? 127 : 126;
   const int code = await(*program, *signals, notes);
   for (const auto &sentence : notes ? notes->sentences() : std::vector<std::string>()) say(sentence);
-  return tell(options, *standing, *servers, *before, code);
+  return servers ? tell(options, *standing, *servers, before, code) : code;
 }
 
 }  // namespace nessie::cli

@@ -25,9 +25,10 @@ struct RunOptions {
 /// be started; 1 if Nessie could not.
 int run(const RunOptions &options);
 
-/// nessie serve: staging servers for jobs that come later.
+/// nessie serve: staging servers, or a composition of services, for jobs that come later.
 struct ServeOptions {
-  RunOptions run;  ///< its servers
+  RunOptions run;           ///< its servers
+  std::string composition;  ///< instead: the file of one nessied's services
   std::string name = "default";
   bool foreground = false;
   std::string keep;  ///< of nessie keep: the name

@@ -57,6 +57,7 @@ constexpr const char *kServeFooter =
     "says what was staged for all of them.\n\n"
     "Examples:\n"
     "  nessie serve --servers 2 --memory 4G\n"
+    "  nessie serve job.toml                          one nessied with the services of that file: docs/hosting.md\n"
     "  nessie attach -- mpiexec -n 8 ./sim\n"
     "  nessie attach default -- mpiexec -n 2 ./analysis\n"
     "  nessie stop\n";
@@ -211,8 +212,13 @@ void add_run(CLI::App &app, RunOptions &options) {
 void add_serve(CLI::App &app, ServeOptions &options) {
   auto *serve = app.add_subcommand("serve", "Start staging servers that outlive the jobs that use them");
   serve->footer(kServeFooter);
+  auto *file = serve
+                   ->add_option("FILE.toml", options.composition,
+                                "Instead of staging servers one nessied with the services of this file")
+                   ->check(CLI::ExistingFile);
   serve->add_option("-n,--name", options.name, "What they are called")->capture_default_str();
   add_server_options(serve, options.run);
+  for (const char *other : {"--servers", "--mode", "--memory", "--place"}) file->excludes(serve->get_option(other));
   serve->add_flag("--foreground", options.foreground, "Return when they were stopped");
   app.add_subcommand("keep", "Stand for the programs that attach; `nessie serve` starts this")
       ->group("")

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `nessie serve` is a `nessie run` in the background. Its program, the keeper (`nessie keep`), stands for all programs
-// that will come: it writes down what they need, waits until it is to stop, and ends; then everything goes as at the
-// end of a program.
+// Without a file, `nessie serve` is a `nessie run` in the background. Its program, the keeper (`nessie keep`), stands
+// for all programs that will come: it writes down what they need, waits until it is to stop, and ends; then everything
+// goes as at the end of a program.
 #include "commands.hpp"
 
+#include "composition_keeper.hpp"
 #include "installation.hpp"
 #include "speech.hpp"
 #include "standing.hpp"
@@ -76,7 +77,8 @@ int serve_until_stopped(const ServeOptions &options, const std::string &nessie, 
   auto run_options = options.run;
   run_options.for_other_jobs = true;
   run_options.command = {nessie, "keep", options.name};
-  const int code = run(run_options);
+  const int code =
+      options.composition.empty() ? run(run_options) : serve_composition(options.composition, options.name, files);
   (void)write_file(files.end, std::to_string(code));
   remove_all({files.record, files.stop});
   return code;

@@ -21,19 +21,10 @@ namespace {
 
 SpawnOptions server_command(const ServerOptions &options, const RunDirectory &folder, int index, int life_line) {
   SpawnOptions spawn;
-  spawn.command = {options.program,
-                   "--parent",
-                   std::to_string(STDIN_FILENO),
-                   "--index",
-                   std::to_string(index),
-                   "--servers",
-                   std::to_string(options.of),
-                   "--mode",
-                   options.mode,
-                   "--run-dir",
-                   folder.path(),
-                   "--board-dir",
-                   options.board_directory};
+  spawn.command = {options.program,       "--parent",    std::to_string(STDIN_FILENO), "--index",
+                   std::to_string(index), "--servers",   std::to_string(options.of),   "--run-dir",
+                   folder.path(),         "--board-dir", options.board_directory};
+  if (!options.mode.empty()) spawn.command.insert(spawn.command.end(), {"--mode", options.mode});
   if (!options.memory.empty()) spawn.command.insert(spawn.command.end(), {"--memory", options.memory});
   spawn.command.insert(spawn.command.end(), options.arguments.begin(), options.arguments.end());
   spawn.environment = Environment::current();

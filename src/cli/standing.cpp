@@ -55,17 +55,25 @@ Status check_name(const std::string &name) {
 
 nlohmann::json to_json(const Standing &standing) {
   const auto &keeper = standing.keeper;
-  return {{"name", standing.name},    {"host", keeper.host},
-          {"boot", keeper.boot},      {"pid_space", keeper.pid_space},
-          {"pid", keeper.pid},        {"started", keeper.started},
-          {"urls", standing.urls},    {"credential", standing.credential},
-          {"boards", standing.boards}};
+  return {{"name", standing.name},
+          {"host", keeper.host},
+          {"boot", keeper.boot},
+          {"pid_space", keeper.pid_space},
+          {"pid", keeper.pid},
+          {"started", keeper.started},
+          {"urls", standing.urls},
+          {"credential", standing.credential},
+          {"boards", standing.boards},
+          {"staging", standing.has_staging},
+          {"directory", standing.has_directory}};
 }
 
 Result<Standing> from_json(const std::string &text, const std::string &path) {
   try {
     const auto json = nlohmann::json::parse(text);
-    Standing standing{json.at("name"), {}, json.at("urls"), json.at("credential"), json.at("boards")};
+    Standing standing{
+        json.at("name"),     {}, json.at("urls"), json.at("credential"), json.at("boards"), json.at("staging"),
+        json.at("directory")};
     auto &keeper = standing.keeper;
     json.at("host").get_to(keeper.host), json.at("boot").get_to(keeper.boot), json.at("pid").get_to(keeper.pid);
     json.at("pid_space").get_to(keeper.pid_space), json.at("started").get_to(keeper.started);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Staging servers that outlive the jobs that use them (`nessie serve`, `attach`, `stop`). Each `nessie serve` has a
+// Services that outlive the jobs that use them (`nessie serve`, `attach`, `stop`). Each `nessie serve` has a
 // name of the user's, and a record under it in a folder that all nodes see which see his home.
 #pragma once
 
@@ -18,6 +18,8 @@ struct Standing {
   std::vector<std::string> urls;  ///< of the servers, in their order
   std::string credential;         ///< theirs
   std::string boards;             ///< as NESSIE_BOARDS has it
+  bool has_staging = true;        ///< otherwise other services only
+  bool has_directory = false;     ///< for NESSIE_DIRECTORY
 };
 
 /// The files of a name: all in one folder, which is made. kIo, with the cause: it cannot be. kInvalidArgument: nothing

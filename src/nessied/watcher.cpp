@@ -80,7 +80,7 @@ void Watcher::watch() {
     }
     if (fds[0].revents != 0) return;
     signalfd_siginfo info{};
-    const bool has_parent = fds[2].fd >= 0;
+    const bool has_parent = fds[2].fd >= 0 && ::getppid() == parent_;
     if (fds[1].revents != 0 && ::read(signal_fd_.get(), &info, sizeof info) == sizeof info && !has_parent) end_();
     if (fds[2].revents != 0 && at_end(parent_fd_)) {
       fds[2].fd = -1;

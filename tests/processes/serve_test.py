@@ -116,6 +116,35 @@ class Serve(ProcessTestCase):
         wait_until(lambda: not marked_processes(self.mark), "the end of all")
         self.assertIn("nothing is served", self.attach(["true"])[2])
 
+    def test_a_composition(self):
+        with open(self.path("job.toml"), "w", encoding="utf-8") as file:
+            file.write('[[provider]]\ntype = "directory"\n[[provider]]\ntype = "staging"\n'
+                       'settings = { mode = "caching", memory = "64M" }\n')
+        self.run_command(checkpoint(2, "native"))
+        code, _, err = self.nessie("serve", "job.toml")
+        self.assertEqual(code, 0, err)
+        code, _, err = self.attach(checkpoint(2, "out"))
+        self.assertEqual(code, 0, err)
+        self.assert_same("native", "out")
+        self.assertEqual(self.attach([NESSIE, "directory", "list"])[0], 0)
+        self.stop()
+
+    def test_a_composition_without_staging(self):
+        with open(self.path("job.toml"), "w", encoding="utf-8") as file:
+            file.write('[[provider]]\ntype = "directory"\n')
+        self.assertEqual(self.nessie("serve", "job.toml")[0], 0)
+        code, out, _ = self.attach(["sh", "-c", f"echo ${{LD_PRELOAD-none}}; {NESSIE} directory list"])
+        self.assertEqual((code, out.strip()), (0, os.environ.get("NESSIE_TEST_PRELOAD", "none")))
+        self.stop()
+
+    def test_a_composition_that_is_none(self):
+        with open(self.path("job.toml"), "w", encoding="utf-8") as file:
+            file.write('[[provider]]\ntype = "directry"\n')
+        code, _, err = self.nessie("serve", "job.toml")
+        self.assertEqual(code, 1)
+        self.assertIn("directory", err)   # the nearest
+        self.assert_nothing_left()
+
     def test_in_the_foreground(self):
         job = self.job([NESSIE, "serve", "--foreground"])
         wait_until(lambda: os.path.exists(self.path("state/nessie/serve/default.json")), "the record")

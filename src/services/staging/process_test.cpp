@@ -101,6 +101,7 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   const auto url = daemon.url();
   const pid_t pid = ::fork();
   if (pid == 0) {
+    daemon.cut_life_line();                     // is the test's alone
     ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);  // the data then come only while this process makes progress
     auto client = connect();
     create(*client, folder_ + "/stuck.nc", 1);
@@ -117,7 +118,7 @@ TEST_F(StagingProcess, AStoppedClientDoesNotHoldUpTheEnd) {
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, WUNTRACED), pid);
   ASSERT_TRUE(WIFSTOPPED(status));
-  ::kill(daemon.pid(), SIGTERM);
+  daemon.cut_life_line();
   EXPECT_EQ(daemon.wait_end(), 0);
   ::kill(pid, SIGKILL);
   ::waitpid(pid, &status, 0);
@@ -216,7 +217,7 @@ TEST_F(StagingProcess, ARecordOfWhichAKilledProgramSentAPartDoesNotCount) {
     ::kill(program, SIGKILL);
     ::waitpid(program, nullptr, 0);
     std::erase(programs_, program);
-    ::kill(daemon.pid(), SIGTERM);
+    daemon.cut_life_line();
     daemon.wait_end();
     EXPECT_EQ(contents(path_).substr(0, 12), std::string("CDF\5\0\0\0\0\0\0\0\0", 12)) << mode;
     EXPECT_GT(std::filesystem::file_size(path_), 1u << 20) << mode << ": nothing had been sent";
@@ -225,23 +226,26 @@ TEST_F(StagingProcess, ARecordOfWhichAKilledProgramSentAPartDoesNotCount) {
   }
 }
 
-TEST_F(StagingProcess, TermAndTheDeathOfTheParentDrainWhatWasAcknowledged) {
-  for (bool term : {true, false}) {
-    auto &daemon = start();
-    auto client = connect();
-    create(*client, folder_ + "/drained.nc", 1);
-    ASSERT_EQ(*put(*client, 0), NC_NOERR);
-    if (term)
-      ::kill(daemon.pid(), SIGTERM);
-    else
-      daemon.cut_life_line();
-    EXPECT_EQ(daemon.wait_end(), 0);
-    EXPECT_TRUE(in_file(0, 0));
-    EXPECT_NE(contents(folder_ + "/server.0.report").find("\"bytes_drained\": 8388608"), std::string::npos);
-    client.reset();
-    daemons_.clear();
-    std::filesystem::remove(folder_ + "/server.0.url");
-  }
+TEST_F(StagingProcess, TheDeathOfTheParentDrainsWhatWasAcknowledged) {
+  auto &daemon = start();
+  auto client = connect();
+  create(*client, folder_ + "/drained.nc", 1);
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  daemon.cut_life_line();
+  EXPECT_EQ(daemon.wait_end(), 0);
+  EXPECT_TRUE(in_file(0, 0));
+  EXPECT_NE(contents(folder_ + "/server.0.report").find("\"bytes_drained\": 8388608"), std::string::npos);
+}
+
+TEST_F(StagingProcess, WhatBatchSystemsSendDoesNotEndAServerWhoseParentLives) {
+  auto &daemon = start();
+  auto client = connect();
+  create(*client, folder_ + "/last.nc", 1);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) ::kill(daemon.pid(), number);
+  ASSERT_EQ(*put(*client, 0), NC_NOERR);
+  daemon.cut_life_line();
+  EXPECT_EQ(daemon.wait_end(), 0);
+  EXPECT_TRUE(in_file(0, 0));
 }
 
 TEST_F(StagingProcess, InterruptsAreForTheProgramOnly) {
@@ -397,7 +401,7 @@ TEST_F(StagingProcess, PutsSurviveTheirProgramAlthoughTheServerIsToldToEndBefore
   const auto program = run_to_put();
   daemon.stop();
   expect_killed(program);
-  ::kill(daemon.pid(), SIGTERM);
+  daemon.cut_life_line();
   daemon.go_on();
   EXPECT_EQ(daemon.wait_end(), 0);
   EXPECT_TRUE(in_file(0, 0));
@@ -469,7 +473,7 @@ TEST_F(StagingProcess, ACloseWhoseWritesWereNeverSentEndsWithAnError) {
   EXPECT_EQ(report.failures.front().path, path_);
   EXPECT_EQ(report.failures.front().nc_error, NC_EWRITE);
   owner.reset();
-  ::kill(daemon.pid(), SIGTERM);
+  daemon.cut_life_line();
   EXPECT_EQ(daemon.wait_end(), 1);
 }
 
@@ -488,7 +492,7 @@ TEST_F(StagingProcess, AProgramThatDiesBeforeItHasSentWhatItsCloseKnowsOfLeavesA
         order_->know(std::vector<std::int64_t>{1});
         return client->close(kToken, 0, Closing::kEarly, *order_).ok();
       }));
-  ::kill(daemon.pid(), SIGTERM);
+  daemon.cut_life_line();
   EXPECT_EQ(daemon.wait_end(), 1);
   EXPECT_TRUE(in_file(0, 0));
   EXPECT_NE(contents(folder_ + "/server.0.report").find("gone.nc"), std::string::npos);
