@@ -4,6 +4,7 @@
 #include "launcher.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -85,6 +86,36 @@ Result<Words> srun_job(const std::string &srun, const std::vector<ServerPlace> &
   return words;
 }
 
+/// srun splits lines of its file at white space, and has its own mind about the rest.
+bool is_plain(const std::string &word) {
+  return !word.empty() && word.find_first_of(" \t\n\"'\\#%*") == std::string::npos;
+}
+
+Result<Words> with_services_of_srun(const Words &command, std::size_t services, const Words &service,
+                                    const std::string &folder, const Environment &environment) {
+  const auto program = command.begin() + static_cast<std::ptrdiff_t>(find_program_behind(command, environment));
+  const Words options(command.begin(), program), words(program, command.end());
+  const int ranks = find_ranks(command, environment).count;
+  if (ranks == 0)
+    return Error{Code::kInvalidArgument, "--mpmd has to know how many processes the program has: srun -n 8 ./sim"};
+  if (std::ranges::any_of(options, [](const auto &word) { return word.starts_with("--multi-prog"); }) ||
+      std::ranges::count(command, ":") > 0)
+    return Error{Code::kUnsupported, "--mpmd cannot add services to a srun of several programs: run without --mpmd"};
+  if (!std::ranges::all_of(words, is_plain) || !std::ranges::all_of(service, is_plain))
+    return Error{
+        Code::kInvalidArgument,
+        "srun cannot be told words with blanks or quotes in a job of several programs: put the program and its "
+        "arguments in a script, and run that"};
+  const auto path = folder + "/programs.conf";
+  std::ofstream file(path);
+  file << fmt::format("0-{} {}\n", ranks - 1, fmt::join(words, " "));
+  file << fmt::format("{}-{} {}\n", ranks, ranks + static_cast<int>(services) - 1, fmt::join(service, " "));
+  if (!file.flush()) return Error{Code::kIo, fmt::format("cannot write {}", path)};
+  Words all = options;
+  append(all, {fmt::format("--ntasks={}", ranks + static_cast<int>(services)), "--overcommit", "--multi-prog", path});
+  return all;
+}
+
 /// The launcher's word in the program's command; what a batch job has, if it has none.
 std::string launcher_for(const Words &command, const Environment &environment) {
   if (const auto launcher = find_launcher(command, environment)) return command[*launcher];
@@ -119,20 +150,22 @@ Result<Words> agents_job(const std::vector<ServerPlace> &places, const Words &ag
                   launcher)};
 }
 
-Result<Words> with_services(Words command, const std::vector<ServerPlace> &places, const Words &service,
-                            const Environment &environment) {
+Result<Words> with_services(const Words &command, const std::vector<ServerPlace> &places, const Words &service,
+                            const std::string &folder, const Environment &environment) {
   const auto launcher = find_launcher(command, environment);
   if (!launcher)
     return Error{Code::kUnsupported,
                  "--mpmd makes the services ranks of the program's job, so its launcher has to be in the command: "
                  "nessie run --mpmd -- mpiexec -n 8 ./sim"};
+  if (is_srun(command[*launcher])) return with_services_of_srun(command, places.size(), service, folder, environment);
   if (flavour_of_launcher(command[*launcher], environment) != MpiFlavour::kOpenMpi)
-    return Error{Code::kUnsupported, fmt::format("--mpmd needs the launcher of Open MPI, which Nessie is built for; {} "
-                                                 "is none: run without --mpmd",
+    return Error{Code::kUnsupported, fmt::format("--mpmd needs srun or the mpiexec of Open MPI, which Nessie is built "
+                                                 "for; {} is neither: run without --mpmd",
                                                  command[*launcher])};
-  command.emplace_back(":");
-  append(command, parts(places, service));
-  return command;
+  Words words = command;
+  words.emplace_back(":");
+  append(words, parts(places, service));
+  return words;
 }
 
 void split_world(const std::string &commsplitter, Environment &environment) {

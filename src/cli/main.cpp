@@ -203,7 +203,7 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_flag("--dry-run", options.dry_run, "Only print where servers and program would be; JSON with --json");
   run->add_flag("--mpmd", options.mpmd,
                 "The servers are ranks of the program's own MPI job, where the network lets no others reach it; the "
-                "program's MPI_COMM_WORLD has none of them (Open MPI's mpiexec)");
+                "program's MPI_COMM_WORLD has none of them (Open MPI's mpiexec, srun -n)");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();

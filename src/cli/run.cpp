@@ -419,7 +419,7 @@ Status Job::add_services(SpawnOptions &program) const {
   auto places = plan_.placement.servers;
   for (auto &place : places)
     if (!other_nodes_) place.host.clear();  // the job names none
-  auto command = with_services(program.command, places, service, program.environment);
+  auto command = with_services(program.command, places, service, folder_.path(), program.environment);
   if (!command) return command.error();
   program.command = *std::move(command);
   split_world(installation->commsplitter, program.environment);

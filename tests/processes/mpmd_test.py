@@ -66,7 +66,7 @@ class Mpmd(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_what_is_no_launcher_is_told(self):
-        for command in ([CHECKPOINT], ["srun", "-n", "2", CHECKPOINT]):
+        for command in ([CHECKPOINT], ["srun", CHECKPOINT]):
             code, _, err = self.run_mpmd(command)
             self.assertNotEqual(code, 0)
             self.assertIn("--mpmd", err)

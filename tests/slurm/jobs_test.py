@@ -59,10 +59,13 @@ class Files(SlurmCase):
         self.assert_nothing_left()
 
     def test_of_servers_in_the_programs_job_are_the_same(self):
-        body = line("mpiexec.native", "mpiexec", *WRITER) + line("mpiexec.mpmd", *nessie_run("--mpmd", "-M", "64M"),
-                                                                 "mpiexec", "-n", "2", *WRITER)
+        body = ""
+        for name, launch in LAUNCHERS.items():
+            body += line(f"{name}.native", *launch, *WRITER)
+            body += line(f"{name}.mpmd", *nessie_run("--mpmd", "-s", "2", "-M", "64M"), *launch, "-n", "2", *WRITER)
         self.submit(body, nodes=1, tasks=2).finish()
-        self.assert_same("mpiexec.native", "mpiexec.mpmd")
+        for name in LAUNCHERS:
+            self.assert_same(f"{name}.native", f"{name}.mpmd")
         self.assert_nothing_left()
 
     @sweep
