@@ -3,22 +3,29 @@
 
 #include <base/credential.hpp>
 #include <base/host.hpp>
+#include <nnti/transport/transport.hpp>
 #include <service/host.hpp>
 #include <services/launch/client/client.hpp>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 namespace nessie::cli {
 
 namespace {
+
+constexpr auto kLauncherEnds = std::chrono::seconds(5);
 
 /// As the server left it; what is there already is better.
 void keep(const std::string &path, const std::vector<std::byte> &bytes) {
@@ -44,6 +51,7 @@ Result<std::unique_ptr<AgentServers>> AgentServers::open(AgentServersOptions opt
 Status AgentServers::serve() {
   const auto credential = Credential::from_hex(options_.credential);
   if (!credential.ok()) return credential.error();
+  nnti::prepare_environment();  // there are threads from now on
   service::HostOptions options;
   options.runtime.endpoint.config = options_.config;
   options.runtime.endpoint.transports = options_.transports;
@@ -67,14 +75,20 @@ Status AgentServers::serve() {
 }
 
 AgentServers::~AgentServers() {
-  if (launcher_ > 0 && !launcher_end_) {
-    ::kill(launcher_, SIGTERM);
-    ::waitpid(launcher_, nullptr, 0);
-  }
+  if (launcher_ > 0 && !launcher_end_) end_launcher();
   if (thread_.joinable()) {
     host_->end();
     thread_.join();
     host_->finish();
+  }
+}
+
+/// It ends with its agents; if not, it is made to.
+void AgentServers::end_launcher() const {
+  const auto terminate = Deadline::in(kLauncherEnds), kill = Deadline::in(2 * kLauncherEnds);
+  for (bool told = false; ::waitpid(launcher_, nullptr, WNOHANG) == 0; ::poll(nullptr, 0, 5)) {
+    if ((any_running() || terminate.passed()) && !std::exchange(told, true)) ::kill(launcher_, SIGTERM);
+    if (kill.passed()) ::kill(launcher_, SIGKILL);
   }
 }
 

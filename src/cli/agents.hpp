@@ -60,6 +60,7 @@ class AgentServers final : public Servers {
  private:
   explicit AgentServers(AgentServersOptions options);
   Status serve();
+  void end_launcher() const;
   void keep_traces(const launch::ending &end) const;
 
   const AgentServersOptions options_;

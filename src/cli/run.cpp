@@ -175,6 +175,8 @@ class Job {
   Status add_services(SpawnOptions &program) const;
   void await_program();
   void check_start(Deadline start_by);
+  /// The servers are ranks of the program's job; not where there are none.
+  bool is_mpmd() const { return options_.mpmd && agents_ != nullptr; }
   void check_program();
   bool any_of_program() const;
   void end_program(Error why);
@@ -398,7 +400,7 @@ Error Job::too_late() const {
 Status Job::stage(SpawnOptions &program) const {
   const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
   const int boards = server_count_ + link_outer_boards(outer_boards, server_count_, public_folder_);
-  const auto urls = options_.mpmd ? std::vector<std::string>{agents_->place()} : servers_->urls();
+  const auto urls = is_mpmd() ? std::vector<std::string>{agents_->place()} : servers_->urls();
   put_in_front({preload_library_, urls, credential_, notes_ ? notes_->address() : "",
                 fmt::format("{} {}", boards, public_folder_)},
                program.environment);
@@ -511,10 +513,10 @@ void Job::await_program() {
   while (!program_status_ && !is_over_early_) {
     turn(seconds(1));
     is_over_early_ = !program_status_ && servers_->is_program_over();
-    if (options_.mpmd && !start_error_) check_start(start_by);
-    if (options_.mpmd && !agents_->has_program_begun() && !start_error_) check_program();
+    if (is_mpmd() && !start_error_) check_start(start_by);
+    if (is_mpmd() && !agents_->has_program_begun() && !start_error_) check_program();
   }
-  if (options_.mpmd && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
+  if (is_mpmd() && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.

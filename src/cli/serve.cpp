@@ -12,11 +12,13 @@
 #include <services/staging/board.h>
 #include <base/clock.hpp>
 #include <base/config.hpp>
+#include <base/fd.hpp>
 #include <base/file.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +72,7 @@ bool leave_terminal(const StandingFiles &files) {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int log = ::open(files.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kLogMode);
   if (nothing < 0 || log < 0) return false;
+  (void)::flock(log, LOCK_EX | LOCK_NB);  // as long as any of its processes lives: is_gone()
   return ::dup2(nothing, STDIN_FILENO) >= 0 && ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0;
 }
 
@@ -86,6 +89,12 @@ int serve_until_stopped(const ServeOptions &options, const std::string &nessie, 
 
 void show(const std::string &path) {
   if (const auto text = read_file(path)) write_to_stderr(*text);
+}
+
+/// Whether none of the processes is left that say something in the log.
+bool is_gone(const StandingFiles &files) {
+  const Fd log(::open(files.log.c_str(), O_RDONLY | O_CLOEXEC));
+  return log && ::flock(log.get(), LOCK_SH | LOCK_NB) == 0;
 }
 
 int await_record(const ServeOptions &options, pid_t server, const StandingFiles &files) {
@@ -160,11 +169,17 @@ int stop(const StopOptions &options) {
   if (!files) return fail("stop", files.error());
   if (auto asked = write_file(files->stop, ""); !asked.ok()) return fail("stop", asked.error());
   const auto deadline = Deadline::in(std::chrono::seconds(options.timeout_s));
-  for (; !exists(files->end); pause_for(kGlance))
+  for (; !exists(files->end); pause_for(kGlance)) {
+    if (is_gone(*files) && !exists(files->end)) {
+      show(files->log);
+      remove_all({files->record, files->stop, files->log});
+      return say_failure("stop", "it was killed before it could tell what became of what it had: look at the files");
+    }
     if (deadline.passed())
       return say_failure("stop", fmt::format("what it has is not in the files after {} s; it goes on, and says in {} "
                                              "how it ends (--timeout waits longer)",
                                              options.timeout_s, files->log));
+  }
   int code = 1;
   if (const auto text = read_file(files->end)) std::from_chars(text->data(), text->data() + text->size(), code);
   show(files->log);

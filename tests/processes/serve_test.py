@@ -109,6 +109,21 @@ class Serve(ProcessTestCase):
         self.serve()
         self.stop()
 
+    def test_stopped_while_it_is_killed(self):
+        self.serve()
+        server = [process for process in marked_processes(self.mark) if process.name == "nessied"]
+        os.kill(server[0].pid, signal.SIGSTOP)   # so that the drain does not end
+        stopping = self.job([NESSIE, "stop"])
+        wait_until(lambda: not os.path.exists(self.path("state/nessie/serve/default.json")), "the record to go")
+        for process in marked_processes(self.mark):
+            if process.pid != stopping.process.pid:
+                os.kill(process.pid, signal.SIGKILL)
+        code, _, err = stopping.finish()
+        self.assertEqual(code, 1)
+        self.assertIn("it was killed", err)
+        self.nessie("clean")
+        self.assert_nothing_left()
+
     def test_a_keeper_that_is_told_to_end(self):
         self.serve()
         keeper = [process for process in marked_processes(self.mark) if process.words[1:2] == ["keep"]]
