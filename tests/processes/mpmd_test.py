@@ -39,6 +39,7 @@ class Mpmd(ProcessTestCase):
                 self.assertIn("3 processes", out)   # the world has none of the servers
                 self.assertIn("staged ", err)
                 self.assertNotIn("native", err)
+                self.assertNotIn("warning", err)
                 self.assert_same_as_native(command)
         self.assert_nothing_left()
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <interpose/pnetcdf/engine/finalize.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 
 #include <base/log.hpp>
+#include <services/launch/client/client.hpp>
 
 #include <errno.h>
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace interpose {
 
@@ -38,7 +41,7 @@ void Session::settle_at_exit(const staging::SettleArgs &file) {
 
 void Session::settle_files() {
   std::unique_lock lock(mutex_);
-  const auto files = to_settle_;
+  const auto files = std::exchange(to_settle_, {});
   lock.unlock();
   for (const auto &file : files)
     if (auto settled = client_->settle(file); !settled) {
@@ -91,6 +94,8 @@ void Session::connect() {
   if (client) {
     client_ = std::move(*client);
     servers_ = client_->servers();
+    // Servers that are ranks of this job end when all of it has done with MPI.
+    if (config->get_or("servers", "").starts_with(launch::kScheme)) at_finalize([] { get().finish(); });
   } else {
     reason_ = client.error().to_string();
   }

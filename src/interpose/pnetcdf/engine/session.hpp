@@ -43,7 +43,7 @@ class Session {
   /// it does: nobody else would.
   staging::Closing closing() const { return waits_at_close_ ? staging::Closing::kDurable : closing_; }
 
-  /// The end of the process has come. Destructors that are still to run may go on to use files.
+  /// The end of the process has come, or of its MPI. Destructors that are still to run may go on to use files.
   void finish();
 
   /// When the process ends, it waits until the servers have nothing of this file left to write, so that the next
