@@ -22,8 +22,10 @@ static bool name_folder(void) {
   if (job == NULL || rank == NULL || number == NULL || strchr(job, '/') != NULL) return false;
   if (setting == NULL && programs != NULL && strcmp(programs, "1") == 0) return false;
   if (splitter_read_key(setting, atoi(rank), atoi(number), &key) != NULL) return false;
+  const char *memory = getenv("OMPI_MCA_btl_vader_backing_directory"); /* a run's own, which is removed with it */
+  if (memory == NULL) memory = "/dev/shm";
   const int length =
-      snprintf(folder, sizeof folder, "/dev/shm/nessie-split-%s-%llx%llx", job, key.parts[0], key.parts[1]);
+      snprintf(folder, sizeof folder, "%s/nessie-split-%s-%llx%llx", memory, job, key.parts[0], key.parts[1]);
   return length > 0 && (size_t)length < sizeof folder;
 }
 
