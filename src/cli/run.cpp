@@ -224,19 +224,19 @@ class Job {
   std::optional<Notes> notes_;
   Phase phase_ = Phase::kStarting;
   std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
-  const bool had_children_ = !earlier_children_.empty();
   pid_t program_ = -1;
   std::optional<int> program_status_;
-  bool is_over_early_ = false;        ///< the program has done with MPI, and its job waits for the servers to end
   std::optional<Error> start_error_;  ///< a server that was to start with the program did not
   milliseconds start_timeout_{};
   Clock::time_point last_seen_ = Clock::now();  ///< when there were processes of a program without MPI
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
-  bool gave_up_ = false;
   std::uint64_t most_pending_ = 0;
-  bool progress_shown_ = false;
   RunRecord record_;
+  const bool had_children_ = !earlier_children_.empty();
+  bool is_over_early_ = false;  ///< the program has done with MPI, and its job waits for the servers to end
+  bool gave_up_ = false;
+  bool progress_shown_ = false;
 };
 
 int Job::execute() {

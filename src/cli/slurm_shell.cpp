@@ -508,9 +508,8 @@ std::optional<std::string> literal(std::string_view raw) {
       quote = c;
     else if (c == quote && quote != '\0')
       quote = '\0';
-    else if (quote != '\'' && (c == '$' || c == '`'))
-      return std::nullopt;
-    else if (raw.size() > 1 && quote == '\0' && (c == '*' || c == '?' || c == '[' || c == '<' || c == '>'))
+    else if ((quote != '\'' && std::string_view("$`").find(c) != std::string_view::npos) ||
+             (raw.size() > 1 && quote == '\0' && std::string_view("*?[<>").find(c) != std::string_view::npos))
       return std::nullopt;
     else if (c != '\\' || quote == '\'')
       text += c;

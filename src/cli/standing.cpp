@@ -71,10 +71,11 @@ nlohmann::json to_json(const Standing &standing) {
 Result<Standing> from_json(const std::string &text, const std::string &path) {
   try {
     const auto json = nlohmann::json::parse(text);
-    Standing standing{
-        json.at("name"),     {}, json.at("urls"), json.at("credential"), json.at("boards"), json.at("staging"),
-        json.at("directory")};
+    Standing standing;
     auto &keeper = standing.keeper;
+    json.at("name").get_to(standing.name), json.at("urls").get_to(standing.urls);
+    json.at("credential").get_to(standing.credential), json.at("boards").get_to(standing.boards);
+    json.at("staging").get_to(standing.has_staging), json.at("directory").get_to(standing.has_directory);
     json.at("host").get_to(keeper.host), json.at("boot").get_to(keeper.boot), json.at("pid").get_to(keeper.pid);
     json.at("pid_space").get_to(keeper.pid_space), json.at("started").get_to(keeper.started);
     return standing;

@@ -63,7 +63,7 @@ class Status(ProcessTestCase):
 class Trace(ProcessTestCase):
     def traced_run(self, prefix):
         folder = self.path("trace")
-        code, _, err = self.nessie_run(checkpoint(1, prefix), ["--mode", "caching"], env={"NESSIE_NSSI_TRACE": folder})
+        code, _, err = self.nessie_run(checkpoint(1, prefix, compute_ms=100), ["--mode", "caching"], env={"NESSIE_NSSI_TRACE": folder})
         self.assertEqual(code, 0, err)
         return folder
 

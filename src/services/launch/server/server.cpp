@@ -65,7 +65,7 @@ nssi::Outcome<void> Server::JOIN(nssi::Request &request, const server &joining) 
   nssi::Event to_be_killed(runtime_);
   if (auto status = take_place(joining, request.caller(), to_be_killed); !status.ok()) return status;
   changed_();
-  const auto status = request.wait(to_be_killed);
+  auto status = request.wait(to_be_killed);
   {
     const std::lock_guard lock(mutex_);
     places_[joining.index].to_be_killed = nullptr;
