@@ -25,7 +25,7 @@ class OfTests(ProcessTestCase):
         self.assertFalse(os.path.exists(cluster.folder))
 
     def test_ends_with_a_test_that_is_killed(self):
-        job = self.job([sys.executable, "-B", "-c", BEGIN_AND_WAIT])
+        job = self.job([sys.executable, "-B", "-c", BEGIN_AND_WAIT], env={"PYTHONPATH": os.pathsep.join(sys.path)})
         line = job.process.stdout.readline()
         self.assertTrue(line, line or job.finish())
         folder, *machines = line.split()
