@@ -13,6 +13,7 @@
 #include <base/host.hpp>
 #include <launch_rpc.hpp>
 #include <nnti/transport/transport.hpp>
+#include <services/launch/client/client.hpp>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -32,7 +33,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr auto kDefaultStartTimeout = seconds(30);
 constexpr auto kAnswer = seconds(30);  // the run's, to what it is told
 
 /// The folder of boards, where `nessie run` has not made it: on another node.
@@ -134,7 +134,7 @@ class Agent {
     auto server = ChildServers::start(server_options(installation), folder_, signals_);
     if (!server.ok()) return fail(server.error());
     server_ = *std::move(server);
-    const auto timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
+    const auto timeout = launch::start_timeout(config_);
     if (!timeout) return fail(timeout.error());
     const auto deadline = Deadline::in(*timeout);
     while (server_->running(0) && !server_->all_listen() && !deadline.passed()) turn(std::chrono::milliseconds(2));
@@ -174,9 +174,8 @@ class Agent {
 
   void turn(std::chrono::milliseconds at_most) {
     const auto signal = signals_.wait(Deadline::in(at_most), {run_ ? run_->fd() : -1, is_over_ ? -1 : stdin_fd()});
-    if (signal && (signal->number == SIGTERM || signal->number == SIGINT || signal->number == SIGHUP)) server_->end();
-    int wait_status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) server_->note_exit(pid, wait_status);
+    if (signal && asks_to_end(signal->number)) server_->end();
+    server_->reap();
     server_->look();
     if (run_) hear_of_run();
   }

@@ -3,12 +3,13 @@
 
 #include "launcher.hpp"
 
+#include <base/file.hpp>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <string_view>
 
 namespace nessie::cli {
@@ -70,9 +71,7 @@ std::string hosts_with_slots(const std::vector<ServerPlace> &places) { return ho
 Result<Words> srun_job(const std::string &srun, const std::vector<ServerPlace> &places, const Words &agent,
                        const std::string &folder, Environment &environment) {
   const auto path = folder + "/agents.hosts";
-  std::ofstream file(path);
-  file << hosts_of(places, "\n") << '\n';
-  if (!file.flush()) return Error{Code::kIo, fmt::format("cannot write {}", path)};
+  if (auto written = write_file(path, hosts_of(places, "\n") + "\n"); !written.ok()) return written.error();
   environment.set("SLURM_HOSTFILE", path);
   Words words = {srun,
                  "--overlap",
@@ -107,12 +106,12 @@ Result<Words> with_services_of_srun(const Words &command, std::size_t services, 
         "srun cannot be told words with blanks or quotes in a job of several programs: put the program and its "
         "arguments in a script, and run that"};
   const auto path = folder + "/programs.conf";
-  std::ofstream file(path);
-  file << fmt::format("0-{} {}\n", ranks - 1, fmt::join(words, " "));
-  file << fmt::format("{}-{} {}\n", ranks, ranks + static_cast<int>(services) - 1, fmt::join(service, " "));
-  if (!file.flush()) return Error{Code::kIo, fmt::format("cannot write {}", path)};
+  const int all_ranks = ranks + static_cast<int>(services);
+  const auto programs = fmt::format("0-{} {}\n{}-{} {}\n", ranks - 1, fmt::join(words, " "), ranks, all_ranks - 1,
+                                    fmt::join(service, " "));
+  if (auto written = write_file(path, programs); !written.ok()) return written.error();
   Words all = options;
-  append(all, {fmt::format("--ntasks={}", ranks + static_cast<int>(services)), "--overcommit", "--multi-prog", path});
+  append(all, {fmt::format("--ntasks={}", all_ranks), "--overcommit", "--multi-prog", path});
   return all;
 }
 
@@ -170,11 +169,10 @@ Result<Words> with_services(const Words &command, const std::vector<ServerPlace>
 
 void split_world(const std::string &commsplitter, Environment &environment) {
   const auto preloaded = environment.get("LD_PRELOAD").value_or("");
-  const bool is_split = preloaded.find("libcommsplitter") != std::string::npos;  // by the user, as he wants it
-  if (!is_split) environment.set("LD_PRELOAD", preloaded.empty() ? commsplitter : commsplitter + ":" + preloaded);
-  if (!is_split && !environment.get("NESSIE_COMMSPLITTER"))
-    environment.set("NESSIE_COMMSPLITTER", "variable:NESSIE_RANK");
   take_no_slots(environment);
+  if (preloaded.find("libcommsplitter") != std::string::npos) return;  // by the user, as he wants it
+  environment.set("LD_PRELOAD", preloaded.empty() ? commsplitter : commsplitter + ":" + preloaded);
+  if (!environment.get("NESSIE_COMMSPLITTER")) environment.set("NESSIE_COMMSPLITTER", "variable:NESSIE_RANK");
 }
 
 }  // namespace nessie::cli

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "agents.hpp"
 
+#include <services/staging/board.h>
 #include <base/credential.hpp>
+#include <base/file.hpp>
 #include <base/host.hpp>
 #include <nnti/transport/transport.hpp>
 #include <service/host.hpp>
@@ -18,7 +20,6 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 namespace nessie::cli {
@@ -26,13 +27,13 @@ namespace nessie::cli {
 namespace {
 
 constexpr auto kLauncherEnds = std::chrono::seconds(5);
+static_assert(launch::MOST_SERVERS == NESSIE_MOST_SERVERS);
 
 /// As the server left it; what is there already is better.
 void keep(const std::string &path, const std::vector<std::byte> &bytes) {
   std::error_code ignored;
   if (bytes.empty() || std::filesystem::exists(path, ignored)) return;
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char *>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  (void)write_file(path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
 }
 
 }  // namespace
@@ -116,7 +117,6 @@ void AgentServers::look() {
     if (server.url.empty() && !state.url.empty() && state.host == here)
       agents_.push_back(static_cast<pid_t>(state.agent));
     server.url = state.url;
-    server.host = state.host == here ? std::string() : state.host;
     if (!state.its_end || server.end) continue;
     keep_traces(*state.its_end);
     server.end = state.its_end->how.empty() ? "exited with 0" : state.its_end->how;
@@ -136,9 +136,8 @@ std::string AgentServers::why_not_all() const {
 
 bool AgentServers::is_program_over() const { return launcher_ < 0 && is_program_over_; }
 
-bool AgentServers::note_exit(pid_t pid, int wait_status) {
+void AgentServers::note_exit(pid_t pid, int wait_status) {
   if (pid == launcher_) launcher_end_ = describe_wait_status(wait_status);
-  return pid == launcher_ || std::ranges::count(agents_, pid) > 0;
 }
 
 bool AgentServers::owns(pid_t pid) const { return pid == launcher_ || std::ranges::count(agents_, pid) > 0; }

@@ -53,7 +53,7 @@ class AgentServers final : public Servers {
   void look() override;
   std::string why_not_all() const override;
   bool is_program_over() const override;
-  bool note_exit(pid_t pid, int wait_status) override;
+  void note_exit(pid_t pid, int wait_status) override;
   bool owns(pid_t pid) const override;
   void kill(int index) override { run_->kill(static_cast<std::size_t>(index)); }
 

@@ -15,6 +15,7 @@
 #include <services/staging/client/client.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -31,14 +32,14 @@ using Reports = std::vector<staging::ReportResult>;
 int fail(const Error &error) { return say_failure("attach", error.message); }
 
 /// The servers, as this process asks them.
-class Servers {
+class AttachedServers {
  public:
-  static Result<Servers> connect(Config config, const Standing &standing) {
+  static Result<AttachedServers> connect(Config config, const Standing &standing) {
     config.set("servers", fmt::format("{}", fmt::join(standing.urls, " ")));
     config.set("credential", standing.credential);
     auto client = staging::Client::connect(config, "");
     if (!client) return client.error();
-    return Servers(*std::move(client));
+    return AttachedServers(*std::move(client));
   }
 
   Result<Reports> report() {
@@ -54,7 +55,7 @@ class Servers {
   Status settle() { return client_->settle({}); }
 
  private:
-  explicit Servers(std::unique_ptr<staging::Client> client) : client_(std::move(client)) {}
+  explicit AttachedServers(std::unique_ptr<staging::Client> client) : client_(std::move(client)) {}
   std::unique_ptr<staging::Client> client_;
 };
 
@@ -95,13 +96,15 @@ SpawnOptions program_of(const AttachOptions &options, const Standing &standing, 
   program.environment = Environment::current();
   auto &environment = program.environment;
   const auto urls = fmt::format("{}", fmt::join(standing.urls, " "));
-  environment.set("NESSIE_SERVERS", urls);
-  environment.set("NESSIE_CREDENTIAL", standing.credential);
   if (standing.has_directory) environment.set("NESSIE_DIRECTORY", urls);
-  if (standing.has_staging)
+  if (standing.has_staging) {
     put_in_front({installation.preload_library, standing.urls, standing.credential, notes ? notes->address() : "",
                   standing.boards},
                  environment);
+  } else {
+    environment.set("NESSIE_SERVERS", urls);
+    environment.set("NESSIE_CREDENTIAL", standing.credential);
+  }
   if (may_use_other_nodes(options.command, program.environment))
     carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "NESSIE_DIRECTORY", "LD_PRELOAD"}, program.command,
                          program.environment);
@@ -110,7 +113,8 @@ SpawnOptions program_of(const AttachOptions &options, const Standing &standing, 
 }
 
 /// What became of what the program wrote; its exit code, or 74 where something is missing.
-int tell(const AttachOptions &options, const Standing &standing, Servers &servers, const Reports &before, int code) {
+int tell(const AttachOptions &options, const Standing &standing, AttachedServers &servers, const Reports &before,
+         int code) {
   const auto settled = servers.settle();
   const auto after = settled.ok() ? servers.report() : Result<Reports>(settled.error());
   if (!after) {
@@ -141,11 +145,11 @@ int attach(const AttachOptions &options) {
   if (!signals) return fail(signals.error());
   std::optional<Notes> notes;
   if (auto opened = Notes::open()) notes.emplace(*std::move(opened));
-  std::optional<Servers> servers;
+  std::optional<AttachedServers> servers;
   Reports before;
   if (standing->has_staging) {
     nnti::prepare_environment();
-    auto connected = Servers::connect(*config, *standing);
+    auto connected = AttachedServers::connect(*config, *standing);
     if (!connected) return fail(connected.error());
     servers.emplace(*std::move(connected));
     auto report = servers->report();

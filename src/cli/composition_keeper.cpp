@@ -13,10 +13,10 @@
 #include <directory_rpc.hpp>
 #include <services/discovery/contact/locate.hpp>
 #include <services/discovery/contact/waiting.hpp>
+#include <services/launch/client/client.hpp>
 #include <staging_rpc.hpp>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,9 +29,6 @@ namespace nessie::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr auto kDefaultStartTimeout = std::chrono::seconds(30);
-constexpr auto kWatch = milliseconds(200);  // for the wish to stop, which may come from another node
 
 class CompositionKeeper {
  public:
@@ -73,26 +70,23 @@ class CompositionKeeper {
 
   /// Until it ends, or is to: then it finishes what it has acknowledged. Who asks twice does not wait for that.
   int keep(const StandingFiles &files) {
+    while (server_->running(0) && !is_asked_ && !files.are_to_stop()) turn(kWatchForStop);
     std::error_code ignored;
-    while (server_->running(0) && !is_asked_ && !std::filesystem::exists(files.stop, ignored)) turn(kWatch);
     std::filesystem::remove(files.record, ignored);  // nobody attaches any more
     server_->end();
     is_asked_ = false;
     while (server_->running(0)) {
-      turn(kWatch);
+      turn(kWatchForStop);
       if (is_asked_) server_->kill(0);
     }
     say("nessied " + server_->how_it_ended(0));
-    return exit_code_of(wait_status_);
+    return server_->exit_code(0);
   }
 
  private:
   void turn(milliseconds at_most) {
-    if (const auto signal = signals_.wait(Deadline::in(at_most)))
-      is_asked_ |= signal->number == SIGTERM || signal->number == SIGINT || signal->number == SIGHUP;
-    int status = 0;
-    for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
-      if (server_->note_exit(pid, status)) wait_status_ = status;
+    if (const auto signal = signals_.wait(Deadline::in(at_most))) is_asked_ |= asks_to_end(signal->number);
+    server_->reap();
   }
 
   Signals signals_;
@@ -101,7 +95,6 @@ class CompositionKeeper {
   Janitor janitor_;
   std::unique_ptr<ChildServers> server_;
   bool is_asked_ = false;
-  int wait_status_ = 0;
 };
 
 int fail(const Error &error) {
@@ -114,7 +107,7 @@ int fail(const Error &error) {
 int serve_composition(const std::string &file, const std::string &name, const StandingFiles &files) {
   const auto config = Config::load();
   if (!config) return fail(config.error());
-  const auto timeout = config->get_duration("run.start_timeout", kDefaultStartTimeout);
+  const auto timeout = launch::start_timeout(*config);
   if (!timeout) return fail(timeout.error());
   const auto installation = Installation::find();
   if (!installation) return fail(installation.error());

@@ -13,18 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Empty: it cannot be told.
-fs::path own_path() {
-  std::error_code error;
-  auto self = fs::read_symlink("/proc/self/exe", error);
-  if (!error) return self;
-  const auto *name = reinterpret_cast<const char *>(getauxval(AT_EXECFN));  // where there is no /proc
-  self = fs::canonical(name == nullptr ? "" : name, error);
-  return error ? fs::path() : self;
-}
-
 Result<std::string> find_file(const std::string &name, const std::vector<std::string> &folders) {
-  const auto self = own_path();
+  const fs::path self = own_path();
   if (self.empty())
     return Error{Code::kNotFound,
                  "where Nessie is installed cannot be told: mount /proc, or call nessie by its whole path"};
@@ -40,12 +30,21 @@ Result<std::string> find_file(const std::string &name, const std::vector<std::st
 
 }  // namespace
 
+std::string own_path() {
+  std::error_code error;
+  auto self = fs::read_symlink("/proc/self/exe", error);
+  if (!error) return self;
+  const auto *name = reinterpret_cast<const char *>(getauxval(AT_EXECFN));  // where there is no /proc
+  self = fs::canonical(name == nullptr ? "" : name, error);
+  return error ? std::string() : self.string();
+}
+
 Result<Installation> Installation::find() {
   auto nessied = find_file("nessied", {"bin", NESSIE_LIBEXECDIR "/nessie"});
   if (!nessied) return nessied.error();
   auto library = find_file("libnessie_pnetcdf.so", {"lib", NESSIE_LIBDIR});
   if (!library) return library.error();
-  return Installation{std::move(*nessied), std::move(*library), own_path()};
+  return Installation{std::move(*nessied), std::move(*library)};
 }
 
 Result<MpmdInstallation> MpmdInstallation::find() {

@@ -8,10 +8,12 @@
 
 namespace nessie::cli {
 
+/// This program's file. Empty: it cannot be told.
+std::string own_path();
+
 struct Installation {
   std::string nessied;          ///< the staging daemon
   std::string preload_library;  ///< what is put in front of an application's PnetCDF
-  std::string nessie;           ///< this program
 
   /// kNotFound, naming the places that were searched.
   static Result<Installation> find();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "placement.hpp"
 
+#include "speech.hpp"
+
+#include <services/staging/board.h>
 #include <base/config.hpp>
 #include <base/host.hpp>
 #include <base/nearest.hpp>
@@ -19,8 +22,6 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr int kMostServers = 64;
-
 template <class... Arguments> Error wrong(fmt::format_string<Arguments...> text, Arguments &&...arguments) {
   return {Code::kInvalidArgument, fmt::format(text, std::forward<Arguments>(arguments)...)};
 }
@@ -37,12 +38,9 @@ std::string name_some(const std::vector<std::string> &names) {
   return fmt::format("{}, … {}", fmt::join(names.begin(), names.begin() + kMost - 1, ", "), names.back());
 }
 
-std::string counted(int count, std::string_view what, std::string_view plural) {
-  return count == 1 ? fmt::format("1 {}", what) : fmt::format("{} {}", count, plural);
-}
-std::string servers_text(int count) { return counted(count, "staging server", "staging servers"); }
-std::string nodes_text(int count) { return counted(count, "node", "nodes"); }
-std::string processes_text(int count) { return counted(count, "process", "processes"); }
+std::string servers_text(int count) { return counted(static_cast<std::uint64_t>(count), "staging server"); }
+std::string nodes_text(int count) { return counted(static_cast<std::uint64_t>(count), "node"); }
+std::string processes_text(int count) { return count == 1 ? "1 process" : fmt::format("{} processes", count); }
 
 // --- what is wished --------------------------------------------------------------------------------------------------
 
@@ -103,7 +101,8 @@ Result<Spots> spots_apart(const PlacementRequest &request, HostList &program, Ho
 Result<Spots> spots_on_each(const PlacementRequest &request, int each, bool by_domain) {
   Spots spots;
   for (const auto &host : request.allocation.hosts) {
-    for (int i = 0; i < each && spots.size() <= kMostServers; ++i) spots.push_back({host, by_domain ? i : -1});
+    for (int i = 0; i < each && std::ssize(spots) <= NESSIE_MOST_SERVERS; ++i)
+      spots.push_back({host, by_domain ? i : -1});
   }
   const int made = static_cast<int>(spots.size());
   if (request.servers > 0 && request.servers != made)
@@ -230,9 +229,9 @@ void warn_of_ranks(const PlacementRequest &request, Placement &placement) {
   int slots = 0;
   for (const auto &host : placement.program) slots += slots_of(host, request.cores);
   if (request.ranks.count <= slots) return;
-  placement.warnings.push_back(fmt::format("{} of the program have {} on the nodes that are left for it ({})",
-                                           processes_text(request.ranks.count), counted(slots, "slot", "slots"),
-                                           name_some(names_of(placement.program))));
+  placement.warnings.push_back(fmt::format(
+      "{} of the program have {} on the nodes that are left for it ({})", processes_text(request.ranks.count),
+      counted(static_cast<std::uint64_t>(slots), "slot"), name_some(names_of(placement.program))));
 }
 
 void warn_of_full_nodes(const PlacementRequest &request, Placement &placement) {
@@ -268,8 +267,8 @@ Result<Placement> place_servers(const PlacementRequest &request) {
   placement.program = request.allocation.hosts;
   const auto spots = find_spots(request, placement.program, placement.servers_only);
   if (!spots) return spots.error();
-  if (spots->size() > kMostServers)
-    return wrong("these are more than {}, and there may be no more of a run", servers_text(kMostServers));
+  if (std::ssize(*spots) > NESSIE_MOST_SERVERS)
+    return wrong("these are more than {}, and there may be no more of a run", servers_text(NESSIE_MOST_SERVERS));
   for (const auto &spot : *spots)
     placement.servers.push_back({static_cast<int>(placement.servers.size()), spot.host.name, spot.host.here, ""});
   placement.ranks = deal_ranks(request.ranks, placement.program, request.cores);

@@ -35,6 +35,7 @@
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
 #include <nnti/transport/transport.hpp>
+#include <services/launch/client/client.hpp>
 #include <services/staging/server/board.hpp>
 
 #include <fcntl.h>
@@ -58,7 +59,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr auto kTurn = milliseconds(50);
-constexpr auto kDefaultStartTimeout = seconds(30);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr auto kServerExitTimeout = seconds(10);
@@ -96,7 +96,6 @@ void send(int signal, const std::vector<pid_t> &pids) {
 /// Where everything is to be.
 struct Plan {
   Placement placement;
-  int cores = 0;                     ///< of a node
   std::vector<std::string> command;  ///< the program's, on the hosts that are left to it
 
   bool is_elsewhere() const { return std::ranges::any_of(placement.servers, std::not_fn(&ServerPlace::here)); }
@@ -129,7 +128,7 @@ Result<Plan> make_plan(const RunOptions &options, const Environment &environment
   auto command =
       keep_apart(placement->program, placement->servers_only, request.cores.count(), options.command, environment);
   if (!command) return command.error();
-  return Plan{*std::move(placement), request.cores.count(), *std::move(command)};
+  return Plan{*std::move(placement), *std::move(command)};
 }
 
 class Job {
@@ -178,6 +177,7 @@ class Job {
   /// The servers are ranks of the program's job; not where there are none.
   bool is_mpmd() const { return options_.mpmd && agents_ != nullptr; }
   void check_program();
+  double unseen_s();
   bool any_of_program() const;
   void end_program(Error why);
   void await_end();
@@ -228,7 +228,7 @@ class Job {
   std::optional<int> program_status_;
   std::optional<Error> start_error_;  ///< a server that was to start with the program did not
   milliseconds start_timeout_{};
-  Clock::time_point last_seen_ = Clock::now();  ///< when there were processes of a program without MPI
+  Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
   std::uint64_t most_pending_ = 0;
@@ -240,7 +240,7 @@ class Job {
 };
 
 int Job::execute() {
-  const auto start_timeout = config_.get_duration("run.start_timeout", kDefaultStartTimeout);
+  const auto start_timeout = launch::start_timeout(config_);
   if (!start_timeout) {
     say("error: " + start_timeout.error().message);
     return 1;
@@ -367,8 +367,8 @@ Status Job::launch_agents() {
 }
 
 std::vector<std::string> Job::agent_words(bool is_rank) const {
-  return agent_command(installation_.nessie, {agents_->url(), server_count_, mode_, memory_, public_folder_, listen_,
-                                              cores_by_index(plan_.placement.servers), is_rank});
+  return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, public_folder_, listen_,
+                                    cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {
@@ -527,10 +527,14 @@ void Job::check_start(Deadline start_by) {
 
 /// A program without MPI ends, and leaves the services waiting for it.
 void Job::check_program() {
-  if (other_nodes_ || program_status_ || !agents_->all_listen()) return;
-  if (any_of_program()) last_seen_ = Clock::now();
-  if (seconds_since(last_seen_) < kUnseen) return;
+  if (other_nodes_ || program_status_ || !agents_->all_listen() || unseen_s() < kUnseen) return;
   end_program({Code::kUnsupported, kNeverBegan});
+}
+
+/// How long this node has had no process of the program.
+double Job::unseen_s() {
+  if (any_of_program()) last_seen_ = Clock::now();
+  return seconds_since(last_seen_);
 }
 
 /// Whether any process of this node may be one of the program's.
@@ -565,8 +569,7 @@ void Job::await_end() {
 /// A launcher that was told to end its job now and then waits for processes that are gone.
 void Job::end_launcher() {
   if (other_nodes_ || program_status_) return;
-  if (any_of_program()) last_seen_ = Clock::now();
-  const auto unseen = seconds_since(last_seen_);
+  const auto unseen = unseen_s();
   if (unseen > kPatienceWithLauncher) send(unseen > 2 * kPatienceWithLauncher ? SIGKILL : SIGTERM, {program_});
 }
 
@@ -700,10 +703,6 @@ int Job::write_json(const RunRecord &record, int code) const {
   say("error: " + written.error().message);
   return code == 0 ? 1 : code;
 }
-
-}  // namespace
-
-namespace {
 
 int print(const Plan &plan, const RunOptions &options) {
   fmt::print("{}", describe(plan.placement));

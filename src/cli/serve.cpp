@@ -5,6 +5,7 @@
 #include "commands.hpp"
 
 #include "composition_keeper.hpp"
+#include "environment.hpp"
 #include "installation.hpp"
 #include "speech.hpp"
 #include "standing.hpp"
@@ -22,11 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 
 namespace nessie::cli {
@@ -37,7 +36,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 constexpr auto kGlance = milliseconds(20);
-constexpr auto kWatch = milliseconds(200);  // for the wish to stop, which may come from another node
 constexpr int kLogMode = 0600;
 
 int fail(const char *command, const Error &error) { return say_failure(command, error.message); }
@@ -76,10 +74,10 @@ bool leave_terminal(const StandingFiles &files) {
   return ::dup2(nothing, STDIN_FILENO) >= 0 && ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0;
 }
 
-int serve_until_stopped(const ServeOptions &options, const std::string &nessie, const StandingFiles &files) {
+int serve_until_stopped(const ServeOptions &options, const StandingFiles &files) {
   auto run_options = options.run;
   run_options.for_other_jobs = true;
-  run_options.command = {nessie, "keep", options.name};
+  run_options.command = {own_path(), "keep", options.name};
   const int code =
       options.composition.empty() ? run(run_options) : serve_composition(options.composition, options.name, files);
   (void)write_file(files.end, std::to_string(code));
@@ -113,11 +111,6 @@ int await_record(const ServeOptions &options, pid_t server, const StandingFiles 
   return 0;
 }
 
-std::string variable(const char *name) {
-  const char *value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
-
 sigset_t ends() {
   sigset_t set;
   sigemptyset(&set);
@@ -137,14 +130,12 @@ int serve(const ServeOptions &options) {
   const auto files = StandingFiles::of(options.name);
   if (!files) return fail("serve", files.error());
   if (auto free = make_free(options.name, *files); !free.ok()) return fail("serve", free.error());
-  const auto installation = Installation::find();
-  if (!installation) return fail("serve", installation.error());
-  if (options.foreground) return serve_until_stopped(options, installation->nessie, *files);
+  if (options.foreground) return serve_until_stopped(options, *files);
   const pid_t server = ::fork();
   if (server < 0) return say_failure("serve", "cannot make a process");
   if (server > 0) return await_record(options, server, *files);
   if (!leave_terminal(*files)) return say_failure("serve", fmt::format("cannot write {}", files->log));
-  return serve_until_stopped(options, installation->nessie, *files);
+  return serve_until_stopped(options, *files);
 }
 
 int keep(const std::string &name) {
@@ -152,12 +143,14 @@ int keep(const std::string &name) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   const auto files = StandingFiles::of(name);
   if (!files) return fail("keep", files.error());
+  const auto environment = Environment::current();
+  const auto variable = [&](const char *its) { return environment.get(its).value_or(""); };
   const Standing standing{name, service::this_process(), split(variable("NESSIE_SERVERS"), " "),
                           variable("NESSIE_CREDENTIAL"), variable(NESSIE_BOARD_VARIABLE)};
   if (standing.urls.empty()) return say_failure("keep", "there are no servers: `nessie serve` starts this");
   if (auto written = write_standing(standing); !written.ok()) return fail("keep", written.error());
-  while (!exists(files->stop) && exists(files->record))
-    if (wait_for_signal(signals, kWatch)) break;
+  while (!files->are_to_stop() && exists(files->record))
+    if (wait_for_signal(signals, kWatchForStop)) break;
   remove_all({files->record});  // nobody attaches any more
   return 0;
 }

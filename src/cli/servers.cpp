@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "servers.hpp"
 
+#include <base/file.hpp>
 #include <nssi/drive/pool.hpp>
 
 #include <fcntl.h>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -38,13 +38,6 @@ SpawnOptions server_command(const ServerOptions &options, const RunDirectory &fo
   spawn.stdin_fd = life_line;
   spawn.stdout_to_stderr = true;
   return spawn;
-}
-
-std::string first_line(const std::string &path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
 }
 
 }  // namespace
@@ -77,7 +70,7 @@ Result<std::unique_ptr<ChildServers>> ChildServers::start(const ServerOptions &o
   for (int index = options.first; index < options.first + options.count && !failure; ++index) {
     auto pid = spawn(server_command(options, folder, index, pipe_ends[0]), signals);
     if (pid)
-      servers->servers_.push_back({*pid, {}, {}, {}});
+      servers->servers_.push_back({.pid = *pid});
     else
       failure = pid.error();
   }
@@ -103,16 +96,21 @@ void ChildServers::end() {
 void ChildServers::look() {
   for (int i = 0; i < count(); ++i) {
     auto &url = servers_[static_cast<std::size_t>(i)].url;
-    if (url.empty()) url = first_line(fmt::format("{}/server.{}.url", folder_, first_ + i));
+    if (url.empty()) url = first_line_of(fmt::format("{}/server.{}.url", folder_, first_ + i));
   }
 }
 
-bool ChildServers::note_exit(pid_t pid, int wait_status) {
+void ChildServers::note_exit(pid_t pid, int wait_status) {
   const auto server = std::ranges::find(servers_, pid, &Server::pid);
-  if (server == servers_.end()) return false;
+  if (server == servers_.end()) return;
   server->end = describe_wait_status(wait_status);
+  server->exit_code = exit_code_of(wait_status);
   ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
-  return true;
+}
+
+void ChildServers::reap() {
+  int wait_status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) note_exit(pid, wait_status);
 }
 
 bool ChildServers::owns(pid_t pid) const { return std::ranges::count(servers_, pid, &Server::pid) > 0; }

@@ -44,15 +44,13 @@ class Servers {
   bool any_running() const;
   /// How a server ended: "was killed by signal 9 (Killed)".
   const std::string &how_it_ended(int index) const { return *server(index).end; }
-  /// Where their user finds it, for people; empty: on this host.
-  const std::string &host(int index) const { return server(index).host; }
   /// Why not all will ever listen, apart from those that have ended; empty: nothing is known of that.
   virtual std::string why_not_all() const { return {}; }
   /// Whether the program's job, of which the servers are a part, has done with MPI: it waits for them to end.
   virtual bool is_program_over() const { return false; }
 
-  /// Takes note of a child that was reaped; false: it is none of them.
-  virtual bool note_exit(pid_t pid, int wait_status) = 0;
+  /// Takes note of a child that was reaped, if it is one of them.
+  virtual void note_exit(pid_t pid, int wait_status) = 0;
   /// Whether a child of this process is one of them, or has to do with them.
   virtual bool owns(pid_t pid) const = 0;
   /// SIGKILL to a server that runs, and to its process group.
@@ -62,8 +60,9 @@ class Servers {
  protected:
   struct Server {
     pid_t pid = -1;
-    std::string url, host;
-    std::optional<std::string> end;
+    std::string url = {};
+    std::optional<std::string> end = {};
+    int exit_code = 0;
   };
   const Server &server(int index) const { return servers_[static_cast<std::size_t>(index)]; }
   std::vector<Server> servers_;
@@ -80,7 +79,11 @@ class ChildServers final : public Servers {
   ~ChildServers() override;
 
   void look() override;
-  bool note_exit(pid_t pid, int wait_status) override;
+  void note_exit(pid_t pid, int wait_status) override;
+  /// Takes note of all children of this process that have ended.
+  void reap();
+  /// Of one that has ended, as a shell says it.
+  int exit_code(int index) const { return server(index).exit_code; }
   bool owns(pid_t pid) const override;
   void kill(int index) override;
   /// Has them finish what they have acknowledged, and end.

@@ -38,6 +38,8 @@ bool ends_by_default(int number) {
   return !stops_by_default(number) && !is_one_of(std::array{SIGCHLD, SIGCONT, SIGURG, SIGWINCH}, number);
 }
 
+bool asks_to_end(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP; }
+
 Result<Signals> Signals::open() {
   sigset_t held;
   sigfillset(&held);

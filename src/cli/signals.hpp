@@ -25,6 +25,9 @@ struct Signal {
 bool ends_by_default(int number);
 bool stops_by_default(int number);
 
+/// Whether it is how users, terminals and batch systems ask a process to end.
+bool asks_to_end(int number);
+
 /// Holds back all signals that can be, and raises none by what this process writes, from open() to the end of the
 /// process. One per process; to be opened before the first thread and the first child.
 class Signals {

@@ -2,6 +2,7 @@
 // `nessie slurm`: what is written, submitted and said.
 #include "commands.hpp"
 #include "environment.hpp"
+#include "installation.hpp"
 #include "launcher.hpp"
 #include "slurm_diff.hpp"
 #include "slurm_job.hpp"
@@ -49,16 +50,14 @@ std::string quoted(const std::string &word) {
 
 /// By its whole path, unless it is the one that is found by its name: the job's script may have another PATH.
 std::string own_name() {
-  std::error_code error;
-  const auto self = fs::read_symlink("/proc/self/exe", error);
-  const auto found = find_program("nessie", Environment::current());
+  const auto self = own_path(), found = find_program("nessie", Environment::current());
   std::error_code ignored;
-  return error || (!found.empty() && fs::equivalent(found, self, ignored)) ? "nessie" : quoted(self.string());
+  return self.empty() || (!found.empty() && fs::equivalent(found, self, ignored)) ? "nessie" : quoted(self);
 }
 
 std::string in_front(const std::vector<std::string> &run_options) {
   auto text = own_name() + " run";
-  for (const auto &option : run_options) text += " " + quoted(option);
+  for (const auto &option : run_options) text.append(" ").append(quoted(option));
   return text + " -- ";
 }
 

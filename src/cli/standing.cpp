@@ -102,6 +102,11 @@ Result<StandingFiles> StandingFiles::of(const std::string &name) {
   return StandingFiles{path + std::string(kSuffix), path + ".log", path + ".stop", path + ".end"};
 }
 
+bool StandingFiles::are_to_stop() const {
+  std::error_code ignored;
+  return fs::exists(stop, ignored);
+}
+
 Result<std::vector<std::string>> standing_names() {
   const auto in = folder();
   if (!in) return in.error();

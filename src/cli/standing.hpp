@@ -6,6 +6,7 @@
 #include <nessie/result.hpp>
 #include <services/discovery/contact/process_id.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,11 @@ struct StandingFiles {
   std::string stop;    ///< there, once it is to end
   std::string end;     ///< there, once it has ended, with its exit code
   static Result<StandingFiles> of(const std::string &name);
+  bool are_to_stop() const;
 };
+
+/// How often a keeper looks: the wish may come from another node.
+inline constexpr std::chrono::milliseconds kWatchForStop{200};
 
 /// In ~/.local/state/nessie/serve, or where XDG_STATE_HOME says.
 Result<std::vector<std::string>> standing_names();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/launch/client/client.hpp>
 
-#include <base/config.hpp>
 #include <launch_rpc.hpp>
 
 #include <algorithm>
@@ -25,6 +24,10 @@ Result<std::vector<std::string>> ask_run(const std::string &url, nssi::Runtime &
 }
 
 }  // namespace
+
+Result<std::chrono::milliseconds> start_timeout(const nessie::Config &config) {
+  return config.get_duration("run.start_timeout", std::chrono::seconds(30));
+}
 
 Result<std::vector<std::string>> servers_in(std::string list, nssi::Runtime &runtime, Deadline deadline) {
   std::ranges::replace(list, '|', ';');  // mpiexec of Open MPI before version 5 carries no ";"

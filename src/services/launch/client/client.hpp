@@ -3,14 +3,19 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/config.hpp>
 #include <nessie/result.hpp>
 #include <nssi/nssi.hpp>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace launch {
+
+/// How long a run's servers may take to start: run.start_timeout. kInvalidArgument.
+nessie::Result<std::chrono::milliseconds> start_timeout(const nessie::Config &config);
 
 /// How NESSIE_SERVERS names a run that knows where its servers are; behind it stands the run's URL.
 inline constexpr std::string_view kScheme = "launch:";

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   if (!timeout.ok()) return timeout.error();
   auto buffer = config.get_size("staging.buffer", default_buffer(processes));
   if (!buffer.ok()) return buffer.error();
-  auto start = config.get_duration("run.start_timeout", std::chrono::seconds(30));
+  auto start = launch::start_timeout(config);
   if (!start.ok()) return start.error();
   auto runtime = open_runtime(config);
   if (!runtime.ok()) return runtime.error();
