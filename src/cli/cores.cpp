@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "cores.hpp"
 
-#include <fmt/format.h>
-#include <hwloc.h>
+#include <service/topology.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <set>
 
 namespace nessie::cli {
 
 namespace {
-
-struct Destroy {
-  void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
-};
-using Topology = std::unique_ptr<hwloc_topology, Destroy>;
-
-Topology load_topology() {
-  hwloc_topology_t topology = nullptr;
-  if (hwloc_topology_init(&topology) != 0) return nullptr;
-  Topology owned(topology);
-  return hwloc_topology_load(topology) == 0 ? std::move(owned) : nullptr;
-}
 
 Core threads_in(hwloc_const_cpuset_t set) {
   Core threads;
@@ -56,17 +42,10 @@ NodeCores read_cores(hwloc_topology_t topology) {
 }  // namespace
 
 std::string to_text(const Cores &cores) {
-  std::set<int> threads;
-  for (const auto &core : cores) threads.insert(core.begin(), core.end());
-  std::string text;
-  for (auto first = threads.begin(); first != threads.end();) {
-    auto last = first;
-    while (std::next(last) != threads.end() && *std::next(last) == *last + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += first == last ? std::to_string(*first) : fmt::format("{}-{}", *first, *last);
-    first = std::next(last);
-  }
-  return text;
+  const std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)> threads(hwloc_bitmap_alloc(), hwloc_bitmap_free);
+  for (const auto &core : cores)
+    for (const int thread : core) hwloc_bitmap_set(threads.get(), static_cast<unsigned>(thread));
+  return service::list_of(threads.get());
 }
 
 int NodeCores::count() const {
@@ -76,7 +55,7 @@ int NodeCores::count() const {
 }
 
 Result<NodeCores> cores_of_this_node() {
-  const auto topology = load_topology();
+  const auto topology = service::load_topology();
   auto node = topology ? read_cores(topology.get()) : NodeCores{};
   if (node.domains.empty()) return Error{Code::kUnsupported, "hwloc cannot tell which cores this machine has"};
   return node;
