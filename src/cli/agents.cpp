@@ -117,7 +117,7 @@ void AgentServers::look() {
     if (server.url.empty() && !state.url.empty() && state.host == here)
       agents_.push_back(static_cast<pid_t>(state.agent));
     server.url = state.url;
-    if (!state.its_end || server.end) continue;
+    if (state.its_end == nullptr || server.end) continue;
     keep_traces(*state.its_end);
     server.end = state.its_end->how.empty() ? "exited with 0" : state.its_end->how;
   }

@@ -5,6 +5,7 @@
 #include "this_host.hpp"
 
 #include <base/config.hpp>
+#include <base/file.hpp>
 #include <base/host.hpp>
 
 #include <fmt/format.h>
@@ -12,8 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -50,17 +49,10 @@ Result<Allocation> told_by(std::string source, HostList hosts) {
   return Allocation{std::move(hosts), std::move(source)};
 }
 
-Result<std::string> read_text(const std::string &source, const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Error{Code::kNotFound, fmt::format("{}: the file {} cannot be read", source, path)};
-  return text;
-}
-
 Result<Allocation> told_by_file(const std::string &source, const std::string &path, HostList (*read)(std::string_view),
                                 void (*mark)(HostList &)) {
-  const auto text = read_text(source, path);
-  if (!text) return text.error();
+  const auto text = read_settings_file(path);
+  if (!text) return Error{Code::kNotFound, fmt::format("{}: the file {} cannot be read", source, path)};
   auto hosts = read(*text);
   mark(hosts);
   return told_by(source, std::move(hosts));

@@ -43,7 +43,8 @@ void Server::give_up(const std::string &why) {
 std::string Server::describe() const {
   const std::lock_guard lock(mutex_);
   const auto joined = std::ranges::count_if(places_, [](const Place &place) { return !place.state.url.empty(); });
-  return fmt::format("servers that have joined: {} of {}", joined, places_.size());
+  return fmt::format("servers that have joined: {} of {}, programs that wait for them: {}", joined, places_.size(),
+                     waiting_.size());
 }
 
 void Server::quiesce() {
@@ -94,8 +95,8 @@ void Server::peer_lost(nssi::PeerId peer) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       auto &state = places_[i].state;
       if (!places_[i].peer || *places_[i].peer != peer || state.its_end) continue;
-      state.its_end = ending{static_cast<std::uint32_t>(i), {}, {}, {}};
-      state.its_end->how = fmt::format("on {} is lost, with its agent", state.host);
+      state.its_end = std::make_shared<ending>(
+          ending{static_cast<std::uint32_t>(i), fmt::format("on {} is lost, with its agent", state.host), {}, {}});
     }
   }
   changed_();
@@ -117,7 +118,7 @@ nssi::Outcome<void> Server::ENDED(nssi::Request &, const ending &end) {
     const std::lock_guard lock(mutex_);
     if (auto status = check(end.index); !status.ok()) return status;
     auto &state = places_[end.index].state;
-    state.its_end = end;
+    state.its_end = std::make_shared<ending>(end);
     if (state.url.empty() && !why_not_) why_not_ = fmt::format("staging server {} {}", end.index, end.how);
     tell_waiting();
   }

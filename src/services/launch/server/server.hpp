@@ -17,12 +17,12 @@ namespace launch {
 
 /// A server as its agent tells of it.
 struct State {
-  std::string url;                ///< empty: it has not joined yet
-  std::string host;               ///< where it is
-  unsigned agent = 0;             ///< the process that has joined for it
-  bool mpi_has_begun = false;     ///< in the program's job, of which its agent stands for a rank
-  bool mpi_is_over = false;       ///< there; or that rank is gone
-  std::optional<ending> its_end;  ///< empty: it runs
+  std::string url;                        ///< empty: it has not joined yet
+  std::string host;                       ///< where it is
+  unsigned agent = 0;                     ///< the process that has joined for it
+  bool mpi_has_begun = false;             ///< in the program's job, of which its agent stands for a rank
+  bool mpi_is_over = false;               ///< there; or that rank is gone
+  std::shared_ptr<const ending> its_end;  ///< null: it runs. A ledger may be long: all who look have the same
 };
 
 class Server final : public nessie::Provider, private LAUNCH::ONE::Server {
