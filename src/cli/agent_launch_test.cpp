@@ -1,33 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "agent_launch.hpp"
 
-#include "run_directory.hpp"
+#include "testing/folder_case.hpp"
 
 #include <base/file.hpp>
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 namespace nessie::cli {
 namespace {
 
 using Line = std::vector<std::string>;
 
-class AgentLaunch : public testing::Test {
+class AgentLaunch : public FolderCase {
  protected:
   void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-    environment_.set("PATH", folder_->path());
-    for (const char *name : {"orterun", "mpiexec.hydra", "srun", "aprun", "sim"}) {
-      std::ofstream(folder_->file(name)) << "#!/bin/sh\n";
-      std::filesystem::permissions(folder_->file(name), std::filesystem::perms::owner_all);
-    }
-    std::filesystem::create_symlink(folder_->file("orterun"), folder_->file("mpiexec"));
-    std::filesystem::create_symlink(folder_->file("mpiexec.hydra"), folder_->file("mpirun"));
+    FolderCase::SetUp();
+    make_launchers();
+    make_program("aprun");
   }
   Line job(const Line &command) {
     auto words = agents_job(places_, {"agent"}, command, folder_->path(), environment_);
@@ -35,8 +27,6 @@ class AgentLaunch : public testing::Test {
     return words ? *words : Line{};
   }
 
-  std::optional<RunDirectory> folder_;
-  Environment environment_;
   std::vector<ServerPlace> places_ = {{0, "b", false, ""}, {1, "b", false, ""}, {2, "c", false, ""}};
 };
 

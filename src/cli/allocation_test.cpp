@@ -1,38 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "allocation.hpp"
 
-#include "run_directory.hpp"
+#include "testing/folder_case.hpp"
 #include "testing/printed_hosts.hpp"
 
 #include <base/host.hpp>
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 namespace nessie::cli {
 namespace {
 
 using Command = std::vector<std::string>;
 
-class Allocations : public testing::Test {
+class Allocations : public FolderCase {
  protected:
-  void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-  }
-  std::string file(const std::string &name, const std::string &text) {
-    std::ofstream(folder_->file(name)) << text;
-    return folder_->file(name);
-  }
   HostList hosts(const Command &command) {
     const auto found = find_allocation(command, environment_);
     return found ? found->hosts : HostList{};
   }
-
-  std::optional<RunDirectory> folder_;
-  Environment environment_;
 };
 
 TEST_F(Allocations, OfWhichNobodyTells_AreThisHost) {
@@ -42,7 +28,7 @@ TEST_F(Allocations, OfWhichNobodyTells_AreThisHost) {
 
 TEST_F(Allocations, AreWhatTheLauncherIsTold) {
   EXPECT_EQ(hosts({"mpiexec", "--host", "localhost:4,b:2", "sim"}), (HostList{{"localhost", 4, true}, {"b", 2}}));
-  EXPECT_EQ(hosts({"mpiexec", "--hostfile", file("h", "b slots=2\nc slots=4\n"), "sim"}),
+  EXPECT_EQ(hosts({"mpiexec", "--hostfile", make_file("h", "b slots=2\nc slots=4\n"), "sim"}),
             (HostList{{"b", 2}, {"c", 4}}));
   EXPECT_EQ(hosts({"srun", "-w", "n[1-2]", "sim"}), (HostList{{"n1", 0}, {"n2", 0}}));
   EXPECT_EQ(hosts({"srun", "--nodelist=n[1-2]", "sim"}), (HostList{{"n1", 0}, {"n2", 0}}));
@@ -55,11 +41,11 @@ TEST_F(Allocations, OfSeveralProgramsAreJoined) {
 }
 
 TEST_F(Allocations, OfAListChooseAmongThoseOfAFile) {
-  EXPECT_EQ(hosts({"mpiexec", "--hostfile", file("h", "b\nc\n"), "--host", "c:3", "sim"}), (HostList{{"c", 3}}));
+  EXPECT_EQ(hosts({"mpiexec", "--hostfile", make_file("h", "b\nc\n"), "--host", "c:3", "sim"}), (HostList{{"c", 3}}));
 }
 
 TEST_F(Allocations, OfTheLauncherComeBeforeThoseOfTheBatchSystem) {
-  environment_.set("PBS_NODEFILE", file("nodes", "b\nb\nc\n"));
+  environment_.set("PBS_NODEFILE", make_file("nodes", "b\nb\nc\n"));
   EXPECT_EQ(hosts({"mpiexec", "--host", "c", "sim"}), (HostList{{"c", 1}}));
   EXPECT_EQ(told_allocations({"mpiexec", "--host", "c", "sim"}, environment_).size(), 2u);
 }
@@ -76,11 +62,11 @@ TEST_F(Allocations, OfSlurmHaveTheTasksOfEachNode) {
 TEST_F(Allocations, OfOtherBatchSystemsBeginOnThisHost) {
   const HostList both{{"b", 2, true}, {"c", 1}};
   const std::vector<std::pair<std::string, std::string>> variables = {
-      {"PBS_NODEFILE", file("pbs", "b\nb\nc\n")},
+      {"PBS_NODEFILE", make_file("pbs", "b\nb\nc\n")},
       {"LSB_MCPU_HOSTS", "b 2 c 1"},
-      {"LSB_DJOB_HOSTFILE", file("lsf", "b\nb\nc\n")},
+      {"LSB_DJOB_HOSTFILE", make_file("lsf", "b\nb\nc\n")},
       {"LSB_HOSTS", "b b c"},
-      {"PE_HOSTFILE", file("sge", "b 2 all.q@b UNDEFINED\nc 1 all.q@c UNDEFINED\n")}};
+      {"PE_HOSTFILE", make_file("sge", "b 2 all.q@b UNDEFINED\nc 1 all.q@c UNDEFINED\n")}};
   for (const auto &[name, value] : variables) {
     Environment environment;
     environment.set(name, value);
@@ -93,7 +79,7 @@ TEST_F(Allocations, OfOtherBatchSystemsBeginOnThisHost) {
 
 TEST_F(Allocations, ThatCannotBeReadAreErrors) {
   EXPECT_EQ(find_allocation({"mpiexec", "--hostfile", "/absent", "sim"}, environment_).code(), Code::kNotFound);
-  EXPECT_EQ(find_allocation({"mpiexec", "--hostfile", file("h", "# none\n"), "sim"}, environment_).code(),
+  EXPECT_EQ(find_allocation({"mpiexec", "--hostfile", make_file("h", "# none\n"), "sim"}, environment_).code(),
             Code::kInvalidArgument);
   environment_.set("SLURM_JOB_NODELIST", "n[1-");
   EXPECT_EQ(find_allocation({"srun", "sim"}, environment_).code(), Code::kInvalidArgument);
@@ -114,6 +100,10 @@ TEST_F(Allocations, HaveTheRanksThatTheCommandAsksFor) {
   EXPECT_EQ(per_host({"srun", "-N", "2", "--ntasks-per-node=4", "sim"}), 4);
   environment_.set("SLURM_NTASKS", "12");
   EXPECT_EQ(count({"srun", "sim"}), 12);
+}
+
+TEST_F(Allocations, AFileWithoutAnEndIsNoListOfHosts) {
+  EXPECT_EQ(find_allocation({"mpiexec", "--hostfile", "/dev/zero", "sim"}, environment_).code(), Code::kNotFound);
 }
 
 }  // namespace

@@ -3,13 +3,11 @@
 
 #include "allocation.hpp"
 #include "launcher.hpp"
-#include "run_directory.hpp"
+#include "testing/folder_case.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <random>
 
 namespace nessie::cli {
@@ -17,19 +15,11 @@ namespace {
 
 using Line = std::vector<std::string>;
 
-class KeepApart : public testing::Test {
+class KeepApart : public FolderCase {
  protected:
   void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-    environment_.set("PATH", folder_->path());
-    for (const char *name : {"orterun", "mpiexec.hydra", "srun", "sim"}) {
-      std::ofstream(folder_->file(name)) << "#!/bin/sh\n";
-      std::filesystem::permissions(folder_->file(name), std::filesystem::perms::owner_all);
-    }
-    std::filesystem::create_symlink(folder_->file("orterun"), folder_->file("mpiexec"));
-    std::filesystem::create_symlink(folder_->file("mpiexec.hydra"), folder_->file("mpirun"));
+    FolderCase::SetUp();
+    make_launchers();
   }
   Result<Line> apart(const Line &command) { return keep_apart(program_, {{"c", 8}}, 8, command, environment_); }
   Line kept(const Line &command) {
@@ -42,8 +32,6 @@ class KeepApart : public testing::Test {
     return flavour_of_launcher(line[*find_launcher(line, environment_)], environment_) == MpiFlavour::kOpenMpi;
   }
 
-  std::optional<RunDirectory> folder_;
-  Environment environment_;
   HostList program_{{"a", 4}, {"b", 0}};
 };
 

@@ -4,7 +4,7 @@
 #include <base/host.hpp>
 
 #include "other_nodes.hpp"
-#include "run_directory.hpp"
+#include "testing/folder_case.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,28 +14,7 @@
 namespace nessie::cli {
 namespace {
 
-class Launcher : public testing::Test {
- protected:
-  void SetUp() override {
-    auto folder = RunDirectory::make();
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-    environment_.set("PATH", folder_->path());
-  }
-
-  std::string make_program(const std::string &name, const std::string &content) {
-    auto path = folder_->file(name);
-    std::ofstream(path) << content;
-    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return path;
-  }
-  void make_launcher(const std::string &name, const std::string &real_name) {
-    std::filesystem::create_symlink(make_program(real_name, "#!/bin/sh\n"), folder_->file(name));
-  }
-
-  std::optional<RunDirectory> folder_;
-  Environment environment_;
-};
+using Launcher = FolderCase;
 
 std::string program_linked_to(const std::string &library) {
   using namespace std::string_literals;
@@ -83,8 +62,8 @@ TEST_F(Launcher, TheProgramsOwnWordsNameNoHosts) {
   make_launcher("mpiexec", "orterun");
   make_launcher("mpirun", "mpiexec.hydra");
   const auto sim = make_program("sim", kOpenMpiProgram);
-  make_program("ssh", "#!/bin/sh\n");
-  make_program("numactl", "#!/bin/sh\n");
+  make_program("ssh");
+  make_program("numactl");
   EXPECT_FALSE(may_use_other_nodes({"mpiexec", "-n", "1", "-x", "FOO=1", "sim", "-H", "5"}, environment_));
   EXPECT_FALSE(may_use_other_nodes({"sim", "--host", "a,b"}, environment_));
   EXPECT_TRUE(may_use_other_nodes({"mpiexec", "-n", "1", "sim", "-H", "5", ":", "-host", "b", "sim"}, environment_));

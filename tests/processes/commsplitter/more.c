@@ -149,15 +149,7 @@ static void see_large_counts(void) {
   print("with large counts", all + 10 * got + 100 * each[size - 1]);
 }
 
-static void see_persistent_collective(void) {
-  int all = 0;
-  MPI_Request request;
-  MPI_Allreduce_init(&rank, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
-  MPI_Start(&request);
-  MPI_Wait(&request, MPI_STATUS_IGNORE);
-  MPI_Request_free(&request);
-  print("by a persistent reduction", all);
-}
+#define HAVE_PERSISTENT_REDUCTION
 
 /* Of a communicator that is made from a set of processes. */
 static int processes_of(MPI_Session session, const char *name) {
@@ -202,19 +194,24 @@ static void see_partitioned(void) {}
 static void see_large_counts(void) {}
 static void run_in_session(void) {}
 
+#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) /* by the name that it had before MPI 4.0 */
+#define HAVE_PERSISTENT_REDUCTION
+#define MPI_Allreduce_init MPIX_Allreduce_init
+#endif
+
+#endif
+
 static void see_persistent_collective(void) {
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#if defined(HAVE_PERSISTENT_REDUCTION)
   int all = 0;
   MPI_Request request;
-  MPIX_Allreduce_init(&rank, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  MPI_Allreduce_init(&rank, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
   MPI_Start(&request);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   MPI_Request_free(&request);
   print("by a persistent reduction", all);
 #endif
 }
-
-#endif
 
 int main(int argc, char **argv) {
   int provided = 0;
