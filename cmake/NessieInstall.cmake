@@ -33,7 +33,7 @@ endforeach()
 install(TARGETS ${nessie_exported} ${NESSIE_COMMSPLITTERS} EXPORT NessieTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
-install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine   # nessied installs itself
+install(TARGETS nessie nessie_pnetcdf nessie_pnetcdf_engine nessie_embedded nessie_embedded_server   # nessied installs itself
   RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -14,6 +14,7 @@ struct RunOptions {
   std::string place;      ///< where they are: --place; empty: near
   bool dry_run = false;   ///< only say where everything would be
   bool mpmd = false;      ///< the servers are ranks of the program's job
+  bool embedded = false;  ///< the servers are threads of the program's processes
   std::string mode;       ///< empty: the setting staging.mode, or auto
   std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
   std::string json_file;  ///< where to write the summary as JSON; empty: nowhere

@@ -55,6 +55,8 @@ Result<MpmdInstallation> MpmdInstallation::find() {
   return MpmdInstallation{std::move(*splitter), std::move(*rank)};
 }
 
+Result<std::string> find_embedded_library() { return find_file("libnessie_embedded.so", {"lib", NESSIE_LIBDIR}); }
+
 Result<std::string> find_bench_program() { return find_file("nessie-bench", {NESSIE_LIBEXECDIR "/nessie", "bin"}); }
 
 }  // namespace nessie::cli

@@ -28,6 +28,9 @@ struct MpmdInstallation {
   static Result<MpmdInstallation> find();
 };
 
+/// What is put in front of the MPI of a program that has servers in its own processes. kNotFound as above.
+Result<std::string> find_embedded_library();
+
 /// The program behind `nessie bench`. kNotFound as above.
 Result<std::string> find_bench_program();
 

@@ -204,6 +204,10 @@ void add_run(CLI::App &app, RunOptions &options) {
   run->add_flag("--mpmd", options.mpmd,
                 "The servers are ranks of the program's own MPI job, where the network lets no others reach it; the "
                 "program's MPI_COMM_WORLD has none of them (Open MPI's mpiexec, srun -n)");
+  run->add_flag("--embedded", options.embedded,
+                "The servers are threads of the program's own processes: nothing runs beside it, and what is not in "
+                "the files when a process dies is lost with it")
+      ->excludes("--mpmd", "--place", "--dry-run");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();

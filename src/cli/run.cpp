@@ -12,6 +12,7 @@
 #include "agent_launch.hpp"
 #include "agents.hpp"
 #include "drain.hpp"
+#include "embedded.hpp"
 #include "installation.hpp"
 #include "janitor.hpp"
 #include "keep_apart.hpp"
@@ -171,6 +172,7 @@ class Job {
   Error too_late() const;
   Status start_program();
   Status stage(SpawnOptions &program) const;
+  Status add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const;
   Status add_services(SpawnOptions &program) const;
   void await_program();
   void check_start(Deadline start_by);
@@ -215,6 +217,7 @@ class Job {
   std::string public_folder_;  ///< where processes of any user find the boards; in memory, if it has room
   const bool other_nodes_;     ///< the program may use others than this one
   int server_count_ = static_cast<int>(plan_.placement.servers.size());
+  int embedded_count_ = 0;  ///< servers that each MPI job of the program has in its processes, instead
   std::string why_no_servers_;
   const Installation &installation_;
   std::string preload_library_, mode_, memory_, listen_, credential_;
@@ -250,7 +253,7 @@ int Job::execute() {
   record_.mode = mode_;
   fit_servers();
   record_.memory = memory_;
-  record_.servers = server_count_;
+  record_.servers = server_count_ + embedded_count_;
   make_folders();
   preload_library_ = preloadable(preload_library_, public_folder_);
   if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
@@ -269,10 +272,11 @@ int Job::execute() {
   if (!is_over_early_) end_stragglers();
   if (notes_) notes_->take();
   if (notes_) record_.notes = notes_->sentences();
-  if (server_count_ == 0) record_.notes.insert(record_.notes.begin(), why_no_servers_);
+  if (!why_no_servers_.empty()) record_.notes.insert(record_.notes.begin(), why_no_servers_);
   record_.preload_library = preload_library_;
   const auto drain_start = Clock::now();
   drain();
+  if (embedded_count_ > 0) collect_from(folder_.path(), public_folder_, record_);
   record_.drain_s = seconds_since(drain_start);
   if (is_over_early_) await_end();
   record_.program_exit_code = exit_code_of(*program_status_);
@@ -291,6 +295,7 @@ void Job::fit_servers() {
   if (::access("/proc/self/fd", X_OK) != 0)
     why_no_servers_ = "/proc is not mounted, by which staging servers open files";
   if (!why_no_servers_.empty()) server_count_ = 0;
+  if (options_.embedded) embedded_count_ = std::exchange(server_count_, 0);
 }
 
 // The one in memory is for ranks of one node only: other nodes would not have it.
@@ -399,17 +404,30 @@ Error Job::too_late() const {
 
 Status Job::stage(SpawnOptions &program) const {
   const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
-  const int boards = server_count_ + link_outer_boards(outer_boards, server_count_, public_folder_);
-  const auto urls = is_mpmd() ? std::vector<std::string>{agents_->place()} : servers_->urls();
+  const int own_boards = embedded_count_ > 0 ? prepare_boards(public_folder_, embedded_count_) : server_count_;
+  const int boards = own_boards + link_outer_boards(outer_boards, own_boards, public_folder_);
+  auto urls = is_mpmd() ? std::vector<std::string>{agents_->place()} : servers_->urls();
+  if (embedded_count_ > 0) urls = {embedded_servers(embedded_count_)};
   put_in_front({preload_library_, urls, credential_, notes_ ? notes_->address() : "",
                 fmt::format("{} {}", boards, public_folder_)},
                program.environment);
   std::vector<std::string> carried = {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"};
+  if (embedded_count_ > 0)
+    if (auto status = add_embedded(program, carried); !status.ok()) return status;
   if (options_.mpmd) {
     if (auto status = add_services(program); !status.ok()) return status;
     carried.emplace_back("NESSIE_COMMSPLITTER");
   }
   if (other_nodes_) carry_to_other_nodes(carried, program.command, program.environment);
+  return {};
+}
+
+Status Job::add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const {
+  const auto library = find_embedded_library();
+  if (!library) return library.error();
+  const auto names = put_servers_in({preloadable(*library, public_folder_), mode_, memory_, listen_, folder_.path()},
+                                    program.environment);
+  carried.insert(carried.end(), names.begin(), names.end());
   return {};
 }
 
@@ -434,7 +452,7 @@ Status Job::start_program() {
   spawn_options.environment = Environment::current();
   auto &environment = spawn_options.environment;
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
-  if (server_count_ > 0)
+  if (server_count_ + embedded_count_ > 0)
     if (auto staged = stage(spawn_options); !staged) return staged;
   if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
   spawn_options.death_signal = SIGTERM;

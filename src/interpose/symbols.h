@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct {
   const char *file;   /* empty: the program itself */
   const char *soname; /* empty: it has none */
@@ -37,5 +41,9 @@ void nessie_find_own(const nessie_library *library, const char *prefix);
 
 /* Whether the library calls a function of this name that another one is to define. */
 bool nessie_is_asked_for_by(const nessie_library *library, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,10 +4,9 @@
 
 #include "functions.h"
 
-#include <interpose/symbols.h>
+#include <interpose/mpi_library.h>
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -25,30 +24,11 @@ static int appnum;
 
 /* --- what stands behind us ------------------------------------------------------------------------------------------- */
 
-typedef struct {
-  nessie_library library;
-  bool any;
-} Search;
-
-static bool is_ours(const Search *mpi) { return strcmp(mpi->library.soname, NESSIE_MPI_SONAME) == 0; }
-
-static int consider(struct dl_phdr_info *info, size_t size, void *argument) {
-  Search *search = argument;
-  nessie_library library;
-  (void)size;
-  if (!nessie_read_library(info, &library) || nessie_is_in(&library, (const void *)&splitter_find)) return 0;
-  if (nessie_defined_in(&library, "PMPI_Init") == NULL) return 0;
-  search->library = library;
-  search->any = true;
-  return is_ours(search); /* to be preferred */
+static bool find_mpi(nessie_library *mpi) {
+  return nessie_find_mpi(NESSIE_MPI_SONAME, (const void *)&splitter_find, mpi);
 }
 
-/* The MPI of this process, as far as one is loaded. */
-static Search find_mpi(void) {
-  Search search = {.any = false};
-  dl_iterate_phdr(consider, &search);
-  return search;
-}
+static bool is_ours(const nessie_library *mpi) { return strcmp(mpi->soname, NESSIE_MPI_SONAME) == 0; }
 
 static int absent(void) { return MPI_ERR_INTERN; }
 
@@ -59,8 +39,8 @@ static splitter_function function_at(void *address) {
 }
 
 splitter_function splitter_find_named(const char *name) {
-  const Search mpi = find_mpi();
-  splitter_function found = mpi.any ? function_at(nessie_defined_in(&mpi.library, name)) : NULL;
+  nessie_library mpi;
+  splitter_function found = find_mpi(&mpi) ? function_at(nessie_defined_in(&mpi, name)) : NULL;
   return found == NULL ? (splitter_function)absent : found;
 }
 
@@ -78,27 +58,30 @@ static bool begins(int number) {
 }
 
 /* Another MPI gets all calls as they are, once it has begun. */
-static void stand_aside(const Search *mpi) {
+static void stand_aside(const nessie_library *mpi) {
   for (int i = 0; i < 2 * kWrapped; ++i) {
-    void *its = nessie_defined_in(&mpi->library, splitter_names[i / 2] + (i % 2 == 0));
+    void *its = nessie_defined_in(mpi, splitter_names[i / 2] + (i % 2 == 0));
     if (its != NULL && !begins(i / 2)) splitter_targets[i] = function_at(its);
   }
 }
 
 /* A tool is what would get the program's call if we were not here, and is not the MPI. */
-static void find_tools(const Search *mpi) {
+static void find_tools(const nessie_library *mpi) {
   for (int i = 0; i < kWrapped; ++i) {
     void *next = dlsym(RTLD_NEXT, splitter_names[i] + 1); /* MPI_X of PMPI_X */
-    if (next != NULL && !nessie_is_in(&mpi->library, next)) splitter_targets[2 * i] = function_at(next);
+    if (next != NULL && !nessie_is_in(mpi, next)) splitter_targets[2 * i] = function_at(next);
   }
 }
 
 __attribute__((destructor)) static void leave(void) { splitter_end_windows(); }
 
 __attribute__((constructor)) static void look_around(void) {
-  const Search mpi = find_mpi();
-  if (mpi.any && is_ours(&mpi)) find_tools(&mpi);
-  if (mpi.any && !is_ours(&mpi)) stand_aside(&mpi);
+  nessie_library mpi;
+  if (!find_mpi(&mpi)) return;
+  if (is_ours(&mpi))
+    find_tools(&mpi);
+  else
+    stand_aside(&mpi);
 }
 
 /* --- handles ------------------------------------------------------------------------------------------------------------ */
@@ -278,21 +261,21 @@ static bool is_first(void) {
   return rank == NULL || strcmp(rank, "0") == 0;
 }
 
-static void decline(const Search *mpi) {
+static void decline(const nessie_library *mpi) {
   stand_aside(mpi);
   if (is_first())
     splitter_say(
         "this program's MPI is %s, and this library was made for %s: it shares MPI_COMM_WORLD with the job's other "
         "programs",
-        mpi->library.soname, NESSIE_MPI_SONAME);
+        mpi->soname, NESSIE_MPI_SONAME);
 }
 
 /* Processes that a program has spawned have a world of their own already. */
 static void begin(void) {
-  const Search mpi = find_mpi();
+  nessie_library mpi;
   MPI_Comm parent, world;
   int rank = 0, size = 1;
-  if (!mpi.any) return;
+  if (!find_mpi(&mpi)) return;
   if (!is_ours(&mpi)) return decline(&mpi);
   world = splitter_world();
   native_Comm_get_parent(&parent);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/session.hpp>
 
+#include <interpose/embedded/embedded_abi.h>
 #include <interpose/pnetcdf/engine/finalize.hpp>
 #include <interpose/pnetcdf/engine/patience.hpp>
 
 #include <base/log.hpp>
 #include <services/launch/client/client.hpp>
 
+#include <dlfcn.h>
 #include <errno.h>
 
 #include <algorithm>
@@ -74,6 +76,23 @@ void add(nessie::Config &config, const char *key, const char *found) {
   if (found != nullptr && !config.get(key)) config.set(key, found);
 }
 
+/// Servers that are in the program's own processes began with its MPI. kNotFound: there are none.
+nessie::Status find_embedded(nessie::Config &config) {
+  using nessie::Code;
+  using nessie::Error;
+  if (!config.get_or("servers", "").starts_with(NESSIE_EMBEDDED_SCHEME)) return {};
+  const auto where =
+      reinterpret_cast<decltype(&nessie_embedded_where)>(::dlsym(RTLD_DEFAULT, NESSIE_EMBEDDED_WHERE_SYMBOL));
+  const auto *servers = where == nullptr ? nullptr : where();
+  if (servers == nullptr)
+    return Error{Code::kNotFound,
+                 "the program's MPI began without libnessie_embedded.so in front of it: run it with `nessie run`"};
+  if (servers->urls == nullptr) return Error{Code::kNotFound, servers->why};
+  config.set("servers", servers->urls);
+  config.set("credential", servers->credential);
+  return {};
+}
+
 }  // namespace
 
 void Session::connect() {
@@ -90,6 +109,10 @@ void Session::connect() {
     return;
   }
   closing_ = *closing;
+  if (auto found = find_embedded(*config); !found.ok()) {
+    reason_ = found.error().message;
+    return;
+  }
   auto client = staging::Client::connect(*config, program_invocation_short_name, ranks_on_node());
   if (client) {
     client_ = std::move(*client);

@@ -7,6 +7,7 @@
 
 #include "functions.h"
 
+#include <interpose/embedded/embedded_abi.h>
 #include <interpose/symbols.h>
 
 #include <dlfcn.h>
@@ -34,7 +35,7 @@ static bool looks_functions_up(const nessie_library *library) {
 }
 
 static bool is_pnetcdf(const nessie_library *library) {
-  if (!defines(library, "ncmpi_create")) return false;
+  if (!defines(library, "ncmpi_create") || begins_with(library->soname, NESSIE_EMBEDDED_PNETCDF)) return false;
   if (defines(library, "ncmpii_error_mpi2nc") || nessie_is_asked_for_by(library, "MPI_File_set_view")) return true;
   return defines(library, "ncmpi_inq_libvers") && !looks_functions_up(library);
 }

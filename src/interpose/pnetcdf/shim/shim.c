@@ -7,6 +7,7 @@
 #include "shim.h"
 
 #include "boards.h"
+#include "door.h"
 #include "functions.h"
 #include "library.h"
 #include "notes.h"
@@ -14,6 +15,7 @@
 #include "signals.h"
 
 #include <base/say.h>
+#include <interpose/embedded/embedded_abi.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -204,6 +206,14 @@ __attribute__((destructor)) static void finish(void) {
   ended = 1;
   finish_engine();
 }
+
+/* --- servers in the program's own processes (interpose/embedded) --------------------------------------------------------- */
+
+NESSIE_EXPORT void nessie_pnetcdf_serve(void) { inside = 1; }
+
+NESSIE_EXPORT void nessie_pnetcdf_finish(void) { finish_engine(); }
+
+NESSIE_EXPORT void nessie_pnetcdf_settle(void) { nessie_settle_all(); }
 
 static void note_once(atomic_flag *noted, const char *text) {
   if (!atomic_flag_test_and_set(noted)) nessie_note(&text, 1);

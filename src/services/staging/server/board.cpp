@@ -128,6 +128,7 @@ nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, co
 }
 
 Board::~Board() {
+  std::ranges::fill(board_->door, '\0');  // the next server at this path may have it
   ::munmap(board_, sizeof *board_);
   ::munmap(writes_, sizeof *writes_);
 }

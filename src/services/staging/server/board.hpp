@@ -37,7 +37,7 @@ class Board {
   };
 
   /// New files at `path` and beside it, which everybody may read who may enter their folder; those that prepare() made,
-  /// if they are there. kIo, with the cause: there are none.
+  /// or a server that has ended in order has left, if they are there. kIo, with the cause: there are none.
   static nessie::Result<std::unique_ptr<Board>> create(const std::string &path, const std::string &door,
                                                        std::chrono::milliseconds patience);
   /// Makes the board of a server that is yet to start, for programs that look for it before that. Errors as create().

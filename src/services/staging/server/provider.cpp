@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/provider.hpp>
 
-#include <services/staging/server/server.hpp>
+#include <services/staging/report_json.hpp>
 
 #include <base/config_reader.hpp>
 #include <base/file.hpp>
@@ -76,26 +76,39 @@ Result<Mode> mode_of(const Config &config) {
   return config.bad_value("staging.mode", "auto, caching or direct");
 }
 
-Result<ServerOptions> server_options(const Config &config, const Mpi &mpi) {
-  ServerOptions options;
+/// Of a server that is a process: where it is to find, and what it leaves, in files.
+Result<ServerOptions> options_of_process(const Config &config, const Mpi &mpi) {
+  auto made = server_options(config);
+  if (!made.ok()) return made;
+  auto &options = *made;
   options.index = mpi.rank(), options.servers = mpi.size();
   nessie::ConfigReader read(config);
-  read.take(mode_of(config), options.mode);
-  read.size("staging.memory", options.memory_bytes);
-  read.duration("staging.timeout", options.client_timeout);
   read.count("staging.index", options.index);
   read.count("staging.servers", options.servers);
   if (!read.status().ok()) return read.status().error();
   const auto folder = config.get_or("staging.run_dir", ".");
   options.url_path = fmt::format("{}/server.{}.url", folder, options.index);
   options.ledger_path = fmt::format("{}/server.{}.ledger", folder, options.index);
-  options.report_path = fmt::format("{}/server.{}.report", folder, options.index);
+  options.on_end = [path = fmt::format("{}/server.{}.report", folder, options.index)](const ReportResult &report) {
+    if (auto status = nessie::write_file(path, to_json(report).dump(1) + "\n"); !status.ok())
+      nessie::log::warning("no report: {}", status.error().message);
+  };
   if (const auto boards = config.get_or("staging.board_dir", ""); !boards.empty())
     options.board_path = fmt::format("{}/board.{}", boards, options.index);
-  return options;
+  return made;
 }
 
 }  // namespace
+
+Result<ServerOptions> server_options(const Config &config) {
+  ServerOptions options;
+  nessie::ConfigReader read(config);
+  read.take(mode_of(config), options.mode);
+  read.size("staging.memory", options.memory_bytes);
+  read.duration("staging.timeout", options.client_timeout);
+  if (!read.status().ok()) return read.status().error();
+  return options;
+}
 
 void prepare_runtime(nssi::RuntimeOptions &options) {
   options.endpoint.config.set("nssi.reconnect", "0");  // what a lost client had in progress is over
@@ -112,7 +125,7 @@ nessie::ProviderType provider_type() {
     return {};
   };
   const auto start = [mpi](const nessie::ProviderContext &context) -> Result<std::unique_ptr<nessie::Provider>> {
-    auto options = server_options(context.config, **mpi);
+    auto options = options_of_process(context.config, **mpi);
     if (!options.ok()) return options.error();
     nessie::log::set_program(fmt::format("nessied.{}", options->index));
     options->mpi = *mpi;

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <nessie/provider.hpp>
+#include <services/staging/server/server.hpp>
 
 namespace staging {
+
+/// What settings say of any server: mode, memory, patience. kInvalidArgument.
+Result<ServerOptions> server_options(const nessie::Config &config);
 
 /// The provider type `staging`. It initialises MPI on the thread of main(), for native PnetCDF's sake: one in a
 /// process.

@@ -3,7 +3,6 @@
 
 #include <base/file.hpp>
 #include <base/log.hpp>
-#include <services/staging/report_json.hpp>
 
 #include <fmt/format.h>
 
@@ -76,9 +75,7 @@ Server::~Server() = default;
 void Server::stop() {
   door_.reset();
   drainer_.end_touching();
-  if (options_.report_path.empty()) return;
-  if (auto status = nessie::write_file(options_.report_path, to_json(report()).dump(1) + "\n"); !status.ok())
-    nessie::log::warning("no report: {}", status.error().message);
+  if (options_.on_end) options_.on_end(report());
 }
 
 Server::File Server::find(FileToken token) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A staging server: a provider. All handlers' fibers and all state are on the thread that drives, so that nothing here
-// needs a lock; native PnetCDF runs on the thread of main(), which initialised MPI.
+// needs a lock; native PnetCDF runs on the thread of main(), which initialised MPI, or on any other where MPI is for
+// all threads.
 #pragma once
 
 #include <nessie/provider.hpp>
@@ -35,7 +36,7 @@ struct ServerOptions {
   std::string ledger_path;  ///< empty: no ledger
   std::string board_path;   ///< empty: no board
   std::string url_path;     ///< where the URL is written as soon as the server can be reached; empty: nowhere
-  std::string report_path;  ///< where the report is written at the end, as JSON; empty: nowhere
+  std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
   std::shared_ptr<void> mpi;  ///< what must be there as long as native PnetCDF is

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The MPI of a process, for libraries that stand in front of it and are not linked to one. */
+#ifndef NESSIE_INTERPOSE_MPI_LIBRARY_H
+#define NESSIE_INTERPOSE_MPI_LIBRARY_H
+
+#include "symbols.h"
+
+#include <stdbool.h>
+
+/* The MPI that is loaded, other than the library that has the address `us`; of several the one that is called `soname`.
+ * False: none is. */
+bool nessie_find_mpi(const char *soname, const void *us, nessie_library *mpi);
+
+#endif
