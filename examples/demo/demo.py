@@ -3,6 +3,7 @@
 """The demonstration: two programs that nobody changed, natively and under `nessie run`.
 
 Run:  ./dev demo            (or: examples/demo/demo.py --build-dir build)
+      ./dev demo --way all  one of them in each way in which jobs are launched (ways.py)
 Ends with a table of medians, the word that the files are identical, and a plot, nessie-demo.png.
 
 Everything is measured from outside of Nessie: the programs print what their files cost them; the file system tells
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import report
+import ways
 from programs import Program, programs
 from report import MODES
 
@@ -242,6 +244,7 @@ def demonstrate(options, scratch):
 def read_options():
     parser = argparse.ArgumentParser(description="Two programs with and without Nessie: table and plot.")
     parser.add_argument("--build-dir", type=Path, default=Path(__file__).resolve().parents[2] / "build")
+    parser.add_argument("--way", choices=["all", *ways.WAYS], help="instead: launched this way, natively and staged")
     parser.add_argument("--processes", type=int, default=os.environ.get("NESSIE_DEMO_PROCS", "8"))
     parser.add_argument("--checkpoints", type=int, help="of the reacting flow (20)")
     parser.add_argument("--interval", type=int, help="time steps between checkpoints (30)")
@@ -264,8 +267,13 @@ def main():
         signal.signal(ending, signal.default_int_handler)   # the programs and the files go away, as after Ctrl-C
     try:
         with tempfile.TemporaryDirectory(prefix="nessie-demo-") as scratch:
-            demonstrate(options, Path(scratch))
-    except (DemoError, OSError) as error:
+            if options.way == "all":
+                ways.show_all(options, Path(scratch))
+            elif options.way:
+                ways.show(options.way, options, Path(scratch))
+            else:
+                demonstrate(options, Path(scratch))
+    except (DemoError, OSError, ways.WayError, subprocess.TimeoutExpired, AssertionError) as error:
         sys.exit(f"\ndemo: {error}")
     except KeyboardInterrupt:
         sys.exit("\ndemo: interrupted")
