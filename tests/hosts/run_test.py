@@ -17,6 +17,10 @@ class Run(HostsCase):
         self.make_hosts(user=NOBODY)
         self.compare_on_hosts("b:2,a:2", ["caching", "direct"])
 
+    def test_servers_in_processes_on_both_hosts(self):
+        self.make_hosts(user=NOBODY)
+        self.compare_on_hosts("a:2,b:2", flags=["--embedded", "--servers", "2"])
+
     def test_with_ipv6_only(self):
         self.make_hosts(ipv4=False)
         self.compare_on_hosts("a:2,b:2")

@@ -173,6 +173,20 @@ class Embedded(ProcessTestCase):
         self.assertEqual(read_file(self.path("out.nc")), self.native(2))
         self.assert_nothing_left()
 
+    def test_a_process_without_the_libraries(self):
+        bare = ["env", "-u", "LD_PRELOAD", JOB, "finalize", "out.nc"]
+        command = mpiexec(1, JOB, "finalize", "out.nc", ":", "-n", "1", *bare)
+        code, _, err = self.run_embedded(command)
+        self.assertEqual(code, 0, err)
+        self.assertIn("runs without Nessie's librar", err)
+        self.assertEqual(read_file(self.path("out.nc")), self.native(2))
+        libraries = [os.path.join(BUILD, "lib", f"libnessie_{name}.so") for name in ("pnetcdf", "embedded")]
+        code, _, err = self.run_command(command, env={
+            "LD_PRELOAD": ":".join(libraries), "NESSIE_SERVERS": "embedded:1", "NESSIE_RUN_START_TIMEOUT": "1s"})
+        self.assertNotEqual(code, 0, err)
+        self.assertIn("must be the same for all", err)
+        self.assert_nothing_left()
+
     def test_excludes_other_places(self):
         for option in (["--mpmd"], ["--place", "node"]):
             code, _, err = self.nessie_run(["true"], ["--embedded", *option])

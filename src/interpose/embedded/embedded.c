@@ -90,22 +90,36 @@ static const nessie_embedded_job *open_server_library(void) {
   return functions == NULL ? NULL : functions();
 }
 
-/* All processes of a job do the same here, as long as all have the same installation. */
+static Function of_shim(const char *name) {
+  void *symbol = dlsym(RTLD_DEFAULT, name);
+  return symbol == NULL ? NULL : as_function(symbol);
+}
+
+static void have_shim(const char *function) {
+  const Function found = of_shim(function);
+  if (found != NULL) found();
+}
+
+/* The number of a process that is not in front of its MPI and PnetCDF as this one is; -1: none, as far as is known. */
+static int missing_rank(void) {
+  const Function found = of_shim(NESSIE_PNETCDF_MISSING_SYMBOL);
+  return found == NULL ? -1 : ((int (*)(void))found)();
+}
+
+/* All processes of a job do the same here: what follows is collective. */
 static void begin(void) {
   static char why[512] = "the program's MPI is not the one that Nessie was built for";
   static const nessie_embedded_servers none = {NULL, NULL, why};
-  if (is_ours()) {
+  const int missing = missing_rank();
+  if (missing >= 0) {
+    (void)snprintf(why, sizeof why, "process %d of the job on this node runs without Nessie's libraries", missing);
+  } else if (is_ours()) {
     job = open_server_library();
     const char *reason = job == NULL ? dlerror() : NULL;
     (void)snprintf(why, sizeof why, "%s", reason == NULL ? NESSIE_EMBEDDED_SERVER_LIBRARY " cannot be opened" : reason);
   }
   job_pid = getpid();
   atomic_store(&where, job == NULL ? &none : job->begin(servers, speech));
-}
-
-static void have_shim(const char *function) {
-  void *symbol = dlsym(RTLD_DEFAULT, function);
-  if (symbol != NULL) as_function(symbol)();
 }
 
 /* NULL: there is none, or it was taken, or is a parent's. */
@@ -130,6 +144,7 @@ __attribute__((destructor)) static void end(void) { leave(); }
 EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
   typedef int (*Init)(int *, char ***, int, int *);
   const int level = servers > 0 ? MPI_THREAD_MULTIPLE : required;
+  if (servers > 0) (void)missing_rank();
   const int code = ((Init)of_mpi("PMPI_Init_thread"))(argc, argv, level, provided);
   if (servers > 0 && code == MPI_SUCCESS) begin();
   return code;

@@ -48,6 +48,7 @@ const nessie_embedded_servers *nessie_embedded_where(void);
 #define NESSIE_PNETCDF_SERVE_SYMBOL "nessie_pnetcdf_serve"
 #define NESSIE_PNETCDF_FINISH_SYMBOL "nessie_pnetcdf_finish"
 #define NESSIE_PNETCDF_SETTLE_SYMBOL "nessie_pnetcdf_settle"
+#define NESSIE_PNETCDF_MISSING_SYMBOL "nessie_pnetcdf_missing_rank"
 
 /* From now on this thread is a server's: nobody waits for what it does with files, or stages it. */
 void nessie_pnetcdf_serve(void);
@@ -55,6 +56,9 @@ void nessie_pnetcdf_serve(void);
 void nessie_pnetcdf_finish(void);
 /* Waits until all that the servers of this node have is written, as far as they give a sign of life. */
 void nessie_pnetcdf_settle(void);
+/* Says that this process has the library, if it is one of an MPI job. The number of one on this node that has not said
+ * so; -1: none, or not known. All that have it have said so when MPI_Init returns, if they do before. */
+int nessie_pnetcdf_missing_rank(void);
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include <base/file.hpp>
 #include <base/log.hpp>
 #include <nnti/transport/transport.hpp>
+#include <services/launch/client/client.hpp>
 #include <xdr/codec.hpp>
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -27,6 +29,7 @@
 #include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,17 +38,30 @@ namespace embedded {
 namespace {
 
 using nessie::Code;
+using nessie::Deadline;
 using nessie::Error;
 using nessie::Status;
 using Bytes = std::vector<std::byte>;
 
 constexpr int kCredentialText = 64;
+constexpr auto kMoment = std::chrono::microseconds(100);
+constexpr std::chrono::milliseconds kUsualTimeout(30'000);
 
 /// What the process of a server tells all others.
 struct Card {
   std::array<char, 4096> url;
   std::array<char, 1024> why;  ///< it could not start; empty: it did
 };
+
+/// Waits without taking a processor from the servers. False: it is not over by then.
+bool wait(MPI_Request &request, Deadline deadline) {
+  for (int over = 0;;) {
+    PMPI_Test(&request, &over, MPI_STATUS_IGNORE);
+    if (over != 0) return true;
+    if (deadline.passed()) return false;
+    std::this_thread::sleep_for(kMoment);
+  }
+}
 
 template <std::size_t n> void put(const std::string &text, std::array<char, n> &place) {
   place.fill('\0');
@@ -81,12 +97,15 @@ class Job {
     PMPI_Comm_size(MPI_COMM_WORLD, &size_);
     servers_ = std::min(servers, size_);
     auto status = prepare();
+    meet_all();
     agree_on_credential(status);
-    if (status.ok()) status = start_own();
+    if (status.ok()) status = start_or_say_why();
     tell_all(status);
   }
   void end() {
-    PMPI_Barrier(MPI_COMM_WORLD);
+    MPI_Request all{};
+    PMPI_Ibarrier(MPI_COMM_WORLD, &all);
+    (void)wait(all, Deadline::never());
     bring_to_first(end_own());
     folder_.reset();
   }
@@ -105,7 +124,9 @@ class Job {
   int rank_of(int server) const { return static_cast<int>(static_cast<long>(server) * size_ / servers_); }
   std::optional<int> own_index() const;
   Status prepare();
+  void meet_all() const;
   void agree_on_credential(Status &status);
+  Status start_or_say_why();
   Status start_own();
   void tell_all(const Status &status);
   Report end_own();
@@ -130,6 +151,21 @@ Status Job::prepare() {
   PMPI_Query_thread(&level);
   if (level >= MPI_THREAD_MULTIPLE) return {};
   return Error{Code::kUnsupported, "this MPI has no MPI_THREAD_MULTIPLE, which servers in its processes need"};
+}
+
+/// A process that has been left out, or has none of this, would be waited for for ever.
+void Job::meet_all() const {
+  const auto timeout = launch::start_timeout(config_);
+  const auto deadline = Deadline::in(timeout.ok() ? *timeout : kUsualTimeout);
+  MPI_Request all{};
+  PMPI_Ibarrier(MPI_COMM_WORLD, &all);
+  if (wait(all, deadline)) return;
+  nessie::log::error(
+      "not all processes of the job came to start their staging servers within {} s: LD_PRELOAD and NESSIE_SERVERS "
+      "must "
+      "be the same for all, also on other nodes (NESSIE_RUN_START_TIMEOUT gives them longer)",
+      std::chrono::duration_cast<std::chrono::seconds>(timeout.ok() ? *timeout : kUsualTimeout).count());
+  PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 /// No process has two: there are not more servers than processes.
@@ -159,6 +195,15 @@ std::pair<int, std::string> prepared_boards() {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) return {0, ""};
   return {count, folder};
+}
+
+Status Job::start_or_say_why() {
+  try {
+    return start_own();
+  } catch (const std::exception &error) {  // the C++ library's: no memory, no thread
+    return Error{Code::kNoMemory,
+                 fmt::format("there is no room for a staging server in process {}: {}", rank_, error.what())};
+  }
 }
 
 Status Job::start_own() {
@@ -222,7 +267,9 @@ void Job::bring_to_first(const Report &report) const {
   if (is_at_home) keep(report);
   const int size = is_at_home ? 0 : static_cast<int>(report.bytes.size());
   std::vector<int> sizes(static_cast<std::size_t>(size_));
-  PMPI_Gather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  MPI_Request gathered{};
+  PMPI_Igather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, 0, MPI_COMM_WORLD, &gathered);
+  (void)wait(gathered, Deadline::never());
   if (size > 0) PMPI_Send(report.bytes.data(), size, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
   if (rank_ != 0) return;
   Report brought;
