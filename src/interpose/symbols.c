@@ -122,26 +122,20 @@ bool nessie_is_asked_for_by(const nessie_library *library, const char *name) {
 
 /* --- what the library finds elsewhere ------------------------------------------------------------------------------- */
 
-/* Its own function, which a relocation that names it has looked for; 0: it names something else. */
-static uintptr_t own_of(const nessie_library *library, const ElfW(Rela) * relocation, const char *prefix) {
-  const uint32_t number = symbol_of(relocation);
-  const ElfW(Sym) *symbol = &library->symbols[number];
-  if (number == 0 || !is_defined(library, number)) return 0;
-  if (strncmp(library->names + symbol->st_name, prefix, strlen(prefix)) != 0) return 0;
-  return library->base + symbol->st_value + (uintptr_t)relocation->r_addend;
-}
+/* Where what a relocation names is to be found; 0: where it is. */
+typedef uintptr_t Choice(const nessie_library *library, const ElfW(Rela) * relocation, const void *state);
 
-/* Whether any is found elsewhere; with `change` none is any more. */
-static bool look_for_own(const nessie_library *library, const char *prefix, bool change) {
+/* Whether any is found in another place; with `change` none is any more. */
+static bool look_for(const nessie_library *library, Choice *choose, const void *state, bool change) {
   bool any = false;
   for (int i = 0; i < 2; ++i) {
     const ElfW(Rela) *first = library->relocations[i].first;
     const size_t count = first == NULL ? 0 : library->relocations[i].size_bytes / sizeof *first;
     for (size_t at = 0; at < count; ++at) {
-      const uintptr_t own = own_of(library, &first[at], prefix);
+      const uintptr_t chosen = symbol_of(&first[at]) == 0 ? 0 : choose(library, &first[at], state);
       _Atomic uintptr_t *slot = (_Atomic uintptr_t *)(library->base + first[at].r_offset);
-      if (own == 0 || atomic_load(slot) == own) continue;
-      if (change) atomic_store(slot, own);
+      if (chosen == 0 || atomic_load(slot) == chosen) continue;
+      if (change) atomic_store(slot, chosen);
       any = true;
     }
   }
@@ -154,8 +148,37 @@ static bool protect_sealed(const nessie_library *library, int protection) {
   return begin == end || mprotect((void *)begin, end - begin, protection) == 0;
 }
 
-void nessie_find_own(const nessie_library *library, const char *prefix) {
-  if (!look_for_own(library, prefix, false) || !protect_sealed(library, PROT_READ | PROT_WRITE)) return;
-  look_for_own(library, prefix, true);
+static void find(const nessie_library *library, Choice *choose, const void *state) {
+  if (!look_for(library, choose, state, false) || !protect_sealed(library, PROT_READ | PROT_WRITE)) return;
+  look_for(library, choose, state, true);
   (void)protect_sealed(library, PROT_READ);
+}
+
+static const char *name_of(const nessie_library *library, const ElfW(Rela) * relocation) {
+  return library->names + library->symbols[symbol_of(relocation)].st_name;
+}
+
+static uintptr_t own_of(const nessie_library *library, const ElfW(Rela) * relocation, const void *prefix) {
+  if (!is_defined(library, symbol_of(relocation))) return 0;
+  if (strncmp(name_of(library, relocation), prefix, strlen(prefix)) != 0) return 0;
+  return library->base + library->symbols[symbol_of(relocation)].st_value + (uintptr_t)relocation->r_addend;
+}
+
+void nessie_find_own(const nessie_library *library, const char *prefix) { find(library, own_of, prefix); }
+
+typedef struct {
+  void *(*place)(const char *name, void *state);
+  void *state;
+} Elsewhere;
+
+static uintptr_t elsewhere_of(const nessie_library *library, const ElfW(Rela) * relocation, const void *state) {
+  const Elsewhere *elsewhere = state;
+  if (is_defined(library, symbol_of(relocation))) return 0;
+  void *place = elsewhere->place(name_of(library, relocation), elsewhere->state);
+  return place == NULL ? 0 : (uintptr_t)place + (uintptr_t)relocation->r_addend;
+}
+
+void nessie_find_elsewhere(const nessie_library *library, void *(*place)(const char *name, void *state), void *state) {
+  const Elsewhere elsewhere = {place, state};
+  find(library, elsewhere_of, &elsewhere);
 }

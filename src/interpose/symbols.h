@@ -39,6 +39,10 @@ void *nessie_defined_in(const nessie_library *library, const char *name);
  * are its own again. Only for a library that is loaded, not one that is being loaded; by one thread at a time. */
 void nessie_find_own(const nessie_library *library, const char *prefix);
 
+/* What the library looks for elsewhere, it finds where `place` says for its name; NULL: where it did. As
+ * nessie_find_own(). */
+void nessie_find_elsewhere(const nessie_library *library, void *(*place)(const char *name, void *state), void *state);
+
 /* Whether the library calls a function of this name that another one is to define. */
 bool nessie_is_asked_for_by(const nessie_library *library, const char *name);
 

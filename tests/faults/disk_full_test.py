@@ -18,19 +18,19 @@ class FullDisk(ProcessTestCase):
             self.skipTest(f"needs a small file system, and may not mount one: {mount.stderr.strip()}")
         self.addCleanup(subprocess.run, ["umount", "-l", self.disk])
 
-    def fill(self, mode, servers):
+    def fill(self, mode, servers, *more):
         """Writes more than fits. Returns the failures of the summary, and stderr."""
         command = checkpoint(2, os.path.join(self.disk, "s3d"), steps=2, grid="64,48,32")   # 7.5 MiB each
-        options = ["--mode", mode, "--servers", str(servers), "--json", self.path("summary.json")]
+        options = ["--mode", mode, "--servers", str(servers), "--json", self.path("summary.json"), *more]
         code, _, err = self.nessie_run(command, options)
         self.assertNotEqual(code, 0)
         with open(self.path("summary.json")) as file:
             return json.load(file)["failures"], err
 
     def test_in_caching_mode_names_the_file_and_the_ranges_that_did_not_make_it(self):
-        for servers in (1, 2):
-            with self.subTest(servers=servers):
-                failures, err = self.fill("caching", servers)
+        for servers, more in ((1, []), (2, []), (1, ["--embedded"])):
+            with self.subTest(servers=servers, more=more):
+                failures, err = self.fill("caching", servers, *more)
                 self.assertIn("No space left on device", err)
                 self.assertTrue(failures, err)
                 for failure in failures:

@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -35,11 +37,18 @@ using nessie::Status;
 
 namespace {
 
+namespace fs = std::filesystem;
+
+constexpr std::string_view kComponent = "mca_", kRomio = "mca_io_romio";
+constexpr const char *kRomioPrefix = "mca_io_romio_dist_";  ///< of MPI_File_open, and the others
+
 #define NESSIE_NAME(name) #name,
 constexpr std::array<const char *, NESSIE_PNETCDF_FUNCTION_COUNT> kNames = {NESSIE_PNETCDF_FUNCTIONS(NESSIE_NAME)};
 #undef NESSIE_NAME
 
 std::array<nessie_function, NESSIE_PNETCDF_FUNCTION_COUNT> functions;  // null: PnetCDF has none of the name
+
+nessie_function native(int number) { return functions[static_cast<std::size_t>(number)]; }
 
 Error not_loaded(Code code, const std::string &why) {
   return {code, fmt::format("the servers' PnetCDF cannot be loaded: {}", why)};
@@ -50,8 +59,10 @@ std::string said_by_linker() {
   return text == nullptr ? "?" : text;
 }
 
+// --- where they are --------------------------------------------------------------------------------------------------
+
 /// Looked for as for any program. It does not stay loaded: the program may be about to bring another one.
-Result<std::string> find_library() {
+Result<std::string> find_pnetcdf() {
   void *library = ::dlopen(NESSIE_PNETCDF_SONAME, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return not_loaded(Code::kNotFound, said_by_linker());
   link_map *map = nullptr;
@@ -59,6 +70,27 @@ Result<std::string> find_library() {
   ::dlclose(library);
   return path;
 }
+
+int note_folder(dl_phdr_info *info, std::size_t, void *folder) {
+  const fs::path path(info->dlpi_name);
+  if (!path.filename().string().starts_with(kComponent)) return 0;
+  *static_cast<fs::path *>(folder) = path.parent_path();
+  return 1;
+}
+
+/// It lies beside the components that Open MPI has loaded.
+Result<std::string> find_romio() {
+  fs::path folder;
+  ::dl_iterate_phdr(note_folder, &folder);
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(folder, ignored)) {
+    const auto &path = entry.path();
+    if (path.extension() == ".so" && path.filename().string().starts_with(kRomio)) return path.string();
+  }
+  return not_loaded(Code::kNotFound, "this Open MPI has no component mca_io_romio");
+}
+
+// --- copies ----------------------------------------------------------------------------------------------------------
 
 /// By its SONAME the copy is told from the program's own PnetCDF.
 void give_other_name(std::string &library) {
@@ -68,45 +100,65 @@ void give_other_name(std::string &library) {
     library.replace(place + 1, std::strlen(NESSIE_EMBEDDED_PNETCDF), NESSIE_EMBEDDED_PNETCDF);
 }
 
-Result<nessie::Fd> copy_of(std::string library) {
-  give_other_name(library);
-  nessie::Fd copy(::memfd_create("nessie-pnetcdf", MFD_CLOEXEC));
-  for (std::size_t done = 0; done < library.size();) {
-    const auto written = ::write(copy.get(), library.data() + done, library.size() - done);
+/// A copy in memory, and its tables once it is loaded.
+struct Copy {
+  nessie::Fd file;  ///< by its number the copy is called: no other has that as long as it is open
+  nessie_library library{};
+};
+
+struct Search {
+  ElfW(Addr) base;
+  nessie_library *library;
+};
+
+int read_tables(dl_phdr_info *info, std::size_t, void *state) {
+  const auto *search = static_cast<const Search *>(state);
+  return info->dlpi_addr == search->base && nessie_read_library(info, search->library) ? 1 : 0;
+}
+
+Result<Copy> load_copy(const std::string &path) {
+  auto bytes = nessie::read_file(path);
+  if (!bytes.ok()) return not_loaded(Code::kIo, bytes.error().message);
+  give_other_name(*bytes);
+  Copy copy{nessie::Fd(::memfd_create("nessie-embedded", MFD_CLOEXEC))};
+  for (std::size_t done = 0; done < bytes->size();) {
+    const auto written = ::write(copy.file.get(), bytes->data() + done, bytes->size() - done);
     if (written <= 0) return not_loaded(Code::kIo, std::strerror(errno));
     done += static_cast<std::size_t>(written);
   }
+  void *handle = ::dlopen(fmt::format("/proc/self/fd/{}", copy.file.get()).c_str(), RTLD_NOW | RTLD_LOCAL);
+  link_map *map = nullptr;
+  if (handle == nullptr || ::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return not_loaded(Code::kIo, said_by_linker());
+  Search search{map->l_addr, &copy.library};
+  if (::dl_iterate_phdr(read_tables, &search) == 0) return not_loaded(Code::kIo, path + " has no tables of symbols");
+  nessie_find_own(&copy.library, "");  // which it would find in the program's, or in what stands in front of that
   return copy;
 }
 
-/// What it calls of itself it would find in the program's PnetCDF, or in what stands in front of that.
-int take_functions(dl_phdr_info *info, std::size_t, void *) {
-  nessie_library library;
-  if (!nessie_read_library(info, &library) || !std::string_view(library.soname).starts_with(NESSIE_EMBEDDED_PNETCDF))
-    return 0;
-  nessie_find_own(&library, "");
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    void *symbol = nessie_defined_in(&library, kNames[i]);
-    std::memcpy(&functions[i], &symbol, sizeof symbol);
-  }
-  return functions[0] != nullptr;
+/// Null: it is no function of MPI-IO.
+void *in_romio(const char *name, void *romio) {
+  if (!std::string_view(name).starts_with("MPI_File_")) return nullptr;
+  return nessie_defined_in(static_cast<const nessie_library *>(romio), fmt::format("{}{}", kRomioPrefix, name).c_str());
 }
-
-nessie_function native(int number) { return functions[static_cast<std::size_t>(number)]; }
 
 }  // namespace
 
 Status load_own_pnetcdf() {
-  const auto path = find_library();
-  if (!path.ok()) return path.error();
-  auto bytes = nessie::read_file(*path);
-  if (!bytes.ok()) return not_loaded(Code::kIo, bytes.error().message);
-  const auto copy = copy_of(*std::move(bytes));
-  if (!copy.ok()) return copy.error();
-  if (::dlopen(fmt::format("/proc/self/fd/{}", copy->get()).c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr)
-    return not_loaded(Code::kIo, said_by_linker());
-  if (::dl_iterate_phdr(take_functions, nullptr) == 0)
-    return not_loaded(Code::kIo, fmt::format("{} has no functions of PnetCDF", *path));
+  const auto pnetcdf_path = find_pnetcdf();
+  if (!pnetcdf_path.ok()) return pnetcdf_path.error();
+  const auto romio_path = find_romio();
+  if (!romio_path.ok()) return romio_path.error();
+  auto romio = load_copy(*romio_path);
+  if (!romio.ok()) return romio.error();
+  if (in_romio("MPI_File_open", &romio->library) == nullptr)
+    return not_loaded(Code::kUnsupported, *romio_path + " does not show its functions");
+  const auto pnetcdf = load_copy(*pnetcdf_path);
+  if (!pnetcdf.ok()) return pnetcdf.error();
+  nessie_find_elsewhere(&pnetcdf->library, in_romio, &romio->library);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    void *symbol = nessie_defined_in(&pnetcdf->library, kNames[i]);
+    std::memcpy(&functions[i], &symbol, sizeof symbol);
+  }
   nessie_native = native;
   return {};
 }
