@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <mpi.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -135,10 +137,56 @@ Result<Copy> load_copy(const std::string &path) {
   return copy;
 }
 
-/// Null: it is no function of MPI-IO.
-void *in_romio(const char *name, void *romio) {
-  if (!std::string_view(name).starts_with("MPI_File_")) return nullptr;
-  return nessie_defined_in(static_cast<const nessie_library *>(romio), fmt::format("{}{}", kRomioPrefix, name).c_str());
+// --- hints -----------------------------------------------------------------------------------------------------------
+
+// Open MPI tells which hints a file was opened with, whereas ROMIO itself tells all that it has made of them.
+
+decltype(&MPI_File_open) romio_open;
+decltype(&MPI_File_close) romio_close;
+std::map<MPI_File, MPI_Info> hints;  // of files that are open
+
+int open_with_hints(MPI_Comm comm, const char *path, int mode, MPI_Info info, MPI_File *file) {
+  const int code = romio_open(comm, path, mode, info, file);
+  if (code != MPI_SUCCESS) return code;
+  MPI_Info kept = MPI_INFO_NULL;
+  if (info == MPI_INFO_NULL)
+    MPI_Info_create(&kept);
+  else
+    MPI_Info_dup(info, &kept);
+  hints[*file] = kept;
+  return code;
+}
+
+int close_with_hints(MPI_File *file) {
+  const auto kept = hints.find(*file);
+  const int code = romio_close(file);
+  if (kept == hints.end()) return code;
+  MPI_Info_free(&kept->second);
+  hints.erase(kept);
+  return code;
+}
+
+int get_hints(MPI_File file, MPI_Info *info) { return MPI_Info_dup(hints[file], info); }
+
+// --- MPI-IO ----------------------------------------------------------------------------------------------------------
+
+void *in_romio(const std::string &name, const nessie_library &romio) {
+  return nessie_defined_in(&romio, fmt::format("{}{}", kRomioPrefix, name).c_str());
+}
+
+bool find_romio_functions(const nessie_library &romio) {
+  romio_open = reinterpret_cast<decltype(romio_open)>(in_romio("MPI_File_open", romio));
+  romio_close = reinterpret_cast<decltype(romio_close)>(in_romio("MPI_File_close", romio));
+  return romio_open != nullptr && romio_close != nullptr;
+}
+
+/// Where PnetCDF is to find a function. Null: it is none of MPI-IO.
+void *place_of(const char *name, void *romio) {
+  const std::string_view function(name);
+  if (function == "MPI_File_open") return reinterpret_cast<void *>(open_with_hints);
+  if (function == "MPI_File_close") return reinterpret_cast<void *>(close_with_hints);
+  if (function == "MPI_File_get_info") return reinterpret_cast<void *>(get_hints);
+  return function.starts_with("MPI_File_") ? in_romio(name, *static_cast<const nessie_library *>(romio)) : nullptr;
 }
 
 }  // namespace
@@ -150,11 +198,11 @@ Status load_own_pnetcdf() {
   if (!romio_path.ok()) return romio_path.error();
   auto romio = load_copy(*romio_path);
   if (!romio.ok()) return romio.error();
-  if (in_romio("MPI_File_open", &romio->library) == nullptr)
+  if (!find_romio_functions(romio->library))
     return not_loaded(Code::kUnsupported, *romio_path + " does not show its functions");
   const auto pnetcdf = load_copy(*pnetcdf_path);
   if (!pnetcdf.ok()) return pnetcdf.error();
-  nessie_find_elsewhere(&pnetcdf->library, in_romio, &romio->library);
+  nessie_find_elsewhere(&pnetcdf->library, place_of, &romio->library);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     void *symbol = nessie_defined_in(&pnetcdf->library, kNames[i]);
     std::memcpy(&functions[i], &symbol, sizeof symbol);

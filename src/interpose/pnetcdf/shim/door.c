@@ -18,6 +18,7 @@
 #include "shim.h"
 
 #include <base/say.h>
+#include <interpose/embedded/embedded_abi.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,6 +199,8 @@ static bool settle(nessie_board_place file) {
 bool nessie_settle(dev_t device, ino_t inode) { return settle((nessie_board_place){device, inode}); }
 
 void nessie_settle_all(void) { (void)settle((nessie_board_place){0, 0}); }
+
+NESSIE_EXPORT void nessie_pnetcdf_settle(void) { nessie_settle_all(); }
 
 /* --- of what file ------------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,10 @@
 #include "ranks.h"
 
 #include "boards.h"
+#include "inside.h"
 #include "library.h"
+
+#include <interpose/embedded/embedded_abi.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -93,4 +96,9 @@ int nessie_missing_rank(void) {
     else
       missing = other;
   return come > 0 ? missing : -1;
+}
+
+NESSIE_EXPORT int nessie_pnetcdf_missing_rank(void) {
+  nessie_come_as_rank();
+  return nessie_missing_rank();
 }

@@ -7,7 +7,6 @@
 #include "shim.h"
 
 #include "boards.h"
-#include "door.h"
 #include "functions.h"
 #include "library.h"
 #include "notes.h"
@@ -212,13 +211,6 @@ __attribute__((destructor)) static void finish(void) {
 NESSIE_EXPORT void nessie_pnetcdf_serve(void) { inside = 1; }
 
 NESSIE_EXPORT void nessie_pnetcdf_finish(void) { finish_engine(); }
-
-NESSIE_EXPORT void nessie_pnetcdf_settle(void) { nessie_settle_all(); }
-
-NESSIE_EXPORT int nessie_pnetcdf_missing_rank(void) {
-  nessie_come_as_rank();
-  return nessie_missing_rank();
-}
 
 static void note_once(atomic_flag *noted, const char *text) {
   if (!atomic_flag_test_and_set(noted)) nessie_note(&text, 1);
