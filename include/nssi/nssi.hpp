@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -419,7 +420,7 @@ class Runtime {
   /// what was in progress goes on, nothing being carried out twice; the id stays the same. A service that was started
   /// anew cannot know what was carried out before: calls that it may concern end with kPeerLost, unless they are
   /// idempotent. Peers that connected to us are not connected to again.
-  Result<PeerId> connect(std::string_view url, Deadline deadline);
+  Result<PeerId> connect(std::string_view url, Deadline deadline, const std::stop_token &stop = {});
   /// Calls in progress end with kCancelled.
   void disconnect(PeerId peer);
   /// Arguments of up to this size fit the request; larger ones lie here until the service has fetched them, as smaller

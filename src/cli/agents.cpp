@@ -116,7 +116,8 @@ void AgentServers::look() {
     const auto &state = states[i];
     if (server.url.empty() && !state.url.empty() && state.host == here)
       agents_.push_back(static_cast<pid_t>(state.agent));
-    server.url = state.url;
+    server.url = state.url, server.host = state.host;
+    if (state.is_lost) lost_agents_.insert(static_cast<int>(i));
     if (state.its_end == nullptr || server.end) continue;
     keep_traces(*state.its_end);
     server.end = state.its_end->how.empty() ? "exited with 0" : state.its_end->how;
@@ -135,6 +136,8 @@ std::string AgentServers::why_not_all() const {
 }
 
 bool AgentServers::is_program_over() const { return launcher_ < 0 && is_program_over_; }
+
+bool AgentServers::is_left_alone(int index) const { return launcher_end_ || lost_agents_.contains(index); }
 
 void AgentServers::note_exit(pid_t pid, int wait_status) {
   if (pid == launcher_) launcher_end_ = describe_wait_status(wait_status);

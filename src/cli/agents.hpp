@@ -10,6 +10,7 @@
 #include <services/launch/server/server.hpp>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -53,6 +54,7 @@ class AgentServers final : public Servers {
   void look() override;
   std::string why_not_all() const override;
   bool is_program_over() const override;
+  bool is_left_alone(int index) const override;
   void note_exit(pid_t pid, int wait_status) override;
   bool owns(pid_t pid) const override;
   void kill(int index) override { run_->kill(static_cast<std::size_t>(index)); }
@@ -69,6 +71,7 @@ class AgentServers final : public Servers {
   launch::Server *run_ = nullptr;
   std::thread thread_;
   std::vector<pid_t> agents_;  ///< on this host
+  std::set<int> lost_agents_;  ///< their servers
   bool has_program_begun_ = false, is_program_over_ = false;
   pid_t launcher_ = -1;
   std::optional<std::string> launcher_end_;

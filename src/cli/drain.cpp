@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drain.hpp"
 
-#include <services/staging/client/client.hpp>
-
 #include <chrono>
 #include <utility>
 
@@ -54,8 +52,20 @@ void ServerDrain::note_finished(Status outcome) {
   changed_.notify_all();
 }
 
+Clock::duration ServerDrain::silence() const {
+  std::lock_guard lock(mutex_);
+  return Clock::now() - heard_;
+}
+
+Result<std::unique_ptr<staging::Client>> ServerDrain::connect() {
+  auto client = staging::Client::connect(config_, "", 0, abandoned_.get_token());
+  std::lock_guard lock(mutex_);
+  if (client) heard_ = Clock::now();
+  return client;
+}
+
 void ServerDrain::stop_server() {
-  auto client = staging::Client::connect(config_, "");
+  auto client = connect();
   if (!client) return note_finished(client.error());
   auto report = (*client)->shutdown(0, Deadline::never());
   if (!report) return note_finished(report.error());
@@ -76,12 +86,12 @@ void ServerDrain::watch_server() {
   if (finishes_within(kReportInterval)) return;
   Result<std::unique_ptr<staging::Client>> client = Error{Code::kUnavailable, "not connected yet"};
   while (true) {
-    if (!client) client = staging::Client::connect(config_, "");
+    if (!client) client = connect();
     auto report = client ? (*client)->report(0) : Result<staging::ReportResult>(client.error());
     std::unique_lock lock(mutex_);
     if (finished_) return;
     if (report)
-      report_ = std::move(*report);
+      report_ = std::move(*report), heard_ = Clock::now();
     else if (hung_ = report.code() == Code::kTimedOut; hung_)
       return;
     else

@@ -2,8 +2,10 @@
 // Asks the staging servers to finish: each drains what it has and exits; meanwhile their progress can be read.
 #pragma once
 
+#include <base/clock.hpp>
 #include <base/config.hpp>
 #include <nessie/result.hpp>
+#include <services/staging/client/client.hpp>
 #include <staging.hpp>
 
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,8 +26,14 @@ class ServerDrain {
  public:
   ServerDrain(const Config &config, const std::string &url, const std::string &credential);
   ServerDrain(const ServerDrain &) = delete;
-  /// Returns soon only if finished(), or if the server is dead.
+  /// Returns soon only if finished(), if the server is dead, or after abandon().
   ~ServerDrain();
+
+  /// How long the server has given no sign of life, from the beginning on.
+  Clock::duration silence() const;
+  /// The server is not waited for any more.
+  void abandon() { abandoned_.request_stop(); }
+  bool is_abandoned() const { return abandoned_.stop_requested(); }
 
   bool finished() const;
   /// The server is alive perhaps, but does not answer: there is nothing to wait for.
@@ -37,6 +46,7 @@ class ServerDrain {
  private:
   void stop_server();
   void watch_server();
+  Result<std::unique_ptr<staging::Client>> connect();
   bool finishes_within(std::chrono::milliseconds time);
   void note_finished(Status outcome);
 
@@ -46,6 +56,8 @@ class ServerDrain {
   bool finished_ = false, hung_ = false;
   std::optional<staging::ReportResult> report_;
   Status outcome_;
+  Clock::time_point heard_ = Clock::now();
+  std::stop_source abandoned_;
   std::thread stopper_, watcher_;
 };
 

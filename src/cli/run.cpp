@@ -67,6 +67,7 @@ constexpr const char *kNeverBegan =
     "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
 constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
+constexpr auto kPatienceWithSilence = seconds(2);
 constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -189,6 +190,7 @@ class Job {
   std::vector<pid_t> stragglers() const;
   void drain();
   void watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains);
+  bool is_lost(int index, const ServerDrain &drain) const;
   void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
@@ -649,6 +651,7 @@ void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
   while (std::any_of(drains.begin(), drains.end(), busy)) {
     for (std::size_t i = 0; i < drains.size(); ++i) {
       if (drains[i] && drains[i]->hung()) servers_->kill(static_cast<int>(i));
+      if (drains[i] && is_lost(static_cast<int>(i), *drains[i])) drains[i]->abandon();
     }
     if (gave_up_) servers_->kill_all();
     show_progress(drains);
@@ -656,6 +659,12 @@ void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
     moment = std::min(2 * moment, milliseconds(10));
   }
   hide_progress();
+}
+
+/// Nobody would tell that its node is gone, and it is silent itself, though it answers many times a second.
+bool Job::is_lost(int index, const ServerDrain &drain) const {
+  const bool is_left_alone = servers_->is_left_alone(index) || (is_mpmd() && program_status_);
+  return is_left_alone && drain.silence() > kPatienceWithSilence;
 }
 
 void Job::show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
@@ -682,8 +691,10 @@ void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
     const auto outcome = drains[i]->outcome();
     if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
     if (outcome) continue;
-    servers_->kill(static_cast<int>(i));
-    note_broken(static_cast<int>(i), "did not finish: " + outcome.error().message);
+    const int index = static_cast<int>(i);
+    servers_->kill(index);
+    note_broken(index, drains[i]->is_abandoned() ? fmt::format("on {} is lost, with its agent", servers_->host(index))
+                                                 : "did not finish: " + outcome.error().message);
   }
   record_.gave_up = gave_up_;
 }

@@ -40,8 +40,12 @@ class Servers {
   /// Where each can be reached; empty: it does not listen yet.
   std::vector<std::string> urls() const;
   bool all_listen() const;
+  /// The node of one; empty: it does not listen yet.
+  const std::string &host(int index) const { return server(index).host; }
   bool running(int index) const { return !server(index).end; }
   bool any_running() const;
+  /// Whether who would tell of its end is gone, with its node perhaps: then connections to it need not break.
+  virtual bool is_left_alone(int) const { return false; }
   /// How a server ended: "was killed by signal 9 (Killed)".
   const std::string &how_it_ended(int index) const { return *server(index).end; }
   /// Why not all will ever listen, apart from those that have ended; empty: nothing is known of that.
@@ -60,7 +64,7 @@ class Servers {
  protected:
   struct Server {
     pid_t pid = -1;
-    std::string url = {};
+    std::string url = {}, host = {};
     std::optional<std::string> end = {};
     int exit_code = 0;
   };

@@ -30,8 +30,8 @@ class Placement(HostsCase):
         self.make_hosts(user=NOBODY)
         self.compare_on_hosts("a:2,b:2", flags=["--mpmd", "--place", "node"])
 
-    def long_run(self, *options):
-        self.make_hosts(user=NOBODY, env=NOTICE)
+    def long_run(self, *options, env=None):
+        self.make_hosts(user=NOBODY, env={**NOTICE, **(env or {})})
         folder = self.make("staged")
         command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *LONG)]
         job = self.job([*self.hosts["a"].enter(), *command], cwd=folder)
@@ -47,10 +47,11 @@ class Placement(HostsCase):
         self.assert_nothing_left()
 
     def test_a_host_of_servers_that_is_lost(self):
-        job = self.long_run("--place", "host:b")
+        job = self.long_run("--place", "host:b", env={"NESSIE_STAGING_TIMEOUT": "1h"})   # no silence is waited for
         self.hosts["b"].lose()
         code, _, err = job.finish()
         self.assertNotEqual(code, 0, err)
+        self.assertIn("staging server 0 on b is lost", err)
         self.assert_nothing_left(on=[self.hosts["a"]])
 
 

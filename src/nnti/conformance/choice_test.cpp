@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <map>
+#include <stop_token>
+#include <thread>
 
 namespace nnti::conformance {
 namespace {
@@ -131,6 +133,15 @@ TEST_F(Choosing, LeavesTimeForTheNextWhereTheFirstIsSilent) {
   auto peer = client->connect(silent.endpoint->url() + ";" + server.endpoint->url(), Deadline::in(6s));
   ASSERT_TRUE(peer.ok()) << peer.error().to_string();
   EXPECT_NE(client->explain(*peer).find("did not answer in time"), std::string::npos) << client->explain(*peer);
+}
+
+TEST_F(Choosing, EndsAtOnceWhenNobodyWantsItAnyMore) {
+  auto silent = node("shm", true);
+  auto client = open({}, false);
+  std::stop_source stop;
+  std::jthread other([&] { stop.request_stop(); });
+  EXPECT_EQ(client->connect(silent.endpoint->url(), Deadline::never(), stop.get_token()).code(), Code::kCancelled);
+  EXPECT_EQ(client->connect(silent.endpoint->url(), Deadline::never(), stop.get_token()).code(), Code::kCancelled);
 }
 
 TEST_F(Choosing, SaysOfEachWhyItFailed) {

@@ -162,13 +162,15 @@ Result<ConnectAttempt> Endpoint::start_connecting(std::string_view url, Deadline
                            targets.error().message, impl_->describe_preferences())};
 }
 
-Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline) {
+Result<PeerId> Endpoint::connect(std::string_view url, Deadline deadline, const std::stop_token &stop) {
   auto attempt = start_connecting(url, deadline);
   if (!attempt.ok()) return attempt.error();
-  for (;;) {
+  const std::stop_callback interrupt(stop, [this] { wake(); });
+  while (!stop.stop_requested()) {
     if (auto outcome = attempt->advance()) return std::move(*outcome);
     if (progress() == 0) wait(attempt->due());
   }
+  return Error{Code::kCancelled, fmt::format("nobody wants to connect to {} any more", url), nessie::Scope::kPeer};
 }
 
 std::string Endpoint::explain(PeerId peer) const {

@@ -163,10 +163,10 @@ Result<Pool *> Engine::settle(Operation &operation) const {
 
 // --- peers and messages -----------------------------------------------------------------------------------------------
 
-Result<PeerId> Engine::connect(std::string_view url, Deadline deadline) {
+Result<PeerId> Engine::connect(std::string_view url, Deadline deadline, const std::stop_token &stop) {
   Result<PeerId> result = Error{Code::kInternal, "not connected"};
   run_as_driver([&] {
-    result = endpoint().connect(url, deadline);
+    result = endpoint().connect(url, deadline, stop);
     if (!result.ok()) return;
     add_peer(*result);
     if (reconnect().count() > 0 || operators()) client_.links().add(url, *result);

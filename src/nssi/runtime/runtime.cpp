@@ -124,7 +124,9 @@ void Runtime::sleep_until(Deadline deadline) {
   while (!deadline.passed() && !engine_->closing()) engine_->suspend(deadline);
 }
 
-Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline) { return engine_->connect(url, deadline); }
+Result<PeerId> Runtime::connect(std::string_view url, Deadline deadline, const std::stop_token &stop) {
+  return engine_->connect(url, deadline, stop);
+}
 void Runtime::disconnect(PeerId peer) {
   if (engine_->birth().was_here()) engine_->disconnect(peer);
 }

@@ -133,9 +133,11 @@ TEST_F(LaunchTest, AnAgentThatIsGoneIsALostServer) {
     auto joined = agent.join(0, "shm://a");
     ASSERT_TRUE(has_joined(0));
     EXPECT_EQ(run->states()[0].its_end, nullptr);
+    EXPECT_FALSE(run->states()[0].is_lost);
   }
   ASSERT_TRUE(eventually([&] { return run->states()[0].its_end != nullptr; }));
   EXPECT_NE(run->states()[0].its_end->how.find("on node0 is lost"), std::string::npos);
+  EXPECT_TRUE(run->states()[0].is_lost);
 }
 
 TEST_F(LaunchTest, AnAgentTellsHowItsServerEnded) {
@@ -158,6 +160,7 @@ TEST_F(LaunchTest, AnAgentTellsHowItsServerEnded) {
   agent.runtime.reset();
   ASSERT_TRUE(eventually([&] { return changes > before; }));  // it is gone
   EXPECT_EQ(run->states()[1].its_end->how, end.how);          // what it said stays
+  EXPECT_FALSE(run->states()[1].is_lost);
 }
 
 TEST_F(LaunchTest, ToBeKilledIsTheAnswer) {

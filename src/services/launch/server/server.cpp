@@ -95,6 +95,7 @@ void Server::peer_lost(nssi::PeerId peer) {
     for (std::size_t i = 0; i < places_.size(); ++i) {
       auto &state = places_[i].state;
       if (!places_[i].peer || *places_[i].peer != peer || state.its_end) continue;
+      state.is_lost = true;
       state.its_end = std::make_shared<ending>(
           ending{static_cast<std::uint32_t>(i), fmt::format("on {} is lost, with its agent", state.host), {}, {}});
     }

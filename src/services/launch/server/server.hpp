@@ -22,6 +22,7 @@ struct State {
   unsigned agent = 0;                     ///< the process that has joined for it
   bool mpi_has_begun = false;             ///< in the program's job, of which its agent stands for a rank
   bool mpi_is_over = false;               ///< there; or that rank is gone
+  bool is_lost = false;                   ///< its agent is gone, with its node perhaps
   std::shared_ptr<const ending> its_end;  ///< null: it runs. A ledger may be long: all who look have the same
 };
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,9 +68,10 @@ class Client {
   /// white space, each itself a list joined by ';' or '|', in order of their index. `credential` (NESSIE_CREDENTIAL).
   /// `processes`: of the program, on this node; 0: nobody knows. They share the memory for copies, and where they leave
   /// no core to the servers, data are moved in a way that takes the least of all cores together, and not the least of
-  /// the program's time. Errors as nnti::Endpoint::connect; kUnsupported for another protocol version.
+  /// the program's time. Errors as nnti::Endpoint::connect; kUnsupported for another protocol version. When `stop` is
+  /// requested, by whatever thread and whenever, no server is waited for any more: kCancelled.
   static Result<std::unique_ptr<Client>> connect(const nessie::Config &config, const std::string &program,
-                                                 int processes = 0);
+                                                 int processes = 0, const std::stop_token &stop = {});
   ~Client();
 
   int servers() const;

@@ -56,8 +56,8 @@ Status check_place(const HelloResult &server, int index, int servers) {
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program,
-                                                int processes) {
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, const std::string &program, int processes,
+                                                const std::stop_token &stop) {
   auto timeout = config.get_duration("staging.timeout", std::chrono::seconds(30));
   if (!timeout.ok()) return timeout.error();
   auto buffer = config.get_size("staging.buffer", default_buffer(processes));
@@ -74,11 +74,12 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   impl->is_crowded = take_all_cores(processes);
   impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : *urls) {
-    auto peer = impl->runtime->connect(url, Deadline::in(*timeout));
+    auto peer = impl->runtime->connect(url, Deadline::in(*timeout), stop);
     if (!peer.ok()) return peer.error();
     impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),
                              impl->runtime->can_view(*peer)});
   }
+  impl->stopped.emplace(stop, [everything = impl.get()] { everything->give_all_up(); });
   const std::lock_guard lock(impl->mutex);
   const HelloArgs hello{Op::kVersion, program};
   for (int s = 0; s < impl->count(); ++s) {

@@ -61,6 +61,11 @@ void Client::Impl::give_up(int server) {
   given_up.lost = true;
 }
 
+void Client::Impl::give_all_up() {
+  const std::lock_guard lock(mutex);
+  for (int server = 0; server < count(); ++server) give_up(server);
+}
+
 Result<int> Client::Impl::first_error(Answers &answers) {
   int nc_error = 0;
   Status failure;

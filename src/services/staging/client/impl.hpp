@@ -14,9 +14,11 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 
 namespace staging {
 
@@ -110,6 +112,7 @@ struct Client::Impl {
   Status await(nssi::Call &call, int server, nessie::Deadline deadline = nessie::Deadline::never());
   bool alive(int server);
   void give_up(int server);
+  void give_all_up();
 
   template <class T>
   nssi::Outcome<T> answer(nssi::Future<T> asked, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
@@ -172,6 +175,7 @@ struct Client::Impl {
   std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
   std::vector<const Message *> awaited;           ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
+  std::optional<std::stop_callback<std::function<void()>>> stopped;  ///< goes first: it uses the rest
 };
 
 }  // namespace staging
