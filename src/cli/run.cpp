@@ -195,6 +195,7 @@ class Job {
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void note_broken(int index, const std::string &how);
+  void note_placement();
   void await_servers_end();
   int tell();
   int write_json(const RunRecord &record, int code) const;
@@ -276,6 +277,7 @@ int Job::execute() {
   if (notes_) record_.notes = notes_->sentences();
   if (!why_no_servers_.empty()) record_.notes.insert(record_.notes.begin(), why_no_servers_);
   record_.preload_library = preload_library_;
+  note_placement();
   const auto drain_start = Clock::now();
   drain();
   if (embedded_count_ > 0) collect_from(folder_.path(), public_folder_, record_);
@@ -715,6 +717,15 @@ void Job::await_servers_end() {
   const auto deadline = Deadline::in(kServerExitTimeout);
   while (servers_->any_running() && !deadline.passed()) turn(milliseconds(5));
   servers_->kill_all();
+}
+
+void Job::note_placement() {
+  auto &placement = record_.placement;
+  placement.place = options_.place.empty() ? "near" : options_.place;
+  placement.started = is_mpmd() ? "mpmd" : agents_ != nullptr ? "launcher" : "child";
+  const auto urls = servers_->urls();
+  for (std::size_t i = 0; i < urls.size(); ++i)
+    placement.servers.push_back({servers_->host(static_cast<int>(i)), urls[i], plan_.placement.servers[i].cores});
 }
 
 // --- end -------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "servers.hpp"
 
 #include <base/file.hpp>
+#include <base/host.hpp>
 #include <nssi/drive/pool.hpp>
 
 #include <fcntl.h>
@@ -95,8 +96,10 @@ void ChildServers::end() {
 
 void ChildServers::look() {
   for (int i = 0; i < count(); ++i) {
-    auto &url = servers_[static_cast<std::size_t>(i)].url;
-    if (url.empty()) url = first_line_of(fmt::format("{}/server.{}.url", folder_, first_ + i));
+    auto &server = servers_[static_cast<std::size_t>(i)];
+    if (!server.url.empty()) continue;
+    server.url = first_line_of(fmt::format("{}/server.{}.url", folder_, first_ + i));
+    if (!server.url.empty()) server.host = host_name();
   }
 }
 

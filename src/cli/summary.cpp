@@ -210,6 +210,19 @@ std::vector<FileReport> all_losses(const RunRecord &record, const Totals &totals
   return losses;
 }
 
+nlohmann::json to_json(const ServersRecord &placement) {
+  const auto or_null = [](const std::string &text) {
+    return text.empty() ? nlohmann::json() : nlohmann::json(to_utf8(text));
+  };
+  auto servers = nlohmann::json::array();
+  for (const auto &server : placement.servers)
+    servers.push_back({{"index", servers.size()},
+                       {"host", or_null(server.host)},
+                       {"cores", or_null(server.cores)},
+                       {"url", or_null(server.url)}});
+  return {{"place", to_utf8(placement.place)}, {"started", or_null(placement.started)}, {"servers", servers}};
+}
+
 }  // namespace
 
 Totals add_up(const RunRecord &record) {
@@ -250,6 +263,7 @@ nlohmann::json to_json(const RunRecord &record) {
                {"mode", record.mode},
                {"servers", record.servers},
                {"memory", record.memory},
+               {"placement", to_json(record.placement)},
                {"program_exit_code", record.program_exit_code},
                {"exit_code", exit_code(record)},
                {"program_s", record.program_s},

@@ -15,11 +15,24 @@ namespace nessie::cli {
 /// EX_IOERR of sysexits.h: the program succeeded, but not all of its data reached the files.
 inline constexpr int kExitDataLost = 74;
 
+/// Where the servers were, and how they came there.
+struct ServersRecord {
+  struct Server {
+    std::string host, url;  ///< empty: it never listened
+    std::string cores;      ///< hardware threads that it was kept to: "6-7"; empty: any
+  };
+  std::string place;  ///< what --place says
+  std::string
+      started;  ///< "child": by `nessie run`; "launcher": in a job of their own; "mpmd": as ranks of the program's
+  std::vector<Server> servers;  ///< by index
+};
+
 struct RunRecord {
   std::vector<std::string> command;
   std::string mode;
   std::string memory;
   int servers = 1;
+  ServersRecord placement;
   int program_exit_code = 0;
   double program_s = 0;            ///< from the program's start to its end
   double drain_s = 0;              ///< from its end until everything was in the files

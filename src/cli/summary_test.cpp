@@ -94,6 +94,15 @@ TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
   EXPECT_EQ(to_json(record)["failures"][0]["missing"].size(), 20u);
 }
 
+TEST(Summary, AsJson_SaysWhereTheServersWere) {
+  auto record = two_servers();
+  record.placement = {"node:1", "launcher", {{"c", "tcp://10.0.0.3:7000", "6-7"}, {}}};
+  const auto placement = to_json(record)["placement"];
+  EXPECT_EQ(placement, nlohmann::json::parse(R"({"place": "node:1", "started": "launcher", "servers": [
+    {"index": 0, "host": "c", "cores": "6-7", "url": "tcp://10.0.0.3:7000"},
+    {"index": 1, "host": null, "cores": null, "url": null}]})"));
+}
+
 TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {
   RunRecord record;
   record.preload_library = "/opt/nessie/lib/libnessie_pnetcdf.so";

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Staging servers on other hosts than `nessie run`: in a job of their own, and as ranks of the program's."""
+import json
 import os
 import signal
 
 import setups
 from harness import CHECKPOINT, wait_until
-from hosts_case import NOTICE, HostsCase, main
+from hosts_case import NOTICE, WRITER, HostsCase, main
 
 NOBODY = setups.NOBODY
 LONG = [CHECKPOINT, "--grid", "24,20,16", "--steps", "400", "--compute-ms", "50", "--prefix", "out"]
@@ -15,6 +16,20 @@ class Placement(HostsCase):
     def test_servers_on_a_host_of_their_own(self):
         self.make_hosts(3, user=NOBODY)
         self.compare_on_hosts("a:2,b:2,c:1", ["caching", "two"], flags=["--place", "node:1"])
+
+    def test_the_summary_says_where_they_were(self):
+        self.make_hosts(user=NOBODY)
+        folder = self.make("staged")
+        for options, started in ([], "launcher"), (["--mpmd"], "mpmd"):
+            run = setups.nessie_run("caching", [*options, "--place", "host:b", "--json", "run.json"])
+            done = self.hosts["a"].run([*run, *self.hosts.mpiexec("a:2,b:2", *WRITER)], cwd=folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(os.path.join(folder, "run.json"), encoding="utf-8") as file:
+                placement = json.load(file)["placement"]
+            server = placement["servers"][0]
+            self.assertEqual((placement["place"], placement["started"], server["index"], server["host"]),
+                             ("host:b", started, 0, "b"))
+            self.assertIn("://", server["url"])
 
     @setups.sweep
     def test_servers_on_each_host(self):
