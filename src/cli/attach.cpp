@@ -11,6 +11,7 @@
 #include "summary.hpp"
 
 #include <base/config.hpp>
+#include <base/credential.hpp>
 #include <nnti/transport/transport.hpp>
 #include <services/staging/client/client.hpp>
 
@@ -29,23 +30,27 @@ namespace {
 
 using Reports = std::vector<staging::ReportResult>;
 
+constexpr const char *kJobVariable = "NESSIE_STAGING_JOB";
+
 int fail(const Error &error) { return say_failure("attach", error.message); }
 
 /// The servers, as this process asks them.
 class AttachedServers {
  public:
-  static Result<AttachedServers> connect(Config config, const Standing &standing) {
+  static Result<AttachedServers> connect(Config config, const Standing &standing, const std::string &job) {
     config.set("servers", fmt::format("{}", fmt::join(standing.urls, " ")));
     config.set("credential", standing.credential);
+    config.set("staging.job", job);
     auto client = staging::Client::connect(config, "");
     if (!client) return client.error();
-    return AttachedServers(*std::move(client));
+    return AttachedServers(*std::move(client), job);
   }
 
+  /// What was done for the job.
   Result<Reports> report() {
     Reports reports;
     for (int i = 0; i < client_->servers(); ++i) {
-      auto report = client_->report(i);
+      auto report = client_->report_of(i, job_);
       if (!report) return report.error();
       reports.push_back(*std::move(report));
     }
@@ -55,8 +60,10 @@ class AttachedServers {
   Status settle() { return client_->settle({}); }
 
  private:
-  explicit AttachedServers(std::unique_ptr<staging::Client> client) : client_(std::move(client)) {}
+  AttachedServers(std::unique_ptr<staging::Client> client, std::string job)
+      : client_(std::move(client)), job_(std::move(job)) {}
   std::unique_ptr<staging::Client> client_;
+  std::string job_;
 };
 
 /// The program, with whatever signals this process gets passed on to it: its exit code.
@@ -72,25 +79,8 @@ int await(pid_t program, Signals &signals, std::optional<Notes> &notes) {
   return exit_code_of(wait_status);
 }
 
-/// What has failed since: servers list all failures of their lives, in order.
-std::vector<staging::FileReport> new_failures(const Reports &before, const Reports &after) {
-  std::vector<staging::FileReport> failures;
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    const auto known = i < before.size() ? before[i].failures.size() : 0;
-    failures.insert(failures.end(), after[i].failures.begin() + static_cast<std::ptrdiff_t>(known),
-                    after[i].failures.end());
-  }
-  return failures;
-}
-
-std::uint64_t written(const Reports &reports) {
-  std::uint64_t bytes = 0;
-  for (const auto &report : reports) bytes += report.bytes_pulled;
-  return bytes;
-}
-
 SpawnOptions program_of(const AttachOptions &options, const Standing &standing, const Installation &installation,
-                        const std::optional<Notes> &notes) {
+                        const std::string &job, const std::optional<Notes> &notes) {
   SpawnOptions program;
   program.command = options.command;
   program.environment = Environment::current();
@@ -98,6 +88,7 @@ SpawnOptions program_of(const AttachOptions &options, const Standing &standing, 
   const auto urls = fmt::format("{}", fmt::join(standing.urls, " "));
   if (standing.has_directory) environment.set("NESSIE_DIRECTORY", urls);
   if (standing.has_staging) {
+    environment.set(kJobVariable, job);
     put_in_front({installation.preload_library, standing.urls, standing.credential, notes ? notes->address() : "",
                   standing.boards},
                  environment);
@@ -106,28 +97,27 @@ SpawnOptions program_of(const AttachOptions &options, const Standing &standing, 
     environment.set("NESSIE_CREDENTIAL", standing.credential);
   }
   if (may_use_other_nodes(options.command, program.environment))
-    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "NESSIE_DIRECTORY", "LD_PRELOAD"}, program.command,
-                         program.environment);
+    carry_to_other_nodes({"NESSIE_CREDENTIAL", "NESSIE_SERVERS", kJobVariable, "NESSIE_DIRECTORY", "LD_PRELOAD"},
+                         program.command, program.environment);
   program.death_signal = SIGTERM;
   return program;
 }
 
 /// What became of what the program wrote; its exit code, or 74 where something is missing.
-int tell(const AttachOptions &options, const Standing &standing, AttachedServers &servers, const Reports &before,
-         int code) {
+int tell(const AttachOptions &options, const Standing &standing, AttachedServers &servers, int code) {
   const auto settled = servers.settle();
-  const auto after = settled.ok() ? servers.report() : Result<Reports>(settled.error());
-  if (!after) {
+  auto reports = settled.ok() ? servers.report() : Result<Reports>(settled.error());
+  if (!reports) {
     say(fmt::format("error: it is not known whether what the program wrote is in its files: {}",
-                    after.error().message));
+                    reports.error().message));
     return code == 0 ? kExitDataLost : code;
   }
   RunRecord record;
-  record.lost = new_failures(before, *after);
+  record.reports = *std::move(reports);
   record.program_exit_code = code;
   if (!options.quiet)
-    say(fmt::format("the program ended with {}; '{}' has staged {} meanwhile, and what was put before is in the files",
-                    code, standing.name, format_size(written(*after) - written(before))));
+    say(fmt::format("the program ended with {}; '{}' has staged {} of it, and what was put before is in the files",
+                    code, standing.name, format_size(add_up(record).all.bytes_pulled)));
   write_to_stderr(describe_trouble(record));
   return exit_code(record);
 }
@@ -146,21 +136,18 @@ int attach(const AttachOptions &options) {
   std::optional<Notes> notes;
   if (auto opened = Notes::open()) notes.emplace(*std::move(opened));
   std::optional<AttachedServers> servers;
-  Reports before;
+  const auto job = fmt::format("{:016x}", random_u64());
   if (standing->has_staging) {
     nnti::prepare_environment();
-    auto connected = AttachedServers::connect(*config, *standing);
+    auto connected = AttachedServers::connect(*config, *standing, job);
     if (!connected) return fail(connected.error());
     servers.emplace(*std::move(connected));
-    auto report = servers->report();
-    if (!report) return fail(report.error());
-    before = *std::move(report);
   }
-  const auto program = spawn(program_of(options, *standing, *installation, notes), *signals);
+  const auto program = spawn(program_of(options, *standing, *installation, job, notes), *signals);
   if (!program) return fail(program.error()), program.code() == Code::kNotFound ? 127 : 126;
   const int code = await(*program, *signals, notes);
   for (const auto &sentence : notes ? notes->sentences() : std::vector<std::string>()) say(sentence);
-  return servers ? tell(options, *standing, *servers, before, code) : code;
+  return servers ? tell(options, *standing, *servers, code) : code;
 }
 
 }  // namespace nessie::cli

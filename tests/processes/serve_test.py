@@ -52,11 +52,12 @@ class Serve(ProcessTestCase):
 
     def test_jobs_at_the_same_time(self):
         self.run_command(checkpoint(2, "native", steps=5))
-        self.serve("--mode", "caching")
-        jobs = [self.job([NESSIE, "attach", "--", *checkpoint(2, f"job{i}", steps=5, compute_ms=20)]) for i in range(2)]
-        for job in jobs:
+        self.serve("--mode", "caching", "--servers", "2")
+        jobs = [self.job([NESSIE, "attach", "--", *checkpoint(2, f"job{i}", steps=5 * i + 5, compute_ms=20)]) for i in range(2)]
+        for job, staged in zip(jobs, ("2.9 MiB", "5.9 MiB")):   # each has counted what is its own
             code, _, err = job.finish()
             self.assertEqual(code, 0, err)
+            self.assertIn(f"has staged {staged} of it", err)
         for i in range(2):
             self.assert_same("native", f"job{i}", 5)
         self.stop("default")

@@ -33,8 +33,8 @@ typedef struct {
 typedef struct {
   nessie_function (*native)(int); /* the native function of a number */
   const nessie_boards *boards;
-  int speech;                       /* the descriptor for sentences to the user; -1: none */
-  const char *servers, *credential; /* as the process found them in its environment; NULL: not there */
+  int speech;                             /* the descriptor for sentences to the user; -1: none */
+  const char *servers, *credential, *job; /* as the process found them in its environment; NULL: not there */
 } nessie_shim;
 
 /* Returns the engine, if it was built for `count` functions, otherwise NULL. What either has of the other lives

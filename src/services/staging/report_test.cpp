@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/twins_testing.hpp>
 
+#include <nssi/testing/testing.hpp>
+
 namespace staging {
 namespace {
 
@@ -28,6 +30,34 @@ TEST_P(StagingTest, TheReportAccountsForEveryByte) {
   EXPECT_EQ(drained, bytes);
   EXPECT_EQ(acknowledged, bytes);
   EXPECT_EQ(in_file, bytes);
+}
+
+TEST(Staging, AReportOfAJob_TellsWhatItsOwnClientsDid) {
+  Service service(1, Mode::kCaching, 64 << 20);
+  auto one = service.client({{"staging.job", "one"}});
+  const auto two = service.client({{"staging.job", "two"}}), nobodys = service.client();
+  ASSERT_TRUE(one && two && nobodys);
+  const auto write = [&](Client &client, const std::string &name) {
+    Twins file(service, client, name);
+    file.create();
+    file.enddef(Schema::definitions());
+    file.put(Schema::box(), Piece{0, {0, 0, 0}, Schema::box().shape, {}});
+    file.close(true);
+  };
+  write(*one, "a");
+  write(*two, "b");
+  write(*two, "c");
+  write(*nobodys, "d");
+  const std::uint64_t bytes = Schema::kZ * Schema::kY * Schema::kX * 4;
+  const auto of_one = *two->report_of(0, "one"), of_two = *two->report_of(0, "two");
+  EXPECT_EQ(of_one.bytes_pulled, bytes);
+  EXPECT_EQ(of_one.files, 1u);
+  EXPECT_EQ(of_two.bytes_pulled, 2 * bytes);
+  EXPECT_EQ(of_two.writes, 2 * of_one.writes);
+  EXPECT_EQ(two->report(0)->bytes_pulled, 4 * bytes);
+  EXPECT_EQ(two->report_of(0, "three")->files, 0u);
+  one.reset();
+  EXPECT_TRUE(nssi::testing::eventually([&] { return two->report_of(0, "one")->files == 0; }));  // it is forgotten
 }
 
 TEST(Staging, AReportNamesSoManyNativeFiles_AndCountsTheOthers) {

@@ -29,6 +29,8 @@ TEST(StagingWire, AGreetingIsThis) {
   expect_bytes(HelloResult{3, 1, 2, Mode::kAuto, "1.14"}, "0000000300000001000000020000000200000004312e3134");
 }
 
+TEST(StagingWire, AJobIsNamedLikeThis) { expect_bytes(Text("job17"), "000000056a6f623137000000"); }
+
 TEST(StagingWire, AFileIsOpenedAndClosedLikeThis) {
   expect_bytes(
       CreateArgs{7, "/a.nc", 5, {{"k", "v"}}, {9, {1, 2}, -1, 1000}, 4},

@@ -54,7 +54,7 @@ __attribute__((visibility("default"))) const nessie_engine *nessie_pnetcdf_engin
   pthread_atfork(nullptr, nullptr, interpose::begin_in_child);
   interpose::boards().set(shim->boards);
   nessie::log::set_descriptor(shim->speech);
-  interpose::Session::get().found(shim->servers, shim->credential);
+  interpose::Session::get().found({shim->servers, shim->credential, shim->job});
   return count == NESSIE_PNETCDF_FUNCTION_COUNT ? &engine : nullptr;
 }
 

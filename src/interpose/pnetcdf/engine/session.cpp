@@ -24,9 +24,9 @@ Session &Session::get() {
 
 void Session::begin_in_child() {
   Session &session = get();
-  const char *const servers = session.servers_found_, *const credential = session.credential_found_;
+  const Found found = session.found_;
   new (&session) Session;
-  session.found(servers, credential);
+  session.found(found);
   session.waits_at_close_ = true;
 }
 
@@ -101,8 +101,9 @@ void Session::connect() {
     reason_ = config.error().message;
     return;
   }
-  add(*config, "servers", servers_found_);
-  add(*config, "credential", credential_found_);
+  add(*config, "servers", found_.servers);
+  add(*config, "credential", found_.credential);
+  add(*config, "staging.job", found_.job);
   const auto closing = closing_of(*config);
   if (!closing) {
     reason_ = closing.error().message;

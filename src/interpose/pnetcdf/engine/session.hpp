@@ -13,6 +13,11 @@
 
 namespace interpose {
 
+/// What a process found in its environment, which it may have cleared since; null: nothing.
+struct Found {
+  const char *servers = nullptr, *credential = nullptr, *job = nullptr;
+};
+
 class Session {
  public:
   /// The process's session. Lives until exit.
@@ -22,8 +27,7 @@ class Session {
   /// one of its own.
   static void begin_in_child();
 
-  /// What the process found in its environment, which it may have cleared since; null: nothing.
-  void found(const char *servers, const char *credential) { servers_found_ = servers, credential_found_ = credential; }
+  void found(const Found &in_environment) { found_ = in_environment; }
 
   /// Connects on first use; afterwards says what came of that.
   bool connected();
@@ -59,7 +63,7 @@ class Session {
   std::mutex mutex_;
   std::unique_ptr<staging::Client> client_;
   std::string reason_;
-  const char *servers_found_ = nullptr, *credential_found_ = nullptr;
+  Found found_;
   std::vector<staging::SettleArgs> to_settle_;  ///< each file once
   std::atomic<int> servers_{0};
   bool tried_ = false;

@@ -49,7 +49,7 @@ static const nessie_engine *_Atomic engine; /* NULL: transparent; the first file
 static pid_t engine_pid;
 static pthread_once_t first_call = PTHREAD_ONCE_INIT, first_file = PTHREAD_ONCE_INIT;
 static char *servers_at_start; /* NULL: transparent */
-static char *credential_at_start;
+static char *credential_at_start, *job_at_start;
 static int speech = -1; /* see nessie_shim_speech() */
 static int ended;       /* whether this library's destructor has run */
 static __thread int inside, passing_tool;
@@ -127,6 +127,7 @@ __attribute__((constructor)) static void remember_servers(void) {
   const int error = errno;
   servers_at_start = copy_of_variable("NESSIE_SERVERS");
   credential_at_start = copy_of_variable("NESSIE_CREDENTIAL");
+  job_at_start = copy_of_variable("NESSIE_STAGING_JOB");
   errno = error;
 }
 
@@ -164,6 +165,7 @@ static void open_engine(void) {
   shim.speech = speech;
   shim.servers = servers_at_start;
   shim.credential = credential_at_start;
+  shim.job = job_at_start;
   void *symbol = nessie_real_dlsym(library, NESSIE_PNETCDF_ENGINE_SYMBOL);
   const nessie_engine *(*open)(int, const nessie_shim *) = NULL;
   if (symbol != NULL) memcpy(&open, &symbol, sizeof open);

@@ -66,6 +66,7 @@ class Client {
 
   /// Connects to the servers that the settings name: `servers` (NESSIE_SERVERS): URLs of all of them, separated by
   /// white space, each itself a list joined by ';' or '|', in order of their index. `credential` (NESSIE_CREDENTIAL).
+  /// `staging.job` (NESSIE_STAGING_JOB): the job that it belongs to, where servers have several.
   /// `processes`: of the program, on this node; 0: nobody knows. They share the memory for copies, and where they leave
   /// no core to the servers, data are moved in a way that takes the least of all cores together, and not the least of
   /// the program's time. Errors as nnti::Endpoint::connect; kUnsupported for another protocol version. When `stop` is
@@ -131,6 +132,9 @@ class Client {
 
   // --- for the command line ----------------------------------------------------------------------------------------------
   Result<ReportResult> report(int server);
+  /// Of it, what was done for that job: bytes pulled and pushed, writes, reads, files, failures. A server knows a job
+  /// as long as a client is connected that belongs to it.
+  Result<ReportResult> report_of(int server, const std::string &job);
   Result<ReportResult> shutdown(int server, nssi::Deadline deadline);
 
  private:

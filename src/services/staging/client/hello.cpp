@@ -88,6 +88,9 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     if (auto status = check_place(*answer, s, impl->count()); !program.empty() && !status.ok()) return status.error();
     impl->mode = answer->mode;
   }
+  if (const auto job = config.get("staging.job"))
+    for (int s = 0; s < impl->count(); ++s)
+      if (auto belongs = impl->ask(s, &Stub::belong_async, *job); !belongs.ok()) return belongs.error();
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 

@@ -37,6 +37,7 @@ int Server::add_file(Request &request, FileToken token, const std::string &path,
   if (find(token)) return on_io([&] { return opened.file->abort(), NC_EEXIST; });  // opened twice at the same time
   auto file = std::make_shared<OpenFile>(runtime_, token, path, request.caller(), ledger_.get());
   file->identity = opened.file->identity();
+  file->job = account_of(request.caller());
   file->opened_s = seconds_now();
   file->was_given = handle.descriptor != 0;
   file->processes = std::max(processes, 1U);
@@ -50,7 +51,7 @@ int Server::add_file(Request &request, FileToken token, const std::string &path,
   if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
   if (file->native->is_new()) note_created(*file);
   files_.emplace(token, file);
-  ++statistics_.files;
+  count(request.caller(), &ReportResult::files);
   // The program may have died while the file was opened.
   if (std::find(peers_.begin(), peers_.end(), request.caller()) == peers_.end()) peer_lost(request.caller());
   return NC_NOERR;

@@ -23,6 +23,12 @@
 
 namespace staging {
 
+/// What was counted, and what has failed, of a whole server or for one of the jobs that use it.
+struct Account {
+  ReportResult counted;
+  std::uint64_t more_failed = 0;  ///< files that have no place there
+};
+
 /// A variable and the fate of its bytes.
 struct FileVariable {
   std::unique_ptr<CachedVariable> cached;
@@ -95,7 +101,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
 
   const FileToken token;
   const std::string path;
-  const nssi::PeerId owner;  ///< who opened it: rank 0 of the program
+  const nssi::PeerId owner;      ///< who opened it: rank 0 of the program
+  std::shared_ptr<Account> job;  ///< its owner's; null: it belongs to none
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
   bool is_direct = false;          ///< who writes waits until it is in the file, and hears what came of it

@@ -103,7 +103,7 @@ Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
   if (!find(args.file)) return NcResult{NC_EBADID};
   const auto asked = look_at(request, *file, args);
   if (!asked.ok()) return asked.error();
-  ++statistics_.reads;
+  count(request.caller(), &ReportResult::reads);
   file->raise_num_records(args.num_records);
   std::optional<Line::Place> place;
   if (file->takes_turns) {
@@ -314,7 +314,7 @@ void Server::Reading::read_ahead(Place place, std::int64_t first_page) {
 Status Server::push(Request &request, std::span<const std::byte> bytes, std::uint64_t offset) {
   const nessie::service::Moves::Move move(moves_, request.caller());
   if (auto status = request.put_data(bytes, offset); !status.ok()) return status;
-  statistics_.bytes_pushed += bytes.size();
+  count(request.caller(), &ReportResult::bytes_pushed, bytes.size());
   return {};
 }
 

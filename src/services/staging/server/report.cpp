@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace staging {
 
 namespace {
@@ -25,6 +27,40 @@ ReportResult Server::report() const {
     if (file->lost_anything()) r.failures.push_back(file->report());
   if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
   return r;
+}
+
+/// An account lives as long as a process, or a file, of its job does.
+Status Server::belong(Request &request, const Text &job) {
+  std::erase_if(jobs_, [](const auto &known) { return known.second.expired(); });
+  auto account = jobs_[job].lock();
+  if (!account) jobs_[job] = account = std::make_shared<Account>();
+  accounts_[request.caller().value] = std::move(account);
+  return {};
+}
+
+Result<ReportResult> Server::report_of(Request &, const Text &job) {
+  const auto known = jobs_.find(job);
+  const auto account = known != jobs_.end() ? known->second.lock() : nullptr;
+  if (!account) return ReportResult{};
+  auto r = account->counted;
+  const auto add_failed = [&](const File &file) {
+    if (file->job == account && file->lost_anything()) r.failures.push_back(file->report());
+  };
+  for (const auto &[token, file] : files_) add_failed(file);
+  std::ranges::for_each(closing_, add_failed);
+  return r;
+}
+
+/// Null: the caller belongs to no job.
+std::shared_ptr<Account> Server::account_of(nssi::PeerId caller) const {
+  const auto found = accounts_.find(caller.value);
+  return found != accounts_.end() ? found->second : nullptr;
+}
+
+/// For this server, and for the caller's job.
+void Server::count(nssi::PeerId caller, std::uint64_t ReportResult::*counter, std::uint64_t amount) {
+  statistics_.*counter += amount;
+  if (const auto account = account_of(caller)) account->counted.*counter += amount;
 }
 
 std::string Server::describe() const {
@@ -50,16 +86,18 @@ Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
 void Server::note_closed(const File &file) {
   if (file->wrote_anything()) closed_.push_back(file->report());
   if (closed_.size() > kMostReported) closed_.pop_front();
-  if (file->lost_anything()) note_failed(file->report());
+  if (!file->lost_anything()) return;
+  note_failed(total_, file->report());
+  if (file->job) note_failed(*file->job, file->report());
 }
 
 /// What there is no room for is in one last report.
-void Server::note_failed(FileReport report) {
-  auto &failed = statistics_.failures;
+void Server::note_failed(Account &account, FileReport report) const {
+  auto &failed = account.counted.failures;
   if (failed.size() < kMostReported) return failed.push_back(std::move(report));
-  if (more_failed_++ == 0) failed.emplace_back();
+  if (account.more_failed++ == 0) failed.emplace_back();
   auto &others = failed.back();
-  others.path = fmt::format("{} more files of server {}", more_failed_, options_.index);
+  others.path = fmt::format("{} more files of server {}", account.more_failed, options_.index);
   others.nc_error = report.nc_error, others.message = report.message;
   others.bytes_acknowledged += report.bytes_acknowledged, others.bytes_in_file += report.bytes_in_file;
 }

@@ -104,6 +104,7 @@ void Server::peer_lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
   note_crowd();
   processes_.erase(peer.value);
+  accounts_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
   for (const auto &[token, file] : files_)

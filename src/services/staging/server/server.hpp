@@ -126,7 +126,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> write_now(Request &request, const TransferArgs &args) override { return write(request, args); }
   void note_arrival(Request &request) override;
   Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
-  void take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data);
+  void take_in(nssi::PeerId from, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
   Status pull_in(Request &request, OpenFile &file, const Asked &asked);
   Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
                     std::uint64_t offset);
@@ -179,9 +179,13 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   // report.cpp
   Result<ReportResult> report(Request &request) override;
+  Status belong(Request &request, const Text &job) override;
+  Result<ReportResult> report_of(Request &request, const Text &job) override;
+  std::shared_ptr<Account> account_of(nssi::PeerId caller) const;
+  void count(nssi::PeerId caller, std::uint64_t ReportResult::*counter, std::uint64_t amount = 1);
   Result<NcResult> note_native(Request &request, const NativeNote &args) override;
   void note_closed(const File &file);
-  void note_failed(FileReport report);
+  void note_failed(Account &account, FileReport report) const;
 
   // shutdown.cpp
   Result<ReportResult> shutdown(Request &request) override;
@@ -216,7 +220,10 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   const std::function<void()> end_process_;
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<Board> board_;  ///< goes after the files on it
-  ReportResult statistics_;       ///< what was counted, and noted, so far
+  Account total_;
+  ReportResult &statistics_ = total_.counted;                   ///< what was counted, and noted, so far
+  std::map<std::uint64_t, std::shared_ptr<Account>> accounts_;  ///< of their jobs, by peer
+  std::map<std::string, std::weak_ptr<Account>> jobs_;
   Drainer drainer_;
   Loader loader_;
   Shelf shelf_;
@@ -224,7 +231,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::map<FileToken, Held> held_;   ///< for Attach
   std::deque<FileReport> closed_;
-  std::uint64_t more_failed_ = 0, more_native_ = 0;  ///< files that have no place there
+  std::uint64_t more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended

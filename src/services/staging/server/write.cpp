@@ -89,14 +89,15 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->ended) return NcResult{NC_EBADID};
   const auto asked = look_at(request, *file, args);
   if (!asked.ok()) return asked.error();
-  if (!args.ends_call && statistics_.writes++ == 0) statistics_.first_write_s = seconds_now();
+  if (!args.ends_call && statistics_.writes == 0) statistics_.first_write_s = seconds_now();
+  if (!args.ends_call) count(request.caller(), &ReportResult::writes);
   file->raise_num_records(args.num_records);
   if (is_ordered) place->await_turn();
   if (file->takes_turns) drain_others(*file);
   const auto failed_before = file->failed_pages;
   const auto *view = request.view_data();
   if (view != nullptr)
-    take_in(*file, *asked, view->bytes());
+    take_in(request.caller(), *file, *asked, view->bytes());
   else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok())
     return pulled.error();
   const int error = options_.mode == Mode::kDirect ? write_through(*file, args, failed_before) : NC_NOERR;
@@ -153,7 +154,7 @@ void Server::note_arrival(Request &request) {
 }
 
 /// Puts pieces into pages from where they lie in the client's memory.
-void Server::take_in(OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
+void Server::take_in(nssi::PeerId writer, OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
   const auto before = seconds_now();
   auto pieces = asked.pieces();
   Piece piece;
@@ -163,7 +164,7 @@ void Server::take_in(OpenFile &file, const Asked &asked, std::span<const std::by
     drainer_.put(cached, piece, from);
     from += piece.elements() * cached.variable.element_bytes;
   }
-  statistics_.bytes_pulled += asked.checked.bytes;
+  count(writer, &ReportResult::bytes_pulled, asked.checked.bytes);
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
 }
@@ -281,7 +282,7 @@ Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t 
   }
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
-  statistics_.bytes_pulled += bytes.size();
+  count(request.caller(), &ReportResult::bytes_pulled, bytes.size());
   return {};
 }
 
