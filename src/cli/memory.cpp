@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 namespace nessie::cli {
 
@@ -71,9 +72,20 @@ std::uint64_t control_group_available_bytes(const std::string &membership, const
   return least;
 }
 
+std::uint64_t slurm_allocated_bytes(const Environment &environment) {
+  const auto number = [&](const char *variable) {
+    std::uint64_t value = 0;
+    std::istringstream(environment.get(variable).value_or("")) >> value;
+    return value;
+  };
+  auto mib = number("SLURM_MEM_PER_NODE");  // 0: all
+  if (mib == 0) mib = number("SLURM_MEM_PER_CPU") * number("SLURM_CPUS_ON_NODE");
+  return mib > 0 && mib < kNone / kMiB ? mib * kMiB : kNone;
+}
+
 std::uint64_t available_memory_bytes() {
   const auto of_group = control_group_available_bytes(control_group_membership(), kControlGroups);
-  return std::min(machine_available_bytes(), of_group);
+  return std::min({machine_available_bytes(), of_group, slurm_allocated_bytes(Environment::current())});
 }
 
 std::string default_memory_of_each(int servers) {

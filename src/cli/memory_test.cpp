@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 
 namespace nessie::cli {
 namespace {
@@ -39,6 +41,28 @@ TEST_F(ControlGroups, OfAContainer_AreWhatIsMounted) {
   put("memory.current", "6000");
   EXPECT_EQ(available("0::/system.slice/outside\n"), 0u);
   EXPECT_EQ(available(""), kNoLimit);
+}
+
+std::uint64_t allocated(const std::map<std::string, std::string> &variables) {
+  Environment environment;
+  for (const auto &[name, value] : variables) environment.set(name, value);
+  return slurm_allocated_bytes(environment);
+}
+
+TEST(SlurmMemory, OfANode_IsWhatTheJobAskedForThere) {
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_NODE", "2048"}, {"SLURM_CPUS_ON_NODE", "4"}}), std::uint64_t{2048} << 20);
+}
+
+TEST(SlurmMemory, OfAProcessor_IsTimesThoseOfTheNode) {
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_CPU", "512"}, {"SLURM_CPUS_ON_NODE", "4"}}), std::uint64_t{2048} << 20);
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_CPU", "512"}}), kNoLimit);
+}
+
+TEST(SlurmMemory, OfAWholeNodeOrOutsideOfAJob_HasNoLimit) {
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_NODE", "0"}}), kNoLimit);
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_NODE", "nonsense"}}), kNoLimit);
+  EXPECT_EQ(allocated({{"SLURM_MEM_PER_NODE", "18446744073709551615"}}), kNoLimit);
+  EXPECT_EQ(allocated({}), kNoLimit);
 }
 
 TEST(DefaultMemory, IsSharedAmongTheServers) {

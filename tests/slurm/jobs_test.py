@@ -46,6 +46,14 @@ class Files(SlurmCase):
     def test_on_two_nodes_are_the_same(self):
         self.compare(2, LAUNCHERS, ["caching"])
 
+    def test_take_a_quarter_of_the_jobs_memory_on_the_node(self):
+        for options, memory in (["--mem=400"], "100M"), (["--mem-per-cpu=200"], "100M"):
+            job = self.submit(line("staged", *nessie_run("-s", "1"), *LAUNCHERS["srun"], *WRITER), *options, nodes=1, tasks=2)
+            job.finish()
+            self.assertIn(f"1 staging server (auto, {memory})", self.text("staged"))
+            self.run_command(["sh", "-c", "rm -r staged*"])
+        self.assert_nothing_left()
+
     def test_of_servers_on_a_node_of_their_own_are_the_same(self):
         """The cluster's jobs are root's, whose files no server opens on another node: they go native, and say why."""
         body = line("native", "srun", "--mpi=pmix", "--ntasks=1", *WRITER)
