@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -55,11 +56,22 @@ std::set<std::string> all_bases() {
   return found;
 }
 
+/// What the launcher has told the processes of the job that a folder of CommSplitter's belongs to: its name stands
+/// between the prefix and the program's key.
+std::string variable_of_job(const std::string &path) {
+  const auto job = path.substr(path.rfind('/') + 1 + std::strlen(kSplitFolderPrefix));
+  return "PMIX_NAMESPACE=" + job.substr(0, job.rfind('-')) + '\0';
+}
+
 void find_in(const std::string &base, std::vector<AbandonedFolder> &found) {
   std::error_code error;
   for (fs::directory_iterator entry(base, error), end; !error && entry != end; entry.increment(error)) {
     const auto path = entry->path().string();
-    if (auto lock = lock_abandoned_run_folder(path)) found.push_back({path, std::move(lock), size_of_all_in(path), {}});
+    // The mark is not the whole path: a link may lead there, too. The name is unique.
+    if (auto lock = lock_abandoned_run_folder(path))
+      found.push_back({path, path.substr(path.rfind('/')), std::move(lock), size_of_all_in(path), {}});
+    else if (auto split_lock = lock_abandoned_split_folder(path))
+      found.push_back({path, variable_of_job(path), std::move(split_lock), size_of_all_in(path), {}});
   }
 }
 
@@ -82,10 +94,8 @@ Beginning beginning_of(pid_t pid) {
 }
 
 void note_user(pid_t pid, AbandonedFolder &folder, const Beginning &beginning) {
-  // Not the whole path: a link may lead there, too. The name is unique.
-  const auto name = folder.path.substr(folder.path.rfind('/'));
-  const bool is_told = beginning.command_line.find(name) != std::string::npos;
-  if (!is_told && beginning.environment.find(name) == std::string::npos) return;
+  const bool is_told = beginning.command_line.find(folder.mark) != std::string::npos;
+  if (!is_told && beginning.environment.find(folder.mark) == std::string::npos) return;
   const auto program = first_line_of(fmt::format("/proc/{}/comm", pid));
   folder.users.push_back({pid, program, is_told && program == "nessied" && is_mine(pid)});
 }

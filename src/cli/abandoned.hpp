@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What runs of this user have left behind that were killed together with their janitors.
+// What runs of this user have left behind that were killed together with their janitors, and what jobs of several
+// programs (CommSplitter) have that were no run's.
 #pragma once
 
 #include <base/fd.hpp>
@@ -12,7 +13,7 @@
 
 namespace nessie::cli {
 
-/// A process that has the name of a run's folder in its command line or its environment.
+/// A process that has the mark of a folder in its command line or its environment.
 struct FolderUser {
   pid_t pid;
   std::string name;
@@ -21,12 +22,14 @@ struct FolderUser {
 
 struct AbandonedFolder {
   std::string path;
-  Fd lock;  ///< held, so that no other `nessie clean` is at it
+  std::string mark;  ///< what only its processes have: a run's its name, a job's the job's variable
+  Fd lock;           ///< held, so that no other `nessie clean` is at it
   std::uint64_t size_bytes = 0;
   std::vector<FolderUser> users;
 };
 
-/// The folders, wherever `nessie run` may make them, that are this user's and whose run and janitor are gone.
+/// The folders, wherever `nessie run` may make them, that are this user's and whose run and janitor are gone; and those
+/// of CommSplitter in /dev/shm whose job is.
 std::vector<AbandonedFolder> find_abandoned_folders();
 
 /// Looks for the users anew: some may have ended.

@@ -50,6 +50,14 @@ Fd lock_abandoned_run_folder(const std::string &folder) {
   return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
 }
 
+Fd lock_abandoned_split_folder(const std::string &folder) {
+  if (!std::filesystem::path(folder).filename().string().starts_with(kSplitFolderPrefix)) return {};
+  Fd file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !is_mine(status, S_IFDIR)) return {};
+  return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
+}
+
 bool is_run_folder_name(const std::string &name) {
   constexpr std::string_view pattern = kRunFolderPattern;
   const auto fixed = pattern.find('X');

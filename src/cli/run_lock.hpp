@@ -21,6 +21,13 @@ Fd lock_run_folder(const std::string &folder);
 /// folder is none of a run of this user's.
 Fd lock_abandoned_run_folder(const std::string &folder);
 
+/// As CommSplitter calls the folders for shared memory of programs that share a job, of no run; behind it stands the
+/// job.
+inline constexpr char kSplitFolderPrefix[] = "nessie-split-";
+/// The lock of one of this user's whose processes are gone. Invalid: some hold it, in whatever PID name space, or it is
+/// none.
+Fd lock_abandoned_split_folder(const std::string &folder);
+
 /// Whether a run may have made a folder of that name.
 bool is_run_folder_name(const std::string &name);
 

@@ -4,9 +4,11 @@
 #include "abandoned.hpp"
 #include "run_directory.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,21 @@ TEST_F(RunLock, IsThereOnlyInAFolderThatARunMade) {
   EXPECT_FALSE(lock_abandoned_run_folder(named_alike));
   EXPECT_FALSE(lock_abandoned_run_folder(another));
   EXPECT_TRUE(fs::exists(another));
+}
+
+TEST_F(RunLock, OfAJobOfSeveralPrograms_IsItsFolderItself) {
+  const auto path = base_->file("nessie-split-job7-12ab");
+  EXPECT_FALSE(lock_abandoned_split_folder(path));
+  fs::create_directory(path);
+  {
+    const Fd program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(program.get(), LOCK_SH), 0);
+    EXPECT_FALSE(lock_abandoned_split_folder(path));
+  }
+  EXPECT_TRUE(lock_abandoned_split_folder(path));
+  const auto another = base_->file("nessie-abc123");
+  fs::create_directory(another);
+  EXPECT_FALSE(lock_abandoned_split_folder(another));
 }
 
 TEST_F(RunLock, IsNotFollowedThroughALink) {

@@ -7,8 +7,9 @@ import re
 import signal
 import unittest
 
-from harness import NESSIE, ProcessTestCase, checkpoint, marked_processes, read_file, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, marked_processes, read_file, unsanitized, wait_until
 
+SPLITTER = os.path.join(BUILD, "lib", "libcommsplitter.so")
 STAYS = ["sh", "-c", "echo ready; exec sleep 300"]
 
 
@@ -155,6 +156,22 @@ class Clean(ProcessTestCase):
         self.clean()
         self.assertFalse(any(os.path.exists(folder) for folder in folders))
         self.assert_nothing_left()
+
+    @unsanitized("the program is not linked to what CommSplitter would be preloaded with")
+    def test_removes_what_a_job_of_several_programs_left_that_was_killed(self):
+        def folders():
+            return {os.path.join("/dev/shm", name) for name in os.listdir("/dev/shm") if name.startswith("nessie-split-")}
+        before = folders()
+        parts = [checkpoint(1, self.path(name), steps=10000, compute_ms=20)[1:] for name in ("one", "two")]
+        self.job(["mpiexec", "-x", f"LD_PRELOAD={SPLITTER}", *parts[0], ":", "-x", f"LD_PRELOAD={SPLITTER}", *parts[1]])
+        wait_until(lambda: len(folders() - before) == 2, "the folders of two programs")
+        ours = folders() - before
+        self.assertEqual({each["path"] for each in self.clean()["removed"]} & ours, set())
+        self.kill_marked()
+        wait_until(lambda: not marked_processes(self.mark), "the end of the job")
+        self.assertEqual(folders() & ours, ours)
+        self.assertLessEqual(ours, {each["path"] for each in self.clean()["removed"]})
+        self.assertEqual(folders() & ours, set())
 
     def test_leaves_what_only_looks_like_a_runs_folder(self):
         for name in ("nessie-abc123", "nessie-1000", "another"):

@@ -4,9 +4,12 @@
  * own. */
 #include "splitter.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,9 +32,21 @@ static bool name_folder(void) {
   return length > 0 && (size_t)length < sizeof folder;
 }
 
+/* As long as one of its processes lives nobody takes the folder for one that was left behind: `nessie clean` locks it
+ * alone before it removes it. False: it has done so just now. */
+static bool hold_folder(void) {
+  if (mkdir(folder, 0700) != 0 && errno != EEXIST) return true; /* another process of this program may have */
+  const int held = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat status;
+  if (held < 0) return errno != ENOENT;
+  const bool is_there = flock(held, LOCK_SH) != 0 || fstat(held, &status) != 0 || status.st_nlink > 0;
+  if (!is_there) close(held);
+  return is_there;
+}
+
 void splitter_part_windows(void) {
   if (!name_folder()) return;
-  (void)mkdir(folder, 0700); /* or another process of this program has */
+  while (!hold_folder()) continue;
   setenv("OMPI_MCA_osc_sm_backing_directory", folder, 0);
   setenv("OMPI_MCA_osc_rdma_backing_directory", folder, 0);
 }
