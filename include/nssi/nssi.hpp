@@ -384,6 +384,9 @@ class Runtime {
   std::vector<Service> services() const;
   /// What the configuration that the runtime was opened with says, as of now. Any thread.
   std::optional<std::string> setting(const std::string &name) const;
+  /// Has all that was traced until now (`nssi.trace`) in the process's file; without, that is so within 50 ms, as long
+  /// as the runtime is driven, and when it is destroyed. Any thread.
+  void flush_trace();
   /// What was counted until now (nssi/statistics.hpp); `nssi.statistics` turns it off. Any thread.
   Statistics statistics();
   /// Called on the progress thread when a peer connected, or died or left and did not come back; like operations' until

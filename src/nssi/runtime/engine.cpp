@@ -184,6 +184,12 @@ void Engine::disconnect(PeerId name) {
   });
 }
 
+void Engine::flush_trace() {
+  run_as_driver([&] {
+    if (tracer() != nullptr) tracer()->flush();
+  });
+}
+
 bool Engine::on_dropped(PeerId peer, const Error &error, std::chrono::milliseconds patience) {
   const bool is_retried = client_.on_peer_lost(peer, error, patience);
   server_.on_peer_lost(peer);

@@ -111,6 +111,7 @@ void Runtime::stop() { engine_->stop(); }
 void Runtime::stop_when_done(Deadline deadline) { engine_->stop_when_done(deadline); }
 void Runtime::spawn(std::function<void()> work) { engine_->spawn(std::move(work)); }
 void Runtime::post(std::function<void()> work) { engine_->post(std::move(work)); }
+void Runtime::flush_trace() { engine_->flush_trace(); }
 void Runtime::hasten_bulk() { engine_->scheduler().hasten_last(); }
 bool Runtime::in_fiber() const { return engine_->in_fiber(); }
 const void *Runtime::current_fiber() const { return engine_->current_strand(); }

@@ -32,7 +32,9 @@ void Session::begin_in_child() {
 
 void Session::finish() {
   waits_at_close_ = true;
-  if (client_ != nullptr) settle_files();
+  if (client_ == nullptr) return;
+  settle_files();
+  client_->flush_trace();
 }
 
 void Session::settle_at_exit(const staging::SettleArgs &file) {

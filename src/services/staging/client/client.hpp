@@ -77,6 +77,8 @@ class Client {
 
   int servers() const;
   Mode mode() const;
+  /// As nssi::Runtime::flush_trace().
+  void flush_trace();
   /// Whether the program's processes leave no core of this node to its servers.
   bool is_crowded() const;
   const std::string &server_url(int index) const;

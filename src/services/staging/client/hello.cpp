@@ -108,6 +108,7 @@ Client::~Client() {
 
 int Client::servers() const { return impl_->count(); }
 Mode Client::mode() const { return impl_->mode; }
+void Client::flush_trace() { impl_->runtime->flush_trace(); }
 bool Client::is_crowded() const { return impl_->is_crowded; }
 const std::string &Client::server_url(int index) const { return impl_->at(index).url; }
 
