@@ -51,7 +51,7 @@ class Fixture(ProcessTestCase):
         for host in two:
             self.assertEqual(host.run(["sh", "-c", "cat /dev/shm/x $TMPDIR/x shared.a shared.b"]).stdout.split(),
                              [host.name, host.name, "a", "b"])
-            self.assertEqual(len(host.files()), 2)
+            self.assertEqual(len(host.files("-type", "f")), 2)
             self.assertNotIn(str(os.getpid()), host.run(["ls", "/proc"]).stdout.split())
 
     def test_hosts_reach_each_other_and_nothing_else(self):

@@ -83,9 +83,9 @@ class Host(Space):
         options = {"capture_output": True, "text": True, "timeout": 90, "cwd": self.hosts.folder, **options}
         return subprocess.run([*self.enter(), *command], env={**self.hosts.login, **(env or {})}, check=False, **options)
 
-    def files(self):
-        """What lies in the folders that are its own."""
-        return self.run(["find", *self.hosts.own_folders, "-type", "f"]).stdout.split()
+    def files(self, *which):
+        """What lies in the folders that are its own; `which`: conditions, as find has them."""
+        return self.run(["find", *self.hosts.own_folders, "-mindepth", "1", *which]).stdout.split()
 
     def set_cables(self, state):
         for network in range(self.hosts.networks):
@@ -105,8 +105,9 @@ class Host(Space):
 
 
 class Hosts(collections.abc.Sequence):
-    """`count` hosts, called a, b, c, …; each is found by its number and its name.
+    """Hosts; each is found by its number and its name.
 
+    names: how they are called; or how many there are, called a, b, c, …
     networks: how many join them, each with an interface (eth0, eth1, …) and addresses of its own.
     ipv4: False for IPv6 only.
     rate: what each host may send over each network, as tc writes it: "100mbit".
@@ -115,8 +116,8 @@ class Hosts(collections.abc.Sequence):
     folder: where files may lie that all hosts share; one of its own without. env: more for the environment of a login.
     """
 
-    def __init__(self, count, networks=1, ipv4=True, rate=None, unresolved=(), user=0, folder=None, env=None):
-        self.names = [chr(ord("a") + number) for number in range(count)]
+    def __init__(self, names, networks=1, ipv4=True, rate=None, unresolved=(), user=0, folder=None, env=None):
+        self.names = [chr(ord("a") + number) for number in range(names)] if isinstance(names, int) else list(names)
         self.networks, self.ipv4, self.rate, self.unresolved, self.user = networks, ipv4, rate, unresolved, user
         self.folder = folder or tempfile.mkdtemp(prefix="nt-", dir="/tmp")
         self.removed = None if folder else self.folder

@@ -51,7 +51,7 @@ class HostsCase(setups.SetupCase):
             return [process for process in marked_processes(self.mark) if "host.py" not in " ".join(process.words)]
         wait_until(lambda: not ours(), f"the end of {ours()}", 60)
         for host in on:
-            wait_until(lambda: not host.files(), f"host {host.name} to be empty: {host.files()}", 30)
+            wait_until(lambda: not host.files("-type", "f"), f"host {host.name} to be empty: {host.files()}", 30)
 
 
 main = unittest.main

@@ -1,28 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A Slurm of one's own, on this machine, for tests: a controller and several nodes.
-
-Each node has what sets machines apart: a host name, a network of its own with a cable to the controller, its own processes
-(a PID name space), /dev/shm and temporary folder. The rest of the file system is common, as a cluster's shared one is. Nothing of
-the machine's own Slurm is used, and nobody outside of the networks, which end with the cluster, can connect.
-
-All processes of a node end with its first one; that one ends with `unshare`, and that with this process, however it dies.
+"""A Slurm of one's own, on this machine, for tests: a controller and several nodes, each a host of tests/hosts. Nothing of
+the machine's own Slurm is used, and nobody outside of the hosts' network, which ends with the cluster, can connect.
 """
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
+import hosts
 from harness import wait_until
 
-TOOLS = ("slurmctld", "slurmd", "srun", "sbatch", "munged", "unshare", "nsenter", "setpriv", "ip")
+TOOLS = ("slurmctld", "slurmd", "srun", "sbatch", "munged")
 CPUS = 4   # of each node, as Slurm is told: more than the machine may have
-NETWORK = "10.77.0"
 CONTROLLER = "control"
+PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 
 SLURM_CONF = """
 ClusterName=nessie
-SlurmctldHost=control({network}.254)
+SlurmctldHost={controller}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -34,7 +29,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/%n/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/%n/slurmd.log
-TmpFS={folder}/tmp
+TmpFS={scratch}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
@@ -54,93 +49,15 @@ NodeName=DEFAULT CPUs={cpus} RealMemory=512
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=60 DefMemPerNode=100 State=UP OverSubscribe=NO
 """
 
-# Runs as the first process of a name space. It takes over orphans, as a machine's first process does.
-CONTROLLER_SCRIPT = """
-set -e
-hostname control
-mount --bind {folder}/hosts /etc/hosts
-ip link set lo up
-ip address add {network}.254/32 dev lo
-echo 1 >/proc/sys/net/ipv4/ip_forward
-munged --force --foreground --key-file={folder}/munge.key --socket={folder}/munge.socket --pid-file={folder}/munge.pid \\
-  --log-file={folder}/munge.log --seed-file={folder}/munge.seed --num-threads=2 &
-until test -S {folder}/munge.socket; do sleep 0.02; done
-slurmctld -D -c &
-sleep infinity & wait
-"""
-NODE_SCRIPT = """
-set -e
-hostname {name}
-mount --bind {folder}/hosts /etc/hosts
-mount --bind {folder}/{name}/tmp {folder}/tmp
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-ip link set lo up
-until ip link show eth0 >/dev/null 2>&1; do sleep 0.02; done
-ip address add {address}/24 dev eth0
-ip link set eth0 up
-until test -S {folder}/munge.socket; do sleep 0.02; done
-slurmd -D -N {name} &
-sleep infinity & wait
-"""
-# The controller's end of a node's cable: it answers for all the other nodes.
-CABLE = """
-set -e
-ip link add {name} type veth peer name eth0 netns {pid}
-ip link set {name} up
-ip route add {address}/32 dev {name}
-echo 1 >/proc/sys/net/ipv4/conf/{name}/proxy_arp
-echo 0 >/proc/sys/net/ipv4/neigh/{name}/proxy_delay
-"""
+MUNGED = ["munged", "--force", "--foreground", "--key-file={folder}/munge.key", "--socket={folder}/munge.socket",
+          "--pid-file={folder}/munge.pid", "--log-file={folder}/munge.log", "--seed-file={folder}/munge.seed",
+          "--num-threads=2"]
 
 
 def why_not():
     """Why there can be no cluster here; empty if there can be one."""
-    missing = [tool for tool in TOOLS if not shutil.which(tool, path=os.environ["PATH"] + ":/usr/sbin:/sbin")]
-    if missing:
-        return f"{', '.join(missing)}: not installed (./dev deps)"
-    try_out = subprocess.run(["unshare", "--fork", "--pid", "--net", "--uts", "--mount", "--mount-proc", "true"],
-                             capture_output=True, text=True, check=False)
-    return try_out.stderr.strip() and f"needs root that may make name spaces: {try_out.stderr.strip()}"
-
-
-class Machine:
-    """A set of name spaces, with the processes in them."""
-
-    def __init__(self, script, environment, log):
-        self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "unshare", "--fork", "--pid", "--kill-child", "--net", "--uts", "--mount",
-             "--mount-proc", "bash", "-c", script], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.pid = wait_until(self._first_process, "a machine's first process", 10)
-
-    def _first_process(self):
-        try:
-            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
-                children = file.read().split()
-            # As long as it is `unshare` it has not all of its name spaces.
-            return int(children[0]) if children and os.readlink(f"/proc/{children[0]}/exe").endswith("bash") else None
-        except OSError:
-            return None
-
-    def inside(self, command):
-        """The command that runs `command` on this machine, in the same folder."""
-        return ["nsenter", f"--target={self.pid}", "--pid", "--net", "--uts", "--mount", "--wd=.", *command]
-
-    def path(self, name):
-        """A file of this machine, as it is seen from outside."""
-        return f"/proc/{self.pid}/root{name}"
-
-    def kill(self):
-        """As if its power had gone."""
-        self.process.kill()
-        self.process.wait()
-        wait_until(lambda: not self._runs(), "the end of a machine", 10)
-
-    def _runs(self):
-        """Once its first process is dead, though nobody has waited for that yet, so are all others."""
-        try:
-            return bool(os.readlink(f"/proc/{self.pid}/exe"))
-        except OSError:
-            return False
+    missing = [tool for tool in TOOLS if not shutil.which(tool, path=PATH)]
+    return f"{', '.join(missing)}: not installed (./dev deps)" if missing else hosts.why_not()
 
 
 class Cluster:
@@ -150,12 +67,12 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="nslurm-", dir="/tmp")   # sockets' names are short
         os.chmod(self.folder, 0o755)
         self.names = [f"node{number + 1}" for number in range(nodes)]
-        self.addresses = {name: f"{NETWORK}.{number + 1}" for number, name in enumerate(self.names)}
         self.conf = os.path.join(self.folder, "slurm.conf")
-        self.scratch = os.path.join(self.folder, "tmp")   # each node has its own below this name
-        self.machines = {}
-        self.environment = {**os.environ, "SLURM_CONF": self.conf, "PATH": os.environ["PATH"] + ":/usr/sbin:/sbin"}
+        self.environment = {**os.environ, "SLURM_CONF": self.conf, "PATH": PATH}
+        self.hosts = hosts.Hosts([CONTROLLER, *self.names], folder=self.folder)
+        self.scratch = self.hosts.own_folders[0]   # each node has its own below this name
         try:
+            self.hosts.__enter__()
             self._write_files(kill_wait_s)
             self._start()
         except BaseException:
@@ -176,32 +93,27 @@ class Cluster:
         os.chmod(os.path.join(self.folder, name), mode)
 
     def _write_files(self, kill_wait_s):
-        for name in ["tmp", "state", *self.names, *(f"{name}/{sub}" for name in self.names for sub in ("tmp", "spool"))]:
+        for name in ["state", *self.names, *(f"{name}/spool" for name in self.names)]:
             os.mkdir(os.path.join(self.folder, name))
-        for name in ["tmp", *(f"{name}/tmp" for name in self.names)]:
-            os.chmod(os.path.join(self.folder, name), 0o1777)
-        nodes = "\n".join(f"NodeName={name} NodeAddr={address}" for name, address in self.addresses.items())
-        self._write("slurm.conf", SLURM_CONF.format(folder=self.folder, network=NETWORK, cpus=CPUS, nodes=nodes,
-                                                    kill_wait_s=kill_wait_s))
-        hosts = {"localhost": "127.0.0.1", CONTROLLER: f"{NETWORK}.254", **self.addresses}
-        self._write("hosts", "".join(f"{address} {name}\n" for name, address in hosts.items()))
+        addresses = {host.name: host.addresses[0] for host in self.hosts}
+        nodes = "\n".join(f"NodeName={name} NodeAddr={addresses[name]}" for name in self.names)
+        self._write("slurm.conf", SLURM_CONF.format(
+            folder=self.folder, scratch=self.scratch, controller=f"{CONTROLLER}({addresses[CONTROLLER]})", cpus=CPUS, nodes=nodes,
+            kill_wait_s=kill_wait_s))
         self._write("munge.key", os.urandom(64).hex(), 0o400)
 
     def _start(self):
-        with open(os.path.join(self.folder, "machines.log"), "wb") as log:
-            self.machines[CONTROLLER] = Machine(CONTROLLER_SCRIPT.format(folder=self.folder, network=NETWORK),
-                                                self.environment, log)
-            for name, address in self.addresses.items():
-                script = NODE_SCRIPT.format(folder=self.folder, name=name, address=address)
-                self.machines[name] = Machine(script, self.environment, log)
-                self._lay_cable(name, address)
+        self._start_daemon(CONTROLLER, [word.format(folder=self.folder) for word in MUNGED])
+        wait_until(lambda: os.path.exists(os.path.join(self.folder, "munge.socket")), "munged", 30)
+        self._start_daemon(CONTROLLER, ["slurmctld", "-D", "-c"])
+        for name in self.names:
+            self._start_daemon(name, ["slurmd", "-D", "-N", name])
         wait_until(lambda: self.idle() == len(self.names), "the nodes to be idle:\n" + self.folder, 30)
 
-    def _lay_cable(self, name, address):
-        """From within the controller's network, but with this machine's numbers of processes."""
-        script = CABLE.format(name=name, address=address, pid=self.machines[name].pid)
-        subprocess.run(["nsenter", f"--target={self.machines[CONTROLLER].pid}", "--net", "bash", "-c", script],
-                       env=self.environment, check=True)
+    def _start_daemon(self, name, command):
+        """It lives as long as its host."""
+        log = os.path.join(self.folder, f"{name}.{command[0]}.out")
+        self.run_on(name, ["sh", "-c", '"$@" >"$0" 2>&1 </dev/null &', log, *command])
 
     def idle(self):
         """How many nodes are."""
@@ -209,18 +121,13 @@ class Cluster:
         return states.count("idle")
 
     def stop(self):
-        for machine in reversed(self.machines.values()):
-            machine.kill()
+        self.hosts.__exit__()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- what tests do with it ------------------------------------------------------------------------------------------
 
-    def enter(self, name, command):
-        return self.machines[name].inside(command)
-
     def run_on(self, name, command, **options):
-        return subprocess.run(self.enter(name, command), **{
-            "env": self.environment, "capture_output": True, "text": True, "timeout": 60, "check": False, **options})
+        return self.hosts[name].run(command, **{"env": self.environment, "timeout": 60, "cwd": None, **options})
 
     def command(self, *command, **options):
         """On the controller; returns what it printed."""
@@ -252,5 +159,4 @@ class Cluster:
 
     def private_files(self, name):
         """What is in the folders that the node has for itself."""
-        return [os.path.join(base, file) for folder in ("/dev/shm", self.scratch)
-                for base, folders, files in os.walk(self.machines[name].path(folder)) for file in folders + files]
+        return self.hosts[name].files()

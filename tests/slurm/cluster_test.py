@@ -12,7 +12,7 @@ from harness import ProcessTestCase, wait_until
 BEGIN_AND_WAIT = """
 import cluster, time
 it = cluster.Cluster(2)
-print(it.folder, *(machine.pid for machine in it.machines.values()), flush=True)
+print(it.folder, *(host.pid for host in it.hosts), flush=True)
 time.sleep(600)
 """
 

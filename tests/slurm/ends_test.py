@@ -119,7 +119,7 @@ class Deaths(EndCase):
     @sweep
     def test_of_a_node(self):
         job = self.start()
-        self.cluster.machines["node2"].kill()
+        self.cluster.hosts["node2"].lose()
         job.finish()
         self.assert_first_file_is_whole()
         self.assert_nothing_left()
