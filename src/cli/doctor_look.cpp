@@ -6,6 +6,7 @@
 #include "installation.hpp"
 #include "limits.hpp"
 #include "memory.hpp"
+#include "process.hpp"
 #include "run_directory.hpp"
 #include "version.hpp"
 
@@ -22,11 +23,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -122,22 +121,16 @@ std::string read_all(int fd) {
   return text;
 }
 
-/// Starts `program --version`, in a process group of its own, with its output there. -1: it cannot be.
-pid_t start_for_version(std::string program, int output) {
-  posix_spawn_file_actions_t streams;
-  ::posix_spawn_file_actions_init(&streams);
-  ::posix_spawn_file_actions_addopen(&streams, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::posix_spawn_file_actions_adddup2(&streams, output, stream);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::string option = "--version";
-  std::array<char *, 3> words{program.data(), option.data(), nullptr};
-  pid_t child = -1;
-  const int error = ::posix_spawn(&child, program.c_str(), &streams, &attributes, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&streams);
-  ::posix_spawnattr_destroy(&attributes);
-  return error == 0 ? child : -1;
+/// Starts `program --version`, in a process group of its own, with its output there.
+Result<pid_t> start_for_version(const std::string &program, int output) {
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  SpawnOptions options;
+  options.command = {program, "--version"};
+  options.environment = Environment::current();
+  options.own_process_group = true;
+  options.stdin_fd = nothing.get();
+  options.stdout_fd = options.stderr_fd = output;
+  return spawn(std::move(options));
 }
 
 /// What `program --version` prints; what takes longer than patience is ended.
@@ -146,12 +139,12 @@ std::string version_text_of(const std::string &program) {
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
   const Fd output(ends[0]);
   Fd input(ends[1]);
-  const pid_t child = start_for_version(program, input.get());
+  const auto child = start_for_version(program, input.get());
   input.reset();
-  if (child < 0) return {};
+  if (!child) return {};
   auto text = read_all(output.get());
-  ::kill(-child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  ::kill(-*child, SIGKILL);
+  (void)await_end(*child);
   return text;
 }
 

@@ -40,7 +40,7 @@ void keep_to(const std::vector<int> &cores) {
 
 // Between fork and exec: async-signal-safe calls only.
 [[noreturn]] void run_child(const SpawnOptions &options, char *const *argv, char *const *envp, pid_t parent,
-                            const Signals &signals, int report_fd) {
+                            const Signals *signals, int report_fd) {
   if (options.own_process_group) setpgid(0, 0);
   keep_to(options.cores);
   if (options.death_signal) {
@@ -51,7 +51,7 @@ void keep_to(const std::vector<int> &cores) {
   put_in_place(options.stdout_fd, STDOUT_FILENO, report_fd);
   put_in_place(options.stderr_fd, STDERR_FILENO, report_fd);
   if (options.stdout_to_stderr && dup2(STDERR_FILENO, STDOUT_FILENO) < 0) fail_in_child(report_fd);
-  signals.restore_original();
+  if (signals != nullptr) signals->restore_original();
   execvpe(argv[0], argv, envp);
   fail_in_child(report_fd);
 }
@@ -71,9 +71,7 @@ pid_t parent_of(pid_t pid) {
   return parent;
 }
 
-}  // namespace
-
-Result<pid_t> spawn(SpawnOptions options, const Signals &signals) {
+Result<pid_t> start(SpawnOptions options, const Signals *signals) {
   std::vector<char *> argv;
   for (auto &word : options.command) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -91,6 +89,17 @@ Result<pid_t> spawn(SpawnOptions options, const Signals &signals) {
   if (!failed) return pid;
   if (pid > 0) waitpid(pid, nullptr, 0);
   return exec_error(options.command.front(), pid < 0 ? fork_error : cause);
+}
+
+}  // namespace
+
+Result<pid_t> spawn(SpawnOptions options, const Signals &signals) { return start(std::move(options), &signals); }
+Result<pid_t> spawn(SpawnOptions options) { return start(std::move(options), nullptr); }
+
+int await_end(pid_t child) {
+  int wait_status = 0;
+  while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) continue;
+  return wait_status;
 }
 
 int exit_code_of(int wait_status) {

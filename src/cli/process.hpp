@@ -27,6 +27,10 @@ struct SpawnOptions {
 /// Starts a program. When it returns ok, the program was found and is running. kNotFound, kRefused (not executable),
 /// kIo: with errno as cause.
 Result<pid_t> spawn(SpawnOptions options, const Signals &signals);
+/// The same, of a process that treats signals as it was started to.
+Result<pid_t> spawn(SpawnOptions options);
+/// The child's wait status, once it has ended.
+int await_end(pid_t child);
 
 /// As a shell says it: the exit status, or 128 + the signal's number.
 int exit_code_of(int wait_status);

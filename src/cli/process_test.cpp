@@ -46,6 +46,13 @@ TEST_F(Process, ThatExits_HasItsExitCode) {
   EXPECT_EQ(exit_code_of(wait_for(*pid)), 7);
 }
 
+TEST_F(Process, ThatIsAwaited_HasItsOwnStatus) {
+  const auto pid = spawn(command({"sh", "-c", "exit 7"}));
+  ASSERT_TRUE(pid);
+  EXPECT_EQ(exit_code_of(await_end(*pid)), 7);
+  EXPECT_EQ(spawn(command({"/no/such/program"})).code(), Code::kNotFound);
+}
+
 TEST_F(Process, ThatIsKilled_HasTheCodeThatAShellSays) {
   const auto pid = spawn(command({"sh", "-c", "kill -9 $$"}), signals());
   ASSERT_TRUE(pid);

@@ -4,6 +4,7 @@
 #include "environment.hpp"
 #include "installation.hpp"
 #include "launcher.hpp"
+#include "process.hpp"
 #include "slurm_diff.hpp"
 #include "slurm_job.hpp"
 #include "slurm_rewrite.hpp"
@@ -13,9 +14,7 @@
 #include <base/printable.hpp>
 
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
@@ -133,23 +132,26 @@ Status replace_script(const std::string &path, const std::string &text, mode_t m
   return {};
 }
 
+/// Its exit code.
+Result<int> run_sbatch(const std::string &script) {
+  SpawnOptions sbatch;
+  sbatch.command = {"sbatch", script};
+  sbatch.environment = Environment::current();
+  const auto pid = spawn(std::move(sbatch));
+  if (!pid) return pid.error();
+  return exit_code_of(await_end(*pid));
+}
+
 /// The script has its own name in a folder of its own, because sbatch calls the job so. Returns sbatch's exit code.
 int submit(const SlurmOptions &options, const std::string &text) {
   std::string folder = (fs::temp_directory_path() / "nessie-slurm-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return fail(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
-  auto path = (fs::path(folder) / fs::path(options.script).filename()).string();
-  std::string program = "sbatch";
-  char *const arguments[] = {program.data(), path.data(), nullptr};
+  const auto path = (fs::path(folder) / fs::path(options.script).filename()).string();
   const auto written = write_script(path, text, 0600);
-  pid_t pid = -1;
-  const int problem = written ? posix_spawnp(&pid, program.c_str(), nullptr, nullptr, arguments, environ) : 0;
-  int status = 0;
-  if (pid > 0) (void)waitpid(pid, &status, 0);
+  auto code = written ? run_sbatch(path) : Result<int>(written.error());
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  if (!written) return fail(written.error().message);
-  if (problem != 0) return fail(fmt::format("cannot run sbatch: {}", std::strerror(problem)));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return code ? *code : fail(code.error().message);
 }
 
 Status write_where_wanted(const SlurmOptions &options, const std::string &text) {
