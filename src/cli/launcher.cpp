@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "launcher.hpp"
 
-#include <base/config.hpp>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,39 +26,24 @@ bool is_program(const fs::path &path) {
   return fs::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0;
 }
 
-/// How many words follow options that are about hosts and processes, or whose values may look like a program's name.
-std::size_t values_of(std::string_view name) {
-  static const auto of_one = split(
-      "H host hosts f hostfile x rf machinefile rankfile default-hostfile launcher rmk launcher-exec launch-agent "
-      "bootstrap-exec bootstrap n np c N ppn perhost npernode map-by ntasks ntasks-per-node nodes w nodelist exclude",
-      " ");
-  static const auto of_two = split("env genv mca gmca omca prtemca", " ");
-  if (std::ranges::count(of_two, name) > 0) return 2;
-  return std::ranges::count(of_one, name) > 0 ? 1 : 0;
-}
-
 bool is_option(const std::string &word) {
   return word.starts_with('-') && word.find_first_not_of('-') != std::string::npos;
 }
 
-/// The option that stands at `place`; with "=", its value is in the same word.
-LauncherOption option_at(const std::vector<std::string> &command, std::size_t place) {
+/// The option that stands at `place`; with "=", its value is in the same word. Of one that is not known no word is
+/// taken: whether what follows is the program can be looked up.
+LauncherOption option_at(const std::vector<std::string> &command, std::size_t place, bool of_srun) {
   const auto &word = command[place];
   const auto name = word.substr(word.find_first_not_of('-'));
   if (const auto equals = name.find('='); equals != std::string::npos)
     return {name.substr(0, equals), name.substr(equals + 1), place, place};
-  const auto values = values_of(name);
+  const auto values = words_behind(name, of_srun).value_or(0);
   return {name, values > 0 && place + 1 < command.size() ? command[place + 1] : "", place, place + values};
 }
 
 bool is_assignment(const std::string &word) { return word.starts_with('-') || word.find('=') != std::string::npos; }
 
 }  // namespace
-
-bool is_launcher_name(std::string_view name) {
-  return name.starts_with("mpiexec") || name.starts_with("mpirun") || name == "orterun" || name == "prterun" ||
-         name == "srun";
-}
 
 const char *name_of(MpiFlavour flavour) {
   switch (flavour) {
@@ -137,9 +120,10 @@ bool is_srun(const std::string &launcher) { return fs::path(launcher).filename()
 
 std::size_t find_program_behind(const std::vector<std::string> &command, const Environment &environment) {
   const auto launcher = find_launcher(command, environment);
+  const bool of_srun = launcher && is_srun(command[*launcher]);
   for (std::size_t i = launcher ? *launcher + 1 : command.size(); i < command.size(); ++i) {
     if (is_option(command[i]))
-      i = option_at(command, i).last;
+      i = option_at(command, i, of_srun).last;
     else if (!find_program(command[i], environment).empty())
       return i;
   }
@@ -149,12 +133,13 @@ std::size_t find_program_behind(const std::vector<std::string> &command, const E
 std::vector<LauncherOption> launcher_options(const std::vector<std::string> &command, const Environment &environment) {
   std::vector<LauncherOption> options;
   const auto launcher = find_launcher(command, environment);
+  const bool of_srun = launcher && is_srun(command[*launcher]);
   bool in_program = false;
   for (std::size_t i = launcher ? *launcher + 1 : command.size(); i < command.size(); ++i) {
     if (command[i] == ":") in_program = false;
     if (in_program) continue;
     if (is_option(command[i])) {
-      options.push_back(option_at(command, i));
+      options.push_back(option_at(command, i, of_srun));
       i = options.back().last;
     } else {
       in_program = !find_program(command[i], environment).empty();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "environment.hpp"
+#include "launcher_words.hpp"
 
 #include <optional>
 #include <string>
@@ -14,8 +15,6 @@ namespace nessie::cli {
 enum class MpiFlavour { kUnknown, kOpenMpi, kMpich };
 const char *name_of(MpiFlavour flavour);
 
-/// Whether launchers are called so.
-bool is_launcher_name(std::string_view name);
 /// Which MPI's mpiexec `program` is, by the name of the file that it is in the end.
 MpiFlavour flavour_of_launcher(const std::string &program, const Environment &environment);
 /// Which MPI the ELF file is linked to.

@@ -145,6 +145,9 @@ TEST_F(Launcher, StandsBeforeTheProgram) {
   make_launcher("mpiexec", "orterun");
   make_program("sim", kOpenMpiProgram);
   EXPECT_EQ(find_program_behind({"mpiexec", "-x", "sim", "-n", "8", "sim", "sim"}, environment_), 5u);
+  make_program("srun", "");
+  EXPECT_EQ(find_program_behind({"srun", "-J", "sim", "-n8", "-H", "sim"}, environment_), 5u);
+  EXPECT_EQ(find_program_behind({"mpiexec", "-H", "sim", "sim"}, environment_), 3u);
   EXPECT_EQ(find_program_behind({"sim", "-n", "8"}, environment_), 0u);
   EXPECT_EQ(find_program_behind({"mpiexec", "-n", "8"}, environment_), 0u);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "slurm_rewrite.hpp"
 
+#include "launcher_words.hpp"
 #include "slurm_shell.hpp"
 
 #include <base/config.hpp>
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -25,11 +27,7 @@ bool is_in(const std::string &word, std::string_view list) {
   return std::ranges::find(words, word) != words.end();
 }
 
-bool is_launcher(const std::string &word) {
-  return is_in(base_name(word),
-               "srun mpiexec mpirun orterun prterun mpiexec.hydra mpiexec.mpich mpiexec.openmpi "
-               "mpirun.mpich mpirun.openmpi mpirun_rsh mpiexecjl");
-}
+bool is_launcher(const std::string &word) { return is_launcher_name(base_name(word)); }
 
 /// Launchers that do not tell other nodes what Nessie needs, as far as is known.
 bool is_unknown_launcher(const std::string &word) {
@@ -165,25 +163,6 @@ std::optional<std::size_t> find_launcher_word(const Expansion &command) {
 
 // --- what a launcher is told ------------------------------------------------------------------------------------------
 
-/// Long options of srun that no word of its own follows.
-bool is_flag_of_srun(const std::string &option) {
-  return is_in(option,
-               "--exclusive --pty --label --unbuffered --overcommit --overlap --exact --multi-prog --preserve-env "
-               "--quiet --verbose --no-kill --no-allocate --spread-job --contiguous --hold --use-min-nodes "
-               "--disable-status --quit-on-interrupt --kill-on-bad-exit --immediate --nice --propagate --reboot "
-               "--oversubscribe --whole --interactive --send-libs --test-only --help --usage --version "
-               "--get-user-env --join --mincores --parsable");
-}
-
-bool is_flag_of_mpiexec(const std::string &option) {
-  return is_in(option,
-               "--oversubscribe -oversubscribe --allow-run-as-root --bynode --bycore --byslot --display-map "
-               "--display-allocation --report-bindings --nooversubscribe --tag-output --quiet -q -v --verbose "
-               "--do-not-launch --use-hwthread-cpus --pernode -pernode --enable-recovery --timestamp-output "
-               "-l -prepend-rank -print-rank-map -verbose -nolocal --nolocal --bind-to-none --bind-to-core "
-               "-bind-to-core --report-child-jobs-separately --forward-signals --noprefix");
-}
-
 struct Launch {
   std::string program;  ///< kUnknown where it cannot be told
   std::string processes;
@@ -191,11 +170,12 @@ struct Launch {
   bool is_interactive = false, only_asks = false, has_several_programs = false, reads_programs_from_file = false;
 };
 
-bool takes_a_word(const std::string &launcher, const std::string &option) {
-  if (option.find('=') != std::string::npos) return false;
-  if (launcher != "srun") return !is_flag_of_mpiexec(option);
-  if (option.starts_with("--")) return !is_flag_of_srun(option);
-  return option.size() == 2 && std::string_view("KIHlOQqsuvXZhVWkEeJ").find(option[1]) == std::string_view::npos;
+/// One that is not known takes a word: the program cannot be looked up here. srun's letters may have theirs with them.
+std::size_t words_taken_by(const std::string &option, bool of_srun) {
+  const bool has_its_own = of_srun && !option.starts_with("--") && option.size() > 2;
+  if (has_its_own || option.find('=') != std::string::npos) return 0;
+  const auto name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  return words_behind(name, of_srun).value_or(1);
 }
 
 std::string value_of(const Words &words, std::size_t i) {
@@ -226,8 +206,7 @@ Launch read_launch(const Words &words, std::size_t launcher) {
       continue;
     }
     note_option(words, i, is_srun, launch);
-    if (is_in(words[i], "--mca -mca --gmca -genv -env --genv --env")) ++i;
-    if (takes_a_word(is_srun ? "srun" : "", words[i])) ++i;
+    i += words_taken_by(words[i], is_srun);
   }
   return launch;
 }
@@ -334,13 +313,16 @@ class Rewriter {
     const auto is_part = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '=';
     };
-    for (const std::string_view name : {"srun", "mpirun", "mpiexec", "orterun", "prterun", "aprun", "jsrun", "ibrun"})
+    const auto stands_in = [&](std::string_view name) {
       for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
         const auto end = at + name.size();
         const bool begins = at == 0 || !is_part(text[at - 1]) || text[at - 1] == '=';
         if (begins && (end >= text.size() || (!is_part(text[end]) && text[end] != '/'))) return true;
       }
-    return false;
+      return false;
+    };
+    return std::ranges::any_of(kLauncherNames, stands_in) ||
+           std::ranges::any_of(std::array{"aprun", "jsrun", "ibrun"}, stands_in);
   }
 
   void note(const ShellCommand &command, Treatment treatment, std::string why) {

@@ -104,6 +104,8 @@ TEST(SlurmScript, WhatGainsNothingIsLeft) {
   expect_left("nodes=$(srun -N 2 hostname -s | sort)", Treatment::kLeft, "hostname");
   expect_left("srun -N 1 -n 1 ./prepare", Treatment::kLeft, "one process");
   expect_left("srun --ntasks=1 ./prepare &", Treatment::kLeft, "one process");
+  expect_left("srun -J mesh -e err -W 9 -n 1 ./prepare", Treatment::kLeft, "one process");
+  expect_left("mpiexec --omca a b -q -n 1 ./prepare", Treatment::kLeft, "one process");
   expect_left("srun --pty bash -i", Treatment::kLeft, "terminal");
   expect_left("srun --version", Treatment::kLeft, "no program");
   expect_left("cat > sub.sh <<EOF\nsrun ./sim\nEOF\n", Treatment::kLeft, "here-document");
