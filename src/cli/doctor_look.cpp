@@ -178,9 +178,9 @@ void look_at_mpi(const Environment &environment, std::vector<Diagnosis> &finding
   findings.push_back(judge_launcher(mpiexec, {mpi_flavour_built_for(), mpi_built_for()}, !srun.empty()));
   findings.push_back(judge_root(::geteuid() == 0, mpiexec.mpi.flavour, is_told_that_root_is_meant(environment)));
   findings.push_back(judge_slurm(srun, environment.get("SLURM_JOB_ID").value_or("")));
-  const auto mpi = mpi_version();  // "Open MPI v4.1.4, package: …"
+  const auto pnetcdf = pnetcdf_version(), mpi = mpi_version();  // "Open MPI v4.1.4, package: …"; both are loaded now
   findings.push_back(judge_mpi_library({file_with("MPI_Init"), mpi.substr(0, mpi.find(',')), mpi_built_for()}));
-  findings.push_back(judge_pnetcdf({file_with("ncmpi_inq_libvers"), pnetcdf_version(), pnetcdf_built_for()}));
+  findings.push_back(judge_pnetcdf({file_with("ncmpi_inq_libvers"), pnetcdf, pnetcdf_built_for()}));
 }
 
 void look_at_folders(const Environment &environment, std::vector<Diagnosis> &findings) {

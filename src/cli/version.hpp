@@ -7,7 +7,8 @@
 
 namespace nessie::cli {
 
-/// The libraries that decide what a file looks like: "1.12.3 of 29 Aug 2022", "Open MPI v4.1.4, …".
+/// The libraries that decide what a file looks like: "1.12.3 of 29 Aug 2022", "Open MPI v4.1.4, …". Loads them, for all
+/// to see.
 std::string pnetcdf_version();
 std::string mpi_version();
 
