@@ -36,6 +36,8 @@ class ServerDrain {
   bool is_abandoned() const { return abandoned_.stop_requested(); }
 
   bool finished() const;
+  /// Waits so long at most; whether it is finished.
+  bool finishes_within(std::chrono::milliseconds time);
   /// The server is alive perhaps, but does not answer: there is nothing to wait for.
   bool hung() const;
   /// What the server told last; the whole truth once finished() and outcome() is ok.
@@ -47,7 +49,6 @@ class ServerDrain {
   void stop_server();
   void watch_server();
   Result<std::unique_ptr<staging::Client>> connect();
-  bool finishes_within(std::chrono::milliseconds time);
   void note_finished(Status outcome);
 
   Config config_;

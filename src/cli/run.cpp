@@ -59,7 +59,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto kTurn = milliseconds(50);
+constexpr auto kTurn = milliseconds(50), kGlance = milliseconds(10);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr auto kServerExitTimeout = seconds(10);
@@ -649,16 +649,17 @@ void Job::drain() {
 
 void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
   const auto busy = [](const auto &drain) { return drain && !drain->finished(); };
-  auto moment = milliseconds(1);  // most drains are over at once
-  while (std::any_of(drains.begin(), drains.end(), busy)) {
+  while (true) {
+    const auto drain = std::ranges::find_if(drains, busy);
+    if (drain == drains.end()) break;
     for (std::size_t i = 0; i < drains.size(); ++i) {
       if (drains[i] && drains[i]->hung()) servers_->kill(static_cast<int>(i));
       if (drains[i] && is_lost(static_cast<int>(i), *drains[i])) drains[i]->abandon();
     }
     if (gave_up_) servers_->kill_all();
     show_progress(drains);
-    turn(moment);
-    moment = std::min(2 * moment, milliseconds(10));
+    (void)(*drain)->finishes_within(kGlance);
+    turn(milliseconds(0));
   }
   hide_progress();
 }
