@@ -105,7 +105,9 @@ static void find_functions(void) {
   }
 }
 
-/* Opens the engine beside this library, wherever that was installed. */
+/* Opens the engine beside this library, wherever that was installed. What it calls it finds now, or cannot be used (it
+ * was linked so); to look up all that the libraries behind it may ever call would take each process several
+ * milliseconds. */
 static void *open_engine_library(void) {
   Dl_info self;
   char path[4096];
@@ -114,7 +116,7 @@ static void *open_engine_library(void) {
   int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
   int length = snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, NESSIE_PNETCDF_ENGINE_LIBRARY);
   if (length < 0 || (size_t)length >= sizeof path) return NULL;
-  return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  return dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
 }
 
 static char *copy_of_variable(const char *name) {
