@@ -31,20 +31,29 @@ void look_for_no_devices() {
   ::setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
 }
 
+bool is_alone() {
+  return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
+         std::getenv("PMIX_RANK") == nullptr;
+}
+
 /// Under Open MPI, ROMIO is several times faster below PnetCDF than the default. A server that is alone needs no
-/// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process.
+/// transport of MPI's, nor the shared memory that would stay behind if it were killed, nor a helper process, nor
+/// collective operations between processes.
 void prepare_mpi() {
   for (const char *hints : {"PNETCDF_HINTS", "ROMIO_HINTS"}) ::unsetenv(hints);  // a file's are its program's
-  const bool alone = std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && std::getenv("PMI_SIZE") == nullptr &&
-                     std::getenv("PMIX_RANK") == nullptr;
   ::setenv("OMPI_MCA_io", "romio321", 0);
-  if (!alone) return;
+  if (!is_alone()) return;
   look_for_no_devices();
   ::setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
   ::setenv("OMPI_MCA_btl", "self", 0);
   ::setenv("OMPI_MCA_pml", "ob1", 0);
   ::setenv("OMPI_MCA_osc", "^ucx,rdma", 0);
+  ::setenv("OMPI_MCA_coll", "self,basic,libnbc", 0);
 }
+
+/// Whether nobody misses MPI_Finalize(), for which Open MPI takes as long as for its start: of a job of one process,
+/// whose files lie in the folder of who has started it, and go with that.
+bool may_leave_mpi() { return is_alone() && std::getenv("OMPI_MCA_orte_tmpdir_base") != nullptr; }
 
 /// MPI, from before there are other threads until after the server's end.
 class Mpi {
@@ -56,7 +65,7 @@ class Mpi {
     if (is_there_) MPI_Comm_rank(MPI_COMM_WORLD, &rank_), MPI_Comm_size(MPI_COMM_WORLD, &size_);
   }
   ~Mpi() {
-    if (is_there_) MPI_Finalize();
+    if (is_there_ && !may_leave_mpi()) MPI_Finalize();
   }
   Mpi(const Mpi &) = delete;
   bool is_there() const { return is_there_; }

@@ -16,7 +16,7 @@ using nessie::Error;
 
 namespace {
 
-constexpr std::uint64_t kTouchedAhead = 32 << 20;
+constexpr std::uint64_t kTouchedAhead = 32 << 20;  // by all servers together: each gets its share of the data
 constexpr std::size_t kBounces = 4;
 constexpr auto kSlow = std::chrono::seconds(1);
 constexpr auto kSilence = std::chrono::seconds(1);
@@ -62,7 +62,7 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
   if (options_.mode == Mode::kDirect)
     drainer_.drain_at_once();
   else
-    drainer_.touch_ahead(kTouchedAhead);
+    drainer_.touch_ahead(kTouchedAhead / std::max<std::uint32_t>(options_.servers, 1));
   runtime_.on_peer_connected([this](nssi::PeerId peer) {
     peers_.push_back(peer);
     note_crowd();
