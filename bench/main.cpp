@@ -122,18 +122,24 @@ constexpr Entry kWorkloads[] = {
     {"staging-overlap", bench::staging_overlap,
      "S3D's checkpoint with as much computing between two of them as native PnetCDF takes for one, a core left free",
      "PnetCDF staging (PDSW 2011), section 3.2: bursts of I/O, absorbed while the program computes"},
+    {"launch", bench::launch,
+     "what `nessie run` adds to a program that does nothing, beside the program alone; what a program perceives whose "
+     "server is on another host, beside TCP through the same cable; the first write of 256 processes with 16 servers, "
+     "beside MPI's own start and native PnetCDF",
+     "PnetCDF staging (PDSW 2011), section 3: servers that start with the program, on nodes of their own"},
 };
 
 constexpr const char *kUsage =
     "usage: nessie bench NAME [--json] [--quick | --once] [--transport NAME] [--set KEY=VALUE]\n"
-    "                         [--processes N] [--plot FILE]\n\n"
+    "                         [--processes N] [--servers N] [--plot FILE]\n\n"
     "  --json        one JSON object a line, as docs/benchmarks.md says\n"
     "  --quick       about a minute\n"
     "  --once        as small as it gets: only to see that it works\n"
-    "  --transport   shm (the default), tcp, ofi, ucx, mpi, inproc: for all but staging-…\n"
+    "  --transport   shm (the default), tcp, ofi, ucx, mpi, inproc: for all but staging-… and launch\n"
     "  --set         a setting of their endpoints, as nnti.ofi.provider=tcp\n"
     "  --plot        draws what was measured: a PNG, SVG or PDF file, by its suffix; needs python3-matplotlib\n"
-    "  --processes   for staging-…: this many, instead of its own\n\n";
+    "  --processes   for staging-… and launch: this many, instead of its own\n"
+    "  --servers     for launch: likewise\n\n";
 
 void list() {
   fmt::print("{}", kUsage);
@@ -172,6 +178,8 @@ std::optional<std::string> parse(int argc, char **argv, Options &options) {
       set(options, argv[++i]);
     else if (word == "--processes" && value && std::atoi(value) > 0)
       options.processes = std::atoi(argv[++i]);
+    else if (word == "--servers" && value && std::atoi(value) > 0)
+      options.servers = std::atoi(argv[++i]);
     else
       return fmt::format("cannot use '{}'; `nessie bench` alone lists the options", word);
   }

@@ -22,7 +22,8 @@ struct Options {
   std::vector<const nnti::TransportKind *> extra_transports;  ///< that this program was linked with
   std::map<std::string, std::string> settings;                ///< of the endpoints of all but the staging workloads
   std::string plot;                                           ///< the picture's file; empty: none
-  int processes = 0;                                          ///< of a staging workload; 0: its own
+  int processes = 0;                                          ///< of a staging workload, or of launch; 0: its own
+  int servers = 0;                                            ///< of launch; 0: its own
   int repetitions(int full, int in_quick) const { return once ? 1 : quick ? in_quick : full; }
   /// Over the transport, with the settings. `spin_us`: nnti.spin_us; empty: the default.
   nnti::EndpointOptions endpoint(bool listen, const char *spin_us) const;
@@ -57,6 +58,7 @@ nessie::Status staging_climate(const Options &options, Report &report);
 nessie::Status staging_flash(const Options &options, Report &report);
 nessie::Status staging_restart(const Options &options, Report &report);
 nessie::Status staging_overlap(const Options &options, Report &report);
+nessie::Status launch(const Options &options, Report &report);
 
 /// Shows on a terminal how far a long run is.
 class Progress {
