@@ -81,9 +81,10 @@ Diagnosis judge_temporary_folder(const std::string &folder, int error);
 Diagnosis judge_processors(int allowed, int all, std::optional<double> quota);
 
 struct Memory {
-  std::uint64_t available_bytes;      ///< of the machine, and its control group
+  std::uint64_t available_bytes;      ///< of the machine, its control group, and the job
   std::uint64_t group_bytes;          ///< what the control group has left; 2^64 - 1: it has no limit
   std::uint64_t within_limits_bytes;  ///< what ulimit -v, -d, -f leave a staging server
+  std::uint64_t allocated_bytes;      ///< what Slurm has allocated on the node; 2^64 - 1: all of it, or this is no job
 };
 Diagnosis judge_memory(const Memory &memory);
 /// Whether nessied and the library that is preloaded are where they belong.

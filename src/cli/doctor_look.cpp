@@ -199,8 +199,8 @@ void look_at_processors_and_memory(std::vector<Diagnosis> &findings) {
   const int allowed = ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
   const auto membership = control_group_membership();
   findings.push_back(judge_processors(allowed, all, control_group_processors(membership, kControlGroups)));
-  findings.push_back(judge_memory(
-      {available_memory_bytes(), control_group_available_bytes(membership, kControlGroups), memory_within_limits()}));
+  findings.push_back(judge_memory({available_memory_bytes(), control_group_available_bytes(membership, kControlGroups),
+                                   memory_within_limits(), slurm_allocated_bytes(Environment::current())}));
 }
 
 void look_at_network(const Config &config, std::vector<Diagnosis> &findings) {

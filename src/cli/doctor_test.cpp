@@ -138,10 +138,12 @@ TEST(Doctor, SeesThatAControlGroupGivesLessTimeThanThereAreProcessors) {
 }
 
 TEST(Doctor, SaysWhatMemoryThereIsForServers) {
-  expect(judge_memory({4096 * kMiB, kUnlimited, kUnlimited}), Health::kOk, "4 GiB are free");
-  expect(judge_memory({512 * kMiB, 512 * kMiB, kUnlimited}), Health::kOk, "control group has 512 MiB left");
-  expect(judge_memory({100 * kMiB, 100 * kMiB, kUnlimited}), Health::kWarning, "100 MiB", "--memory");
-  expect(judge_memory({4096 * kMiB, kUnlimited, kMiB}), Health::kProblem, "go native", "ulimit -v unlimited");
+  expect(judge_memory({4096 * kMiB, kUnlimited, kUnlimited, kUnlimited}), Health::kOk, "4 GiB are free");
+  expect(judge_memory({512 * kMiB, 512 * kMiB, kUnlimited, kUnlimited}), Health::kOk, "control group has 512 MiB left");
+  expect(judge_memory({100 * kMiB, 100 * kMiB, kUnlimited, kUnlimited}), Health::kWarning, "100 MiB", "--memory");
+  expect(judge_memory({4096 * kMiB, kUnlimited, kMiB, kUnlimited}), Health::kProblem, "go native",
+         "ulimit -v unlimited");
+  expect(judge_memory({512 * kMiB, kUnlimited, kUnlimited, 512 * kMiB}), Health::kOk, "Slurm has allocated 512 MiB");
 }
 
 TEST(Doctor, PassesOnWhatIsWrongWithTheInstallationAndTheSettings) {

@@ -247,10 +247,12 @@ Diagnosis judge_memory(const Memory &memory) {
     return problem(name,
                    "the limits on address space, data or files leave no room for a staging server: files go native",
                    "ulimit -v unlimited; ulimit -d unlimited; ulimit -f unlimited");
-  const bool has_limit = memory.group_bytes < std::uint64_t{1} << 60;  // what nobody reaches is none
-  const auto sentence =
-      fmt::format("{} are free{}", format_size(memory.available_bytes),
-                  has_limit ? fmt::format(" (the control group has {} left)", format_size(memory.group_bytes)) : "");
+  constexpr auto kNoLimit = std::uint64_t{1} << 60;  // what nobody reaches is none
+  auto sentence = format_size(memory.available_bytes) + " are free";
+  if (memory.group_bytes < kNoLimit)
+    sentence += fmt::format(" (the control group has {} left)", format_size(memory.group_bytes));
+  if (memory.allocated_bytes < kNoLimit)
+    sentence += fmt::format(" (Slurm has allocated {})", format_size(memory.allocated_bytes));
   if (memory.available_bytes >= kLittleMemory) return ok(name, sentence);
   return warning(name, sentence + ", of which a staging server takes 64 MiB at least",
                  "nessie run --memory 32M ...; of a container: docker run --memory; of Slurm: sbatch --mem");

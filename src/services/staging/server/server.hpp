@@ -126,7 +126,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> write_now(Request &request, const TransferArgs &args) override { return write(request, args); }
   void note_arrival(Request &request) override;
   Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
-  void take_in(nssi::PeerId from, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
+  void take_in(nssi::PeerId writer, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
   Status pull_in(Request &request, OpenFile &file, const Asked &asked);
   Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
                     std::uint64_t offset);
