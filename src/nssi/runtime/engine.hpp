@@ -27,7 +27,7 @@ class Engine final : public Core, private nnti::EventSink, private HangupSink {
   void run();
   void stop();
   void stop_when_done(Deadline deadline);
-  Result<PeerId> connect(std::string_view url, Deadline deadline, const std::stop_token &stop);
+  Result<PeerId> connect(std::string_view url, Deadline deadline, const std::stop_token &stop = {});
   void disconnect(PeerId peer);
   void flush_trace();
 
