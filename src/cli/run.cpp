@@ -696,7 +696,8 @@ void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
     if (outcome) continue;
     const int index = static_cast<int>(i);
     servers_->kill(index);
-    note_broken(index, drains[i]->is_abandoned() ? fmt::format("on {} is lost, with its agent", servers_->host(index))
+    if (drains[i]->is_abandoned()) servers_->note_lost(index);
+    note_broken(index, drains[i]->is_abandoned() ? servers_->how_it_ended(index)
                                                  : "did not finish: " + outcome.error().message);
   }
   record_.gave_up = gave_up_;

@@ -57,6 +57,11 @@ bool Servers::any_running() const {
   return std::ranges::any_of(servers_, [](const Server &server) { return !server.end; });
 }
 
+void Servers::note_lost(int index) {
+  auto &lost = servers_[static_cast<std::size_t>(index)];
+  if (!lost.end) lost.end = fmt::format("on {} is lost, with its agent", lost.host);
+}
+
 void Servers::kill_all() {
   for (int index = 0; index < count(); ++index) kill(index);
 }

@@ -46,6 +46,8 @@ class Servers {
   bool any_running() const;
   /// Whether who would tell of its end is gone, with its node perhaps: then connections to it need not break.
   virtual bool is_left_alone(int) const { return false; }
+  /// Such a one counts as ended from now on.
+  void note_lost(int index);
   /// How a server ended: "was killed by signal 9 (Killed)".
   const std::string &how_it_ended(int index) const { return *server(index).end; }
   /// Why not all will ever listen, apart from those that have ended; empty: nothing is known of that.
