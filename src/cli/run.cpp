@@ -65,6 +65,7 @@ constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr auto kServerExitTimeout = seconds(10);
 constexpr const char *kNeverBegan =
     "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
+constexpr const char *kNeverStarted = "the program's launcher has ended before the staging servers could start";
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
 constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
 constexpr auto kPatienceWithSilence = seconds(2);
@@ -538,7 +539,8 @@ void Job::await_program() {
     if (is_mpmd() && !start_error_) check_start(start_by);
     if (is_mpmd() && !agents_->has_program_begun() && !start_error_) check_program();
   }
-  if (is_mpmd() && !agents_->has_program_begun() && !start_error_) say(kNeverBegan);
+  if (is_mpmd() && !agents_->has_program_begun() && !start_error_)
+    say(servers_->all_listen() ? kNeverBegan : kNeverStarted);
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
@@ -632,8 +634,10 @@ void Job::drain() {
   phase_ = Phase::kDraining;
   raise_limits();  // those that it was started with were the program's as well
   for (int index = 0; index < servers_->count(); ++index) {
-    if (servers_->running(index)) continue;
-    note_broken(index, servers_->how_it_ended(index));
+    if (servers_->urls()[static_cast<std::size_t>(index)].empty())
+      servers_->note_absent(index);
+    else if (!servers_->running(index))
+      note_broken(index, servers_->how_it_ended(index));
   }
   nnti::prepare_environment();  // each drain has threads, which reach the servers
   std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));

@@ -62,6 +62,11 @@ void Servers::note_lost(int index) {
   if (!lost.end) lost.end = fmt::format("on {} is lost, with its agent", lost.host);
 }
 
+void Servers::note_absent(int index) {
+  auto &absent = servers_[static_cast<std::size_t>(index)];
+  if (!absent.end) absent.end = "did not start";
+}
+
 void Servers::kill_all() {
   for (int index = 0; index < count(); ++index) kill(index);
 }

@@ -48,6 +48,8 @@ class Servers {
   virtual bool is_left_alone(int) const { return false; }
   /// Such a one counts as ended from now on.
   void note_lost(int index);
+  /// One that has never listened is not waited for any more.
+  void note_absent(int index);
   /// How a server ended: "was killed by signal 9 (Killed)".
   const std::string &how_it_ended(int index) const { return *server(index).end; }
   /// Why not all will ever listen, apart from those that have ended; empty: nothing is known of that.

@@ -151,10 +151,16 @@ class Embedded(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_mpi_abort_waits_for_the_server(self):
-        code, _, err = self.run_embedded(mpiexec(2, JOB, "abort", "out.nc"), env={"NESSIE_CLOSE": "early"})
-        self.assertEqual(code, 5, err)
-        self.assertNotIn("did not reach the file", err)
-        self.assertEqual(read_file(self.path("out.nc")), self.native(2))
+        """Where SIGTERM, which the launcher sends, and the process's own MPI_Abort end it at once, too."""
+        expected = self.native(2)
+        for how in ("abort", "abort-last") * 3:
+            with self.subTest(how=how):
+                code, _, err = self.run_embedded(mpiexec(2, JOB, how, "out.nc"), env={"NESSIE_CLOSE": "early"})
+                self.assertEqual(code, 5, err)
+                self.assertIn("nessie: staged ", err)
+                self.assertNotIn("did not reach the file", err)
+                self.assertEqual(read_file(self.path("out.nc")), expected)
+                self.assertEqual(sorted(os.listdir(self.folder)), ["native.nc", "out.nc", "run"])
         self.assert_nothing_left()
 
     def test_a_run_that_is_killed(self):

@@ -66,6 +66,14 @@ class Mpmd(ProcessTestCase):
             self.assertIn("run it without --mpmd", err)
         self.assert_nothing_left()
 
+    def test_a_launcher_that_fails_is_not_waited_for(self):
+        code, _, err = self.run_mpmd(mpiexec(2, self.path("missing")))
+        self.assertNotIn(code, (0, 1, 74), err)
+        self.assertIn("has ended before the staging servers could start", err)
+        self.assertIn("drained for 0.", err)
+        self.assertNotIn("nessie: error", err)
+        self.assert_nothing_left()
+
     def test_what_is_no_launcher_is_told(self):
         for command in ([CHECKPOINT], ["srun", CHECKPOINT]):
             code, _, err = self.run_mpmd(command)

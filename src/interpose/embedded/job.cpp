@@ -106,12 +106,15 @@ class Job {
     MPI_Request all{};
     PMPI_Ibarrier(MPI_COMM_WORLD, &all);
     (void)wait(all, Deadline::never());
+    const std::lock_guard lock(ending_);
     bring_to_first(end_own());
-    folder_.reset();
+    let_go();
   }
+  /// Also where a signal ends the process.
   void leave() {
+    const std::lock_guard lock(ending_);
     keep(end_own());
-    folder_.reset();
+    let_go();
   }
   const nessie_embedded_servers &where() const { return where_; }
 
@@ -130,7 +133,7 @@ class Job {
   Status start_own();
   void tell_all(const Status &status);
   Report end_own();
-  void end_by_signal() { keep(end_own()); }
+  void let_go();
   void keep(const Report &report) const;
   void bring_to_first(const Report &report) const;
 
@@ -233,7 +236,7 @@ void Job::tell_all(const Status &status) {
     if (why_.empty()) why_ = card.why.data();
   }
   if (!why_.empty()) server_.reset();
-  if (server_ != nullptr && !finish_before_ending([this] { end_by_signal(); }))
+  if (server_ != nullptr && !finish_before_ending([this] { leave(); }))
     nessie::log::warning("a signal that ends this process will end its staging server with it");
   where_ = {why_.empty() ? urls_.c_str() : nullptr, credential_.c_str(), why_.c_str()};
 }
@@ -241,20 +244,23 @@ void Job::tell_all(const Status &status) {
 // --- the end ---------------------------------------------------------------------------------------------------------
 
 Job::Report Job::end_own() {
-  const std::lock_guard lock(ending_);
   if (server_ == nullptr) return {};
   const auto report = server_->end();
   if (!folder_->is_the_runs())  // nobody else will tell
     for (const auto &file : report.failures)
       nessie::log::error("{}: {} of {} bytes are in the file: {}", file.path, file.bytes_in_file,
                          file.bytes_acknowledged, file.message);
-  Report made{server_->report_name(), xdr::encode(report)};
+  return {server_->report_name(), xdr::encode(report)};
+}
+
+/// When the report is where it belongs: until then the ledger tells.
+void Job::let_go() {
   server_.reset();
-  return made;
+  folder_.reset();
 }
 
 void Job::keep(const Report &report) const {
-  if (report.name.empty() || !folder_->is_the_runs()) return;
+  if (report.name.empty() || !folder_ || !folder_->is_the_runs()) return;
   const std::string_view text(reinterpret_cast<const char *>(report.bytes.data()), report.bytes.size());
   if (auto status = nessie::write_file(fmt::format("{}/{}", folder_->path(), report.name), text); !status.ok())
     nessie::log::warning("no report: {}", status.error().message);

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,26 @@ using nessie::Result;
 using nessie::Status;
 
 namespace {
+
+/// The threads that begin meanwhile may use all processors that the launcher may use: it has bound this process to one,
+/// mostly, which the program keeps busy.
+class LaunchersProcessors {
+ public:
+  LaunchersProcessors() {
+    cpu_set_t theirs;
+    is_changed_ = ::sched_getaffinity(0, sizeof before_, &before_) == 0 &&
+                  ::sched_getaffinity(::getppid(), sizeof theirs, &theirs) == 0 &&
+                  ::sched_setaffinity(0, sizeof theirs, &theirs) == 0;
+  }
+  ~LaunchersProcessors() {
+    if (is_changed_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  LaunchersProcessors(const LaunchersProcessors &) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool is_changed_ = false;
+};
 
 /// What this thread does with files goes past the shim, if there is one.
 void serve_on_this_thread() {
@@ -41,6 +62,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerStart start) {
 
 Status Server::open() {
   const SignalsHeldBack held;
+  const LaunchersProcessors processors;
   nessie::service::HostOptions options;
   options.runtime.endpoint.config = start_.config;
   options.runtime.endpoint.credential = start_.credential;
@@ -93,10 +115,12 @@ staging::ReportResult Server::end() {
     thread_.join();
     host_->finish();
   }
-  if (!ledger_path_.empty()) ::unlink(std::exchange(ledger_path_, {}).c_str());
-  return std::move(report_);
+  return report_;
 }
 
-Server::~Server() { (void)end(); }
+Server::~Server() {
+  (void)end();
+  if (!ledger_path_.empty()) ::unlink(ledger_path_.c_str());
+}
 
 }  // namespace embedded

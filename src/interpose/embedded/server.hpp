@@ -33,7 +33,8 @@ class Server {
   Server(const Server &) = delete;
 
   const std::string &url() const { return host_->runtime().url(); }
-  /// Returns when all that it has acknowledged is in the files, and its threads have ended. What it has done.
+  /// Returns when all that it has acknowledged is in the files, and its threads have ended. What it has done; the
+  /// ledger is there until the server is destroyed.
   staging::ReportResult end();
   /// Where its report belongs: nobody else's in the folder is called so.
   const std::string &report_name() const { return report_name_; }

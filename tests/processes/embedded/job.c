@@ -2,7 +2,7 @@
 /* job HOW FILE: writes a file with PnetCDF, each process its part, and ends as HOW says: "finalize"; "exit", without
  * MPI_Finalize; "open", with the file still open; "fork", where the child of the first process writes one more file;
  * "level", which tells the level of threads; "linger", which waits to be killed before anything is closed; "abort",
- * which calls MPI_Abort. */
+ * which calls MPI_Abort; "abort-last", where the last process does, and the others when the launcher ends them. */
 #include <mpi.h>
 #include <pnetcdf.h>
 
@@ -38,10 +38,11 @@ static int write_file(MPI_Comm comm, const char *path) {
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "", *path = argc > 2 ? argv[2] : "job.nc";
   char other[4096];
-  int level = 0, rank = 0;
+  int level = 0, rank = 0, size = 1;
   MPI_Init(&argc, &argv);
   MPI_Query_thread(&level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int file = write_file(MPI_COMM_WORLD, path);
   if (strcmp(how, "linger") == 0) {
     if (rank == 0) printf("written\n"), fflush(stdout);
@@ -50,7 +51,8 @@ int main(int argc, char **argv) {
   if (strcmp(how, "open") != 0) check(ncmpi_close(file), "close");
   if (strcmp(how, "level") == 0 && rank == 0) printf("level %d\n", level);
   if (strcmp(how, "exit") == 0) exit(3);
-  if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 5);
+  if (strcmp(how, "abort") == 0 || (strcmp(how, "abort-last") == 0 && rank == size - 1)) MPI_Abort(MPI_COMM_WORLD, 5);
+  if (strcmp(how, "abort-last") == 0) sleep(60), MPI_Abort(MPI_COMM_WORLD, 5); /* SIGTERM ends the sleep */
   if (strcmp(how, "fork") == 0 && rank == 0) {
     const pid_t child = fork();
     snprintf(other, sizeof other, "%s.child", path);
