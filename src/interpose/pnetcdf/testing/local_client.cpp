@@ -110,7 +110,8 @@ struct Client::Impl {
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Client::~Client() = default;
 
-Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const std::string &, int) {
+Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &, const std::string &, int,
+                                                const std::stop_token &) {
   return std::unique_ptr<Client>(new Client(std::make_unique<Impl>()));
 }
 
@@ -192,6 +193,7 @@ Result<int> Client::abort(FileToken token) {
 Result<nessie::Fd> Client::lend(FileToken, const FileIdentity &) {
   return nessie::Error{nessie::Code::kUnsupported, "there is no server that could lend it"};
 }
+void Client::flush_trace() {}
 Status Client::settle(const SettleArgs &) { return {}; }
 Status Client::note_native(const std::string &, const std::string &, bool) { return {}; }
 
