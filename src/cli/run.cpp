@@ -28,6 +28,7 @@
 #include "servers.hpp"
 #include "signals.hpp"
 #include "speech.hpp"
+#include "start_clock.hpp"
 #include "summary.hpp"
 
 #include <services/staging/board.h>
@@ -67,6 +68,7 @@ constexpr const char *kNeverBegan =
     "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
 constexpr const char *kNeverStarted = "the program's launcher has ended before the staging servers could start";
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
+constexpr double kWorthALine = 1;            // second of starting
 constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
 constexpr auto kPatienceWithSilence = seconds(2);
 constexpr auto kSignalGrace = seconds(3);
@@ -170,6 +172,7 @@ class Job {
   Status launch_agents();
   std::vector<std::string> agent_words(bool is_rank) const;
   Status await_urls();
+  Status await_all();
   std::optional<Error> why_no_start() const;
   Error too_late() const;
   Status start_program();
@@ -177,7 +180,7 @@ class Job {
   Status add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const;
   Status add_services(SpawnOptions &program) const;
   void await_program();
-  void check_start(Deadline start_by);
+  void check_start();
   /// The servers are ranks of the program's job; not where there are none.
   bool is_mpmd() const { return options_.mpmd && agents_ != nullptr; }
   void check_program();
@@ -193,6 +196,7 @@ class Job {
   void watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains);
   bool is_lost(int index, const ServerDrain &drain) const;
   void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
+  void show_line(const std::string &text);
   void hide_progress();
   void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
   void note_broken(int index, const std::string &how);
@@ -233,8 +237,8 @@ class Job {
   std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
   pid_t program_ = -1;
   std::optional<int> program_status_;
-  std::optional<Error> start_error_;  ///< a server that was to start with the program did not
-  milliseconds start_timeout_{};
+  std::optional<Error> start_error_;            ///< a server that was to start with the program did not
+  std::optional<StartClock> start_;             ///< from when the servers are being started
   Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
@@ -252,7 +256,7 @@ int Job::execute() {
     say("error: " + start_timeout.error().message);
     return 1;
   }
-  start_timeout_ = *start_timeout;
+  start_.emplace(*start_timeout);
   record_.command = options_.command;
   record_.mode = mode_;
   fit_servers();
@@ -283,6 +287,7 @@ int Job::execute() {
   drain();
   if (embedded_count_ > 0) collect_from(folder_.path(), public_folder_, record_);
   record_.drain_s = seconds_since(drain_start);
+  record_.start_s = start_->took_s();
   if (is_over_early_) await_end();
   record_.program_exit_code = exit_code_of(*program_status_);
   if (start_error_) return 1;
@@ -382,12 +387,22 @@ std::vector<std::string> Job::agent_words(bool is_rank) const {
 }
 
 Status Job::await_urls() {
-  const auto deadline = Deadline::in(start_timeout_);
+  auto status = await_all();
+  hide_progress();
+  start_->note(servers_->listening());
+  return status;
+}
+
+Status Job::await_all() {
+  int shown = -1;
   for (servers_->look(); !servers_->all_listen(); servers_->look()) {
     turn(milliseconds(1));
     if (stop_signal_) return Error{Code::kCancelled, "interrupted"};
     if (auto error = why_no_start()) return *error;
-    if (deadline.passed()) return too_late();
+    start_->note(servers_->listening());
+    if (start_->is_too_late()) return too_late();
+    if (start_->elapsed_s() > kWorthALine && std::exchange(shown, servers_->listening()) != servers_->listening())
+      show_line(fmt::format("starting: {} of {} servers", servers_->listening(), servers_->count()));
   }
   return {};
 }
@@ -402,9 +417,10 @@ std::optional<Error> Job::why_no_start() const {
 }
 
 Error Job::too_late() const {
-  return {Code::kTimedOut, fmt::format("the staging servers did not start within {} s; what they say is above "
-                                       "(NESSIE_RUN_START_TIMEOUT gives them longer)",
-                                       start_timeout_.count() / 1000)};
+  return {Code::kTimedOut,
+          fmt::format("{} of {} staging servers have started, and no further one within {} s; what they "
+                      "say is above (NESSIE_RUN_START_TIMEOUT gives them longer)",
+                      servers_->listening(), servers_->count(), start_->patience().count() / 1000)};
 }
 
 Status Job::stage(SpawnOptions &program) const {
@@ -532,11 +548,10 @@ void Job::on_signal_in_drain(const Signal &signal) {
 }
 
 void Job::await_program() {
-  const auto start_by = Deadline::in(start_timeout_);
   while (!program_status_ && !is_over_early_) {
     turn(seconds(1));
     is_over_early_ = !program_status_ && servers_->is_program_over();
-    if (is_mpmd() && !start_error_) check_start(start_by);
+    if (is_mpmd() && !start_error_) check_start();
     if (is_mpmd() && !agents_->has_program_begun() && !start_error_) check_program();
   }
   if (is_mpmd() && !agents_->has_program_begun() && !start_error_)
@@ -544,9 +559,10 @@ void Job::await_program() {
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
-void Job::check_start(Deadline start_by) {
+void Job::check_start() {
+  start_->note(servers_->listening());
   if (servers_->all_listen()) return;
-  if (auto error = start_by.passed() ? too_late() : why_no_start()) end_program(*std::move(error));
+  if (auto error = start_->is_too_late() ? too_late() : why_no_start()) end_program(*std::move(error));
 }
 
 /// A program without MPI ends, and leaves the services waiting for it.
@@ -683,9 +699,13 @@ void Job::show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains)
   }
   most_pending_ = std::max(most_pending_, pending);
   if (pending == 0) return;
+  show_line(fmt::format("draining: {} of {} to go", format_size(pending), format_size(most_pending_)));
+}
+
+void Job::show_line(const std::string &text) {
+  if (options_.quiet || !isatty(STDERR_FILENO)) return;
   progress_shown_ = true;
-  write_to_stderr(
-      fmt::format("\r\033[Knessie: draining: {} of {} to go", format_size(pending), format_size(most_pending_)));
+  write_to_stderr("\r\033[Knessie: " + text);
 }
 
 void Job::hide_progress() {
@@ -728,7 +748,7 @@ void Job::await_servers_end() {
 void Job::note_placement() {
   auto &placement = record_.placement;
   placement.place = options_.place.empty() ? "near" : options_.place;
-  placement.started = is_mpmd() ? "mpmd" : agents_ != nullptr ? "launcher" : "child";
+  placement.started = embedded_count_ > 0 ? "embedded" : is_mpmd() ? "mpmd" : agents_ != nullptr ? "launcher" : "child";
   const auto urls = servers_->urls();
   for (std::size_t i = 0; i < urls.size(); ++i)
     placement.servers.push_back({servers_->host(static_cast<int>(i)), urls[i], plan_.placement.servers[i].cores});

@@ -49,8 +49,8 @@ std::vector<std::string> Servers::urls() const {
   return urls;
 }
 
-bool Servers::all_listen() const {
-  return std::ranges::none_of(servers_, [](const Server &server) { return server.url.empty(); });
+int Servers::listening() const {
+  return static_cast<int>(std::ranges::count_if(servers_, [](const Server &server) { return !server.url.empty(); }));
 }
 
 bool Servers::any_running() const {

@@ -39,7 +39,8 @@ class Servers {
   virtual void look() = 0;
   /// Where each can be reached; empty: it does not listen yet.
   std::vector<std::string> urls() const;
-  bool all_listen() const;
+  int listening() const;
+  bool all_listen() const { return listening() == count(); }
   /// The node of one; empty: it does not listen yet.
   const std::string &host(int index) const { return server(index).host; }
   bool running(int index) const { return !server(index).end; }

@@ -23,6 +23,7 @@ namespace {
 using staging::FileReport;
 using staging::ReportResult;
 
+constexpr double kWorthTelling = 2;  // seconds of starting
 constexpr std::size_t kMaxFilesListed = 8;
 constexpr std::size_t kMaxRangesListed = 8;
 
@@ -240,6 +241,8 @@ std::string describe_work(const RunRecord &record) {
               ? "there were no staging servers\n"
               : fmt::format("{} ({}, {}) drained for {:.2f} s more\n", counted(record.servers, "staging server"),
                             record.mode, record.memory, record.drain_s);
+  if (record.start_s > kWorthTelling)
+    text += fmt::format("nessie: the servers took {:.1f} s to start\n", record.start_s);
   text += describe_staged(record, totals);
   text += describe_notes(record, totals);
   text += describe_files(totals.all.drained);
@@ -266,6 +269,7 @@ nlohmann::json to_json(const RunRecord &record) {
                {"placement", to_json(record.placement)},
                {"program_exit_code", record.program_exit_code},
                {"exit_code", exit_code(record)},
+               {"start_s", record.start_s},
                {"program_s", record.program_s},
                {"drain_s", record.drain_s},
                {"total_s", record.program_s + record.drain_s},

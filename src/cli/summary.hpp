@@ -34,6 +34,7 @@ struct RunRecord {
   int servers = 1;
   ServersRecord placement;
   int program_exit_code = 0;
+  double start_s = 0;              ///< until all servers could be reached
   double program_s = 0;            ///< from the program's start to its end
   double drain_s = 0;              ///< from its end until everything was in the files
   bool gave_up = false;            ///< the user ended the drain
