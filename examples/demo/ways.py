@@ -73,7 +73,7 @@ class Batch(Here):
 
     def __init__(self, options, scratch, stack):
         super().__init__(options, scratch, ["run"])
-        cluster = fixture("slurm", "cluster")
+        cluster = fixture("cluster")
         if why_not := cluster.why_not():
             raise NotHere(why_not)
         self.cluster = stack.enter_context(cluster.Cluster(2))
@@ -97,7 +97,7 @@ class TwoHosts(Here):
 
     def __init__(self, options, scratch, stack):
         super().__init__(options, scratch, ["run", "--place", "node"])
-        hosts = fixture("hosts", "hosts")
+        hosts = fixture("hosts")
         if why_not := hosts.why_not():
             raise NotHere(why_not)
         scratch.chmod(0o755)
@@ -138,10 +138,10 @@ def make(way, options, scratch, stack):
     return Here(options, scratch, ["run"] if way == "beside" else ["run", f"--{way}"])
 
 
-def fixture(folder, module):
+def fixture(module):
     """What the tests make machines with."""
-    for name in ("processes", "setups", folder):
-        sys.path.insert(0, str(TESTS / name))
+    for folder in ("processes", "setups", "hosts", "slurm"):
+        sys.path.insert(0, str(TESTS / folder))
     return __import__(module)
 
 
