@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "two_hosts.hpp"
 
+#include <base/config.hpp>
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
@@ -41,16 +43,6 @@ int be_host(int host, int from_parent, int to_parent) {
 
 std::string cable_end(int host) { return fmt::format("bench{}", host); }
 
-std::vector<std::string> split(const std::string &line) {
-  std::vector<std::string> words;
-  for (std::size_t from = 0; from < line.size();) {
-    const auto to = std::min(line.find(' ', from), line.size());
-    words.push_back(line.substr(from, to - from));
-    from = to + 1;
-  }
-  return words;
-}
-
 Error unsupported(const std::string &why) {
   return {Code::kUnsupported, "two hosts cannot be made of name spaces here: " + why};
 }
@@ -83,8 +75,9 @@ Status TwoHosts::start() {
 
 Status TwoHosts::join(const std::string &rate) const {
   std::vector<std::vector<std::string>> commands{
-      split(fmt::format("ip link add {} netns {} type veth peer name {} netns {}", cable_end(0), hosts_[0]->pid(),
-                        cable_end(1), hosts_[1]->pid()))};
+      nessie::split(fmt::format("ip link add {} netns {} type veth peer name {} netns {}", cable_end(0),
+                                hosts_[0]->pid(), cable_end(1), hosts_[1]->pid()),
+                    " ")};
   for (int host = 0; host < kHosts; ++host) {
     const auto end = cable_end(host);
     for (const auto &line :
@@ -115,8 +108,9 @@ Status TwoHosts::await_link(int host) const {
 }
 
 std::vector<std::string> TwoHosts::as_root_on(int host, const std::string &line) const {
-  return split(fmt::format("nsenter --net --uts --ipc --mount --target {} --wd {}",
-                           hosts_[static_cast<std::size_t>(host)]->pid(), line));
+  return nessie::split(fmt::format("nsenter --net --uts --ipc --mount --target {} --wd {}",
+                                   hosts_[static_cast<std::size_t>(host)]->pid(), line),
+                       " ");
 }
 
 std::vector<std::string> TwoHosts::on(int host, std::vector<std::string> words) const {

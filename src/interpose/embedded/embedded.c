@@ -6,6 +6,7 @@
 #include "embedded_abi.h"
 
 #include <base/say.h>
+#include <interpose/beside.h>
 #include <interpose/mpi_library.h>
 
 #include <mpi.h>
@@ -74,15 +75,9 @@ static bool is_ours(void) {
 
 /* --- the job's servers ---------------------------------------------------------------------------------------------------- */
 
-/* Beside this library, wherever that was installed. */
 static const nessie_embedded_job *open_server_library(void) {
-  Dl_info self;
   char path[4096];
-  if (dladdr((const void *)&servers, &self) == 0 || self.dli_fname == NULL) return NULL;
-  const char *slash = strrchr(self.dli_fname, '/');
-  const int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
-  const int length = snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, NESSIE_EMBEDDED_SERVER_LIBRARY);
-  if (length < 0 || (size_t)length >= sizeof path) return NULL;
+  if (!nessie_path_beside(&servers, NESSIE_EMBEDDED_SERVER_LIBRARY, path, sizeof path)) return NULL;
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void *symbol = library == NULL ? NULL : dlsym(library, NESSIE_EMBEDDED_JOB_SYMBOL);
   const nessie_embedded_job *(*functions)(void) = NULL;

@@ -45,7 +45,6 @@ using Bytes = std::vector<std::byte>;
 
 constexpr int kCredentialText = 64;
 constexpr auto kMoment = std::chrono::microseconds(100);
-constexpr std::chrono::milliseconds kUsualTimeout(30'000);
 
 /// What the process of a server tells all others.
 struct Card {
@@ -158,16 +157,16 @@ Status Job::prepare() {
 
 /// A process that has been left out, or has none of this, would be waited for for ever.
 void Job::meet_all() const {
-  const auto timeout = launch::start_timeout(config_);
-  const auto deadline = Deadline::in(timeout.ok() ? *timeout : kUsualTimeout);
+  const auto wanted = launch::start_timeout(config_);
+  const auto timeout = wanted.ok() ? *wanted : *launch::start_timeout(nessie::Config());
+  const auto deadline = Deadline::in(timeout);
   MPI_Request all{};
   PMPI_Ibarrier(MPI_COMM_WORLD, &all);
   if (wait(all, deadline)) return;
   nessie::log::error(
       "not all processes of the job came to start their staging servers within {} s: LD_PRELOAD and NESSIE_SERVERS "
-      "must "
-      "be the same for all, also on other nodes (NESSIE_RUN_START_TIMEOUT gives them longer)",
-      std::chrono::duration_cast<std::chrono::seconds>(timeout.ok() ? *timeout : kUsualTimeout).count());
+      "must be the same for all, also on other nodes (NESSIE_RUN_START_TIMEOUT gives them longer)",
+      std::chrono::duration_cast<std::chrono::seconds>(timeout).count());
   PMPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -14,6 +14,7 @@
 #include "signals.h"
 
 #include <base/say.h>
+#include <interpose/beside.h>
 #include <interpose/embedded/embedded_abi.h>
 
 #include <dlfcn.h>
@@ -105,17 +106,12 @@ static void find_functions(void) {
   }
 }
 
-/* Opens the engine beside this library, wherever that was installed. What it calls it finds now, or cannot be used (it
+/* Opens the engine. What it calls it finds now, or cannot be used (it
  * was linked so); to look up all that the libraries behind it may ever call would take each process several
  * milliseconds. */
 static void *open_engine_library(void) {
-  Dl_info self;
   char path[4096];
-  if (dladdr((const void *)function_names, &self) == 0 || self.dli_fname == NULL) return NULL;
-  const char *slash = strrchr(self.dli_fname, '/');
-  int folder = slash == NULL ? 0 : (int)(slash - self.dli_fname) + 1;
-  int length = snprintf(path, sizeof path, "%.*s%s", folder, self.dli_fname, NESSIE_PNETCDF_ENGINE_LIBRARY);
-  if (length < 0 || (size_t)length >= sizeof path) return NULL;
+  if (!nessie_path_beside(function_names, NESSIE_PNETCDF_ENGINE_LIBRARY, path, sizeof path)) return NULL;
   return dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
 }
 
