@@ -31,15 +31,9 @@ void add_report(const fs::path &path, RunRecord &record) {
 }
 
 void add_killed(const std::string &folder, const std::string &board_folder, int place, RunRecord &record) {
-  std::string text = "a process of the program ended with a staging server in it";
-  const auto lost_before = record.lost.size();
-  const auto noted = note_losses(folder, place, record.lost);
-  if (!noted.ok()) text += fmt::format("; what it held is not known: {}", noted.error().message);
-  const auto traces = read_board(board_folder, place);
-  if (noted.ok() && record.lost.size() == lost_before && !traces.had_files) return;  // it had finished
-  record.broken_servers.push_back(std::move(text));
-  record.broken_at_work += traces.had_files ? 1 : 0;
-  record.untold_natives += traces.natives;
+  const auto remains = read_remains(folder, board_folder, place);
+  if (remains.lost.ok() && remains.lost->empty() && !remains.had_files) return;  // it had finished
+  add_broken("a process of the program ended with a staging server in it", remains, record);
 }
 
 }  // namespace

@@ -8,24 +8,31 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <iterator>
 
 namespace nessie::cli {
 
-Status note_losses(const std::string &run_directory, int index, std::vector<staging::FileReport> &losses) {
-  auto ledger = staging::read_ledger(fmt::format("{}/server.{}.ledger", run_directory, index));
-  if (!ledger) return ledger.error();
-  losses.insert(losses.end(), std::make_move_iterator(ledger->begin()), std::make_move_iterator(ledger->end()));
-  return {};
-}
-
-LastTraces read_board(const std::string &board_directory, int index) {
+Remains read_remains(const std::string &run_directory, const std::string &board_directory, int index) {
+  Remains remains{staging::read_ledger(fmt::format("{}/server.{}.ledger", run_directory, index))};
   const auto bytes = read_file(fmt::format("{}/board.{}", board_directory, index));
   nessie_board board{};
-  if (!bytes.ok() || bytes->size() != sizeof board) return {};
+  if (!bytes.ok() || bytes->size() != sizeof board) return remains;
   std::memcpy(&board, bytes->data(), sizeof board);
-  if (board.magic != NESSIE_BOARD_MAGIC) return {};
-  return {board.used > 0 || board.overflow > 0, board.natives};
+  if (board.magic != NESSIE_BOARD_MAGIC) return remains;
+  remains.had_files = board.used > 0 || board.overflow > 0;
+  remains.natives = board.natives;
+  return remains;
+}
+
+void add_losses(const Remains &remains, RunRecord &record) {
+  if (remains.lost) record.lost.insert(record.lost.end(), remains.lost->begin(), remains.lost->end());
+}
+
+void add_broken(std::string what, const Remains &remains, RunRecord &record) {
+  add_losses(remains, record);
+  if (!remains.lost) what += fmt::format("; what it held is not known: {}", remains.lost.error().message);
+  record.broken_servers.push_back(std::move(what));
+  record.broken_at_work += remains.had_files ? 1 : 0;
+  record.untold_natives += remains.natives;
 }
 
 }  // namespace nessie::cli

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a staging server that died held and had not yet put into the files.
+// What a staging server that died has left of itself: its ledger, and its board.
 #pragma once
+
+#include "summary.hpp"
 
 #include <nessie/result.hpp>
 #include <staging.hpp>
@@ -11,15 +13,17 @@
 
 namespace nessie::cli {
 
-/// Reads the ledger that server `index` kept in `run_directory` and appends what it says is missing.
-/// kNotFound, kBadMessage: there is none, or it cannot be read.
-Status note_losses(const std::string &run_directory, int index, std::vector<staging::FileReport> &losses);
-
-/// What the board of a server that died tells of it, as it outlives it.
-struct LastTraces {
-  bool had_files = true;  ///< that the program may write; unless it is known that there were none
-  std::uint64_t natives = 0;
+struct Remains {
+  /// What it held and had not yet put into the files. kNotFound, kBadMessage: there is no ledger, or it cannot be read.
+  Result<std::vector<staging::FileReport>> lost;
+  bool had_files = true;      ///< that the program may write; unless it is known that there were none
+  std::uint64_t natives = 0;  ///< files that went native
 };
-LastTraces read_board(const std::string &board_directory, int index);
+Remains read_remains(const std::string &run_directory, const std::string &board_directory, int index);
+
+/// Adds what is known to be missing to the record.
+void add_losses(const Remains &remains, RunRecord &record);
+/// The same, and that a server broke: "staging server 1 was killed by signal 9 (Killed)".
+void add_broken(std::string what, const Remains &remains, RunRecord &record);
 
 }  // namespace nessie::cli

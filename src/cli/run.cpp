@@ -11,20 +11,17 @@
 #include "agent.hpp"
 #include "agent_launch.hpp"
 #include "agents.hpp"
-#include "drain.hpp"
 #include "embedded.hpp"
 #include "installation.hpp"
-#include "janitor.hpp"
-#include "keep_apart.hpp"
 #include "launcher.hpp"
-#include "losses.hpp"
 #include "memory.hpp"
 #include "notes.hpp"
 #include "other_nodes.hpp"
 #include "outer_run.hpp"
-#include "placement.hpp"
 #include "process.hpp"
-#include "run_directory.hpp"
+#include "run_drain.hpp"
+#include "run_folders.hpp"
+#include "run_plan.hpp"
 #include "servers.hpp"
 #include "signals.hpp"
 #include "speech.hpp"
@@ -36,7 +33,6 @@
 #include <base/credential.hpp>
 #include <base/descriptors.hpp>
 #include <base/fence.hpp>
-#include <nnti/transport/transport.hpp>
 #include <services/launch/client/client.hpp>
 #include <services/staging/server/board.hpp>
 
@@ -48,9 +44,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <set>
 
 namespace nessie::cli {
@@ -60,17 +54,15 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr auto kTurn = milliseconds(50), kGlance = milliseconds(10);
+constexpr auto kTurn = milliseconds(50);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
-constexpr auto kServerExitTimeout = seconds(10);
 constexpr const char *kNeverBegan =
     "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
 constexpr const char *kNeverStarted = "the program's launcher has ended before the staging servers could start";
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
 constexpr double kWorthALine = 1;            // second of starting
 constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
-constexpr auto kPatienceWithSilence = seconds(2);
 constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -81,59 +73,12 @@ template <class T> Status keep(Result<T> result, std::optional<T> &place) {
   return {};
 }
 
-// LD_PRELOAD knows no quoting: a folder with a blank or a colon in its name is reached through a link in the run's.
-std::string preloadable(const std::string &library, const std::string &folder) {
-  if (library.find_first_of(kPreloadSeparators) == std::string::npos) return library;
-  const std::filesystem::path path(library);
-  std::error_code error;
-  std::filesystem::create_directory_symlink(path.parent_path(), folder + "/lib", error);
-  return folder + "/lib/" + path.filename().string();
-}
-
 std::string count_processes(const std::vector<pid_t> &pids) {
   return pids.size() == 1 ? "a process" : fmt::format("{} processes", pids.size());
 }
 
 void send(int signal, const std::vector<pid_t> &pids) {
   for (pid_t pid : pids) ::kill(pid, signal);
-}
-
-/// Where everything is to be.
-struct Plan {
-  Placement placement;
-  std::vector<std::string> command;  ///< the program's, on the hosts that are left to it
-
-  bool is_elsewhere() const { return std::ranges::any_of(placement.servers, std::not_fn(&ServerPlace::here)); }
-  /// That share the memory of a node.
-  int servers_here() const {
-    int most = 1;
-    for (const auto &place : placement.servers)
-      most = std::max(most, static_cast<int>(std::ranges::count(placement.servers, place.host, &ServerPlace::host)));
-    return most;
-  }
-};
-
-Result<Plan> make_plan(const RunOptions &options, const Environment &environment) {
-  PlacementRequest request;
-  auto wish = parse_place(options.place.empty() ? "near" : options.place);
-  if (!wish) return wish.error();
-  request.wish = *std::move(wish);
-  request.servers = options.servers;
-  if (request.wish.kind != PlaceWish::Kind::kNear || options.dry_run) {
-    auto allocation = find_allocation(options.command, environment);
-    if (!allocation) return allocation.error();
-    request.allocation = *std::move(allocation);
-    request.ranks = find_ranks(options.command, environment);
-    auto cores = cores_of_this_node();
-    if (!cores) return cores.error();
-    request.cores = *std::move(cores);
-  }
-  auto placement = place_servers(request);
-  if (!placement) return placement.error();
-  auto command =
-      keep_apart(placement->program, placement->servers_only, request.cores.count(), options.command, environment);
-  if (!command) return command.error();
-  return Plan{*std::move(placement), *std::move(command)};
 }
 
 class Job {
@@ -144,16 +89,16 @@ class Job {
         config_(config),
         plan_(std::move(plan)),
         signals_(std::move(signals)),
-        folder_(std::move(folder)),
         other_nodes_(options.for_other_jobs || plan_.is_elsewhere() ||
                      may_use_other_nodes(options.command, Environment::current())),
         installation_(installation),
         preload_library_(installation.preload_library),
         mode_(chosen(options.mode, "staging.mode", "auto")),
-        memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_here()))),
+        memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_of_a_node()))),
         // A network that nobody will use costs a third of a second to look for.
         listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),
-        credential_(Credential::generate().to_hex()) {}
+        credential_(Credential::generate().to_hex()),
+        folders_(std::move(folder), other_nodes_, credential_) {}
 
   int execute();
 
@@ -165,7 +110,6 @@ class Job {
   enum class Phase { kStarting, kRunning, kDraining };
 
   void fit_servers();
-  void make_folders();
   Status start_servers();
   Status start_children();
   Status expect_agents();
@@ -193,15 +137,7 @@ class Job {
   void end_stragglers();
   std::vector<pid_t> stragglers() const;
   void drain();
-  void watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains);
-  bool is_lost(int index, const ServerDrain &drain) const;
-  void show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains);
-  void show_line(const std::string &text);
-  void hide_progress();
-  void collect(const std::vector<std::unique_ptr<ServerDrain>> &drains);
-  void note_broken(int index, const std::string &how);
   void note_placement();
-  void await_servers_end();
   int tell();
   int write_json(const RunRecord &record, int code) const;
 
@@ -218,23 +154,21 @@ class Job {
   const Config &config_;
   const Plan plan_;
   Signals signals_;
-  std::optional<Janitor> janitor_;  ///< goes after the folders
-  RunDirectory folder_;
-  std::optional<RunDirectory> shared_memory_;  ///< the program's MPI keeps its own there
-  std::optional<RunDirectory> for_others_;
-  std::string public_folder_;  ///< where processes of any user find the boards; in memory, if it has room
-  const bool other_nodes_;     ///< the program may use others than this one
+  const bool other_nodes_;  ///< the program may use others than this one
   int server_count_ = static_cast<int>(plan_.placement.servers.size());
   int embedded_count_ = 0;  ///< servers that each MPI job of the program has in its processes, instead
   std::string why_no_servers_;
   const Installation &installation_;
   std::string preload_library_, mode_, memory_, listen_, credential_;
+  std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
+  const bool had_children_ = !earlier_children_.empty();
+  RunFolders folders_;
   std::unique_ptr<Servers> servers_;
   AgentServers *agents_ = nullptr;  ///< the same, if they are started by a launcher
   std::set<int> told_ends_;         ///< servers whose end the user knows of
   std::optional<Notes> notes_;
+  ProgressLine line_{options_.quiet};
   Phase phase_ = Phase::kStarting;
-  std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
   pid_t program_ = -1;
   std::optional<int> program_status_;
   std::optional<Error> start_error_;            ///< a server that was to start with the program did not
@@ -242,12 +176,9 @@ class Job {
   Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
   int interrupts_ = 0;
   int stop_signal_ = 0;  ///< what ended the start
-  std::uint64_t most_pending_ = 0;
   RunRecord record_;
-  const bool had_children_ = !earlier_children_.empty();
   bool is_over_early_ = false;  ///< the program has done with MPI, and its job waits for the servers to end
   bool gave_up_ = false;
-  bool progress_shown_ = false;
 };
 
 int Job::execute() {
@@ -262,8 +193,7 @@ int Job::execute() {
   fit_servers();
   record_.memory = memory_;
   record_.servers = server_count_ + embedded_count_;
-  make_folders();
-  preload_library_ = preloadable(preload_library_, public_folder_);
+  preload_library_ = folders_.preloadable(preload_library_);
   if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
   if (auto started = start_servers(); !started) {
     if (stop_signal_) return 128 + stop_signal_;
@@ -285,7 +215,6 @@ int Job::execute() {
   note_placement();
   const auto drain_start = Clock::now();
   drain();
-  if (embedded_count_ > 0) collect_from(folder_.path(), public_folder_, record_);
   record_.drain_s = seconds_since(drain_start);
   record_.start_s = start_->took_s();
   if (is_over_early_) await_end();
@@ -308,19 +237,6 @@ void Job::fit_servers() {
   if (options_.embedded) embedded_count_ = std::exchange(server_count_, 0);
 }
 
-// The one in memory is for ranks of one node only: other nodes would not have it.
-void Job::make_folders() {
-  if (!other_nodes_) (void)keep(RunDirectory::make_in("/dev/shm"), shared_memory_);
-  if (shared_memory_) shared_memory_->share();
-  const bool in_memory = shared_memory_ && shared_memory_->has_room();
-  if (!in_memory && ::geteuid() == 0) (void)keep(RunDirectory::make_for_others(), for_others_);  // whom root may start
-  public_folder_ = (in_memory ? *shared_memory_ : for_others_ ? *for_others_ : folder_).path();
-  std::vector<std::string> folders = {folder_.path()};
-  for (const auto *folder : {&shared_memory_, &for_others_})
-    if (*folder) folders.push_back((*folder)->path());
-  janitor_.emplace(folders, credential_);
-}
-
 // --- start -----------------------------------------------------------------------------------------------------------
 
 Status Job::start_servers() {
@@ -340,10 +256,10 @@ Status Job::start_children() {
   options.mode = mode_;
   options.memory = memory_;
   options.credential = credential_;
-  options.board_directory = public_folder_;
+  options.board_directory = folders_.open();
   for (const auto &place : plan_.placement.servers) options.cores.push_back(place.cores);
   if (!listen_.empty()) options.arguments = {"--listen", listen_};
-  auto servers = ChildServers::start(options, folder_, signals_);
+  auto servers = ChildServers::start(options, folders_.own(), signals_);
   if (!servers) return servers.error();
   servers_ = *std::move(servers);
   return {};
@@ -354,9 +270,9 @@ Status Job::expect_agents() {
   for (int index = 0; index < server_count_; ++index)
     if (plan_.placement.servers[static_cast<std::size_t>(index)].here)
       (void)staging::Board::prepare(
-          fmt::format("{}/board.{}", public_folder_, index));  // without, nobody waits for files
-  auto servers =
-      AgentServers::open({config_, split(listen_, ","), credential_, server_count_, folder_.path(), public_folder_});
+          fmt::format("{}/board.{}", folders_.open(), index));  // without, nobody waits for files
+  auto servers = AgentServers::open(
+      {config_, split(listen_, ","), credential_, server_count_, folders_.own().path(), folders_.open()});
   if (!servers) return servers.error();
   agents_ = servers->get();
   servers_ = *std::move(servers);
@@ -369,8 +285,8 @@ Status Job::launch_agents() {
   SpawnOptions launcher;
   launcher.environment = Environment::current();
   launcher.environment.set("NESSIE_CREDENTIAL", credential_);
-  auto words =
-      agents_job(plan_.placement.servers, agent_words(false), options_.command, folder_.path(), launcher.environment);
+  auto words = agents_job(plan_.placement.servers, agent_words(false), options_.command, folders_.own().path(),
+                          launcher.environment);
   if (!words) return words.error();
   launcher.command = *std::move(words);
   carry_to_other_nodes({"NESSIE_CREDENTIAL"}, launcher.command, launcher.environment);
@@ -382,13 +298,13 @@ Status Job::launch_agents() {
 }
 
 std::vector<std::string> Job::agent_words(bool is_rank) const {
-  return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, public_folder_, listen_,
+  return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, folders_.open(), listen_,
                                     cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {
   auto status = await_all();
-  hide_progress();
+  line_.hide();
   start_->note(servers_->listening());
   return status;
 }
@@ -402,7 +318,7 @@ Status Job::await_all() {
     start_->note(servers_->listening());
     if (start_->is_too_late()) return too_late();
     if (start_->elapsed_s() > kWorthALine && std::exchange(shown, servers_->listening()) != servers_->listening())
-      show_line(fmt::format("starting: {} of {} servers", servers_->listening(), servers_->count()));
+      line_.show(fmt::format("starting: {} of {} servers", servers_->listening(), servers_->count()));
   }
   return {};
 }
@@ -425,12 +341,12 @@ Error Job::too_late() const {
 
 Status Job::stage(SpawnOptions &program) const {
   const auto outer_boards = program.environment.get(NESSIE_BOARD_VARIABLE).value_or("");
-  const int own_boards = embedded_count_ > 0 ? prepare_boards(public_folder_, embedded_count_) : server_count_;
-  const int boards = own_boards + link_outer_boards(outer_boards, own_boards, public_folder_);
+  const int own_boards = embedded_count_ > 0 ? prepare_boards(folders_.open(), embedded_count_) : server_count_;
+  const int boards = own_boards + link_outer_boards(outer_boards, own_boards, folders_.open());
   auto urls = is_mpmd() ? std::vector<std::string>{agents_->place()} : servers_->urls();
   if (embedded_count_ > 0) urls = {embedded_servers(embedded_count_)};
   put_in_front({preload_library_, urls, credential_, notes_ ? notes_->address() : "",
-                fmt::format("{} {}", boards, public_folder_)},
+                fmt::format("{} {}", boards, folders_.open())},
                program.environment);
   std::vector<std::string> carried = {"NESSIE_CREDENTIAL", "NESSIE_SERVERS", "LD_PRELOAD"};
   if (embedded_count_ > 0)
@@ -446,7 +362,7 @@ Status Job::stage(SpawnOptions &program) const {
 Status Job::add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const {
   const auto library = find_embedded_library();
   if (!library) return library.error();
-  const auto names = put_servers_in({preloadable(*library, public_folder_), mode_, memory_, listen_, folder_.path()},
+  const auto names = put_servers_in({folders_.preloadable(*library), mode_, memory_, listen_, folders_.own().path()},
                                     program.environment);
   carried.insert(carried.end(), names.begin(), names.end());
   return {};
@@ -460,7 +376,7 @@ Status Job::add_services(SpawnOptions &program) const {
   auto places = plan_.placement.servers;
   for (auto &place : places)
     if (!other_nodes_) place.host.clear();  // the job names none
-  auto command = with_services(program.command, places, service, folder_.path(), program.environment);
+  auto command = with_services(program.command, places, service, folders_.own().path(), program.environment);
   if (!command) return command.error();
   program.command = *std::move(command);
   split_world(installation->commsplitter, program.environment);
@@ -475,7 +391,7 @@ Status Job::start_program() {
   if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
   if (server_count_ + embedded_count_ > 0)
     if (auto staged = stage(spawn_options); !staged) return staged;
-  if (shared_memory_) keep_shared_memory_in(shared_memory_->path(), environment);
+  if (const auto *in_memory = folders_.in_memory()) keep_shared_memory_in(*in_memory, environment);
   spawn_options.death_signal = SIGTERM;
   auto pid = spawn(std::move(spawn_options), signals_);
   if (!pid) return pid.error();
@@ -543,7 +459,7 @@ void Job::on_signal_in_drain(const Signal &signal) {
   ++interrupts_;
   gave_up_ = interrupts_ > 1 || signal.number == SIGQUIT;
   if (gave_up_) return;
-  hide_progress();
+  line_.hide();
   say("the program's data are still on their way to the files; once more gives them up");
 }
 
@@ -617,7 +533,7 @@ void Job::end_launcher() {
 std::vector<pid_t> Job::stragglers() const {
   auto found = children();
   std::erase_if(found, [this](pid_t pid) {
-    return servers_->owns(pid) || pid == janitor_->pid() || std::ranges::count(earlier_children_, pid) > 0 ||
+    return servers_->owns(pid) || pid == folders_.janitor() || std::ranges::count(earlier_children_, pid) > 0 ||
            (had_children_ && !carries_credential(pid, credential_));
   });
   return found;
@@ -644,105 +560,22 @@ void Job::end_stragglers() {
   }
 }
 
-// --- drain -----------------------------------------------------------------------------------------------------------
+// --- end -------------------------------------------------------------------------------------------------------------
 
 void Job::drain() {
   phase_ = Phase::kDraining;
   raise_limits();  // those that it was started with were the program's as well
-  for (int index = 0; index < servers_->count(); ++index) {
-    if (servers_->urls()[static_cast<std::size_t>(index)].empty())
-      servers_->note_absent(index);
-    else if (!servers_->running(index))
-      note_broken(index, servers_->how_it_ended(index));
-  }
-  nnti::prepare_environment();  // each drain has threads, which reach the servers
-  std::vector<std::unique_ptr<ServerDrain>> drains(static_cast<std::size_t>(servers_->count()));
-  for (int index = 0; index < servers_->count(); ++index) {
-    if (!servers_->running(index)) continue;
-    drains[static_cast<std::size_t>(index)] =
-        std::make_unique<ServerDrain>(config_, servers_->urls()[static_cast<std::size_t>(index)], credential_);
-  }
-  watch_drain(drains);
-  collect(drains);
-  await_servers_end();
-}
-
-void Job::watch_drain(std::vector<std::unique_ptr<ServerDrain>> &drains) {
-  const auto busy = [](const auto &drain) { return drain && !drain->finished(); };
-  while (true) {
-    const auto drain = std::ranges::find_if(drains, busy);
-    if (drain == drains.end()) break;
-    for (std::size_t i = 0; i < drains.size(); ++i) {
-      if (drains[i] && drains[i]->hung()) servers_->kill(static_cast<int>(i));
-      if (drains[i] && is_lost(static_cast<int>(i), *drains[i])) drains[i]->abandon();
-    }
-    if (gave_up_) servers_->kill_all();
-    show_progress(drains);
-    (void)(*drain)->finishes_within(kGlance);
-    turn(milliseconds(0));
-  }
-  hide_progress();
-}
-
-/// Nobody would tell that its node is gone, and it is silent itself, though it answers many times a second.
-bool Job::is_lost(int index, const ServerDrain &drain) const {
-  const bool is_left_alone = servers_->is_left_alone(index) || (is_mpmd() && program_status_);
-  return is_left_alone && drain.silence() > kPatienceWithSilence;
-}
-
-void Job::show_progress(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
-  if (options_.quiet || !isatty(STDERR_FILENO)) return;
-  std::uint64_t pending = 0;
-  for (const auto &drain : drains) {
-    const auto report = drain ? drain->last_report() : std::nullopt;
-    if (report) pending += report->bytes_pending;
-  }
-  most_pending_ = std::max(most_pending_, pending);
-  if (pending == 0) return;
-  show_line(fmt::format("draining: {} of {} to go", format_size(pending), format_size(most_pending_)));
-}
-
-void Job::show_line(const std::string &text) {
-  if (options_.quiet || !isatty(STDERR_FILENO)) return;
-  progress_shown_ = true;
-  write_to_stderr("\r\033[Knessie: " + text);
-}
-
-void Job::hide_progress() {
-  if (std::exchange(progress_shown_, false)) write_to_stderr("\r\033[K");
-}
-
-void Job::collect(const std::vector<std::unique_ptr<ServerDrain>> &drains) {
-  for (std::size_t i = 0; i < drains.size(); ++i) {
-    if (!drains[i]) continue;
-    const auto outcome = drains[i]->outcome();
-    if (auto report = drains[i]->last_report()) record_.reports.push_back(std::move(*report));
-    if (outcome) continue;
-    const int index = static_cast<int>(i);
-    servers_->kill(index);
-    if (drains[i]->is_abandoned()) servers_->note_lost(index);
-    note_broken(index, drains[i]->is_abandoned() ? servers_->how_it_ended(index)
-                                                 : "did not finish: " + outcome.error().message);
-  }
-  record_.gave_up = gave_up_;
-}
-
-// What it held is read from its ledger, which it can no longer change.
-void Job::note_broken(int index, const std::string &how) {
-  auto text = fmt::format("staging server {} {}", index, how);
-  const auto noted = note_losses(folder_.path(), index, record_.lost);
-  if (!noted) text += fmt::format("; what it held is not known: {}", noted.error().message);
-  if (gave_up_ && noted) return;
-  const auto traces = read_board(public_folder_, index);
-  record_.broken_servers.push_back(std::move(text));
-  record_.broken_at_work += traces.had_files ? 1 : 0;
-  record_.untold_natives += traces.natives;
-}
-
-void Job::await_servers_end() {
-  const auto deadline = Deadline::in(kServerExitTimeout);
-  while (servers_->any_running() && !deadline.passed()) turn(milliseconds(5));
-  servers_->kill_all();
+  RunDrain({.config = config_,
+            .credential = credential_,
+            .servers = *servers_,
+            .folder = folders_.own().path(),
+            .board_folder = folders_.open(),
+            .line = line_,
+            .turn = [this](milliseconds at_most) { turn(at_most); },
+            .has_given_up = [this] { return gave_up_; },
+            .is_left_alone = [this] { return is_mpmd() && program_status_; }})
+      .finish(record_);
+  if (embedded_count_ > 0) collect_from(folders_.own().path(), folders_.open(), record_);
 }
 
 void Job::note_placement() {
@@ -753,8 +586,6 @@ void Job::note_placement() {
   for (std::size_t i = 0; i < urls.size(); ++i)
     placement.servers.push_back({servers_->host(static_cast<int>(i)), urls[i], plan_.placement.servers[i].cores});
 }
-
-// --- end -------------------------------------------------------------------------------------------------------------
 
 int Job::tell() {
   const int code = exit_code(record_);
@@ -768,15 +599,6 @@ int Job::write_json(const RunRecord &record, int code) const {
   if (written) return code;
   say("error: " + written.error().message);
   return code == 0 ? 1 : code;
-}
-
-int print(const Plan &plan, const RunOptions &options) {
-  fmt::print("{}", describe(plan.placement));
-  for (const auto &warning : plan.placement.warnings) say("warning: " + warning);
-  if (options.json_file.empty()) return 0;
-  const auto written = write_output(options.json_file, to_json(plan.placement).dump(2) + "\n");
-  if (!written) say("error: " + written.error().message);
-  return written ? 0 : 1;
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstring>
 #include <string>
+#include <utility>
 
 namespace nessie::cli {
 
@@ -49,6 +50,18 @@ std::string counted(std::uint64_t number, std::string_view thing) {
 void write_to_stderr(std::string_view text) { (void)write_all(STDERR_FILENO, text); }
 
 void say(std::string_view text) { write_to_stderr(fmt::format("nessie: {}\n", text)); }
+
+ProgressLine::ProgressLine(bool quiet) : wanted_(!quiet && ::isatty(STDERR_FILENO)) {}
+
+void ProgressLine::show(std::string_view text) {
+  if (!wanted_) return;
+  shown_ = true;
+  write_to_stderr(fmt::format("\r\033[Knessie: {}", text));
+}
+
+void ProgressLine::hide() {
+  if (std::exchange(shown_, false)) write_to_stderr("\r\033[K");
+}
 
 int say_failure(std::string_view command, std::string_view why) {
   write_to_stderr(fmt::format("nessie {}: {}\n", command, why));

@@ -20,6 +20,19 @@ void write_to_stderr(std::string_view text);
 /// "nessie: TEXT" and a line end.
 void say(std::string_view text);
 
+/// The last line of a terminal, said anew again and again: "nessie: TEXT". Nothing where stderr is none, or if quiet.
+class ProgressLine {
+ public:
+  explicit ProgressLine(bool quiet);
+  void show(std::string_view text);
+  /// Before anything else is said.
+  void hide();
+
+ private:
+  const bool wanted_;
+  bool shown_ = false;
+};
+
 /// "nessie COMMAND: WHY", and a line end. Returns the exit code of a command that failed.
 int say_failure(std::string_view command, std::string_view why);
 

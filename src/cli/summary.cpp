@@ -85,10 +85,8 @@ std::string why_nobody_came(const RunRecord &record) {
   if (const auto word = preload_in(record.command); !word.empty())
     return fmt::format("LD_PRELOAD was replaced by what starts the program ('{}'): add ':{}' to it", printable(word),
                        record.preload_library);
-  return "no process of the program came to the servers: it opened no file with PnetCDF, or is linked to it "
-         "statically, or reaches it past preloaded libraries (RTLD_DEEPBIND, PnetCDF itself in LD_PRELOAD), or cannot "
-         "reach the servers, which it says itself, or runs without Nessie's library (rights of its own, a container "
-         "that has none, LD_PRELOAD replaced, a `nessie run` within the run)";
+  return "no process of the program came to the servers: it opens no file with PnetCDF, or Nessie's library is not in "
+         "front of it (`nessie check` tells), or it cannot reach the servers, which it says itself";
 }
 
 bool moved_nothing(const Totals &totals) { return totals.all.writes == 0 && totals.all.reads == 0; }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The end of a `nessie run`: all of its servers finish what they have acknowledged, and end.
+#pragma once
+
+#include "drain.hpp"
+#include "servers.hpp"
+#include "speech.hpp"
+#include "summary.hpp"
+
+#include <base/config.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nessie::cli {
+
+class RunDrain {
+ public:
+  struct Surroundings {
+    const Config &config;
+    const std::string &credential;
+    Servers &servers;
+    const std::string &folder, &board_folder;  ///< where the servers keep ledgers, and boards
+    ProgressLine &line;
+    std::function<void(std::chrono::milliseconds)> turn;  ///< handles whatever has happened, and waits for it so long
+    std::function<bool()> has_given_up;                   ///< the user wants no more of it
+    std::function<bool()> is_left_alone;                  ///< nobody would tell of servers whose node is gone
+  };
+  explicit RunDrain(Surroundings surroundings);
+
+  /// Returns when no server runs any more; all that they tell, and what is missing of those that cannot, is in the
+  /// record.
+  void finish(RunRecord &record);
+
+ private:
+  void note_absent(RunRecord &record);
+  void watch();
+  bool is_lost(int index) const;
+  void show_progress();
+  void collect(RunRecord &record);
+  void note_broken(int index, const std::string &how, RunRecord &record) const;
+  void await_end();
+
+  const Surroundings around_;
+  std::vector<std::unique_ptr<ServerDrain>> drains_;  ///< by index; none: it does not run
+  std::uint64_t most_pending_ = 0;
+};
+
+}  // namespace nessie::cli
