@@ -196,7 +196,7 @@ void add_server_options(CLI::App *run, RunOptions &options) {
       ->check(check_place);
 }
 
-void add_run(CLI::App &app, RunOptions &options) {
+CLI::App *add_run(CLI::App &app, RunOptions &options) {
   auto *run = app.add_subcommand("run", "Run a program with its PnetCDF output staged");
   run->footer(kRunFooter);
   add_server_options(run, options);
@@ -208,9 +208,12 @@ void add_run(CLI::App &app, RunOptions &options) {
                 "The servers are threads of the program's own processes: nothing runs beside it, and what is not in "
                 "the files when a process dies is lost with it")
       ->excludes("--mpmd", "--place", "--dry-run");
+  const std::string beside = "The servers are processes of their own, beside the program's job (default)";
+  run->add_flag("--beside", beside)->excludes("--mpmd", "--embedded");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();
+  return run;
 }
 
 void add_serve(CLI::App &app, ServeOptions &options) {
@@ -416,6 +419,47 @@ int tell(const CLI::App &app, const CLI::ParseError &error) {
   return 2;
 }
 
+/// What is wrong with the word, which stands before the command that `app` takes and is none of its options.
+std::string doubt_about_option(const CLI::App &app, const std::string &word) {
+  if (!word.starts_with('-')) return fmt::format("'{}' stands before '--': what is to be run goes behind it", word);
+  std::vector<std::string> options;
+  for (const auto *option : app.get_options())
+    for (const auto &name : option->get_lnames()) options.push_back("--" + name);
+  const auto nearest = nessie::nearest_of(word, options);
+  return fmt::format("there is no option '{}'{}", word,
+                     nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
+}
+
+/// The command that `app` takes: what came behind "--", or from the first word on that is no option. Without one
+/// stderr says what is wrong.
+std::vector<std::string> command_of(const CLI::App &app, std::vector<std::string> behind_dashes,
+                                    std::string_view how_to_say_it) {
+  auto words = app.remaining();
+  const bool has_unknown = !words.empty() && (!behind_dashes.empty() || words.front().starts_with('-'));
+  if (!has_unknown && words.empty()) words = std::move(behind_dashes);
+  if (!has_unknown && !words.empty()) return words;
+  const auto doubt = has_unknown ? doubt_about_option(app, words.front()) : std::string(how_to_say_it);
+  fmt::print(stderr, "nessie {}: {}\n", app.get_name(), doubt);
+  return {};
+}
+
+/// What is wrong with options of `nessie run` that a job script is to give to it; empty: nothing.
+std::string doubt_about_run_options(std::vector<std::string> words) {
+  CLI::App app;
+  RunOptions options;
+  auto *run = add_run(app, options);
+  run->set_help_flag();
+  words.insert(words.begin(), run->get_name());
+  std::ranges::reverse(words);  // as CLI11 wants them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError &error) { return error.what(); }
+  const auto unknown = run->remaining();
+  if (unknown.empty()) return {};
+  return unknown.front().starts_with('-') ? doubt_about_option(*run, unknown.front())
+                                          : fmt::format("'{}' is none", unknown.front());
+}
+
 /// What each command was given.
 struct Options {
   RunOptions run;
@@ -436,22 +480,19 @@ struct Options {
 
 int dispatch(const CLI::App &app, Options &options, std::vector<std::string> command) {
   if (const auto *selected = app.get_subcommand("run"); *selected) {
-    options.run.command = command.empty() ? selected->remaining() : std::move(command);
-    if (!options.run.command.empty()) return run(options.run);
-    fprintf(stderr, "nessie run: say what to run, e.g.: nessie run -- mpiexec -n 8 ./sim\n");
-    return 2;
+    options.run.command =
+        command_of(*selected, std::move(command), "say what to run, e.g.: nessie run -- mpiexec -n 8 ./sim");
+    return options.run.command.empty() ? 2 : run(options.run);
   }
   if (const auto *selected = app.get_subcommand("check"); *selected) {
-    options.check.command = command.empty() ? selected->remaining() : std::move(command);
-    if (!options.check.command.empty()) return check(options.check);
-    fprintf(stderr, "nessie check: say which program to check, e.g.: nessie check ./sim\n");
-    return 2;
+    options.check.command =
+        command_of(*selected, std::move(command), "say which program to check, e.g.: nessie check ./sim");
+    return options.check.command.empty() ? 2 : check(options.check);
   }
-  if (*app.get_subcommand("attach")) {
-    options.attach.command = std::move(command);
-    if (!options.attach.command.empty()) return attach(options.attach);
-    fprintf(stderr, "nessie attach: say what to run, e.g.: nessie attach -- mpiexec -n 8 ./sim\n");
-    return 2;
+  if (const auto *selected = app.get_subcommand("attach"); *selected) {
+    options.attach.command =
+        command_of(*selected, std::move(command), "say what to run, e.g.: nessie attach -- mpiexec -n 8 ./sim");
+    return options.attach.command.empty() ? 2 : attach(options.attach);
   }
   if (*app.get_subcommand("serve")) return serve(options.serve);
   if (*app.get_subcommand("keep")) return keep(options.serve.keep);
@@ -463,6 +504,10 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
   if (*app.get_subcommand("doctor")) return doctor(options.doctor);
   if (*app.get_subcommand("clean")) return clean(options.clean);
   if (*app.get_subcommand("slurm")) {
+    if (const auto doubt = doubt_about_run_options(command); !doubt.empty()) {
+      fmt::print(stderr, "nessie slurm: behind '--' are options of nessie run: {}\n", doubt);
+      return 2;
+    }
     options.slurm.run_options = std::move(command);
     return slurm(options.slurm);
   }

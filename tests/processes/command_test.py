@@ -24,6 +24,20 @@ class Command(ProcessTestCase):
     def test_that_lacks_is_asked_for(self):
         self.assertIn("A subcommand is required", self.refusal_of())
 
+    def test_words_before_the_program_that_are_no_option_are_refused(self):
+        for command in ("run", "check"):
+            self.assertEqual(f"nessie {command}: there is no option '--frob'\n",
+                             self.refusal_of(command, "--frob", "--", "true"))
+            self.assertIn("there is no option '--frob'", self.refusal_of(command, "--frob", "true"))
+            self.assertIn("'frob' stands before '--'", self.refusal_of(command, "frob", "--", "true"))
+        self.assertIn("'--memroy'; did you mean '--memory'?", self.refusal_of("run", "--memroy", "4G", "--", "true"))
+        self.assertIn("excludes --beside", self.refusal_of("run", "--beside", "--embedded", "--", "true"))
+
+    def test_options_behind_the_program_are_its_own(self):
+        for dashes in ((), ("--",)):
+            code, out, err = self.run_command([NESSIE, "run", "-q", *dashes, "echo", "--frob", "-q"])
+            self.assertEqual((code, out), (0, "--frob -q\n"), err)
+
     def test_that_asks_for_more_servers_than_programs_look_at_is_refused(self):
         self.assertIn("Value 65 not in range", self.refusal_of("run", "--servers", "65", "--", "true"))
 

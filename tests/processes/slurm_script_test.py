@@ -56,6 +56,15 @@ class Scripts(ProcessTestCase):
         self.assertEqual(code, 2)
         self.assertIn("job.sh: line 2: the quote does not end", err)
 
+    def test_options_that_nessie_run_has_not_are_refused(self):
+        script = self.write()
+        for words, why in ((["--memroy", "4G"], "'--memroy'; did you mean '--memory'?"), (["2"], "'2' is none"),
+                           (["--servers", "99"], "Value 99 not in range"), (["--help"], "no option '--help'")):
+            code, out, err = self.slurm("--in-place", script, "--", *words)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn(why, err)
+        self.assertEqual(self.read(), SCRIPT)
+
     def test_without_a_parallel_program_are_told(self):
         code, _, err = self.slurm(self.write("#!/bin/bash\n./run_all.sh\n"))
         self.assertEqual(code, 1)
