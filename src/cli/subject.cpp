@@ -151,6 +151,8 @@ Result<Subject> examine(const std::vector<std::string> &command, const Environme
   const auto &word = command[place];
   const auto path = find_program(word, environment);
   if (path.empty()) return why_not_found(word);
+  if (place + 1 < command.size() && find_launcher(command, environment) == place)
+    return error_of(Code::kNotFound, word, "no word behind it is a program that is there and can be executed");
   Subject subject;
   if (auto followed = follow(path, environment, subject); !followed) return followed.error();
   const auto argument = std::find_if(command.begin() + static_cast<std::ptrdiff_t>(place) + 1, command.end(),

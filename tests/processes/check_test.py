@@ -62,6 +62,10 @@ class Files(CheckTestCase):
         report = self.check("--", "mpiexec", "-x", "LD_PRELOAD=tool.so", "-n", "2", program("writer"))
         self.assertIn("LD_PRELOAD is replaced by what starts the program ('-x LD_PRELOAD=tool.so')", report["sentence"])
 
+    def test_a_launcher_with_a_program_that_is_not_there_is_refused(self):
+        self.assertIn("mpiexec: no word behind it is a program",
+                      self.refused("--", "mpiexec", "-n", "2", self.path("absent")))
+
     def test_a_static_program_would_not(self):
         report = self.check(program("count_bytes"))
         self.assertEqual(report["sentence"], "would not be staged: it is linked statically: nothing can be preloaded into it")
