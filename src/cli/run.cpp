@@ -119,7 +119,8 @@ class Job {
   Status await_all();
   std::optional<Error> why_no_start() const;
   Error too_late() const;
-  Status start_program();
+  Result<SpawnOptions> prepare_program() const;
+  Status start_program(SpawnOptions program);
   Status stage(SpawnOptions &program) const;
   Status add_embedded(SpawnOptions &program, std::vector<std::string> &carried) const;
   Status add_services(SpawnOptions &program) const;
@@ -200,8 +201,13 @@ int Job::execute() {
     say("error: " + started.error().message);
     return 1;
   }
+  auto program = prepare_program();
+  if (!program) {
+    say("error: " + program.error().message);
+    return 1;
+  }
   const auto start = Clock::now();
-  if (auto started = start_program(); !started) {
+  if (auto started = start_program(*std::move(program)); !started) {
     say("error: " + started.error().message);
     return started.code() == Code::kNotFound ? 127 : 126;
   }
@@ -333,10 +339,11 @@ std::optional<Error> Job::why_no_start() const {
 }
 
 Error Job::too_late() const {
-  return {Code::kTimedOut,
-          fmt::format("{} of {} staging servers have started, and no further one within {} s; what they "
-                      "say is above (NESSIE_RUN_START_TIMEOUT gives them longer)",
-                      servers_->listening(), servers_->count(), start_->patience().count() / 1000)};
+  return {
+      Code::kTimedOut,
+      fmt::format("{} of {} staging servers have started, and no further one within {} s; what they "
+                  "say is above (NESSIE_RUN_START_TIMEOUT gives them longer)",
+                  servers_->listening(), servers_->count(), static_cast<double>(start_->patience().count()) / 1000)};
 }
 
 Status Job::stage(SpawnOptions &program) const {
@@ -383,17 +390,20 @@ Status Job::add_services(SpawnOptions &program) const {
   return {};
 }
 
-Status Job::start_program() {
-  SpawnOptions spawn_options;
-  spawn_options.command = plan_.command;
-  spawn_options.environment = Environment::current();
-  auto &environment = spawn_options.environment;
-  if (const auto warning = mismatch(options_.command, environment)) say("warning: " + *warning);
+Result<SpawnOptions> Job::prepare_program() const {
+  SpawnOptions program;
+  program.command = plan_.command;
+  program.environment = Environment::current();
+  program.death_signal = SIGTERM;
+  if (const auto warning = mismatch(options_.command, program.environment)) say("warning: " + *warning);
   if (server_count_ + embedded_count_ > 0)
-    if (auto staged = stage(spawn_options); !staged) return staged;
-  if (const auto *in_memory = folders_.in_memory()) keep_shared_memory_in(*in_memory, environment);
-  spawn_options.death_signal = SIGTERM;
-  auto pid = spawn(std::move(spawn_options), signals_);
+    if (auto staged = stage(program); !staged) return staged.error();
+  if (const auto *in_memory = folders_.in_memory()) keep_shared_memory_in(*in_memory, program.environment);
+  return program;
+}
+
+Status Job::start_program(SpawnOptions program) {
+  auto pid = spawn(std::move(program), signals_);
   if (!pid) return pid.error();
   program_ = *pid;
   phase_ = Phase::kRunning;
@@ -471,7 +481,7 @@ void Job::await_program() {
     if (is_mpmd() && !agents_->has_program_begun() && !start_error_) check_program();
   }
   if (is_mpmd() && !agents_->has_program_begun() && !start_error_)
-    say(servers_->all_listen() ? kNeverBegan : kNeverStarted);
+    why_no_servers_ = servers_->all_listen() ? kNeverBegan : kNeverStarted;
 }
 
 /// Servers that are ranks of the program's job start while it runs. Without all of them it cannot go on as meant.
