@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "mpi_library.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <string.h>
 
@@ -27,4 +28,9 @@ bool nessie_find_mpi(const char *soname, const void *us, nessie_library *mpi) {
   Search search = {soname, us, mpi, false};
   dl_iterate_phdr(consider, &search);
   return search.any;
+}
+
+void *nessie_tool_behind(const nessie_library *mpi, const char *name) {
+  void *next = dlsym(RTLD_NEXT, name);
+  return next != NULL && !nessie_is_in(mpi, next) ? next : NULL;
 }

@@ -11,4 +11,8 @@
  * False: none is. */
 bool nessie_find_mpi(const char *soname, const void *us, nessie_library *mpi);
 
+/* The function of a tool that would get the program's call if the library that asks were not here; NULL: there is none.
+ */
+void *nessie_tool_behind(const nessie_library *mpi, const char *name);
+
 #endif

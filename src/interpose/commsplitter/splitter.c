@@ -6,7 +6,6 @@
 
 #include <interpose/mpi_library.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -65,11 +64,10 @@ static void stand_aside(const nessie_library *mpi) {
   }
 }
 
-/* A tool is what would get the program's call if we were not here, and is not the MPI. */
 static void find_tools(const nessie_library *mpi) {
   for (int i = 0; i < kWrapped; ++i) {
-    void *next = dlsym(RTLD_NEXT, splitter_names[i] + 1); /* MPI_X of PMPI_X */
-    if (next != NULL && !nessie_is_in(mpi, next)) splitter_targets[2 * i] = function_at(next);
+    void *tool = nessie_tool_behind(mpi, splitter_names[i] + 1); /* MPI_X of PMPI_X */
+    if (tool != NULL) splitter_targets[2 * i] = function_at(tool);
   }
 }
 

@@ -59,13 +59,11 @@ static Function of_mpi(const char *name) {
   exit(127); /* what the dynamic linker does about a missing symbol */
 }
 
-/* The function of a tool that would get the program's call if we were not here; NULL: there is none. */
 static Function of_tool(const char *name) {
   nessie_library mpi;
-  void *next = dlsym(RTLD_NEXT, name);
-  const bool is_mpis =
-      next == NULL || (nessie_find_mpi(NESSIE_MPI_SONAME, (const void *)&of_mpi, &mpi) && nessie_is_in(&mpi, next));
-  return is_mpis ? NULL : as_function(next);
+  const bool is_there = nessie_find_mpi(NESSIE_MPI_SONAME, (const void *)&of_mpi, &mpi);
+  void *tool = is_there ? nessie_tool_behind(&mpi, name) : NULL;
+  return tool == NULL ? NULL : as_function(tool);
 }
 
 static bool is_ours(void) {
