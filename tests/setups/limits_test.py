@@ -24,6 +24,18 @@ class Limits(setups.SetupCase):
     def test_where_servers_may_not_have_more_descriptors_than_a_program_the_last_files_go_native(self):
         self.compare_below("-n 256", mpiexec(1, setups.program("limits"), "many", "180"))
 
+    def test_servers_in_the_programs_processes_have_descriptors_beside_those_of_the_program(self):
+        """Where they may not, as below "-n" for who is not root, the last files go native."""
+        command = mpiexec(2, setups.program("limits"), "many", "80")
+        for limit, before in (("-S -n 128", []), ("-n 256", ["setpriv", "--bounding-set=-all", "--inh-caps=-all"])):
+            with self.subTest(limit=limit):
+                native = self.native(limited(limit, command))
+                self.assertEqual(native.code, 0, native.err)
+                staged = self.staged("caching", command, before=[*limited(limit, []), *before], flags=["--embedded"])
+                self.assert_same(native, staged)
+                self.assertEqual("a staging server has no descriptors left" in staged.err, bool(before), staged.err)
+                self.run_command(["rm", "-rf", self.path("native"), self.path("caching")])
+
     def test_a_file_longer_than_the_program_may_write_is_read(self):
         self.run_in("made", mpiexec(1, setups.program("writer"), "long.nc", "12"))
         self.compare_below("-f 65536", mpiexec(2, setups.program("limits"), "read", self.path("made/long.nc")))

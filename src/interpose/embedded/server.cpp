@@ -2,6 +2,7 @@
 #include <interpose/embedded/server.hpp>
 
 #include <interpose/embedded/embedded_abi.h>
+#include <base/descriptors.hpp>
 #include <base/fd.hpp>
 #include <interpose/embedded/signals.hpp>
 #include <services/staging/server/provider.hpp>
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +48,17 @@ class LaunchersProcessors {
   bool is_changed_ = false;
 };
 
+/// A server keeps two descriptors for each file of which the program's process keeps one: the process may have so many
+/// more, as far as it may raise its limit. The number from which on they are left to the program.
+int make_room_for_descriptors() {
+  constexpr rlim_t kOwn = 64, kMost = 65536;
+  rlimit programs{}, all{};
+  if (::getrlimit(RLIMIT_NOFILE, &programs) != 0) return kMost;
+  nessie::raise_limit(RLIMIT_NOFILE, std::min(kMost, 3 * std::min(kMost, programs.rlim_cur) + kOwn));
+  if (::getrlimit(RLIMIT_NOFILE, &all) != 0) return kMost;
+  return static_cast<int>(std::min(kMost, all.rlim_cur - programs.rlim_cur / 2));
+}
+
 /// What this thread does with files goes past the shim, if there is one.
 void serve_on_this_thread() {
   static const auto serve = reinterpret_cast<void (*)()>(::dlsym(RTLD_DEFAULT, NESSIE_PNETCDF_SERVE_SYMBOL));
@@ -63,6 +76,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerStart start) {
 Status Server::open() {
   const SignalsHeldBack held;
   const LaunchersProcessors processors;
+  descriptors_ = make_room_for_descriptors();
   nessie::service::HostOptions options;
   options.runtime.endpoint.config = start_.config;
   options.runtime.endpoint.credential = start_.credential;
@@ -98,6 +112,7 @@ Status Server::host_in(int place) {
   auto options = staging::server_options(start_.config);
   if (!options.ok()) return options.error();
   options->index = static_cast<std::uint32_t>(start_.index), options->servers = static_cast<std::uint32_t>(start_.of);
+  options->descriptors = descriptors_;
   options->ledger_path = ledger_path_;
   if (!start_.boards.empty()) options->board_path = fmt::format("{}/board.{}", start_.boards, place);
   options->on_end = [this](const staging::ReportResult &report) { report_ = report; };

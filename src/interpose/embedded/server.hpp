@@ -50,6 +50,7 @@ class Server {
   std::string ledger_path_, report_name_;
   staging::ReportResult report_;
   std::thread thread_;
+  int descriptors_ = 0;  ///< numbers from this on are the program's
 };
 
 }  // namespace embedded

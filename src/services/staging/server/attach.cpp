@@ -18,7 +18,6 @@ namespace {
 
 /// Nothing: there are no descriptors left.
 nessie::Fd duplicate(const nessie::Fd &file) { return nessie::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
-Error no_descriptors() { return {Code::kNoMemory, "a staging server has no descriptors left"}; }
 
 }  // namespace
 

@@ -21,12 +21,13 @@ Result<nessie::Fd> Server::obtain_descriptor(Request &request, const std::string
     if (runtime_.can_give_descriptors(request.caller()))
       return Error{Code::kRefused, "a process of this node gives what it has opened, and names nothing"};
     on_io([&] { return file = open_by_name(path, handle, writable), 0; });
-    return file;
+  } else {
+    auto given = request.take_descriptor(handle.descriptor);
+    if (!given.ok()) return given.error();
+    file = nessie::Fd(*given);
+    if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
   }
-  auto given = request.take_descriptor(handle.descriptor);
-  if (!given.ok()) return given.error();
-  file = nessie::Fd(*given);
-  if (auto usable = check_given(*given, writable); !usable.ok()) return usable.error();
+  if (file.ok() && file->get() >= options_.descriptors) return no_descriptors();
   return file;
 }
 

@@ -25,6 +25,7 @@ class Opening {
 inline nessie::Error shutting_down() {
   return {nessie::Code::kRefused, "the staging server is shutting down: nessie run was told to end"};
 }
+inline nessie::Error no_descriptors() { return {nessie::Code::kNoMemory, "a staging server has no descriptors left"}; }
 inline nessie::Error token_taken() {
   return {nessie::Code::kExists, "a file with this token is open: a fault of the client"};
 }

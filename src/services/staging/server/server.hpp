@@ -19,6 +19,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -39,7 +40,8 @@ struct ServerOptions {
   std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
-  std::shared_ptr<void> mpi;  ///< what must be there as long as native PnetCDF is
+  int descriptors = std::numeric_limits<int>::max();  ///< numbers below this are for files; the rest is others'
+  std::shared_ptr<void> mpi;                          ///< what must be there as long as native PnetCDF is
 };
 
 /// What a server needs of its runtime.
