@@ -179,6 +179,16 @@ class Embedded(ProcessTestCase):
         self.assertEqual(read_file(self.path("out.nc")), self.native(2))
         self.assert_nothing_left()
 
+    def test_programs_that_share_a_job_and_each_have_a_world(self):
+        splitter = {"LD_PRELOAD": os.path.join(BUILD, "lib", "libcommsplitter.so")}
+        code, out, err = self.run_embedded([*mpiexec(2, JOB, "finalize", "a.nc"), ":", "-n", "2", FORTRAN_JOB,
+                                            ":", "-n", "2", JOB, "finalize", "b.nc"], env=splitter)
+        self.assertEqual(code, 0, out + err)
+        self.assert_staged(err, 2)
+        for name in ("a.nc", "b.nc"):
+            self.assertEqual(read_file(self.path(name)), self.native(2), name)
+        self.assert_nothing_left()
+
     def test_a_process_without_the_libraries(self):
         bare = ["env", "-u", "LD_PRELOAD", JOB, "finalize", "out.nc"]
         command = mpiexec(1, JOB, "finalize", "out.nc", ":", "-n", "1", *bare)

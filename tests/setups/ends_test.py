@@ -58,6 +58,16 @@ class Ends(setups.SetupCase):
             with self.subTest(library=library):
                 self.compare_apart(mpiexec(2, setups.program("late"), library), ["caching"])
 
+    @setups.unsanitized("its run time would start twice")
+    def test_servers_in_the_programs_processes_end_after_its_last_use_of_files(self):
+        for words in (["static_end", "static"], ["static_end", "in-finalize"], ["static_end", "_exit"], ["late", "linked"],
+                      ["late", setups.program("liblate_plugin.so")]):
+            with self.subTest(words=words):
+                command = mpiexec(2, setups.program(words[0]), *words[1:])
+                native, staged = self.native(command), self.staged("caching", command, flags=["--embedded"])
+                self.assert_same(native, staged)
+                self.run_command(["rm", "-rf", native.folder, staged.folder])
+
     def compare_interrupted(self, way, modes, processes=1):
         command = mpiexec(processes, setups.program("signals"), way)
         with self.subTest(way=way):

@@ -43,17 +43,25 @@ splitter_function splitter_find_named(const char *name) {
   return found == NULL ? (splitter_function)absent : found;
 }
 
-splitter_function splitter_find(int number) {
-  splitter_function found = splitter_find_named(splitter_names[number]);
-  if (found != (splitter_function)absent) atomic_store_explicit(&splitter_natives[number], found, memory_order_relaxed);
-  return found;
-}
-
 static bool begins(int number) {
 #ifdef SPLIT_HAS_Session_init
   if (number == kSession_init) return true;
 #endif
   return number == kInit || number == kInit_thread;
+}
+
+/* Servers in the program's processes (libnessie_embedded.so) begin and end with MPI, between it and us. */
+static splitter_function find_behind(int number) {
+  nessie_library mpi;
+  const bool may_be = (begins(number) || number == kAbort) && find_mpi(&mpi);
+  return may_be ? function_at(nessie_tool_behind(&mpi, splitter_names[number])) : NULL;
+}
+
+splitter_function splitter_find(int number) {
+  const splitter_function behind = find_behind(number);
+  const splitter_function found = behind != NULL ? behind : splitter_find_named(splitter_names[number]);
+  if (found != (splitter_function)absent) atomic_store_explicit(&splitter_natives[number], found, memory_order_relaxed);
+  return found;
 }
 
 /* Another MPI gets all calls as they are, once it has begun. */

@@ -19,6 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The C library's. What a library registers at its start, for no library, is called after the end of all libraries,
+ * as that is registered when the program itself starts. */
+int __cxa_atexit(void (*function)(void *), void *argument, void *library);
+
 #define EXPORT __attribute__((visibility("default")))
 
 typedef void (*Function)(void);
@@ -29,11 +33,14 @@ static const nessie_embedded_job *job; /* NULL: MPI has not begun, or is over */
 static pid_t job_pid;                  /* whose it is: not a child's */
 static const nessie_embedded_servers *_Atomic where;
 
+static void leave_at_last(void *unused);
+
 __attribute__((constructor)) static void look_around(void) {
   const char *value = getenv("NESSIE_SERVERS");
   const size_t scheme = strlen(NESSIE_EMBEDDED_SCHEME);
   if (value != NULL && strncmp(value, NESSIE_EMBEDDED_SCHEME, scheme) == 0) servers = atoi(value + scheme);
   if (fcntl(STDERR_FILENO, F_GETFD) != -1) speech = STDERR_FILENO;
+  if (servers > 0) __cxa_atexit(leave_at_last, NULL, NULL);
 }
 
 static Function as_function(void *symbol) {
@@ -99,6 +106,11 @@ static int missing_rank(void) {
   return found == NULL ? -1 : ((int (*)(void))found)();
 }
 
+static void ending(void) {
+  job = NULL;
+  have_shim(NESSIE_PNETCDF_FINISH_SYMBOL);
+}
+
 /* All processes of a job do the same here: what follows is collective. */
 static void begin(void) {
   static char why[512] = "the program's MPI is not the one that Nessie was built for";
@@ -112,25 +124,23 @@ static void begin(void) {
     (void)snprintf(why, sizeof why, "%s", reason == NULL ? NESSIE_EMBEDDED_SERVER_LIBRARY " cannot be opened" : reason);
   }
   job_pid = getpid();
-  atomic_store(&where, job == NULL ? &none : job->begin(servers, speech));
-}
-
-/* NULL: there is none, or it was taken, or is a parent's. */
-static const nessie_embedded_job *take_job(void) {
-  const nessie_embedded_job *taken = getpid() == job_pid ? job : NULL;
-  job = NULL;
-  return taken;
+  atomic_store(&where, job == NULL ? &none : job->begin(servers, speech, ending));
 }
 
 EXPORT const nessie_embedded_servers *nessie_embedded_where(void) { return atomic_load(&where); }
 
+/* Not in a child of fork(): the servers are its parent's. */
 static void leave(void) {
-  const nessie_embedded_job *left = take_job();
+  const nessie_embedded_job *left = getpid() == job_pid ? job : NULL;
+  job = NULL;
   if (left != NULL) left->leave();
 }
 
-/* After the program's exit handlers, and the shim's last word, which is in front of us. */
-__attribute__((destructor)) static void end(void) { leave(); }
+/* Destructors of the program's libraries may have used files, and finalized MPI. */
+static void leave_at_last(void *unused) {
+  (void)unused;
+  leave();
+}
 
 /* --- MPI ------------------------------------------------------------------------------------------------------------------ */
 
@@ -148,15 +158,6 @@ EXPORT int PMPI_Init(int *argc, char ***argv) {
   int provided = 0;
   if (servers > 0) return PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
   return ((Init)of_mpi("PMPI_Init"))(argc, argv);
-}
-
-EXPORT int PMPI_Finalize(void) {
-  const nessie_embedded_job *ended = take_job();
-  if (ended != NULL) {
-    have_shim(NESSIE_PNETCDF_FINISH_SYMBOL);
-    ended->end();
-  }
-  return ((int (*)(void))of_mpi("PMPI_Finalize"))();
 }
 
 EXPORT int PMPI_Abort(MPI_Comm comm, int code) {
@@ -181,9 +182,4 @@ EXPORT int MPI_Abort(MPI_Comm comm, int code) {
   typedef int (*Abort)(MPI_Comm, int);
   const Abort tool = (Abort)of_tool("MPI_Abort");
   return tool != NULL ? tool(comm, code) : PMPI_Abort(comm, code);
-}
-
-EXPORT int MPI_Finalize(void) {
-  const Function tool = of_tool("MPI_Finalize");
-  return tool != NULL ? ((int (*)(void))tool)() : PMPI_Finalize();
 }

@@ -23,10 +23,10 @@ typedef struct {
 
 typedef struct {
   /* Collective, after MPI_Init: starts the job's servers, at most `servers`. Tells where they are; that lives for ever.
-   * Sentences to the user go to the descriptor `speech`; -1: nowhere. */
-  const nessie_embedded_servers *(*begin)(int servers, int speech);
-  /* Collective, before MPI_Finalize: ends them, when no process asks them for anything any more. */
-  void (*end)(void);
+   * Sentences to the user go to the descriptor `speech`; -1: nowhere. They end in MPI_Finalize, as the last that
+   * happens there before MPI itself ends; `ending` is called then, and returns when this process asks them for nothing
+   * more. */
+  const nessie_embedded_servers *(*begin)(int servers, int speech, void (*ending)(void));
   /* At the end of a process without MPI_Finalize: ends those that are in it. */
   void (*leave)(void);
 } nessie_embedded_job;

@@ -91,7 +91,8 @@ class Folder {
 
 class Job {
  public:
-  void begin(int servers) {
+  void begin(int servers, void (*ending)()) {
+    ending_of_process_ = ending;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     PMPI_Comm_size(MPI_COMM_WORLD, &size_);
     servers_ = std::min(servers, size_);
@@ -100,8 +101,11 @@ class Job {
     agree_on_credential(status);
     if (status.ok()) status = start_or_say_why();
     tell_all(status);
+    end_with_mpi();
   }
+  /// Collective.
   void end() {
+    ending_of_process_();
     MPI_Request all{};
     PMPI_Ibarrier(MPI_COMM_WORLD, &all);
     (void)wait(all, Deadline::never());
@@ -133,6 +137,7 @@ class Job {
   void tell_all(const Status &status);
   Report end_own();
   void let_go();
+  static void end_with_mpi();
   void keep(const Report &report) const;
   void bring_to_first(const Report &report) const;
 
@@ -140,7 +145,8 @@ class Job {
   nessie::Config config_;
   std::string credential_, urls_, why_;
   std::optional<Folder> folder_;  ///< the process has a server, or is the first
-  std::mutex ending_;             ///< whoever ends the server holds it until that is over
+  void (*ending_of_process_)() = nullptr;
+  std::mutex ending_;  ///< whoever ends the server holds it until that is over
   std::unique_ptr<Server> server_;
   nessie_embedded_servers where_{};
 };
@@ -293,9 +299,22 @@ Job &job() {
   return job;
 }
 
-const nessie_embedded_servers *begin(int servers, int speech) {
+int end_job(MPI_Comm, int, void *, void *) {
+  job().end();
+  return MPI_SUCCESS;
+}
+
+/// MPI_Finalize gives up the attributes of MPI_COMM_SELF first, those that came first last: MPI still works, and what
+/// the program does there is done.
+void Job::end_with_mpi() {
+  int key = MPI_KEYVAL_INVALID;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_job, &key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+}
+
+const nessie_embedded_servers *begin(int servers, int speech, void (*ending)()) {
   nessie::log::set_descriptor(speech);
-  job().begin(servers);
+  job().begin(servers, ending);
   return &job().where();
 }
 
@@ -309,8 +328,7 @@ extern "C" {
 int __cxa_atexit(void (*)(void *), void *, void *) { return 0; }
 
 __attribute__((visibility("default"))) const nessie_embedded_job *nessie_embedded_job_functions(void) {
-  static const nessie_embedded_job functions{embedded::begin, [] { embedded::job().end(); },
-                                             [] { embedded::job().leave(); }};
+  static const nessie_embedded_job functions{embedded::begin, [] { embedded::job().leave(); }};
   return &functions;
 }
 

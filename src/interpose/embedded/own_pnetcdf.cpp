@@ -180,6 +180,12 @@ bool find_romio_functions(const nessie_library &romio) {
   return romio_open != nullptr && romio_close != nullptr;
 }
 
+/// It ends with an attribute of MPI_COMM_SELF: not before what the program has put there, which comes later.
+void begin_romio(const nessie_library &romio) {
+  int error = MPI_SUCCESS;
+  if (void *symbol = nessie_defined_in(&romio, "MPIR_MPIOInit")) reinterpret_cast<void (*)(int *)>(symbol)(&error);
+}
+
 /// Where PnetCDF is to find a function. Null: it is none of MPI-IO.
 void *place_of(const char *name, void *romio) {
   const std::string_view function(name);
@@ -200,6 +206,7 @@ Status load_own_pnetcdf() {
   if (!romio.ok()) return romio.error();
   if (!find_romio_functions(romio->library))
     return not_loaded(Code::kUnsupported, *romio_path + " does not show its functions");
+  begin_romio(romio->library);
   const auto pnetcdf = load_copy(*pnetcdf_path);
   if (!pnetcdf.ok()) return pnetcdf.error();
   nessie_find_elsewhere(&pnetcdf->library, place_of, &romio->library);

@@ -88,7 +88,9 @@ nessie::Status find_embedded(nessie::Config &config) {
   const auto *servers = where == nullptr ? nullptr : where();
   if (servers == nullptr)
     return Error{Code::kNotFound,
-                 "the program's MPI began without libnessie_embedded.so in front of it: run it with `nessie run`"};
+                 "servers in the program's processes begin with MPI_Init, which it did not call by way of "
+                 "libnessie_embedded.so (missing in LD_PRELOAD, or MPI_Init was looked up in the MPI itself): run it "
+                 "without --embedded"};
   if (servers->urls == nullptr) return Error{Code::kNotFound, servers->why};
   config.set("servers", servers->urls);
   config.set("credential", servers->credential);
