@@ -2,6 +2,7 @@
 // A file descriptor with an owner.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -31,5 +32,8 @@ class Fd {
  private:
   int fd_ = -1;
 };
+
+/// Another one of the same open file. Nothing: there is none left.
+inline Fd duplicate(const Fd &fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
 
 }  // namespace nessie

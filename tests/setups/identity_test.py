@@ -81,6 +81,9 @@ class AnotherUser(setups.SetupCase):
                                                  "his": ([*AS_NOBODY, "TMPDIR=/tmp"], program)}.items():
                     self.folder_of_nobody(f"{how}.{mode}.{owner}")
                     self.assert_same(native, self.staged(mode, command, f"{how}.{mode}.{owner}", before))
+            self.folder_of_nobody(f"{how}.embedded")
+            self.assert_same(native, self.staged("caching", program, f"{how}.embedded", [*AS_NOBODY, "TMPDIR=/tmp"],
+                                                 ["--embedded"]))
 
     def test_he_sees_what_is_not_in_the_files_yet_wherever_that_is_kept(self):
         """In a job of several nodes it is not in /dev/shm."""

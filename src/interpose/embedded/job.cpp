@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -267,8 +268,10 @@ void Job::let_go() {
 void Job::keep(const Report &report) const {
   if (report.name.empty() || !folder_ || !folder_->is_the_runs()) return;
   const std::string_view text(reinterpret_cast<const char *>(report.bytes.data()), report.bytes.size());
-  if (auto status = nessie::write_file(fmt::format("{}/{}", folder_->path(), report.name), text); !status.ok())
+  const auto path = fmt::format("{}/{}", folder_->path(), report.name);
+  if (auto status = nessie::write_file(path, text); !status.ok())
     nessie::log::warning("no report: {}", status.error().message);
+  (void)::chmod(path.c_str(), 0600);  // whatever the program's mask is
 }
 
 /// The first process is where the run is, more often than others.

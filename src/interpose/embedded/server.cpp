@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,7 +100,7 @@ Status Server::take_place() {
   for (int place = 0; place < std::max(start_.most_boards, 1); ++place) {
     ledger_path_ = fmt::format("{}/server.{}.ledger", start_.folder, place);
     const nessie::Fd claimed(::open(ledger_path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (claimed) return host_in(place);
+    if (claimed && ::fchmod(claimed.get(), 0600) == 0) return host_in(place);  // whatever the program's mask is
     if (errno != EEXIST)
       return Error{Code::kIo, fmt::format("cannot make {}: {}", ledger_path_, std::strerror(errno)), {}, errno};
   }

@@ -120,8 +120,15 @@ static void before_truncating(const char *path) {
   settle_path(AT_FDCWD, path);
 }
 
-AFTER(before_truncating(path), int, truncate, (const char *path, off_t length), (path, length))
-AFTER(before_truncating(path), int, truncate64, (const char *path, off64_t length), (path, length))
+#define TRUNCATE(name)                                                                    \
+  REAL(name)                                                                              \
+  NESSIE_EXPORT int name(const char *path, off64_t length) {                              \
+    before_truncating(path);                                                              \
+    const int result = BEHIND(name)(path, length);                                        \
+    return nessie_shim_is_inside() ? nessie_truncate_lent(result, path, length) : result; \
+  }
+TRUNCATE(truncate)
+TRUNCATE(truncate64)
 
 static FILE *opened_stream(FILE *stream, const char *mode) {
   if (stream == NULL) return NULL;

@@ -4,7 +4,6 @@
 
 #include <services/staging/server/opening.hpp>
 
-#include <fcntl.h>
 #include <pnetcdf.h>
 
 #include <algorithm>
@@ -13,13 +12,6 @@ namespace staging {
 
 using nessie::Code;
 using nessie::Error;
-
-namespace {
-
-/// Nothing: there are no descriptors left.
-nessie::Fd duplicate(const nessie::Fd &file) { return nessie::Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0)); }
-
-}  // namespace
 
 Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();

@@ -315,17 +315,25 @@ TEST_F(DoorTest, AServerThatDoesNotWorkIsNotAskedAgain_AndWhoSaysNothingHasToGo)
   EXPECT_FALSE(is_sent_away(one));
 }
 
-TEST_F(DoorTest, WithoutDescriptors_ItPulses_AndLetsVisitorsInLater) {
-  nessie::Fd visitor;
-  {
-    nessie::Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const NoDescriptors none;
-    visitor = connect(std::move(socket));
-    ask(visitor, {5, 6});
-    EXPECT_TRUE(has_come_true([&] { return pulses_ >= 3; }));
-  }
+TEST_F(DoorTest, WithoutDescriptors_ItPulses_AndLetsOneVisitorInAfterTheOther) {
+  const auto before = knock();
+  ask(before, {5, 5});
   wish(0).second();
-  EXPECT_EQ(hear(visitor), NESSIE_DOOR_SETTLED);
+  EXPECT_EQ(hear(before), NESSIE_DOOR_SETTLED);
+  std::array<nessie::Fd, 3> visitors;
+  for (auto &visitor : visitors) visitor.reset(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const NoDescriptors none;
+  for (std::uint64_t i = 0; i < visitors.size(); ++i) {
+    visitors[i] = connect(std::move(visitors[i]));
+    ask(visitors[i], {6, i});
+  }
+  EXPECT_TRUE(has_come_true([&] { return pulses_ >= 3; }));
+  for (std::uint64_t i = 0; i < visitors.size(); ++i) {
+    const auto [identity, done] = wish(1 + i);
+    EXPECT_EQ(identity, (FileIdentity{6, i}));
+    done();
+    EXPECT_EQ(hear(visitors[i]), NESSIE_DOOR_SETTLED);
+  }
 }
 
 TEST_F(DoorTest, WhoWaitsForTheSameFileWaitsTogether_ForADrainThatBeganAfterHeCame) {

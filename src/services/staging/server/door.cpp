@@ -5,7 +5,6 @@
 #include <base/credential.hpp>
 
 #include <fmt/format.h>
-
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -94,6 +93,7 @@ Door::~Door() {
 void Door::serve() {
   std::vector<bool> readable;
   while (!closing_) {
+    if (!spare_) spare_ = duplicate(listener_);
     const bool visitor_came = wait_for_something(readable);
     std::size_t i = 0;
     std::erase_if(visitors_, [&](Visitor &visitor) { return readable[i++] && !hear(visitor); });
@@ -123,11 +123,22 @@ bool Door::wait_for_something(std::vector<bool> &readable) {
 
 void Door::let_in() {
   for (std::size_t i = 0; i < kAtOnce && visitors_.size() < most_visitors_; ++i) {
-    nessie::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    auto socket = accept_one();
     if (!socket) return (void)(cannot_accept_ = errno != EAGAIN && errno != EINTR);
     const auto user = user_of(socket);
     if (is_welcome(user)) visitors_.push_back({std::move(socket), user, 0, time_.now()});
   }
+}
+
+/// Where files have taken all descriptors, the spare one is for a visitor: one after the other comes in.
+nessie::Fd Door::accept_one() {
+  const auto accept = [&] {
+    return nessie::Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  };
+  auto socket = accept();
+  if (socket || !spare_ || (errno != EMFILE && errno != ENFILE)) return socket;
+  spare_.reset();
+  return accept();
 }
 
 bool Door::is_welcome(uid_t user) const {

@@ -69,6 +69,7 @@ class Door {
   int time_to_pulse_ms() const;
   bool wait_for_something(std::vector<bool> &readable);
   void let_in();
+  nessie::Fd accept_one();
   bool is_welcome(uid_t user) const;
   bool hear(Visitor &visitor);
   std::uint64_t join(const FileIdentity &file);
@@ -88,6 +89,7 @@ class Door {
   std::vector<Visitor> visitors_;
   std::vector<Wish> wishes_;
   std::uint64_t next_wish_ = 1;
+  nessie::Fd spare_;            ///< given up for a visitor where there are no others
   bool cannot_accept_ = false;  ///< for want of descriptors, until the next pulse
   nessie::Clock::time_point next_pulse_;
   std::thread thread_;
