@@ -58,7 +58,8 @@ constexpr auto kTurn = milliseconds(50);
 constexpr auto kDefaultLinger = seconds(10);
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr const char *kNeverBegan =
-    "the program has ended, and never initialised MPI: if it is one without, run it without --mpmd";
+    "the program has ended, and never initialised MPI, or by way of no function that Nessie stands in front of: run it "
+    "without --mpmd";
 constexpr const char *kNeverStarted = "the program's launcher has ended before the staging servers could start";
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
 constexpr double kWorthALine = 1;            // second of starting
@@ -378,6 +379,11 @@ Status Job::add_embedded(SpawnOptions &program, std::vector<std::string> &carrie
 Status Job::add_services(SpawnOptions &program) const {
   const auto installation = MpmdInstallation::find();
   if (!installation) return installation.error();
+  if (const auto word = preload_in(program.command); !word.empty() && word.find("libcommsplitter") == std::string::npos)
+    return Error{Code::kUnsupported,
+                 fmt::format("with --mpmd '{}' would leave the program without CommSplitter: add ':{}' to it, or run "
+                             "without --mpmd",
+                             word, installation->commsplitter)};
   auto service = agent_words(true);
   service.insert(service.begin(), installation->rank);
   auto places = plan_.placement.servers;

@@ -81,6 +81,14 @@ class Mpmd(ProcessTestCase):
             self.assertIn("--mpmd", err)
         self.assert_nothing_left()
 
+    def test_a_launcher_that_replaces_what_is_preloaded_is_told(self):
+        command = mpiexec(2, CHECKPOINT)
+        command[1:1] = ["-x", "LD_PRELOAD=tool.so"]
+        code, _, err = self.run_mpmd(command)
+        self.assertEqual(code, 1, err)
+        self.assertIn("'-x LD_PRELOAD=tool.so' would leave the program without CommSplitter", err)
+        self.assert_nothing_left()
+
     def test_a_server_that_does_not_come_ends_the_run(self):
         job = self.start_nessie_run(checkpoint(2, self.path("out"), **LONG), ["--mpmd"],
                                     env={"NESSIE_STAGING_LISTEN": "nothing"})
