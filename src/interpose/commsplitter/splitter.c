@@ -162,6 +162,7 @@ static void end_with_mpi(void) {
   int keyval = 0;
   native_Comm_create_keyval(copy_nothing, end, &keyval, NULL);
   native_Comm_set_attr(splitter_self(), keyval, &program);
+  native_Comm_free_keyval(&keyval); /* it lives on in the attribute */
 }
 
 static void split(MPI_Comm world, int colour, int rank) {
