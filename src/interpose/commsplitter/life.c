@@ -7,11 +7,14 @@
 #include "functions.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+enum { kNotYet, kBegun, kEnded };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of what sessions have begun */
-static bool for_sessions;                                 /* MPI_Init was not called by the program */
+static atomic_bool for_sessions; /* MPI_Init was not called by the program; any thread may ask what has begun */
+static atomic_int by_program;    /* what it has called itself, after that */
 static int sessions;
-static enum { kNotYet, kBegun, kEnded } by_program; /* what it has called itself, after that */
 
 static int end(void) { return splitter_finish_beside_aborted() ? MPI_SUCCESS : native_Finalize(); }
 
