@@ -18,6 +18,8 @@ NESSIE = os.path.join(BUILD, "bin", "nessie")
 CHECKPOINT = os.path.join(BUILD, "examples", "checkpoint")
 MARK = "NESSIE_TEST_MARK"
 DEADLINE_S = 90
+# What a program is linked with that a test compiles: a sanitizer's run time must be in it from its start.
+SANITIZER = [f"-fsanitize={os.environ['NESSIE_SANITIZED']}"] if "NESSIE_SANITIZED" in os.environ else []
 
 
 def unsanitized(why, which=""):
