@@ -30,7 +30,8 @@ FOR_FORTRAN = {"Comm_f2c"}
 
 # The MPI's own functions that are called besides.
 CALLED = set("Comm_split Comm_rank Comm_size Comm_set_name Comm_get_parent Comm_group Comm_set_attr Comm_free_keyval "
-             "Comm_get_errhandler Errhandler_free Errhandler_f2c Iallgather Test Info_set Type_f2c Query_thread".split())
+             "Comm_get_errhandler Errhandler_free Errhandler_f2c Iallgather Ibarrier Test Info_set Type_f2c "
+             "Query_thread".split())
 
 # They give communicators, or take functions and objects, that the real MPI_COMM_WORLD never is among.
 SHOW_NONE = re.compile(r"""Comm_get_parent | Comm_join | Comm_create_from_group | Intercomm_create_from_groups

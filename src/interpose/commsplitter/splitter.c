@@ -144,10 +144,21 @@ void splitter_give_up(const char *why) {
   _exit(1);
 }
 
+/* MPI_Finalize need not wait for anybody, and Open MPI's does not for other nodes below srun. A program that serves the
+ * job's others may end when it returns. */
+static void await_all(void) {
+  static const struct timespec moment = {.tv_nsec = 1000000};
+  MPI_Request request;
+  int done = 0;
+  if (native_Ibarrier(splitter_world(), &request) != MPI_SUCCESS) return;
+  while (native_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) nanosleep(&moment, NULL);
+}
+
 /* MPI gives the attributes of MPI_COMM_SELF up in the reverse order, so this is called after the program's. */
 static int end(MPI_Comm self, int keyval, void *value, void *state) {
   (void)self, (void)keyval, (void)value, (void)state;
   splitter_switch(false);
+  await_all();
   is_split = has_begun = false;
   return native_Comm_free(&program);
 }
