@@ -108,44 +108,14 @@ std::vector<std::string> addresses_of(const std::string &name) {
   return found;
 }
 
-/// What comes until the pipe ends, or patience does.
-std::string read_all(int fd) {
-  const auto deadline = Deadline::in(kVersionPatience);
-  std::string text;
-  std::array<char, 1024> part{};
-  for (pollfd readable{fd, POLLIN, 0}; poll(&readable, 1, deadline.poll_timeout_ms()) > 0;) {
-    const auto got = ::read(fd, part.data(), part.size());
-    if (got <= 0) break;
-    text.append(part.data(), static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
-/// Starts `program --version`, in a process group of its own, with its output there.
-Result<pid_t> start_for_version(const std::string &program, int output) {
-  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+/// What `program --version` prints.
+std::string version_text_of(const std::string &program) {
   SpawnOptions options;
   options.command = {program, "--version"};
   options.environment = Environment::current();
   options.own_process_group = true;
-  options.stdin_fd = nothing.get();
-  options.stdout_fd = options.stderr_fd = output;
-  return spawn(std::move(options));
-}
-
-/// What `program --version` prints; what takes longer than patience is ended.
-std::string version_text_of(const std::string &program) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return {};
-  const Fd output(ends[0]);
-  Fd input(ends[1]);
-  const auto child = start_for_version(program, input.get());
-  input.reset();
-  if (!child) return {};
-  auto text = read_all(output.get());
-  ::kill(-*child, SIGKILL);
-  (void)await_end(*child);
-  return text;
+  const auto text = output_of(std::move(options), Deadline::in(kVersionPatience), nullptr);
+  return text ? *text : std::string();
 }
 
 LauncherFound find_launcher_in(const Environment &environment) {

@@ -2,10 +2,12 @@
 #include "process.hpp"
 
 #include <base/config.hpp>
+#include <base/fd.hpp>
 #include <base/file.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,6 +16,8 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -109,7 +113,52 @@ Result<pid_t> start(SpawnOptions options, const Signals *signals) {
   return exec_error(options.command.front(), pid < 0 ? fork_error : cause);
 }
 
+/// What comes until the pipe's end, or the deadline.
+std::string read_pipe(int fd, Deadline deadline) {
+  std::string text;
+  std::array<char, 4096> part;
+  for (pollfd readable{fd, POLLIN, 0}; ::poll(&readable, 1, deadline.poll_timeout_ms()) > 0;) {
+    const auto got = ::read(fd, part.data(), part.size());
+    if (got <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+bool ends_by(Deadline deadline, pid_t child) {
+  for (; ::waitpid(child, nullptr, WNOHANG) != child; ::poll(nullptr, 0, 2))
+    if (deadline.passed()) return false;
+  return true;
+}
+
+/// `whom`: as kill() has it.
+void end(pid_t child, pid_t whom) {
+  constexpr auto kGrace = std::chrono::seconds(3);
+  ::kill(whom, SIGTERM);
+  if (ends_by(Deadline::in(kGrace), child)) return;
+  ::kill(whom, SIGKILL);
+  (void)await_end(child);
+}
+
 }  // namespace
+
+Result<std::string> output_of(SpawnOptions options, Deadline deadline, const Signals *signals) {
+  const auto program = options.command.front();
+  const bool is_group = options.own_process_group;
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return exec_error(program, errno);
+  const Fd reader(ends[0]), nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Fd writer(ends[1]);
+  options.stdin_fd = nothing.get();
+  options.stdout_fd = options.stderr_fd = writer.get();
+  const auto child = start(std::move(options), signals);
+  if (!child) return child.error();
+  writer.reset();
+  auto text = read_pipe(reader.get(), deadline);
+  if (ends_by(deadline, *child)) return text;
+  end(*child, is_group ? -*child : *child);
+  return Error{Code::kTimedOut, fmt::format("'{}' does not end", program)};
+}
 
 Result<pid_t> spawn(SpawnOptions options, const Signals &signals) { return start(std::move(options), &signals); }
 Result<pid_t> spawn(SpawnOptions options) { return start(std::move(options), nullptr); }

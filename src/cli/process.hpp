@@ -32,6 +32,10 @@ Result<pid_t> spawn(SpawnOptions options);
 /// The child's wait status, once it has ended.
 int await_end(pid_t child);
 
+/// What a program prints on stdout and stderr until both have ended, and it, too; kTimedOut: it was ended at the
+/// deadline. Otherwise errors as spawn(). `signals` as there; null: this process treats them as it was started to.
+Result<std::string> output_of(SpawnOptions options, Deadline deadline, const Signals *signals);
+
 /// As a shell says it: the exit status, or 128 + the signal's number.
 int exit_code_of(int wait_status);
 /// "exited with 3", "was killed by signal 9 (Killed)".
