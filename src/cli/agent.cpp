@@ -245,14 +245,14 @@ int agent(const AgentOptions &options) {
   const auto installation = Installation::find();
   if (!installation) return fail(installation.error().message);
   const auto rank = rank_in(Environment::current());
-  if (!rank || rank->of - rank->number > options.servers)
+  const int index = rank ? rank->number - (options.is_first ? 0 : rank->of - options.servers) : -1;
+  if (index < 0 || index >= options.servers)
     return fail("`nessie agent` is started by `nessie run`, through a launcher, as one of the last processes");
   auto signals = Signals::open();
   if (!signals) return fail(signals.error().message);
   auto folder = RunDirectory::make();
   if (!folder) return fail(folder.error().message);
   nnti::prepare_environment();
-  const int index = rank->number - (rank->of - options.servers);
   return Agent(options, *config, index, std::move(*signals), std::move(*folder)).execute(*installation);
 }
 

@@ -16,6 +16,7 @@ struct AgentOptions {
   std::string listen;           ///< the server's transports; empty: all
   std::string cores;            ///< of each server, by index, "6-7/6-7"; where nothing stands: any
   bool is_rank = false;         ///< stands for a rank of the program's job: the end of stdin is the end of MPI there
+  bool is_first = false;        ///< the servers' ranks are the launcher's first ones, not the last
 };
 /// 0: the server ended, however, and the run knows of it.
 int agent(const AgentOptions &options);

@@ -6,7 +6,6 @@
 #include <base/file.hpp>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +58,12 @@ void take_no_slots(Environment &environment) {
     environment.set("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
 }
 
+/// Beside the program's job: Open MPI starts its daemons by srun, which would give the first one's the nodes alone.
+void share_nodes_of_slurm(Environment &environment) {
+  for (const char *name : {"OMPI_MCA_plm_slurm_args", "PRTE_MCA_plm_slurm_args"})
+    environment.append(name, "--overlap", ' ');
+}
+
 std::string hosts_of(const std::vector<ServerPlace> &places, std::string_view separator) {
   std::string hosts;
   for (const auto &place : places) hosts += (hosts.empty() ? "" : std::string(separator)) + place.host;
@@ -85,36 +90,6 @@ Result<Words> srun_job(const std::string &srun, const std::vector<ServerPlace> &
   return words;
 }
 
-/// srun splits lines of its file at white space, and has its own mind about the rest.
-bool is_plain(const std::string &word) {
-  return !word.empty() && word.find_first_of(" \t\n\"'\\#%*") == std::string::npos;
-}
-
-Result<Words> with_services_of_srun(const Words &command, std::size_t services, const Words &service,
-                                    const std::string &folder, const Environment &environment) {
-  const auto program = command.begin() + static_cast<std::ptrdiff_t>(find_program_behind(command, environment));
-  const Words options(command.begin(), program), words(program, command.end());
-  const int ranks = find_ranks(command, environment).count;
-  if (ranks == 0)
-    return Error{Code::kInvalidArgument, "--mpmd has to know how many processes the program has: srun -n 8 ./sim"};
-  if (std::ranges::any_of(options, [](const auto &word) { return word.starts_with("--multi-prog"); }) ||
-      std::ranges::count(command, ":") > 0)
-    return Error{Code::kUnsupported, "--mpmd cannot add services to a srun of several programs: run without --mpmd"};
-  if (!std::ranges::all_of(words, is_plain) || !std::ranges::all_of(service, is_plain))
-    return Error{
-        Code::kInvalidArgument,
-        "srun cannot be told words with blanks or quotes in a job of several programs: put the program and its "
-        "arguments in a script, and run that"};
-  const auto path = folder + "/programs.conf";
-  const int all_ranks = ranks + static_cast<int>(services);
-  const auto programs = fmt::format("0-{} {}\n{}-{} {}\n", ranks - 1, fmt::join(words, " "), ranks, all_ranks - 1,
-                                    fmt::join(service, " "));
-  if (auto written = write_file(path, programs); !written.ok()) return written.error();
-  Words all = options;
-  append(all, {fmt::format("--ntasks={}", all_ranks), "--overcommit", "--multi-prog", path});
-  return all;
-}
-
 /// The launcher's word in the program's command; what a batch job has, if it has none.
 std::string launcher_for(const Words &command, const Environment &environment) {
   if (const auto launcher = find_launcher(command, environment)) return command[*launcher];
@@ -133,6 +108,7 @@ Result<Words> agents_job(const std::vector<ServerPlace> &places, const Words &ag
   switch (flavour_of_launcher(launcher, environment)) {
     case MpiFlavour::kOpenMpi:
       take_no_slots(environment);
+      share_nodes_of_slurm(environment);
       append(words, {"--bind-to", "none"});
       append(words, parts(places, agent));
       return words;
@@ -150,13 +126,13 @@ Result<Words> agents_job(const std::vector<ServerPlace> &places, const Words &ag
 }
 
 Result<Words> with_services(const Words &command, const std::vector<ServerPlace> &places, const Words &service,
-                            const std::string &folder, const Environment &environment) {
+                            const std::string &folder, const Environment &environment, const AskCommand &ask) {
   const auto launcher = find_launcher(command, environment);
   if (!launcher)
     return Error{Code::kUnsupported,
                  "--mpmd makes the services ranks of the program's job, so its launcher has to be in the command: "
                  "nessie run --mpmd -- mpiexec -n 8 ./sim"};
-  if (is_srun(command[*launcher])) return with_services_of_srun(command, places.size(), service, folder, environment);
+  if (is_srun(command[*launcher])) return step_with_services(command, places, service, folder, environment, ask);
   if (flavour_of_launcher(command[*launcher], environment) != MpiFlavour::kOpenMpi)
     return Error{Code::kUnsupported, fmt::format("--mpmd needs srun or the mpiexec of Open MPI, which Nessie is built "
                                                  "for; {} is neither: run without --mpmd",

@@ -5,6 +5,7 @@
 
 #include "environment.hpp"
 #include "placement.hpp"
+#include "srun_step.hpp"
 
 #include <nessie/result.hpp>
 
@@ -21,14 +22,13 @@ Result<std::vector<std::string>> agents_job(const std::vector<ServerPlace> &plac
                                             const std::vector<std::string> &command, const std::string &folder,
                                             Environment &environment);
 
-/// The program's job with a rank more, behind its own, for each place, which runs `service`: with Open MPI's mpiexec,
-/// or with srun, which a file in `folder` tells of the programs. kUnsupported: the launcher is not in the command, or
-/// not known to start jobs of several programs. kInvalidArgument: srun is not told how many processes the program has,
-/// or has no way to be told its words. kIo.
+/// The program's job with a rank more for each place, which runs `service`: with Open MPI's mpiexec, behind the
+/// program's own; with srun, as step_with_services() says. kUnsupported, too: the launcher is not in the command, or
+/// not known to start jobs of several programs.
 Result<std::vector<std::string>> with_services(const std::vector<std::string> &command,
                                                const std::vector<ServerPlace> &places,
                                                const std::vector<std::string> &service, const std::string &folder,
-                                               const Environment &environment);
+                                               const Environment &environment, const AskCommand &ask);
 
 /// Gives the program a world without the services (CommSplitter, preloaded), and lets the launcher start more ranks
 /// than it has slots for: the services take none.

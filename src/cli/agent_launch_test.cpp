@@ -35,6 +35,7 @@ TEST_F(AgentLaunch, OpenMpi_GetsAPartForEachServer_AndWhatTheProgramsSaysOfReach
             (Line{"mpiexec", "--mca", "plm_rsh_agent", "x", "--bind-to", "none", "-n", "1", "--host", "b", "agent", ":",
                   "-n",      "1",     "--host",        "b", "agent",     ":",    "-n", "1", "--host", "c", "agent"}));
   EXPECT_EQ(environment_.get("OMPI_MCA_rmaps_base_oversubscribe"), "1");
+  EXPECT_EQ(environment_.get("OMPI_MCA_plm_slurm_args"), "--overlap");
 }
 
 TEST_F(AgentLaunch, Hydra_GetsHostsInTheServersOrder) {
@@ -63,29 +64,16 @@ TEST_F(AgentLaunch, UnknownLaunchersAreRefused) {
 
 TEST_F(AgentLaunch, ServicesAreFurtherRanksOfTheProgramsJob) {
   const auto near = with_services({"mpiexec", "-n", "4", "sim", "x"}, {{0, "", true, ""}}, {"rank", "agent"},
-                                  folder_->path(), environment_);
+                                  folder_->path(), environment_, nullptr);
   ASSERT_TRUE(near);
   EXPECT_EQ(*near, (Line{"mpiexec", "-n", "4", "sim", "x", ":", "-n", "1", "rank", "agent"}));
-  const auto elsewhere = with_services({"mpiexec", "sim"}, places_, {"rank"}, folder_->path(), environment_);
+  const auto elsewhere = with_services({"mpiexec", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr);
   ASSERT_TRUE(elsewhere);
   EXPECT_EQ(elsewhere->size(), 2u + 3 * 6);
-  EXPECT_EQ(with_services({"mpirun", "sim"}, places_, {"rank"}, folder_->path(), environment_).code(),
+  EXPECT_EQ(with_services({"mpirun", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr).code(),
             Code::kUnsupported);
-  EXPECT_EQ(with_services({"sim"}, places_, {"rank"}, folder_->path(), environment_).code(), Code::kUnsupported);
-}
-
-TEST_F(AgentLaunch, SrunIsToldOfServicesInAFile) {
-  const auto with = [&](const Line &command) {
-    return with_services(command, places_, {"rank", "agent"}, folder_->path(), environment_);
-  };
-  const auto line = with({"srun", "--mpi=pmix", "-n", "4", "sim", "x"});
-  ASSERT_TRUE(line) << line.error().message;
-  const auto path = folder_->file("programs.conf");
-  EXPECT_EQ(*line, (Line{"srun", "--mpi=pmix", "-n", "4", "--ntasks=7", "--overcommit", "--multi-prog", path}));
-  EXPECT_EQ(*read_file(path), "0-3 sim x\n4-6 rank agent\n");
-  EXPECT_EQ(with({"srun", "sim"}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(with({"srun", "-n", "4", "sim", "a b"}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(with({"srun", "-n", "4", "sim", ":", "-n", "2", "sim"}).code(), Code::kUnsupported);
+  EXPECT_EQ(with_services({"sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr).code(),
+            Code::kUnsupported);
 }
 
 TEST_F(AgentLaunch, TheWorldIsSplitOnce) {

@@ -209,6 +209,11 @@ Result<Allocation> find_allocation(const std::vector<std::string> &command, cons
   return Allocation{{{host_name(), 0, true}}, ""};
 }
 
+bool has_several_components(const Environment &environment) {
+  const auto size = environment.get("SLURM_HET_SIZE");
+  return size && *size != "1";
+}
+
 Ranks find_ranks(const std::vector<std::string> &command, const Environment &environment) {
   Ranks ranks;
   const auto launcher = find_launcher(command, environment);

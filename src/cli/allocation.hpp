@@ -30,6 +30,9 @@ std::vector<Result<Allocation>> told_allocations(const std::vector<std::string> 
 /// The first of these, or this host alone.
 Result<Allocation> find_allocation(const std::vector<std::string> &command, const Environment &environment);
 
+/// Whether it is one of Slurm's heterogeneous jobs, of whose components but the first one nothing is told here.
+bool has_several_components(const Environment &environment);
+
 Ranks find_ranks(const std::vector<std::string> &command, const Environment &environment);
 
 }  // namespace nessie::cli

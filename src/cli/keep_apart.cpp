@@ -86,13 +86,21 @@ Status limit(Edited &command, std::size_t begin, std::size_t end, const Sides &s
   return {};
 }
 
-Result<Words> for_open_mpi(Edited command, std::size_t launcher, const Sides &sides) {
+/// What `change` does to each of the command's programs, the last one first, of which the words are told.
+template <class Change> Status for_each_program(const Edited &command, std::size_t launcher, Change change) {
   auto end = command.words().size();
   for (auto place = end; place-- > launcher;) {
     if (place != launcher && command.words()[place] != ":") continue;
-    if (auto limited = limit(command, place + 1, end, sides); !limited) return limited.error();
+    if (auto changed = change(place + 1, end); !changed) return changed.error();
     end = place;
   }
+  return {};
+}
+
+Result<Words> for_open_mpi(Edited command, std::size_t launcher, const Sides &sides) {
+  const auto limited = for_each_program(
+      command, launcher, [&](std::size_t begin, std::size_t end) { return limit(command, begin, end, sides); });
+  if (!limited) return limited.error();
   return command.words();
 }
 
@@ -122,16 +130,25 @@ bool says_how_many_nodes(const Edited &command) {
   });
 }
 
+/// Each program of a step has nodes of its own.
+Status exclude(Edited &command, std::size_t begin, std::size_t end, const Sides &sides) {
+  for (const auto &option : command.options({"x", "exclude"})) {
+    if (option.first < begin || option.first >= end) continue;
+    command.give(option, option.value + ',' + joined_names(sides.servers_only));
+    return {};
+  }
+  command.insert(begin, {"--exclude=" + joined_names(sides.servers_only)});
+  return {};
+}
+
 Result<Words> for_srun(Edited command, std::size_t launcher, const Sides &sides) {
-  Words more;
-  if (!says_how_many_nodes(command)) more.push_back(fmt::format("--nodes={}", sides.program.size()));
+  const bool is_one_program = std::ranges::count(command.words(), ":") == 0;
+  const bool must_be_told = is_one_program && !says_how_many_nodes(command);
   if (auto limited = limit_nodelists(command, sides); !limited) return limited.error();
-  const auto excludes = command.options({"x", "exclude"});
-  if (excludes.empty())
-    more.push_back("--exclude=" + joined_names(sides.servers_only));
-  else
-    command.give(excludes.front(), excludes.front().value + ',' + joined_names(sides.servers_only));
-  command.insert(launcher + 1, more);
+  const auto excluded = for_each_program(
+      command, launcher, [&](std::size_t begin, std::size_t end) { return exclude(command, begin, end, sides); });
+  if (!excluded) return excluded.error();
+  if (must_be_told) command.insert(launcher + 1, {fmt::format("--nodes={}", sides.program.size())});
   return command.words();
 }
 

@@ -61,6 +61,11 @@ TEST_F(KeepApart, Srun_ExcludesTheServersNodes) {
   EXPECT_EQ(kept({"srun", "-x", "d", "-N", "2", "sim"}), (Line{"srun", "-x", "d,c", "-N", "2", "sim"}));
 }
 
+TEST_F(KeepApart, Srun_ExcludesThemForEachProgram) {
+  EXPECT_EQ(kept({"srun", "-n", "8", "sim", ":", "-n", "1", "-x", "d", "sim"}),
+            (Line{"srun", "--exclude=c", "-n", "8", "sim", ":", "-n", "1", "-x", "d,c", "sim"}));
+}
+
 TEST_F(KeepApart, Srun_LosesTheServersNodesOfItsOwnList) {
   program_ = {{"n1", 4}, {"n2", 4}};
   const auto line = keep_apart(program_, {{"n3", 4}}, 8, {"srun", "--nodelist=n[1-3]", "sim"}, environment_);

@@ -259,6 +259,7 @@ void add_agent(CLI::App &app, AgentOptions &options) {
   agent->add_option("--boards", options.board_directory, "The folder of boards");
   agent->add_option("--listen", options.listen, "Transports");
   agent->add_option("--cores", options.cores, "Of each server, as 6-7/8-9");
+  agent->add_flag("--first", options.is_first, "The launcher's first processes are agents, not the last ones");
   agent->add_flag("--rank", options.is_rank, "At the end of stdin the program's job has done with MPI");
 }
 

@@ -19,12 +19,6 @@ bool srun_may_use_other_nodes(const std::vector<std::string> &command, const Env
   return launcher && is_srun(command[*launcher]) && environment.get("SLURM_JOB_NUM_NODES") != "1";
 }
 
-/// Of a heterogeneous job Slurm's other variables tell of the first component only.
-bool has_several_components(const Environment &environment) {
-  const auto size = environment.get("SLURM_HET_SIZE");
-  return size && *size != "1";
-}
-
 /// Whoever cannot be understood may mean any.
 bool names_other_hosts(const Result<Allocation> &told) {
   return !told || !std::ranges::all_of(told->hosts, &JobHost::here);

@@ -389,7 +389,13 @@ Status Job::add_services(SpawnOptions &program) const {
   auto places = plan_.placement.servers;
   for (auto &place : places)
     if (!other_nodes_) place.host.clear();  // the job names none
-  auto command = with_services(program.command, places, service, folders_.own().path(), program.environment);
+  const auto ask = [this](const std::vector<std::string> &words) {
+    SpawnOptions options;
+    options.command = words;
+    options.environment = Environment::current();
+    return output_of(std::move(options), Deadline::in(start_->patience()), &signals_);
+  };
+  auto command = with_services(program.command, places, service, folders_.own().path(), program.environment, ask);
   if (!command) return command.error();
   program.command = *std::move(command);
   split_world(installation->commsplitter, program.environment);

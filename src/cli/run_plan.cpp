@@ -39,6 +39,13 @@ Result<Plan> make_plan(const RunOptions &options, const Environment &environment
   }
   auto placement = place_servers(request);
   if (!placement) return placement.error();
+  if (options.mpmd && has_several_components(environment)) {
+    if (request.wish.kind != PlaceWish::Kind::kNear)
+      return Error{Code::kInvalidArgument,
+                   "in a heterogeneous job --mpmd puts the servers on the component that the "
+                   "program leaves free: run without --place"};
+    for (auto &server : placement->servers) server.here = false;
+  }
   auto command =
       keep_apart(placement->program, placement->servers_only, request.cores.count(), options.command, environment);
   if (!command) return command.error();

@@ -6,16 +6,10 @@ import shlex
 import unittest
 
 from harness import NESSIE, read_file
-from setups import program
-from slurm_case import LAUNCHERS, SlurmCase, nessie_run, sweep
+from slurm_case import LAUNCHERS, WRITER, SlurmCase, line, nessie_run, sweep
 
 MODES = {"caching": ["-m", "caching", "-M", "128M"], "direct": ["-m", "direct", "-M", "128M"],
          "two": ["-s", "2", "-m", "caching", "-M", "64M"]}
-WRITER = [program("writer"), "out.nc"]
-
-
-def line(label, *command):
-    return shlex.join(["run", label, *command]) + "\n"
 
 
 class Files(SlurmCase):
@@ -33,12 +27,6 @@ class Files(SlurmCase):
                 with self.subTest(launcher=name, mode=mode):
                     self.assert_same(f"{name}.native", f"{name}.{mode}")
         self.assert_nothing_left()
-
-    def assert_same(self, native, staged):
-        said = self.text(staged)
-        self.assertEqual((self.code(staged), self.text(staged, "out")), (self.code(native), self.text(native, "out")), said)
-        self.assertIn("nessie: staged", said)
-        self.assertTrue(filecmp.cmp(self.path(f"{native}/out.nc"), self.path(f"{staged}/out.nc"), shallow=False), said)
 
     def test_on_one_node_are_the_same(self):
         self.compare(1, LAUNCHERS, ["caching"])

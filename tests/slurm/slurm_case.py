@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests below Slurm share: a cluster for each class of tests, and batch jobs on it."""
+import filecmp
 import os
 import re
+import shlex
 
 from cluster import Cluster, why_not
 from harness import CHECKPOINT, NESSIE, ProcessTestCase, marked_processes, read_file, wait_until
-from setups import SWEEP, sweep  # noqa: F401
+from setups import NOBODY, SWEEP, program, sweep  # noqa: F401
 
 LAUNCHERS = {"mpiexec": ["mpiexec"], "srun": ["srun", "--mpi=pmix"]}   # each takes the number of processes from the job
+WRITER = [program("writer"), "out.nc"]
 # run FOLDER COMMAND: runs it in a new folder, and keeps there what can be seen of it.
 PRELUDE = r"""#!/bin/bash
 run() {
@@ -17,6 +20,11 @@ run() {
   (cd "$folder" && "$@" >../"$folder.out" 2>../"$folder.err" </dev/null; echo $? >../"$folder.code")
 }
 """
+
+
+def line(label, *command):
+    """Of a script: what PRELUDE's run() does."""
+    return shlex.join(["run", label, *command]) + "\n"
 
 
 class Batch:
@@ -45,6 +53,7 @@ class Batch:
 class SlurmCase(ProcessTestCase):
     """Each test gets a folder that all nodes see; what a node has for itself must be empty at its end."""
     nodes = 2
+    user = 0   # whose jobs they are
 
     @classmethod
     def setUpClass(cls):
@@ -61,14 +70,17 @@ class SlurmCase(ProcessTestCase):
         self.env["TMPDIR"] = self.cluster.scratch
         self.env["OMPI_MCA_mpi_yield_when_idle"] = "1"   # Slurm has been told of more processors than there are
         del self.env["XDG_RUNTIME_DIR"]
-        self.addCleanup(self.cluster.run_on, "control", ["scancel", "--user=root", "--signal=KILL", "--full"])
+        os.chmod(self.folder, 0o755)
+        os.chown(self.folder, self.user, self.user)
+        self.addCleanup(self.cluster.run_on, "control", ["scancel", f"--user={self.user}", "--signal=KILL", "--full"])
 
     def submit(self, body, *options, nodes=1, tasks=2, env=None):
         """A job with this script, which finds run() there."""
         with open(self.path("job.sh"), "w", encoding="utf-8") as file:
             file.write(PRELUDE + body)
         return Batch(self, self.cluster.submit(
-            "job.sh", f"--nodes={nodes}", f"--ntasks={tasks}", "--output=%j.out", *options, cwd=self.folder,
+            "job.sh", f"--nodes={nodes}", f"--ntasks={tasks}", "--output=%j.out", f"--uid={self.user}",
+            f"--gid={self.user}", *options, cwd=self.folder,
             env={**self.env, **(env or {})}))
 
     def has_processes(self):
@@ -79,6 +91,19 @@ class SlurmCase(ProcessTestCase):
 
     def text(self, label, which="err"):
         return read_file(self.path(f"{label}.{which}")).decode(errors="replace")
+
+    def lines(self, label):
+        """What its processes printed, in no order of theirs."""
+        return sorted(self.text(label, "out").splitlines())
+
+    def assert_same(self, native, staged):
+        said = self.text(staged)
+        self.assertEqual((self.code(staged), self.lines(staged)), (self.code(native), self.lines(native)), said)
+        self.assertIn("nessie: staged", said)
+        names = sorted(os.listdir(self.path(native)))
+        self.assertEqual(sorted(os.listdir(self.path(staged))), names, said)
+        for name in names:
+            self.assertTrue(filecmp.cmp(self.path(f"{native}/{name}"), self.path(f"{staged}/{name}"), shallow=False), said)
 
     def assert_nothing_left(self):
         wait_until(lambda: not self.has_processes(), f"the end of {marked_processes(self.mark)}")
