@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "agent_launch.hpp"
 
+#include "allocation.hpp"
 #include "launcher.hpp"
 
 #include <base/file.hpp>
@@ -49,6 +50,22 @@ Words parts(const std::vector<ServerPlace> &places, const Words &what) {
     if (!place.host.empty()) append(words, {"--host", place.host});
     append(words, what);
   }
+  return words;
+}
+
+/// Open MPI has to be told of each of several programs how many processes it has; of one, the slots say it.
+Result<Words> with_count(const Words &command, std::size_t launcher, const Environment &environment) {
+  const auto ranks = find_ranks(command, environment);
+  if (ranks.count > 0 || ranks.per_host > 0 || std::ranges::count(command, ":") > 0) return command;
+  const auto told = find_allocation(command, environment);
+  if (!told) return told.error();
+  int slots = 0;
+  for (const auto &host : told->hosts) slots += host.slots;
+  if (slots == 0)
+    return Error{Code::kInvalidArgument, "--mpmd has to know how many processes the program has: mpiexec -n 8 ./sim"};
+  Words words = command;
+  const Words count = {"-n", std::to_string(slots)};
+  words.insert(words.begin() + static_cast<std::ptrdiff_t>(launcher) + 1, count.begin(), count.end());
   return words;
 }
 
@@ -137,9 +154,10 @@ Result<Words> with_services(const Words &command, const std::vector<ServerPlace>
     return Error{Code::kUnsupported, fmt::format("--mpmd needs srun or the mpiexec of Open MPI, which Nessie is built "
                                                  "for; {} is neither: run without --mpmd",
                                                  command[*launcher])};
-  Words words = command;
-  words.emplace_back(":");
-  append(words, parts(places, service));
+  auto words = with_count(command, *launcher, environment);
+  if (!words) return words.error();
+  words->emplace_back(":");
+  append(*words, parts(places, service));
   return words;
 }
 

@@ -67,9 +67,13 @@ TEST_F(AgentLaunch, ServicesAreFurtherRanksOfTheProgramsJob) {
                                   folder_->path(), environment_, nullptr);
   ASSERT_TRUE(near);
   EXPECT_EQ(*near, (Line{"mpiexec", "-n", "4", "sim", "x", ":", "-n", "1", "rank", "agent"}));
-  const auto elsewhere = with_services({"mpiexec", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr);
+  const auto elsewhere =
+      with_services({"mpiexec", "--host", "b:2,c:2", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr);
   ASSERT_TRUE(elsewhere);
-  EXPECT_EQ(elsewhere->size(), 2u + 3 * 6);
+  EXPECT_EQ(Line(elsewhere->begin(), elsewhere->begin() + 6), (Line{"mpiexec", "-n", "4", "--host", "b:2,c:2", "sim"}));
+  EXPECT_EQ(elsewhere->size(), 6u + 3 * 6);
+  EXPECT_EQ(with_services({"mpiexec", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr).code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(with_services({"mpirun", "sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr).code(),
             Code::kUnsupported);
   EXPECT_EQ(with_services({"sim"}, places_, {"rank"}, folder_->path(), environment_, nullptr).code(),
