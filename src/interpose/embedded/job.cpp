@@ -313,6 +313,7 @@ void Job::end_with_mpi() {
   int key = MPI_KEYVAL_INVALID;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_job, &key, nullptr);
   PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+  PMPI_Comm_free_keyval(&key);  // it lives on in the attribute
 }
 
 const nessie_embedded_servers *begin(int servers, int speech, void (*ending)()) {
