@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abandoned.hpp"
 #include "commands.hpp"
+#include "losses.hpp"
 #include "speech.hpp"
+#include "summary.hpp"
 
+#include <services/staging/board.h>
 #include <base/config.hpp>
 #include <base/printable.hpp>
+#include <services/staging/report_json.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,6 +33,7 @@ struct Cleaning {
   std::vector<FolderUser> ended;
   std::vector<Removed> removed;
   std::vector<Kept> kept;
+  RunRecord lost;  ///< by servers that were killed
   bool failed = false;
 };
 
@@ -45,8 +50,15 @@ bool is_in_use(const AbandonedFolder &folder, bool is_rehearsal) {
   return false;
 }
 
+/// What was acknowledged and is in no file; where no server is left that would write it.
+void note_losses_of(const AbandonedFolder &folder, Cleaning &cleaning) {
+  for (int index = 0; folder.users.empty() && index < NESSIE_MOST_SERVERS; ++index)
+    add_losses(read_remains(folder.path, folder.path, index), cleaning.lost);
+}
+
 void remove(const AbandonedFolder &folder, Cleaning &cleaning) {
   if (is_in_use(folder, cleaning.is_rehearsal)) return cleaning.kept.push_back({folder.path, words_for(folder.users)});
+  note_losses_of(folder, cleaning);
   std::error_code error;
   if (!cleaning.is_rehearsal) std::filesystem::remove_all(folder.path, error);
   if (!error) return cleaning.removed.push_back({folder.path, folder.size_bytes});
@@ -94,7 +106,8 @@ void print_json(const Cleaning &cleaning) {
                               {"bytes", bytes_of(cleaning)},
                               {"ended", ended},
                               {"removed", removed},
-                              {"left", kept}};
+                              {"left", kept},
+                              {"lost", staging::to_json(cleaning.lost.lost)}};
   fmt::print("{}\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 

@@ -58,12 +58,26 @@ void RunDrain::watch() {
       if (drains_[i] && drains_[i]->hung()) around_.servers.kill(static_cast<int>(i));
       if (drains_[i] && is_lost(static_cast<int>(i))) drains_[i]->abandon();
     }
-    if (around_.has_given_up()) around_.servers.kill_all();
+    if (around_.has_given_up())
+      around_.servers.kill_all();
+    else if (around_.is_time_for_names())
+      name_pending();
     show_progress();
     (void)(*drain)->finishes_within(kGlance);
     around_.turn(milliseconds(0));
   }
   around_.line.hide();
+}
+
+/// Who has told this process to end may kill it soon, as batch systems do, and then nothing more is said.
+void RunDrain::name_pending() const {
+  RunRecord pending;
+  for (int index = 0; index < around_.servers.count(); ++index)
+    add_losses(read_remains(around_.folder, around_.board_folder, index), pending);
+  if (pending.lost.empty()) return;
+  around_.line.hide();
+  say("the program's data are still on their way to the files; if this process is killed now, this is lost:");
+  write_to_stderr(describe_trouble(pending));
 }
 
 /// Nobody would tell that its node is gone, and it is silent itself, though it answers many times a second.

@@ -28,6 +28,7 @@ class RunDrain {
     ProgressLine &line;
     std::function<void(std::chrono::milliseconds)> turn;  ///< handles whatever has happened, and waits for it so long
     std::function<bool()> has_given_up;                   ///< the user wants no more of it
+    std::function<bool()> is_time_for_names;              ///< to say what is not in the files; true but once
     std::function<bool()> is_left_alone;                  ///< nobody would tell of servers whose node is gone
   };
   explicit RunDrain(Surroundings surroundings);
@@ -39,6 +40,7 @@ class RunDrain {
  private:
   void note_absent(RunRecord &record);
   void watch();
+  void name_pending() const;
   bool is_lost(int index) const;
   void show_progress();
   void collect(RunRecord &record);

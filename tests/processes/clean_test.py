@@ -7,7 +7,7 @@ import re
 import signal
 import unittest
 
-from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, marked_processes, read_file, unsanitized, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, compile_job, marked_processes, read_file, unsanitized, wait_until
 
 SPLITTER = os.path.join(BUILD, "lib", "libcommsplitter.so")
 STAYS = ["sh", "-c", "echo ready; exec sleep 300"]
@@ -100,6 +100,15 @@ class Clean(ProcessTestCase):
         self.assertLessEqual(folders, {folder["path"] for folder in done["removed"]})
         self.assertGreater(done["bytes"], 0)
         self.assertFalse(any(os.path.exists(folder) for folder in folders))
+        self.assert_nothing_left()
+
+    def test_names_what_killed_servers_had_not_written(self):
+        job = self.start([compile_job(self.folder), "linger", "out.nc"], options=["-m", "caching"])
+        self.kill_all_of(job, self.folders_of(job))
+        for options in (["--dry-run"], []):
+            lost = [loss for loss in self.clean(*options)["lost"] if loss["path"] == self.path("out.nc")]
+            self.assertEqual(len(lost), 1, lost)
+            self.assertGreater(lost[0]["bytes_acknowledged"], lost[0]["bytes_in_file"])
         self.assert_nothing_left()
 
     def test_leaves_a_run_alone_that_lives(self):

@@ -9,16 +9,16 @@ import sys
 import tempfile
 import unittest
 
-from harness import BUILD, SANITIZER, ProcessTestCase, checkpoint, mpiexec, read_file, unsanitized, wait_until
+from harness import (BUILD, SANITIZER, ProcessTestCase, checkpoint, compile_job, mpiexec, read_file, unsanitized,
+                     wait_until)
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "embedded")
 PROGRAMS = tempfile.mkdtemp(prefix="ne-", dir="/tmp")
-JOB, FORTRAN_JOB = os.path.join(PROGRAMS, "embedded_job"), os.path.join(PROGRAMS, "embedded_job_f08")
+JOB, FORTRAN_JOB = compile_job(PROGRAMS), os.path.join(PROGRAMS, "embedded_job_f08")
 LONG = {"steps": 400, "compute_ms": 50}
 
 
 def setUpModule():
-    subprocess.run(["mpicc.openmpi", "-O1", *SANITIZER, "-o", JOB, os.path.join(HERE, "job.c"), "-lpnetcdf"], check=True)
     subprocess.run(["mpif90.openmpi", *SANITIZER, "-o", FORTRAN_JOB, os.path.join(HERE, "job.f90")], check=True)
 
 

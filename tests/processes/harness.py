@@ -40,6 +40,14 @@ def checkpoint(processes, prefix, steps=2, grid="24,20,16", **options):
     return command
 
 
+def compile_job(folder):
+    """embedded/job.c, as a program in the folder; returns its path."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "embedded", "job.c")
+    program = os.path.join(folder, "embedded_job")
+    subprocess.run(["mpicc.openmpi", "-O1", *SANITIZER, "-o", program, source, "-lpnetcdf"], check=True)
+    return program
+
+
 def read_file(path):
     with open(path, "rb") as file:
         return file.read()

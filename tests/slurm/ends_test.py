@@ -3,13 +3,26 @@
 import filecmp
 import os
 import shlex
+import sys
 import unittest
 
-from harness import BUILD, NESSIE, marked_processes, wait_until
-from slurm_case import LAUNCHERS, SlurmCase, checkpoint, nessie_run, sweep
+from harness import BUILD, NESSIE, compile_job, marked_processes, wait_until
+from slurm_case import LAUNCHERS, SlurmCase, checkpoint, line, nessie_run, sweep
 
 
 LAST_CHECKPOINT = os.path.join(BUILD, "tests", "slurm", "last_checkpoint")
+
+
+# Holds all threads of a process until it is ended itself. What is only stopped scancel wakes.
+FREEZE = """
+import ctypes, os, signal, sys
+seize, interrupt = 0x4206, 0x4207
+for request in (seize, interrupt):
+    for thread in os.listdir(f"/proc/{sys.argv[1]}/task"):
+        ctypes.CDLL(None).ptrace(request, int(thread), None, None)
+print("frozen", flush=True)
+signal.pause()
+"""
 
 
 class EndCase(SlurmCase):
@@ -59,6 +72,22 @@ class Ends(EndCase):
     @sweep
     def test_scancel_of_srun_leaves_whole_files_and_nothing_else(self):
         self.check_scancel("srun")
+
+    def test_scancel_has_named_what_a_slow_server_has_still_to_write(self):
+        """Since SIGKILL follows, after which nothing more is said."""
+        job = self.submit(line("staged", *nessie_run("-m", "caching", "-M", "64M"), *LAUNCHERS["srun"],
+                               compile_job(self.folder), "linger", "out.nc"))
+        wait_until(lambda: os.path.exists(self.path("staged.out")) and "written" in self.text("staged", "out"), "the program")
+        server = next(process.pid for process in marked_processes(self.mark) if process.name == "nessied")
+        frost = self.job([sys.executable, "-c", FREEZE, str(server)])
+        self.assertEqual(frost.process.stdout.readline(), "frozen\n")
+        job.cancel()
+        wait_until(lambda: "if this process is killed now, this is lost" in self.text("staged"), "it to be named", 20)
+        wait_until(lambda: f'{self.path("staged/out.nc")}: 1 MiB' in self.text("staged"), "the file to be named", 5)
+        frost.process.kill()
+        job.finish()
+        self.assertIn("nessie: staged 1 MiB", self.text("staged"))
+        self.assert_nothing_left()
 
     def test_a_program_may_write_a_last_checkpoint_when_the_job_is_cancelled(self):
         self.compare_last_checkpoints(lambda job: job.cancel())
