@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 namespace nessie::cli {
 namespace {
+
+using std::chrono::seconds;
 
 class Process : public testing::Test {
  protected:
@@ -100,6 +103,19 @@ TEST_F(Process, ASignalThatItsSenderSendsTwice_IsRepeated_AndAnotherIsNot) {
   EXPECT_FALSE(signal_after(SIGTERM)->repeated);
   EXPECT_TRUE(signal_after(SIGTERM)->repeated);
   EXPECT_FALSE(signal_after(SIGINT)->repeated);
+}
+
+TEST_F(Process, WhatAProgramPrintsOnEitherStream_IsRead) {
+  const auto text =
+      output_of(command({"sh", "-c", "echo out; echo err >&2; cat"}), Deadline::in(seconds(30)), &signals());
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "out\nerr\n");
+  EXPECT_EQ(output_of(command({"/absent"}), Deadline::in(seconds(30)), &signals()).code(), Code::kNotFound);
+}
+
+TEST_F(Process, ThatPrintsForTooLong_IsEnded) {
+  EXPECT_EQ(output_of(command({"sleep", "300"}), Deadline::in(std::chrono::milliseconds(20)), &signals()).code(),
+            Code::kTimedOut);
 }
 
 TEST_F(Process, WhatItsOwnWritesRaise_IsNoEvent) {
