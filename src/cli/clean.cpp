@@ -2,6 +2,7 @@
 #include "abandoned.hpp"
 #include "commands.hpp"
 #include "losses.hpp"
+#include "run_lock.hpp"
 #include "speech.hpp"
 #include "summary.hpp"
 
@@ -14,7 +15,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <filesystem>
 #include <vector>
 
 namespace nessie::cli {
@@ -60,7 +60,7 @@ void remove(const AbandonedFolder &folder, Cleaning &cleaning) {
   if (is_in_use(folder, cleaning.is_rehearsal)) return cleaning.kept.push_back({folder.path, words_for(folder.users)});
   note_losses_of(folder, cleaning);
   std::error_code error;
-  if (!cleaning.is_rehearsal) std::filesystem::remove_all(folder.path, error);
+  if (!cleaning.is_rehearsal) error = remove_run_folder(folder.path);
   if (!error) return cleaning.removed.push_back({folder.path, folder.size_bytes});
   cleaning.failed = true;
   cleaning.kept.push_back({folder.path, "it cannot be removed: " + error.message()});

@@ -2,6 +2,7 @@
 #include "janitor.hpp"
 
 #include "process.hpp"
+#include "run_lock.hpp"
 
 #include <base/clock.hpp>
 
@@ -15,7 +16,6 @@
 
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -57,8 +57,7 @@ void tidy_up(const std::vector<std::string> &folders, const std::string &credent
     }
     poll(nullptr, 0, 50);
   }
-  std::error_code ignored;
-  for (const auto &folder : folders) std::filesystem::remove_all(folder, ignored);
+  for (const auto &folder : folders) (void)remove_run_folder(folder);
 }
 
 [[noreturn]] void keep_watch(int life_line, const std::vector<std::string> &folders, const std::string &credential) {

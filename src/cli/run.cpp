@@ -64,7 +64,7 @@ constexpr const char *kNeverStarted = "the program's launcher has ended before t
 constexpr double kPatienceWithLauncher = 3;  // seconds without any process of the program
 constexpr double kWorthALine = 1;            // second of starting
 constexpr double kUnseen = 1;                // seconds without any process of the program: it has ended
-constexpr auto kWorthNaming = seconds(3);  // from being told to end
+constexpr auto kWorthNaming = seconds(3);    // from being told to end
 constexpr auto kSignalGrace = seconds(3);
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -179,7 +179,7 @@ class Job {
   Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
   int interrupts_ = 0;
   Deadline naming_ = Deadline::never();  ///< when to say what is still on its way
-  int stop_signal_ = 0;  ///< what ended the start
+  int stop_signal_ = 0;                  ///< what ended the start
   RunRecord record_;
   bool is_over_early_ = false;  ///< the program has done with MPI, and its job waits for the servers to end
   bool gave_up_ = false;
@@ -598,8 +598,7 @@ void Job::drain() {
             .line = line_,
             .turn = [this](milliseconds at_most) { turn(at_most); },
             .has_given_up = [this] { return gave_up_; },
-            .is_time_for_names =
-                [this] { return naming_.passed() && (naming_ = Deadline::never(), true); },
+            .is_time_for_names = [this] { return naming_.passed() && (naming_ = Deadline::never(), true); },
             .is_left_alone = [this] { return is_mpmd() && program_status_; }})
       .finish(record_);
   if (embedded_count_ > 0) collect_from(folders_.own().path(), folders_.open(), record_);

@@ -100,8 +100,7 @@ void RunDirectory::share() const {
 }
 
 RunDirectory::~RunDirectory() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty()) (void)remove_run_folder(path_);
 }
 
 }  // namespace nessie::cli

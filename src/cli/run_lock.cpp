@@ -65,4 +65,12 @@ bool is_run_folder_name(const std::string &name) {
          std::all_of(name.begin() + static_cast<std::ptrdiff_t>(fixed), name.end(), is_letter_or_digit);
 }
 
+std::error_code remove_run_folder(const std::string &folder) {
+  std::error_code error, ignored;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path() != folder + kLockName) std::filesystem::remove_all(entry.path(), ignored);
+  std::filesystem::remove_all(folder, error);
+  return error;
+}
+
 }  // namespace nessie::cli

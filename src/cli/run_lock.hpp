@@ -7,6 +7,7 @@
 #include <base/fd.hpp>
 
 #include <string>
+#include <system_error>
 
 namespace nessie::cli {
 
@@ -20,6 +21,9 @@ Fd lock_run_folder(const std::string &folder);
 /// The lock of a run's folder whose run is gone; nobody else gets it while it is held. Invalid: the run lives, or the
 /// folder is none of a run of this user's.
 Fd lock_abandoned_run_folder(const std::string &folder);
+
+/// With all that is in it, the lock last: whoever is killed meanwhile leaves a folder that is known for what it is.
+std::error_code remove_run_folder(const std::string &folder);
 
 /// As CommSplitter calls the folders for shared memory of programs that share a job, of no run; behind it stands the
 /// job.
