@@ -72,7 +72,10 @@ class SlurmCase(ProcessTestCase):
         del self.env["XDG_RUNTIME_DIR"]
         os.chmod(self.folder, 0o755)
         os.chown(self.folder, self.user, self.user)
-        self.addCleanup(self.cluster.run_on, "control", ["scancel", f"--user={self.user}", "--signal=KILL", "--full"])
+        self.addCleanup(self.kill_jobs)
+
+    def kill_jobs(self):
+        self.cluster.run_on("control", ["scancel", f"--user={self.user}", "--signal=KILL", "--full"])
 
     def submit(self, body, *options, nodes=1, tasks=2, env=None):
         """A job with this script, which finds run() there."""
