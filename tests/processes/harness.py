@@ -177,11 +177,13 @@ class ProcessTestCase(unittest.TestCase):
         return self.job([NESSIE, "run", *options, "--", *command], **job_options)
 
     def kill_marked(self):
-        for process in marked_processes(self.mark):
-            try:
-                os.kill(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        """All at once: none of them lives to see another's end."""
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in marked_processes(self.mark):
+                try:
+                    os.kill(process.pid, number)
+                except ProcessLookupError:
+                    pass
 
     def assert_nothing_left(self):
         """No process, no run folder, no shared memory; those that are about to go are given time."""

@@ -104,7 +104,6 @@ class Serve(ProcessTestCase):
 
     def test_servers_that_were_killed_are_told_of_and_replaced(self):
         self.serve()
-        os.kill(self.keeper().pid, signal.SIGKILL)   # first: it takes the record away when what started it is gone
         self.kill_marked()
         wait_until(lambda: not marked_processes(self.mark), "the end of all")
         code, _, err = self.attach(["true"])
