@@ -32,6 +32,7 @@ int main(int argc, char **argv) {
   CHECK(ncmpi_close(ncid));
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0) printf("%s: %d steps, %lld wrong\n", path, steps, wrong);
+  free(data), free(back);
   MPI_Finalize();
   return wrong != 0;
 }
