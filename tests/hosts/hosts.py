@@ -18,8 +18,8 @@ from harness import MARK, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME_SPACES = ["--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--mount-proc"]
-LOGIN = ("PATH", "HOME", "LC_ALL", MARK, "HWLOC_COMPONENTS", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
-         "IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE", "OMPI_MCA_rmaps_base_oversubscribe")
+LOGIN = ("PATH", "HOME", "LC_ALL", MARK, "HWLOC_COMPONENTS", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
+         "UCX_MEM_EVENTS", "UCX_MEM_MMAP_HOOK_MODE", "IPATH_NO_BACKTRACE", "HFI_NO_BACKTRACE", "OMPI_MCA_rmaps_base_oversubscribe")
 
 
 def why_not():
