@@ -392,6 +392,7 @@ Result<Words> step_in_heterogeneous_job(const Step &step, const Words &command, 
   std::set<int> used;
   for (std::size_t i = 0; i < step.parts.size(); ++i)
     used.merge(groups_of(step.parts[i], static_cast<int>(i), environment));
+  if (used.empty()) return wrong("--het-group says no component of the job");
   const int groups = number_in(environment.get("SLURM_HET_SIZE").value_or(""));
   const bool is_first = *used.begin() > 0;
   if (!is_first && *used.rbegin() + 1 >= groups)

@@ -125,6 +125,7 @@ TEST_F(SrunStep, InAHeterogeneousJob_ServicesGetTheFreeComponent) {
   EXPECT_EQ(*before, (Line{"srun", "--het-group=1-2", "sim", ":", "--het-group=0", "--ntasks=2", "--overcommit", "rank",
                            "agent", "--first"}));
   EXPECT_EQ(step({"srun", "--het-group", "0,2", "sim"}).code(), Code::kUnsupported);
+  EXPECT_EQ(step({"srun", "--het-group=2-1", "sim"}).code(), Code::kInvalidArgument);
 }
 
 }  // namespace
