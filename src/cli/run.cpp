@@ -157,30 +157,30 @@ class Job {
   const Config &config_;
   const Plan plan_;
   Signals signals_;
+  std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
+  const bool had_children_ = !earlier_children_.empty();
   const bool other_nodes_;  ///< the program may use others than this one
   int server_count_ = static_cast<int>(plan_.placement.servers.size());
   int embedded_count_ = 0;  ///< servers that each MPI job of the program has in its processes, instead
+  int interrupts_ = 0;
   std::string why_no_servers_;
   const Installation &installation_;
   std::string preload_library_, mode_, memory_, listen_, credential_;
-  std::vector<pid_t> earlier_children_ = children();  ///< of whoever became this process
-  const bool had_children_ = !earlier_children_.empty();
   RunFolders folders_;
   std::unique_ptr<Servers> servers_;
   AgentServers *agents_ = nullptr;  ///< the same, if they are started by a launcher
   std::set<int> told_ends_;         ///< servers whose end the user knows of
   std::optional<Notes> notes_;
-  ProgressLine line_{options_.quiet};
-  Phase phase_ = Phase::kStarting;
-  pid_t program_ = -1;
-  std::optional<int> program_status_;
   std::optional<Error> start_error_;            ///< a server that was to start with the program did not
   std::optional<StartClock> start_;             ///< from when the servers are being started
   Clock::time_point last_seen_ = Clock::now();  ///< when this node had a process of the program
-  int interrupts_ = 0;
-  Deadline naming_ = Deadline::never();  ///< when to say what is still on its way
-  int stop_signal_ = 0;                  ///< what ended the start
+  Deadline naming_ = Deadline::never();         ///< when to say what is still on its way
   RunRecord record_;
+  std::optional<int> program_status_;
+  pid_t program_ = -1;
+  int stop_signal_ = 0;  ///< what ended the start
+  Phase phase_ = Phase::kStarting;
+  ProgressLine line_{options_.quiet};
   bool is_over_early_ = false;  ///< the program has done with MPI, and its job waits for the servers to end
   bool gave_up_ = false;
 };
