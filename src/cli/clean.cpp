@@ -53,7 +53,7 @@ bool is_in_use(const AbandonedFolder &folder, bool is_rehearsal) {
 /// What was acknowledged and is in no file; where no server is left that would write it.
 void note_losses_of(const AbandonedFolder &folder, Cleaning &cleaning) {
   for (int index = 0; folder.users.empty() && index < NESSIE_MOST_SERVERS; ++index)
-    add_losses(read_remains(folder.path, folder.path, index), cleaning.lost);
+    add_losses(read_losses(folder.path, index), cleaning.lost);
 }
 
 void remove(const AbandonedFolder &folder, Cleaning &cleaning) {

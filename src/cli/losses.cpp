@@ -11,8 +11,12 @@
 
 namespace nessie::cli {
 
+Losses read_losses(const std::string &run_directory, int index) {
+  return staging::read_ledger(fmt::format("{}/server.{}.ledger", run_directory, index));
+}
+
 Remains read_remains(const std::string &run_directory, const std::string &board_directory, int index) {
-  Remains remains{staging::read_ledger(fmt::format("{}/server.{}.ledger", run_directory, index))};
+  Remains remains{read_losses(run_directory, index)};
   const auto bytes = read_file(fmt::format("{}/board.{}", board_directory, index));
   nessie_board board{};
   if (!bytes.ok() || bytes->size() != sizeof board) return remains;
@@ -23,12 +27,12 @@ Remains read_remains(const std::string &run_directory, const std::string &board_
   return remains;
 }
 
-void add_losses(const Remains &remains, RunRecord &record) {
-  if (remains.lost) record.lost.insert(record.lost.end(), remains.lost->begin(), remains.lost->end());
+void add_losses(const Losses &lost, RunRecord &record) {
+  if (lost) record.lost.insert(record.lost.end(), lost->begin(), lost->end());
 }
 
 void add_broken(std::string what, const Remains &remains, RunRecord &record) {
-  add_losses(remains, record);
+  add_losses(remains.lost, record);
   if (!remains.lost) what += fmt::format("; what it held is not known: {}", remains.lost.error().message);
   record.broken_servers.push_back(std::move(what));
   record.broken_at_work += remains.had_files ? 1 : 0;

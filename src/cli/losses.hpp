@@ -13,16 +13,20 @@
 
 namespace nessie::cli {
 
+using Losses = Result<std::vector<staging::FileReport>>;
+/// What its ledger says that it holds and has not yet put into the files. kNotFound, kBadMessage: there is none, or it
+/// cannot be read.
+Losses read_losses(const std::string &run_directory, int index);
+
 struct Remains {
-  /// What it held and had not yet put into the files. kNotFound, kBadMessage: there is no ledger, or it cannot be read.
-  Result<std::vector<staging::FileReport>> lost;
+  Losses lost;
   bool had_files = true;      ///< that the program may write; unless it is known that there were none
   std::uint64_t natives = 0;  ///< files that went native
 };
 Remains read_remains(const std::string &run_directory, const std::string &board_directory, int index);
 
 /// Adds what is known to be missing to the record.
-void add_losses(const Remains &remains, RunRecord &record);
+void add_losses(const Losses &lost, RunRecord &record);
 /// The same, and that a server broke: "staging server 1 was killed by signal 9 (Killed)".
 void add_broken(std::string what, const Remains &remains, RunRecord &record);
 

@@ -436,10 +436,9 @@ std::string doubt_about_option(const CLI::App &app, const std::string &word) {
 std::vector<std::string> command_of(const CLI::App &app, std::vector<std::string> behind_dashes,
                                     std::string_view how_to_say_it) {
   auto words = app.remaining();
-  const bool has_unknown = !words.empty() && (!behind_dashes.empty() || words.front().starts_with('-'));
-  if (!has_unknown && words.empty()) words = std::move(behind_dashes);
-  if (!has_unknown && !words.empty()) return words;
-  const auto doubt = has_unknown ? doubt_about_option(app, words.front()) : std::string(how_to_say_it);
+  if (words.empty() && !behind_dashes.empty()) return behind_dashes;
+  if (!words.empty() && behind_dashes.empty() && !words.front().starts_with('-')) return words;
+  const auto doubt = words.empty() ? std::string(how_to_say_it) : doubt_about_option(app, words.front());
   fmt::print(stderr, "nessie {}: {}\n", app.get_name(), doubt);
   return {};
 }

@@ -596,9 +596,9 @@ void Job::drain() {
             .folder = folders_.own().path(),
             .board_folder = folders_.open(),
             .line = line_,
+            .naming = naming_,
             .turn = [this](milliseconds at_most) { turn(at_most); },
             .has_given_up = [this] { return gave_up_; },
-            .is_time_for_names = [this] { return naming_.passed() && (naming_ = Deadline::never(), true); },
             .is_left_alone = [this] { return is_mpmd() && program_status_; }})
       .finish(record_);
   if (embedded_count_ > 0) collect_from(folders_.own().path(), folders_.open(), record_);

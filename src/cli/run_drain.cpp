@@ -60,7 +60,7 @@ void RunDrain::watch() {
     }
     if (around_.has_given_up())
       around_.servers.kill_all();
-    else if (around_.is_time_for_names())
+    else if (!has_named_ && around_.naming.passed())
       name_pending();
     show_progress();
     (void)(*drain)->finishes_within(kGlance);
@@ -70,10 +70,10 @@ void RunDrain::watch() {
 }
 
 /// Who has told this process to end may kill it soon, as batch systems do, and then nothing more is said.
-void RunDrain::name_pending() const {
+void RunDrain::name_pending() {
+  has_named_ = true;
   RunRecord pending;
-  for (int index = 0; index < around_.servers.count(); ++index)
-    add_losses(read_remains(around_.folder, around_.board_folder, index), pending);
+  for (int index = 0; index < around_.servers.count(); ++index) add_losses(read_losses(around_.folder, index), pending);
   if (pending.lost.empty()) return;
   around_.line.hide();
   say("the program's data are still on their way to the files; if this process is killed now, this is lost:");
@@ -116,7 +116,7 @@ void RunDrain::collect(RunRecord &record) {
 
 void RunDrain::note_broken(int index, const std::string &how, RunRecord &record) const {
   const auto remains = read_remains(around_.folder, around_.board_folder, index);
-  if (around_.has_given_up() && remains.lost) return add_losses(remains, record);
+  if (around_.has_given_up() && remains.lost) return add_losses(remains.lost, record);
   add_broken(fmt::format("staging server {} {}", index, how), remains, record);
 }
 

@@ -26,9 +26,9 @@ class RunDrain {
     Servers &servers;
     const std::string &folder, &board_folder;  ///< where the servers keep ledgers, and boards
     ProgressLine &line;
+    const Deadline &naming;                               ///< when to say, once, what is not in the files yet
     std::function<void(std::chrono::milliseconds)> turn;  ///< handles whatever has happened, and waits for it so long
     std::function<bool()> has_given_up;                   ///< the user wants no more of it
-    std::function<bool()> is_time_for_names;              ///< to say what is not in the files; true but once
     std::function<bool()> is_left_alone;                  ///< nobody would tell of servers whose node is gone
   };
   explicit RunDrain(Surroundings surroundings);
@@ -40,7 +40,7 @@ class RunDrain {
  private:
   void note_absent(RunRecord &record);
   void watch();
-  void name_pending() const;
+  void name_pending();
   bool is_lost(int index) const;
   void show_progress();
   void collect(RunRecord &record);
@@ -50,6 +50,7 @@ class RunDrain {
   const Surroundings around_;
   std::vector<std::unique_ptr<ServerDrain>> drains_;  ///< by index; none: it does not run
   std::uint64_t most_pending_ = 0;
+  bool has_named_ = false;
 };
 
 }  // namespace nessie::cli

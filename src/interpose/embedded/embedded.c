@@ -33,16 +33,6 @@ static const nessie_embedded_job *job; /* NULL: MPI has not begun, or is over */
 static pid_t job_pid;                  /* whose it is: not a child's */
 static const nessie_embedded_servers *_Atomic where;
 
-static void leave_at_last(void *unused);
-
-__attribute__((constructor)) static void look_around(void) {
-  const char *value = getenv("NESSIE_SERVERS");
-  const size_t scheme = strlen(NESSIE_EMBEDDED_SCHEME);
-  if (value != NULL && strncmp(value, NESSIE_EMBEDDED_SCHEME, scheme) == 0) servers = atoi(value + scheme);
-  if (fcntl(STDERR_FILENO, F_GETFD) != -1) speech = STDERR_FILENO;
-  if (servers > 0) __cxa_atexit(leave_at_last, NULL, NULL);
-}
-
 static Function as_function(void *symbol) {
   Function function;
   memcpy(&function, &symbol, sizeof function);
@@ -140,6 +130,14 @@ static void leave(void) {
 static void leave_at_last(void *unused) {
   (void)unused;
   leave();
+}
+
+__attribute__((constructor)) static void look_around(void) {
+  const char *value = getenv("NESSIE_SERVERS");
+  const size_t scheme = strlen(NESSIE_EMBEDDED_SCHEME);
+  if (value != NULL && strncmp(value, NESSIE_EMBEDDED_SCHEME, scheme) == 0) servers = atoi(value + scheme);
+  if (fcntl(STDERR_FILENO, F_GETFD) != -1) speech = STDERR_FILENO;
+  if (servers > 0) __cxa_atexit(leave_at_last, NULL, NULL);
 }
 
 /* --- MPI ------------------------------------------------------------------------------------------------------------------ */

@@ -120,15 +120,15 @@ static void before_truncating(const char *path) {
   settle_path(AT_FDCWD, path);
 }
 
-#define TRUNCATE(name)                                                                    \
+#define TRUNCATE(name, offset)                                                            \
   REAL(name)                                                                              \
-  NESSIE_EXPORT int name(const char *path, off64_t length) {                              \
+  NESSIE_EXPORT int name(const char *path, offset length) {                               \
     before_truncating(path);                                                              \
     const int result = BEHIND(name)(path, length);                                        \
     return nessie_shim_is_inside() ? nessie_truncate_lent(result, path, length) : result; \
   }
-TRUNCATE(truncate)
-TRUNCATE(truncate64)
+TRUNCATE(truncate, off_t)
+TRUNCATE(truncate64, off64_t)
 
 static FILE *opened_stream(FILE *stream, const char *mode) {
   if (stream == NULL) return NULL;

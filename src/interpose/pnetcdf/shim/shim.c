@@ -106,9 +106,8 @@ static void find_functions(void) {
   }
 }
 
-/* Opens the engine. What it calls it finds now, or cannot be used (it
- * was linked so); to look up all that the libraries behind it may ever call would take each process several
- * milliseconds. */
+/* Opens the engine. What it calls it finds now, or cannot be used (it was linked so); to look up all that the libraries
+ * behind it may ever call would take each process several milliseconds. */
 static void *open_engine_library(void) {
   char path[4096];
   if (!nessie_path_beside(function_names, NESSIE_PNETCDF_ENGINE_LIBRARY, path, sizeof path)) return NULL;
