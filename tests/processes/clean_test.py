@@ -73,14 +73,16 @@ class Clean(ProcessTestCase):
         return wait_until(found, "the janitor")[0]
 
     def kill_all_of(self, job, folders, spared=()):
-        """The janitor first: nobody is left to tidy up."""
-        victims = [self.janitor_of(job), job.process.pid,
-                   *(process.pid for process in self.processes_of(folders) if process.pid not in spared)]
-        for pid in victims:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        """As if at one moment: nobody tidies up, or writes what it has, because another has ended. The run comes last,
+        whose end wakes what is stopped."""
+        victims = [self.janitor_of(job), *(process.pid for process in self.processes_of(folders)
+                                           if process.pid not in (*spared, job.process.pid)), job.process.pid]
+        for step in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in victims:
+                try:
+                    os.kill(pid, step)
+                except ProcessLookupError:
+                    pass
         job.process.wait()
         wait_until(lambda: not {process.pid for process in marked_processes(self.mark)} & set(victims), "their end")
 
