@@ -9,6 +9,7 @@ import unittest
 from harness import CHECKPOINT, NESSIE, ProcessTestCase, checkpoint, mpiexec, read_file, wait_until
 
 LONG = {"steps": 400, "compute_ms": 50}
+IDLE = {"steps": 1, "compute_ms": 60000}   # one that is killed while it writes natively leaves a semaphore of MPI-IO's
 
 
 class Mpmd(ProcessTestCase):
@@ -90,7 +91,7 @@ class Mpmd(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_a_server_that_does_not_come_ends_the_run(self):
-        job = self.start_nessie_run(checkpoint(2, self.path("out"), **LONG), ["--mpmd"],
+        job = self.start_nessie_run(checkpoint(2, self.path("out"), **IDLE), ["--mpmd"],
                                     env={"NESSIE_STAGING_LISTEN": "nothing"})
         code, _, err = job.finish()
         self.assertEqual(code, 1, err)
@@ -98,7 +99,7 @@ class Mpmd(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_too_slow_a_start_ends_the_run(self):
-        code, _, err = self.run_mpmd(checkpoint(2, self.path("out"), **LONG), env={"NESSIE_RUN_START_TIMEOUT": "1ms"})
+        code, _, err = self.run_mpmd(checkpoint(2, self.path("out"), **IDLE), env={"NESSIE_RUN_START_TIMEOUT": "1ms"})
         self.assertEqual(code, 1, err)
         self.assertIn("NESSIE_RUN_START_TIMEOUT", err)
         self.assert_nothing_left()
