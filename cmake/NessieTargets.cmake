@@ -33,7 +33,7 @@ function(nessie_test name)
     set(ARG_TIMEOUT 120)
   endif()
   if(NESSIE_SANITIZE)   # instrumented code is several times slower
-    math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
+    math(EXPR ARG_TIMEOUT "6 * ${ARG_TIMEOUT}")
   endif()
   add_executable(${name} ${ARG_SOURCES})
   nessie_joins_files(${name})
