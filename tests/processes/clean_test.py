@@ -7,7 +7,8 @@ import re
 import signal
 import unittest
 
-from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, compile_job, marked_processes, read_file, unsanitized, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, compile_job, kill_at_once, marked_processes, read_file, \
+    unsanitized, wait_until
 
 SPLITTER = os.path.join(BUILD, "lib", "libcommsplitter.so")
 STAYS = ["sh", "-c", "echo ready; exec sleep 300"]
@@ -73,18 +74,12 @@ class Clean(ProcessTestCase):
         return wait_until(found, "the janitor")[0]
 
     def kill_all_of(self, job, folders, spared=()):
-        """As if at one moment: nobody tidies up, or writes what it has, because another has ended. The run comes last,
-        whose end wakes what is stopped."""
-        victims = [self.janitor_of(job), *(process.pid for process in self.processes_of(folders)
-                                           if process.pid not in (*spared, job.process.pid)), job.process.pid]
-        for step in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in victims:
-                try:
-                    os.kill(pid, step)
-                except ProcessLookupError:
-                    pass
+        """Nobody is left to tidy up, or to write what it has."""
+        victims = {self.janitor_of(job), job.process.pid, *(process.pid for process in self.processes_of(folders))}
+        victims -= set(spared)
+        kill_at_once(lambda: victims, {job.process.pid})
         job.process.wait()
-        wait_until(lambda: not {process.pid for process in marked_processes(self.mark)} & set(victims), "their end")
+        wait_until(lambda: not {process.pid for process in marked_processes(self.mark)} & victims, "their end")
 
     def test_with_nothing_to_do_says_so(self):
         self.assertEqual([folder for folder in self.clean()["removed"] if self.runtime in folder["path"]], [])

@@ -111,6 +111,18 @@ def shared_memory():
     return found
 
 
+def kill_at_once(find, leaders):
+    """Of those that find() gives, also of what they start meanwhile, none lives to see another's end. Who is older goes
+    first, since it takes a moment until all threads have stopped: a server before its clients. Leaders come last: a
+    leader's end wakes whoever is stopped in its process group."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in sorted(find(), key=lambda pid: (pid in leaders, pid)):
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+
+
 class Job:
     """A command that runs, with all of its descendants."""
 
@@ -177,13 +189,8 @@ class ProcessTestCase(unittest.TestCase):
         return self.job([NESSIE, "run", *options, "--", *command], **job_options)
 
     def kill_marked(self):
-        """All at once: none of them lives to see another's end."""
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in marked_processes(self.mark):
-                try:
-                    os.kill(process.pid, number)
-                except ProcessLookupError:
-                    pass
+        kill_at_once(lambda: [process.pid for process in marked_processes(self.mark)],
+                     {job.process.pid for job in self.jobs})
 
     def assert_nothing_left(self):
         """No process, no run folder, no shared memory; those that are about to go are given time."""

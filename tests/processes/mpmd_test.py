@@ -9,7 +9,8 @@ import unittest
 from harness import CHECKPOINT, NESSIE, ProcessTestCase, checkpoint, mpiexec, read_file, wait_until
 
 LONG = {"steps": 400, "compute_ms": 50}
-IDLE = {"steps": 1, "compute_ms": 60000}   # one that is killed while it writes natively leaves a semaphore of MPI-IO's
+# It writes nothing before it is ended: who is killed while it writes natively leaves a semaphore of MPI-IO's.
+COMPUTING = {"steps": 1, "compute_ms": 60000}
 
 
 class Mpmd(ProcessTestCase):
@@ -91,7 +92,7 @@ class Mpmd(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_a_server_that_does_not_come_ends_the_run(self):
-        job = self.start_nessie_run(checkpoint(2, self.path("out"), **IDLE), ["--mpmd"],
+        job = self.start_nessie_run(checkpoint(2, self.path("out"), **COMPUTING), ["--mpmd"],
                                     env={"NESSIE_STAGING_LISTEN": "nothing"})
         code, _, err = job.finish()
         self.assertEqual(code, 1, err)
@@ -99,7 +100,8 @@ class Mpmd(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_too_slow_a_start_ends_the_run(self):
-        code, _, err = self.run_mpmd(checkpoint(2, self.path("out"), **IDLE), env={"NESSIE_RUN_START_TIMEOUT": "1ms"})
+        code, _, err = self.run_mpmd(checkpoint(2, self.path("out"), **COMPUTING),
+                                     env={"NESSIE_RUN_START_TIMEOUT": "1ms"})
         self.assertEqual(code, 1, err)
         self.assertIn("NESSIE_RUN_START_TIMEOUT", err)
         self.assert_nothing_left()
