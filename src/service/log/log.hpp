@@ -103,10 +103,11 @@ class Log {
   /// Why it takes nothing more; ok: it does.
   Status status() const;
 
+  struct Impl;  ///< for its own sources
+
  private:
-  struct Impl;
-  explicit Log(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Log(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
 };
 
 /// Moves. Given back when dropped.
@@ -118,9 +119,10 @@ class Log::Bulk {
   /// most_bulk_bytes() of it, page-aligned.
   std::byte *data() const;
 
+  struct Block;  ///< for the log's own sources
+
  private:
   friend class Log;
-  struct Block;
   Bulk(Log::Impl &log, std::unique_ptr<Block> block);
   Log::Impl *log_ = nullptr;
   std::unique_ptr<Block> block_;

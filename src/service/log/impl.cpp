@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <service/log/impl.hpp>
+
+#include <base/crc32c.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace nessie::service {
+
+using namespace log_format;
+
+namespace {
+
+constexpr std::size_t kMostWriters = 4;
+/// Nobody tells when the process's budget has room.
+constexpr std::chrono::milliseconds kLookForRoom{50};
+
+std::size_t sum_of(std::span<const std::span<const std::byte>> parts) {
+  std::size_t sum = 0;
+  for (const auto &part : parts) sum += part.size();
+  return sum;
+}
+
+Error too_large(const char *what, std::size_t has, std::size_t most) {
+  return {Code::kTooLarge, fmt::format("{} of {} bytes does not fit a log, which takes {}: split it", what, has, most)};
+}
+
+}  // namespace
+
+// --- blocks -----------------------------------------------------------------------------------------------------------
+
+Log::Impl::Impl(nssi::Runtime &its_runtime, Budget &budget, std::shared_ptr<LogStore> its_store,
+                const LogOptions &options, RecoveredLog recovered)
+    : runtime(its_runtime),
+      store(std::move(its_store)),
+      segment_bytes(store->segment_bytes()),
+      id(recovered.id),
+      begun(recovered.next),
+      cut(recovered.end),
+      blocks(budget, options),
+      changed(runtime),
+      next(recovered.next),
+      before(recovered.end),
+      synced(recovered.synced),
+      gaps(std::move(recovered.gaps)),
+      segments(std::move(recovered.segments)) {
+  for (const auto &[number, live] : segments)
+    if (live.empty()) dead.insert(number);
+}
+
+Result<std::unique_ptr<Log::Impl::Block>> Log::Impl::take_block(bool is_bulk) {
+  while (status.ok()) {
+    if (auto block = blocks.try_take(is_bulk)) return block;
+    const auto waited = changed.wait(Deadline::in(kLookForRoom));
+    if (!waited.ok() && waited.code() != Code::kTimedOut) return waited.error();
+  }
+  return status.error();
+}
+
+void Log::Impl::give_back(std::unique_ptr<Block> block) {
+  blocks.give_back(std::move(block));
+  changed.notify_all();
+}
+
+/// Where a block begins that has so many bytes at least.
+Lsn Log::Impl::place_for(std::size_t size_bytes) const {
+  const auto segment_end = (next / segment_bytes + 1) * segment_bytes;
+  return segment_end - next < size_bytes ? segment_end : next;
+}
+
+void Log::Impl::begin(Block &block, std::size_t least_bytes) {
+  block.lsn = place_for(least_bytes);
+  block.used_bytes = kBlockHeaderBytes;
+  block.most_bytes = std::min<std::size_t>(blocks.block_bytes(), segment_bytes - block.lsn % segment_bytes);
+}
+
+void Log::Impl::seal(std::unique_ptr<Block> block) {
+  const BlockHeader header{block->is_bulk, id, block->lsn, block->used_bytes, before, begun, cut, synced};
+  encode(header, block->memory.get());
+  std::memset(block->memory.get() + block->used_bytes, 0, header.end() - header.lsn - block->used_bytes);
+  next = before = header.end();
+  unwritten.insert(header.lsn);
+  sealed.push_back(std::move(block));
+}
+
+void Log::Impl::note(const LogRange &record) {
+  const auto number = record.begin / segment_bytes;
+  segments[number].add(interval_of(record));
+  dead.erase(number);
+}
+
+// --- writing ----------------------------------------------------------------------------------------------------------
+
+void Log::Impl::wake_writer() {
+  const bool is_needed = sealed.empty() ? writers == 0 && filling != nullptr : writers < kMostWriters;
+  if (!is_needed) return;
+  ++writers;
+  runtime.spawn([self = shared_from_this()] { self->write_blocks(); });
+}
+
+void Log::Impl::write_blocks() {
+  while (auto block = next_to_write()) {
+    ++under_way;
+    const auto size_bytes = round_up(block->used_bytes, kLogAlignment);
+    auto result = store->write(block->lsn, {block->memory.get(), size_bytes});
+    --under_way;
+    if (result.ok())
+      note_written(block->lsn);
+    else
+      end_with(result);
+    give_back(std::move(block));
+  }
+  --writers;
+}
+
+/// Null: none, or none now.
+std::unique_ptr<Log::Impl::Block> Log::Impl::next_to_write() {
+  if (sealed.empty() && under_way == 0 && filling) seal(std::move(filling));
+  if (sealed.empty()) return nullptr;
+  auto block = std::move(sealed.front());
+  sealed.pop_front();
+  return block;
+}
+
+void Log::Impl::note_written(Lsn block) {
+  unwritten.erase(block);
+  newest_segment = std::max(newest_segment, block / segment_bytes);
+  release_dead();
+}
+
+void Log::Impl::end_with(const Status &error) {
+  if (status.ok()) status = error;
+  for (; !sealed.empty(); sealed.pop_front()) blocks.give_back(std::move(sealed.front()));
+  if (filling) {
+    unwritten.insert(filling->lsn);
+    blocks.give_back(std::move(filling));
+  }
+  changed.notify_all();
+}
+
+Lsn Log::Impl::first_unwritten() const {
+  if (!unwritten.empty()) return *unwritten.begin();
+  return filling ? filling->lsn : next;
+}
+
+bool Log::Impl::is_written(Lsn until) const { return until <= first_unwritten() || (unwritten.empty() && !filling); }
+
+Status Log::Impl::await_written(Lsn until) {
+  while (!is_written(until)) {
+    if (!status.ok()) return status;
+    if (auto waited = changed.wait(); !waited.ok()) return waited;
+  }
+  return {};
+}
+
+Status Log::Impl::await_synced(Lsn until) {
+  if (auto written = await_written(until); !written.ok()) return written;
+  until = std::min(until, first_unwritten());
+  while (synced < until) {
+    if (!status.ok()) return status;
+    if (!is_syncing)
+      sync();
+    else if (auto waited = changed.wait(); !waited.ok())
+      return waited;
+  }
+  return {};
+}
+
+void Log::Impl::sync() {
+  const auto until = first_unwritten();
+  is_syncing = true;
+  const auto result = store->sync();
+  is_syncing = false;
+  if (!result.ok()) return end_with(result);
+  synced = std::max(synced, until);
+  changed.notify_all();
+}
+
+// --- releasing --------------------------------------------------------------------------------------------------------
+
+void Log::Impl::release(const LogRange &range) {
+  for (auto at = segments.lower_bound(range.begin / segment_bytes);
+       at != segments.end() && at->first * segment_bytes < range.end; ++at) {
+    at->second.subtract(interval_of(range));
+    if (at->second.empty()) dead.insert(at->first);
+  }
+  release_dead();
+}
+
+/// Those that nobody writes any more. The newest stays in any case, so that positions never begin anew.
+void Log::Impl::release_dead() {
+  while (!dead.empty()) {
+    const auto number = *dead.begin();
+    const LogRange segment{number * segment_bytes, (number + 1) * segment_bytes};
+    if (number >= newest_segment || segment.end > first_unwritten()) return;
+    dead.erase(number);
+    segments.erase(number);
+    store->release(segment);
+  }
+}
+
+// --- Log --------------------------------------------------------------------------------------------------------------
+
+Log::Log(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Log::~Log() = default;
+
+Result<std::unique_ptr<Log>> Log::open(nssi::Runtime &runtime, Budget &budget, std::unique_ptr<LogStore> store,
+                                       LogOptions options) {
+  std::shared_ptr<LogStore> shared = std::move(store);
+  auto recovered = recover_log(runtime, shared);
+  if (!recovered.ok()) return recovered.error();
+  return std::unique_ptr<Log>(
+      new Log(std::make_shared<Impl>(runtime, budget, std::move(shared), options, *std::move(recovered))));
+}
+
+std::size_t Log::most_record_bytes() const {
+  const auto most = std::min<std::size_t>(impl_->blocks.block_bytes(), impl_->segment_bytes);
+  return most - kBlockHeaderBytes - kRecordHeaderBytes;
+}
+
+std::size_t Log::most_bulk_bytes() const {
+  return std::min<std::size_t>(impl_->blocks.block_bytes(), impl_->segment_bytes) - kLogAlignment;
+}
+
+Result<LogRange> Log::append(std::uint16_t kind, std::span<const std::byte> head,
+                             std::span<const std::span<const std::byte>> data) {
+  auto &log = *impl_;
+  RecordHeader header{kind, static_cast<std::uint16_t>(head.size()), sum_of(data)};
+  const auto both = head.size() + header.data_bytes;
+  if (head.size() > kMostHeadBytes) return too_large("a head", head.size(), kMostHeadBytes);
+  if (both > most_record_bytes()) return too_large("a record", both, most_record_bytes());
+  const auto size_bytes = header.size_bytes();
+  while (!log.filling || log.filling->used_bytes + size_bytes > log.filling->most_bytes) {
+    if (log.filling) log.seal(std::move(log.filling));
+    log.wake_writer();
+    auto block = log.take_block(false);
+    if (!block.ok()) return block.error();
+    if (log.filling) {  // somebody else's, meanwhile
+      log.give_back(*std::move(block));
+      continue;
+    }
+    log.begin(**block, kBlockHeaderBytes + size_bytes);
+    log.filling = *std::move(block);
+  }
+  const auto at = log.put(header, head, data);
+  log.wake_writer();
+  return at;
+}
+
+/// Behind the others of the block that is being filled.
+LogRange Log::Impl::put(RecordHeader header, std::span<const std::byte> head,
+                        std::span<const std::span<const std::byte>> data) {
+  auto &block = *filling;
+  auto *const record = block.memory.get() + block.used_bytes;
+  auto *to = record + kRecordHeaderBytes;
+  if (!head.empty()) std::memcpy(to, head.data(), head.size());
+  to += head.size();
+  for (const auto &part : data) {
+    header.data_checksum = copy_crc32c(to, part.data(), part.size(), header.data_checksum);
+    to += part.size();
+  }
+  std::memset(to, 0, static_cast<std::size_t>(record + header.size_bytes() - to));
+  encode(header, id, block.lsn + block.used_bytes, record);
+  const bool is_first = block.used_bytes == kBlockHeaderBytes;
+  const LogRange at{block.lsn + (is_first ? 0 : block.used_bytes), block.lsn + block.used_bytes + header.size_bytes()};
+  block.used_bytes += header.size_bytes();
+  note(at);
+  return at;
+}
+
+Result<Log::Bulk> Log::take_bulk() {
+  auto block = impl_->take_block(true);
+  if (!block.ok()) return block.error();
+  return Bulk(*impl_, *std::move(block));
+}
+
+Result<LogRange> Log::append(std::uint16_t kind, std::span<const std::byte> head, Bulk bulk, std::size_t data_bytes,
+                             std::optional<std::uint32_t> checksum) {
+  auto &log = *impl_;
+  if (!log.status.ok()) return log.status.error();
+  if (head.size() > kMostBulkHead) return too_large("a bulk record's head", head.size(), kMostBulkHead);
+  if (data_bytes > most_bulk_bytes()) return too_large("a bulk record", data_bytes, most_bulk_bytes());
+  if (log.filling) log.seal(std::move(log.filling));
+  auto block = std::move(bulk.block_);
+  log.begin(*block, kLogAlignment + data_bytes);
+  auto *const record = block->memory.get() + kBlockHeaderBytes;
+  const std::span<const std::byte> data(block->memory.get() + kLogAlignment, data_bytes);
+  std::memset(record, 0, kLogAlignment - kBlockHeaderBytes);
+  if (!head.empty()) std::memcpy(record + kRecordHeaderBytes, head.data(), head.size());
+  encode(RecordHeader{kind, static_cast<std::uint16_t>(head.size()), data_bytes, checksum ? *checksum : crc32c(data)},
+         log.id, block->lsn + kBlockHeaderBytes, record);
+  block->used_bytes = kLogAlignment + data_bytes;
+  const LogRange at{block->lsn, block->lsn + block->used_bytes};
+  log.note(at);
+  log.seal(std::move(block));
+  log.wake_writer();
+  return at;
+}
+
+Status Log::await_written(Lsn until) { return impl_->await_written(until); }
+Status Log::await_synced(Lsn until) { return impl_->await_synced(until); }
+Lsn Log::end() const { return impl_->end(); }
+void Log::release(const LogRange &range) { impl_->release(range); }
+std::uint64_t Log::held_bytes() const { return impl_->store->held_bytes(); }
+Status Log::status() const { return impl_->status; }
+Status Log::replay(Lsn from, const Visitor &visitor) { return impl_->replay(from, visitor); }
+Status Log::read(const LogRange &at, std::span<std::byte> data) { return impl_->read(at, data); }
+
+// --- Log::Bulk --------------------------------------------------------------------------------------------------------
+
+Log::Bulk::Bulk(Log::Impl &log, std::unique_ptr<Block> block) : log_(&log), block_(std::move(block)) {}
+Log::Bulk::Bulk(Bulk &&) noexcept = default;
+Log::Bulk &Log::Bulk::operator=(Bulk &&other) noexcept {
+  if (this == &other) return *this;
+  if (block_) log_->give_back(std::move(block_));
+  log_ = other.log_;
+  block_ = std::move(other.block_);
+  return *this;
+}
+Log::Bulk::~Bulk() {
+  if (block_) log_->give_back(std::move(block_));
+}
+std::byte *Log::Bulk::data() const { return block_->memory.get() + kLogAlignment; }
+
+}  // namespace nessie::service

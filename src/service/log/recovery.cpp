@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <service/log/format.hpp>
+#include <service/log/reader.hpp>
+#include <service/log/recovery.hpp>
+
+#include <base/random.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace nessie::service {
+namespace {
+
+using log_format::BlockHeader;
+
+/// What a block may lie in: no hole.
+std::vector<LogRange> joined(std::vector<LogRange> ranges) {
+  std::vector<LogRange> runs;
+  for (const auto &range : ranges)
+    if (!runs.empty() && runs.back().end >= range.begin)
+      runs.back().end = std::max(runs.back().end, range.end);
+    else if (range.size() > 0)
+      runs.push_back(range);
+  return runs;
+}
+
+class Recovery {
+ public:
+  Recovery(nssi::Runtime &runtime, const std::shared_ptr<LogStore> &store)
+      : runtime_(runtime), store_(store), runs_(joined(store->contents())) {}
+
+  Result<RecoveredLog> recover() {
+    for (const auto &run : runs_)
+      if (auto status = find_headers(run); !status.ok()) return status.error();
+    leave_out_what_was_cut();
+    for (const auto &block : blocks_) log_.synced = std::max(log_.synced, block.synced);
+    if (auto status = find_end(); !status.ok()) return status.error();
+    note_segments();
+    return std::move(log_);
+  }
+
+ private:
+  std::uint64_t segment_bytes() const { return store_->segment_bytes(); }
+
+  Status find_headers(const LogRange &run) {
+    LogReader reader(runtime_, store_, LogReader::Way::kHops);
+    for (auto at = log_format::round_up(run.begin, kLogAlignment); at < run.end;) {
+      const auto bytes = reader.view(at, kLogAlignment);
+      if (!bytes.ok()) return bytes.error();
+      const auto header = log_format::decode_block(*bytes, at, segment_bytes());
+      if (header) blocks_.push_back(*header);
+      at = header ? header->end() : at + kLogAlignment;
+    }
+    return {};
+  }
+
+  /// From the last one on, which is of the log that counts.
+  void leave_out_what_was_cut() {
+    log_.id = blocks_.empty() ? random_u64() : blocks_.back().log_id;
+    std::vector<BlockHeader> counting;
+    LogRange gap;
+    for (; !blocks_.empty(); blocks_.pop_back()) {
+      const auto &block = blocks_.back();
+      if (block.log_id != log_.id || (block.lsn >= gap.begin && block.lsn < gap.end)) continue;
+      gap = {block.cut, block.begun};
+      log_.gaps.add(interval_of(gap));
+      counting.push_back(block);
+    }
+    blocks_.assign(counting.rbegin(), counting.rend());
+  }
+
+  Status find_end() {
+    LogReader reader(runtime_, store_, LogReader::Way::kAhead);
+    std::size_t count = 0;
+    for (; count < blocks_.size(); ++count) {
+      const auto &block = blocks_[count];
+      const auto expected = std::max(log_.end, run_of(block.lsn).begin);
+      if (block.before > std::max(expected, log_.synced)) break;
+      if (block.end() > log_.synced) {
+        const auto bytes = reader.view(block.lsn, block.used_bytes);
+        if (!bytes.ok()) return bytes.error();
+        if (bytes->size() < block.used_bytes || !log_format::is_whole(block, *bytes)) break;
+      }
+      log_.end = block.end();
+    }
+    blocks_.resize(count);
+    log_.end = std::max(log_.end, log_.synced);
+    return {};
+  }
+
+  const LogRange &run_of(Lsn at) const {
+    return *std::ranges::find_if(runs_, [&](const LogRange &run) { return at < run.end; });
+  }
+
+  void note_segments() {
+    log_.next = log_.end;
+    for (const auto &run : runs_) {
+      log_.next = std::max(log_.next, run.end);
+      for (auto number = run.begin / segment_bytes(); number * segment_bytes() < run.end; ++number)
+        log_.segments[number];
+    }
+    log_.next = log_format::round_up(log_.next, segment_bytes());
+    log_.gaps.add(interval_of({log_.end, log_.next}));
+    for (const auto &block : blocks_) log_.segments[block.lsn / segment_bytes()].add(interval_of(block.records()));
+  }
+
+  nssi::Runtime &runtime_;
+  const std::shared_ptr<LogStore> store_;
+  const std::vector<LogRange> runs_;
+  std::vector<BlockHeader> blocks_;
+  RecoveredLog log_;
+};
+
+}  // namespace
+
+Result<RecoveredLog> recover_log(nssi::Runtime &runtime, const std::shared_ptr<LogStore> &store) {
+  return Recovery(runtime, store).recover();
+}
+
+}  // namespace nessie::service
