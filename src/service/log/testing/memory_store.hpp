@@ -65,6 +65,20 @@ struct MemoryDisk {
     disk.durable = disk.segments;
     return disk;
   }
+
+  /// What is there after the process was killed now: of what was on its way, a part, or all.
+  MemoryDisk after_kill(std::mt19937 &random) const {
+    MemoryDisk disk(segment_bytes);
+    disk.segments = segments;
+    disk.durable = durable;
+    for (const auto &write : unsynced) {
+      auto left = *write;
+      if (!write->has_ended) left.bytes.resize(random() % (write->bytes.size() / 512 + 1) * 512);
+      if (!std::exchange(left.has_ended, true)) put(disk.segments, segment_bytes, left.at, left.bytes);
+      disk.unsynced.push_back(std::make_shared<Write>(std::move(left)));
+    }
+    return disk;
+  }
 };
 
 class MemoryStore final : public LogStore {
