@@ -45,6 +45,16 @@ class IntervalSet {
     }
   }
 
+  /// Whether any number is in both.
+  bool overlaps(Interval run) const {
+    const auto behind = runs_.lower_bound(run.end);
+    return behind != runs_.begin() && std::prev(behind)->second > run.begin;
+  }
+  /// The end of the run that has `number`; `number`, if none has.
+  std::int64_t end_of_run(std::int64_t number) const {
+    const auto behind = runs_.upper_bound(number);
+    return behind == runs_.begin() ? number : std::max(number, std::prev(behind)->second);
+  }
   bool empty() const { return runs_.empty(); }
   /// How many numbers.
   std::int64_t size() const {

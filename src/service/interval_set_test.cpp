@@ -30,5 +30,20 @@ TEST(IntervalSet, AddAndSubtract_DoWhatASetOfNumbersDoes) {
   }
 }
 
+TEST(IntervalSet, TellsWhatItHasInCommonWithARun_AndWhereOfItsOwnEnd) {
+  IntervalSet set;
+  set.add({10, 20});
+  set.add({30, 40});
+  EXPECT_TRUE(set.overlaps({19, 25}));
+  EXPECT_TRUE(set.overlaps({0, 100}));
+  EXPECT_FALSE(set.overlaps({20, 30}));
+  EXPECT_FALSE(set.overlaps({0, 10}));
+  EXPECT_FALSE(set.overlaps({40, 50}));
+  EXPECT_EQ(set.end_of_run(10), 20);
+  EXPECT_EQ(set.end_of_run(39), 40);
+  EXPECT_EQ(set.end_of_run(20), 20);
+  EXPECT_EQ(set.end_of_run(5), 5);
+}
+
 }  // namespace
 }  // namespace nessie::service

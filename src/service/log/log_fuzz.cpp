@@ -19,8 +19,8 @@ using nessie::service::testing::MemoryStore;
 
 namespace {
 
-constexpr std::uint64_t kSegmentBytes = 32 << 10;
-const LogOptions kOptions{.block_bytes = 16 << 10};
+constexpr std::uint64_t kSegmentBytes = 8 << 10;
+const LogOptions kOptions{.block_bytes = 8 << 10};
 
 nssi::Runtime &runtime() {
   static const auto runtime = nssi::testing::open_runtime(nssi::testing::options_for("inproc", true));

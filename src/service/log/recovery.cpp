@@ -54,19 +54,12 @@ class Recovery {
     return {};
   }
 
-  /// From the last one on, which is of the log that counts.
+  /// The log that counts is the last one's.
   void leave_out_what_was_cut() {
     log_.id = blocks_.empty() ? random_u64() : blocks_.back().log_id;
-    std::vector<BlockHeader> counting;
-    LogRange gap;
-    for (; !blocks_.empty(); blocks_.pop_back()) {
-      const auto &block = blocks_.back();
-      if (block.log_id != log_.id || (block.lsn >= gap.begin && block.lsn < gap.end)) continue;
-      gap = {block.cut, block.begun};
-      log_.gaps.add(interval_of(gap));
-      counting.push_back(block);
-    }
-    blocks_.assign(counting.rbegin(), counting.rend());
+    std::erase_if(blocks_, [&](const BlockHeader &block) { return block.log_id != log_.id; });
+    for (const auto &block : blocks_) log_.gaps.add(interval_of({block.cut, block.begun}));
+    std::erase_if(blocks_, [&](const BlockHeader &block) { return log_.gaps.overlaps(interval_of(block.records())); });
   }
 
   Status find_end() {

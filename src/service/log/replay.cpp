@@ -13,23 +13,6 @@ namespace nessie::service {
 
 using namespace log_format;
 
-namespace {
-
-bool overlaps(const IntervalSet &set, const LogRange &range) {
-  const auto interval = interval_of(range);
-  const auto behind = set.runs().lower_bound(interval.end);
-  return behind != set.runs().begin() && std::prev(behind)->second > interval.begin;
-}
-
-/// The end of the run that holds `at`; `at`, if none does.
-Lsn end_of_run(const IntervalSet &set, Lsn at) {
-  const auto behind = set.runs().upper_bound(static_cast<std::int64_t>(at));
-  if (behind == set.runs().begin()) return at;
-  return std::max(at, static_cast<Lsn>(std::prev(behind)->second));
-}
-
-}  // namespace
-
 /// One replay.
 class LogWalk {
  public:
@@ -60,11 +43,13 @@ class LogWalk {
       const auto begin = segment->first * log_.segment_bytes;
       if (begin > at || at % log_.segment_bytes == 0) expect_in(begin);
       at = std::max(at, begin);
-      const auto behind_gap = end_of_run(log_.gaps, at);
+      const auto behind_gap = end_of_gap(at);
       if (behind_gap == at) return at;
       at = behind_gap;
     }
   }
+
+  Lsn end_of_gap(Lsn at) const { return static_cast<Lsn>(log_.gaps.end_of_run(static_cast<std::int64_t>(at))); }
 
   /// A segment that others, which are gone, lie in front of.
   void expect_in(Lsn segment) {
@@ -110,12 +95,12 @@ class LogWalk {
 
   bool is_wanted(const LogRange &range) const {
     const auto segment = log_.segments.find(range.begin / log_.segment_bytes);
-    return segment != log_.segments.end() && overlaps(segment->second, range);
+    return segment != log_.segments.end() && segment->second.overlaps(interval_of(range));
   }
 
   /// Of blocks before one that says where the one before it ended.
   void tell_of_missing(Lsn before) {
-    const auto begin = end_of_run(log_.gaps, std::max(expected_, from_));
+    const auto begin = end_of_gap(std::max(expected_, from_));
     if (begin < before) tell_of({begin, before}, "a block cannot be read");
   }
 
