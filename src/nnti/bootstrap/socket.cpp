@@ -71,11 +71,17 @@ void send_at_once(const nessie::Fd &socket) {
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+/// At this socket's port, too: a process that is started anew gets its port back, although connections of the last one
+/// linger, or whoever looks for it has been given that port meanwhile.
+void let_others_listen(const nessie::Fd &socket) {
+  const int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+}
+
 Result<nessie::Fd> listen_at(const Address &address, std::string_view what) {
   auto socket = open_socket(address.storage.ss_family);
   if (!socket.ok()) return socket;
-  const int on = 1;  // a process that is started anew gets its port back, although connections of the last one linger
-  ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  let_others_listen(*socket);
   if (::bind(socket->get(), address.get(), address.size) != 0 || ::listen(socket->get(), kBacklog) != 0)
     return failed(errno == EADDRINUSE ? nessie::Code::kExists : nessie::Code::kUnsupported,
                   fmt::format("cannot listen at {}", what), errno);
@@ -113,6 +119,7 @@ Result<nessie::Fd> connect_tcp(const std::string &host, std::uint16_t port) {
   if (!address.ok()) return address.error();
   auto socket = open_socket(address->storage.ss_family);
   if (!socket.ok()) return socket;
+  let_others_listen(*socket);
   send_at_once(*socket);
   congestion::begin_without_pace(socket->get());
   if (::connect(socket->get(), address->get(), address->size) == 0 || errno == EINPROGRESS || errno == EINTR)

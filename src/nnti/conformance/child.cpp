@@ -23,7 +23,8 @@ constexpr std::size_t kBufferBytes = 1 << 20;
 
 class Servant {
  public:
-  Servant(const Subject &subject, const nessie::Credential &credential) : node_(subject, credential, true) {
+  Servant(const Subject &subject, const nessie::Credential &credential, const std::string &listen_at)
+      : node_(subject, credential, true, {{"nnti.listen_at", listen_at}}) {
     node_.seen.message_hook = [this](PeerId from, std::span<const std::byte> message) { obey(from, message); };
   }
 
@@ -82,11 +83,11 @@ class Servant {
 
 int run_child(int argc, char **argv) {
   ::alarm(120);  // whatever happens, no orphan stays
-  if (argc != 4) return 2;
+  if (argc != 5) return 2;
   auto credential = nessie::Credential::from_hex(argv[3]);
   auto subject = std::ranges::find(subjects(), argv[2], &Subject::name);
   if (!credential.ok() || subject == subjects().end()) return 2;
-  Servant(*subject, *credential).run();
+  Servant(*subject, *credential, argv[4]).run();
   return 0;
 }
 

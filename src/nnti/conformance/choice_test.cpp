@@ -101,6 +101,24 @@ TEST_F(Choosing, OneProcessTalksToThreePeersOverThreeTransportsAtOnce) {
   for (const auto &[transport, peer] : peers) EXPECT_EQ(answers[peer.value], "echo over " + transport);
 }
 
+TEST_F(Choosing, AnEndpointThatIsToListenSomewhereDoesNotGoWithoutThat) {
+  const auto taken = open({"tcp"}, true);
+  const auto free = dead_url("shm");
+  const auto listening_at = [&](const std::string &list) {
+    EndpointOptions options;
+    options.credential = credential_;
+    options.config.set("nnti.tcp.address", "127.0.0.1");
+    options.config.set("nnti.listen_at", list);
+    return Endpoint::open(std::move(options), seen_);
+  };
+  EXPECT_EQ(listening_at(free + "|" + taken->url()).code(), Code::kExists);
+  EXPECT_EQ(listening_at("over there").code(), Code::kInvalidArgument);
+  EXPECT_EQ(listening_at("shm://another-node/nessie").code(), Code::kInvalidArgument);
+  const auto some = listening_at(free);
+  ASSERT_TRUE(some.ok()) << some.error().to_string();
+  EXPECT_NE(((*some)->url() + ";").find(free + ";"), std::string::npos) << (*some)->url();
+}
+
 TEST_F(Choosing, PrefersTheNearestAndSaysWhatItPassedOver) {
   auto server = node("inproc", true);
   auto client = open({}, false);

@@ -188,8 +188,8 @@ RemoteBuffer Pair::describe(const RegisteredBuffer &buffer) {
   return description.ok() ? *description : RemoteBuffer();
 }
 
-Child::Child(const Subject &subject, const nessie::Credential &credential) {
-  std::vector<std::string> words = {"/proc/self/exe", "--child", subject.name, credential.to_hex()};
+Child::Child(const Subject &subject, const nessie::Credential &credential, const std::string &listen_at) {
+  std::vector<std::string> words = {"/proc/self/exe", "--child", subject.name, credential.to_hex(), listen_at};
   std::vector<char *> arguments;
   for (auto &word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -104,7 +104,8 @@ struct Pair {
 /// A process of its own that serves one client; see child.cpp for what it understands. Reaped in any case.
 class Child {
  public:
-  Child(const Subject &subject, const nessie::Credential &credential);
+  /// `listen_at`: as nnti.listen_at.
+  Child(const Subject &subject, const nessie::Credential &credential, const std::string &listen_at = "");
   ~Child();
   const std::string &url() const { return url_; }
   pid_t process() const { return process_; }

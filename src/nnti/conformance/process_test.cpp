@@ -148,6 +148,36 @@ TEST_P(Processes, NoticeTheDeathOfAnIdlePeer) {
   EXPECT_EQ(apart.child.reap(), -SIGKILL);
 }
 
+TEST_P(Processes, AreFoundWhereOneWasThatWasKilled) {
+  if (subject().lossy()) GTEST_SKIP() << "what a faulty network is put around listens where it likes";
+  Apart apart(subject());
+  EXPECT_EQ(text_of(apart.ask("echo of the first")), "echo of the first");
+  const auto url = apart.child.url();
+  apart.child.kill();
+  EXPECT_EQ(apart.child.reap(), -SIGKILL);
+  const Child successor(subject(), apart.credential, url);
+  EXPECT_EQ(successor.url(), url);
+  ASSERT_TRUE(apart.until([&] { return apart.is_lost(); })) << "the successor is another one";
+  apart.client.seen.lost.clear();
+  auto connected = apart.client.endpoint->connect(url, Deadline::in(kWatchdog));
+  ASSERT_TRUE(connected.ok()) << connected.error().to_string();
+  apart.server = *connected;
+  EXPECT_EQ(text_of(apart.ask("echo of the second")), "echo of the second");
+}
+
+TEST_P(Processes, AreNotOpenedWhereAnotherOneListens) {
+  if (subject().lossy()) GTEST_SKIP() << "what a faulty network is put around listens where it likes";
+  const auto credential = nessie::Credential::generate();
+  const Child child(subject(), credential);
+  EndpointOptions options;
+  options.transports = {subject().transport};
+  options.credential = credential;
+  for (const auto &[key, value] : subject().settings) options.config.set(key, value);
+  options.config.set("nnti.listen_at", child.url());
+  Recorder nobody;
+  EXPECT_EQ(Endpoint::open(std::move(options), nobody).code(), Code::kExists);
+}
+
 TEST_P(Processes, ReceiveWhatAPeerSentBeforeItDied) {
   if (subject().lossy()) GTEST_SKIP() << "what a lossy network loses, nobody is left to send again";
   Apart apart(subject());

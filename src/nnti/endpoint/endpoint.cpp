@@ -140,7 +140,9 @@ Status Endpoint::Impl::open_transport(TransportKind kind, bool listen, bool is_n
   }
   if (!transport.ok()) {
     unopenable.emplace(kind.name, transport.error().message);
-    if (!options.transports.empty() || transport.code() == Code::kInvalidArgument) return transport.error();
+    const auto place = listen ? place_to_listen(options.config, kind.name) : std::optional<nessie::Url>();
+    const bool is_expected = !options.transports.empty() || (place.ok() && *place);
+    if (is_expected || transport.code() == Code::kInvalidArgument) return transport.error();
     return {};
   }
   if (auto address = (*transport)->url(); !address.empty()) url += url.empty() ? address : ';' + address;

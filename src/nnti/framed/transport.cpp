@@ -107,14 +107,24 @@ Status Transport::configure(const nessie::Config &config) {
   return {};
 }
 
-Result<nessie::Url> Transport::listen(const nessie::Config &config, const std::string &host) {
+Result<HostPort> Transport::place_at(const nessie::Config &config, const std::string &host) const {
+  auto place = place_to_listen(config, name_);
+  if (!place.ok()) return place.error();
+  if (*place) return parse_host_port((*place)->address);
   const auto setting = fmt::format("nnti.{}.port", name_);
   auto port = config.get_int(setting, 0);
   if (!port.ok()) return port.error();
   if (*port < 0 || *port > 65535) return config.bad_value(setting, "a port, 0 (any) to 65535");
   if (host.empty())
     return Error{Code::kUnsupported, "no network interface is up; not even the loopback (ip link set lo up)"};
-  auto socket = bootstrap::listen_tcp(host, static_cast<std::uint16_t>(*port));
+  return HostPort{host, static_cast<std::uint16_t>(*port)};
+}
+
+Result<nessie::Url> Transport::listen(const nessie::Config &config, const std::string &wanted_host) {
+  const auto place = place_at(config, wanted_host);
+  if (!place.ok()) return place.error();
+  const auto &host = place->host;
+  auto socket = bootstrap::listen_tcp(host, place->port);
   if (!socket.ok()) return socket.error();
   nessie::Url url{std::string(name_), join_host_port(host, port_of(socket->get())), {}};
   if (is_loopback(host)) url.query["node"] = this_network_node();

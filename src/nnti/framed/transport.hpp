@@ -55,7 +55,7 @@ class Transport : public nnti::Transport, public Home {
   Transport(std::string_view name, const TransportOptions &options);
   /// kInvalidArgument.
   Status configure(const nessie::Config &config);
-  /// Listens at a port of `host`: nnti.NAME.port. The URL, to be completed, and set.
+  /// Listens at a port of `host`: nnti.NAME.port; or where nnti.listen_at says. The URL, to be completed, and set.
   Result<nessie::Url> listen(const nessie::Config &config, const std::string &host);
   void set_url(const nessie::Url &url) { url_ = url.to_string(); }
   /// Has on_library() called when the network's descriptor is readable.
@@ -107,6 +107,7 @@ class Transport : public nnti::Transport, public Home {
   };
 
   void end_transfers(const Memory &memory) override;
+  Result<HostPort> place_at(const nessie::Config &config, const std::string &host) const;
   std::string protocol() const { return bootstrap::protocol_name(name_, sealed_); }
   Connection &make();
   Result<bootstrap::Hello> answer(bootstrap::Hello &theirs);

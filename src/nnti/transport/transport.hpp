@@ -212,6 +212,10 @@ struct TransportOptions {
   bool is_named = true;  ///< by the application, or a URL; else it is opened only where it has more than TCP
 };
 
+/// nnti.listen_at: the place where the transport `name` is to listen, so that an endpoint is found where another one
+/// was that has died; empty: any. kInvalidArgument.
+Result<std::optional<nessie::Url>> place_to_listen(const nessie::Config &config, std::string_view name);
+
 /// One line of the list of transports.
 struct TransportKind {
   std::string_view name;

@@ -43,6 +43,9 @@ const std::string &host_id() {
   return id;
 }
 
+/// Of a URL that can_reach() has found right.
+std::string socket_of(const nessie::Url &url) { return url.address.substr(url.address.find('/') + 1); }
+
 Result<pid_t> process_behind(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
@@ -214,7 +217,7 @@ Result<std::unique_ptr<ShmTransport>> ShmTransport::make(const TransportOptions 
   if (!table.ok()) return table.error();
   std::unique_ptr<ShmTransport> transport(new ShmTransport(options, std::move(*table), *settings));
   if (options.listen)
-    if (auto status = transport->listen(); !status.ok()) return status.error();
+    if (auto status = transport->listen(options.config); !status.ok()) return status.error();
   return transport;
 }
 
@@ -234,11 +237,22 @@ ShmTransport::~ShmTransport() {
   poller_.unwatch(doorbell_.get());
 }
 
-Status ShmTransport::listen() {
-  auto name = fmt::format("nessie-{}-{:016x}", ::getpid(), nessie::random_u64());
-  auto socket = bootstrap::listen_unix(name);
+Result<std::string> ShmTransport::name_to_listen_at(const nessie::Config &config) const {
+  auto place = place_to_listen(config, name());
+  if (!place.ok()) return place.error();
+  if (!*place) return fmt::format("nessie-{}-{:016x}", ::getpid(), nessie::random_u64());
+  if (auto here = can_reach(**place); !here.ok())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("cannot listen at {}: {}", (*place)->to_string(), here.error().message)};
+  return socket_of(**place);
+}
+
+Status ShmTransport::listen(const nessie::Config &config) {
+  auto name = name_to_listen_at(config);
+  if (!name.ok()) return name.error();
+  auto socket = bootstrap::listen_unix(*name);
   if (!socket.ok()) return socket.error();
-  socket_name_ = std::move(name);
+  socket_name_ = std::move(*name);
   auto answer = [this](int fd, bootstrap::Hello &theirs) -> Result<bootstrap::Hello> {
     auto parts = take_hello(fd, theirs, true);
     if (!parts.ok()) return parts.error();
@@ -271,8 +285,7 @@ Status ShmTransport::can_reach(const nessie::Url &url) const {
 }
 
 Result<std::unique_ptr<Connecting>> ShmTransport::connect(const nessie::Url &url, Deadline) {
-  auto name = url.address.substr(url.address.find('/') + 1);
-  auto connecting = std::make_unique<ShmConnecting>(*this, std::move(name));
+  auto connecting = std::make_unique<ShmConnecting>(*this, socket_of(url));
   if (auto status = connecting->begin(); !status.ok()) return status.error();
   return std::unique_ptr<Connecting>(std::move(connecting));
 }

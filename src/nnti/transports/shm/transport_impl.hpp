@@ -55,7 +55,8 @@ class ShmTransport final : public Host, private OwnQueue::Receiver {
 
  private:
   ShmTransport(const TransportOptions &options, OwnTable table, const ShmSettings &settings);
-  Status listen();
+  Result<std::string> name_to_listen_at(const nessie::Config &config) const;
+  Status listen(const nessie::Config &config);
   HelloBlob blob() const;
   Result<bootstrap::Hello> hello_of(const HelloBlob &blob, std::initializer_list<int> descriptors) const;
   Status take_choice(const HelloBlob &blob, PeerParts &parts) const;
