@@ -3,6 +3,7 @@
 
 #include "installation.hpp"
 #include "launcher.hpp"
+#include "log_folder.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
 #include "speech.hpp"
@@ -90,6 +91,8 @@ class Run {
   }
   Status tell_of_mpi(unsigned index, launch::stage now) { return client_.MPI_IS(index, now, within(kAnswer)); }
   Status tell_end(const launch::ending &end) { return client_.ENDED(end, within(kAnswer)); }
+  Status tell_restart(const launch::ending &end) { return client_.RESTARTED(end, within(kAnswer)); }
+  Status tell_return(unsigned index) { return client_.IS_BACK(index, within(kAnswer)); }
 
  private:
   Run(std::unique_ptr<nssi::Runtime> runtime, nssi::PeerId peer)
@@ -122,12 +125,14 @@ std::string cores_of(const std::string &list, int index) {
 
 class Agent {
  public:
-  Agent(const AgentOptions &options, const Config &config, int index, Signals signals, RunDirectory folder)
+  Agent(const AgentOptions &options, const Config &config, int index, Signals signals, RunDirectory folder,
+        LogFolder log)
       : options_(options),
         config_(config),
         index_(index),
         signals_(std::move(signals)),
         folder_(std::move(folder)),
+        log_(std::move(log)),
         boards_(options.board_directory) {}
 
   int execute(const Installation &installation) {
@@ -147,11 +152,12 @@ class Agent {
     else if (server_->running(0))
       server_->kill(0);
     while (server_->running(0)) turn(seconds(60));
+    if (!log_.remove()) say(fmt::format("error: on {}, {}", host_name(), describe_left(log_.path())));
     return tell_end();
   }
 
  private:
-  ServerOptions server_options(const Installation &installation) const {
+  ServerOptions server_options(const Installation &installation) {
     ServerOptions options;
     options.program = installation.nessied;
     options.first = index_;
@@ -159,6 +165,9 @@ class Agent {
     options.cores = {cores_of(options_.cores, index_)};
     options.mode = options_.mode;
     options.memory = options_.memory;
+    options.durability = options_.durability;
+    options.log_folder = log_.path();
+    options.before_restart = [this](int) { tell_restart(); };
     options.credential = config_.get_or("credential", "");
     options.board_directory = options_.board_directory;
     if (!options_.listen.empty()) options.arguments = {"--listen", options_.listen};
@@ -173,11 +182,13 @@ class Agent {
   }
 
   void turn(std::chrono::milliseconds at_most) {
-    const auto signal = signals_.wait(Deadline::in(at_most), {run_ ? run_->fd() : -1, is_over_ ? -1 : stdin_fd()});
+    const auto until = Deadline::in(at_most).earlier(server_->due());
+    const auto signal = signals_.wait(until, {run_ ? run_->fd() : -1, is_over_ ? -1 : stdin_fd()});
     if (signal && asks_to_end(signal->number)) server_->end();
     server_->reap();
     server_->look();
     if (run_) hear_of_run();
+    if (is_away_ && !server_->is_away(0)) tell_return();
   }
 
   int stdin_fd() const { return options_.is_rank ? STDIN_FILENO : -1; }
@@ -201,14 +212,26 @@ class Agent {
     if (!told.ok()) server_->end();
   }
 
+  /// With what the server has left of itself.
+  launch::ending ending(const std::string &how) const {
+    return {static_cast<unsigned>(index_), how, bytes_of(folder_.file(fmt::format("server.{}.ledger", index_))),
+            bytes_of(fmt::format("{}/board.{}", options_.board_directory, index_))};
+  }
+
   int tell_end() {
-    launch::ending end{static_cast<unsigned>(index_), {}, {}, {}};
-    if (const auto &how = server_->how_it_ended(0); how != "exited with 0") {
-      end.how = how;
-      end.ledger = bytes_of(folder_.file(fmt::format("server.{}.ledger", index_)));
-      end.board = bytes_of(fmt::format("{}/board.{}", options_.board_directory, index_));
-    }
+    const auto &how = server_->how_it_ended(0);
+    const auto end = how == "exited with 0" ? launch::ending{static_cast<unsigned>(index_), {}, {}, {}} : ending(how);
     return run_->tell_end(end).ok() ? 0 : 1;
+  }
+
+  /// The run is gone, if it does not hear.
+  void tell_restart() {
+    is_away_ = true;
+    if (run_) (void)run_->tell_restart(ending(server_->last_end(0)));
+  }
+  void tell_return() {
+    is_away_ = false;
+    if (run_ && server_->running(0)) (void)run_->tell_return(static_cast<unsigned>(index_));
   }
 
   const AgentOptions &options_;
@@ -216,10 +239,12 @@ class Agent {
   const int index_;
   Signals signals_;
   RunDirectory folder_;
+  LogFolder log_;
   BoardFolder boards_;
   std::unique_ptr<ChildServers> server_;
   std::unique_ptr<Run> run_;
   bool is_over_ = false;
+  bool is_away_ = false;  ///< the server, and the run knows
 };
 
 int fail(const std::string &why) {
@@ -233,6 +258,8 @@ std::vector<std::string> agent_command(const std::string &nessie, const AgentOpt
   std::vector<std::string> words = {
       nessie,   "agent",      "--run",    options.run,    "--servers", std::to_string(options.servers),
       "--mode", options.mode, "--memory", options.memory, "--boards",  options.board_directory};
+  if (!options.durability.empty()) words.insert(words.end(), {"--durability", options.durability});
+  if (!options.log_base.empty()) words.insert(words.end(), {"--log", options.log_base});
   if (!options.listen.empty()) words.insert(words.end(), {"--listen", options.listen});
   if (!options.cores.empty()) words.insert(words.end(), {"--cores", options.cores});
   if (options.is_rank) words.emplace_back("--rank");
@@ -252,8 +279,11 @@ int agent(const AgentOptions &options) {
   if (!signals) return fail(signals.error().message);
   auto folder = RunDirectory::make();
   if (!folder) return fail(folder.error().message);
+  auto log = LogFolder::choose(options.log_base, !options.log_base.empty() || needs_log(options.durability));
+  if (!log) return fail(log.error().message);
   nnti::prepare_environment();
-  return Agent(options, *config, index, std::move(*signals), std::move(*folder)).execute(*installation);
+  return Agent(options, *config, index, std::move(*signals), std::move(*folder), std::move(*log))
+      .execute(*installation);
 }
 
 }  // namespace nessie::cli

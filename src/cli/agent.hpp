@@ -12,6 +12,8 @@ struct AgentOptions {
   std::string run;              ///< URL of the run's launch service
   int servers = 1;              ///< how many the run has; the launcher's last ranks are theirs
   std::string mode, memory;     ///< of the server
+  std::string durability;       ///< of the server; empty: as the settings say
+  std::string log_base;         ///< as LogFolder::choose() takes it
   std::string board_directory;  ///< made, if it is not there
   std::string listen;           ///< the server's transports; empty: all
   std::string cores;            ///< of each server, by index, "6-7/6-7"; where nothing stands: any

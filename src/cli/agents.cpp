@@ -117,6 +117,8 @@ void AgentServers::look() {
     if (server.url.empty() && !state.url.empty() && state.host == here)
       agents_.push_back(static_cast<pid_t>(state.agent));
     server.url = state.url, server.host = state.host;
+    while (server.deaths.size() < state.restarts.size()) note_restart(i, *state.restarts[server.deaths.size()]);
+    server.is_away = state.restarts.size() > state.returns && state.its_end == nullptr;
     if (state.is_lost) lost_agents_.insert(static_cast<int>(i));
     if (state.its_end == nullptr || server.end) continue;
     keep_traces(*state.its_end);
@@ -125,8 +127,29 @@ void AgentServers::look() {
 }
 
 void AgentServers::keep_traces(const launch::ending &end) const {
-  keep(fmt::format("{}/server.{}.ledger", options_.run_directory, end.index), end.ledger);
-  keep(fmt::format("{}/board.{}", options_.board_directory, end.index), end.board);
+  keep(ledger_of(end.index), end.ledger);
+  keep(board_of(end.index), end.board);
+}
+
+std::string AgentServers::ledger_of(unsigned index) const {
+  return fmt::format("{}/server.{}.ledger", options_.run_directory, index);
+}
+
+std::string AgentServers::board_of(unsigned index) const {
+  return fmt::format("{}/board.{}", options_.board_directory, index);
+}
+
+/// What it left is not to be taken for what the next one will leave.
+void AgentServers::note_restart(std::size_t place, const launch::ending &end) {
+  std::error_code ignored;
+  const auto board = board_of(end.index), ledger = ledger_of(end.index);
+  const bool is_here = std::filesystem::exists(board, ignored);
+  std::filesystem::remove(ledger, ignored);
+  keep_traces(end);
+  if (options_.on_restart) options_.on_restart(static_cast<int>(place));
+  std::filesystem::remove(ledger, ignored);
+  if (!is_here) std::filesystem::remove(board, ignored);
+  servers_[place].deaths.push_back(end.how);
 }
 
 std::string AgentServers::why_not_all() const {

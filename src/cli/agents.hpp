@@ -9,6 +9,7 @@
 #include <base/fd.hpp>
 #include <services/launch/server/server.hpp>
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,8 +27,9 @@ struct AgentServersOptions {
   std::vector<std::string> transports;  ///< by which agents and programs reach this process; empty: all
   std::string credential;
   int count = 1;
-  std::string run_directory;    ///< where the ledgers of servers that were killed go
-  std::string board_directory;  ///< where their boards go, unless they are there
+  std::string run_directory;                  ///< where the ledgers of servers that were killed go
+  std::string board_directory;                ///< where their boards go, unless they are there
+  std::function<void(int index)> on_restart;  ///< as ServerOptions::before_restart
 };
 
 class AgentServers final : public Servers {
@@ -64,6 +66,9 @@ class AgentServers final : public Servers {
   Status serve();
   void end_launcher() const;
   void keep_traces(const launch::ending &end) const;
+  std::string ledger_of(unsigned index) const;
+  std::string board_of(unsigned index) const;
+  void note_restart(std::size_t place, const launch::ending &end);
 
   const AgentServersOptions options_;
   Fd changed_;

@@ -10,15 +10,17 @@ namespace nessie::cli {
 
 /// nessie run: a program, unchanged, with staging servers beside it.
 struct RunOptions {
-  int servers = 0;        ///< 0: nobody said how many
-  std::string place;      ///< where they are: --place; empty: near
-  bool dry_run = false;   ///< only say where everything would be
-  bool mpmd = false;      ///< the servers are ranks of the program's job
-  bool embedded = false;  ///< the servers are threads of the program's processes
-  std::string mode;       ///< empty: the setting staging.mode, or auto
-  std::string memory;     ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
-  std::string json_file;  ///< where to write the summary as JSON; empty: nowhere
-  bool quiet = false;     ///< say nothing unless something went wrong
+  int servers = 0;         ///< 0: nobody said how many
+  std::string place;       ///< where they are: --place; empty: near
+  bool dry_run = false;    ///< only say where everything would be
+  bool mpmd = false;       ///< the servers are ranks of the program's job
+  bool embedded = false;   ///< the servers are threads of the program's processes
+  std::string mode;        ///< empty: the setting staging.mode, or auto
+  std::string memory;      ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
+  std::string durability;  ///< empty: the setting staging.durability, or memory
+  std::string log_base;    ///< where servers keep logs, in a folder of the run's own; empty: the setting staging.log
+  std::string json_file;   ///< where to write the summary as JSON; empty: nowhere
+  bool quiet = false;      ///< say nothing unless something went wrong
   bool for_other_jobs = false;  ///< the servers are reached from other nodes, though the command names none
   std::vector<std::string> command;
 };

@@ -37,7 +37,7 @@ class CompositionKeeper {
         folder_(std::move(folder)),
         credential_(Credential::generate().to_hex()),
         contact_(folder_.file("contact")),
-        janitor_({folder_.path()}, credential_) {}
+        janitor_({folder_.path()}, "", credential_) {}
 
   Status start(const Installation &installation, const std::string &file) {
     ServerOptions options;

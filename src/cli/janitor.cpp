@@ -44,7 +44,7 @@ Leftovers find_leftovers(const std::string &credential) {
   return left;
 }
 
-void tidy_up(const std::vector<std::string> &folders, const std::string &credential) {
+void tidy_up(const std::vector<std::string> &folders, const std::string &log_folder, const std::string &credential) {
   const auto terminate = Deadline::in(kTermAfter), kill = Deadline::in(kKillAfter);
   bool terminated = false;
   while (true) {
@@ -58,27 +58,30 @@ void tidy_up(const std::vector<std::string> &folders, const std::string &credent
     poll(nullptr, 0, 50);
   }
   for (const auto &folder : folders) (void)remove_run_folder(folder);
+  (void)::rmdir(log_folder.c_str());
 }
 
-[[noreturn]] void keep_watch(int life_line, const std::vector<std::string> &folders, const std::string &credential) {
+[[noreturn]] void keep_watch(int life_line, const std::vector<std::string> &folders, const std::string &log_folder,
+                             const std::string &credential) {
   setsid();
   prctl(PR_SET_NAME, "nessie-janitor");
   let_go_of_streams();
   char word = 0;
   const auto got = read(life_line, &word, 1);
-  if (got != 1 || word != kAllIsWell) tidy_up(folders, credential);
+  if (got != 1 || word != kAllIsWell) tidy_up(folders, log_folder, credential);
   _exit(0);
 }
 
 }  // namespace
 
-Janitor::Janitor(const std::vector<std::string> &folders, const std::string &credential) {
+Janitor::Janitor(const std::vector<std::string> &folders, const std::string &log_folder,
+                 const std::string &credential) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return;  // it is a comfort only
   pid_ = fork();
   if (pid_ == 0) {
     close(ends[1]);
-    keep_watch(ends[0], folders, credential);
+    keep_watch(ends[0], folders, log_folder, credential);
   }
   close(ends[0]);
   life_line_ = ends[1];

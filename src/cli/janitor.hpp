@@ -10,11 +10,11 @@
 namespace nessie::cli {
 
 /// A small process that does nothing unless this one dies without ending it. Then it terminates what is left of the
-/// program, waits until the servers have drained and gone, and removes the run's folders. It knows the run's processes
-/// by the credential in their environment.
+/// program, waits until the servers have drained and gone, and removes the run's folders, and that of logs if nothing
+/// is left in it. It knows the run's processes by the credential in their environment.
 class Janitor {
  public:
-  Janitor(const std::vector<std::string> &folders, const std::string &credential);
+  Janitor(const std::vector<std::string> &folders, const std::string &log_folder, const std::string &credential);
   Janitor(const Janitor &) = delete;
   ~Janitor();
 

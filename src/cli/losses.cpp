@@ -39,4 +39,11 @@ void add_broken(std::string what, const Remains &remains, RunRecord &record) {
   record.untold_natives += remains.natives;
 }
 
+void add_restarted(int index, const Remains &remains, RunRecord &record) {
+  if (!remains.lost && remains.had_files)
+    return add_broken(fmt::format("staging server {} died, and was started again", index), remains, record);
+  add_losses(remains.lost, record);
+  record.untold_natives += remains.natives;
+}
+
 }  // namespace nessie::cli

@@ -29,5 +29,7 @@ Remains read_remains(const std::string &run_directory, const std::string &board_
 void add_losses(const Losses &lost, RunRecord &record);
 /// The same, and that a server broke: "staging server 1 was killed by signal 9 (Killed)".
 void add_broken(std::string what, const Remains &remains, RunRecord &record);
+/// The same of one in whose place another one goes on: what its log keeps is not missing.
+void add_restarted(int index, const Remains &remains, RunRecord &record);
 
 }  // namespace nessie::cli

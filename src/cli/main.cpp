@@ -49,6 +49,7 @@ constexpr const char *kRunFooter =
     "Examples:\n"
     "  nessie run -- mpiexec -n 8 ./sim\n"
     "  nessie run --json summary.json -- mpiexec -n 8 ./sim\n"
+    "  nessie run --durability logged --log /local/ssd -- mpiexec -n 8 ./sim   no server's death loses data\n"
     "  NESSIE_CLOSE=durable nessie run -- mpiexec -n 8 ./sim   ncmpi_close waits for the file\n";
 
 constexpr const char *kServeFooter =
@@ -189,6 +190,17 @@ void add_server_options(CLI::App *run, RunOptions &options) {
       ->check(CLI::IsMember({"auto", "caching", "direct"}));
   run->add_option("-M,--memory", options.memory, "Memory for data, of each server, e.g. 4G (a quarter of what is free)")
       ->check(check_size);
+  run->add_option(
+         "--durability", options.durability,
+         "What a file survives that says nothing else. memory (default): its program's death; replicated: that of a "
+         "server, too, since another one has its data; logged: of all servers, since a log on this node's storage has "
+         "them; durable: a power failure. In all but memory a server that dies is started again and goes on")
+      ->check(CLI::IsMember({"memory", "replicated", "logged", "durable"}));
+  run->add_option(
+         "--log", options.log_base,
+         "Folder for the servers' logs, on storage of this node (the first of $TMPDIR and /var/tmp that is not "
+         "in memory). Each run makes one of its own in it, and removes it when all is in the files")
+      ->type_name("DIR");
   run->add_option("--place", options.place,
                   "Where the servers are: near (default): on this node; node, or node:N: on the last nodes of the job, "
                   "which the program is kept from; each-node, or each-node:N: so many on each; numa: one on each NUMA "
@@ -207,7 +219,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &options) {
   run->add_flag("--embedded", options.embedded,
                 "The servers are threads of the program's own processes: nothing runs beside it, and what is not in "
                 "the files when a process dies is lost with it")
-      ->excludes("--mpmd", "--place", "--dry-run");
+      ->excludes("--mpmd", "--place", "--dry-run", "--durability", "--log");
   const std::string beside = "The servers are processes of their own, beside the program's job (default)";
   run->add_flag("--beside", beside)->excludes("--mpmd", "--embedded");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
@@ -225,7 +237,8 @@ void add_serve(CLI::App &app, ServeOptions &options) {
                    ->check(CLI::ExistingFile);
   serve->add_option("-n,--name", options.name, "What they are called")->capture_default_str();
   add_server_options(serve, options.run);
-  for (const char *other : {"--servers", "--mode", "--memory", "--place"}) file->excludes(serve->get_option(other));
+  for (const char *other : {"--servers", "--mode", "--memory", "--durability", "--log", "--place"})
+    file->excludes(serve->get_option(other));
   serve->add_flag("--foreground", options.foreground, "Return when they were stopped");
   app.add_subcommand("keep", "Stand for the programs that attach; `nessie serve` starts this")
       ->group("")
@@ -256,6 +269,8 @@ void add_agent(CLI::App &app, AgentOptions &options) {
   agent->add_option("--servers", options.servers, "How many the run has")->required();
   agent->add_option("--mode", options.mode, "As nessie run's");
   agent->add_option("--memory", options.memory, "As nessie run's");
+  agent->add_option("--durability", options.durability, "As nessie run's");
+  agent->add_option("--log", options.log_base, "As nessie run's");
   agent->add_option("--boards", options.board_directory, "The folder of boards");
   agent->add_option("--listen", options.listen, "Transports");
   agent->add_option("--cores", options.cores, "Of each server, as 6-7/8-9");

@@ -14,6 +14,8 @@
 #include "embedded.hpp"
 #include "installation.hpp"
 #include "launcher.hpp"
+#include "log_folder.hpp"
+#include "losses.hpp"
 #include "memory.hpp"
 #include "notes.hpp"
 #include "other_nodes.hpp"
@@ -45,6 +47,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <map>
 #include <set>
 
 namespace nessie::cli {
@@ -86,7 +89,7 @@ void send(int signal, const std::vector<pid_t> &pids) {
 class Job {
  public:
   Job(const RunOptions &options, const Config &config, const Installation &installation, Plan plan, Signals signals,
-      RunDirectory folder)
+      RunDirectory folder, std::optional<LogFolder> log)
       : options_(options),
         config_(config),
         plan_(std::move(plan)),
@@ -99,8 +102,10 @@ class Job {
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_of_a_node()))),
         // A network that nobody will use costs a third of a second to look for.
         listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),
+        durability_(chosen(options.durability, "staging.durability", kDefaultDurability)),
+        log_base_(chosen(options.log_base, "staging.log", "")),
         credential_(Credential::generate().to_hex()),
-        folders_(std::move(folder), other_nodes_, credential_) {}
+        folders_(std::move(folder), std::move(log), other_nodes_, credential_) {}
 
   int execute();
 
@@ -141,6 +146,8 @@ class Job {
   std::vector<pid_t> stragglers() const;
   void drain();
   void note_placement();
+  void note_restart(int index);
+  void tell_restarts(int index);
   int tell();
   int write_json(const RunRecord &record, int code) const;
 
@@ -165,11 +172,12 @@ class Job {
   int interrupts_ = 0;
   std::string why_no_servers_;
   const Installation &installation_;
-  std::string preload_library_, mode_, memory_, listen_, credential_;
+  std::string preload_library_, mode_, memory_, listen_, durability_, log_base_, credential_;
   RunFolders folders_;
   std::unique_ptr<Servers> servers_;
   AgentServers *agents_ = nullptr;  ///< the same, if they are started by a launcher
   std::set<int> told_ends_;         ///< servers whose end the user knows of
+  std::map<int, std::size_t> told_restarts_;
   std::optional<Notes> notes_;
   std::optional<Error> start_error_;            ///< a server that was to start with the program did not
   std::optional<StartClock> start_;             ///< from when the servers are being started
@@ -196,6 +204,7 @@ int Job::execute() {
   record_.mode = mode_;
   fit_servers();
   record_.memory = memory_;
+  record_.durability = durability_;
   record_.servers = server_count_ + embedded_count_;
   preload_library_ = folders_.preloadable(preload_library_);
   if (auto notes = Notes::open()) notes_.emplace(std::move(*notes));
@@ -221,10 +230,10 @@ int Job::execute() {
   if (notes_) record_.notes = notes_->sentences();
   if (!why_no_servers_.empty()) record_.notes.insert(record_.notes.begin(), why_no_servers_);
   record_.preload_library = preload_library_;
-  note_placement();
   const auto drain_start = Clock::now();
   drain();
   record_.drain_s = seconds_since(drain_start);
+  note_placement();
   record_.start_s = start_->took_s();
   if (is_over_early_) await_end();
   record_.program_exit_code = exit_code_of(*program_status_);
@@ -264,11 +273,14 @@ Status Job::start_children() {
   options.count = options.of = server_count_;
   options.mode = mode_;
   options.memory = memory_;
+  options.durability = durability_;
+  options.log_folder = folders_.log();
+  options.before_restart = [this](int index) { note_restart(index); };
   options.credential = credential_;
   options.board_directory = folders_.open();
   for (const auto &place : plan_.placement.servers) options.cores.push_back(place.cores);
   if (!listen_.empty()) options.arguments = {"--listen", listen_};
-  auto servers = ChildServers::start(options, folders_.own(), signals_);
+  auto servers = ChildServers::start(std::move(options), folders_.own(), signals_);
   if (!servers) return servers.error();
   servers_ = *std::move(servers);
   return {};
@@ -280,8 +292,8 @@ Status Job::expect_agents() {
     if (plan_.placement.servers[static_cast<std::size_t>(index)].here)
       (void)staging::Board::prepare(
           fmt::format("{}/board.{}", folders_.open(), index));  // without, nobody waits for files
-  auto servers = AgentServers::open(
-      {config_, split(listen_, ","), credential_, server_count_, folders_.own().path(), folders_.open()});
+  auto servers = AgentServers::open({config_, split(listen_, ","), credential_, server_count_, folders_.own().path(),
+                                     folders_.open(), [this](int index) { note_restart(index); }});
   if (!servers) return servers.error();
   agents_ = servers->get();
   servers_ = *std::move(servers);
@@ -307,8 +319,8 @@ Status Job::launch_agents() {
 }
 
 std::vector<std::string> Job::agent_words(bool is_rank) const {
-  return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, folders_.open(), listen_,
-                                    cores_by_index(plan_.placement.servers), is_rank});
+  return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, durability_, log_base_,
+                                    folders_.open(), listen_, cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {
@@ -429,7 +441,8 @@ Status Job::start_program(SpawnOptions program) {
 
 void Job::turn(milliseconds at_most) {
   const std::vector<int> news = {notes_ ? notes_->fd() : -1, agents_ ? agents_->fd() : -1};
-  if (const auto signal = signals_.wait(Deadline::in(at_most), news)) on_signal(*signal);
+  const auto due = servers_ ? servers_->due() : Deadline::never();
+  if (const auto signal = signals_.wait(Deadline::in(at_most).earlier(due), news)) on_signal(*signal);
   if (notes_) notes_->take();
   reap();
   look_at_servers();
@@ -454,11 +467,25 @@ void Job::look_at_servers() {
   if (!servers_) return;
   servers_->look();
   for (int index = 0; index < servers_->count(); ++index) {
+    tell_restarts(index);
     if (phase_ != Phase::kRunning || is_over_early_ || servers_->running(index)) continue;
     if (!told_ends_.insert(index).second) continue;
     say(fmt::format("error: staging server {} {}; what it held and is not in the files is listed at the end", index,
                     servers_->how_it_ended(index)));
   }
+}
+
+void Job::tell_restarts(int index) {
+  const auto &deaths = servers_->deaths(index);
+  for (auto &told = told_restarts_[index]; told < deaths.size(); ++told) {
+    line_.hide();
+    say(fmt::format("staging server {} {}; it was started again and goes on from its log", index, deaths[told]));
+  }
+}
+
+/// The next server in its place begins a ledger of its own.
+void Job::note_restart(int index) {
+  add_restarted(index, read_remains(folders_.own().path(), folders_.open(), index), record_);
 }
 
 void Job::on_signal(const Signal &signal) {
@@ -602,6 +629,7 @@ void Job::drain() {
             .is_left_alone = [this] { return is_mpmd() && program_status_; }})
       .finish(record_);
   if (embedded_count_ > 0) collect_from(folders_.own().path(), folders_.open(), record_);
+  record_.kept_log = folders_.remove_log();
 }
 
 void Job::note_placement() {
@@ -610,7 +638,8 @@ void Job::note_placement() {
   placement.started = embedded_count_ > 0 ? "embedded" : is_mpmd() ? "mpmd" : agents_ != nullptr ? "launcher" : "child";
   const auto urls = servers_->urls();
   for (std::size_t i = 0; i < urls.size(); ++i)
-    placement.servers.push_back({servers_->host(static_cast<int>(i)), urls[i], plan_.placement.servers[i].cores});
+    placement.servers.push_back({servers_->host(static_cast<int>(i)), urls[i], plan_.placement.servers[i].cores,
+                                 servers_->deaths(static_cast<int>(i))});
 }
 
 int Job::tell() {
@@ -627,6 +656,19 @@ int Job::write_json(const RunRecord &record, int code) const {
   return code == 0 ? 1 : code;
 }
 
+/// As children of this process.
+bool has_servers_here(const RunOptions &options, const Plan &plan) {
+  return !options.embedded && !options.mpmd && !plan.is_elsewhere();
+}
+
+Result<LogFolder> choose_log_folder(const RunOptions &options, const Config &config) {
+  const auto said = [&](const std::string &flag, const char *setting) {
+    return flag.empty() ? config.get_or(setting, "") : flag;
+  };
+  const auto base = said(options.log_base, "staging.log"), durability = said(options.durability, "staging.durability");
+  return LogFolder::choose(base, !base.empty() || needs_log(durability));
+}
+
 }  // namespace
 
 int run(const RunOptions &options) {
@@ -635,6 +677,7 @@ int run(const RunOptions &options) {
   std::optional<Installation> installation;
   std::optional<Signals> signals;
   std::optional<RunDirectory> folder;
+  std::optional<LogFolder> log;
   std::optional<Plan> plan;
   Status ready = keep(Config::load(), config);
   if (ready) ready = keep(make_plan(options, Environment::current()), plan);
@@ -642,13 +685,15 @@ int run(const RunOptions &options) {
   if (ready) ready = keep(Installation::find(), installation);
   if (ready) ready = keep(Signals::open(), signals);
   if (ready) ready = keep(RunDirectory::make(), folder);
+  if (ready && has_servers_here(options, *plan)) ready = keep(choose_log_folder(options, *config), log);
   if (!ready) {
     say("error: " + ready.error().message);
     return 1;
   }
   become_reaper();
   for (const auto &warning : plan->placement.warnings) say("warning: " + warning);
-  return Job(options, *config, *installation, *std::move(plan), std::move(*signals), std::move(*folder)).execute();
+  return Job(options, *config, *installation, *std::move(plan), std::move(*signals), std::move(*folder), std::move(log))
+      .execute();
 }
 
 }  // namespace nessie::cli

@@ -28,15 +28,43 @@ void RunDrain::finish(RunRecord &record) {
   auto &servers = around_.servers;
   note_absent(record);
   nnti::prepare_environment();  // each drain has threads, which reach the servers
-  drains_.resize(static_cast<std::size_t>(servers.count()));
-  for (int index = 0; index < servers.count(); ++index) {
-    if (!servers.running(index)) continue;
-    drains_[static_cast<std::size_t>(index)] = std::make_unique<ServerDrain>(
-        around_.config, servers.urls()[static_cast<std::size_t>(index)], around_.credential);
-  }
+  asked_.resize(static_cast<std::size_t>(servers.count()));
+  for (std::size_t place = 0; place < asked_.size(); ++place)
+    if (servers.running(static_cast<int>(place))) ask(place);
   watch();
   collect(record);
   await_end();
+}
+
+void RunDrain::ask(std::size_t place) {
+  const auto &servers = around_.servers;
+  const int index = static_cast<int>(place);
+  auto &asked = asked_[place];
+  if (asked.drain) asked.drain->abandon();
+  asked.deaths = servers.deaths(index).size();
+  asked.has_died = servers.is_away(index);
+  asked.patience = Deadline::never();
+  asked.drain = std::make_unique<ServerDrain>(around_.config, servers.urls()[place], around_.credential);
+}
+
+/// Also of a server that died before it had finished, and may be started again: when it is there, it is asked again.
+bool RunDrain::is_busy(std::size_t place) {
+  const auto &servers = around_.servers;
+  const int index = static_cast<int>(place);
+  auto &asked = asked_[place];
+  if (!asked.drain) return false;
+  asked.has_died |= servers.is_away(index) || servers.deaths(index).size() > asked.deaths;
+  if (!asked.drain->finished()) return true;
+  if (asked.drain->outcome().ok() || asked.drain->is_abandoned() || !servers.running(index)) return false;
+  if (!asked.has_died) return has_patience(asked);
+  if (!servers.is_away(index)) ask(place);
+  return true;
+}
+
+/// A connection breaks before it is known that the server has died.
+bool RunDrain::has_patience(Asked &asked) {
+  if (asked.patience.is_never()) asked.patience = Deadline::in(kPatienceWithSilence);
+  return !asked.patience.passed();
 }
 
 void RunDrain::note_absent(RunRecord &record) {
@@ -50,21 +78,24 @@ void RunDrain::note_absent(RunRecord &record) {
 }
 
 void RunDrain::watch() {
-  const auto busy = [](const auto &drain) { return drain && !drain->finished(); };
   while (true) {
-    const auto drain = std::ranges::find_if(drains_, busy);
-    if (drain == drains_.end()) break;
-    for (std::size_t i = 0; i < drains_.size(); ++i) {
-      if (drains_[i] && drains_[i]->hung()) around_.servers.kill(static_cast<int>(i));
-      if (drains_[i] && is_lost(static_cast<int>(i))) drains_[i]->abandon();
+    std::vector<ServerDrain *> busy;
+    for (std::size_t place = 0; place < asked_.size(); ++place)
+      if (is_busy(place)) busy.push_back(asked_[place].drain.get());
+    if (busy.empty()) break;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      const auto &drain = asked_[i].drain;
+      if (drain && drain->hung()) around_.servers.kill(static_cast<int>(i));
+      if (drain && is_lost(static_cast<int>(i))) drain->abandon();
     }
     if (around_.has_given_up())
       around_.servers.kill_all();
     else if (!has_named_ && around_.naming.passed())
       name_pending();
     show_progress();
-    (void)(*drain)->finishes_within(kGlance);
-    around_.turn(milliseconds(0));
+    const bool waits_for_server = busy.front()->finished();
+    if (!waits_for_server) (void)busy.front()->finishes_within(kGlance);
+    around_.turn(waits_for_server ? kGlance : milliseconds(0));
   }
   around_.line.hide();
 }
@@ -83,12 +114,13 @@ void RunDrain::name_pending() {
 /// Nobody would tell that its node is gone, and it is silent itself, though it answers many times a second.
 bool RunDrain::is_lost(int index) const {
   const bool is_left_alone = around_.servers.is_left_alone(index) || around_.is_left_alone();
-  return is_left_alone && drains_[static_cast<std::size_t>(index)]->silence() > kPatienceWithSilence;
+  return is_left_alone && asked_[static_cast<std::size_t>(index)].drain->silence() > kPatienceWithSilence;
 }
 
 void RunDrain::show_progress() {
   std::uint64_t pending = 0;
-  for (const auto &drain : drains_) {
+  for (const auto &asked : asked_) {
+    const auto &drain = asked.drain;
     const auto report = drain ? drain->last_report() : std::nullopt;
     if (report) pending += report->bytes_pending;
   }
@@ -100,16 +132,17 @@ void RunDrain::show_progress() {
 void RunDrain::collect(RunRecord &record) {
   auto &servers = around_.servers;
   record.gave_up = around_.has_given_up();
-  for (std::size_t i = 0; i < drains_.size(); ++i) {
-    if (!drains_[i]) continue;
-    const auto outcome = drains_[i]->outcome();
-    if (auto report = drains_[i]->last_report()) record.reports.push_back(std::move(*report));
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    const auto &drain = asked_[i].drain;
+    if (!drain) continue;
+    const auto outcome = drain->outcome();
+    if (auto report = drain->last_report()) record.reports.push_back(std::move(*report));
     if (outcome) continue;
     const int index = static_cast<int>(i);
     servers.kill(index);
-    if (drains_[i]->is_abandoned()) servers.note_lost(index);
+    if (drain->is_abandoned()) servers.note_lost(index);
     note_broken(index,
-                drains_[i]->is_abandoned() ? servers.how_it_ended(index) : "did not finish: " + outcome.error().message,
+                drain->is_abandoned() ? servers.how_it_ended(index) : "did not finish: " + outcome.error().message,
                 record);
   }
 }

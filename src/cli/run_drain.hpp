@@ -38,7 +38,17 @@ class RunDrain {
   void finish(RunRecord &record);
 
  private:
+  /// Of one server.
+  struct Asked {
+    std::unique_ptr<ServerDrain> drain;     ///< none: it does not run
+    std::size_t deaths = 0;                 ///< before it was asked
+    bool has_died = false;                  ///< since, or it was not there
+    Deadline patience = Deadline::never();  ///< with a server whose connection broke, and that has not ended
+  };
   void note_absent(RunRecord &record);
+  void ask(std::size_t place);
+  bool is_busy(std::size_t place);
+  static bool has_patience(Asked &asked);
   void watch();
   void name_pending();
   bool is_lost(int index) const;
@@ -48,7 +58,7 @@ class RunDrain {
   void await_end();
 
   const Surroundings around_;
-  std::vector<std::unique_ptr<ServerDrain>> drains_;  ///< by index; none: it does not run
+  std::vector<Asked> asked_;  ///< by index
   std::uint64_t most_pending_ = 0;
   bool has_named_ = false;
 };

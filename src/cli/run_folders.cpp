@@ -18,8 +18,11 @@ std::optional<RunDirectory> if_made(Result<RunDirectory> folder) {
 
 }  // namespace
 
-RunFolders::RunFolders(RunDirectory own, bool other_nodes, const std::string &credential)
-    : own_(std::move(own)), in_memory_(other_nodes ? std::nullopt : if_made(RunDirectory::make_in("/dev/shm"))) {
+RunFolders::RunFolders(RunDirectory own, std::optional<LogFolder> log_folder, bool other_nodes,
+                       const std::string &credential)
+    : own_(std::move(own)),
+      log_(std::move(log_folder)),
+      in_memory_(other_nodes ? std::nullopt : if_made(RunDirectory::make_in("/dev/shm"))) {
   if (in_memory_) in_memory_->share();
   const bool has_room = in_memory_ && in_memory_->has_room();
   const bool is_root = ::geteuid() == 0;  // which may start other users' programs
@@ -30,7 +33,7 @@ RunFolders::RunFolders(RunDirectory own, bool other_nodes, const std::string &cr
   std::vector<std::string> all = {own_.path()};
   for (const auto *folder : {&in_memory_, &for_others_})
     if (*folder) all.push_back((*folder)->path());
-  janitor_.emplace(all, credential);
+  janitor_.emplace(all, log(), credential);
 }
 
 std::string RunFolders::preloadable(const std::string &library) const {

@@ -13,12 +13,16 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 namespace nessie::cli {
 
 namespace {
+
+constexpr auto kGlance = std::chrono::milliseconds(10);  // for a server that is being started again
 
 SpawnOptions server_command(const ServerOptions &options, const RunDirectory &folder, int index, int life_line) {
   SpawnOptions spawn;
@@ -27,6 +31,8 @@ SpawnOptions server_command(const ServerOptions &options, const RunDirectory &fo
                    folder.path(),         "--board-dir", options.board_directory};
   if (!options.mode.empty()) spawn.command.insert(spawn.command.end(), {"--mode", options.mode});
   if (!options.memory.empty()) spawn.command.insert(spawn.command.end(), {"--memory", options.memory});
+  if (!options.durability.empty()) spawn.command.insert(spawn.command.end(), {"--durability", options.durability});
+  if (!options.log_folder.empty()) spawn.command.insert(spawn.command.end(), {"--log", options.log_folder});
   spawn.command.insert(spawn.command.end(), options.arguments.begin(), options.arguments.end());
   spawn.environment = Environment::current();
   make_singleton(folder.path(), spawn.environment);
@@ -71,54 +77,110 @@ void Servers::kill_all() {
   for (int index = 0; index < count(); ++index) kill(index);
 }
 
-Result<std::unique_ptr<ChildServers>> ChildServers::start(const ServerOptions &options, const RunDirectory &folder,
+Result<std::unique_ptr<ChildServers>> ChildServers::start(ServerOptions options, const RunDirectory &folder,
                                                           const Signals &signals) {
   std::array<int, 2> pipe_ends{};
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return Error{Code::kIo, "cannot make a pipe", Scope::kProcess, errno};
-  std::unique_ptr<ChildServers> servers(new ChildServers(folder, options.first));
-  servers->life_line_ = pipe_ends[1];
-  std::optional<Error> failure;
-  for (int index = options.first; index < options.first + options.count && !failure; ++index) {
-    auto pid = spawn(server_command(options, folder, index, pipe_ends[0]), signals);
-    if (pid)
-      servers->servers_.push_back({.pid = *pid});
-    else
-      failure = pid.error();
+  std::unique_ptr<ChildServers> servers(new ChildServers(std::move(options), folder, signals));
+  servers->servers_end_ = Fd(pipe_ends[0]), servers->life_line_ = Fd(pipe_ends[1]);
+  for (int i = 0; i < servers->options_.count; ++i) {
+    auto &server = servers->servers_.emplace_back();
+    servers->rests_.emplace_back();
+    auto pid = servers->start_one(static_cast<std::size_t>(i));
+    if (!pid) return servers->servers_.pop_back(), pid.error();
+    server.pid = *pid;
   }
-  close(pipe_ends[0]);
-  if (failure) return *failure;
   return servers;
 }
 
 ChildServers::~ChildServers() {
-  for (auto &server : servers_) {
-    if (server.end) continue;
-    ::kill(-server.pid, SIGKILL);
-    ::kill(server.pid, SIGKILL);
-    waitpid(server.pid, nullptr, 0);
+  for (int place = 0; place < count(); ++place) {
+    kill(place);
+    if (const pid_t pid = server(place).pid; running(place) && pid > 0) waitpid(pid, nullptr, 0);
   }
-  end();
 }
 
-void ChildServers::end() {
-  if (const int life_line = std::exchange(life_line_, -1); life_line >= 0) close(life_line);
+/// Where the last one was reached, if there was one.
+Result<pid_t> ChildServers::start_one(std::size_t place) const {
+  auto spawned = server_command(options_, folder_, index(place), servers_end_.get());
+  if (const auto &url = servers_[place].url; !url.empty())
+    spawned.command.insert(spawned.command.end(), {"--set", "nnti.listen_at=" + url});
+  return spawn(std::move(spawned), signals_);
 }
+
+void ChildServers::end() { life_line_.reset(); }
 
 void ChildServers::look() {
-  for (int i = 0; i < count(); ++i) {
-    auto &server = servers_[static_cast<std::size_t>(i)];
-    if (!server.url.empty()) continue;
-    server.url = first_line_of(fmt::format("{}/server.{}.url", folder_, first_ + i));
-    if (!server.url.empty()) server.host = host_name();
+  for (std::size_t place = 0; place < servers_.size(); ++place) {
+    auto &server = servers_[place];
+    if (rests_[place].again && rests_[place].again->passed()) start_again(place);
+    if (!server.url.empty() && (!server.is_away || server.pid < 0)) continue;
+    const auto url = first_line_of(file_of(place, "url"));
+    if (url.empty()) continue;
+    server.url = url, server.host = host_name();
+    server.is_away = false;
   }
+}
+
+Deadline ChildServers::due() const {
+  auto first = Deadline::never();
+  for (std::size_t place = 0; place < servers_.size(); ++place) {
+    if (rests_[place].again)
+      first = first.earlier(*rests_[place].again);
+    else if (servers_[place].is_away && !servers_[place].end)
+      first = first.earlier(Deadline::in(kGlance));
+  }
+  return first;
 }
 
 void ChildServers::note_exit(pid_t pid, int wait_status) {
-  const auto server = std::ranges::find(servers_, pid, &Server::pid);
-  if (server == servers_.end()) return;
-  server->end = describe_wait_status(wait_status);
-  server->exit_code = exit_code_of(wait_status);
+  const auto found = std::ranges::find(servers_, pid, &Server::pid);
+  if (found == servers_.end()) return;
+  auto &server = *found;
+  const auto place = static_cast<std::size_t>(found - servers_.begin());
+  auto &rest = rests_[place];
   ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
+  server.pid = -1;
+  server.exit_code = exit_code_of(wait_status);
+  rest.how = describe_wait_status(wait_status);
+  rest.is_noted = false;
+  const bool may = may_go_on(place, wait_status);
+  if (may) rest.again = rest.restarts.next(Clock::now());
+  server.is_away = rest.again.has_value();
+  if (may && !rest.again) rest.how += ", again and again";
+  if (!rest.again) server.end = rest.how;
+}
+
+/// In the run's folder.
+std::string ChildServers::file_of(std::size_t place, const char *suffix) const {
+  return folder_.file(fmt::format("server.{}.{}", index(place), suffix));
+}
+
+/// One that has told what it did has finished, however it ended then.
+bool ChildServers::may_go_on(std::size_t place, int wait_status) const {
+  const bool may = wait_status != 0 && !rests_[place].is_final && !servers_[place].url.empty();
+  if (!may || options_.log_folder.empty()) return false;
+  std::error_code ignored;
+  const auto log = fmt::format("{}/server.{}", options_.log_folder, index(place));
+  return std::filesystem::exists(log, ignored) && !std::filesystem::exists(file_of(place, "report"), ignored);
+}
+
+void ChildServers::start_again(std::size_t place) {
+  auto &server = servers_[place];
+  auto &rest = rests_[place];
+  rest.again.reset();
+  if (!std::exchange(rest.is_noted, true) && options_.before_restart) options_.before_restart(index(place));
+  std::error_code ignored;
+  std::filesystem::remove(file_of(place, "url"), ignored);
+  const auto pid = start_one(place);
+  if (pid) {
+    server.pid = *pid;
+    return server.deaths.push_back(rest.how);
+  }
+  rest.again = rest.restarts.next(Clock::now());
+  if (rest.again) return;
+  server.end = fmt::format("{}, and cannot be started again: {}", rest.how, pid.error().message);
+  server.is_away = false;
 }
 
 void ChildServers::reap() {
@@ -126,12 +188,21 @@ void ChildServers::reap() {
   for (pid_t pid = 0; (pid = ::waitpid(-1, &wait_status, WNOHANG)) > 0;) note_exit(pid, wait_status);
 }
 
-bool ChildServers::owns(pid_t pid) const { return std::ranges::count(servers_, pid, &Server::pid) > 0; }
+bool ChildServers::owns(pid_t pid) const { return pid > 0 && std::ranges::count(servers_, pid, &Server::pid) > 0; }
 
-void ChildServers::kill(int index) {
-  if (!running(index)) return;
-  ::kill(-server(index).pid, SIGKILL);
-  ::kill(server(index).pid, SIGKILL);
+void ChildServers::kill(int place) {
+  auto &server = servers_[static_cast<std::size_t>(place)];
+  auto &rest = rests_[static_cast<std::size_t>(place)];
+  rest.is_final = true;
+  if (server.end) return;
+  if (server.pid > 0) {
+    ::kill(-server.pid, SIGKILL);
+    ::kill(server.pid, SIGKILL);
+  } else if (rest.again) {
+    rest.again.reset();
+    server.end = rest.how;
+    server.is_away = false;
+  }
 }
 
 }  // namespace nessie::cli

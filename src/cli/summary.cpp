@@ -2,6 +2,7 @@
 #include "summary.hpp"
 
 #include "launcher.hpp"
+#include "log_folder.hpp"
 #include "speech.hpp"
 
 #include <base/config.hpp>
@@ -218,8 +219,22 @@ nlohmann::json to_json(const ServersRecord &placement) {
     servers.push_back({{"index", servers.size()},
                        {"host", or_null(server.host)},
                        {"cores", or_null(server.cores)},
-                       {"url", or_null(server.url)}});
+                       {"url", or_null(server.url)},
+                       {"restarts", server.deaths.size()}});
   return {{"place", to_utf8(placement.place)}, {"started", or_null(placement.started)}, {"servers", servers}};
+}
+
+}  // namespace
+
+namespace {
+
+std::string describe_restarts(const ServersRecord &placement) {
+  std::string text;
+  for (std::size_t index = 0; index < placement.servers.size(); ++index)
+    if (const auto &deaths = placement.servers[index].deaths; !deaths.empty())
+      text += fmt::format("nessie: staging server {} was started again{}, and went on from its log\n", index,
+                          deaths.size() == 1 ? "" : fmt::format(" {} times", deaths.size()));
+  return text;
 }
 
 }  // namespace
@@ -241,6 +256,7 @@ std::string describe_work(const RunRecord &record) {
                             record.mode, record.memory, record.drain_s);
   if (record.start_s > kWorthTelling)
     text += fmt::format("nessie: the servers took {:.1f} s to start\n", record.start_s);
+  text += describe_restarts(record.placement);
   text += describe_staged(record, totals);
   text += describe_notes(record, totals);
   text += describe_files(totals.all.drained);
@@ -254,6 +270,7 @@ std::string describe_trouble(const RunRecord &record) {
   for (const auto &server : record.broken_servers) text += fmt::format("nessie: error: {}\n", server);
   if (record.gave_up) text += "nessie: error: the drain was given up\n";
   for (const auto &loss : all_losses(record, add_up(record))) text += describe_loss(loss);
+  if (!record.kept_log.empty()) text += fmt::format("nessie: error: {}\n", describe_left(record.kept_log));
   return text;
 }
 
@@ -264,6 +281,7 @@ nlohmann::json to_json(const RunRecord &record) {
                {"mode", record.mode},
                {"servers", record.servers},
                {"memory", record.memory},
+               {"durability", record.durability},
                {"placement", to_json(record.placement)},
                {"program_exit_code", record.program_exit_code},
                {"exit_code", exit_code(record)},
@@ -277,13 +295,15 @@ nlohmann::json to_json(const RunRecord &record) {
                {"notes", staging::to_json(record.notes)},
                {"broken_servers", staging::to_json(record.broken_servers)},
                {"gave_up", record.gave_up},
+               {"log", record.kept_log.empty() ? nlohmann::json() : nlohmann::json(to_utf8(record.kept_log))},
                {"failures", staging::to_json(all_losses(record, totals))}});
   return json;
 }
 
 int exit_code(const RunRecord &record) {
   if (record.program_exit_code != 0) return record.program_exit_code;
-  const bool complete = record.broken_at_work == 0 && !record.gave_up && all_losses(record, add_up(record)).empty();
+  const bool complete = record.broken_at_work == 0 && !record.gave_up && record.kept_log.empty() &&
+                        all_losses(record, add_up(record)).empty();
   return complete ? 0 : kExitDataLost;
 }
 

@@ -18,8 +18,9 @@ inline constexpr int kExitDataLost = 74;
 /// Where the servers were, and how they came there.
 struct ServersRecord {
   struct Server {
-    std::string host, url;  ///< empty: it never listened
-    std::string cores;      ///< hardware threads that it was kept to: "6-7"; empty: any
+    std::string host, url;                 ///< empty: it never listened
+    std::string cores;                     ///< hardware threads that it was kept to: "6-7"; empty: any
+    std::vector<std::string> deaths = {};  ///< how those ended in whose place one was started again
   };
   std::string place;  ///< what --place says
   std::string
@@ -30,7 +31,7 @@ struct ServersRecord {
 struct RunRecord {
   std::vector<std::string> command;
   std::string mode;
-  std::string memory;
+  std::string memory, durability;
   int servers = 1;
   ServersRecord placement;
   int program_exit_code = 0;
@@ -46,6 +47,7 @@ struct RunRecord {
   std::vector<std::string> broken_servers;
   int broken_at_work = 0;            ///< of those: had files, and did not tell all that they did
   std::uint64_t untold_natives = 0;  ///< files that went native, of which only those servers knew which and why
+  std::string kept_log;  ///< the folder where servers have left logs of what is not in the files; empty: none has
   /// What was acknowledged and is not in the files, besides the failures in the reports.
   std::vector<staging::FileReport> lost;
 };

@@ -94,13 +94,30 @@ TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
   EXPECT_EQ(to_json(record)["failures"][0]["missing"].size(), 20u);
 }
 
+TEST(Summary, OfServersThatWereStartedAgain_SaysSo_AndIsNotTroubled) {
+  auto record = two_servers();
+  record.placement.servers = {{"c", "shm://x/y", "", {"was killed"}}, {"c", "shm://x/z", "", {"was killed", "failed"}}};
+  EXPECT_TRUE(contains(describe_work(record), "staging server 0 was started again, and went on from its log\n"));
+  EXPECT_TRUE(contains(describe_work(record), "staging server 1 was started again 2 times"));
+  EXPECT_EQ(describe_trouble(record), "");
+  EXPECT_EQ(exit_code(record), 0);
+}
+
+TEST(Summary, WhereALogIsLeft_SaysWhereItIsAndWhatToDo) {
+  auto record = two_servers();
+  record.kept_log = "/scratch/nessie-log.1";
+  EXPECT_TRUE(contains(describe_trouble(record), "`nessie recover /scratch/nessie-log.1`"));
+  EXPECT_EQ(to_json(record)["log"], "/scratch/nessie-log.1");
+  EXPECT_EQ(exit_code(record), kExitDataLost);
+}
+
 TEST(Summary, AsJson_SaysWhereTheServersWere) {
   auto record = two_servers();
-  record.placement = {"node:1", "launcher", {{"c", "tcp://10.0.0.3:7000", "6-7"}, {}}};
+  record.placement = {"node:1", "launcher", {{"c", "tcp://10.0.0.3:7000", "6-7", {"was killed", "exited with 2"}}, {}}};
   const auto placement = to_json(record)["placement"];
   EXPECT_EQ(placement, nlohmann::json::parse(R"({"place": "node:1", "started": "launcher", "servers": [
-    {"index": 0, "host": "c", "cores": "6-7", "url": "tcp://10.0.0.3:7000"},
-    {"index": 1, "host": null, "cores": null, "url": null}]})"));
+    {"index": 0, "host": "c", "cores": "6-7", "url": "tcp://10.0.0.3:7000", "restarts": 2},
+    {"index": 1, "host": null, "cores": null, "url": null, "restarts": 0}]})"));
 }
 
 TEST(Summary, WhenNothingWasStaged_SaysWhyFromWhatHappened) {

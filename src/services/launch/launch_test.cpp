@@ -100,6 +100,25 @@ TEST_F(LaunchTest, ProgramsHearWhereAllServersAreInTheirOrder) {
   later.join();
 }
 
+TEST_F(LaunchTest, TheRunKnowsWhichServersWereStartedAgain_AndWhetherTheyAreThereAgain) {
+  Peer agent(url());
+  auto server = agent.join(1, "shm://b");
+  ASSERT_TRUE(has_joined(1));
+  EXPECT_TRUE(agent.client->RESTARTED({1, "was killed", {std::byte{7}}, {}}).ok());
+  auto state = run->states()[1];
+  ASSERT_EQ(state.restarts.size(), 1u);
+  EXPECT_EQ(state.restarts[0]->how, "was killed");
+  EXPECT_EQ(state.restarts[0]->ledger, std::vector<std::byte>{std::byte{7}});
+  EXPECT_EQ(state.returns, 0u);
+  EXPECT_TRUE(agent.client->IS_BACK(1).ok());
+  EXPECT_EQ(run->states()[1].returns, 1u);
+  EXPECT_EQ(run->states()[1].url, "shm://b");
+  EXPECT_EQ(agent.client->RESTARTED({2, "was killed", {}, {}}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(agent.client->IS_BACK(2).code(), Code::kInvalidArgument);
+  run->kill(1);
+  EXPECT_TRUE(server.wait(soon()).ok());
+}
+
 TEST(Servers, AListNeedsNoRun) {
   const auto runtime = nssi::testing::open_runtime(Peer::options());
   EXPECT_EQ(*servers_in(" shm://a;ofi://a\tshm://b|ofi://b ", *runtime, soon()),

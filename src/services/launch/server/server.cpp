@@ -127,6 +127,26 @@ nssi::Outcome<void> Server::ENDED(nssi::Request &, const ending &end) {
   return {};
 }
 
+nssi::Outcome<void> Server::RESTARTED(nssi::Request &, const ending &end) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto status = check(end.index); !status.ok()) return status;
+    places_[end.index].state.restarts.push_back(std::make_shared<ending>(end));
+  }
+  changed_();
+  return {};
+}
+
+nssi::Outcome<void> Server::IS_BACK(nssi::Request &, std::uint32_t index) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto status = check(index); !status.ok()) return status;
+    places_[index].state.returns = places_[index].state.restarts.size();
+  }
+  changed_();
+  return {};
+}
+
 // --- where all are ------------------------------------------------------------------------------------------------------
 
 nssi::Outcome<servers> Server::SERVERS(nssi::Request &request) {

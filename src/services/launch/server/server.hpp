@@ -17,12 +17,14 @@ namespace launch {
 
 /// A server as its agent tells of it.
 struct State {
-  std::string url;                        ///< empty: it has not joined yet
-  std::string host;                       ///< where it is
-  unsigned agent = 0;                     ///< the process that has joined for it
-  bool mpi_has_begun = false;             ///< in the program's job, of which its agent stands for a rank
-  bool mpi_is_over = false;               ///< there; or that rank is gone
-  bool is_lost = false;                   ///< its agent is gone, with its node perhaps
+  std::string url;                                      ///< empty: it has not joined yet
+  std::string host;                                     ///< where it is
+  unsigned agent = 0;                                   ///< the process that has joined for it
+  bool mpi_has_begun = false;                           ///< in the program's job, of which its agent stands for a rank
+  bool mpi_is_over = false;                             ///< there; or that rank is gone
+  bool is_lost = false;                                 ///< its agent is gone, with its node perhaps
+  std::vector<std::shared_ptr<const ending>> restarts;  ///< of those that died, and were started again
+  std::size_t returns = 0;                              ///< how many of these are there again
   std::shared_ptr<const ending> its_end;  ///< null: it runs. A ledger may be long: all who look have the same
 };
 
@@ -54,6 +56,8 @@ class Server final : public nessie::Provider, private LAUNCH::ONE::Server {
   nssi::Outcome<servers> SERVERS(nssi::Request &request) override;
   nssi::Outcome<void> MPI_IS(nssi::Request &request, std::uint32_t index, const stage &now) override;
   nssi::Outcome<void> ENDED(nssi::Request &request, const ending &end) override;
+  nssi::Outcome<void> RESTARTED(nssi::Request &request, const ending &end) override;
+  nssi::Outcome<void> IS_BACK(nssi::Request &request, std::uint32_t index) override;
   nessie::Status take_place(const server &joining, nssi::PeerId peer, nssi::Event &to_be_killed);
   nessie::Status check(std::size_t index) const;
   std::optional<nssi::Outcome<servers>> answer() const;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "log_folder.hpp"
+
+#include <base/printable.hpp>
+#include <base/random.hpp>
+
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+namespace nessie::cli {
+
+namespace {
+
+constexpr const char *kPrefix = "/nessie-log.";
+
+bool is_on_storage(const std::string &folder) {
+  struct statfs system {};
+  if (::access(folder.c_str(), W_OK | X_OK) != 0 || ::statfs(folder.c_str(), &system) != 0) return false;
+  return system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+}
+
+std::string default_base() {
+  const char *said = std::getenv("TMPDIR");
+  const std::string own = said != nullptr && *said == '/' ? said : "";
+  for (const auto &folder : {own, std::string("/var/tmp")})
+    if (is_on_storage(folder)) return folder;
+  return own.empty() ? "/tmp" : own;
+}
+
+}  // namespace
+
+bool needs_log(std::string_view durability) { return !durability.empty() && durability != kDefaultDurability; }
+
+Result<LogFolder> LogFolder::choose(const std::string &base, bool is_needed) {
+  std::error_code ignored;
+  const auto in = base.empty() ? default_base() : std::filesystem::absolute(base, ignored).string();
+  if (!is_needed) return LogFolder(fmt::format("{}{}{:016x}", in, kPrefix, random_u64()));
+  auto path = in + kPrefix + "XXXXXX";
+  if (mkdtemp(path.data()) != nullptr) return LogFolder(std::move(path));
+  const int cause = errno;
+  return Error{Code::kIo,
+               fmt::format("cannot make a folder for logs in {}: {}; --log says where else", printable(in),
+                           std::strerror(cause)),
+               Scope::kProcess, cause};
+}
+
+bool LogFolder::remove() const { return path_.empty() || ::rmdir(path_.c_str()) == 0 || errno == ENOENT; }
+
+std::string describe_left(const std::string &folder) {
+  return fmt::format("what is not in the files is kept in {0}; `nessie recover {0}` puts it there", printable(folder));
+}
+
+}  // namespace nessie::cli

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""nessie run: a staging server that dies and has a log is started again where it was."""
+import json
+import os
+import signal
+import unittest
+
+from harness import ProcessTestCase, checkpoint, read_file, wait_until
+
+AGAIN = "it was started again and goes on from its log"
+
+
+class Restart(ProcessTestCase):
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("logs"))
+        code, out, err = self.run_command(checkpoint(2, self.path("native"), steps=1))
+        self.assertEqual(code, 0, out + err)
+
+    def start(self, command, *options, **job_options):
+        return self.start_nessie_run(command, ["--durability", "logged", "--log", self.path("logs"), "--json",
+                                               self.path("summary.json"), *options], **job_options)
+
+    def start_waiting(self, *options, then="", **job_options):
+        """A program that writes a file, or does something else, once `go` is there; its servers listen."""
+        then = then or " ".join(checkpoint(2, self.path("staged"), steps=1))
+        script = f"echo $NESSIE_SERVERS > urls; until [ -e go ]; do sleep 0.02; done; {then}"
+        job = self.start(["sh", "-c", script], *options, **job_options)
+        wait_until(lambda: os.path.exists(self.path("urls")), "the program")
+        return job
+
+    def let_go(self):
+        with open(self.path("go"), "w", encoding="utf-8"):
+            pass
+
+    def go(self, job):
+        self.let_go()
+        return job.finish()
+
+    def log_of(self, index):
+        """What a server has that keeps a log; for as long as these tests say so."""
+        folder, = os.listdir(self.path("logs"))
+        return self.path(f"logs/{folder}/server.{index}")
+
+    def server(self, job, index):
+        def found():
+            return [each for each in job.descendants("nessied") if ["--index", str(index)] == each.words[3:5]]
+        return wait_until(found, f"server {index}")[0]
+
+    def kill(self, job, index):
+        victim = self.server(job, index)
+        os.kill(victim.pid, signal.SIGKILL)
+        wait_until(lambda: victim.pid not in [each.pid for each in job.descendants("nessied")], "its end")
+
+    def kill_and_await(self, job, index):
+        """Its successor listens."""
+        self.kill(job, index)
+        victim = self.server(job, index)
+        run = victim.words[victim.words.index("--run-dir") + 1]
+        wait_until(lambda: os.path.exists(f"{run}/server.{index}.url"), "the next one")
+
+    def summary(self):
+        with open(self.path("summary.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def assert_written(self, code, out, err):
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(read_file(self.path("native.0001.nc")), read_file(self.path("staged.0001.nc")))
+        self.assert_nothing_left()
+        self.assertEqual(os.listdir(self.path("logs")), [])
+
+    def check_restart(self, job, killed):
+        for index in killed:
+            os.mkdir(self.log_of(index))
+            self.kill_and_await(job, index)
+            os.rmdir(self.log_of(index))
+        code, out, err = self.go(job)
+        self.assert_written(code, out, err)
+        for index in killed:
+            self.assertIn(f"staging server {index} was killed by signal 9 (Killed); {AGAIN}", err)
+            self.assertIn(f"staging server {index} was started again, and went on from its log", err)
+        servers = self.summary()["placement"]["servers"]
+        self.assertEqual([each["restarts"] for each in servers], [int(each["index"] in killed) for each in servers])
+
+    def test_of_a_server_while_no_file_is_open(self):
+        self.check_restart(self.start_waiting(), [0])
+
+    def test_of_one_of_two_servers_and_then_of_the_other(self):
+        self.check_restart(self.start_waiting("--servers", "2"), [1, 0])
+
+    def test_at_all_of_its_urls(self):
+        self.check_restart(self.start_waiting(env={"NESSIE_STAGING_LISTEN": "shm,tcp",
+                                                   "NESSIE_NNTI_TCP_ADDRESS": "127.0.0.1"}), [0])
+
+    def test_while_it_drains(self):
+        job = self.start_waiting("--servers", "2", then="exit 0")
+        os.mkdir(self.log_of(0))
+        victim = self.server(job, 0)
+        os.kill(victim.pid, signal.SIGSTOP)   # so that the drain does not end
+        self.let_go()
+        wait_until(lambda: not job.descendants("sh"), "the program's end")
+        wait_until(lambda: len(job.descendants("nessied")) == 1, "the other server's end")
+        os.kill(victim.pid, signal.SIGKILL)
+        code, out, err = job.finish()
+        os.rmdir(self.log_of(0))
+        self.assertEqual(code, 74, out + err)   # for the log that this test has left
+        self.assertIn(AGAIN, err)
+        self.assertNotIn("did not finish", err)
+        self.assertEqual(self.summary()["broken_servers"], [])
+        self.assert_nothing_left()
+
+    def test_no_more_of_one_that_dies_again_and_again(self):
+        job = self.start_waiting()
+        os.mkdir(self.log_of(0))
+        for _ in range(6):
+            self.kill(job, 0)
+        with open(os.path.join(self.log_of(0), "records"), "w", encoding="utf-8"):
+            pass
+        code, out, err = self.go(job)
+        self.assertIn("was killed by signal 9 (Killed), again and again", err)
+        self.assertEqual(code, 74, out + err)
+        kept = os.path.dirname(self.log_of(0))
+        self.assertIn(f"what is not in the files is kept in {kept}; `nessie recover {kept}` puts it there", err)
+        self.assertEqual(self.summary()["log"], kept)
+        self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 5)
+        self.assert_nothing_left()
+
+    def test_not_of_one_without_a_log(self):
+        job = self.start_waiting()
+        self.kill(job, 0)
+        code, out, err = self.go(job)
+        self.assertNotIn(AGAIN, err)
+        self.assertIn("staging server 0 was killed by signal 9 (Killed)", err)
+        self.assertEqual(code, 0, out + err)   # it had no files, and the program went native
+        self.assertEqual(read_file(self.path("native.0001.nc")), read_file(self.path("staged.0001.nc")))
+        self.assert_nothing_left()
+        self.assertEqual(os.listdir(self.path("logs")), [])
+
+    def test_by_the_agent_beside_it(self):
+        job = self.start(checkpoint(2, self.path("staged"), steps=1, compute_ms=3000), "--mpmd")
+        job.wait_for("checkpoint", 2)
+        wait_until(lambda: os.listdir(self.path("logs")), "the folder")
+        os.mkdir(self.log_of(0))
+        self.kill_and_await(job, 0)
+        os.rmdir(self.log_of(0))
+        code, out, err = job.finish()
+        self.assert_written(code, out, err)
+        self.assertIn(f"staging server 0 was killed by signal 9 (Killed); {AGAIN}", err)
+        self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 1)
+
+    def test_a_folder_for_logs_that_is_none(self):
+        code, _, err = self.nessie_run(["true"], ["--log", self.path("nowhere")])
+        self.assertEqual(code, 1)
+        self.assertIn("--log", err)
+        self.assertEqual(self.nessie_run(["true"], ["--durability", "forever"])[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
