@@ -136,11 +136,11 @@ class Agent {
         boards_(options.board_directory) {}
 
   int execute(const Installation &installation) {
-    auto server = ChildServers::start(server_options(installation), folder_, signals_);
-    if (!server.ok()) return fail(server.error());
-    server_ = *std::move(server);
     const auto timeout = launch::start_timeout(config_);
     if (!timeout) return fail(timeout.error());
+    auto server = ChildServers::start(server_options(installation, *timeout), folder_, signals_);
+    if (!server.ok()) return fail(server.error());
+    server_ = *std::move(server);
     const auto deadline = Deadline::in(*timeout);
     while (server_->running(0) && !server_->all_listen() && !deadline.passed()) turn(std::chrono::milliseconds(2));
     auto run = Run::find(config_, options_.run, Deadline::in(*timeout));
@@ -157,7 +157,7 @@ class Agent {
   }
 
  private:
-  ServerOptions server_options(const Installation &installation) {
+  ServerOptions server_options(const Installation &installation, std::chrono::milliseconds patience) {
     ServerOptions options;
     options.program = installation.nessied;
     options.first = index_;
@@ -167,6 +167,7 @@ class Agent {
     options.memory = options_.memory;
     options.durability = options_.durability;
     options.log_folder = log_.path();
+    options.patience = patience;
     options.before_restart = [this](int) { tell_restart(); };
     options.credential = config_.get_or("credential", "");
     options.board_directory = options_.board_directory;

@@ -275,6 +275,7 @@ Status Job::start_children() {
   options.memory = memory_;
   options.durability = durability_;
   options.log_folder = folders_.log();
+  options.patience = start_->patience();
   options.before_restart = [this](int index) { note_restart(index); };
   options.credential = credential_;
   options.board_directory = folders_.open();

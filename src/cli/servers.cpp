@@ -116,9 +116,13 @@ void ChildServers::look() {
     if (rests_[place].again && rests_[place].again->passed()) start_again(place);
     if (!server.url.empty() && (!server.is_away || server.pid < 0)) continue;
     const auto url = first_line_of(file_of(place, "url"));
-    if (url.empty()) continue;
+    if (url.empty()) {
+      if (rests_[place].late.passed()) kill(static_cast<int>(place));
+      continue;
+    }
     server.url = url, server.host = host_name();
     server.is_away = false;
+    rests_[place].late = Deadline::never();
   }
 }
 
@@ -142,7 +146,10 @@ void ChildServers::note_exit(pid_t pid, int wait_status) {
   ::kill(-pid, SIGKILL);  // whatever it may have left in its process group
   server.pid = -1;
   server.exit_code = exit_code_of(wait_status);
-  rest.how = describe_wait_status(wait_status);
+  rest.how = rest.late.passed()
+                 ? "did not listen in time when it was started again (NESSIE_RUN_START_TIMEOUT gives it longer)"
+                 : describe_wait_status(wait_status);
+  rest.late = Deadline::never();
   rest.is_noted = false;
   const bool may = may_go_on(place, wait_status);
   if (may) rest.again = rest.restarts.next(Clock::now());
@@ -175,6 +182,7 @@ void ChildServers::start_again(std::size_t place) {
   const auto pid = start_one(place);
   if (pid) {
     server.pid = *pid;
+    rest.late = Deadline::in(options_.patience);
     return server.deaths.push_back(rest.how);
   }
   rest.again = rest.restarts.next(Clock::now());

@@ -10,6 +10,7 @@
 #include <base/clock.hpp>
 #include <base/fd.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,8 +25,9 @@ struct ServerOptions {
   int count = 1;        ///< how many to start
   int of = 1;           ///< how many the run has
   std::string mode, memory;
-  std::string durability = {};  ///< empty: as the settings say
-  std::string log_folder = {};  ///< where each has its log, as server.N; empty: none is started again
+  std::string durability = {};                 ///< empty: as the settings say
+  std::string log_folder = {};                 ///< where each has its log, as server.N; empty: none is started again
+  std::chrono::milliseconds patience{30'000};  ///< with one that is started again, until it listens
   std::string credential;
   std::string board_directory;          ///< where programs of the run look for what is not in the files yet
   std::vector<std::string> cores = {};  ///< "6-7" for each of those to start; missing or empty: any
@@ -124,6 +126,7 @@ class ChildServers final : public Servers {
   struct Rest {
     Restarts restarts;
     std::optional<Deadline> again = {};  ///< when it is to be started again
+    Deadline late = Deadline::never();   ///< when it is to listen again, at the latest
     std::string how = {};                ///< it ended
     bool is_noted = false;               ///< before_restart() was called
     bool is_final = false;               ///< it was killed here

@@ -19,6 +19,15 @@ Status pause(nssi::Runtime &runtime, Deadline until) {
   return Error{Code::kCancelled, "the runtime is being destroyed"};
 }
 
+Result<PeerId> connect_in_fiber(nssi::Runtime &runtime, const std::string &url, Deadline deadline) {
+  auto attempt = runtime.endpoint().start_connecting(url, deadline);
+  if (!attempt.ok()) return attempt.error();
+  for (;;) {
+    if (auto outcome = attempt->advance()) return *outcome;
+    if (auto status = pause(runtime, Deadline::in(kGlance)); !status.ok()) return status.error();
+  }
+}
+
 Connection::~Connection() {
   if (peer_) runtime_.disconnect(*peer_);
 }
@@ -33,21 +42,12 @@ Result<PeerId> Connection::connect(Deadline deadline) {
   const auto where = find_();
   if (!where.ok()) return where.error();
   const auto attempt = Deadline::in(kLongestAttempt).earlier(deadline);
-  auto connected = runtime_.in_fiber() ? connect_in_fiber(*where, attempt) : runtime_.connect(*where, attempt);
+  auto connected =
+      runtime_.in_fiber() ? connect_in_fiber(runtime_, *where, attempt) : runtime_.connect(*where, attempt);
   if (connected.ok()) return keep(*connected);
   auto error = connected.error();
   error.message = fmt::format("{} cannot be reached: {}", what_, error.message);
   return error;
-}
-
-/// Runtime::connect() would keep the thread, and with it all other fibers, until there is a connection.
-Result<PeerId> Connection::connect_in_fiber(const std::string &url, Deadline deadline) {
-  auto attempt = runtime_.endpoint().start_connecting(url, deadline);
-  if (!attempt.ok()) return attempt.error();
-  for (;;) {
-    if (auto outcome = attempt->advance()) return *outcome;
-    if (auto status = pause(runtime_, Deadline::in(kGlance)); !status.ok()) return status.error();
-  }
 }
 
 /// Two may have connected at once.

@@ -19,6 +19,9 @@ using nssi::PeerId;
 /// Lets time pass on the runtime: suspends a fiber, drives elsewhere. kCancelled: the runtime is being destroyed.
 Status pause(nssi::Runtime &runtime, Deadline until);
 
+/// As nssi::Runtime::connect(), which would keep the thread, and with it all other fibers, until there is a connection.
+Result<PeerId> connect_in_fiber(nssi::Runtime &runtime, const std::string &url, Deadline deadline);
+
 class Connection {
  public:
   /// Where the service is now, a URL or a list of them; asked anew for each attempt. Does not wait.
@@ -40,7 +43,6 @@ class Connection {
   void lose(PeerId peer);
 
  private:
-  Result<PeerId> connect_in_fiber(const std::string &url, Deadline deadline);
   PeerId keep(PeerId peer);
 
   nssi::Runtime &runtime_;

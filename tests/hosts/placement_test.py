@@ -61,6 +61,49 @@ class Placement(HostsCase):
         self.assertIn("staging server 0 was killed by signal 9", err)
         self.assert_nothing_left()
 
+    def run_with_log(self, *words):
+        """A job whose server on b has a log, in the folder that is returned, too; as far as these tests say so."""
+        self.make_hosts(user=NOBODY, env=NOTICE)
+        logs = self.make("logs")
+        options = ["--place", "host:b", "--durability", "logged", "--log", logs, "--json", "run.json"]
+        command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *words)]
+        job = self.job([*self.hosts["a"].enter(), *command], cwd=self.make("staged"))
+        job.wait_for(os.path.basename(words[0]), 4)
+        log = os.path.join(logs, *os.listdir(logs), "server.0")
+        os.mkdir(log)
+        return job, log
+
+    def kill_and_await(self, job):
+        victim = job.descendants("nessied")[0].pid
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: [each for each in job.descendants("nessied") if each.pid != victim], "the next one")
+
+    def assert_started_again(self, job, log):
+        code, _, err = job.finish()
+        self.assertEqual(code, 0, err)
+        self.assertIn("was killed by signal 9 (Killed); it was started again and goes on from its log", err)
+        with open(self.path("staged/run.json"), encoding="utf-8") as file:
+            run = json.load(file)
+        self.assertEqual((run["placement"]["servers"][0]["restarts"], run["broken_servers"]), (1, []))
+        self.assertFalse(os.path.exists(os.path.dirname(log)))
+        self.assert_nothing_left()
+        return run
+
+    def test_a_server_elsewhere_that_has_a_log_is_started_again(self):
+        job, log = self.run_with_log(CHECKPOINT, "--grid", "24,20,16", "--steps", "1", "--compute-ms", "3000",
+                                     "--prefix", "out")
+        self.kill_and_await(job)
+        os.rmdir(log)
+        self.assertGreater(self.assert_started_again(job, log)["bytes_drained"], 0)
+
+    def test_a_server_elsewhere_that_has_a_log_is_started_again_while_it_drains(self):
+        job, log = self.run_with_log("sleep", "2")
+        os.kill(job.descendants("nessied")[0].pid, signal.SIGSTOP)   # so that the drain does not end
+        wait_until(lambda: not job.descendants("sleep"), "the program's end")
+        self.kill_and_await(job)
+        os.rmdir(log)
+        self.assert_started_again(job, log)
+
     def test_a_host_of_servers_that_is_lost(self):
         job = self.long_run("--place", "host:b", env={"NESSIE_STAGING_TIMEOUT": "1h"})   # no silence is waited for
         self.hosts["b"].lose()

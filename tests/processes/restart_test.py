@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from harness import ProcessTestCase, checkpoint, read_file, wait_until
+from harness import NESSIE, ProcessTestCase, checkpoint, read_file, wait_until
 
 AGAIN = "it was started again and goes on from its log"
 
@@ -17,8 +17,8 @@ class Restart(ProcessTestCase):
         code, out, err = self.run_command(checkpoint(2, self.path("native"), steps=1))
         self.assertEqual(code, 0, out + err)
 
-    def start(self, command, *options, **job_options):
-        return self.start_nessie_run(command, ["--durability", "logged", "--log", self.path("logs"), "--json",
+    def start(self, command, *options, durability="logged", **job_options):
+        return self.start_nessie_run(command, ["--durability", durability, "--log", self.path("logs"), "--json",
                                                self.path("summary.json"), *options], **job_options)
 
     def start_waiting(self, *options, then="", **job_options):
@@ -52,12 +52,16 @@ class Restart(ProcessTestCase):
         os.kill(victim.pid, signal.SIGKILL)
         wait_until(lambda: victim.pid not in [each.pid for each in job.descendants("nessied")], "its end")
 
+    def await_url(self, job, index):
+        words = self.server(job, index).words
+        url = os.path.join(words[words.index("--run-dir") + 1], f"server.{index}.url")
+        wait_until(lambda: os.path.exists(url), url)
+
     def kill_and_await(self, job, index):
-        """Its successor listens."""
+        """It listens, and then its successor."""
+        self.await_url(job, index)
         self.kill(job, index)
-        victim = self.server(job, index)
-        run = victim.words[victim.words.index("--run-dir") + 1]
-        wait_until(lambda: os.path.exists(f"{run}/server.{index}.url"), "the next one")
+        self.await_url(job, index)
 
     def summary(self):
         with open(self.path("summary.json"), encoding="utf-8") as file:
@@ -125,6 +129,25 @@ class Restart(ProcessTestCase):
         self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 5)
         self.assert_nothing_left()
 
+    def test_no_more_of_one_that_does_not_listen_in_time(self):
+        job = self.start_waiting(env={"NESSIE_RUN_START_TIMEOUT": "5s"})
+        words = self.server(job, 0).words
+        url = os.path.join(words[words.index("--run-dir") + 1], "server.0.url")
+        os.mkdir(self.log_of(0))
+        for _ in range(4):
+            self.kill(job, 0)
+            successor = self.server(job, 0).pid
+            os.kill(successor, signal.SIGSTOP)
+            if not os.path.exists(url):
+                break
+            os.kill(successor, signal.SIGCONT)   # it was faster
+        wait_until(lambda: not job.descendants("nessied"), "it to be given up")
+        os.rmdir(self.log_of(0))
+        code, out, err = self.go(job)
+        self.assertIn("did not listen in time when it was started again", err)
+        self.assertEqual(code, 0, out + err)   # it had no files
+        self.assert_nothing_left()
+
     def test_not_of_one_without_a_log(self):
         job = self.start_waiting()
         self.kill(job, 0)
@@ -135,6 +158,43 @@ class Restart(ProcessTestCase):
         self.assertEqual(read_file(self.path("native.0001.nc")), read_file(self.path("staged.0001.nc")))
         self.assert_nothing_left()
         self.assertEqual(os.listdir(self.path("logs")), [])
+
+    def test_of_one_that_keeps_a_log_though_the_run_asks_for_none(self):
+        """As for a single file."""
+        job = self.start_waiting(durability="memory")
+        words = self.server(job, 0).words
+        log = words[words.index("--log") + 1]
+        self.assertEqual(os.path.dirname(log), self.path("logs"))
+        os.makedirs(log, exist_ok=True)
+        self.check_restart(job, [0])
+
+    def test_without_a_log_nothing_is_made_where_it_would_be(self):
+        job = self.start_nessie_run(["sh", "-c", "touch urls; until [ -e go ]; do sleep 0.02; done"])
+        wait_until(lambda: os.path.exists(self.path("urls")), "the program")
+        words = self.server(job, 0).words
+        self.assertFalse(os.path.exists(words[words.index("--log") + 1]))
+        self.assertEqual(self.go(job)[0], 0)
+
+    def test_of_one_that_is_served(self):
+        self.env["XDG_STATE_HOME"] = self.path("state")
+        code, _, err = self.run_command([NESSIE, "serve", "--durability", "logged", "--log", self.path("logs")])
+        self.assertEqual(code, 0, err)
+        job = self.jobs[-1]
+        os.mkdir(self.log_of(0))
+        self.kill_and_await(job, 0)
+        os.rmdir(self.log_of(0))
+        code, out, err = self.run_command([NESSIE, "attach", "--", *checkpoint(2, self.path("staged"), steps=1)])
+        self.assertEqual(code, 0, out + err)
+        code, out, err = self.run_command([NESSIE, "stop"])
+        self.assert_written(code, out, err)
+        self.assertIn(AGAIN, err)
+
+    def test_its_folder_goes_though_the_run_is_killed(self):
+        job = self.start_waiting()
+        os.kill(job.process.pid, signal.SIGKILL)
+        job.finish()
+        self.assert_nothing_left()
+        wait_until(lambda: not os.listdir(self.path("logs")), "the janitor")
 
     def test_by_the_agent_beside_it(self):
         job = self.start(checkpoint(2, self.path("staged"), steps=1, compute_ms=3000), "--mpmd")

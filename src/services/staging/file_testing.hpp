@@ -37,7 +37,7 @@ inline HeaderResult create_file(Client &client, FileToken token, const std::stri
                                 std::vector<Definition> definitions, int cmode = NC_CLOBBER | NC_64BIT_DATA,
                                 std::uint32_t processes = 1) {
   const auto created = client.create({token, path, cmode, {}, {}, processes}, program_file(path).get());
-  EXPECT_TRUE(created.ok() && *created == NC_NOERR);
+  EXPECT_TRUE(created.ok() && *created == NC_NOERR) << (created.ok() ? "" : created.error().message);
   EndDefArgs args;
   args.file = token, args.definitions = std::move(definitions);
   const auto ended = client.enddef(args, true);

@@ -48,6 +48,7 @@ class Daemon {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     url_file_ = folder + "/server." + std::to_string(index) + ".url";
+    std::filesystem::remove(url_file_);  // of one that was there before
     std::vector<std::string> words = {
         NESSIED,     "--parent", "0", "--index", std::to_string(index), "--servers", std::to_string(servers),
         "--run-dir", folder};

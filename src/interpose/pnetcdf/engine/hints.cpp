@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <interpose/pnetcdf/engine/hints.hpp>
 
+#include <base/log.hpp>
+#include <services/staging/durability.hpp>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -53,6 +56,15 @@ Hints parse_hints(std::string_view text) {
     if (!key.empty() && !value.empty()) put(hints, std::string(key), std::string(value));
   }
   return hints;
+}
+
+staging::Durability durability_hint(const Hints &hints) {
+  const auto *hint = find_hint(hints, "nessie_durability");
+  if (hint == nullptr) return staging::Durability::kInherited;
+  const auto named = staging::durability_named(*hint);
+  if (named.ok()) return *named;
+  nessie::log::warning("the hint nessie_durability: {}; it is left out", named.error().message);
+  return staging::Durability::kInherited;
 }
 
 Hints collect_hints(MPI_Info info) {

@@ -17,6 +17,8 @@ using Hints = std::vector<staging::Hint>;
 Hints collect_hints(MPI_Info info);
 /// The pairs of "key=value;key=value"; ill-formed ones are left out.
 Hints parse_hints(std::string_view text);
+/// What a file is to survive, by the hint `nessie_durability`; kInherited: it says nothing, or nothing that there is.
+staging::Durability durability_hint(const Hints &hints);
 /// nullptr if there is none of that name.
 const std::string *find_hint(const Hints &hints, std::string_view key);
 

@@ -118,8 +118,9 @@ Attempt create_as_root(File &file, MPI_Info info, const std::function<void()> &m
   settle(as);
   const auto program = create_as_program(as, as.mode, info);
   if (!program.file) return {.why = kNoRegularFile};
-  auto result = Session::get().client()->create({file.token(), program.name, as.mode, as.hints, {}, processes_of(file)},
-                                                program.file.get(), meanwhile);
+  auto result = Session::get().client()->create(
+      {file.token(), program.name, as.mode, as.hints, {}, processes_of(file), durability_hint(as.hints)},
+      program.file.get(), meanwhile);
   if (!result && is_loss(result.error()))
     return {.error = file.lost(result.error(), "ncmpi_create", NC_EOFILE), .made = true};
   if (!result) return {.made = true, .why = result.error().message};
@@ -233,8 +234,9 @@ staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) 
   settle(as);
   const auto program = open_as_program(as, info);
   if (!program.file) return why = kNoRegularFile, failure(kGoNative);
-  auto result = Session::get().client()->open({file.token(), program.name, as.mode, as.hints, {}, processes_of(file)},
-                                              program.file.get());
+  auto result = Session::get().client()->open(
+      {file.token(), program.name, as.mode, as.hints, {}, processes_of(file), durability_hint(as.hints)},
+      program.file.get());
   if (!result && is_loss(result.error())) return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
   if (!result) return why = result.error().message, failure(kGoNative);
   if (!is_harmless(result->nc_error)) return why = not_at_server(result->nc_error), failure(kGoNative);

@@ -2,6 +2,7 @@
 #include <interpose/pnetcdf/engine/opening.hpp>
 
 #include <interpose/pnetcdf/engine/boards.hpp>
+#include <interpose/pnetcdf/engine/hints.hpp>
 #include <interpose/pnetcdf/engine/native_turn.hpp>
 #include <interpose/pnetcdf/engine/session.hpp>
 
@@ -181,8 +182,9 @@ std::string open_for_child(const File &file, staging::FileToken token) {
   }
   if (auto settled = Session::get().client()->settle({file.identity, found.name}); !settled)
     return settled.error().message;
-  const auto opened =
-      Session::get().client()->open({token, found.name, omode, file.opened_as().hints}, found.file.get());
+  const auto opened = Session::get().client()->open(
+      {token, found.name, omode, file.opened_as().hints, {}, 1, durability_hint(file.opened_as().hints)},
+      found.file.get());
   if (!opened) return opened.error().message;
   const bool is_open = opened->nc_error == NC_NOERR || opened->nc_error == NC_ENULLPAD;
   return is_open ? std::string() : ncmpi_strerror(opened->nc_error);

@@ -10,9 +10,10 @@ Result<int> Client::abort(FileToken file) {
   const int home = impl_->opened[file].home;
   if (impl_->opened[file].attached)
     if (auto detached = impl_->detach_others(file, -1, home); !detached.ok()) return detached;
-  impl_->opened.erase(file);
   impl_->release_by_others(file, home);
-  return code_of(impl_->ask(home, &Stub::abort_async, FileArgs{file, -1, {}, {}}));
+  auto aborted = code_of(impl_->ask(home, &Stub::abort_async, FileArgs{file, -1, {}, {}}));
+  impl_->opened.erase(file);
+  return aborted;
 }
 
 }  // namespace staging

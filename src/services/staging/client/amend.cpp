@@ -7,15 +7,23 @@ namespace staging {
 
 Result<int> Client::amend(const AmendArgs &args) {
   const std::lock_guard lock(impl_->mutex);
-  return code_of(impl_->ask(impl_->opened[args.file].home, &Stub::amend_async, args));
+  auto &file = impl_->opened[args.file];
+  auto numbered = args;
+  numbered.number = ++file.definitions;
+  return code_of(impl_->ask(file.home, &Stub::amend_async, numbered));
 }
 
 bool Client::define(const AmendArgs &args) {
   const std::lock_guard lock(impl_->mutex);
   auto &file = impl_->opened[args.file];
-  if (file.defining && !file.defining->test()) return false;
+  if (file.defining && !file.defining->answer.test()) return false;
   file.defined = impl_->finish_defining(args.file);
-  if (file.defined.ok() && *file.defined == 0) file.defining = impl_->start(file.home, &Stub::amend_async, args);
+  auto numbered = args;
+  numbered.number = file.definitions + 1;
+  if (file.defined.ok() && *file.defined == 0) {
+    ++file.definitions;
+    file.defining = impl_->start(file.home, &Stub::amend_async, numbered);
+  }
   return true;
 }
 

@@ -2,6 +2,7 @@
 // A file on the servers that are not its home: they hold the descriptor until they attach the file.
 #include <services/staging/client/impl.hpp>
 
+#include <fcntl.h>
 #include <base/credential.hpp>
 #include <services/staging/handle.hpp>
 
@@ -22,29 +23,29 @@ Result<FileHandle> Client::Impl::hand_over(int server, int descriptor) {
 /// Has the other servers hold a file, until they attach it.
 Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home) {
   Answers answers;
-  Status given;
-  for (int server = 0; server < count() && given.ok(); ++server) {
+  for (int server = 0; server < count(); ++server) {
     if (server == home) continue;
-    auto handle = hand_over(server, descriptor);
-    if (!handle.ok()) {
-      given = handle.error();
-      continue;
-    }
-    args.handle = *handle;
-    answers.emplace_back(server, start(server, &Stub::hold_async, args));
+    const auto hold = [=, this, args = args]() mutable {
+      auto handle = hand_over(server, descriptor);
+      if (!handle.ok()) return nssi::Future<NcResult>(handle.error());
+      args.handle = *handle;
+      return at(server).stub.hold_async(args, kPatient);
+    };
+    answers.emplace_back(server, start<NcResult>(server, hold));
   }
-  auto held = first_error(answers);
-  return given.ok() ? held : given.error();
+  return first_error(answers);
 }
 
-/// Gives a file to all servers: the others hold it; what `home` needs.
-Result<FileHandle> Client::Impl::give(const OpenArgs &args, int descriptor, int home) {
-  if (auto held = hold_by_others(args, descriptor, home); !held.ok()) return held.error();
-  return hand_over(home, descriptor);
+void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
+  auto &file = opened[args.file];
+  file.home = home;
+  if (std::ranges::none_of(servers, &Server::returns)) return;
+  file.args = args;
+  file.file = nessie::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
 
 void Client::Impl::release_by_others(FileToken token, int home) {
-  std::vector<std::pair<int, nssi::Future<void>>> answers;
+  std::vector<std::pair<int, Asked<void>>> answers;
   for (int server = 0; server < count(); ++server)
     if (server != home) answers.emplace_back(server, start(server, &Stub::release_async, token));
   for (auto &[server, asked] : answers) (void)answer(std::move(asked), server);

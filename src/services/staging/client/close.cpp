@@ -10,8 +10,7 @@ Result<int> Client::close(FileToken file, std::int64_t num_records, Closing how,
 
 Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closing how, const Order &order) {
   (void)finish_defining(file);  // enddef has told
-  const auto closing = std::move(opened[file]);
-  opened.erase(file);
+  const auto &closing = opened[file];
   Answers answers;
   for (int server = 0; server < count(); ++server) {
     if (!closing.attached && server != closing.home) continue;
@@ -19,7 +18,9 @@ Result<int> Client::Impl::close(FileToken file, std::int64_t num_records, Closin
     answers.emplace_back(server, start(server, &Stub::close_async, args));
   }
   release_by_others(file, closing.home);
-  return first_error(answers);
+  auto closed = first_error(answers);
+  opened.erase(file);
+  return closed;
 }
 
 Result<int> Client::Impl::detach_others(FileToken token, std::int64_t num_records, int home) {

@@ -14,13 +14,15 @@ constexpr std::int32_t kNcWrite = 1;  // NC_WRITE
 Result<int> Client::create(const CreateArgs &args, int descriptor, const std::function<void()> &meanwhile) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
+  const OpenArgs as_opened{args.file, args.path, kNcWrite, args.hints, {}, args.processes, args.durability};
   auto created = [&]() -> Result<int> {
-    const OpenArgs same{args.file, args.path, kNcWrite, args.hints, {}, args.processes};
-    auto handle = impl_->give(same, descriptor, home);
-    if (!handle.ok()) return handle.error();
-    auto given = args;
-    given.handle = *handle;
-    auto asked = impl_->start(home, &Stub::create_async, given);
+    if (auto held = impl_->hold_by_others(as_opened, descriptor, home); !held.ok()) return held.error();
+    auto asked = impl_->start<NcResult>(home, [=, this, args = args]() mutable {
+      auto handle = impl_->hand_over(home, descriptor);
+      if (!handle.ok()) return nssi::Future<NcResult>(handle.error());
+      args.handle = *handle;
+      return impl_->at(home).stub.create_async(args, Impl::kPatient);
+    });
     if (meanwhile) {
       const Unlocked others_go_on(impl_->mutex);
       meanwhile();
@@ -28,7 +30,7 @@ Result<int> Client::create(const CreateArgs &args, int descriptor, const std::fu
     return code_of(impl_->answer(std::move(asked), home));
   }();
   if (created.ok() && *created == 0)
-    impl_->opened[args.file].home = home;
+    impl_->note_opened(as_opened, descriptor, home);
   else
     impl_->release_by_others(args.file, home);
   return created;

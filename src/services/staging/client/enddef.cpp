@@ -14,7 +14,9 @@ Result<HeaderResult> Client::enddef(const EndDefArgs &args, bool first) {
     if (!detached.ok()) return detached.error();
     impl_->outcome_of(args.file)->note_answer(NcResult{*detached});  // of a write: the definitions stay
   }
-  auto result = impl_->ask(home, &Stub::enddef_async, args);
+  auto numbered = args;
+  numbered.number = ++impl_->opened[args.file].definitions;
+  auto result = impl_->ask(home, &Stub::enddef_async, numbered);
   if (!result.ok() || result->nc_error != 0) return result;
   auto attached = impl_->attach_others(args.file, home);
   if (!attached.ok()) return attached.error();

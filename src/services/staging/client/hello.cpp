@@ -20,6 +20,7 @@ namespace {
 
 /// For copied data that have no answer yet: of all processes of a node, and of one at most and at least.
 constexpr std::uint64_t kBufferOfNode = 128 << 20, kMostBuffer = 64 << 20, kLeastBuffer = 16 << 20;
+constexpr std::chrono::milliseconds kPatienceWithRestart{1000}, kGlance{10};
 constexpr const char *kMailbox = "33344";  // 512 slots, and messages of 4 KiB in place
 
 Result<std::unique_ptr<nssi::Runtime>> open_runtime(const nessie::Config &config) {
@@ -42,6 +43,17 @@ bool take_all_cores(int processes) {
 std::uint64_t default_buffer(int processes) {
   if (processes <= 0 || take_all_cores(processes)) return kLeastBuffer;
   return std::clamp(kBufferOfNode / static_cast<std::uint64_t>(processes), kLeastBuffer, kMostBuffer);
+}
+
+/// A server that has died may be about to be started again.
+Result<nssi::PeerId> connect_to(nssi::Runtime &runtime, const std::string &url, Deadline deadline,
+                                const std::stop_token &stop) {
+  const auto patience = Deadline::in(kPatienceWithRestart).earlier(deadline);
+  for (;;) {
+    auto peer = runtime.connect(url, deadline, stop);
+    if (peer.ok() || peer.code() != Code::kPeerLost || patience.passed() || stop.stop_requested()) return peer;
+    std::this_thread::sleep_for(kGlance);
+  }
 }
 
 /// Each element has one owner among the servers only if all clients have the same list of them.
@@ -71,26 +83,28 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
+  impl->program = program;
+  impl->job = config.get_or("staging.job", "");
   impl->is_crowded = take_all_cores(processes);
   impl->copy_buffers = std::make_unique<CopyBuffers>(*impl->runtime, static_cast<std::size_t>(*buffer));
   for (const auto &url : *urls) {
-    auto peer = impl->runtime->connect(url, Deadline::in(*timeout), stop);
+    auto peer = connect_to(*impl->runtime, url, Deadline::in(*timeout), stop);
     if (!peer.ok()) return peer.error();
     impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),
                              impl->runtime->can_view(*peer)});
   }
   impl->stopped.emplace(stop, [everything = impl.get()] { everything->give_all_up(); });
   const std::lock_guard lock(impl->mutex);
-  const HelloArgs hello{Op::kVersion, program};
+  const auto hello = impl->hello();
   for (int s = 0; s < impl->count(); ++s) {
     auto answer = impl->ask(s, &Stub::hello_async, hello);
     if (!answer.ok()) return answer.error();
     if (auto status = check_place(*answer, s, impl->count()); !program.empty() && !status.ok()) return status.error();
     impl->mode = answer->mode;
+    impl->at(s).returns = answer->returns && !program.empty();
   }
-  if (const auto job = config.get("staging.job"))
-    for (int s = 0; s < impl->count(); ++s)
-      if (auto belongs = impl->ask(s, &Stub::belong_async, *job); !belongs.ok()) return belongs.error();
+  for (int s = 0; s < impl->count() && !impl->job.empty(); ++s)
+    if (auto belongs = impl->ask(s, &Stub::belong_async, impl->job); !belongs.ok()) return belongs.error();
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 

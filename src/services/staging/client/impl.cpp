@@ -91,7 +91,12 @@ void Client::Impl::finish_one() {
 void Client::Impl::finish(std::unique_ptr<Message> message) {
   awaited.push_back(message.get());
   auto &outcome = *message->outcome;
-  const auto answered = answer(std::move(message->answer), message->server);
+  auto answered = answer_of(message->answer, message->server, Deadline::never());
+  while (is_lost(answered) && await_return(message->server, message->of)) {
+    if (message->of != at(message->server).peer) send(*message);
+    answered = answer_of(message->answer, message->server, Deadline::never());
+  }
+  at(message->server).unanswered.erase(message->args.number);
   outcome.note_answer(answered);
   const std::byte *from = message->destinations.empty() ? nullptr : message->buffer.bytes().data();
   for (auto place : message->destinations) {

@@ -10,6 +10,7 @@
 #include <services/staging/client/client.hpp>
 #include <services/staging/client/copy_buffers.hpp>
 
+#include <base/random.hpp>
 #include <staging_rpc.hpp>
 
 #include <condition_variable>
@@ -18,6 +19,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 
 namespace staging {
@@ -77,12 +79,25 @@ struct Client::Impl {
     std::size_t max_inline_args = 0;
     bool views = false;  ///< finds copied data where they are
     bool lost = false;
+    bool returns = false;           ///< if it dies another one goes on, at the same place
+    bool is_returning = false;      ///< a thread waits for that
+    std::uint64_t last_number = 0;  ///< of the requests to it
+    std::set<std::uint64_t> unanswered = {};
+  };
+  /// A question, and how to ask it again.
+  template <class T> struct Asked {
+    nssi::Future<T> answer;
+    std::function<nssi::Future<T>()> again;
+    nssi::PeerId of;  ///< who was asked
   };
   struct Opened {
-    int home = 0;                                         ///< the server that keeps the header
-    bool attached = false;                                ///< the others have it open
-    std::optional<nssi::Future<NcResult>> defining = {};  ///< the last definitions that were sent ahead
-    Result<int> defined = 0;                              ///< what became of those before
+    int home = 0;                                  ///< the server that keeps the header
+    bool attached = false;                         ///< the others have it open
+    std::optional<Asked<NcResult>> defining = {};  ///< the last definitions that were sent ahead
+    Result<int> defined = 0;                       ///< what became of those before
+    OpenArgs args = {};                            ///< for a server that comes back: how it is opened,
+    nessie::Fd file = {};                          ///< and the file
+    std::uint64_t definitions = 0;                 ///< the number of the last enddef, or amend
   };
 
   class Sender;
@@ -95,16 +110,22 @@ struct Client::Impl {
     PieceList pieces;
     std::vector<std::span<std::byte>> destinations;  ///< of a packed read
     std::shared_ptr<Outcome> outcome;
+    TransferArgs args;
+    nssi::PeerId of;  ///< who was asked
     nssi::Future<NcResult> answer;
   };
 
   /// Answers of several servers to one question.
-  using Answers = std::vector<std::pair<int, nssi::Future<NcResult>>>;
+  using Answers = std::vector<std::pair<int, Asked<NcResult>>>;
 
   /// Asks a server, by an operation of its stub.
   template <class T, class... Parameters, class... Args>
-  nssi::Future<T> start(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
-    return (at(server).stub.*op)(args..., kPatient);
+  Asked<T> start(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
+    return start<T>(server, [=, this] { return (at(server).stub.*op)(args..., kPatient); });
+  }
+  template <class T> Asked<T> start(int server, std::function<nssi::Future<T>()> ask) {
+    auto answer = ask();
+    return {std::move(answer), std::move(ask), at(server).peer};
   }
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
@@ -114,16 +135,39 @@ struct Client::Impl {
   void give_up(int server);
   void give_all_up();
 
+  /// If the server dies, and comes back, it is asked again.
   template <class T>
-  nssi::Outcome<T> answer(nssi::Future<T> asked, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
+  nssi::Outcome<T> answer(Asked<T> asked, int server, nessie::Deadline deadline = nessie::Deadline::never()) {
+    for (;;) {
+      auto result = answer_of(asked.answer, server, deadline);
+      if (!is_lost(result) || !await_return(server, asked.of)) return result;
+      asked.of = at(server).peer;
+      asked.answer = asked.again();
+    }
+  }
+  template <class T> nssi::Outcome<T> answer_of(nssi::Future<T> &asked, int server, nessie::Deadline deadline) {
     if (auto status = await(asked.call(), server, deadline); !status.ok()) return status.error();
     return asked.wait();
+  }
+  template <class Outcome> static bool is_lost(const Outcome &outcome) {
+    return !outcome.ok() && outcome.code() == nessie::Code::kPeerLost;
   }
   template <class T, class... Parameters, class... Args>
   nssi::Outcome<T> ask(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
     return answer(start(server, op, args...), server);
   }
   /// Asks all servers but `except` at once; the first native error, or the first error.
+  /// Waits until a server that has died, `lost` of which he knew, is back, and knows again what this
+  /// process has open there, and has been sent what it had not answered. False: it does not come back.
+  bool await_return(int server, nssi::PeerId lost);
+  HelloArgs hello() const;
+  Status come_back(int server);
+  Status greet(int server);
+  Status give_again(int server);
+  Status send_again(int server);
+  void send(Message &message);
+  /// A file that was opened: kept for servers that come back.
+  void note_opened(const OpenArgs &args, int descriptor, int home);
   template <class Args>
   Result<int> ask_all(nssi::Future<NcResult> (Stub::*op)(const Args &, const nssi::CallOptions &), const Args &args,
                       int except = -1) {
@@ -137,7 +181,6 @@ struct Client::Impl {
   int home_of(const FileIdentity &identity) const;
   Result<FileHandle> hand_over(int server, int descriptor);
   Result<int> hold_by_others(OpenArgs args, int descriptor, int home);
-  Result<FileHandle> give(const OpenArgs &args, int descriptor, int home);
   void release_by_others(FileToken token, int home);
   /// What became of all definitions that were sent ahead; told once.
   Result<int> finish_defining(FileToken token);
@@ -168,12 +211,15 @@ struct Client::Impl {
   std::unique_ptr<nssi::Runtime> runtime;
   std::vector<Server> servers;
   Mode mode = Mode::kCaching;
+  const std::uint64_t id = nessie::random_u64() | 1;  ///< of this process, for servers that come back
+  std::string program;
+  std::string job;
   bool is_crowded = false;  ///< there is no core for the servers of this node but those that the program uses
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;  ///< by rank 0
   std::unique_ptr<CopyBuffers> copy_buffers;
   std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
-  std::vector<const Message *> awaited;           ///< those
+  std::vector<Message *> awaited;                 ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
   std::optional<std::stop_callback<std::function<void()>>> stopped;  ///< goes first: it uses the rest
 };

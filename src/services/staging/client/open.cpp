@@ -9,17 +9,20 @@ Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
   const std::lock_guard lock(impl_->mutex);
   const int home = impl_->home_of(identity_of(descriptor));
   auto result = [&]() -> Result<HeaderResult> {
-    auto handle = impl_->give(args, descriptor, home);
-    if (!handle.ok()) return handle.error();
-    auto given = args;
-    given.handle = *handle;
-    return impl_->ask(home, &Stub::open_async, given);
+    if (auto held = impl_->hold_by_others(args, descriptor, home); !held.ok()) return held.error();
+    auto asked = impl_->start<HeaderResult>(home, [=, this, args = args]() mutable {
+      auto handle = impl_->hand_over(home, descriptor);
+      if (!handle.ok()) return nssi::Future<HeaderResult>(handle.error());
+      args.handle = *handle;
+      return impl_->at(home).stub.open_async(args, Impl::kPatient);
+    });
+    return impl_->answer(std::move(asked), home);
   }();
   if (!result.ok() || result->header.empty()) {
     impl_->release_by_others(args.file, home);
     return result;
   }
-  impl_->opened[args.file].home = home;
+  impl_->note_opened(args, descriptor, home);
   auto attached = impl_->attach_others(args.file, home);
   if (attached.ok() && *attached == 0) return result;
   (void)impl_->close(args.file, -1, Closing::kDurable, Order(servers()));

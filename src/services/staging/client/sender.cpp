@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a message of its own costs more than packing
 constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, because the program need not wait
 constexpr std::size_t kPulledBytes = 256 << 10;
-constexpr std::size_t kMessagesInFlight = 32;    // bounds what a client's requests take of a server's memory
-constexpr std::size_t kBytesBesidesPieces = 96;  // of encoded arguments
-constexpr std::size_t kAlignment = 8;            // of a list behind the data
+constexpr std::size_t kMessagesInFlight = 32;     // bounds what a client's requests take of a server's memory
+constexpr std::size_t kBytesBesidesPieces = 112;  // of encoded arguments
+constexpr std::size_t kAlignment = 8;             // of a list behind the data
 
 std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -178,7 +178,12 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t da
                         message->pieces.empty(),
                         {},
                         0,
+                        0,
+                        ++client_.servers[server].last_number,
                         0};
+  auto &unanswered = client_.servers[server].unanswered;
+  unanswered.insert(unanswered.end(), transfer.number);
+  transfer.answered = *unanswered.begin() - 1;
   list_pieces(*message, data_bytes, transfer);
   message->file = file_;
   message->is_write = is_write_;
@@ -190,10 +195,8 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t da
   ++sent_[server];
   message->is_urgent =
       !is_write_ || message->borrows || client_.messages.size() >= kMessagesInFlight * packs_.size() / 2;
-  auto options = kPatient;
-  if (message->buffer.valid()) options.data = &message->buffer;
-  const auto op = !is_write_ ? &Stub::read_async : message->is_urgent ? &Stub::write_now_async : &Stub::write_async;
-  message->answer = (client_.servers[server].stub.*op)(transfer, options);
+  message->args = std::move(transfer);
+  client_.send(*message);
   client_.messages.push_back(std::move(message));
 }
 

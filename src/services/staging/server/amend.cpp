@@ -6,10 +6,17 @@
 namespace staging {
 
 Result<NcResult> Server::amend(Request &, const AmendArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
+  if (!file) return unknown(args.file);
   const FileGate::Alone alone(file->gate);
-  return NcResult{on_io([&] { return file->native->amend(args.definitions); })};
+  if (args.number != 0 && args.number <= file->definitions) return NcResult{};  // carried out, but not answered
+  EndDefArgs as;
+  as.file = args.file, as.definitions = args.definitions, as.number = args.number;
+  if (auto kept = keep_definition(*file, true, as); !kept.ok()) return kept.error();
+  const int error = on_io([&] { return file->native->amend(args.definitions); });
+  if (auto kept = keep_defined(*file, args.number, error); !kept.ok()) return kept.error();
+  return NcResult{error};
 }
 
 }  // namespace staging

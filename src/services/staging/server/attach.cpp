@@ -15,13 +15,15 @@ using nessie::Error;
 
 Result<NcResult> Server::hold(Request &request, const OpenArgs &args) {
   if (finishing_) return shutting_down();
+  if (const auto open = find(args.file)) open->owner = request.caller();
   auto file = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!file.ok()) return file.error();
   if (std::ranges::find(peers_, request.caller()) == peers_.end()) return NcResult{};  // it died meanwhile
   auto spare = duplicate(*file);
   if (!spare) return no_descriptors();
   held_.insert_or_assign(args.file, Held{request.caller(), args.path, args.omode, args.hints, args.processes,
-                                         std::move(*file), std::move(spare)});
+                                         args.durability, std::move(*file), std::move(spare)});
+  recovered_.notify_all();
   return NcResult{};
 }
 
@@ -31,25 +33,32 @@ Status Server::release(Request &, const FileToken &token) {
 }
 
 Result<NcResult> Server::attach(Request &request, const FileToken &token) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   if (finishing_) return shutting_down();
-  if (find(token)) return token_taken();
+  if (const auto file = find(token)) return adopt(request, *file);
   const auto held = held_.find(token);
   if (held == held_.end() || !held->second.file)
     return Error{Code::kNotFound, "a file is to be attached that was not held: a fault of the client"};
   const Opening opening(opening_, closing_changed_);
   HeaderResult unused;
   auto given = std::move(held->second.file), spare = std::move(held->second.spare);
-  const auto path = held->second.path;
-  const auto processes = held->second.processes;
-  auto opened = on_io([&, omode = held->second.omode, hints = held->second.hints] {
+  const OpenArgs as{token, held->second.path,      held->second.omode,     held->second.hints,
+                    {},    held->second.processes, held->second.durability};
+  auto opened = on_io([&] {
     spare.reset();
-    return NativeFile::open(std::move(given), omode, hints);
+    return NativeFile::open(std::move(given), as.omode, as.hints);
   });
   if (!opened.file) hold_again(token, std::move(given));
-  int error = add_file(request, token, path, std::move(opened), {}, processes);
+  int error =
+      add_file(request, token, as.path, std::move(opened), {}, as.processes, durability_of(as.durability, as.path));
   const auto file = find(token);
   if (error == NC_NOERR && file) error = read_header(*file, unused, [] { return NC_NOERR; });
   if (error != NC_NOERR && file) close_unused(file);
+  if (error == NC_NOERR && file)
+    if (auto kept = keep_file(*file, as, false, request.caller()); !kept.ok()) {
+      close_unused(file);
+      return kept.error();
+    }
   return NcResult{error};
 }
 

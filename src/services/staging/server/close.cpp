@@ -10,11 +10,14 @@
 namespace staging {
 
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
+  if (!file) return unknown(args.file);
   files_.erase(args.file);
   closing_.push_back(file);
   file->raise_num_records(args.num_records);
+  if (file->is_kept())
+    if (auto kept = keep_closed(*file, args.after); !kept.ok()) return kept.error();
   if (args.closing == Closing::kDurable || (args.closing == Closing::kIfSoon && is_soon_in_file(*file, args.after)))
     finish_close(file, PageState::kUrgent, args.after);
   else
@@ -27,7 +30,7 @@ Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
   FileArgs durable = args;
   durable.closing = Closing::kDurable;
   auto closed = close(request, durable);
-  if (file) hold_again(args.file, file->native->release());
+  if (file && file->native->is_closed()) hold_again(args.file, file->native->release());
   return closed;
 }
 
@@ -63,6 +66,7 @@ void Server::drain_and_close(const File &file, PageState priority) {
   file->ended = true;
   drainer_.flush(*file, priority);
   const int error = tell_records(*file, &NativeFile::close);
+  if (file->is_kept()) end_keeping(file);
   if (file->closed_at && others_like(*file).empty())
     on_io([&] { return file->native->date_back(*file->closed_at), 0; });
   if (others_like(*file).empty()) shelf_.put(*file);
@@ -87,6 +91,7 @@ void Server::finish_orphan(File file) {
   if (file->defined) return drain_and_close(file, PageState::kUrgent);
   file->ended = true;
   on_io([&] { return file->created_over ? file->native->abort() : file->native->close_and_empty(); });
+  keep_gone(*file);
   leave_closing(file);
 }
 

@@ -2,21 +2,35 @@
 #include <services/staging/server/server.hpp>
 
 #include <pnetcdf.h>
+#include <unistd.h>
 
 namespace staging {
 
 Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   HeaderResult result;
   const auto file = find(args.file);
-  if (!file) return HeaderResult{NC_EBADID, {}, 0, 0, {}};
+  if (!file) {
+    const auto unknown = this->unknown(args.file);
+    return unknown.ok() ? Result<HeaderResult>(HeaderResult{NC_EBADID, {}, 0, 0, {}}) : unknown.error();
+  }
   const FileGate::Alone alone(file->gate);
+  if (args.number != 0 &&
+      args.number <= file->definitions) {  // it was carried out before this server was started again
+    result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
+    return result;
+  }
   file->writes = {};  // all are done; clients count anew
   file->arrived_in.clear();
   drainer_.flush(*file, PageState::kUrgent);  // an error is told by what comes next: definitions stay
   file->forget_clean();
   file->raise_num_records(args.num_records);
+  const auto undo = keep_undo(*file);
+  if (auto kept = keep_definition(*file, false, args); !kept.ok()) return kept.error();
   result.nc_error = read_header(*file, result, [&] { return file->native->end_define(args); });
   note_write(*file);
+  if (auto kept = keep_defined(*file, args.number, result.nc_error); !kept.ok()) return kept.error();
+  if (!undo.empty()) ::unlink(undo.c_str());
   file->in_define_mode = result.nc_error != NC_NOERR;
   file->defined = file->defined || !file->in_define_mode;
   return result;

@@ -6,14 +6,18 @@
 namespace staging {
 
 Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
+  if (!file) return unknown(args.file);
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
+  if (file->is_kept()) (void)file->journal->note(LoggedFill{args.file, args.varid, args.record});
   file->native->allow_records(args.record + 1);
   file->forget_clean();
   const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
   note_write(*file);
+  if (file->is_kept())
+    if (auto kept = await_kept(*file); !kept.ok()) return kept.error();
   return NcResult{error};
 }
 

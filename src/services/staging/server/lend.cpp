@@ -12,6 +12,7 @@ using nessie::Error;
 /// To whoever knows the file's token, as all that is done with the file. What a process of another node had this server
 /// open by its name is lent to nobody: only what a process of this node could open itself.
 Result<LendResult> Server::lend(Request &request, const FileToken &token) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(token);
   if (!file) return Error{Code::kNotFound, "the file is not open at this server"};
   if (!file->was_given)

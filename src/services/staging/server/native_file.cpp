@@ -6,6 +6,7 @@
 #include <pnetcdf.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -62,6 +63,39 @@ class Info {
 
 /// A name of an open file that PnetCDF and MPI-IO take, whatever it is called.
 std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+/// The name by which the kernel knows an open file now.
+std::string name_of(int fd) {
+  std::array<char, PATH_MAX> name{};
+  const auto size = ::readlink(path_of(fd).c_str(), name.data(), name.size());
+  return {name.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+/// The same from `at` on, where the kernel does not do it.
+bool copy_by_hand(int from, int to, off_t at) {
+  std::vector<char> some(1 << 20);
+  for (;;) {
+    const auto got = ::pread(from, some.data(), some.size(), at);
+    if (got <= 0) return got == 0;
+    if (::pwrite(to, some.data(), static_cast<std::size_t>(got), at) != got) return false;
+    at += got;
+  }
+}
+
+/// Copies all that is in a file to the beginning of another one.
+bool copy_file(int from, int to) {
+  loff_t read_at = 0, write_at = 0;
+  struct stat status {};
+  if (::fstat(from, &status) != 0) return false;
+  while (read_at < status.st_size) {
+    const auto size = static_cast<std::size_t>(status.st_size - read_at);
+    const auto copied = ::copy_file_range(from, &read_at, to, &write_at, size, 0);
+    if (copied < 0 && (errno == EXDEV || errno == EINVAL || errno == EOPNOTSUPP))
+      return copy_by_hand(from, to, read_at);
+    if (copied <= 0) return false;
+  }
+  return true;
+}
 
 int type_bytes(nc_type type) {
   switch (type) {
@@ -554,6 +588,30 @@ int NativeFile::abort() {
   const int error = ncmpi_abort(ncid_);
   ncid_ = -1;
   return error;
+}
+
+// The directory, too: a new file is found after a power failure only if its name is on the disk.
+int NativeFile::sync_to_disk() {
+  if (::fdatasync(fd_.get()) != 0) return NC_EWRITE;
+  const std::string name = name_of(fd_.get());
+  const nessie::Fd parent(::open(name.substr(0, name.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent) (void)::fsync(parent.get());
+  return NC_NOERR;
+}
+
+int NativeFile::save_to(const std::string &path) {
+  const auto unfinished = path + ".part";
+  const nessie::Fd copy(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const bool is_saved = copy && copy_file(fd_.get(), copy.get()) && ::fsync(copy.get()) == 0 &&
+                        ::rename(unfinished.c_str(), path.c_str()) == 0;
+  return is_saved ? NC_NOERR : NC_EWRITE;
+}
+
+bool NativeFile::restore(int file, const std::string &path) {
+  const nessie::Fd saved(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  return saved && ::fstat(saved.get(), &status) == 0 && copy_file(saved.get(), file) &&
+         ::ftruncate(file, status.st_size) == 0 && ::fsync(file) == 0;
 }
 
 // ncmpi_abort() would remove the file, and only ncmpi_close() lets go of it otherwise: of what MPI-IO holds for it, 16

@@ -76,6 +76,12 @@ class NativeFile {
   int fill_record(int varid, std::int64_t record);
   /// Native sync; the number of records in the header becomes at least `num_records`, as in close().
   int sync(std::int64_t num_records);
+  /// What is in the file outlives a power failure; also after close().
+  int sync_to_disk();
+  /// Makes a copy of all that is in the file; it outlives a power failure. NC_NOERR, or the native code.
+  int save_to(const std::string &path);
+  /// Makes a file what save_to() has saved there. False: nothing was, or it cannot be.
+  static bool restore(int file, const std::string &path);
 
   /// Closes. The number of records in the header becomes at least `num_records`: every server that holds the file knows
   /// only the records that it wrote itself, and the last one to close must not leave a smaller number than another did.
@@ -86,6 +92,7 @@ class NativeFile {
 
   /// The time at which the file was changed last becomes `when`, if it is later, and if the server may set it.
   void date_back(const timespec &when);
+  bool is_closed() const { return ncid_ < 0; }
   /// The file, after close(), which is then done with.
   nessie::Fd release() { return std::move(fd_); }
   /// The header may count so many records: all that was to be put into them is here. The progress thread.

@@ -10,19 +10,30 @@
 namespace staging {
 
 Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   if (finishing_) return shutting_down();
-  if (find(args.file)) return token_taken();
+  HeaderResult result;
+  if (const auto file = find(args.file)) {
+    if (auto adopted = adopt(request, *file); !adopted.ok()) return adopted.error();
+    result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
+    return result;
+  }
   const Opening opening(opening_, closing_changed_);
   auto descriptor = obtain_descriptor(request, args.path, args.handle, (args.omode & NC_WRITE) != 0);
   if (!descriptor.ok()) return descriptor.error();
   auto opened = on_io([&] { return NativeFile::open(std::move(*descriptor), args.omode, args.hints); });
-  HeaderResult result;
   const int harmless = opened.file ? opened.nc_error : NC_NOERR;
-  result.nc_error = add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes);
+  result.nc_error = add_file(request, args.file, args.path, std::move(opened), args.handle, args.processes,
+                             durability_of(args.durability, args.path));
   if (result.nc_error != NC_NOERR) return result;
   const auto file = find(args.file);
   if (file) result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
   if (file && result.nc_error != NC_NOERR) close_unused(file);
+  if (file && result.nc_error == NC_NOERR)
+    if (auto kept = keep_file(*file, args, false, request.caller()); !kept.ok()) {
+      close_unused(file);
+      return kept.error();
+    }
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;
 }

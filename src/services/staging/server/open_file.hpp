@@ -6,6 +6,7 @@
 #include <service/interval_set.hpp>
 #include <services/staging/server/board.hpp>
 #include <services/staging/server/file_gate.hpp>
+#include <services/staging/server/journal.hpp>
 #include <services/staging/server/ledger.hpp>
 #include <services/staging/server/line.hpp>
 #include <services/staging/server/march.hpp>
@@ -98,13 +99,20 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   /// This server, as far as is known. Who is about to write says so first, and then waits for the drain.
   bool has_one_writer() const { return has_one_server && !may_be_written_past(); }
   FileReport report() const;
+  /// Whether it outlives this server.
+  bool is_kept() const { return durability != Durability::kMemory; }
 
   const FileToken token;
   const std::string path;
-  const nssi::PeerId owner;      ///< who opened it: rank 0 of the program
+  nssi::PeerId owner;            ///< who opened it: rank 0 of the program; {}: has not come back yet
   std::shared_ptr<Account> job;  ///< its owner's; null: it belongs to none
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
+  Durability durability = Durability::kMemory;
+  std::uint64_t definitions = 0;   ///< the number of the last that was carried out
+  LoggedFile logged;               ///< of one that is kept: how it was opened
+  Journal *journal = nullptr;      ///< of one that is kept
+  bool is_being_marked = false;    ///< so that its log gets shorter
   bool is_direct = false;          ///< who writes waits until it is in the file, and hears what came of it
   std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
   int failed_page_error = 0;       ///< the native code of the last of them

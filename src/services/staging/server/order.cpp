@@ -51,7 +51,7 @@ void Server::look_at_inboxes() {
 /// returned. What this process put itself has been answered, and so has everything in direct mode.
 void Server::await_what_was_sent(OpenFile &file) {
   const bool others_put = file.native->writable() && (peers_.size() > 1 || !file.line->is_empty());
-  if (options_.mode == Mode::kDirect || !(others_put || file.takes_turns)) return;
+  if (file.is_direct || !(others_put || file.takes_turns)) return;
   look_at_inboxes();
   file.line->await_arrived();
 }

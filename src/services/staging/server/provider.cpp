@@ -96,6 +96,10 @@ Result<ServerOptions> options_of_process(const Config &config, const Mpi &mpi) {
   read.count("staging.servers", options.servers);
   if (!read.status().ok()) return read.status().error();
   const auto folder = config.get_or("staging.run_dir", ".");
+  if (const auto logs = config.get_or("staging.log", ""); !logs.empty())
+    options.log_path = fmt::format("{}/server.{}", logs, options.index);
+  options.is_successor = config.get("nnti.listen_at").has_value();
+  options.servers_at = nessie::split(config.get_or("staging.servers_at", ""), " ");
   options.url_path = fmt::format("{}/server.{}.url", folder, options.index);
   options.ledger_path = fmt::format("{}/server.{}.ledger", folder, options.index);
   options.on_end = [path = fmt::format("{}/server.{}.report", folder, options.index)](const ReportResult &report) {
@@ -113,6 +117,7 @@ Result<ServerOptions> server_options(const Config &config) {
   ServerOptions options;
   nessie::ConfigReader read(config);
   read.take(mode_of(config), options.mode);
+  read.take(DurabilityRules::parse(config.get_or("staging.durability", "")), options.durability);
   read.size("staging.memory", options.memory_bytes);
   read.duration("staging.timeout", options.client_timeout);
   if (!read.status().ok()) return read.status().error();

@@ -94,8 +94,9 @@ class Server::Reading::Held {
 };
 
 Result<NcResult> Server::read(Request &request, const TransferArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
+  if (!file) return unknown(args.file);
   runtime_.hasten_bulk();
   (void)await_writes(*file, args.after);
   await_what_was_sent(*file);

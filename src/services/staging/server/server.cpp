@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <sstream>
 #include <thread>
 
 namespace staging {
@@ -40,6 +42,10 @@ Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderCo
   auto server = std::unique_ptr<Server>(new Server(context, std::move(options)));
   server->ledger_ = *std::move(ledger);
   if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
+  if (server->options_.is_successor || (server->may_be_kept() && Journal::is_in(server->options_.log_path))) {
+    server->is_recovering_ = true;
+    context.runtime.spawn([server = server.get()] { server->recover(); });
+  }
   const auto &path = server->options_.url_path;
   if (path.empty()) return std::unique_ptr<nessie::Provider>(std::move(server));
   if (auto status = nessie::write_file(path, context.runtime.url() + "\n"); !status.ok()) return status.error();
@@ -49,10 +55,14 @@ Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderCo
 Server::Server(const nessie::ProviderContext &context, ServerOptions options)
     : options_(std::move(options)),
       runtime_(context.runtime),
+      budget_(context.budget),
       io_(context.main_thread),
       end_process_(context.end_process),
       drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_),
       loader_(runtime_, io_, drainer_, statistics_),
+      replicas_(runtime_, context.budget, options_.memory_bytes),
+      servers_(options_.servers_at),
+      recovered_(runtime_),
       closing_changed_(runtime_),
       moves_(runtime_, {kSlow, options_.client_timeout, [this](nssi::PeerId client) { give_up(client); },
                         [this](nssi::PeerId client) { return !finishing_ && is_stopped(client); }}),
@@ -75,6 +85,9 @@ Server::~Server() = default;
 void Server::stop() {
   door_.reset();
   drainer_.end_touching();
+  if (logged_ && logged_->is_empty() && logged_->is_whole()) Journal::remove(std::move(logged_));
+  logged_.reset();
+  replicated_.reset();
   if (options_.on_end) options_.on_end(report());
 }
 
@@ -104,6 +117,7 @@ void Server::peer_lost(nssi::PeerId peer) {
   std::erase(peers_, peer);
   note_crowd();
   processes_.erase(peer.value);
+  forget_client(peer);
   accounts_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;
@@ -131,6 +145,19 @@ bool is_stopped(pid_t process) {
 }
 
 }  // namespace
+
+/// When a process of this node was started, in ticks since the node was; 0: there is none.
+std::uint64_t Server::started_of(pid_t process) {
+  constexpr int kFieldsBetween = 20;  // behind the name, before the 22nd: proc(5)
+  const auto stat = nessie::read_file(fmt::format("/proc/{}/stat", process));
+  if (!stat.ok()) return 0;
+  std::istringstream fields(stat->substr(std::min(stat->size(), stat->rfind(')') + 1)));
+  std::string field;
+  for (int i = 0; i < kFieldsBetween && fields >> field; ++i) continue;
+  std::uint64_t started = 0;
+  std::from_chars(field.data(), field.data() + field.size(), started);
+  return started;
+}
 
 bool Server::is_stopped(nssi::PeerId peer) const {
   const auto found = processes_.find(peer.value);

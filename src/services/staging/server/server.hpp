@@ -7,10 +7,13 @@
 #include <nessie/provider.hpp>
 #include <service/buffers.hpp>
 #include <service/moves.hpp>
+#include <services/staging/durability.hpp>
 #include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
+#include <services/staging/server/journal.hpp>
 #include <services/staging/server/loader.hpp>
 #include <services/staging/server/pieces_check.hpp>
+#include <services/staging/server/replica.hpp>
 #include <services/staging/server/shelf.hpp>
 
 #include <nssi/nssi.hpp>
@@ -34,9 +37,13 @@ struct ServerOptions {
   std::uint32_t index = 0, servers = 1;
   Mode mode = Mode::kCaching;
   std::uint64_t memory_bytes = 512 << 20;
-  std::string ledger_path;  ///< empty: no ledger
-  std::string board_path;   ///< empty: no board
-  std::string url_path;     ///< where the URL is written as soon as the server can be reached; empty: nowhere
+  std::string ledger_path;              ///< empty: no ledger
+  std::string board_path;               ///< empty: no board
+  DurabilityRules durability;           ///< of files that say nothing else
+  std::vector<std::string> servers_at;  ///< where all servers are, of one that takes another one's place
+  bool is_successor = false;
+  std::string log_path;  ///< the folder of its log, which is made when it is needed; empty: nothing is kept
+  std::string url_path;  ///< where the URL is written as soon as the server can be reached; empty: nowhere
   std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
@@ -69,6 +76,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   class Running;
   class Reading;
   static constexpr std::size_t kBounceBytes = 1 << 20;
+  static constexpr nssi::PeerId kNobody{~std::uint64_t{0}};
+  static constexpr std::size_t kMostGroupList = 256 << 10;  ///< of a part of a write, in the journal
   using File = std::shared_ptr<OpenFile>;
   /// A file that this server will be asked to attach.
   struct Held {
@@ -77,6 +86,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
     std::int32_t omode = 0;
     std::vector<Hint> hints;
     std::uint32_t processes = 1;
+    Durability durability = Durability::kMemory;
     nessie::Fd file;   ///< as long as it is not attached
     nessie::Fd spare;  ///< given up for the one that MPI-IO needs
   };
@@ -85,21 +95,32 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
     pid_t pid;
     std::string program;
   };
+  /// A process that comes again if this server dies and is started again.
+  struct Returning {
+    LoggedClient who;
+    Done done;                                  ///< its requests
+    bool is_expected = false, is_back = false;  ///< it is to say that it is back; it has
+  };
   using Request = nssi::Request;
 
   Server(const nessie::ProviderContext &context, ServerOptions options);
 
   // hello.cpp
   Result<HelloResult> hello(Request &request, const HelloArgs &args) override;
+  void note_client(nssi::PeerId caller, std::uint64_t client);
   Status ping(Request &request) override;
   Status hasten(Request &request) override;
+
+  Status returned(Request &request) override;
 
   // create.cpp
   Result<NcResult> create(Request &request, const CreateArgs &args) override;
   Result<nessie::Fd> obtain_descriptor(Request &request, const std::string &path, const FileHandle &handle,
                                        bool writable);
   int add_file(Request &request, FileToken token, const std::string &path, NativeFile::Opened opened,
-               const FileHandle &handle, std::uint32_t processes);
+               const FileHandle &handle, std::uint32_t processes, Durability durability);
+  File make_file(FileToken token, const std::string &path, std::unique_ptr<NativeFile> native, nssi::PeerId owner,
+                 std::uint32_t processes, Durability durability);
 
   // open.cpp
   Result<HeaderResult> open(Request &request, const OpenArgs &args) override;
@@ -139,9 +160,59 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   void note_records(OpenFile &file, std::int64_t records);
 
+  // keep.cpp
+  Durability durability_of(Durability asked, const std::string &path) const;
+  bool may_be_kept() const { return !options_.log_path.empty(); }
+  Result<Journal *> journal_for(Durability durability);
+  Status open_logged();
+  Status open_replicated();
+  Status keep_file(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
+  Status note_file(OpenFile &file);
+  void mark(const File &file);
+  void keep_client(Journal &journal, Returning &client);
+  Status keep_definition(OpenFile &file, bool is_amend, const EndDefArgs &args);
+  std::string keep_undo(OpenFile &file);
+  static std::string undo_path(const std::string &folder, FileToken token);
+  Status keep_defined(OpenFile &file, std::uint64_t number, int nc_error);
+  Status keep_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
+  Status keep_group(Request &request, OpenFile &file, const LoggedWrite &write, std::uint64_t offset,
+                    std::uint64_t size_bytes);
+  Status await_kept(OpenFile &file);
+  Status keep_closed(OpenFile &file, const WritesBefore &after);
+  void end_keeping(const File &file);
+  void keep_gone(OpenFile &file);
+  void keep_done(nssi::PeerId caller, const OpenFile &file, const TransferArgs &args);
+  void forget_client(nssi::PeerId peer);
+  Returning *returning(nssi::PeerId caller);
+  std::uint64_t client_of(nssi::PeerId caller) const;
+
+  // recovery.cpp
+  Status await_recovered();
+  Result<NcResult> unknown(FileToken token) const;
+  Result<NcResult> adopt(Request &request, OpenFile &file);
+  void recover();
+  Status recover_from_log();
+  Status recover_from_replica();
+  Status recover_files(Journal &journal);
+  File reopen(Journal &journal, const LeftFile &left);
+  NativeFile::Opened reopen_native(const std::string &undo, const LeftFile &left, nessie::Fd file);
+  Result<nessie::Fd> find_left(const LeftFile &left);
+  Status replay(Journal &journal, const Left &left);
+  void end_orphans();
+  static std::uint64_t started_of(pid_t process);
+  static bool may_return(const LoggedClient &client);
+  void await_returning();
+
   // write_through.cpp
   int write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before);
   int flush_together(OpenFile &file, const TransferArgs &args);
+
+  // replicate.cpp
+  Status keep_block(Request &request, const BlockArgs &block) override;
+  Result<KeptResult> kept(Request &request, std::uint32_t of) override;
+  Result<std::uint64_t> read_block(Request &request, const BlockArgs &block) override;
+  Status release_block(Request &request, const BlockArgs &block) override;
+  std::string partner() const;
 
   // read.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args) override;
@@ -218,9 +289,15 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   const ServerOptions options_;
   nssi::Runtime &runtime_;
+  nessie::Budget &budget_;
   Worker &io_;
   const std::function<void()> end_process_;
   std::unique_ptr<Ledger> ledger_;
+  std::unique_ptr<Journal> logged_, replicated_;    ///< null: nothing has had to be kept there yet
+  std::map<std::uint64_t, Returning> returning_;    ///< by client
+  std::map<std::uint64_t, std::uint64_t> clients_;  ///< by peer
+  std::set<FileToken> gone_;                        ///< that a server before this one has put where they belong
+  bool is_recovering_ = false, has_recovered_ = false, has_told_of_log_ = false;
   std::unique_ptr<Board> board_;  ///< goes after the files on it
   Account total_;
   ReportResult &statistics_ = total_.counted;                   ///< what was counted, and noted, so far
@@ -236,6 +313,9 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::uint64_t more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
+  Replicas replicas_;                           ///< of others
+  std::vector<std::string> servers_;            ///< where all are, as far as is known
+  WaitQueue recovered_;                         ///< something has changed that recovery waits for, or it has ended
   WaitQueue closing_changed_;                   ///< a file has left closing_, or an open has ended
   nessie::service::Moves moves_;                ///< data on their way from or to a client
   nessie::service::Buffers bounces_;

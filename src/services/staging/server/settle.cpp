@@ -9,6 +9,7 @@
 namespace staging {
 
 Result<NcResult> Server::settle(Request &, const SettleArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const bool all = args.identity.inode == 0 && args.path.empty();
   const auto same = [&](const OpenFile &file) {
     return all || (args.identity.inode != 0 && file.identity == args.identity) || file.path == args.path;

@@ -9,8 +9,9 @@
 namespace staging {
 
 Result<NcResult> Server::sync(Request &, const FileArgs &args) {
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return NcResult{NC_EBADID};
+  if (!file) return unknown(args.file);
   await_what_was_sent(*file);
   const FileGate::Shared shared(file->gate);
   file->raise_num_records(args.num_records);

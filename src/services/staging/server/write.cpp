@@ -42,15 +42,19 @@ std::uint64_t data_bytes(const nssi::Request &request, const TransferArgs &args)
 class Server::Counted {
  public:
   Counted(OpenFile &file, std::uint64_t call) : file_(file), call_(call) {}
-  ~Counted() {
+  ~Counted() { count(); }
+  Counted(const Counted &) = delete;
+  /// Now, and not again.
+  void count() {
+    if (std::exchange(is_counted_, true)) return;
     file_.writes.add(call_);
     file_.wrote.notify_all();
   }
-  Counted(const Counted &) = delete;
 
  private:
   OpenFile &file_;
   const std::uint64_t call_;
+  bool is_counted_ = false;
 };
 
 /// A write that is being carried out.
@@ -74,15 +78,21 @@ class Server::Running {
 // - the number of records, when the data are here: a header must not count what a killed process has not sent.
 
 Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
+  const bool has_waited = is_recovering_;
+  if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find_to_write(args.file);
-  if (!file) return NcResult{NC_EBADID};
-  const Counted counted(*file, args.call);
+  if (!file) return unknown(args.file);
+  if (const auto *client = returning(request.caller());
+      file->is_kept() && client != nullptr && args.number != 0 && client->done.has(args.number))
+    return NcResult{};  // it was carried out before this server was started again
+  Counted counted(*file, args.call);
   const bool is_ordered = file->takes_turns || args.in_order;
   const auto is_held_up = [&] { return !file->writes.has(args.after) || file->gate.is_wanted_alone(); };
   std::optional<Line::Place> place;
   if (is_ordered || args.sent_ns != 0) place.emplace(*file->line, request.caller(), args.sent_ns, is_held_up);
+  if (has_waited) take_turns();  // until all that have waited have their places
   (void)await_writes(*file, args.after);
-  if (is_ordered && options_.mode != Mode::kDirect) look_at_inboxes();
+  if (is_ordered && !file->is_direct) look_at_inboxes();
   drainer_.note_activity();
   const Running running(*file);
   const FileGate::Shared shared(file->gate);
@@ -96,18 +106,29 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->takes_turns) drain_others(*file);
   const auto failed_before = file->failed_pages;
   const auto *view = request.view_data();
-  if (view != nullptr)
+  if (file->is_kept() && !file->is_direct) {
+    if (auto kept = keep_in(request, *file, *asked, args); !kept.ok()) return kept.error();
+    counted.count();
+  } else if (view != nullptr) {
     take_in(request.caller(), *file, *asked, view->bytes());
-  else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok())
+  } else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok()) {
     return pulled.error();
-  const int error = options_.mode == Mode::kDirect ? write_through(*file, args, failed_before) : NC_NOERR;
+  }
+  const int error = file->is_direct ? write_through(*file, args, failed_before) : NC_NOERR;
+  if (file->is_kept() && file->is_direct && error == NC_NOERR) {
+    keep_done(request.caller(), *file, args);
+    counted.count();
+  }
   note_write(*file);
   if (error == NC_NOERR) {
-    const bool had_arrived = view != nullptr && options_.mode != Mode::kDirect;
+    const bool had_arrived = view != nullptr && !file->is_direct;
     for (const auto &part : asked->checked.parts) file->acknowledge(*file->find(part.varid), part.bytes, had_arrived);
     note_records(*file, asked->checked.records);
   }
   if (view != nullptr) view->release_pages();
+  place.reset();
+  if (file->is_kept())
+    if (auto kept = await_kept(*file); !kept.ok()) return kept.error();
   const int earlier = file->take_error();
   return NcResult{earlier != NC_NOERR ? earlier : error};
 }
@@ -116,7 +137,7 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
 void Server::note_records(OpenFile &file, std::int64_t records) {
   if (records <= file.num_records) return;
   file.raise_num_records(records);
-  if (options_.mode == Mode::kDirect) (void)tell_records(file, &NativeFile::publish_records);
+  if (file.is_direct) (void)tell_records(file, &NativeFile::publish_records);
 }
 
 /// Takes over what a request says of its pieces, and checks it: in its buffer it is the caller's to change.
@@ -142,11 +163,11 @@ Result<Server::Asked> Server::look_at(Request &request, OpenFile &file, const Tr
 
 /// What a client has sent and lends in place is this server's to keep: the program may take it for written.
 void Server::note_arrival(Request &request) {
-  if (request.view_data() == nullptr || options_.mode == Mode::kDirect) return;
+  if (request.view_data() == nullptr) return;
   const auto args = xdr::decode<TransferArgs>(request.args());
   if (!args.ok()) return;
   const auto file = find_to_write(args->file);
-  if (!file) return;
+  if (!file || file->is_direct) return;
   const auto asked = look_at(request, *file, *args);
   if (!asked.ok()) return;
   for (const auto &part : asked->checked.parts) file->arrived(*file->find(part.varid), part);

@@ -11,7 +11,15 @@ namespace staging {
 
 class WriteCount {
  public:
-  void add(std::uint64_t call) { ++(call <= settled_.call ? settled_.writes : later_[call]); }
+  WriteCount() = default;
+  explicit WriteCount(const WritesBefore &settled) : settled_(settled) {}
+  void add(std::uint64_t call, std::uint64_t writes = 1) {
+    (call <= settled_.call ? settled_.writes : later_[call]) += writes;
+  }
+
+  /// What was counted: of all calls up to one, and of later ones.
+  const WritesBefore &settled() const { return settled_; }
+  const std::map<std::uint64_t, std::uint64_t> &later() const { return later_; }
 
   /// True if all of `before` has been carried out.
   bool has(const WritesBefore &before) {

@@ -35,12 +35,14 @@ void note_end_of_call(OpenFile &file, const TransferArgs &args) {
 /// Suspends the fiber until what is in pages of the file is in the file. The native code of what failed, of these and
 /// of those that had to leave since there were `failed_before`: they may be this write's.
 int Server::write_through(OpenFile &file, const TransferArgs &args, std::uint64_t failed_before) {
-  const int error = flush_together(file, args);
+  int error = flush_together(file, args);
+  if (error == NC_NOERR && file.durability == Durability::kInFile)
+    error = on_io([&] { return file.native->sync_to_disk(); });
   return error == NC_NOERR && file.failed_pages != failed_before ? file.failed_page_error : error;
 }
 
 int Server::flush_together(OpenFile &file, const TransferArgs &args) {
-  const bool is_alone = args.in_order || file.takes_turns || file.processes == 1;
+  const bool is_alone = options_.mode != Mode::kDirect || args.in_order || file.takes_turns || file.processes == 1;
   if (is_alone) return drainer_.flush(file, PageState::kUrgent);
   const bool leads = file.together == nullptr;
   if (leads) file.together = std::make_shared<Together>(runtime_);

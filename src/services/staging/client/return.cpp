@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A server that has died and is started again: this process comes back to it, gives it once more what it has open, and
+// sends once more what had no answer. Whoever asks meanwhile waits, and gets his answer later than otherwise.
+#include <services/staging/client/impl.hpp>
+
+#include <services/staging/handle.hpp>
+
+#include <base/log.hpp>
+
+#include <algorithm>
+#include <thread>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{50};
+constexpr std::chrono::seconds kAttempt{2};
+
+}  // namespace
+
+bool Client::Impl::await_return(int index, nssi::PeerId lost) {
+  auto &server = at(index);
+  while (server.is_returning) changed.wait(mutex);
+  if (!server.returns || server.lost) return false;
+  if (server.peer != lost) return true;
+  server.is_returning = true;
+  const auto status = come_back(index);
+  server.is_returning = false;
+  if (!status.ok()) {
+    server.lost = true;
+    nessie::log::error("the staging server {} has died, and none has taken its place: {}", server.url,
+                       status.error().message);
+  }
+  changed.notify_all();
+  return status.ok();
+}
+
+Status Client::Impl::come_back(int index) {
+  auto &server = at(index);
+  auto deadline = Deadline::in(timeout);
+  auto pause = kFirstPause;
+  for (;;) {
+    auto peer = [&]() -> Result<nssi::PeerId> {
+      const Unlocked others_go_on(mutex);
+      return runtime->connect(server.url, Deadline::in(kAttempt).earlier(deadline));
+    }();
+    auto status = peer.ok() ? Status() : Status(peer.error());
+    if (peer.ok()) {
+      deadline = Deadline::in(timeout);  // one that dies again and again is waited for
+      server.peer = *peer;
+      server.stub = Stub(*runtime, *peer);
+      server.max_inline_args = runtime->max_inline_args(*peer);
+      server.views = runtime->can_view(*peer);
+      status = greet(index);
+      if (status.ok()) status = give_again(index);
+      if (status.ok()) status = send_again(index);
+      if (status.ok()) return status;
+    }
+    const bool may_come = status.code() == Code::kPeerLost || status.code() == Code::kTimedOut;
+    if (!may_come || deadline.passed() || server.lost) return status;
+    const Unlocked others_go_on(mutex);
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+HelloArgs Client::Impl::hello() const {
+  HelloArgs args{Op::kVersion, program, id, {}};
+  for (const auto &server : servers) args.servers.push_back(server.url);
+  return args;
+}
+
+Status Client::Impl::greet(int index) {
+  auto &server = at(index);
+  auto hello = server.stub.hello_async(this->hello(), kPatient);
+  const auto answer = answer_of(hello, index, Deadline::never());
+  if (!answer.ok()) return answer.error();
+  if (job.empty()) return {};
+  auto belong = server.stub.belong_async(job, kPatient);
+  return answer_of(belong, index, Deadline::never());
+}
+
+/// What this process has opened for its program.
+Status Client::Impl::give_again(int index) {
+  std::vector<FileToken> tokens;
+  for (const auto &[token, file] : opened)
+    if (file.file) tokens.push_back(token);
+  for (const auto token : tokens) {
+    const auto file = opened.find(token);
+    if (file == opened.end()) continue;
+    auto args = file->second.args;
+    auto handle = hand_over(index, file->second.file.get());
+    if (!handle.ok()) return handle.error();
+    args.handle = *handle;
+    auto held = at(index).stub.hold_async(args, kPatient);
+    if (auto answer = answer_of(held, index, Deadline::never()); !answer.ok()) return answer.error();
+  }
+  return {};
+}
+
+/// In the order in which it was sent first.
+Status Client::Impl::send_again(int index) {
+  std::vector<Message *> unanswered;
+  for (auto *message : awaited) unanswered.push_back(message);
+  for (const auto &message : messages) unanswered.push_back(message.get());
+  std::erase_if(unanswered, [=](const Message *message) { return message->server != index; });
+  std::ranges::sort(unanswered, {}, [](const Message *message) { return message->args.number; });
+  for (auto *message : unanswered) {
+    message->is_urgent = true;
+    send(*message);
+  }
+  auto returned = at(index).stub.returned_async(kPatient);
+  return answer_of(returned, index, Deadline::never());
+}
+
+void Client::Impl::send(Message &message) {
+  auto &server = at(message.server);
+  auto options = kPatient;
+  if (message.buffer.valid()) options.data = &message.buffer;
+  const auto op = !message.is_write   ? &Stub::read_async
+                  : message.is_urgent ? &Stub::write_now_async
+                                      : &Stub::write_async;
+  message.of = server.peer;
+  message.answer = (server.stub.*op)(message.args, options);
+}
+
+}  // namespace staging

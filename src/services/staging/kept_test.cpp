@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that outlive a server: it is killed, and another one is started in its place.
+#include <services/staging/process_testing.hpp>
+
+#include <atomic>
+#include <random>
+
+namespace staging::testing {
+namespace {
+
+class Kept : public StagingProcess {
+ protected:
+  Daemon &start_kept(const std::string &durability, int index = 0, int servers = 1) {
+    flags_ = {"--set", "staging.durability=" + durability,
+              "--set", "staging.log=" + folder_ + "/logs",
+              "--set", "staging.timeout=10s"};
+    return start(flags_, index, servers);
+  }
+  /// Kills a server, and starts another one in its place.
+  void restart(int index = 0) {
+    const auto url = kill(index);
+    bring_back(index, url);
+  }
+  std::string kill(int index = 0) {
+    auto &daemon = *daemons_[static_cast<std::size_t>(index)];
+    auto url = daemon.url();
+    ::kill(daemon.pid(), SIGKILL);
+    EXPECT_EQ(daemon.wait_end(), 128 + SIGKILL);
+    return url;
+  }
+  void bring_back(int index, const std::string &url) {
+    auto flags = flags_;
+    flags.insert(flags.end(), {"--set", "nnti.listen_at=" + url});
+    const auto servers = static_cast<int>(daemons_.size());
+    auto &place = daemons_[static_cast<std::size_t>(index)];
+    place.reset();
+    place = std::make_unique<Daemon>(folder_, index, servers, flags);
+  }
+  std::string file(const std::string &name) const { return folder_ + "/" + name; }
+  void close(Client &client) {
+    const auto closed = client.close(kToken, 0, Closing::kDurable, *order_);
+    ASSERT_TRUE(closed.ok()) << closed.error().message;
+    EXPECT_EQ(*closed, NC_NOERR);
+  }
+  bool has_log(int index = 0) const {
+    return std::filesystem::exists(folder_ + "/logs/server." + std::to_string(index));
+  }
+  void expect_whole(int variables) {
+    for (int v = 0; v < variables; ++v) EXPECT_TRUE(in_file(v, variables - 1 - v)) << "variable " << v;
+  }
+  /// Ends a server in order.
+  void end(int index = 0) {
+    auto &daemon = *daemons_[static_cast<std::size_t>(index)];
+    daemon.cut_life_line();
+    EXPECT_EQ(daemon.wait_end(), 0);
+  }
+
+  std::vector<std::string> flags_;
+};
+
+class KeptAs : public Kept, public ::testing::WithParamInterface<const char *> {};
+INSTANTIATE_TEST_SUITE_P(, KeptAs, ::testing::Values("logged", "durable"));
+
+TEST_P(KeptAs, AServerThatDiesBetweenWritesIsNotNoticed) {
+  start_kept(GetParam());
+  const auto client = connect();
+  create(*client, file("a.nc"), 4);
+  for (int v = 0; v < 4; ++v) {
+    EXPECT_EQ(put(*client, v).ok(), true);
+    if (v % 2 == 0) restart();
+  }
+  close(*client);
+  expect_whole(4);
+  end();
+  EXPECT_FALSE(has_log()) << "what is in the files is kept no longer";
+}
+
+TEST_P(KeptAs, AServerThatDiesBeforeItIsAskedForTheFirstTimeIsNotNoticed) {
+  start_kept(GetParam());
+  const auto client = connect();
+  create(*client, file("a.nc"), 1);
+  restart();
+  EXPECT_TRUE(put(*client, 0).ok());
+  close(*client);
+  expect_whole(1);
+}
+
+TEST_F(Kept, WhatWasClosedIsFinishedWithoutItsProgram) {
+  start_kept("logged");
+  {
+    const auto client = connect();
+    create(*client, file("a.nc"), 3);
+    for (int v = 0; v < 3; ++v) EXPECT_TRUE(put(*client, v).ok());
+    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    kill();
+  }
+  bring_back(0, "");
+  const auto other = connect();
+  ASSERT_NE(other, nullptr);
+  ASSERT_TRUE(other->settle({{}, path_}).ok());
+  expect_whole(3);
+  end();
+  EXPECT_FALSE(has_log());
+}
+
+TEST_F(Kept, WhatAProgramLeftThatDiedWithItsServerIsFinished) {
+  start_kept("logged");
+  path_ = file("a.nc");
+  const auto program = run_to_put();
+  ::kill(program, SIGCONT);
+  ::usleep(20000);
+  const auto url = kill();
+  ::kill(program, SIGKILL);
+  ::waitpid(program, nullptr, 0);
+  std::erase(programs_, program);
+  bring_back(0, url);
+  end();
+  EXPECT_FALSE(has_log());
+}
+
+TEST_F(Kept, AFileThatWasRenamedIsGivenOnceMore) {
+  start_kept("logged");
+  const auto client = connect();
+  create(*client, file("a.nc"), 2);
+  EXPECT_TRUE(put(*client, 0).ok());
+  std::filesystem::rename(path_, file("b.nc"));
+  restart();
+  EXPECT_TRUE(put(*client, 1).ok());
+  close(*client);
+  path_ = file("b.nc");
+  expect_whole(2);
+  EXPECT_FALSE(std::filesystem::exists(file("a.nc")));
+}
+
+TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
+  start_kept("logged");
+  std::string url;
+  {
+    const auto client = connect();
+    create(*client, file("a.nc"), 1);
+    EXPECT_TRUE(put(*client, 0).ok());
+    const auto closed = client->close(kToken, 0, Closing::kEarly, *order_);
+    ASSERT_TRUE(closed.ok() && *closed == NC_NOERR);
+    url = kill();
+  }
+  std::filesystem::rename(path_, file("moved.nc"));
+  std::ofstream(path_) << "another one";
+  bring_back(0, url);
+  end();
+  EXPECT_EQ(contents(path_), "another one");
+  EXPECT_TRUE(has_log()) << "it cannot be put where it belongs";
+}
+
+TEST_F(Kept, OneOfTwoServersMayDie) {
+  start_kept("logged", 0, 2);
+  start_kept("logged", 1, 2);
+  const auto client = connect();
+  create(*client, file("a.nc"), 4);
+  for (int v = 0; v < 4; ++v) {
+    EXPECT_TRUE(put(*client, v).ok());
+    restart(v % 2);
+  }
+  close(*client);
+  expect_whole(4);
+}
+
+TEST_F(Kept, ItMayDieInDefineMode) {
+  start_kept("logged");
+  const auto client = connect();
+  path_ = file("a.nc");
+  order_.emplace(1);
+  const auto created =
+      client->create({kToken, path_, NC_CLOBBER | NC_64BIT_DATA, {}, {}, 1}, program_file(path_).get());
+  ASSERT_TRUE(created.ok() && *created == NC_NOERR);
+  restart();
+  EXPECT_TRUE(client->define({kToken, {dim("z", kZ), dim("y", kY)}}));
+  restart();
+  EndDefArgs args;
+  args.file = kToken, args.definitions = {dim("x", kX), var("v0", NC_DOUBLE, {0, 1, 2})};
+  const auto ended = client->enddef(args, true);
+  ASSERT_TRUE(ended.ok() && ended->nc_error == NC_NOERR);
+  restart();
+  EXPECT_TRUE(put(*client, 0).ok());
+  EndDefArgs more;
+  more.file = kToken, more.definitions = {var("v1", NC_DOUBLE, {0, 1, 2})};
+  const auto redefined = client->enddef(more, false);
+  ASSERT_TRUE(redefined.ok() && redefined->nc_error == NC_NOERR);
+  order_.emplace(1);  // processes count anew
+  restart();
+  EXPECT_TRUE(put(*client, 1).ok());
+  close(*client);
+  expect_whole(2);
+}
+
+TEST_F(Kept, AReaderGetsWhatWasWritten) {
+  start_kept("logged");
+  const auto client = connect();
+  create(*client, file("a.nc"), 1);
+  EXPECT_TRUE(put(*client, 0).ok());
+  restart();
+  const VariableLayout layout{0, 8, false, {kZ, kY, kX}};
+  std::vector<double> read(data_.size());
+  const Item item{&layout, Piece{0, {0, 0, 0}, {kZ, kY, kX}, {}}, std::as_writable_bytes(std::span(read))};
+  const auto got = client->read(kToken, 0, *order_, {&item, 1});
+  ASSERT_TRUE(got.ok() && *got == NC_NOERR);
+  EXPECT_EQ(read, data_);
+  close(*client);
+}
+
+TEST_F(Kept, WithoutAnotherOneInItsPlaceTheErrorComesInTime) {
+  start_kept("logged");
+  const auto client = connect("1");
+  create(*client, file("a.nc"), 1);
+  kill();
+  const auto begun = std::chrono::steady_clock::now();
+  const auto synced = client->sync(kToken, 0);
+  ASSERT_FALSE(synced.ok());
+  EXPECT_EQ(synced.error().code, nessie::Code::kPeerLost);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(20));
+}
+
+/// Killed at any moment while a program writes; what it writes is the same in the end.
+TEST_F(Kept, ItMayDieAtAnyMoment) {
+  start_kept("logged");
+  constexpr int kVariables = 6;
+  std::mt19937 random(::testing::UnitTest::GetInstance()->random_seed());
+  const auto client = connect();
+  std::atomic<bool> is_over = false;
+  std::thread killer([&] {
+    while (!is_over) {
+      ::usleep(100000 + random() % 400000);
+      if (!is_over) restart();
+    }
+  });
+  create(*client, file("a.nc"), kVariables);
+  for (int round = 0; round < 3; ++round)
+    for (int v = 0; v < kVariables; ++v) EXPECT_TRUE(put_pieces(*client, v, 4));
+  close(*client);
+  is_over = true;
+  killer.join();
+  expect_whole(kVariables);
+}
+
+}  // namespace
+}  // namespace staging::testing

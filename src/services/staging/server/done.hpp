@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which requests of a client have been carried out, so that one that is sent again, after its server has died and is
+// back, is not carried out twice. The client numbers them, and says up to which it has its answers.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+namespace staging {
+
+class Done {
+ public:
+  Done() = default;
+  Done(std::uint64_t answered, std::set<std::uint64_t> later) : answered_(answered), later_(std::move(later)) {}
+
+  bool has(std::uint64_t number) const { return number <= answered_ || later_.contains(number); }
+  /// `answered`: all up to this one have their answers.
+  void add(std::uint64_t number, std::uint64_t answered) {
+    later_.insert(number);
+    if (answered <= answered_) return;
+    answered_ = answered;
+    later_.erase(later_.begin(), later_.upper_bound(answered));
+  }
+  std::uint64_t answered() const { return answered_; }
+  const std::set<std::uint64_t> &later() const { return later_; }
+
+ private:
+  std::uint64_t answered_ = 0;
+  std::set<std::uint64_t> later_;
+};
+
+}  // namespace staging

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a staging server has acknowledged of files that are to outlive it, in a log (src/service/log): so that the one
+// that is started after it goes on where it was. Progress thread.
+#pragma once
+
+#include <service/log/log.hpp>
+#include <services/staging/server/done.hpp>
+
+#include <staging.hpp>
+#include <xdr/codec.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace staging {
+
+using nessie::service::Log;
+using nessie::service::LogRange;
+using nessie::service::Lsn;
+
+/// The kinds of its records, and what each holds.
+enum class Logged : std::uint16_t {
+  kFile = 1,    ///< LoggedFile
+  kDefinition,  ///< LoggedDefinition
+  kDefined,     ///< LoggedDefined
+  kWrite,       ///< LoggedWrite, and the data of its pieces
+  kFill,        ///< LoggedFill
+  kClose,       ///< LoggedClose
+  kGone,        ///< FileToken: all of it is in the file
+  kClient,      ///< LoggedClient
+};
+
+/// A file that a server has left.
+struct LeftFile {
+  LoggedFile file;
+  Lsn since = 0;                               ///< of its first record
+  std::vector<LoggedDefinition> definitions;   ///< that were carried out, also those that failed
+  std::optional<LoggedDefinition> unfinished;  ///< begun, and perhaps carried out
+};
+
+/// What a server has left.
+struct Left {
+  std::map<FileToken, LeftFile> files;
+  std::map<std::uint64_t, LoggedClient> clients;
+  std::set<FileToken> gone;
+  std::vector<std::string> damage;  ///< what cannot be read any more, in sentences
+};
+
+class Journal {
+ public:
+  /// A journal in `folder`, which is made; what somebody has left there stays, until it is released. Errors as
+  /// open_disk_store().
+  static nessie::Result<std::unique_ptr<Journal>> open(nssi::Runtime &runtime, nessie::Budget &budget,
+                                                       const std::string &folder);
+  /// The same, in a store that is no folder's.
+  static nessie::Result<std::unique_ptr<Journal>> open(nssi::Runtime &runtime, nessie::Budget &budget,
+                                                       std::unique_ptr<nessie::service::LogStore> store);
+  /// Whether a server has left one in `folder`.
+  static bool is_in(const std::string &folder);
+
+  // --- what somebody has left ---------------------------------------------------------------------------------------
+  nessie::Result<Left> look();
+  struct Visitor {
+    std::function<nessie::Status(const LoggedWrite &, std::span<const std::byte> data)> on_write;
+    std::function<nessie::Status(const LoggedFill &)> on_fill;
+  };
+  /// All writes and fills of files that look() found, in their order.
+  nessie::Status replay(const Left &left, const Visitor &visitor);
+
+  // --- what is to be kept. In the log on return, and on its way; see await_written(). Errors as Log::append(). -------
+  /// A file as it is when `look` is called, which is called again if something else is noted meanwhile.
+  nessie::Status note_file(FileToken token, const std::function<LoggedFile()> &look);
+  nessie::Status note(const LoggedClient &client) { return append(Logged::kClient, client); }
+  nessie::Status note(const LoggedDefinition &definition) { return append(Logged::kDefinition, definition); }
+  nessie::Status note(const LoggedDefined &defined) { return append(Logged::kDefined, defined); }
+  nessie::Status note(const LoggedFill &fill) { return append(Logged::kFill, fill); }
+  nessie::Status note(const LoggedClose &close) { return append(Logged::kClose, close); }
+  nessie::Status note(const LoggedWrite &write, std::span<const std::byte> data);
+  /// How much has been noted since the file was.
+  std::uint64_t bytes_since(FileToken token) const;
+  /// Where the next record will be.
+  Lsn end() const { return log_->end(); }
+  /// What was noted of the file before `since`, where note_file() was begun again, is in it, on the disk.
+  void need_since(FileToken token, Lsn since);
+  /// All of the file is where it belongs: what is here of it is not needed any more.
+  nessie::Status note_gone(FileToken token);
+
+  /// Suspends the fiber until all that has been noted outlives this process; a power failure.
+  nessie::Status await_written() { return log_->await_written(log_->end()); }
+  nessie::Status await_synced() { return log_->await_synced(log_->end()); }
+
+  std::uint64_t held_bytes() const { return log_->held_bytes(); }
+  /// Empty: it is in no folder.
+  const std::string &folder() const { return folder_; }
+  /// Whether it has noted the client already; from now on it has.
+  bool has_noted(std::uint64_t client) { return !noted_clients_.insert(client).second; }
+  bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
+  /// Whether it holds nothing that is needed.
+  bool is_empty() const { return needed_since_.empty(); }
+  /// Whether it could note all that it was to.
+  bool is_whole() const { return log_->status().ok(); }
+  /// Removes it, with its folder. Nothing is on its way.
+  static void remove(std::unique_ptr<Journal> journal);
+
+ private:
+  explicit Journal(std::unique_ptr<Log> log) : log_(std::move(log)) {}
+  template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
+  void release();
+
+  std::unique_ptr<Log> log_;
+  std::string folder_;
+  std::uint64_t notes_ = 0;
+  std::set<std::uint64_t> noted_clients_;
+  std::map<FileToken, Lsn> needed_since_;
+};
+
+template <class T> nessie::Status Journal::append(Logged kind, const T &what, std::span<const std::byte> data) {
+  const auto head = xdr::encode(what);
+  auto at = log_->append(static_cast<std::uint16_t>(kind), head, {&data, 1});
+  ++notes_;
+  return at.ok() ? nessie::Status() : at.error();
+}
+
+}  // namespace staging

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Files that outlive this server: what has been acknowledged of them, and is not in the file, is in its journal.
+//
+// Design notes. What is put into pages is noted afterwards, before it is answered; and the note is complete at the same
+// instant at which the write counts. So at any moment the journal and the pages tell the same.
+#include <services/staging/server/server.hpp>
+
+#include <base/file.hpp>
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+#include <pnetcdf.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Error;
+
+namespace {
+
+constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30;  // of a log, for one file that stays open
+
+}  // namespace
+
+/// A server without a place for a log keeps nothing.
+Durability Server::durability_of(Durability asked, const std::string &path) const {
+  if (!may_be_kept()) return Durability::kMemory;
+  return asked == Durability::kInherited ? options_.durability.of(path) : asked;
+}
+
+Result<Journal *> Server::journal_for(Durability durability) {
+  const bool is_replicated = durability == Durability::kReplicated;
+  if (auto status = is_replicated ? open_replicated() : open_logged(); !status.ok()) return status.error();
+  return (is_replicated ? replicated_ : logged_).get();
+}
+
+Status Server::open_logged() {
+  if (logged_) return {};
+  auto opened = Journal::open(runtime_, budget_, options_.log_path);
+  if (!opened.ok()) return opened.error();
+  if (!logged_) logged_ = *std::move(opened);
+  return {};
+}
+
+std::uint64_t Server::client_of(nssi::PeerId caller) const {
+  const auto found = clients_.find(caller.value);
+  return found != clients_.end() ? found->second : 0;
+}
+
+/// Who has left, or died, does not come again.
+void Server::forget_client(nssi::PeerId peer) {
+  const auto known = returning_.find(client_of(peer));
+  clients_.erase(peer.value);
+  if (known == returning_.end() || is_recovering_) return;
+  known->second.who.pid = -1;
+  for (auto *journal : {logged_.get(), replicated_.get()})
+    if (journal != nullptr && journal->forgets(known->first)) (void)journal->note(known->second.who);
+  returning_.erase(known);
+}
+
+/// Null: it is none that would come again.
+Server::Returning *Server::returning(nssi::PeerId caller) {
+  const auto found = returning_.find(client_of(caller));
+  return found != returning_.end() ? &found->second : nullptr;
+}
+
+/// From now on the file outlives this server, if that is asked for.
+Status Server::keep_file(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
+  if (!file.is_kept()) return {};
+  const auto journal = journal_for(file.durability);
+  if (!journal.ok()) return journal.error();
+  file.journal = *journal;
+  if (auto *client = returning(owner)) keep_client(*file.journal, *client);
+  auto &logged = file.logged;
+  logged.file = file.token, logged.path = file.path, logged.is_created = is_created, logged.mode = args.omode;
+  logged.hints = args.hints, logged.identity = file.identity, logged.owner = client_of(owner);
+  logged.processes = file.processes, logged.durability = file.durability;
+  if (auto status = note_file(file); !status.ok()) return status;
+  return file.journal->await_written();
+}
+
+Status Server::note_file(OpenFile &file) {
+  return file.journal->note_file(file.token, [&] {
+    auto logged = file.logged;
+    logged.is_defined = file.defined, logged.is_closed = find(file.token) == nullptr;
+    logged.definitions = file.definitions, logged.num_records = file.num_records;
+    logged.settled = file.writes.settled();
+    for (const auto &[call, writes] : file.writes.later()) logged.later.push_back({call, writes});
+    return logged;
+  });
+}
+
+/// Of a file that is open for long: what was noted of it so far is put into it, and not needed any more.
+void Server::mark(const File &file) {
+  if (!file->defined || file->ended || std::exchange(file->is_being_marked, true)) return;
+  runtime_.spawn([this, file] {
+    const auto since = file->journal->end();
+    const bool is_marked = note_file(*file).ok() && drainer_.flush(*file, PageState::kUrgent) == NC_NOERR &&
+                           !file->lost_anything() && !file->native->is_closed() &&
+                           on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR;
+    if (is_marked) file->journal->need_since(file->token, since);
+    file->is_being_marked = false;
+  });
+}
+
+void Server::keep_client(Journal &journal, Returning &client) {
+  if (!journal.has_noted(client.who.client)) (void)journal.note(client.who);  // await_kept() tells
+}
+
+Status Server::keep_definition(OpenFile &file, bool is_amend, const EndDefArgs &args) {
+  if (!file.is_kept()) return {};
+  if (auto status = file.journal->note(LoggedDefinition{is_amend, args}); !status.ok()) return status;
+  return file.journal->await_written();
+}
+
+/// Native PnetCDF moves the data of a file whose definitions change, and when it is interrupted the file is neither as
+/// it was nor as it is to be. A copy of it as it was; empty: none is needed, or there is no room for one.
+std::string Server::keep_undo(OpenFile &file) {
+  if (!file.is_kept() || !file.defined || !may_be_kept()) return {};
+  std::error_code ignored;
+  std::filesystem::create_directories(options_.log_path, ignored);
+  auto undo = undo_path(options_.log_path, file.token);
+  if (on_io([&] { return file.native->save_to(undo); }) == NC_NOERR) return undo;
+  nessie::log::warning(
+      "{}: there is no room in {} for a copy of it: if this server is killed while the definitions "
+      "change, the file is what native PnetCDF leaves then",
+      file.path, options_.log_path);
+  return {};
+}
+
+std::string Server::undo_path(const std::string &folder, FileToken token) {
+  return fmt::format("{}/undo.{:016x}", folder, token);
+}
+
+Status Server::keep_defined(OpenFile &file, std::uint64_t number, int nc_error) {
+  file.definitions = std::max(file.definitions, number);
+  if (!file.is_kept()) return {};
+  if (auto status = file.journal->note(LoggedDefined{file.token, number, nc_error}); !status.ok()) return status;
+  return file.journal->await_written();
+}
+
+/// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts.
+Status Server::keep_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args) {
+  auto *client = returning(request.caller());
+  if (client != nullptr) keep_client(*file.journal, *client);
+  LoggedWrite write;
+  write.file = file.token, write.client = client_of(request.caller());
+  write.number = args.number, write.answered = args.answered, write.call = args.call;
+  write.num_records = std::max(args.num_records, asked.checked.records);
+  PieceList group;
+  std::uint64_t offset = 0, group_bytes = 0;
+  const auto put_group = [&](bool is_last) -> Status {
+    write.is_last = is_last;
+    write.pieces = group.bytes();
+    auto status = keep_group(request, file, write, offset, group_bytes);
+    offset += group_bytes;
+    group.clear();
+    group_bytes = 0;
+    return status;
+  };
+  auto pieces = asked.pieces();
+  Piece piece;
+  while (pieces.next(piece)) {
+    const auto element_bytes = file.find(piece.varid)->cached->variable.element_bytes;
+    for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
+      const auto size = static_cast<std::uint64_t>(slices.elements() * element_bytes);
+      if (group_bytes + size > kBounceBytes || group.bytes().size() > kMostGroupList)
+        if (auto status = put_group(false); !status.ok()) return status;
+      group.append(slices.slice());
+      group_bytes += size;
+    }
+  }
+  if (auto status = put_group(true); !status.ok()) return status;
+  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+  return {};
+}
+
+/// Of a write that is in the file.
+void Server::keep_done(nssi::PeerId caller, const OpenFile &file, const TransferArgs &args) {
+  LoggedWrite write;
+  write.file = file.token, write.client = client_of(caller), write.number = args.number;
+  write.answered = args.answered, write.call = args.call, write.num_records = file.num_records, write.is_last = true;
+  auto *client = returning(caller);
+  if (client != nullptr) keep_client(*file.journal, *client);
+  (void)file.journal->note(write, {});
+  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+}
+
+Status Server::keep_group(Request &request, OpenFile &file, const LoggedWrite &write, std::uint64_t offset,
+                          std::uint64_t size_bytes) {
+  const auto put = [&](std::span<const std::byte> data) -> Status {
+    const auto *from = data.data();
+    Piece piece;
+    for (PieceReader pieces(write.pieces); pieces.next(piece);) {
+      auto &cached = *file.find(piece.varid)->cached;
+      drainer_.put(cached, piece, from);
+      from += piece.elements() * cached.variable.element_bytes;
+    }
+    (void)file.journal->note(write, data);  // await_kept() tells
+    return Status();
+  };
+  if (size_bytes == 0) return put({});
+  if (const auto *view = request.view_data()) {
+    count(request.caller(), &ReportResult::bytes_pulled, size_bytes);
+    statistics_.last_pull_s = seconds_now();
+    return put(view->bytes().subspan(offset, size_bytes));
+  }
+  take_turns();
+  const auto bounce = bounces_.take(request.caller());
+  if (!bounce.ok()) return bounce.error();
+  const std::span<std::byte> data(bounce->data(), size_bytes);
+  if (auto status = pull(request, data, offset); !status.ok()) return status;
+  return put(data);
+}
+
+/// Suspends the fiber until what was noted of the file outlives this server. If the log has failed, until all of it is
+/// in the file instead.
+Status Server::await_kept(OpenFile &file) {
+  auto written = file.journal->await_written();
+  if (file.journal->bytes_since(file.token) > kMostKept) mark(file.shared_from_this());
+  if (written.ok()) return {};
+  if (!std::exchange(has_told_of_log_, true))
+    nessie::log::error("{}; writes go right to the files from now on", written.error().message);
+  drainer_.flush(file, PageState::kUrgent);
+  if (file.lost_anything()) return {};  // the program is told by its next call
+  return on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR ? Status() : written;
+}
+
+/// The program will not write to it any more, and what it has written is safe.
+Status Server::keep_closed(OpenFile &file, const WritesBefore &after) {
+  (void)await_writes(file, after);
+  if (file.durability == Durability::kInFile) return {};  // it is about to be in the file
+  (void)file.journal->note(LoggedClose{file.token, file.num_records});
+  if (file.durability != Durability::kLogged) return await_kept(file);
+  return file.journal->await_synced().ok() ? Status() : await_kept(file);
+}
+
+/// Of a file that has been closed natively: it is needed no more if all of it is there.
+void Server::end_keeping(const File &file) {
+  if (file->lost_anything()) return;  // it stays in the log
+  if (on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR) keep_gone(*file);
+}
+
+/// All of the file is where it belongs; or it is not to be kept any more.
+void Server::keep_gone(OpenFile &file) {
+  if (file.journal != nullptr) (void)file.journal->note_gone(file.token);
+}
+
+}  // namespace staging

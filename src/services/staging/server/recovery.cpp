@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a server does that is started after one that has died: it goes on from that one's journal.
+//
+// Design notes. Everything but hello and hold waits until that is over. A file is found by its name, if it is still the
+// same file; otherwise its program gives it once more, as it does anyway when it comes back (hold). Then all writes are
+// put into pages again, in their order: to write once more what is in the file already changes nothing. In the end this
+// waits for all clients that are alive, who send again what had no answer: so nothing overtakes what was sent before.
+#include <services/staging/server/server.hpp>
+
+#include <services/staging/handle.hpp>
+
+#include <base/file.hpp>
+#include <base/log.hpp>
+
+#include <fmt/format.h>
+#include <pnetcdf.h>
+
+#include <fcntl.h>
+#include <algorithm>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+
+namespace {
+
+constexpr std::chrono::milliseconds kGlance{20};
+
+}  // namespace
+
+Status Server::await_recovered() {
+  while (is_recovering_)
+    if (auto status = recovered_.wait(); !status.ok()) return status;
+  return {};
+}
+
+/// Of a file that is not open here.
+Result<NcResult> Server::unknown(FileToken token) const {
+  if (gone_.contains(token)) return NcResult{};  // whoever asks again has had no answer
+  if (has_recovered_)
+    return Error{Code::kNotFound, "the staging server that had this file in its memory only has died"};
+  return NcResult{NC_EBADID};
+}
+
+/// Of a file that is open already: whoever opened it asks again, as he had no answer.
+Result<NcResult> Server::adopt(Request &request, OpenFile &file) {
+  if (!has_recovered_ || !file.is_kept())
+    return Error{Code::kExists, "a file with this token is open: a fault of the client"};
+  file.owner = request.caller();
+  return NcResult{};
+}
+
+Status Server::returned(Request &request) {
+  if (auto *client = returning(request.caller())) client->is_expected = false, client->is_back = true;
+  recovered_.notify_all();
+  return {};
+}
+
+void Server::recover() {
+  if (auto status = recover_from_log(); !status.ok())
+    nessie::log::error("what a staging server has left in {} stays there, and cannot be used now: {}",
+                       options_.log_path, status.error().message);
+  if (auto status = recover_from_replica(); !status.ok())
+    nessie::log::error("what another staging server keeps of this one's cannot be used: {}", status.error().message);
+  await_returning();
+  end_orphans();
+  is_recovering_ = false;
+  has_recovered_ = true;
+  recovered_.notify_all();
+}
+
+Status Server::recover_from_log() {
+  if (!may_be_kept() || !Journal::is_in(options_.log_path)) return {};
+  if (auto status = open_logged(); !status.ok()) return status;
+  return recover_files(*logged_);
+}
+
+/// Where the other servers are, whoever is asked first tells: who has started this one, or a client.
+Status Server::recover_from_replica() {
+  const auto deadline = Deadline::in(options_.client_timeout);
+  while (options_.is_successor && options_.servers > 1 && servers_.size() != options_.servers && !deadline.passed())
+    if (auto status = recovered_.wait(deadline); status.code() == Code::kCancelled) return status;
+  if (!options_.is_successor || partner().empty()) return {};
+  if (auto status = open_replicated(); !status.ok()) return status;
+  return recover_files(*replicated_);
+}
+
+Status Server::recover_files(Journal &journal) {
+  const auto left = journal.look();
+  if (!left.ok()) return left.error();
+  gone_.insert(left->gone.begin(), left->gone.end());
+  for (const auto &[id, client] : left->clients) {
+    auto &known = returning_[id];
+    if (known.who.client == 0) known.who = client;
+    for (const auto number : client.done) known.done.add(number, client.answered);
+    known.is_expected = !known.is_back && may_return(known.who);
+    (void)journal.has_noted(id);
+  }
+  for (const auto &damage : left->damage) nessie::log::error("{}", damage);
+  for (const auto &[token, file] : left->files) reopen(journal, file);
+  if (auto status = replay(journal, *left); !status.ok()) return status;
+  for (const auto &[token, file] : left->files) {
+    auto open = files_.find(token);
+    if (open == files_.end() || !file.file.is_closed) continue;
+    closing_.push_back(files_.extract(open).mapped());
+    finish_close_later(closing_.back(), {});
+  }
+  return {};
+}
+
+/// The files of a client that is back are its own again; those of programs that have ended are finished.
+void Server::end_orphans() {
+  std::vector<File> orphans;
+  for (const auto &[token, file] : files_) {
+    const auto is_owner = [&](const auto &client) { return client.second == file->logged.owner; };
+    if (!file->is_kept() || file->owner != kNobody) continue;
+    if (const auto owner = std::ranges::find_if(clients_, is_owner); owner != clients_.end())
+      file->owner = nssi::PeerId{owner->first};
+    else
+      orphans.push_back(file);
+  }
+  for (const auto &file : orphans) {
+    files_.erase(file->token);
+    closing_.push_back(file);
+    runtime_.spawn([this, file] { finish_orphan(file); });
+  }
+}
+
+/// A client of this node that has not ended. Of another node it may be that it lives.
+bool Server::may_return(const LoggedClient &client) {
+  return client.pid == 0 || (client.pid > 0 && started_of(client.pid) == client.started);
+}
+
+/// Suspends the fiber until all clients are back that live.
+void Server::await_returning() {
+  const auto deadline = Deadline::in(options_.client_timeout);
+  while (!deadline.passed() && !finishing_) {
+    std::erase_if(returning_,
+                  [](const auto &client) { return client.second.is_expected && !may_return(client.second.who); });
+    if (std::ranges::none_of(returning_, [](const auto &client) { return client.second.is_expected; })) return;
+    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
+  }
+}
+
+/// The file that was left, by its name; or as its program gives it once more.
+Result<nessie::Fd> Server::find_left(const LeftFile &left) {
+  const auto &file = left.file;
+  const auto owner = returning_.find(file.owner);
+  const auto deadline = Deadline::in(options_.client_timeout);
+  for (;;) {
+    const auto held = held_.find(file.file);
+    if (held != held_.end() && held->second.file) {
+      auto copy = duplicate(held->second.file);
+      if (copy) return copy;
+    }
+    nessie::Fd found(::open(file.path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    if (found && identity_of(found.get()) == file.identity) return found;
+    const bool may_come = owner != returning_.end() && may_return(owner->second.who) && !deadline.passed();
+    if (!may_come || finishing_)
+      return Error{Code::kNotFound,
+                   fmt::format("{} does not lead to the file any more that the program had open", file.path)};
+    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
+  }
+}
+
+/// Opens a file as it was; null: it cannot be. What is left of it stays in the journal then.
+Server::File Server::reopen(Journal &journal, const LeftFile &left) {
+  auto found = find_left(left);
+  const auto undo = undo_path(options_.log_path, left.file.file);
+  auto opened = found.ok() ? reopen_native(undo, left, *std::move(found)) : NativeFile::Opened{};
+  if (!opened.file) {
+    nessie::log::error("{}: what was acknowledged of it stays in {}: {}", left.file.path, options_.log_path,
+                       found.ok() ? ncmpi_strerror(opened.nc_error) : found.error().message);
+    return nullptr;
+  }
+  const auto &logged = left.file;
+  const auto held = held_.find(logged.file);
+  const auto owner = held != held_.end() ? held->second.owner : kNobody;
+  const auto file =
+      make_file(logged.file, logged.path, std::move(opened.file), owner, logged.processes, logged.durability);
+  file->definitions = logged.definitions;
+  file->logged = logged;
+  file->journal = &journal;
+  file->writes = WriteCount(logged.settled);
+  for (const auto &later : logged.later) file->writes.add(later.call, later.writes);
+  if (!file->defined) return file;
+  HeaderResult unused;
+  if (const int error = read_header(*file, unused, [] { return NC_NOERR; }); error != NC_NOERR) {
+    nessie::log::error("{}: {}", logged.path, ncmpi_strerror(error));
+    files_.erase(logged.file);
+    return nullptr;
+  }
+  file->raise_num_records(logged.num_records);
+  return file;
+}
+
+/// A new file that was never defined is made again; so is what was in a file before its definitions began to change.
+NativeFile::Opened Server::reopen_native(const std::string &undo, const LeftFile &left, nessie::Fd file) {
+  const auto &logged = left.file;
+  return on_io([&] {
+    const bool is_new = logged.is_created && !logged.is_defined;
+    if (!is_new && left.unfinished && !left.unfinished->is_amend) (void)NativeFile::restore(file.get(), undo);
+    const int mode = logged.is_created ? NC_WRITE : logged.mode;
+    auto opened = is_new ? NativeFile::create(std::move(file), logged.mode, logged.hints)
+                         : NativeFile::open(std::move(file), mode, logged.hints);
+    if (!opened.file) return opened;
+    const auto carry_out = [&](const LoggedDefinition &definition) {
+      (void)(definition.is_amend ? opened.file->amend(definition.args.definitions)
+                                 : opened.file->end_define(definition.args));
+    };
+    if (is_new) std::ranges::for_each(left.definitions, carry_out);
+    return opened;
+  });
+}
+
+/// Puts everything that was written into pages once more.
+Status Server::replay(Journal &journal, const Left &left) {
+  const auto find_in = [](OpenFile &file) {
+    return [&file](std::int32_t varid) -> const Variable * {
+      const auto *variable = file.find(varid);
+      return variable == nullptr ? nullptr : &variable->cached->variable;
+    };
+  };
+  const auto on_write = [&](const LoggedWrite &write, std::span<const std::byte> data) -> Status {
+    const auto file = find(write.file);
+    if (!file || write.pieces.empty()) return {};
+    if (auto checked = check_pieces(write.pieces, data.size(), find_in(*file)); !checked.ok()) return checked.error();
+    const auto *from = data.data();
+    Piece piece;
+    for (PieceReader pieces(write.pieces); pieces.next(piece);) {
+      auto &cached = *file->find(piece.varid)->cached;
+      drainer_.put(cached, piece, from);
+      const auto size = piece.elements() * cached.variable.element_bytes;
+      file->acknowledge(*file->find(piece.varid), static_cast<std::uint64_t>(size), false);
+      from += size;
+    }
+    return {};
+  };
+  const auto on_fill = [&](const LoggedFill &fill) -> Status {
+    const auto file = find(fill.file);
+    if (!file) return {};
+    drainer_.flush(*file, PageState::kUrgent);
+    file->native->allow_records(fill.record + 1);
+    (void)on_io([&] { return file->native->fill_record(fill.varid, fill.record); });
+    return {};
+  };
+  return journal.replay(left, {on_write, on_fill});
+}
+
+}  // namespace staging

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <services/staging/server/replica.hpp>
+
+#include <service/connection.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace staging {
+
+using nessie::Code;
+using nessie::Deadline;
+using nessie::Error;
+using nessie::Result;
+using nessie::Status;
+using nessie::service::kLogAlignment;
+using nnti::Rights;
+using Stub = STAGING::CURRENT::Client;
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{30};
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 40;  // blocks lie where they lie: no border matters
+constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
+
+}  // namespace
+
+// --- what a server keeps for others -----------------------------------------------------------------------------------
+
+void Replicas::Memory::operator()(std::byte *memory) const { std::free(memory); }
+
+Replicas::~Replicas() { account_.give_back(held_bytes_); }
+
+Status Replicas::keep(nssi::Request &request, const BlockArgs &block) {
+  if (block.bytes == 0 || block.bytes > kLargestBlock || block.bytes > request.data_bytes())
+    return Error{Code::kInvalidArgument, "a block of a log is of another size than its buffer"};
+  const auto deadline = Deadline::in(kPatience);
+  while (held_bytes_ + block.bytes > most_bytes_ || !account_.try_take(block.bytes))
+    if (auto status = released_.wait(deadline); !status.ok())
+      return Error{Code::kNoMemory, "the server that keeps the second copy has no memory left for it"};
+  held_bytes_ += block.bytes;
+  const auto give_back = [&] {
+    held_bytes_ -= block.bytes;
+    account_.give_back(block.bytes);
+  };
+  Block kept{
+      std::unique_ptr<std::byte[], Memory>(static_cast<std::byte *>(std::aligned_alloc(kLogAlignment, block.bytes))),
+      block.bytes};
+  if (!kept.memory) {
+    give_back();
+    return Error{Code::kNoMemory, "the server that keeps the second copy has no memory left for it"};
+  }
+  if (auto status = request.get_data({kept.memory.get(), block.bytes}); !status.ok()) {
+    give_back();
+    return status;
+  }
+  auto &place = logs_[block.of][block.at];
+  if (place.memory) {
+    held_bytes_ -= place.size_bytes;
+    account_.give_back(place.size_bytes);
+  }
+  place = std::move(kept);
+  return {};
+}
+
+KeptResult Replicas::kept(std::uint32_t of) const {
+  KeptResult result;
+  const auto log = logs_.find(of);
+  if (log == logs_.end()) return result;
+  for (const auto &[at, block] : log->second)
+    if (!result.parts.empty() && result.parts.back().end == at)
+      result.parts.back().end += block.size_bytes;
+    else
+      result.parts.push_back({at, at + block.size_bytes});
+  return result;
+}
+
+Result<std::uint64_t> Replicas::read(nssi::Request &request, const BlockArgs &wanted) const {
+  const auto log = logs_.find(wanted.of);
+  std::uint64_t done = 0;
+  while (log != logs_.end() && done < wanted.bytes) {
+    const auto at = wanted.at + done;
+    const auto after = log->second.upper_bound(at);
+    if (after == log->second.begin()) break;
+    const auto &[begin, block] = *std::prev(after);
+    if (at >= begin + block.size_bytes) break;
+    const auto size = std::min(begin + block.size_bytes - at, wanted.bytes - done);
+    if (auto status = request.put_data({block.memory.get() + (at - begin), size}, done); !status.ok())
+      return status.error();
+    done += size;
+  }
+  return done;
+}
+
+void Replicas::release(const BlockArgs &range) {
+  const auto log = logs_.find(range.of);
+  if (log == logs_.end()) return;
+  auto &blocks = log->second;
+  const auto end = range.at + range.bytes;
+  for (auto at = blocks.lower_bound(range.at); at != blocks.end() && at->first + at->second.size_bytes <= end;) {
+    held_bytes_ -= at->second.size_bytes;
+    account_.give_back(at->second.size_bytes);
+    at = blocks.erase(at);
+  }
+  if (blocks.empty()) logs_.erase(log);
+  released_.notify_all();
+}
+
+// --- what a server has others keep --------------------------------------------------------------------------------------
+
+namespace {
+
+class Replica final : public LogStore {
+ public:
+  Replica(nssi::Runtime &runtime, std::uint32_t of, std::string url, nssi::PeerId peer)
+      : runtime_(runtime), of_(of), url_(std::move(url)), peer_(peer), stub_(runtime, peer) {}
+  ~Replica() override { runtime_.disconnect(peer_); }
+
+  Status look() {
+    auto asked = stub_.kept_async(of_, options());
+    const auto kept = asked.wait();
+    if (!kept.ok()) return kept.error();
+    for (const auto &part : kept->parts) contents_.push_back({part.begin, part.end});
+    return {};
+  }
+
+  std::vector<LogRange> contents() const override { return contents_; }
+
+  Result<std::size_t> read(Lsn at, std::span<std::byte> into) override {
+    auto buffer = runtime_.register_memory(into, Rights::kRemoteWrite);
+    if (!buffer.ok()) return failed(buffer.error());
+    auto asked = stub_.read_block_async({of_, at, into.size()}, options(&*buffer));
+    const auto read = asked.wait();
+    if (!read.ok()) return failed(read.error());
+    return static_cast<std::size_t>(*read);
+  }
+
+  std::uint64_t segment_bytes() const override { return kSegmentBytes; }
+
+  Status write(Lsn at, std::span<const std::byte> block) override {
+    const std::span<std::byte> memory(const_cast<std::byte *>(block.data()), block.size());  // it is only read
+    auto buffer = runtime_.register_memory(memory, Rights::kRemoteRead);
+    if (!buffer.ok()) return failed(buffer.error());
+    auto asked = stub_.keep_block_async({of_, at, block.size()}, options(&*buffer));
+    const auto kept = asked.wait();
+    if (!kept.ok()) return failed(kept.error());
+    held_bytes_ += block.size();
+    return {};
+  }
+  /// What is in the memory of two is as safe as it gets here.
+  Status sync() override { return {}; }
+  void release(const LogRange &range) override {
+    held_bytes_ -= std::min(held_bytes_, range.size());
+    runtime_.spawn([runtime = &runtime_, peer = peer_, of = of_, range] {
+      auto asked = Stub(*runtime, peer).release_block_async({of, range.begin, range.size()}, options());
+      (void)asked.wait();
+    });
+  }
+  std::uint64_t held_bytes() const override { return held_bytes_; }
+  std::string where(Lsn at) const override { return fmt::format("byte {} of the log at {}", at, url_); }
+
+ private:
+  static nssi::CallOptions options(const nnti::RegisteredBuffer *data = nullptr) {
+    nssi::CallOptions options;
+    options.deadline = Deadline::in(kPatience);
+    options.data = data;
+    return options;
+  }
+  Error failed(const Error &error) const {
+    return {Code::kIo, fmt::format("the server {} cannot keep the second copy: {}", url_, error.message)};
+  }
+
+  nssi::Runtime &runtime_;
+  const std::uint32_t of_;
+  const std::string url_;
+  const nssi::PeerId peer_;
+  Stub stub_;
+  std::vector<LogRange> contents_;
+  std::uint64_t held_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, std::uint32_t of, const std::string &url,
+                                               Deadline deadline) {
+  auto peer = nessie::service::connect_in_fiber(runtime, url, deadline);
+  if (!peer.ok()) return peer.error();
+  auto replica = std::make_unique<Replica>(runtime, of, url, *peer);
+  if (auto status = replica->look(); !status.ok()) return status.error();
+  return std::unique_ptr<LogStore>(std::move(replica));
+}
+
+}  // namespace staging

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The log of a server, kept in the memory of another one: what is in both outlives either of them. Nessie paper,
+// section 7, names this as the open question of data services. Progress thread.
+#pragma once
+
+#include <service/log/store.hpp>
+#include <service/wait_queue.hpp>
+
+#include <base/budget.hpp>
+#include <nssi/nssi.hpp>
+#include <staging_rpc.hpp>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace staging {
+
+using nessie::service::LogRange;
+using nessie::service::LogStore;
+using nessie::service::Lsn;
+
+/// What a server keeps for others.
+class Replicas {
+ public:
+  /// `most_bytes`: of all together.
+  Replicas(nssi::Runtime &runtime, nessie::Budget &budget, std::uint64_t most_bytes)
+      : most_bytes_(most_bytes), account_(budget, "staging.replicas"), released_(runtime) {}
+  ~Replicas();
+  Replicas(const Replicas &) = delete;
+
+  /// Pulls a block from its server's memory. Suspends the fiber while there is no room. kNoMemory: none has come.
+  nessie::Status keep(nssi::Request &request, const BlockArgs &block);
+  KeptResult kept(std::uint32_t of) const;
+  /// Pushes what there is from `block.at` on.
+  nessie::Result<std::uint64_t> read(nssi::Request &request, const BlockArgs &block) const;
+  void release(const BlockArgs &block);
+  std::uint64_t held_bytes() const { return held_bytes_; }
+  bool has_any_of(std::uint32_t server) const { return logs_.contains(server); }
+
+ private:
+  struct Memory {
+    void operator()(std::byte *memory) const;
+  };
+  struct Block {
+    std::unique_ptr<std::byte[], Memory> memory;
+    std::uint64_t size_bytes = 0;
+  };
+  using Blocks = std::map<Lsn, Block>;
+
+  const std::uint64_t most_bytes_;
+  nessie::Budget::Account account_;
+  nessie::service::WaitQueue released_;
+  std::map<std::uint32_t, Blocks> logs_;
+  std::uint64_t held_bytes_ = 0;
+};
+
+/// The log of server `of`, kept by the one at `url`. Within a fiber. Errors as nnti::Endpoint::connect().
+nessie::Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, std::uint32_t of, const std::string &url,
+                                                       nessie::Deadline deadline);
+
+}  // namespace staging
