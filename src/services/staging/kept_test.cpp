@@ -231,6 +231,7 @@ TEST_F(Kept, ItMayDieAtAnyMoment) {
     while (!is_over) {
       ::usleep(100000 + random() % 400000);
       if (!is_over) restart();
+      (void)daemons_.front()->url();  // it listens
     }
   });
   create(*client, file("a.nc"), kVariables);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What travels, byte for byte: the bytes of version 3 stay what they are.
+// What travels, byte for byte: the bytes of version 4 stay what they are.
 #include <staging_rpc.hpp>
 
 #include <gtest/gtest.h>
@@ -21,21 +21,25 @@ template <class T> void expect_bytes(const T &value, const std::string &hex) {
 
 TEST(StagingWire, ProgramAndVersionAreThese) {
   EXPECT_EQ(STAGING::kProgram, 0x20004E01U);
-  EXPECT_EQ(STAGING::CURRENT::kVersion, 3U);
+  EXPECT_EQ(STAGING::CURRENT::kVersion, 4U);
 }
 
 TEST(StagingWire, AGreetingIsThis) {
-  expect_bytes(HelloArgs{3, "model"}, "00000003000000056d6f64656c000000");
-  expect_bytes(HelloResult{3, 1, 2, Mode::kAuto, "1.14"}, "0000000300000001000000020000000200000004312e3134");
+  expect_bytes(HelloArgs{4, "model", 5, {"a"}},
+               "00000004000000056d6f64656c00000000000000000000050000000100000001"
+               "61000000");
+  expect_bytes(HelloResult{4, 1, 2, Mode::kAuto, "1.14", true},
+               "0000000400000001000000020000000200000004312e3134"
+               "00000001");
 }
 
 TEST(StagingWire, AJobIsNamedLikeThis) { expect_bytes(Text("job17"), "000000056a6f623137000000"); }
 
 TEST(StagingWire, AFileIsOpenedAndClosedLikeThis) {
   expect_bytes(
-      CreateArgs{7, "/a.nc", 5, {{"k", "v"}}, {9, {1, 2}, -1, 1000}, 4},
+      CreateArgs{7, "/a.nc", 5, {{"k", "v"}}, {9, {1, 2}, -1, 1000}, 4, Durability::kLogged},
       "0000000000000007000000052f612e6e630000000000000500000001000000016b00000000000001760000000000000000000009"
-      "00000000000000010000000000000002ffffffffffffffff000003e800000004");
+      "00000000000000010000000000000002ffffffffffffffff000003e80000000400000003");
   expect_bytes(
       HeaderResult{-33, {std::byte{1}}, 2, 3, {{"k", "v"}}, {1, 2}},
       "ffffffdf00000001010000000000000000000002000000000000000300000001000000016b000000000000017600000000000000"
@@ -49,17 +53,17 @@ TEST(StagingWire, ADefinitionIsThis) {
   const Definition units{
       DefinitionKind::kPutAtt, -1, 2, 3, "units", {}, {1}, {std::byte{'K'}, std::byte{'g'}, std::byte{'m'}}};
   expect_bytes(
-      EndDefArgs{7, {units}, true, 1, 2, 3, 4, 5},
+      EndDefArgs{7, {units}, true, 1, 2, 3, 4, 5, 6},
       "00000000000000070000000100000005ffffffff00000002000000000000000300000005756e6974730000000000000000000001"
       "00000001000000034b676d000000000100000000000000010000000000000002000000000000000300000000000000040000"
-      "000000000005");
+      "0000000000050000000000000006");
 }
 
 TEST(StagingWire, ATransferIsThis) {
-  expect_bytes(TransferArgs{7, 6, 5, {4, 3}, 2, true, true, {std::byte{1}}, 8, 9},
+  expect_bytes(TransferArgs{7, 6, 5, {4, 3}, 2, true, true, {std::byte{1}}, 8, 9, 10, 11, true, 12},
                "0000000000000007000000000000000600000000000000050000000000000004000000000000000300000000000000020000"
                "00010000000100000001010000000000000000000008"
-               "00000009");
+               "00000009000000000000000a000000000000000b000000010000000c");
 }
 
 TEST(StagingWire, AReportIsThis) {

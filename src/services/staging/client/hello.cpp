@@ -74,6 +74,8 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   if (!timeout.ok()) return timeout.error();
   auto buffer = config.get_size("staging.buffer", default_buffer(processes));
   if (!buffer.ok()) return buffer.error();
+  auto checks = config.get_bool("staging.checksums", true);
+  if (!checks.ok()) return checks.error();
   auto start = launch::start_timeout(config);
   if (!start.ok()) return start.error();
   auto runtime = open_runtime(config);
@@ -83,6 +85,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
   auto impl = std::make_unique<Impl>();
   impl->runtime = std::move(*runtime);
   impl->timeout = *timeout;
+  impl->checks = *checks;
   impl->program = program;
   impl->job = config.get_or("staging.job", "");
   impl->is_crowded = take_all_cores(processes);

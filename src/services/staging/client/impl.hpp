@@ -210,7 +210,11 @@ struct Client::Impl {
   std::condition_variable_any changed;  ///< another message has its answer
   std::unique_ptr<nssi::Runtime> runtime;
   std::vector<Server> servers;
+  /// Copies what is to be written. Its checksum, behind that of what was copied before; 0 where none is wanted.
+  std::uint32_t copy(std::byte *to, std::span<const std::byte> from, std::uint32_t before = 0) const;
+
   Mode mode = Mode::kCaching;
+  bool checks = true;                                 ///< data are sent with their checksums
   const std::uint64_t id = nessie::random_u64() | 1;  ///< of this process, for servers that come back
   std::string program;
   std::string job;

@@ -3,6 +3,8 @@
 
 #include <services/staging/domains.hpp>
 
+#include <base/crc32c.hpp>
+
 #include <fmt/format.h>
 
 #include <cstring>
@@ -21,7 +23,7 @@ constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a message of its ow
 constexpr std::size_t kCopiedBytes = 4 << 20;  // up to here copying pays, because the program need not wait
 constexpr std::size_t kPulledBytes = 256 << 10;
 constexpr std::size_t kMessagesInFlight = 32;     // bounds what a client's requests take of a server's memory
-constexpr std::size_t kBytesBesidesPieces = 112;  // of encoded arguments
+constexpr std::size_t kBytesBesidesPieces = 120;  // of encoded arguments
 constexpr std::size_t kAlignment = 8;             // of a list behind the data
 
 std::size_t aligned(std::size_t size_bytes) { return (size_bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -80,12 +82,13 @@ void Client::Impl::Sender::add_alone(int server, const VariableLayout &layout, c
   message->pieces = pieces;
   auto buffer = is_worth_copying(server, layout, pieces, data.size()) ? spare_buffer(data.size()) : std::nullopt;
   if (buffer) {
-    std::memcpy(buffer->bytes().data(), data.data(), data.size());
+    message->args.checksum = client_.copy(buffer->bytes().data(), data);
     message->buffer = std::move(*buffer);
     message->is_copy = true;
   } else {
     auto registered = client_.runtime->register_memory(data, is_write_ ? Rights::kRemoteRead : Rights::kRemoteWrite);
     if (!registered.ok()) return outcome_->note(registered.error());
+    if (is_write_ && client_.checks) message->args.checksum = nessie::crc32c(data);
     message->buffer = std::move(*registered);
   }
   send(std::move(message), data.size());
@@ -98,7 +101,7 @@ void Client::Impl::Sender::add_packed(int server, const PieceList &pieces, std::
     flush(server);
   if (!pack.buffer && !(pack.buffer = take_buffer(pack_bytes_))) return;
   if (is_write_)
-    std::memcpy(pack.buffer->bytes().data() + pack.used, data.data(), data.size());
+    pack.checksum = client_.copy(pack.buffer->bytes().data() + pack.used, data, pack.checksum);
   else
     pack.places.push_back(data);
   pack.used += data.size();
@@ -113,6 +116,7 @@ void Client::Impl::Sender::flush(int server) {
   message->buffer = std::move(*pack.buffer);
   message->is_copy = true;
   message->pieces = std::move(pack.pieces);
+  message->args.checksum = pack.checksum;
   message->destinations = std::move(pack.places);
   send(std::move(message), pack.used);
 }
@@ -180,7 +184,9 @@ void Client::Impl::Sender::send(std::unique_ptr<Message> message, std::size_t da
                         0,
                         0,
                         ++client_.servers[server].last_number,
-                        0};
+                        0,
+                        is_write_ && client_.checks,
+                        message->args.checksum};
   auto &unanswered = client_.servers[server].unanswered;
   unanswered.insert(unanswered.end(), transfer.number);
   transfer.answered = *unanswered.begin() - 1;

@@ -41,6 +41,7 @@ class Client::Impl::Sender {
   struct Pack {
     std::optional<nnti::RegisteredBuffer> buffer;
     std::size_t used = 0;
+    std::uint32_t checksum = 0;  ///< of a write's data
     PieceList pieces;
     std::vector<std::span<std::byte>> places;
   };

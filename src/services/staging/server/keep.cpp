@@ -143,7 +143,9 @@ Status Server::keep_defined(OpenFile &file, std::uint64_t number, int nc_error) 
 }
 
 /// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts.
-Status Server::keep_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args) {
+Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
+  const auto &request = arriving.request;
+  const auto &args = arriving.args;
   auto *client = returning(request.caller());
   if (client != nullptr) keep_client(*file.journal, *client);
   LoggedWrite write;
@@ -151,12 +153,11 @@ Status Server::keep_in(Request &request, OpenFile &file, const Asked &asked, con
   write.number = args.number, write.answered = args.answered, write.call = args.call;
   write.num_records = std::max(args.num_records, asked.checked.records);
   PieceList group;
-  std::uint64_t offset = 0, group_bytes = 0;
+  std::uint64_t group_bytes = 0;
   const auto put_group = [&](bool is_last) -> Status {
     write.is_last = is_last;
     write.pieces = group.bytes();
-    auto status = keep_group(request, file, write, offset, group_bytes);
-    offset += group_bytes;
+    auto status = keep_group(arriving, file, write, group_bytes);
     group.clear();
     group_bytes = 0;
     return status;
@@ -189,9 +190,11 @@ void Server::keep_done(nssi::PeerId caller, const OpenFile &file, const Transfer
   if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
 }
 
-Status Server::keep_group(Request &request, OpenFile &file, const LoggedWrite &write, std::uint64_t offset,
-                          std::uint64_t size_bytes) {
+Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes) {
+  auto &request = arriving.request;
   const auto put = [&](std::span<const std::byte> data) -> Status {
+    if (write.is_last && !arriving.is_right())
+      return Error{Code::kBadMessage, "data of a write are not as they were sent"};
     const auto *from = data.data();
     Piece piece;
     for (PieceReader pieces(write.pieces); pieces.next(piece);) {
@@ -206,13 +209,15 @@ Status Server::keep_group(Request &request, OpenFile &file, const LoggedWrite &w
   if (const auto *view = request.view_data()) {
     count(request.caller(), &ReportResult::bytes_pulled, size_bytes);
     statistics_.last_pull_s = seconds_now();
-    return put(view->bytes().subspan(offset, size_bytes));
+    const auto data = view->bytes().subspan(arriving.offset, size_bytes);
+    arriving.note(data);
+    return put(data);
   }
   take_turns();
   const auto bounce = bounces_.take(request.caller());
   if (!bounce.ok()) return bounce.error();
   const std::span<std::byte> data(bounce->data(), size_bytes);
-  if (auto status = pull(request, data, offset); !status.ok()) return status;
+  if (auto status = pull(arriving, data); !status.ok()) return status;
   return put(data);
 }
 

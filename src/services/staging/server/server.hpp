@@ -149,14 +149,25 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> write_now(Request &request, const TransferArgs &args) override { return write(request, args); }
   void note_arrival(Request &request) override;
   Result<Asked> look_at(Request &request, OpenFile &file, const TransferArgs &args);
-  void take_in(nssi::PeerId writer, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
-  Status pull_in(Request &request, OpenFile &file, const Asked &asked);
-  Status pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
-                    std::uint64_t offset);
+  /// The data of a write on their way here: how far they have come, and what their checksum is up to there.
+  struct Arriving {
+    Request &request;
+    const TransferArgs &args;
+    std::uint64_t offset = 0;
+    std::uint32_t checksum = 0;
+    void note(std::span<const std::byte> data);
+    bool is_right() const { return !args.is_checked || checksum == args.checksum; }
+  };
+  Status bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
+  Status bring_once(Arriving &arriving, OpenFile &file, const Asked &asked);
+  void take_in(Arriving &arriving, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
+  Status pull_in(Arriving &arriving, OpenFile &file, const Asked &asked);
+  Status pull_group(Arriving &arriving, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes);
   void take_turns();
-  Status pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset);
-  Status pull_boxes(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
-  Status pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset);
+  Status pull_piece(Arriving &arriving, CachedVariable &variable, const Piece &piece);
+  Status pull_boxes(Arriving &arriving, CachedVariable &variable, Interval run);
+  Status pull_run(Arriving &arriving, CachedVariable &variable, Interval run);
+  Status pull(Arriving &arriving, std::span<std::byte> bytes);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   void note_records(OpenFile &file, std::int64_t records);
 
@@ -174,9 +185,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::string keep_undo(OpenFile &file);
   static std::string undo_path(const std::string &folder, FileToken token);
   Status keep_defined(OpenFile &file, std::uint64_t number, int nc_error);
-  Status keep_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
-  Status keep_group(Request &request, OpenFile &file, const LoggedWrite &write, std::uint64_t offset,
-                    std::uint64_t size_bytes);
+  Status keep_in(Arriving &arriving, OpenFile &file, const Asked &asked);
+  Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
   Status keep_closed(OpenFile &file, const WritesBefore &after);
   void end_keeping(const File &file);

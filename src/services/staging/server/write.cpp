@@ -4,6 +4,10 @@
 
 #include <services/staging/server/pieces_check.hpp>
 
+#include <base/crc32c.hpp>
+#include <base/log.hpp>
+
+#include <fmt/format.h>
 #include <pnetcdf.h>
 
 #include <algorithm>
@@ -29,6 +33,13 @@ constexpr std::uint32_t kMostListBytes = 16 << 20;
 
 Error list_outside() {
   return {Code::kInvalidArgument, "a transfer cannot be carried out: the list of its pieces is not in its buffer"};
+}
+
+Error not_as_sent(const std::string &path) {
+  return {Code::kBadMessage,
+          fmt::format("{}: data of a write have another checksum here than where they come from: memory, or a network, "
+                      "is faulty",
+                      path)};
 }
 
 /// The bytes of the buffer that are data.
@@ -106,14 +117,8 @@ Result<NcResult> Server::write(Request &request, const TransferArgs &args) {
   if (file->takes_turns) drain_others(*file);
   const auto failed_before = file->failed_pages;
   const auto *view = request.view_data();
-  if (file->is_kept() && !file->is_direct) {
-    if (auto kept = keep_in(request, *file, *asked, args); !kept.ok()) return kept.error();
-    counted.count();
-  } else if (view != nullptr) {
-    take_in(request.caller(), *file, *asked, view->bytes());
-  } else if (auto pulled = pull_in(request, *file, *asked); !pulled.ok()) {
-    return pulled.error();
-  }
+  if (auto brought = bring_in(request, *file, *asked, args); !brought.ok()) return brought.error();
+  if (file->is_kept() && !file->is_direct) counted.count();
   const int error = file->is_direct ? write_through(*file, args, failed_before) : NC_NOERR;
   if (file->is_kept() && file->is_direct && error == NC_NOERR) {
     keep_done(request.caller(), *file, args);
@@ -174,9 +179,36 @@ void Server::note_arrival(Request &request) {
   file->line->note_arrival(request.caller(), args->sent_ns);
 }
 
+void Server::Arriving::note(std::span<const std::byte> data) {
+  offset += data.size();
+  if (args.is_checked) checksum = nessie::crc32c(data, checksum);
+}
+
+/// Puts what is written into pages, and into the journal of a file that is kept. What arrives with another checksum
+/// than it was sent with is fetched once more.
+Status Server::bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args) {
+  constexpr int kMostAttempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    Arriving arriving{request, args};
+    auto status = bring_once(arriving, file, asked);
+    if (status.ok() && !arriving.is_right()) status = not_as_sent(file.path);
+    if (status.ok() || status.code() != Code::kBadMessage || attempt == kMostAttempts) return status;
+    nessie::log::warning("{}; they are fetched once more", status.error().message);
+  }
+}
+
+Status Server::bring_once(Arriving &arriving, OpenFile &file, const Asked &asked) {
+  const auto *view = arriving.request.view_data();
+  if (file.is_kept() && !file.is_direct) return keep_in(arriving, file, asked);
+  if (view == nullptr) return pull_in(arriving, file, asked);
+  take_in(arriving, file, asked, view->bytes());
+  return {};
+}
+
 /// Puts pieces into pages from where they lie in the client's memory.
-void Server::take_in(nssi::PeerId writer, OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
+void Server::take_in(Arriving &arriving, OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
   const auto before = seconds_now();
+  arriving.note(data.first(asked.checked.bytes));
   auto pieces = asked.pieces();
   Piece piece;
   const std::byte *from = data.data();
@@ -185,19 +217,17 @@ void Server::take_in(nssi::PeerId writer, OpenFile &file, const Asked &asked, st
     drainer_.put(cached, piece, from);
     from += piece.elements() * cached.variable.element_bytes;
   }
-  count(writer, &ReportResult::bytes_pulled, asked.checked.bytes);
+  count(arriving.request.caller(), &ReportResult::bytes_pulled, asked.checked.bytes);
   statistics_.last_pull_s = seconds_now();
   statistics_.busy_pull_s += statistics_.last_pull_s - before;
 }
 
 /// Puts pieces into pages that have to be pulled first: small ones many at a time, large ones to where they belong.
-Status Server::pull_in(Request &request, OpenFile &file, const Asked &asked) {
+Status Server::pull_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   std::vector<Piece> group;
-  std::uint64_t offset = 0;
   std::size_t group_bytes = 0;
   const auto pull_rest = [&] {
-    auto status = group.empty() ? Status() : pull_group(request, file, group, group_bytes, offset);
-    offset += group_bytes;
+    auto status = group.empty() ? Status() : pull_group(arriving, file, group, group_bytes);
     group.clear();
     group_bytes = 0;
     return status;
@@ -215,17 +245,16 @@ Status Server::pull_in(Request &request, OpenFile &file, const Asked &asked) {
       continue;
     }
     if (auto status = pull_rest(); !status.ok()) return status;
-    if (auto status = pull_piece(request, cached, piece, offset); !status.ok()) return status;
+    if (auto status = pull_piece(arriving, cached, piece); !status.ok()) return status;
   }
   if (auto status = pull_rest(); !status.ok()) return status;
   return {};
 }
 
-Status Server::pull_group(Request &request, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes,
-                          std::uint64_t offset) {
-  const auto bounce = bounces_.take(request.caller());
+Status Server::pull_group(Arriving &arriving, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes) {
+  const auto bounce = bounces_.take(arriving.request.caller());
   if (!bounce.ok()) return bounce.error();
-  if (auto status = pull(request, {bounce->data(), size_bytes}, offset); !status.ok()) return status;
+  if (auto status = pull(arriving, {bounce->data(), size_bytes}); !status.ok()) return status;
   const std::byte *from = bounce->data();
   for (const auto &piece : group) {
     auto &cached = *file.find(piece.varid)->cached;
@@ -242,57 +271,59 @@ void Server::take_turns() {
   (void)others.wait();
 }
 
-/// `offset` moves on to the next piece.
-Status Server::pull_piece(Request &request, CachedVariable &variable, const Piece &piece, std::uint64_t &offset) {
+Status Server::pull_piece(Arriving &arriving, CachedVariable &variable, const Piece &piece) {
   const auto element_bytes = variable.variable.element_bytes;
   for (SliceCursor slices(piece, element_bytes, kBounceBytes); !slices.done(); slices.next()) {
     take_turns();
     const auto run = RunCursor(variable.variable, slices.slice()).run();
     if (run.size() == slices.elements()) {
-      if (auto status = pull_run(request, variable, run, offset); !status.ok()) return status;
+      if (auto status = pull_run(arriving, variable, run); !status.ok()) return status;
       continue;
     }
     const auto size = static_cast<std::size_t>(slices.elements() * element_bytes);
-    const auto bounce = bounces_.take(request.caller());
+    const auto bounce = bounces_.take(arriving.request.caller());
     if (!bounce.ok()) return bounce.error();
-    if (auto status = pull(request, {bounce->data(), size}, offset); !status.ok()) return status;
+    if (auto status = pull(arriving, {bounce->data(), size}); !status.ok()) return status;
     drainer_.put(variable, slices.slice(), bounce->data());
-    offset += size;
   }
   return {};
 }
 
 /// A run of elements, or what is left of it, by way of a buffer.
-Status Server::pull_boxes(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
+Status Server::pull_boxes(Arriving &arriving, CachedVariable &variable, Interval run) {
   const auto &shape = variable.variable;
   const auto size = static_cast<std::size_t>(run.size() * shape.element_bytes);
-  const auto bounce = bounces_.take(request.caller());
+  const auto bounce = bounces_.take(arriving.request.caller());
   if (!bounce.ok()) return bounce.error();
-  if (auto status = pull(request, {bounce->data(), size}, offset); !status.ok()) return status;
+  if (auto status = pull(arriving, {bounce->data(), size}); !status.ok()) return status;
   const std::byte *from = bounce->data();
   for (const auto &box : boxes_of(shape, run)) {
     drainer_.put(variable, {shape.varid, box.start, box.count, {}}, from);
     from += box.elements() * shape.element_bytes;
   }
-  offset += size;
   return {};
 }
 
 /// A run of elements goes right into pages, unless too many of them wait for clients.
-Status Server::pull_run(Request &request, CachedVariable &variable, Interval run, std::uint64_t &offset) {
+Status Server::pull_run(Arriving &arriving, CachedVariable &variable, Interval run) {
   const auto element_bytes = variable.variable.element_bytes;
   while (run.size() > 0) {
     auto *found = drainer_.page_to_fill(variable, run.begin);
-    if (found == nullptr) return pull_boxes(request, variable, run, offset);
+    if (found == nullptr) return pull_boxes(arriving, variable, run);
     Filling page(drainer_, *found);
     const Interval part{run.begin, std::min(run.end, page.end())};
     const auto size = static_cast<std::size_t>(part.size() * element_bytes);
-    if (auto status = pull(request, {page.at(part.begin), size}, offset); !status.ok()) return status;
+    if (auto status = pull(arriving, {page.at(part.begin), size}); !status.ok()) return status;
     page.wrote(part);
-    offset += size;
     run.begin = part.end;
   }
   return {};
+}
+
+Status Server::pull(Arriving &arriving, std::span<std::byte> bytes) {
+  auto status = pull(arriving.request, bytes, arriving.offset);
+  if (status.ok()) arriving.note(bytes);
+  return status;
 }
 
 Status Server::pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset) {
