@@ -222,6 +222,9 @@ CLI::App *add_run(CLI::App &app, RunOptions &options) {
       ->excludes("--mpmd", "--place", "--dry-run", "--durability", "--log");
   const std::string beside = "The servers are processes of their own, beside the program's job (default)";
   run->add_flag("--beside", beside)->excludes("--mpmd", "--embedded");
+  run->add_flag_callback(
+      "--fail-fast", [] { ::setenv("NESSIE_STAGING_FAIL_FAST", "yes", 1); },
+      "The program is told at once of what cannot be written, though that is tried again (NESSIE_STAGING_PATIENCE)");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();

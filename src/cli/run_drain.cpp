@@ -119,14 +119,18 @@ bool RunDrain::is_lost(int index) const {
 
 void RunDrain::show_progress() {
   std::uint64_t pending = 0;
+  std::string stuck;
   for (const auto &asked : asked_) {
     const auto &drain = asked.drain;
     const auto report = drain ? drain->last_report() : std::nullopt;
-    if (report) pending += report->bytes_pending;
+    if (!report) continue;
+    pending += report->bytes_pending;
+    for (const auto &file : report->stuck)
+      stuck += fmt::format("; {}: {}, trying again ({:.0f} s left)", file.path, file.message, file.left_s);
   }
   most_pending_ = std::max(most_pending_, pending);
   if (pending == 0) return;
-  around_.line.show(fmt::format("draining: {} of {} to go", format_size(pending), format_size(most_pending_)));
+  around_.line.show(fmt::format("draining: {} of {} to go{}", format_size(pending), format_size(most_pending_), stuck));
 }
 
 void RunDrain::collect(RunRecord &record) {

@@ -584,7 +584,7 @@ TEST_F(StagingProcess, AFullDiskIsReported) {
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=12m") != 0)
     GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
-  auto &daemon = start();
+  auto &daemon = start({}, 0, 1, testing::have_no_patience);
   auto client = connect();
   create(*client, disk + "/full.nc", 2);
   expect_disk_error(
@@ -599,7 +599,7 @@ TEST_F(StagingProcess, AFullDiskIsToldAtTheNextCallOnce) {
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=4m") != 0)
     GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
-  start();
+  start({}, 0, 1, testing::have_no_patience);
   auto client = connect();
   create(*client, disk + "/full.nc", 1);
   ASSERT_EQ(*put(*client, 0), NC_NOERR);
@@ -614,7 +614,7 @@ TEST_F(StagingProcess, DefinitionsStayAlthoughEarlierDataFindNoRoom) {
     GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
   for (const int servers : {1, 2}) {
-    for (int index = 0; index < servers; ++index) start({}, index, servers);
+    for (int index = 0; index < servers; ++index) start({}, index, servers, testing::have_no_patience);
     auto client = connect();
     create(*client, disk + "/full" + std::to_string(servers) + ".nc", 1);
     ASSERT_EQ(*put(*client, 0), NC_NOERR);

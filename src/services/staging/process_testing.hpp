@@ -132,6 +132,9 @@ inline void stop_then_go_on(int) {
   ::mprotect(out_of_reach.data(), out_of_reach.size(), PROT_READ | PROT_WRITE);
 }
 
+/// A server gives up at once what it cannot write.
+inline void have_no_patience() { ::setenv("NESSIE_STAGING_PATIENCE", "0", 1); }
+
 class StagingProcess : public ::testing::Test {
  protected:
   void SetUp() override {

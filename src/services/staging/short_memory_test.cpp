@@ -218,7 +218,7 @@ TEST_F(ShortMemory, WhoWaitsForItIsToldOfAFullDisk) {
     GTEST_SKIP() << "needs the right to mount a small file system";
   mounted_ = disk;
   for (const auto *mode : {"caching", "direct"}) {
-    start({"--memory", "1M", "--mode", mode});
+    start({"--memory", "1M", "--mode", mode}, 0, 1, testing::have_no_patience);
     std::vector<pid_t> programs;
     for (int rank = 0; rank < kClients; ++rank)
       programs.push_back(run_later([this, rank](Client &client) {

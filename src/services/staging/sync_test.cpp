@@ -36,5 +36,26 @@ TEST_P(StagingTest, AFileThatIsEmptiedWhileItIsOpenIsNoError) {
   file.close(true);
 }
 
+/// The server lives, though its I/O thread moves no further.
+TEST(Staging, ASyncWaitsForAFileSystemThatHangsForLongerThanTheTimeout) {
+  constexpr std::chrono::milliseconds kTimeout{200};
+  testing::Service service(1, Mode::kCaching, 64 << 20);
+  const auto client = service.client({{"staging.timeout", std::to_string(kTimeout.count()) + "ms"}});
+  Twins file(service, *client, "hangs");
+  file.create();
+  file.enddef(Schema::definitions());
+  file.put(Schema::box(), Piece{0, {0, 0, 0}, Schema::box().shape, {}});
+  std::promise<void> goes_on;
+  testing::IoThread::get().queue().submit(Worker::Lane::kRequest, [&] { goes_on.get_future().wait(); });
+  auto synced = std::async([&] { return client->sync(file.token(), 0); });
+  EXPECT_EQ(synced.wait_for(5 * kTimeout), std::future_status::timeout);
+  goes_on.set_value();
+  const auto answer = synced.get();
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(*answer, NC_NOERR);
+  file.close(true);
+  file.expect_same_files();
+}
+
 }  // namespace
 }  // namespace staging

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <ranges>
 #include <utility>
 
 namespace staging {
@@ -25,12 +26,16 @@ void PageCache::attach_clean(std::unique_ptr<Page> page, PageState state) {
 PageCache::Found PageCache::find(CachedVariable &variable, std::int64_t element) {
   const auto index = element / variable.page_elements;
   const auto held = variable.pages.find(index);
-  const auto leaving = std::ranges::find(variable.draining, index, &Page::index_);
-  if (leaving != variable.draining.end()) {
-    const bool is_split = held != variable.pages.end();
-    return {is_split ? nullptr : *leaving, is_split};
+  Page *newest = held != variable.pages.end() ? held->second.get() : nullptr;
+  bool is_split = false;
+  for (auto *leaving : std::views::reverse(variable.draining)) {
+    if (leaving->index_ != index) continue;
+    is_split = newest != nullptr;
+    if (is_split) break;
+    newest = leaving;
   }
-  if (held != variable.pages.end()) return {held->second.get()};
+  if (is_split && !newest->full()) return {nullptr, true};
+  if (newest != nullptr) return {newest};
   const auto clean = variable.clean.find(index);
   if (clean == variable.clean.end()) return {};
   has_readers_ = has_readers_ || clean->second->state_ == PageState::kClean;

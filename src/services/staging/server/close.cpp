@@ -9,6 +9,12 @@
 
 namespace staging {
 
+namespace {
+
+constexpr std::chrono::milliseconds kGlance{50};
+
+}  // namespace
+
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
   if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
@@ -18,11 +24,13 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
   file->raise_num_records(args.num_records);
   if (file->is_kept())
     if (auto kept = keep_closed(*file, args.after); !kept.ok()) return kept.error();
+  int failed = NC_NOERR;
   if (args.closing == Closing::kDurable || (args.closing == Closing::kIfSoon && is_soon_in_file(*file, args.after)))
-    finish_close(file, PageState::kUrgent, args.after);
+    failed = finish_close_for_program(file, args.after);
   else
     finish_close_later(file, args.after);
-  return NcResult{file->take_error()};
+  const int error = file->take_error();
+  return NcResult{error != NC_NOERR ? error : failed};
 }
 
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
@@ -30,7 +38,7 @@ Result<NcResult> Server::detach(Request &request, const FileArgs &args) {
   FileArgs durable = args;
   durable.closing = Closing::kDurable;
   auto closed = close(request, durable);
-  if (file && file->native->is_closed()) hold_again(args.file, file->native->release());
+  if (file) await_closed(file), hold_again(args.file, file->native->release());
   return closed;
 }
 
@@ -52,6 +60,16 @@ bool Server::is_soon_in_file(OpenFile &file, const WritesBefore &after) {
 void Server::finish_close_later(const File &file, const WritesBefore &after) {
   if (file->native->writable()) ::clock_gettime(CLOCK_REALTIME_COARSE, &file->closed_at.emplace());
   runtime_.spawn([this, file, after] { finish_close(file, PageState::kClosing, after); });
+}
+
+/// Until the file is closed, or, if the user wants that, something failed that is being tried again: its code.
+int Server::finish_close_for_program(const File &file, const WritesBefore &after) {
+  if (!drainer_.fails_fast()) return finish_close(file, PageState::kUrgent, after), NC_NOERR;
+  runtime_.spawn([this, file, after] { finish_close(file, PageState::kUrgent, after); });
+  const auto is_closing = [&] { return std::ranges::find(closing_, file) != closing_.end(); };
+  while (is_closing() && file->course.since_s == 0)
+    if (closing_changed_.wait(nessie::Deadline::in(kGlance)).code() == nessie::Code::kCancelled) break;
+  return is_closing() ? file->course.why.nc_error : NC_NOERR;
 }
 
 /// Drains a file that is in closing_, and closes it natively.

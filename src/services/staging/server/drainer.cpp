@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/drainer.hpp>
+
+#include <services/staging/server/drain_task.hpp>
 #include <services/staging/server/page_writer.hpp>
 
 #include <base/log.hpp>
@@ -29,10 +31,6 @@ constexpr double kRemembered = 0.9;  // of what was measured before, each time
 constexpr std::size_t kMostTogether = 128;
 constexpr std::uint64_t kTogetherBytes = 1 << 20, kSmallPageBytes = 256 << 10;
 
-std::uint64_t dirty_bytes(const Page &page) {
-  return static_cast<std::uint64_t>(page.dirty_elements() * page.owner().variable.element_bytes);
-}
-
 /// Of this thread.
 double processor_seconds() {
   timespec now{};
@@ -50,15 +48,6 @@ void Drainer::Pace::add(std::uint64_t more_bytes, double more_seconds) {
   bytes = kRemembered * bytes + static_cast<double>(more_bytes);
   seconds = kRemembered * seconds + more_seconds;
 }
-
-/// Pages of one file.
-struct Drainer::Task {
-  std::vector<std::unique_ptr<Page>> pages;
-  std::vector<PageOutcome> outcomes;
-  std::shared_ptr<OpenFile> file;
-  std::uint64_t bytes = 0;
-  double started_s = 0, ended_s = 0;
-};
 
 void Drainer::touch_ahead(std::uint64_t bytes) {
   bytes_to_touch_ = bytes;
@@ -224,16 +213,28 @@ void Drainer::hasten(OpenFile &file) {
 // complete them.
 void Drainer::pump() {
   while (in_flight_ < kTasksInFlight) {
-    const auto last = last_to_leave();
-    auto *page = cache_.next(last);
-    if (page == nullptr) return;
-    auto task = std::make_shared<Task>();
-    for (; page != nullptr && joins(*page, *task); page = cache_.next(last)) {
-      task->bytes += dirty_bytes(*page);
-      task->pages.push_back(cache_.take(*page));
-    }
+    auto task = next_that_waited();
+    if (!task) task = next_task();
+    if (!task) return;
     start(task);
   }
+}
+
+/// Null: there is nothing that may leave.
+std::shared_ptr<DrainTask> Drainer::next_task() {
+  const auto last = last_to_leave();
+  auto *page = next_page(last);
+  if (page == nullptr) return nullptr;
+  auto task = std::make_shared<DrainTask>();
+  for (; page != nullptr && joins(*page, *task); page = next_page(last)) task->add(cache_.take(*page));
+  return task;
+}
+
+/// Of a file that can be written.
+Page *Drainer::next_page(PageState last) {
+  auto *page = cache_.next(last);
+  for (; page != nullptr && page->owner().file->course.holds_back(); page = cache_.next(last)) cache_.hold_back(*page);
+  return page;
 }
 
 PageState Drainer::last_to_leave() {
@@ -259,7 +260,7 @@ bool Drainer::is_held_back() {
 }
 
 /// Whether the next page goes to the file together with others that came before it.
-bool Drainer::joins(const Page &page, const Task &task) {
+bool Drainer::joins(const Page &page, const DrainTask &task) {
   if (task.pages.empty()) return true;
   const auto is_small = [](const Page &one) {
     return dirty_bytes(one) <= kSmallPageBytes && one.dirty_bounds().size() == one.dirty_elements();
@@ -268,25 +269,39 @@ bool Drainer::joins(const Page &page, const Task &task) {
          task.pages.size() < kMostTogether && is_small(page) && is_small(*task.pages.front());
 }
 
-void Drainer::start(const std::shared_ptr<Task> &task) {
+void Drainer::start(const std::shared_ptr<DrainTask> &task) {
   ++in_flight_;
   task->file = task->pages.front()->owner().file->shared_from_this();
+  task->is_patient = is_patient(*task->file);
+  auto &course = task->file->course;
+  if (course.in_flight++ == 0) course.is_stopped = false;
   // It goes on with what is posted: nothing of it is to end on the I/O thread.
   io_.submit(Worker::Lane::kDrain, [this, task = std::shared_ptr(task), native = task->file->native.get(),
                                     is_only_writer = task->file->has_one_writer()]() mutable {
     task->started_s = seconds_now();
-    task->outcomes = write_pages(*native, task->pages, is_only_writer);
+    task->write(*native, is_only_writer);
     task->ended_s = seconds_now();
     runtime_.post([this, task = std::move(task)] { finish(*task); });
   });
 }
 
-void Drainer::finish(Task &task) {
+void Drainer::finish(DrainTask &task) {
   --in_flight_;
   statistics_.busy_drain_s += task.ended_s - task.started_s;
   drained_.add(task.bytes, task.ended_s - task.started_s);
   statistics_.last_drain_s = task.ended_s;
-  for (std::size_t i = 0; i < task.pages.size(); ++i) finish(*task.file, std::move(task.pages[i]), task.outcomes[i]);
+  --task.file->course.in_flight;
+  bool has_failed = false;
+  for (std::size_t i = 0; i < task.pages.size(); ++i) {
+    const auto &outcome = task.outcomes[i];
+    const bool may_come = !outcome.was_tried || (task.is_patient && may_pass(outcome));
+    has_failed = has_failed || (may_come && outcome.was_tried);
+    if (may_come)
+      wait_with(*task.file, std::move(task.pages[i]), outcome);
+    else
+      finish(*task.file, std::move(task.pages[i]), outcome);
+  }
+  look_at_course(task.file, has_failed);
   memory_freed_.notify_all();
   pump();
   if (pending_bytes_ == 0) touch_for_readers();
@@ -299,13 +314,14 @@ void Drainer::finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutco
   if (outcome.nc_error == 0) {
     statistics_.bytes_drained += bytes;
     file.reached_file(variable, *page);
+    note_written(file);
   } else if (file.is_direct) {
     ++file.failed_pages;
     file.failed_page_error = outcome.nc_error;
   } else {
     if (!file.lost_anything())
       nessie::log::error("cannot write {}: {}", file.path, native_message(outcome.nc_error, outcome.system_error));
-    file.failed(variable, *page, outcome.nc_error, outcome.system_error);
+    file.failed(variable, *page, outcome, options_.fails_fast && may_pass(outcome) && options_.patience.count() > 0);
   }
   cache_.give_back(std::move(page), outcome.nc_error);
   file.note_ledger(variable);

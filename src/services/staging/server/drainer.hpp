@@ -6,7 +6,9 @@
 #include <service/worker.hpp>
 #include <services/staging/server/open_file.hpp>
 
+#include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace staging {
@@ -17,7 +19,7 @@ using nessie::service::Worker;
 double seconds_now();
 
 class Drainer;
-struct PageOutcome;
+struct DrainTask;
 
 /// A page that is being filled from elsewhere, which holds up nobody who drains it: its memory stays until this goes.
 class Filling {
@@ -36,14 +38,21 @@ class Filling {
   Page &page_;
 };
 
+struct DrainOptions {
+  /// What cannot be written, for a reason that may pass, is tried again for so long.
+  std::chrono::milliseconds patience{60'000};
+  bool fails_fast = false;  ///< who waits for it is told at once that it is being tried again
+};
+
 class Drainer {
  public:
   /// Of `budget` at most `most_bytes`.
   Drainer(nssi::Runtime &runtime, Worker &io, nessie::Budget &budget, std::uint64_t most_bytes,
-          ReportResult &statistics)
+          ReportResult &statistics, DrainOptions options = {})
       : runtime_(runtime),
         io_(io),
         statistics_(statistics),
+        options_(std::move(options)),
         account_(budget, "staging.pages", {.on_room = [this] { look_again(); }, .on_shortage = [this] { shrink(); }}),
         cache_(most_bytes, account_),
         memory_freed_(runtime) {}
@@ -76,17 +85,21 @@ class Drainer {
   /// that was hastened is urgent in any case. The native code of the first that failed.
   int flush(CachedVariable &variable, Interval within);
   int flush(OpenFile &file, PageState priority);
+  /// The same, for a program that waits. If the user wants that, until something failed that is being tried again.
+  int flush_for_program(OpenFile &file);
+  bool fails_fast() const { return options_.fails_fast; }
   /// Makes a closed file's drain urgent that somebody else waits for already, once and for all.
   void hasten(OpenFile &file);
   /// Whoever waits for memory is to look again: some page is not in use any more.
   void note_memory() { memory_freed_.notify_all(); }
   bool is_short_of_memory() const { return starved_ > 0; }
   std::uint64_t pending_bytes() const { return pending_bytes_; }
+  /// Files that cannot be written just now.
+  std::vector<StuckFile> stuck() const;
   std::uint64_t memory_high_bytes() const { return cache_.high_bytes(); }
 
  private:
   friend class Filling;
-  struct Task;
   /// How quickly something goes, as of late.
   struct Pace {
     void add(std::uint64_t more_bytes, double more_seconds);
@@ -100,18 +113,31 @@ class Drainer {
   void note_dirty(const CachedVariable &variable, std::uint64_t before);
   void touch_next();
   void pump();
+  std::shared_ptr<DrainTask> next_task();
+  std::shared_ptr<DrainTask> next_that_waited();
+  Page *next_page(PageState last);
   PageState last_to_leave();
   bool is_held_back();
-  static bool joins(const Page &page, const Task &task);
-  void start(const std::shared_ptr<Task> &task);
-  void finish(Task &task);
+  static bool joins(const Page &page, const DrainTask &task);
+  void start(const std::shared_ptr<DrainTask> &task);
+  void finish(DrainTask &task);
   void finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
+  // --- what may pass: retry.cpp
+  bool is_patient(const OpenFile &file) const;
+  void wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
+  void note_failure(OpenFile &file, const PageOutcome &outcome);
+  void note_written(OpenFile &file);
+  void look_at_course(const std::shared_ptr<OpenFile> &file, bool has_failed);
+  void try_again_later(const std::shared_ptr<OpenFile> &file);
+  void try_again(const std::shared_ptr<OpenFile> &file);
+  void give_up(OpenFile &file);
   void request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch);
   int flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
 
   nssi::Runtime &runtime_;
   Worker &io_;
   ReportResult &statistics_;
+  const DrainOptions options_;
   nessie::Budget::Account account_;
   PageCache cache_;
   WaitQueue memory_freed_;
@@ -123,6 +149,7 @@ class Drainer {
   bool gives_way_ = false, awaits_quiet_ = false, drains_at_once_ = false;
   double active_s_ = 0;
   std::uint64_t held_bytes_ = 0;  ///< of pages, once for each client that data move from or to
+  std::vector<std::shared_ptr<OpenFile>> stuck_;
   bool waits_to_touch_ = false, has_ended_touching_ = false;
 };
 

@@ -342,7 +342,7 @@ int NativeFile::note_errno(int nc_error) {
   const int cause = errno;
   if (nc_error == NC_NOERR) return nc_error;
   struct statvfs room {};
-  constexpr std::array likely = {ENOSPC, EDQUOT, EFBIG, EIO, EACCES, EPERM, EROFS, ESTALE};
+  constexpr std::array likely = {ENOSPC, EDQUOT, EFBIG, EIO, EACCES, EPERM, EROFS, ESTALE, EBADF, ENETDOWN, ETIMEDOUT};
   write_errno_ = std::find(likely.begin(), likely.end(), cause) != likely.end() ? cause : 0;
   if (write_errno_ == 0 && ::fstatvfs(fd_.get(), &room) == 0 && room.f_bavail == 0) write_errno_ = ENOSPC;
   return nc_error;

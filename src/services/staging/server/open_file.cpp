@@ -82,18 +82,18 @@ void OpenFile::reached_file(FileVariable &variable, const Page &page) {
     variable.missing.subtract(run);
 }
 
-void OpenFile::failed(FileVariable &variable, const Page &page, int nc_error, int system_error) {
+void OpenFile::failed(FileVariable &variable, const Page &page, const PageOutcome &outcome, bool is_told) {
   for (auto run = page.dirty_run(page.first()); run.size() > 0; run = page.dirty_run(run.end)) {
     if (variable.missing.runs().size() >= kMostMissingRuns) run.end = page.dirty_bounds().end;
     variable.missing.add(run);
   }
-  remember(nc_error, system_error);
+  remember(outcome.nc_error, outcome.system_error, is_told);
 }
 
-void OpenFile::remember(int nc_error, int system_error) {
+void OpenFile::remember(int nc_error, int system_error, bool is_told) {
   if (nc_error == 0) return;
   if (first_error_ == 0) first_error_ = nc_error, system_error_ = system_error;
-  untold_error_ = nc_error;
+  if (!is_told) untold_error_ = nc_error;
 }
 
 int OpenFile::take_error() { return std::exchange(untold_error_, 0); }

@@ -5,6 +5,7 @@
 
 #include <service/interval_set.hpp>
 #include <services/staging/server/board.hpp>
+#include <services/staging/server/course.hpp>
 #include <services/staging/server/file_gate.hpp>
 #include <services/staging/server/journal.hpp>
 #include <services/staging/server/ledger.hpp>
@@ -77,9 +78,12 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool has_arrived() const;
   /// What is dirty in a page is in the file, or is not; note_ledger() follows when the page is gone.
   void reached_file(FileVariable &variable, const Page &page);
-  void failed(FileVariable &variable, const Page &page, int nc_error, int system_error);
-  /// An error of a drain or close: kept for the next call on this file, and for the report.
-  void remember(int nc_error, int system_error = 0);
+  void failed(FileVariable &variable, const Page &page, const PageOutcome &outcome, bool is_told);
+  /// An error of a drain or close: kept for the report, and, unless that `is_told` of it, for the next call on this
+  /// file.
+  void remember(int nc_error, int system_error = 0, bool is_told = false);
+  /// The next call on this file is told of a drain that has not failed for good.
+  void tell(int nc_error) { untold_error_ = nc_error; }
   /// The error that no call has been told of yet; told once.
   int take_error();
   void note_ledger(FileVariable &variable);
@@ -142,6 +146,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   bool is_written_past = false;  ///< natively, by a process that says so
   const Board *board = nullptr;  ///< on which programs note that they write past this server
   bool has_one_server = false;
+  Course course;                   ///< of its drain
   std::uint64_t changes_seen = 0;  ///< of those that others make, as `native` counts them
 
  private:

@@ -252,7 +252,10 @@ void PageCache::request_drain(CachedVariable &variable, Interval within, PageSta
   auto at = variable.pages.lower_bound(within.begin / variable.page_elements);
   for (; at != variable.pages.end() && at->second->first() < within.end; ++at) {
     ask(*at->second);
-    if (state < at->second->state_) move(*at->second, state);
+    if (at->second->state_ == PageState::kHeldBack)
+      at->second->held_state_ = std::min(at->second->held_state_, state);
+    else if (state < at->second->state_)
+      move(*at->second, state);
   }
 }
 
@@ -263,7 +266,31 @@ Page *PageCache::next(PageState last) const {
   return nullptr;
 }
 
+void PageCache::hold_back(Page &page) {
+  page.held_state_ = page.state_;
+  move(page, PageState::kHeldBack);
+}
+
+std::vector<Page *> PageCache::held_back(const OpenFile &file) {
+  std::vector<Page *> pages;
+  std::ranges::copy_if(order(PageState::kHeldBack), std::back_inserter(pages),
+                       [&](const Page *page) { return page->owner().file == &file; });
+  return pages;
+}
+
+void PageCache::go_on(const OpenFile &file) {
+  for (Page *page : held_back(file))
+    move(*page, page->full() ? std::min(page->held_state_, PageState::kFull) : page->held_state_);
+}
+
+std::vector<std::unique_ptr<Page>> PageCache::take_held_back(const OpenFile &file) {
+  std::vector<std::unique_ptr<Page>> taken;
+  for (Page *page : held_back(file)) taken.push_back(take(*page));
+  return taken;
+}
+
 std::unique_ptr<Page> PageCache::take(Page &page) {
+  page.number_ = ++taken_;
   page.owner().draining.push_back(&page);
   return extract(page);
 }

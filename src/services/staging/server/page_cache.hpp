@@ -33,10 +33,11 @@ enum class PageState : unsigned {
   kClosing,  ///< its file is closed
   kFull,     ///< all of it was written
   kPartial,
-  kClean,   ///< nothing: what was written to it is in the file
-  kLoaded,  ///< nothing: it was read from the file
+  kHeldBack,  ///< its file cannot be written just now
+  kClean,     ///< nothing: what was written to it is in the file
+  kLoaded,    ///< nothing: it was read from the file
 };
-inline constexpr std::size_t kPageStates = 6;
+inline constexpr std::size_t kPageStates = 7;
 
 /// Counts down as pages reach the file (or fail to).
 struct DrainWatch {
@@ -75,6 +76,8 @@ class Page {
   /// It has not been taken out.
   bool is_attached() const { return is_attached_; }
   bool is_clean() const { return state_ >= PageState::kClean; }
+  /// Of pages of one place, what was taken out later is newer.
+  std::uint64_t number() const { return number_; }
 
  private:
   friend class PageCache;
@@ -87,7 +90,8 @@ class Page {
   std::uint64_t *bits_;
   int pins_ = 0;
   bool is_attached_ = true, is_given_back_ = false;
-  PageState state_ = PageState::kPartial;
+  PageState state_ = PageState::kPartial, held_state_ = PageState::kPartial;
+  std::uint64_t number_ = 0;
   std::list<Page *>::iterator in_order_;
   std::vector<std::shared_ptr<DrainWatch>> watches_;
 };
@@ -148,6 +152,11 @@ class PageCache {
                      const std::shared_ptr<DrainWatch> &watch);
   /// The oldest page of the first state, up to and including `last`, that has one. Null: none.
   Page *next(PageState last) const;
+  /// The page stays, though next() would be it, until its file goes on.
+  void hold_back(Page &page);
+  void go_on(const OpenFile &file);
+  /// Takes out those of a file that were held back, in their order.
+  std::vector<std::unique_ptr<Page>> take_held_back(const OpenFile &file);
   /// Takes out a page, to be drained.
   std::unique_ptr<Page> take(Page &page);
   /// The page is in the file, or given up, with this error: its memory is free. Tells the watches.
@@ -189,6 +198,7 @@ class PageCache {
 
  private:
   void move(Page &page, PageState state);
+  std::vector<Page *> held_back(const OpenFile &file);
   PageMemory::Block memory_to_read(std::size_t size_bytes);
   PageMemory::Block memory_to_write(std::size_t size_bytes, bool grows);
   PageMemory::Block any_memory(std::size_t size_bytes, bool takes_place);
@@ -206,6 +216,7 @@ class PageCache {
   std::list<Page *> order_[kPageStates];  ///< oldest first
   std::uint64_t clean_bytes_ = 0, loaded_bytes_ = 0, wanted_bytes_ = 0;
   bool has_readers_ = false;
+  std::uint64_t taken_ = 0;  ///< pages, so far
 };
 
 /// Puts the data of one piece into pages, as far as the budget lets at a time.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/page_writer.hpp>
 
+#include <pnetcdf.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace staging {
@@ -105,7 +109,7 @@ int write_page(NativeFile &file, const Page &page, bool is_only_writer) {
 }
 
 PageOutcome write_alone(NativeFile &file, const Page &page, bool is_only_writer) {
-  PageOutcome outcome{write_page(file, page, is_only_writer), 0};
+  PageOutcome outcome{.nc_error = write_page(file, page, is_only_writer)};
   if (outcome.nc_error != 0) outcome.system_error = file.write_errno();
   return outcome;
 }
@@ -127,11 +131,23 @@ std::vector<NativeFile::Block> blocks_of(std::span<const std::unique_ptr<Page>> 
 
 }  // namespace
 
+bool may_pass(const PageOutcome &outcome) {
+  constexpr std::array native = {NC_EWRITE, NC_EREAD, NC_EFILE, NC_ENO_SPACE, NC_EQUOTA};
+  constexpr std::array system = {ENOSPC, EDQUOT, EIO, ESTALE, ENETDOWN, ETIMEDOUT};
+  if (std::ranges::find(native, outcome.nc_error) == native.end()) return false;
+  if (outcome.system_error == 0) return outcome.nc_error != NC_EREAD && outcome.nc_error != NC_EFILE;
+  return std::ranges::find(system, outcome.system_error) != system.end();
+}
+
 std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,
-                                     bool is_only_writer) {
+                                     bool is_only_writer, bool stops) {
   std::vector<PageOutcome> outcomes(pages.size());
   if (pages.size() > 1 && file.write(blocks_of(pages)) == 0) return outcomes;
-  for (std::size_t i = 0; i < pages.size(); ++i) outcomes[i] = write_alone(file, *pages[i], is_only_writer);
+  bool is_stopped = false;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    outcomes[i] = is_stopped ? PageOutcome{.was_tried = false} : write_alone(file, *pages[i], is_only_writer);
+    is_stopped = is_stopped || (stops && may_pass(outcomes[i]));
+  }
   return outcomes;
 }
 

@@ -120,6 +120,8 @@ Result<ServerOptions> server_options(const Config &config) {
   read.take(DurabilityRules::parse(config.get_or("staging.durability", "")), options.durability);
   read.size("staging.memory", options.memory_bytes);
   read.duration("staging.timeout", options.client_timeout);
+  read.duration("staging.patience", options.drain.patience);
+  read.flag("staging.fail_fast", options.drain.fails_fast);
   if (!read.status().ok()) return read.status().error();
   return options;
 }

@@ -58,7 +58,7 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       budget_(context.budget),
       io_(context.main_thread),
       end_process_(context.end_process),
-      drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_),
+      drainer_(runtime_, io_, context.budget, options_.memory_bytes, statistics_, options_.drain),
       loader_(runtime_, io_, drainer_, statistics_),
       replicas_(runtime_, context.budget, options_.memory_bytes),
       servers_(options_.servers_at),

@@ -44,6 +44,7 @@ struct ServerOptions {
   bool is_successor = false;
   std::string log_path;  ///< the folder of its log, which is made when it is needed; empty: nothing is kept
   std::string url_path;  ///< where the URL is written as soon as the server can be reached; empty: nowhere
+  DrainOptions drain;
   std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
   std::chrono::milliseconds client_timeout{30000};
@@ -242,6 +243,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> detach(Request &request, const FileArgs &args) override;
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
+  int finish_close_for_program(const File &file, const WritesBefore &after);
   void finish_close_later(const File &file, const WritesBefore &after);
   void drain_and_close(const File &file, PageState priority);
   void leave_closing(const File &file);

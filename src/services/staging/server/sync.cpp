@@ -15,8 +15,9 @@ Result<NcResult> Server::sync(Request &, const FileArgs &args) {
   await_what_was_sent(*file);
   const FileGate::Shared shared(file->gate);
   file->raise_num_records(args.num_records);
-  drainer_.flush(*file, PageState::kUrgent);
+  const int failed = drainer_.flush_for_program(*file);
   if (const int error = file->take_error(); error != NC_NOERR) return NcResult{error};
+  if (drainer_.fails_fast() && failed != NC_NOERR) return NcResult{failed};
   return NcResult{tell_records(*file, &NativeFile::sync)};
 }
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Drains that fail with an error that may pass: a disk that is full, a server that is away.
+//
+// Design notes. Pages of one place must come to the file in the order in which they were taken out of the cache. So
+// when one has failed, the I/O thread tries none of those that are on their way behind it; they wait together, and what
+// is still in the cache is held back there. Of what waits the first is tried again, and when it has been written the
+// others follow. What fails when the user's patience has ended is given up: each page is tried once more before that.
+#include <services/staging/server/drain_task.hpp>
+#include <services/staging/server/drainer.hpp>
+#include <services/staging/server/page_writer.hpp>
+
+#include <base/log.hpp>
+
+#include <algorithm>
+
+namespace staging {
+
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstPause{100}, kLongestPause{10'000};
+
+double seconds(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void DrainTask::write(NativeFile &native, bool is_only_writer) {
+  auto &is_stopped = file->course.is_stopped;
+  started_s = seconds_now();
+  if (is_stopped)
+    outcomes.assign(pages.size(), PageOutcome{.was_tried = false});
+  else
+    outcomes = write_pages(native, pages, is_only_writer, is_patient);
+  if (is_patient && std::ranges::any_of(outcomes, may_pass)) is_stopped = true;
+  ended_s = seconds_now();
+}
+
+/// Who writes in direct mode is told of each error that he does not want to wait for, and nothing of it is kept.
+bool Drainer::is_patient(const OpenFile &file) const {
+  return options_.patience.count() > 0 && file.course.stage != Course::Stage::kGivesUp &&
+         !(file.is_direct && options_.fails_fast);
+}
+
+void Drainer::wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome) {
+  if (outcome.was_tried) note_failure(file, outcome);
+  const auto number = page->number();
+  file.course.waiting.emplace(number, std::move(page));
+}
+
+void Drainer::note_failure(OpenFile &file, const PageOutcome &outcome) {
+  auto &course = file.course;
+  course.why = outcome;
+  if (course.since_s != 0) return;
+  course.since_s = seconds_now();
+  course.pause = kFirstPause;
+  if (options_.fails_fast) file.tell(outcome.nc_error);
+  if (course.stage == Course::Stage::kFine)
+    nessie::log::warning("cannot write {} now: {}; this is tried again for {} s (NESSIE_STAGING_PATIENCE)", file.path,
+                         native_message(outcome.nc_error, outcome.system_error), seconds(options_.patience));
+}
+
+void Drainer::note_written(OpenFile &file) {
+  file.course.since_s = 0;
+  file.course.has_written = true;
+}
+
+/// After something of the file has come back from the I/O thread.
+void Drainer::look_at_course(const std::shared_ptr<OpenFile> &file, bool has_failed) {
+  using Stage = Course::Stage;
+  auto &course = file->course;
+  if (course.stage == Stage::kFine && !has_failed) return;
+  if (has_failed) {
+    if (course.stage == Stage::kFine) stuck_.push_back(file);
+    if (course.stage == Stage::kTries) course.pause = std::min(2 * course.pause, kLongestPause);
+    course.stage = Stage::kWaits;
+    return try_again_later(file);
+  }
+  if (course.stage == Stage::kTries) course.stage = Stage::kGoesOn;
+  if (!course.lets_go() || !course.waiting.empty()) return;
+  if (course.stage == Stage::kGoesOn || course.has_written) course.stage = Stage::kFine;
+  std::erase(stuck_, file);
+  cache_.go_on(*file);
+}
+
+void Drainer::try_again_later(const std::shared_ptr<OpenFile> &file) {
+  runtime_.spawn([this, file] {
+    const auto &course = file->course;
+    const auto left = duration_cast<milliseconds>(
+        std::chrono::duration<double>(course.since_s + seconds(options_.patience) - seconds_now()));
+    nssi::Event never(runtime_);
+    auto status = never.wait(nessie::Deadline::in(std::clamp(left, milliseconds(1), course.pause)));
+    while (course.in_flight > 0 && status.code() != nessie::Code::kCancelled) status = memory_freed_.wait();
+    if (status.code() != nessie::Code::kCancelled) try_again(file);
+  });
+}
+
+void Drainer::try_again(const std::shared_ptr<OpenFile> &file) {
+  auto &course = file->course;
+  if (seconds_now() >= course.since_s + seconds(options_.patience)) return give_up(*file);
+  course.stage = Course::Stage::kTries;
+  auto task = std::make_shared<DrainTask>();
+  task->add(std::move(course.waiting.extract(course.waiting.begin()).mapped()));
+  start(task);
+}
+
+void Drainer::give_up(OpenFile &file) {
+  auto &course = file.course;
+  course.stage = Course::Stage::kGivesUp;
+  course.has_written = false;
+  for (auto &page : cache_.take_held_back(file)) {
+    const auto number = page->number();
+    course.waiting.emplace(number, std::move(page));
+  }
+  pump();
+}
+
+/// Null: nothing that has waited may leave.
+std::shared_ptr<DrainTask> Drainer::next_that_waited() {
+  const auto found = std::ranges::find_if(
+      stuck_, [](const auto &file) { return file->course.lets_go() && !file->course.waiting.empty(); });
+  if (found == stuck_.end()) return nullptr;
+  auto &waiting = (*found)->course.waiting;
+  auto task = std::make_shared<DrainTask>();
+  while (!waiting.empty() && joins(*waiting.begin()->second, *task))
+    task->add(std::move(waiting.extract(waiting.begin()).mapped()));
+  return task;
+}
+
+std::vector<StuckFile> Drainer::stuck() const {
+  std::vector<StuckFile> files;
+  for (const auto &file : stuck_) {
+    const auto &course = file->course;
+    if (course.since_s == 0) continue;
+    const auto tried_s = seconds_now() - course.since_s;
+    files.push_back({file->path, native_message(course.why.nc_error, course.why.system_error), tried_s,
+                     std::max(0.0, seconds(options_.patience) - tried_s)});
+  }
+  return files;
+}
+
+int Drainer::flush_for_program(OpenFile &file) {
+  if (!options_.fails_fast) return flush(file, PageState::kUrgent);
+  auto watch = std::make_shared<DrainWatch>();
+  request(file, PageState::kUrgent, watch);
+  pump();
+  while (watch->left > 0 && file.course.since_s == 0)
+    if (memory_freed_.wait().code() == nessie::Code::kCancelled) break;
+  return watch->left > 0 ? file.course.why.nc_error : watch->nc_error;
+}
+
+}  // namespace staging
