@@ -61,13 +61,13 @@ class FullDisk(ProcessTestCase):
         self.assertEqual(self.run_command(checkpoint(2, native, steps=2, grid="64,48,32"))[0], 0)
         for options in (["--mode", "caching"], ["--mode", "caching", "--servers", "2"], ["--mode", "direct"], ["--embedded"]):
             with self.subTest(options=options):
+                for path in glob.glob(self.disk + "/*"):
+                    os.unlink(path)
+                subprocess.run(["mount", "-o", "remount,size=4m", self.disk], check=True)
                 prefix = os.path.join(self.disk, "s3d")
                 code, out, err = self.run_until_there_is_room(prefix, options)
                 self.assertEqual(code, 0, out + err)
                 self.assert_whole(native, prefix)
-                for path in glob.glob(prefix + "*"):
-                    os.unlink(path)
-                subprocess.run(["mount", "-o", "remount,size=4m", self.disk], check=True)
         self.assert_nothing_left()
 
     def test_that_has_room_again_gets_what_was_put_though_the_program_failed_at_once(self):
