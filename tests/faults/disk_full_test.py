@@ -43,8 +43,8 @@ class FullDisk(ProcessTestCase):
         self.assert_nothing_left()
 
     def run_until_there_is_room(self, prefix, options, **env):
-        """Gives more room as soon as there is none. (exit code, stdout, stderr)."""
-        job = self.start_nessie_run(checkpoint(2, prefix, steps=2, grid="64,48,32"), options, env=env)
+        """Gives more room as soon as there is none, in which no file could be made. (exit code, stdout, stderr)."""
+        job = self.start_nessie_run(checkpoint(2, prefix, steps=1, grid="64,48,32"), options, env=env)
         wait_until(lambda: os.statvfs(self.disk).f_bavail == 0, "the disk to be full")
         time.sleep(2)
         subprocess.run(["mount", "-o", "remount,size=64m", self.disk], check=True)
@@ -58,7 +58,7 @@ class FullDisk(ProcessTestCase):
 
     def test_that_has_room_again_gets_whole_files_and_the_program_is_told_of_nothing(self):
         native = self.path("native")
-        self.assertEqual(self.run_command(checkpoint(2, native, steps=2, grid="64,48,32"))[0], 0)
+        self.assertEqual(self.run_command(checkpoint(2, native, steps=1, grid="64,48,32"))[0], 0)
         for options in (["--mode", "caching"], ["--mode", "caching", "--servers", "2"], ["--mode", "direct"], ["--embedded"]):
             with self.subTest(options=options):
                 for path in glob.glob(self.disk + "/*"):
