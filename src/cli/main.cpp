@@ -225,6 +225,9 @@ CLI::App *add_run(CLI::App &app, RunOptions &options) {
   run->add_flag_callback(
       "--fail-fast", [] { ::setenv("NESSIE_STAGING_FAIL_FAST", "yes", 1); },
       "The program is told at once of what cannot be written, though that is tried again (NESSIE_STAGING_PATIENCE)");
+  run->add_option_function<std::string>(
+      "--spill", [](const std::string &folder) { ::setenv("NESSIE_STAGING_SPILL", folder.c_str(), 1); },
+      "A folder of node-local storage, for what the servers' memory has no room for while files take longer");
   run->add_option("--json", options.json_file, "Write the summary to this file as JSON");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing unless something goes wrong");
   run->prefix_command();

@@ -102,6 +102,7 @@ void describe(CLI::App &app, Options &options) {
   add_setting(app, options, "--index", "staging.index", "Staging: which server this is (its rank)");
   add_setting(app, options, "--servers", "staging.servers", "Staging: how many there are (as many as processes)");
   add_setting(app, options, "--run-dir", "staging.run_dir", "Staging: where server.N.url, .ledger and .report go");
+  add_setting(app, options, "--spill", "staging.spill", "Staging: a folder for what memory has no room for");
   add_setting(app, options, "--board-dir", "staging.board_dir",
               "Staging: where board.N goes, by which others see which files are not complete yet");
   add_setting(app, options, "--threads", "transfer.threads",

@@ -107,6 +107,17 @@ TEST_F(FullDisk, WhatIsPutMeanwhileIsReadAndStays) {
   EXPECT_TRUE(in_file(0, 0));
 }
 
+TEST_F(FullDisk, WithASpillWritersGoOn) {
+  start_with("60s", "off", {"--memory", "1M", "--spill", folder_ + "/spill"});
+  write_without_room();
+  EXPECT_GT(client_->report(0)->bytes_spilled, 0u);
+  EXPECT_LE(client_->report(0)->memory_high_bytes, 1u << 20);
+  make_room();
+  EXPECT_EQ(close(), NC_NOERR);
+  EXPECT_TRUE(in_file(0, 0));
+  EXPECT_TRUE(client_->report(0)->failures.empty());
+}
+
 TEST_F(FullDisk, IsToldWhenPatienceHasEnded) {
   start_with("300ms");
   write_without_room();

@@ -63,7 +63,8 @@ class IoThread {
 class Service {
  public:
   Service(int servers, Mode mode, std::uint64_t memory_bytes, const std::string &transport = "inproc",
-          std::chrono::milliseconds client_timeout = std::chrono::seconds(30), bool has_boards = false) {
+          std::chrono::milliseconds client_timeout = std::chrono::seconds(30), bool has_boards = false,
+          const DrainOptions &drain = {}) {
     std::string folder = ::testing::TempDir() + "staging-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     for (int index = 0; index < servers; ++index) {
@@ -72,6 +73,7 @@ class Service {
       options.servers = static_cast<std::uint32_t>(servers);
       options.mode = mode;
       options.memory_bytes = memory_bytes;
+      options.drain = drain;
       options.ledger_path = file("ledger." + std::to_string(index));
       options.client_timeout = client_timeout;
       if (has_boards) options.board_path = board(index);

@@ -74,7 +74,7 @@ TEST(StagingWire, AReportIsThis) {
   report.bytes_pulled = 1, report.memory_high_bytes = 2, report.busy_pull_s = 0.5, report.bytes_read = 5;
   report.drained = {{"/a.nc", -61, "full", 3, 2, {"t[0]"}}};
   report.native = {"n"}, report.left_native = 4, report.why_left = "w";
-  report.stuck = {{"/b.nc", "full", 0.5, 2}};
+  report.stuck = {{"/b.nc", "full", 0.5, 2}}, report.bytes_spilled = 6, report.spill_bytes = 7;
   expect_bytes(report,
                "0000000000000001" + std::string(7 * 16, '0') + "00000000000000023fe0000000000000" +
                    std::string(4 * 16, '0') +
@@ -82,7 +82,8 @@ TEST(StagingWire, AReportIsThis) {
                    "0000000100000004745b305d0000000000000001000000016e000000000000000000000400000001770000000000000000"
                    "000005"
                    "00000001000000052f622e6e63000000"
-                   "0000000466756c6c3fe00000000000004000000000000000");
+                   "0000000466756c6c3fe00000000000004000000000000000"
+                   "00000000000000060000000000000007");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ PageCache::Found PageCache::find(CachedVariable &variable, std::int64_t element)
     if (is_split) break;
     newest = leaving;
   }
-  if (is_split && !newest->full()) return {nullptr, true};
+  if (newest != nullptr && (newest->is_away() || (is_split && !newest->full()))) return {nullptr, true};
   if (newest != nullptr) return {newest};
   const auto clean = variable.clean.find(index);
   if (clean == variable.clean.end()) return {};

@@ -3,10 +3,12 @@
 // for what is marked.
 #pragma once
 
+#include <service/log/store.hpp>
 #include <services/staging/server/page_cache.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,6 +19,24 @@ namespace staging {
 struct PageOutcome {
   int nc_error = 0, system_error = 0;
   bool was_tried = true;
+};
+
+/// Pages in the order of a file, those of one place in the order in which they were taken out of the cache.
+struct PagePlace {
+  std::int32_t varid = 0;
+  std::int64_t index = 0;
+  std::uint64_t number = 0;
+  auto operator<=>(const PagePlace &) const = default;
+  bool is_same(const PagePlace &other) const { return varid == other.varid && index == other.index; }
+};
+
+inline PagePlace place_of(const Page &page) { return {page.owner().variable.varid, page.index(), page.number()}; }
+
+/// A page that is not in memory, or is on its way out of it or back.
+struct SpilledPage {
+  std::unique_ptr<Page> page;
+  nessie::service::LogRange at;
+  bool is_busy = false;
 };
 
 struct Course {
@@ -35,9 +55,19 @@ struct Course {
   bool has_written = false;                                ///< something, since it gives up
   std::chrono::milliseconds pause{0};                      ///< before it is tried again
   PageOutcome why;
+  std::map<PagePlace, SpilledPage> spilled;
 
   /// Whether pages that are in the cache stay there.
   bool holds_back() const { return !waiting.empty() || stage == Stage::kWaits || stage == Stage::kTries; }
+  /// What was spilled of the page's place, and must come to the file before it: the oldest, or the end.
+  auto before(const Page &page) {
+    const auto place = place_of(page);
+    const auto found = spilled.lower_bound({place.varid, place.index, 0});
+    const bool is_older = found != spilled.end() && found->first.is_same(place) &&
+                          (page.is_attached() || found->first.number < place.number);
+    return is_older ? found : spilled.end();
+  }
+  bool has_before(const Page &page) { return before(page) != spilled.end(); }
   /// What waits may leave.
   bool lets_go() const { return stage == Stage::kGoesOn || stage == Stage::kGivesUp; }
 };

@@ -5,6 +5,7 @@
 #include <services/staging/server/open_file.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace staging {
@@ -25,7 +26,8 @@ struct DrainTask {
   std::vector<std::unique_ptr<Page>> pages;
   std::vector<PageOutcome> outcomes;
   std::shared_ptr<OpenFile> file;
-  bool is_patient = false;  ///< what fails may be tried again
+  std::optional<nessie::service::LogRange> spilled;  ///< its only page was, and is there until it is in the file
+  bool is_patient = false;                           ///< what fails may be tried again
   std::uint64_t bytes = 0;
   double started_s = 0, ended_s = 0;
 };

@@ -21,7 +21,7 @@ constexpr std::uint64_t kMuch = 128 << 20;
 constexpr std::chrono::milliseconds kGivingWay{20};
 constexpr std::size_t kTasksInFlight = 4;  // enough that the I/O thread never waits for the next
 constexpr std::size_t kTouchedAtOnce = 2 << 20;
-constexpr std::chrono::milliseconds kCalm{100};
+constexpr std::chrono::milliseconds kCalm{100}, kStandstill{100};
 /// The kernel must be so much quicker than the drain for memory to grow: who waits for a drain takes nothing from it.
 /// And where the program uses all cores, data go to the file soonest that are still in the processor's caches.
 constexpr double kQuicker = 2, kMuchQuicker = 8;
@@ -29,6 +29,8 @@ constexpr double kRemembered = 0.9;  // of what was measured before, each time
 
 /// Pages that are written natively together: so many at most, with so many bytes, and each of them with so many.
 constexpr std::size_t kMostTogether = 128;
+/// Where there is a spill, what is on its way leaves most of the budget to it.
+constexpr std::uint64_t kShareTogether = 32;
 constexpr std::uint64_t kTogetherBytes = 1 << 20, kSmallPageBytes = 256 << 10;
 
 /// Of this thread.
@@ -99,8 +101,14 @@ void Drainer::note_dirty(const CachedVariable &variable, std::uint64_t before) {
 // which frees memory that was.
 bool Drainer::grows() const {
   const bool frees_memory = in_flight_ > 0 || cache_.next(PageState::kFull) != nullptr;
+  if (stands_still()) return true;
   const auto quicker = gives_way_ ? kMuchQuicker : kQuicker;
   return !frees_memory || drained_.seconds * touched_.bytes > quicker * drained_.bytes * touched_.seconds;
+}
+
+/// Whether the file system has taken nothing for a while: there is no waiting for it.
+bool Drainer::stands_still() const {
+  return in_flight_ > 0 && seconds_now() - moved_s_ > std::chrono::duration<double>(kStandstill).count();
 }
 
 /// Another pool of the process has given memory back. Any thread.
@@ -114,10 +122,12 @@ void Drainer::shrink() {
 }
 
 void Drainer::await_memory() {
-  auto &waiting = grows() ? starved_ : patient_;
+  const bool is_starved = grows();
+  auto &waiting = is_starved ? starved_ : patient_;
   ++waiting;
   pump();
-  (void)memory_freed_.wait();
+  look_for_memory();
+  (void)memory_freed_.wait(is_starved ? nessie::Deadline::never() : nessie::Deadline::in(kStandstill));
   --waiting;
 }
 
@@ -192,6 +202,7 @@ int Drainer::flush(const std::function<void(const std::shared_ptr<DrainWatch> &)
 }
 
 int Drainer::flush(CachedVariable &variable, Interval within) {
+  want_spilled(variable, within);
   return flush([&](const auto &watch) { cache_.request_drain(variable, within, PageState::kUrgent, watch); });
 }
 
@@ -213,10 +224,13 @@ void Drainer::hasten(OpenFile &file) {
 // complete them.
 void Drainer::pump() {
   while (in_flight_ < kTasksInFlight) {
-    auto task = next_that_waited();
-    if (!task) task = next_task();
-    if (!task) return;
-    start(task);
+    if (start_what_waited() || start_wanted()) continue;
+    spilled_is_next_ = !spilled_is_next_;
+    if (spilled_is_next_ && start_next_spilled()) continue;
+    if (const auto task = next_task())
+      start(task);
+    else if (spilled_is_next_ || !start_next_spilled())
+      return;
   }
 }
 
@@ -233,7 +247,11 @@ std::shared_ptr<DrainTask> Drainer::next_task() {
 /// Of a file that can be written.
 Page *Drainer::next_page(PageState last) {
   auto *page = cache_.next(last);
-  for (; page != nullptr && page->owner().file->course.holds_back(); page = cache_.next(last)) cache_.hold_back(*page);
+  const auto is_held_back = [](const Page &one) {
+    auto &course = one.owner().file->course;
+    return course.holds_back() || course.has_before(one);
+  };
+  for (; page != nullptr && is_held_back(*page); page = cache_.next(last)) cache_.hold_back(*page);
   return page;
 }
 
@@ -260,17 +278,18 @@ bool Drainer::is_held_back() {
 }
 
 /// Whether the next page goes to the file together with others that came before it.
-bool Drainer::joins(const Page &page, const DrainTask &task) {
+bool Drainer::joins(const Page &page, const DrainTask &task) const {
   if (task.pages.empty()) return true;
+  const auto most_bytes = spill_ ? std::min(kTogetherBytes, cache_.budget_bytes() / kShareTogether) : kTogetherBytes;
   const auto is_small = [](const Page &one) {
     return dirty_bytes(one) <= kSmallPageBytes && one.dirty_bounds().size() == one.dirty_elements();
   };
-  return page.owner().file == task.pages.front()->owner().file && task.bytes + dirty_bytes(page) <= kTogetherBytes &&
+  return page.owner().file == task.pages.front()->owner().file && task.bytes + dirty_bytes(page) <= most_bytes &&
          task.pages.size() < kMostTogether && is_small(page) && is_small(*task.pages.front());
 }
 
 void Drainer::start(const std::shared_ptr<DrainTask> &task) {
-  ++in_flight_;
+  if (in_flight_++ == 0) moved_s_ = seconds_now();
   task->file = task->pages.front()->owner().file->shared_from_this();
   task->is_patient = is_patient(*task->file);
   auto &course = task->file->course;
@@ -278,9 +297,7 @@ void Drainer::start(const std::shared_ptr<DrainTask> &task) {
   // It goes on with what is posted: nothing of it is to end on the I/O thread.
   io_.submit(Worker::Lane::kDrain, [this, task = std::shared_ptr(task), native = task->file->native.get(),
                                     is_only_writer = task->file->has_one_writer()]() mutable {
-    task->started_s = seconds_now();
     task->write(*native, is_only_writer);
-    task->ended_s = seconds_now();
     runtime_.post([this, task = std::move(task)] { finish(*task); });
   });
 }
@@ -288,8 +305,7 @@ void Drainer::start(const std::shared_ptr<DrainTask> &task) {
 void Drainer::finish(DrainTask &task) {
   --in_flight_;
   statistics_.busy_drain_s += task.ended_s - task.started_s;
-  drained_.add(task.bytes, task.ended_s - task.started_s);
-  statistics_.last_drain_s = task.ended_s;
+  statistics_.last_drain_s = moved_s_ = task.ended_s;
   --task.file->course.in_flight;
   bool has_failed = false;
   for (std::size_t i = 0; i < task.pages.size(); ++i) {
@@ -297,10 +313,12 @@ void Drainer::finish(DrainTask &task) {
     const bool may_come = !outcome.was_tried || (task.is_patient && may_pass(outcome));
     has_failed = has_failed || (may_come && outcome.was_tried);
     if (may_come)
-      wait_with(*task.file, std::move(task.pages[i]), outcome);
+      wait_with(*task.file, std::move(task.pages[i]), outcome, task.spilled);
     else
       finish(*task.file, std::move(task.pages[i]), outcome);
+    if (!may_come && task.spilled) spill_->release(*task.spilled);
   }
+  if (!task.file->course.is_stopped) drained_.add(task.bytes, task.ended_s - task.started_s);
   look_at_course(task.file, has_failed);
   memory_freed_.notify_all();
   pump();

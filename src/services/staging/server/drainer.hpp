@@ -5,9 +5,12 @@
 
 #include <service/worker.hpp>
 #include <services/staging/server/open_file.hpp>
+#include <services/staging/server/spill.hpp>
 
 #include <chrono>
+#include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +44,7 @@ class Filling {
 struct DrainOptions {
   /// What cannot be written, for a reason that may pass, is tried again for so long.
   std::chrono::milliseconds patience{60'000};
+  std::string spill;        ///< a folder for what memory has no room for; empty: writers wait
   bool fails_fast = false;  ///< who waits for it is told at once that it is being tried again
 };
 
@@ -55,7 +59,9 @@ class Drainer {
         options_(std::move(options)),
         account_(budget, "staging.pages", {.on_room = [this] { look_again(); }, .on_shortage = [this] { shrink(); }}),
         cache_(most_bytes, account_),
-        memory_freed_(runtime) {}
+        memory_freed_(runtime) {
+    if (!options_.spill.empty()) begin_to_spill(budget);
+  }
 
   PageCache &cache() { return cache_; }
   /// Has memory for the first pages made resident while the I/O thread has nothing else to do: the kernel takes longer
@@ -93,6 +99,9 @@ class Drainer {
   /// Whoever waits for memory is to look again: some page is not in use any more.
   void note_memory() { memory_freed_.notify_all(); }
   bool is_short_of_memory() const { return starved_ > 0; }
+  /// Nothing is spilled any more, and what was has been drained. Suspends the fiber.
+  void end_spilling();
+  std::uint64_t spill_bytes() const { return spill_ ? spill_->held_bytes() : 0; }
   std::uint64_t pending_bytes() const { return pending_bytes_; }
   /// Files that cannot be written just now.
   std::vector<StuckFile> stuck() const;
@@ -109,28 +118,45 @@ class Drainer {
   void look_again();
   void shrink();
   bool grows() const;
+  bool stands_still() const;
   void await_memory();
   void note_dirty(const CachedVariable &variable, std::uint64_t before);
   void touch_next();
   void pump();
   std::shared_ptr<DrainTask> next_task();
-  std::shared_ptr<DrainTask> next_that_waited();
   Page *next_page(PageState last);
   PageState last_to_leave();
   bool is_held_back();
-  static bool joins(const Page &page, const DrainTask &task);
+  bool joins(const Page &page, const DrainTask &task) const;
   void start(const std::shared_ptr<DrainTask> &task);
   void finish(DrainTask &task);
   void finish(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
   // --- what may pass: retry.cpp
   bool is_patient(const OpenFile &file) const;
-  void wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome);
+  void wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome,
+                 const std::optional<LogRange> &spilled);
   void note_failure(OpenFile &file, const PageOutcome &outcome);
   void note_written(OpenFile &file);
   void look_at_course(const std::shared_ptr<OpenFile> &file, bool has_failed);
   void try_again_later(const std::shared_ptr<OpenFile> &file);
   void try_again(const std::shared_ptr<OpenFile> &file);
   void give_up(OpenFile &file);
+  bool start_what_waited();
+  // --- what memory has no room for: spilling.cpp
+  using Spilled = std::map<PagePlace, SpilledPage>::iterator;
+  void begin_to_spill(nessie::Budget &budget);
+  void look_for_memory();
+  void spill_for_writers();
+  bool is_worth_spilling() const;
+  void spill(Page &page);
+  void keep_spilled(OpenFile &file, std::unique_ptr<Page> page, const LogRange &at);
+  void want_spilled(const CachedVariable &variable, Interval within);
+  bool start_wanted();
+  bool start_next_spilled();
+  bool may_start(const Course &course, Spilled spilled) const;
+  void start_spilled(const std::shared_ptr<OpenFile> &file, Spilled spilled);
+  void submit_spilled(const std::shared_ptr<OpenFile> &file, Spilled spilled);
+  void bring_back(const std::shared_ptr<OpenFile> &file, Spilled spilled);
   void request(OpenFile &file, PageState priority, const std::shared_ptr<DrainWatch> &watch);
   int flush(const std::function<void(const std::shared_ptr<DrainWatch> &)> &request);
 
@@ -150,6 +176,13 @@ class Drainer {
   double active_s_ = 0;
   std::uint64_t held_bytes_ = 0;  ///< of pages, once for each client that data move from or to
   std::vector<std::shared_ptr<OpenFile>> stuck_;
+  std::unique_ptr<Spill> spill_;
+  Pace spilled_;
+  std::size_t spilling_ = 0;  ///< fibers
+  std::vector<std::shared_ptr<OpenFile>> spilled_files_;
+  std::deque<std::pair<std::weak_ptr<OpenFile>, PagePlace>> wanted_;  ///< of what was spilled, somebody waits for it
+  double moved_s_ = 0;                                                ///< when the I/O thread had something to do last
+  bool spilled_is_next_ = false;
   bool waits_to_touch_ = false, has_ended_touching_ = false;
 };
 

@@ -46,13 +46,20 @@ CachedVariable::~CachedVariable() {
 }
 
 Page::Page(CachedVariable &owner, std::int64_t index, std::int64_t elements, PageMemory::Block memory, bool is_blank)
-    : owner_(&owner),
-      index_(index),
-      first_(index * owner.page_elements),
-      elements_(elements),
-      memory_(memory),
-      bits_(reinterpret_cast<std::uint64_t *>(memory.data + bits_offset(elements, owner.variable.element_bytes))) {
+    : owner_(&owner), index_(index), first_(index * owner.page_elements), elements_(elements) {
+  take_place(memory);
   if (!is_blank) empty();
+}
+
+void Page::take_place(PageMemory::Block memory) {
+  memory_ = memory;
+  bits_ = reinterpret_cast<std::uint64_t *>(memory.data + bits_offset(elements_, owner_->variable.element_bytes));
+}
+
+std::span<std::byte> Page::image() const {
+  auto *begin = at(bounds_.begin);
+  auto *end = is_one_run() ? at(bounds_.end) : reinterpret_cast<std::byte *>(bits_ + words(elements_));
+  return {begin, end};
 }
 
 inline void Page::set_bits(Interval bits) {
@@ -122,6 +129,8 @@ PageCache::PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &accoun
       page_bytes_(page_bytes_for(budget_bytes)) {}
 
 PageCache::~PageCache() = default;
+
+std::size_t PageCache::most_page_bytes() const { return most_bytes(page_bytes_); }
 
 namespace {
 
@@ -279,14 +288,16 @@ std::vector<Page *> PageCache::held_back(const OpenFile &file) {
 }
 
 void PageCache::go_on(const OpenFile &file) {
-  for (Page *page : held_back(file))
-    move(*page, page->full() ? std::min(page->held_state_, PageState::kFull) : page->held_state_);
+  for (Page *page : held_back(file)) go_on(*page);
 }
 
-std::vector<std::unique_ptr<Page>> PageCache::take_held_back(const OpenFile &file) {
-  std::vector<std::unique_ptr<Page>> taken;
-  for (Page *page : held_back(file)) taken.push_back(take(*page));
-  return taken;
+void PageCache::go_on(CachedVariable &variable, std::int64_t index) {
+  const auto found = variable.pages.find(index);
+  if (found != variable.pages.end() && found->second->state_ == PageState::kHeldBack) go_on(*found->second);
+}
+
+void PageCache::go_on(Page &page) {
+  move(page, page.full() ? std::min(page.held_state_, PageState::kFull) : page.held_state_);
 }
 
 std::unique_ptr<Page> PageCache::take(Page &page) {
@@ -327,6 +338,8 @@ void PageCache::release(std::unique_ptr<Page> page) {
   page->is_given_back_ = true;
   if (page->pins_ > 0)
     (void)page.release();  // unpin() has it
+  else if (page->is_in_reserve_)
+    reserve_.push_back(page->memory_);
   else
     memory_.free(page->memory_);
 }
@@ -336,8 +349,8 @@ void PageCache::give_back(std::unique_ptr<Page> page, int nc_error) {
   variable.dirty_bytes -= static_cast<std::uint64_t>(page->dirty_ * variable.variable.element_bytes);
   std::erase(variable.draining, page.get());
   const auto watches = std::exchange(page->watches_, {});
-  const bool stays =
-      nc_error == 0 && variable.keeps_clean && page->pins_ == 0 && !variable.pages.contains(page->index_);
+  const bool stays = nc_error == 0 && variable.keeps_clean && page->pins_ == 0 && !page->is_in_reserve_ &&
+                     !variable.pages.contains(page->index_);
   if (stays)
     attach_clean(std::move(page), PageState::kClean);
   else

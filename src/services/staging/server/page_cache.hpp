@@ -73,6 +73,13 @@ class Page {
   /// Somebody is about to write to it, or reads from it: as long as it has pins, its memory stays, though it may be
   /// taken out.
   void pin() { ++pins_; }
+  bool is_pinned() const { return pins_ > 0; }
+  /// What is stored of a page that leaves the memory, and brings it back: its data between its bounds, and, if they are
+  /// not one run, what tells them apart.
+  std::span<std::byte> image() const;
+  /// Its data are not in memory.
+  bool is_away() const { return is_away_; }
+  std::int64_t index() const { return index_; }
   /// It has not been taken out.
   bool is_attached() const { return is_attached_; }
   bool is_clean() const { return state_ >= PageState::kClean; }
@@ -83,13 +90,16 @@ class Page {
   friend class PageCache;
   void set_bits(Interval bits);
   void empty();
+  void take_place(PageMemory::Block memory);
+  bool is_one_run() const { return bounds_.size() == dirty_; }
   CachedVariable *owner_;
   std::int64_t index_, first_, elements_, dirty_ = 0;
   Interval bounds_;           ///< of what is dirty
   PageMemory::Block memory_;  ///< data, then the bits
-  std::uint64_t *bits_;
+  std::uint64_t *bits_ = nullptr;
   int pins_ = 0;
-  bool is_attached_ = true, is_given_back_ = false;
+  bool is_attached_ = true, is_given_back_ = false, is_away_ = false;
+  bool is_in_reserve_ = false;  ///< its memory is
   PageState state_ = PageState::kPartial, held_state_ = PageState::kPartial;
   std::uint64_t number_ = 0;
   std::list<Page *>::iterator in_order_;
@@ -155,12 +165,27 @@ class PageCache {
   /// The page stays, though next() would be it, until its file goes on.
   void hold_back(Page &page);
   void go_on(const OpenFile &file);
-  /// Takes out those of a file that were held back, in their order.
-  std::vector<std::unique_ptr<Page>> take_held_back(const OpenFile &file);
+  void go_on(CachedVariable &variable, std::int64_t index);
+  /// Those of a file, in their order.
+  std::vector<Page *> held_back(const OpenFile &file);
   /// Takes out a page, to be drained.
   std::unique_ptr<Page> take(Page &page);
   /// The page is in the file, or given up, with this error: its memory is free. Tells the watches.
   void give_back(std::unique_ptr<Page> page, int nc_error = 0);
+
+  // --- pages that leave the memory while they wait: away_pages.cpp ----------------------------------------------------
+  /// Keeps memory for so many pages back, which come to memory again only to be drained. False: there is not enough.
+  bool reserve(std::size_t pages);
+  bool has_reserve() const { return !reserve_.empty(); }
+  /// The page that is best taken out to leave the memory, and that nobody uses just now; null: none.
+  Page *next_to_leave_memory() const;
+  /// Of a page that was taken out, and has no pins.
+  void leave_memory(Page &page);
+  /// It has memory of the reserve, and is still away, until its image is there.
+  void prepare_return(Page &page);
+  void note_return(Page &page) { page.is_away_ = false; }
+  /// Its image is lost: each element between its bounds counts as one that was written.
+  void note_loss(Page &page);
 
   // --- clean pages: clean_pages.cpp ---------------------------------------------------------------------------------
   /// Memory for a page that is to be read from the file, which keep() or give_up() takes; null: there is none but what
@@ -198,13 +223,14 @@ class PageCache {
 
  private:
   void move(Page &page, PageState state);
-  std::vector<Page *> held_back(const OpenFile &file);
+  void go_on(Page &page);
   PageMemory::Block memory_to_read(std::size_t size_bytes);
   PageMemory::Block memory_to_write(std::size_t size_bytes, bool grows);
   PageMemory::Block any_memory(std::size_t size_bytes, bool takes_place);
   bool give_up_oldest();
   bool give_up_oldest(PageState state);
   Page *take_over(CachedVariable &variable, std::int64_t index);
+  std::size_t most_page_bytes() const;
   Page *attach(std::unique_ptr<Page> page);
   void attach_clean(std::unique_ptr<Page> page, PageState state);
   std::unique_ptr<Page> extract(Page &page);
@@ -217,6 +243,7 @@ class PageCache {
   std::uint64_t clean_bytes_ = 0, loaded_bytes_ = 0, wanted_bytes_ = 0;
   bool has_readers_ = false;
   std::uint64_t taken_ = 0;  ///< pages, so far
+  std::vector<PageMemory::Block> reserve_;
 };
 
 /// Puts the data of one piece into pages, as far as the budget lets at a time.

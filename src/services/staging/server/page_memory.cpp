@@ -41,17 +41,23 @@ PageMemory::~PageMemory() { ::munmap(arena_, arena_bytes_); }
 // The smallest that will do: what is free at the end, and cold, is the largest.
 PageMemory::Block PageMemory::allocate(std::size_t size_bytes, bool resident) {
   const auto size = round_up(std::max<std::size_t>(size_bytes, 1), kUnit);
-  if (used_ != 0 && used_ + size > budget_) return {};
+  if (used_ != reserved_ && used_ + size > budget_) return {};
   const auto found = by_size_.lower_bound({size, nullptr});
   if (found == by_size_.end()) return {};
   const Block block{found->second, size};
   const auto end = static_cast<std::size_t>(block.data + size - arena_);
   if (resident && end > resident_) return {};
-  if (!charge(used_ + size, used_ == 0)) return {};
+  if (!charge(used_ + size, used_ == reserved_)) return {};
   resident_ = std::max(resident_, end);
   cut(found, size);
   used_ += size;
   high_ = std::max(high_, used_);
+  return block;
+}
+
+PageMemory::Block PageMemory::reserve(std::size_t size_bytes) {
+  const auto block = allocate(size_bytes);
+  reserved_ += block.size_bytes;
   return block;
 }
 

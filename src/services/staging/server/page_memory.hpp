@@ -35,6 +35,8 @@ class PageMemory {
   /// resident.
   Block allocate(std::size_t size_bytes, bool resident = false);
   void free(Block block);
+  /// As allocate(), once and for all: what is in use besides is all that counts there.
+  Block reserve(std::size_t size_bytes);
 
   /// The next part of the mapping that was never asked for here, at most `size_bytes`, to be made resident;
   /// empty at its end.
@@ -61,7 +63,7 @@ class PageMemory {
   std::size_t arena_bytes_ = 0, touched_ = 0, resident_ = 0;
   Free free_;
   BySize by_size_;  ///< the same
-  std::uint64_t used_ = 0, high_ = 0;
+  std::uint64_t used_ = 0, high_ = 0, reserved_ = 0;
   nessie::Budget::Account &account_;
   std::uint64_t charged_ = 0;
 };

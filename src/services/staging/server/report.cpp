@@ -20,7 +20,7 @@ Result<ReportResult> Server::report(Request &) { return report(); }
 ReportResult Server::report() const {
   auto r = statistics_;
   r.bytes_pending = drainer_.pending_bytes(), r.memory_high_bytes = drainer_.memory_high_bytes();
-  r.stuck = drainer_.stuck();
+  r.stuck = drainer_.stuck(), r.spill_bytes = drainer_.spill_bytes();
   r.drained.assign(closed_.begin(), closed_.end());
   for (const auto &[token, file] : files_)
     if (file->lost_anything()) r.failures.push_back(file->report());
@@ -68,6 +68,8 @@ std::string Server::describe() const {
   auto text = fmt::format("server {} of {}; clients: {}, files open: {}, being closed: {}, on their way: {}",
                           options_.index, options_.servers, peers_.size(), files_.size(), closing_.size(),
                           nessie::format_size(drainer_.pending_bytes()));
+  if (const auto spilled = drainer_.spill_bytes(); spilled > 0)
+    text += fmt::format(", spill: {}", nessie::format_size(spilled));
   for (const auto &file : drainer_.stuck())
     text += fmt::format("; trying again: {}, {}, for {:.0f} s", file.path, file.message, file.tried_s);
   return text;

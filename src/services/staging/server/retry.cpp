@@ -43,8 +43,10 @@ bool Drainer::is_patient(const OpenFile &file) const {
          !(file.is_direct && options_.fails_fast);
 }
 
-void Drainer::wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome) {
+void Drainer::wait_with(OpenFile &file, std::unique_ptr<Page> page, const PageOutcome &outcome,
+                        const std::optional<LogRange> &spilled) {
   if (outcome.was_tried) note_failure(file, outcome);
+  if (spilled) return keep_spilled(file, std::move(page), *spilled);
   const auto number = page->number();
   file.course.waiting.emplace(number, std::move(page));
 }
@@ -99,9 +101,14 @@ void Drainer::try_again_later(const std::shared_ptr<OpenFile> &file) {
 void Drainer::try_again(const std::shared_ptr<OpenFile> &file) {
   auto &course = file->course;
   if (seconds_now() >= course.since_s + seconds(options_.patience)) return give_up(*file);
+  const auto first = course.waiting.begin();
+  auto spilled = course.spilled.begin();
+  if (first != course.waiting.end()) spilled = course.before(*first->second);
+  if (spilled != course.spilled.end() && !may_start(course, spilled)) return try_again_later(file);
   course.stage = Course::Stage::kTries;
+  if (spilled != course.spilled.end()) return start_spilled(file, spilled);
   auto task = std::make_shared<DrainTask>();
-  task->add(std::move(course.waiting.extract(course.waiting.begin()).mapped()));
+  task->add(std::move(course.waiting.extract(first).mapped()));
   start(task);
 }
 
@@ -109,23 +116,31 @@ void Drainer::give_up(OpenFile &file) {
   auto &course = file.course;
   course.stage = Course::Stage::kGivesUp;
   course.has_written = false;
-  for (auto &page : cache_.take_held_back(file)) {
+  for (Page *held : cache_.held_back(file)) {
+    if (course.has_before(*held)) continue;
+    auto page = cache_.take(*held);
     const auto number = page->number();
     course.waiting.emplace(number, std::move(page));
   }
   pump();
 }
 
-/// Null: nothing that has waited may leave.
-std::shared_ptr<DrainTask> Drainer::next_that_waited() {
-  const auto found = std::ranges::find_if(
-      stuck_, [](const auto &file) { return file->course.lets_go() && !file->course.waiting.empty(); });
-  if (found == stuck_.end()) return nullptr;
-  auto &waiting = (*found)->course.waiting;
-  auto task = std::make_shared<DrainTask>();
-  while (!waiting.empty() && joins(*waiting.begin()->second, *task))
-    task->add(std::move(waiting.extract(waiting.begin()).mapped()));
-  return task;
+/// False: nothing that has waited may leave.
+bool Drainer::start_what_waited() {
+  for (const auto &file : stuck_) {
+    auto &course = file->course;
+    auto &waiting = course.waiting;
+    if (!course.lets_go() || waiting.empty()) continue;
+    if (const auto before = course.before(*waiting.begin()->second); before != course.spilled.end()) {
+      if (!may_start(course, before)) continue;
+      return start_spilled(file, before), true;
+    }
+    auto task = std::make_shared<DrainTask>();
+    while (!waiting.empty() && !course.has_before(*waiting.begin()->second) && joins(*waiting.begin()->second, *task))
+      task->add(std::move(waiting.extract(waiting.begin()).mapped()));
+    return start(task), true;
+  }
+  return false;
 }
 
 std::vector<StuckFile> Drainer::stuck() const {

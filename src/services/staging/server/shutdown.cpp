@@ -22,6 +22,7 @@ void Server::quiesce() {
     closing_.push_back(files_.extract(files_.begin()).mapped());
     finish_orphan(closing_.back());
   }
+  drainer_.end_spilling();
 }
 
 }  // namespace staging
