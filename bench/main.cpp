@@ -122,6 +122,10 @@ constexpr Entry kWorkloads[] = {
     {"staging-overlap", bench::staging_overlap,
      "S3D's checkpoint with as much computing between two of them as native PnetCDF takes for one, a core left free",
      "PnetCDF staging (PDSW 2011), section 3.2: bursts of I/O, absorbed while the program computes"},
+    {"staging-durability", bench::staging_durability,
+     "S3D's checkpoints of 64^3 on two processes, kept in the memory of one server, of two, in a log, or written "
+     "through; beside `memory`, and the log's disk by itself",
+     "Nessie (CUG 2012), section 7: the resilience of data services"},
     {"launch", bench::launch,
      "what `nessie run` adds to a program that does nothing, beside the program alone; what a program perceives whose "
      "server is on another host, beside TCP through the same cable; the first write of 256 processes with 16 servers, "

@@ -139,11 +139,14 @@ std::string StagingTeam::why_no_burst_buffer() {
   return logged ? "" : fmt::format("the PnetCDF in {} keeps no log", burst_buffer_folder().string());
 }
 
-Result<Figures> StagingTeam::run_staged(const StagingCase &c, const std::string &mode, const std::string &mpi_io) {
+Result<Figures> StagingTeam::run_staged(const StagingCase &c, const std::string &mode, const std::string &mpi_io,
+                                        const std::vector<std::string> &more) {
   if (auto status = prepare(c, mpi_io); !status.ok()) return status.error();
   summaries_.clear();
   const auto summary_path = (summaries_.path() / "summary.json").string();
-  std::vector<std::string> words{sibling("nessie"), "run", "--quiet", "--mode", mode, "--json", summary_path, "--"};
+  std::vector<std::string> words{sibling("nessie"), "run", "--quiet", "--mode", mode, "--json", summary_path};
+  words.insert(words.end(), more.begin(), more.end());
+  words.emplace_back("--");
   const auto program = command(c.processes, c.program, mpi_io);
   words.insert(words.end(), program.begin(), program.end());
   auto finished = run(words);

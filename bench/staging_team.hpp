@@ -61,7 +61,9 @@ class StagingTeam {
   /// Each runs the program once, in an empty folder. kTimedOut: it took longer than the limit.
   nessie::Result<Figures> run_native(const StagingCase &c, const std::string &mpi_io);
   nessie::Result<Figures> run_with_burst_buffer(const StagingCase &c, const std::string &mpi_io);
-  nessie::Result<Figures> run_staged(const StagingCase &c, const std::string &mode, const std::string &mpi_io);
+  /// `more`: of what `nessie run` takes.
+  nessie::Result<Figures> run_staged(const StagingCase &c, const std::string &mode, const std::string &mpi_io,
+                                     const std::vector<std::string> &more = {});
 
   /// Why PnetCDF's driver cannot be measured: it was not built, or takes no notice of what it is told. Empty if it can.
   std::string why_no_burst_buffer();

@@ -13,7 +13,7 @@ class Kept : public StagingProcess {
   Daemon &start_kept(const std::string &durability, int index = 0, int servers = 1) {
     flags_ = {"--set", "staging.durability=" + durability,
               "--set", "staging.log=" + folder_ + "/logs",
-              "--set", "staging.timeout=10s"};
+              "--set", "staging.timeout=5s"};
     return start(flags_, index, servers);
   }
   /// Kills a server, and starts another one in its place.
@@ -223,12 +223,12 @@ TEST_F(Kept, WithoutAnotherOneInItsPlaceTheErrorComesInTime) {
 /// Killed at any moment while a program writes; what it writes is the same in the end.
 TEST_F(Kept, ItMayDieAtAnyMoment) {
   start_kept("logged");
-  constexpr int kVariables = 6;
+  constexpr int kVariables = 6, kMostKills = 8;
   std::mt19937 random(::testing::UnitTest::GetInstance()->random_seed());
   const auto client = connect();
   std::atomic<bool> is_over = false;
   std::thread killer([&] {
-    while (!is_over) {
+    for (int kills = 0; kills < kMostKills && !is_over; ++kills) {
       ::usleep(100000 + random() % 400000);
       if (!is_over) restart();
       (void)daemons_.front()->url();  // it listens

@@ -18,7 +18,7 @@ constexpr std::chrono::milliseconds kGlance{50};
 Result<NcResult> Server::close(Request &, const FileArgs &args) {
   if (auto status = await_recovered(); !status.ok()) return status.error();
   const auto file = find(args.file);
-  if (!file) return unknown(args.file);
+  if (!file) return close_again(args);
   files_.erase(args.file);
   closing_.push_back(file);
   file->raise_num_records(args.num_records);
@@ -31,6 +31,15 @@ Result<NcResult> Server::close(Request &, const FileArgs &args) {
     finish_close_later(file, args.after);
   const int error = file->take_error();
   return NcResult{error != NC_NOERR ? error : failed};
+}
+
+/// Of a file that was closed before this server was started again: whoever asks has had no answer.
+Result<NcResult> Server::close_again(const FileArgs &args) {
+  const auto closing = std::ranges::find(closing_, args.file, [](const File &file) { return file->token; });
+  if (closing == closing_.end()) return unknown(args.file);
+  const auto file = *closing;
+  if (args.closing == Closing::kDurable) await_closed(file);
+  return NcResult{file->take_error()};
 }
 
 Result<NcResult> Server::detach(Request &request, const FileArgs &args) {

@@ -104,6 +104,7 @@ Status Server::recover_files(Journal &journal) {
   for (const auto &[token, file] : left->files) {
     auto open = files_.find(token);
     if (open == files_.end() || !file.file.is_closed) continue;
+    gone_.insert(token);  // for its program
     closing_.push_back(files_.extract(open).mapped());
     finish_close_later(closing_.back(), {});
   }

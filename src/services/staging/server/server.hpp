@@ -240,6 +240,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   // close.cpp
   Result<NcResult> close(Request &request, const FileArgs &args) override;
+  Result<NcResult> close_again(const FileArgs &args);
   Result<NcResult> detach(Request &request, const FileArgs &args) override;
   bool is_soon_in_file(OpenFile &file, const WritesBefore &after);
   void finish_close(const File &file, PageState priority, const WritesBefore &after);
