@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Design notes. A file is made as a spare one, of its full size, and becomes a segment by its new name; one that nobody
-// needs becomes a spare one again. A spare file that was a segment is written to only when the directory on the disk
-// knows it as a spare one: after a power failure no old name has new bytes. Each file is locked, not only the
-// directory: what a process that was killed has given to the kernel holds that lock until it is done, and whoever opens
-// the log next waits for it.
+// needs becomes a spare one again. A segment is written to only when the directory on the disk has its name: after a
+// power failure no segment that was written to is missing, and no old name has new bytes. That takes its time, so the
+// next segment is made when half of the last one is full. Each file is locked, not only the directory: what a process
+// that was killed has given to the kernel holds that lock until it is done, and whoever opens the log next waits for
+// it.
 #include <service/interval_set.hpp>
 #include <service/log/reader.hpp>
 #include <service/log/store.hpp>
@@ -45,8 +46,7 @@ Error failed(const char *what, const std::string &path, int cause) {
 struct File {
   Fd fd;
   bool is_direct = false;
-  bool is_dirty = true;     ///< it may have what no sync has covered
-  bool was_segment = true;  ///< of this name, or another one
+  bool is_dirty = true;  ///< it may have what no sync has covered
   IntervalSet released;
 };
 
@@ -97,12 +97,22 @@ class DiskStore final : public LogStore {
   Status write(Lsn at, std::span<const std::byte> block) override;
   Status sync() override;
   void release(const LogRange &range) override;
-  std::uint64_t held_bytes() const override { return (segments_.size() + spares_.size()) * segment_bytes(); }
+  std::uint64_t held_bytes() const override {
+    return (segments_.size() + spares_.size() + (making_ ? 1 : 0)) * segment_bytes();
+  }
   std::string where(Lsn at) const override {
     return fmt::format("byte {} of {}", at % segment_bytes(), path(kSegment, at / segment_bytes()));
   }
 
  private:
+  /// A segment that the worker makes, of a spare file where there is one.
+  struct Making {
+    std::uint64_t number = 0, spare = 0;
+    bool is_ahead = false, is_awaited = false;
+    std::shared_ptr<File> file;
+    Status status;
+    Worker::Task task;
+  };
   LogRange range_of(std::uint64_t number) const { return {number * segment_bytes(), (number + 1) * segment_bytes()}; }
   std::string path(std::string_view kind, std::uint64_t number) const {
     return fmt::format("{}/{}{}", options_.directory, kind, number);
@@ -113,9 +123,9 @@ class DiskStore final : public LogStore {
   Result<std::size_t> read_of(const std::shared_ptr<File> &file, std::uint64_t offset, std::span<std::byte> into);
   Result<std::size_t> bounce(const std::shared_ptr<File> &file, std::uint64_t offset, std::span<std::byte> into);
   Result<std::shared_ptr<File>> segment_for(Lsn at);
-  Result<std::shared_ptr<File>> make_segment(std::uint64_t number);
-  Status make_spare();
-  Status sync_directory();
+  Status start_making(std::uint64_t number, bool is_ahead);
+  Status make(Making &making) const;
+  Status await_made();
   void free_released();
   void set_aside(std::uint64_t number);
 
@@ -126,8 +136,7 @@ class DiskStore final : public LogStore {
   Worker worker_{1};
   WaitQueue changed_;
   std::map<std::uint64_t, std::shared_ptr<File>> segments_, spares_;
-  bool is_making_ = false;          ///< a segment
-  bool is_directory_dirty_ = true;  ///< it may have names that no sync has covered
+  std::unique_ptr<Making> making_;
 };
 
 // --- opening ----------------------------------------------------------------------------------------------------------
@@ -261,69 +270,64 @@ Status DiskStore::write(Lsn at, std::span<const std::byte> block) {
 Result<std::shared_ptr<File>> DiskStore::segment_for(Lsn at) {
   const auto number = at / segment_bytes();
   for (;;) {
-    if (const auto found = segments_.find(number); found != segments_.end()) return found->second;
-    if (!is_making_) break;
-    if (auto waited = changed_.wait(); !waited.ok()) return waited.error();
+    if (const auto found = segments_.find(number); found != segments_.end()) {
+      const bool is_half_full = at % segment_bytes() >= segment_bytes() / 2;
+      if (is_half_full && !making_ && !segments_.contains(number + 1)) (void)start_making(number + 1, true);
+      return found->second;
+    }
+    if (!making_)
+      if (auto started = start_making(number, false); !started.ok()) return started.error();
+    if (auto made = await_made(); !made.ok()) return made.error();
   }
-  is_making_ = true;
-  auto made = make_segment(number);
-  is_making_ = false;
-  changed_.notify_all();
-  return made;
 }
 
-Result<std::shared_ptr<File>> DiskStore::make_segment(std::uint64_t number) {
-  if (spares_.empty())
-    if (auto status = make_spare(); !status.ok()) return status.error();
-  const auto spare = spares_.begin();
-  if (spare->second->was_segment)
-    if (auto status = sync_directory(); !status.ok()) return status.error();
-  const auto from = path(kSpare, spare->first), to = path(kSegment, number);
-  if (::rename(from.c_str(), to.c_str()) != 0) return failed("make", to, errno);
-  is_directory_dirty_ = true;
-  auto file = spare->second;
-  spares_.erase(spare);
-  segments_[number] = file;
-  free_released();
-  return file;
-}
-
-Status DiskStore::make_spare() {
-  const auto name = path(kSpare, 0);
-  if (options_.most_bytes != 0 && held_bytes() + segment_bytes() > options_.most_bytes)
+Status DiskStore::start_making(std::uint64_t number, bool is_ahead) {
+  if (spares_.empty() && options_.most_bytes != 0 && held_bytes() + segment_bytes() > options_.most_bytes)
     return Error{Code::kIo,
                  fmt::format("the log in {} has the {} bytes that it may have: let it have more, or see why what it "
                              "has is not needed elsewhere",
                              options_.directory, options_.most_bytes),
                  Scope::kService, ENOSPC};
-  int cause = 0;
-  const auto file = worker_.carry_out(runtime_, [&] {
-    auto made = open_file(name, O_CREAT | O_EXCL);
-    if (made && ::flock(made->fd.get(), LOCK_EX | LOCK_NB) == 0 && reserve(*made, segment_bytes())) return made;
-    cause = errno;
-    if (made) ::unlink(name.c_str());
-    return std::shared_ptr<File>();
-  });
-  if (!file) return failed("make", name, cause);
-  file->was_segment = false;
-  spares_[0] = file;
+  making_ = std::make_unique<Making>();
+  making_->number = number;
+  making_->is_ahead = is_ahead;
+  if (!spares_.empty()) {
+    making_->spare = spares_.begin()->first;
+    making_->file = spares_.begin()->second;
+    spares_.erase(spares_.begin());
+  }
+  making_->task = worker_.start(runtime_, [this, making = making_.get()] { making->status = make(*making); });
   return {};
 }
 
-/// What changes meanwhile is for the next time.
-Status DiskStore::sync_directory() {
-  if (!std::exchange(is_directory_dirty_, false)) return {};
-  const int cause = worker_.carry_out(runtime_, [this] { return ::fsync(directory_.get()) == 0 ? 0 : errno; });
-  if (cause == 0) return {};
-  is_directory_dirty_ = true;
-  return failed("bring to the disk", options_.directory, cause);
+/// By the worker.
+Status DiskStore::make(Making &making) const {
+  const auto spare = path(kSpare, making.spare), segment = path(kSegment, making.number);
+  auto &file = making.file;
+  if (!file) file = open_file(spare, O_CREAT | O_EXCL);
+  if (file && ::flock(file->fd.get(), LOCK_EX | LOCK_NB) == 0 && reserve(*file, segment_bytes()) &&
+      ::fsync(file->fd.get()) == 0 && ::rename(spare.c_str(), segment.c_str()) == 0 && ::fsync(directory_.get()) == 0)
+    return {};
+  const int cause = errno;
+  (void)::unlink(spare.c_str());
+  return failed("make", segment, cause);
+}
+
+/// Suspends the fiber until what is being made is there. Ok, too, if it is not, but nobody was waiting when it failed.
+Status DiskStore::await_made() {
+  if (std::exchange(making_->is_awaited, true)) return changed_.wait();
+  making_->task.wait();
+  const auto made = std::exchange(making_, nullptr);
+  if (made->status.ok()) segments_[made->number] = made->file;
+  free_released();
+  changed_.notify_all();
+  return made->is_ahead ? Status() : made->status;
 }
 
 Status DiskStore::sync() {
   std::vector<std::pair<std::uint64_t, std::shared_ptr<File>>> dirty;
   for (const auto &[number, file] : segments_)
     if (std::exchange(file->is_dirty, false)) dirty.emplace_back(number, file);
-  if (auto status = sync_directory(); !status.ok()) return status;
   for (const auto &[number, file] : dirty)
     if (auto status = files_->sync(file->fd.get()); !status.ok())
       return status.code() == Code::kIo ? failed("bring to the disk", path(kSegment, number), status.error().cause)
@@ -356,9 +360,7 @@ void DiskStore::free_released() {
 void DiskStore::set_aside(std::uint64_t number) {
   const auto segment = segments_.extract(number);
   const auto from = path(kSegment, number), to = path(kSpare, number + 1);
-  is_directory_dirty_ = true;
   segment.mapped()->released = {};
-  segment.mapped()->was_segment = true;
   if (spares_.size() < kMostSpares && ::rename(from.c_str(), to.c_str()) == 0)
     spares_[number + 1] = segment.mapped();
   else

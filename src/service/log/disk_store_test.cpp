@@ -177,7 +177,7 @@ TEST_F(DiskStoreTest, AFlippedBit_IsNamedWithItsFile) {
     (void)append(*log, 9, {}, {});
     ASSERT_TRUE(log->flush().ok());
     log.reset();
-    flip("log.1", 100);
+    flip("log.1", 84);
     log = open();
     const auto found = replay(*log);
     ASSERT_EQ(found.damage.size(), 1u);

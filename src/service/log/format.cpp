@@ -10,7 +10,7 @@ namespace nessie::service::log_format {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x31474c4e;  // "NLG1"
-constexpr std::uint16_t kVersion = 1, kBulk = 1;
+constexpr std::uint16_t kVersion = 1, kBulk = 1, kErased = 2;
 constexpr std::size_t kBlockChecksumAt = kBlockHeaderBytes - 4;
 
 template <class Number> void put(std::byte *to, Number number) {
@@ -34,8 +34,8 @@ std::uint32_t checksum_of(std::span<const std::byte> record, std::uint64_t log_i
 bool makes_sense(const BlockHeader &header, std::uint64_t segment_bytes) {
   const std::size_t least = header.is_bulk ? kLogAlignment : kBlockHeaderBytes + kRecordHeaderBytes;
   return header.used_bytes >= least && header.used_bytes <= kMostBlockBytes &&
-         header.lsn % segment_bytes + (header.end() - header.lsn) <= segment_bytes && header.cut <= header.begun &&
-         header.begun <= header.lsn && header.before <= header.lsn && header.synced <= header.lsn;
+         header.lsn % segment_bytes + (header.end() - header.lsn) <= segment_bytes && header.before <= header.lsn &&
+         header.synced <= header.before;
 }
 
 }  // namespace
@@ -43,10 +43,9 @@ bool makes_sense(const BlockHeader &header, std::uint64_t segment_bytes) {
 void encode(const BlockHeader &header, std::byte *block) {
   put(block, kMagic);
   put(block + 4, kVersion);
-  put(block + 6, static_cast<std::uint16_t>(header.is_bulk ? kBulk : 0));
+  put(block + 6, static_cast<std::uint16_t>((header.is_bulk ? kBulk : 0) | (header.is_erased ? kErased : 0)));
   std::size_t at = 8;
-  for (const auto number :
-       {header.log_id, header.lsn, header.used_bytes, header.before, header.begun, header.cut, header.synced}) {
+  for (const auto number : {header.log_id, header.lsn, header.used_bytes, header.before, header.synced}) {
     put(block + at, number);
     at += 8;
   }
@@ -61,13 +60,12 @@ std::optional<BlockHeader> decode_block(std::span<const std::byte> bytes, Lsn at
   if (get<std::uint32_t>(from + kBlockChecksumAt) != crc32c(bytes.first(kBlockChecksumAt))) return std::nullopt;
   BlockHeader header;
   header.is_bulk = (get<std::uint16_t>(from + 6) & kBulk) != 0;
+  header.is_erased = (get<std::uint16_t>(from + 6) & kErased) != 0;
   header.log_id = get<std::uint64_t>(from + 8);
   header.lsn = get<std::uint64_t>(from + 16);
   header.used_bytes = get<std::uint64_t>(from + 24);
   header.before = get<std::uint64_t>(from + 32);
-  header.begun = get<std::uint64_t>(from + 40);
-  header.cut = get<std::uint64_t>(from + 48);
-  header.synced = get<std::uint64_t>(from + 56);
+  header.synced = get<std::uint64_t>(from + 40);
   if (header.lsn != at || !makes_sense(header, segment_bytes)) return std::nullopt;
   return header;
 }

@@ -2,21 +2,19 @@
 // The bytes of a log, version 1. All numbers are little-endian; README.md has them as a table.
 //
 // A log is a stream of positions, cut into segments of equal size. It is written in blocks, which begin at multiples of
-// 4096, are padded with zeros to the next, and lie within one segment. A block is a header and, from byte 72 on,
+// 4096, are padded with zeros to the next, and lie within one segment. A block is a header and, from byte 56 on,
 // records, one after the other, each padded with zeros to a multiple of 8:
 //
 //   block   0  u32  magic "NLG1"
 //           4  u16  version, 1
-//           6  u16  flags; 1: bulk
+//           6  u16  flags; 1: bulk, 2: erased
 //           8  u64  the log's number: random, the same for as long as somebody goes on with it
 //          16  u64  lsn: where the block begins
 //          24  u64  used: bytes from its beginning to the end of its last record
 //          32  u64  before: where the block before this one ended, its padding included
-//          40  u64  begun: where whoever wrote this has begun to write
-//          48  u64  cut: where the log ended that he found; nothing counts that lies from there to `begun`
-//          56  u64  synced: all before this position was synced when the block was made
-//          64  u32  zero
-//          68  u32  CRC32C of bytes 0 to 67
+//          40  u64  synced: all before this position was synced when the block was made
+//          48  u32  zero
+//          52  u32  CRC32C of bytes 0 to 51
 //   record  0  u32  CRC32C of the log's number, of the position of this byte (u64 both), of bytes 4 to 23, of the head
 //           4  u32  CRC32C of the data
 //           8  u64  how many bytes of data
@@ -25,14 +23,14 @@
 //          20  u32  zero
 //          24       the head, then the data
 //
-// A bulk block has one record, at byte 72, whose head has at most 2048 bytes and whose data begin at byte 4096.
+// A bulk block has one record, at byte 56, whose head has at most 2048 bytes and whose data begin at byte 4096.
 //
-// Design notes. No position is written twice. Whoever opens a log goes on in the first segment that nobody has written
-// to, and says in each of his blocks where the log ended that he found (`cut`) and where he has begun (`begun`). So
-// what was cut off once stays cut off, however much of it is on the disk, or gets there late: it lies in a gap that
-// every later block names. And a block that was torn cannot be completed by what was there before, as each of its
-// records knows its position. A segment whose file is used again holds blocks and records of other positions; they do
-// not count.
+// Design notes. Whoever opens a log goes on in the first segment that nobody has written to. Before that he erases the
+// blocks behind the end that he found: he writes their headers anew, flagged as erased, and syncs. So what was cut off
+// once stays cut off, whatever is released later. An erased block still says what was synced when it was made. Apart
+// from that, no position is written twice: a block that was torn cannot be completed by what was there before, as each
+// of its records knows its position. A segment whose file is used again holds blocks and records of other positions;
+// they do not count.
 #pragma once
 
 #include <service/log/store.hpp>
@@ -44,7 +42,7 @@
 
 namespace nessie::service::log_format {
 
-inline constexpr std::size_t kBlockHeaderBytes = 72;
+inline constexpr std::size_t kBlockHeaderBytes = 56;
 inline constexpr std::size_t kRecordHeaderBytes = 24;
 inline constexpr std::size_t kMostHeadBytes = 65535;
 /// Of a block, padded. A header that says more is none.
@@ -53,11 +51,11 @@ inline constexpr std::size_t kMostBlockBytes = std::size_t{4} << 20;
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 struct BlockHeader {
-  bool is_bulk = false;
+  bool is_bulk = false, is_erased = false;
   std::uint64_t log_id = 0;
   Lsn lsn = 0;
   std::uint64_t used_bytes = 0;
-  Lsn before = 0, begun = 0, cut = 0, synced = 0;
+  Lsn before = 0, synced = 0;
 
   Lsn end() const { return lsn + round_up(used_bytes, kLogAlignment); }
   /// What its records have, each its part of it, without a gap.

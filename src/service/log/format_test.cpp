@@ -19,10 +19,10 @@ constexpr std::uint64_t kId = 0x0123456789abcdef;
 
 Bytes block_with_a_record() {
   Bytes block(4096);
-  const BlockHeader header{false, kId, 0x3000, 72 + 32, 0x2000, 0x1000, 0x800, 0x2000};
+  const BlockHeader header{false, false, kId, 0x3000, 56 + 32, 0x2000, 0x2000};
   encode(header, block.data());
-  std::memcpy(block.data() + 96, "headdata", 8);
-  encode(RecordHeader{7, 4, 4, crc32c(bytes_of("data"))}, kId, 0x3000 + 72, block.data() + 72);
+  std::memcpy(block.data() + 80, "headdata", 8);
+  encode(RecordHeader{7, 4, 4, crc32c(bytes_of("data"))}, kId, 0x3000 + 56, block.data() + 56);
   return block;
 }
 
@@ -38,13 +38,12 @@ std::string hex_of(std::span<const std::byte> bytes) {
 
 TEST(LogFormat, ABlock_HasTheseBytes) {
   const auto block = block_with_a_record();
-  EXPECT_EQ(hex_of(std::span(block).first(112)),
+  EXPECT_EQ(hex_of(std::span(block).first(96)),
             "4e4c473101000000"
             "efcdab89674523010030000000000000"
-            "68000000000000000020000000000000"
-            "00100000000000000008000000000000"
-            "00200000000000000000000031bc870c"
-            "c22e35fad17dd8ae"
+            "58000000000000000020000000000000"
+            "0020000000000000000000001a79c0d4"
+            "492561dcd17dd8ae"
             "04000000000000000700040000000000"
             "68656164646174610000000000000000");
 }
@@ -57,11 +56,11 @@ TEST(LogFormat, ABlockIsFoundAgain_WhereItWasWritten_AndNowhereElse) {
   EXPECT_EQ(header->end(), 0x4000u);
   EXPECT_TRUE(is_whole(*header, block));
   EXPECT_FALSE(decode_block(block, 0x4000, 1 << 20));
-  EXPECT_FALSE(decode_block(std::span(block).first(71), 0x3000, 1 << 20));
+  EXPECT_FALSE(decode_block(std::span(block).first(55), 0x3000, 1 << 20));
 }
 
 TEST(LogFormat, AnyFlippedBit_IsSeen) {
-  for (std::size_t bit = 0; bit < std::size_t{104} * 8; ++bit) {
+  for (std::size_t bit = 0; bit < std::size_t{88} * 8; ++bit) {
     auto block = block_with_a_record();
     block[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
     const auto header = decode_block(block, 0x3000, 1 << 20);
@@ -78,7 +77,7 @@ TEST_F(LogOfGoldenBytes, IsRead) {
     auto log = open_log(std::make_unique<MemoryStore>(runtime(), disk));
     const auto found = replay(*log);
     ASSERT_EQ(found.records.size(), 1u);
-    EXPECT_EQ(found.records[0], (Kept{7, {0x3000, 0x3000 + 104}, bytes_of("head"), bytes_of("data")}));
+    EXPECT_EQ(found.records[0], (Kept{7, {0x3000, 0x3000 + 88}, bytes_of("head"), bytes_of("data")}));
   });
 }
 

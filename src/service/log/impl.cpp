@@ -38,17 +38,15 @@ Log::Impl::Impl(nssi::Runtime &its_runtime, Budget &budget, std::shared_ptr<LogS
       store(std::move(its_store)),
       segment_bytes(store->segment_bytes()),
       id(recovered.id),
-      begun(recovered.next),
-      cut(recovered.end),
+      patience(options.patience),
       blocks(budget, options),
       changed(runtime),
       next(recovered.next),
       before(recovered.end),
-      synced(recovered.synced),
-      gaps(std::move(recovered.gaps)),
+      synced(recovered.end),
       segments(std::move(recovered.segments)) {
-  for (const auto &[number, live] : segments)
-    if (live.empty()) dead.insert(number);
+  for (const auto &[number, segment] : segments)
+    if (segment.live.empty()) dead.insert(number);
 }
 
 Result<std::unique_ptr<Log::Impl::Block>> Log::Impl::take_block(bool is_bulk) {
@@ -78,17 +76,17 @@ void Log::Impl::begin(Block &block, std::size_t least_bytes) {
 }
 
 void Log::Impl::seal(std::unique_ptr<Block> block) {
-  const BlockHeader header{block->is_bulk, id, block->lsn, block->used_bytes, before, begun, cut, synced};
+  const BlockHeader header{block->is_bulk, false, id, block->lsn, block->used_bytes, before, synced};
   encode(header, block->memory.get());
   std::memset(block->memory.get() + block->used_bytes, 0, header.end() - header.lsn - block->used_bytes);
-  next = before = header.end();
-  unwritten.insert(header.lsn);
+  unwritten.emplace(header.lsn, before);
+  next = before = segments[header.lsn / segment_bytes].end = header.end();
   sealed.push_back(std::move(block));
 }
 
 void Log::Impl::note(const LogRange &record) {
   const auto number = record.begin / segment_bytes;
-  segments[number].add(interval_of(record));
+  segments[number].live.add(interval_of(record));
   dead.erase(number);
 }
 
@@ -102,18 +100,40 @@ void Log::Impl::wake_writer() {
 }
 
 void Log::Impl::write_blocks() {
-  while (auto block = next_to_write()) {
+  while (std::shared_ptr<Block> block = next_to_write()) {
     ++under_way;
-    const auto size_bytes = round_up(block->used_bytes, kLogAlignment);
-    auto result = store->write(block->lsn, {block->memory.get(), size_bytes});
+    const std::span<const std::byte> bytes(block->memory.get(), round_up(block->used_bytes, kLogAlignment));
+    const auto result = carry_out("write", [this, block, bytes] { return store->write(block->lsn, bytes); });
     --under_way;
-    if (result.ok())
-      note_written(block->lsn);
-    else
+    if (!result.ok()) {  // the store may have the memory still
       end_with(result);
-    give_back(std::move(block));
+      continue;
+    }
+    note_written(block->lsn);
+    give_back(std::make_unique<Block>(std::move(*block)));
   }
   --writers;
+}
+
+/// In a fiber of its own, which is left behind if the store does not end it in time.
+Status Log::Impl::carry_out(const char *what, std::function<Status()> work) {
+  struct Operation {
+    explicit Operation(nssi::Runtime &runtime) : ended(runtime) {}
+    nssi::Event ended;
+    Status status;
+  };
+  auto operation = std::make_shared<Operation>(runtime);
+  runtime.spawn([operation, work = std::move(work), self = shared_from_this()] {
+    operation->status = work();
+    operation->ended.set();
+  });
+  const auto waited = operation->ended.wait(Deadline::in(patience));
+  if (waited.ok()) return operation->status;
+  if (waited.code() != Code::kTimedOut) return waited;
+  return Error{
+      Code::kTimedOut,
+      fmt::format("a {} of the log did not end within {} ms: see whether its disk is gone", what, patience.count()),
+      Scope::kService};
 }
 
 /// Null: none, or none now.
@@ -135,18 +155,15 @@ void Log::Impl::end_with(const Status &error) {
   if (status.ok()) status = error;
   for (; !sealed.empty(); sealed.pop_front()) blocks.give_back(std::move(sealed.front()));
   if (filling) {
-    unwritten.insert(filling->lsn);
+    unwritten.emplace(filling->lsn, before);
     blocks.give_back(std::move(filling));
   }
   changed.notify_all();
 }
 
-Lsn Log::Impl::first_unwritten() const {
-  if (!unwritten.empty()) return *unwritten.begin();
-  return filling ? filling->lsn : next;
-}
+Lsn Log::Impl::end_of_written() const { return unwritten.empty() ? before : unwritten.begin()->second; }
 
-bool Log::Impl::is_written(Lsn until) const { return until <= first_unwritten() || (unwritten.empty() && !filling); }
+bool Log::Impl::is_written(Lsn until) const { return until <= end_of_written() || (unwritten.empty() && !filling); }
 
 Status Log::Impl::await_written(Lsn until) {
   while (!is_written(until)) {
@@ -158,25 +175,53 @@ Status Log::Impl::await_written(Lsn until) {
 
 Status Log::Impl::await_synced(Lsn until) {
   if (auto written = await_written(until); !written.ok()) return written;
-  until = std::min(until, first_unwritten());
+  until = std::min(until, end_of_written());
   while (synced < until) {
     if (!status.ok()) return status;
-    if (!is_syncing)
-      sync();
-    else if (auto waited = changed.wait(); !waited.ok())
-      return waited;
+    begin_sync();
+    if (auto waited = changed.wait(); !waited.ok()) return waited;
   }
   return {};
 }
 
-void Log::Impl::sync() {
-  const auto until = first_unwritten();
+/// Nothing, if one is under way: whoever needs more begins another one when that has ended.
+void Log::Impl::begin_sync() {
+  if (is_syncing || !status.ok()) return;
   is_syncing = true;
-  const auto result = store->sync();
+  runtime.spawn([self = shared_from_this()] { self->sync(); });
+}
+
+void Log::Impl::sync() {
+  const auto until = end_of_written();
+  const auto result = carry_out("sync", [this] { return store->sync(); });
   is_syncing = false;
   if (!result.ok()) return end_with(result);
   synced = std::max(synced, until);
+  release_dead();
   changed.notify_all();
+}
+
+Status Log::Impl::flush() {
+  if (auto written = await_written(end()); !written.ok()) return written;
+  while (is_syncing)
+    if (auto waited = changed.wait(); !waited.ok()) return waited;
+  return {};
+}
+
+/// What was cut off; and what was not is synced.
+Status Log::Impl::erase(std::vector<BlockHeader> cut) {
+  if (segments.empty()) return {};
+  return carry_out("first sync", [this, cut = std::move(cut)]() -> Status {
+    const auto page = allocate_pages(kLogAlignment);
+    if (!page) return Error{Code::kNoMemory, "there is no memory to open a log with: try again"};
+    std::memset(page.get(), 0, kLogAlignment);
+    for (auto header : cut) {
+      header.is_erased = true;
+      encode(header, page.get());
+      if (auto written = store->write(header.lsn, {page.get(), kLogAlignment}); !written.ok()) return written;
+    }
+    return store->sync();
+  });
 }
 
 // --- releasing --------------------------------------------------------------------------------------------------------
@@ -184,18 +229,20 @@ void Log::Impl::sync() {
 void Log::Impl::release(const LogRange &range) {
   for (auto at = segments.lower_bound(range.begin / segment_bytes);
        at != segments.end() && at->first * segment_bytes < range.end; ++at) {
-    at->second.subtract(interval_of(range));
-    if (at->second.empty()) dead.insert(at->first);
+    at->second.live.subtract(interval_of(range));
+    if (at->second.live.empty()) dead.insert(at->first);
   }
   release_dead();
 }
 
-/// Those that nobody writes any more. The newest stays in any case, so that positions never begin anew.
+/// Those that nobody writes any more, and before whose end all is synced: otherwise what lies behind them could outlive
+/// a power failure, and what lies before them not. The newest stays in any case, so that positions never begin anew.
 void Log::Impl::release_dead() {
   while (!dead.empty()) {
     const auto number = *dead.begin();
     const LogRange segment{number * segment_bytes, (number + 1) * segment_bytes};
-    if (number >= newest_segment || segment.end > first_unwritten()) return;
+    if (number >= newest_segment || segment.end > end_of_written()) return;
+    if (segment.end > synced) return begin_sync();
     dead.erase(number);
     segments.erase(number);
     store->release(segment);
@@ -212,8 +259,10 @@ Result<std::unique_ptr<Log>> Log::open(nssi::Runtime &runtime, Budget &budget, s
   std::shared_ptr<LogStore> shared = std::move(store);
   auto recovered = recover_log(runtime, shared);
   if (!recovered.ok()) return recovered.error();
-  return std::unique_ptr<Log>(
-      new Log(std::make_shared<Impl>(runtime, budget, std::move(shared), options, *std::move(recovered))));
+  auto cut = std::move(recovered->cut);
+  auto impl = std::make_shared<Impl>(runtime, budget, std::move(shared), options, *std::move(recovered));
+  if (auto erased = impl->erase(std::move(cut)); !erased.ok()) return erased.error();
+  return std::unique_ptr<Log>(new Log(std::move(impl)));
 }
 
 std::size_t Log::most_record_bytes() const {
@@ -302,6 +351,7 @@ Result<LogRange> Log::append(std::uint16_t kind, std::span<const std::byte> head
 
 Status Log::await_written(Lsn until) { return impl_->await_written(until); }
 Status Log::await_synced(Lsn until) { return impl_->await_synced(until); }
+Status Log::flush() { return impl_->flush(); }
 Lsn Log::end() const { return impl_->end(); }
 void Log::release(const LogRange &range) { impl_->release(range); }
 std::uint64_t Log::held_bytes() const { return impl_->store->held_bytes(); }

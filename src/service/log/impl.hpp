@@ -9,9 +9,11 @@
 #include <service/wait_queue.hpp>
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 namespace nessie::service {
 
@@ -34,17 +36,22 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   void write_blocks();
   std::unique_ptr<Block> next_to_write();
   void note_written(Lsn block);
+  Status carry_out(const char *what, std::function<Status()> work);
   void end_with(const Status &error);
-  Lsn first_unwritten() const;
+  /// Where what was written ends: no block before it is missing.
+  Lsn end_of_written() const;
   bool is_written(Lsn until) const;
   Status await_written(Lsn until);
   Status await_synced(Lsn until);
+  void begin_sync();
   void sync();
+  Status flush();
   Lsn end() const { return filling ? filling->lsn + filling->used_bytes : next; }
 
   void release(const LogRange &range);
   void release_dead();
 
+  Status erase(std::vector<log_format::BlockHeader> cut);
   Status replay(Lsn from, const Visitor &visitor);
   Status read(const LogRange &at, std::span<std::byte> data);
 
@@ -52,7 +59,7 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   const std::shared_ptr<LogStore> store;
   const std::uint64_t segment_bytes;
   const std::uint64_t id;
-  const Lsn begun, cut;
+  const std::chrono::milliseconds patience;
   LogBlocks blocks;
   WaitQueue changed;
 
@@ -60,16 +67,16 @@ struct Log::Impl : std::enable_shared_from_this<Log::Impl> {
   Lsn before;  ///< where the last one ended
   std::unique_ptr<Block> filling;
   std::deque<std::unique_ptr<Block>> sealed;
-  std::set<Lsn> unwritten;  ///< those that are sealed, or on their way, or were lost
+  /// Where those begin that are sealed, or on their way, or were lost, and where the one before each ended.
+  std::map<Lsn, Lsn> unwritten;
   std::size_t writers = 0, under_way = 0;
   std::uint64_t newest_segment = 0;  ///< that a block was written to
   Lsn synced;
   bool is_syncing = false;
   Status status;
 
-  IntervalSet gaps;
-  std::map<std::uint64_t, IntervalSet> segments;  ///< with what nobody has released
-  std::set<std::uint64_t> dead;                   ///< those in which there is nothing such
+  std::map<std::uint64_t, LogSegment> segments;
+  std::set<std::uint64_t> dead;  ///< those in which nothing is live
 };
 
 }  // namespace nessie::service

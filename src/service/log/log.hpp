@@ -12,6 +12,7 @@
 #include <nssi/nssi.hpp>
 #include <service/log/store.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,12 +42,15 @@ struct LogOptions {
   std::string name = "log";                        ///< of its account of memory
   std::size_t block_bytes = std::size_t{2} << 20;  ///< of memory and of the store, at most
   std::size_t most_blocks = 8;                     ///< that are being filled or written
+  /// How long the store may take for a write, or a sync, before it is held for gone.
+  std::chrono::milliseconds patience = std::chrono::seconds(120);
 };
 
 /// All of it within fibers of the thread that drives.
 class Log {
  public:
-  /// Finds the end of what is in the store, and cuts a torn tail off. Errors as the store's.
+  /// Finds the end of what is in the store, and cuts a torn tail off. What is left outlives a power failure. Errors as
+  /// the store's, and kTimedOut: it took longer than the log's patience.
   static Result<std::unique_ptr<Log>> open(nssi::Runtime &runtime, Budget &budget, std::unique_ptr<LogStore> store,
                                            LogOptions options = {});
   /// Nothing may be on its way: see flush().
@@ -72,7 +76,8 @@ class Log {
   /// What a record's head and data may have together.
   std::size_t most_record_bytes() const;
   /// Puts a record behind the others: copies it; its data may be in parts. Suspends the fiber while all blocks are on
-  /// their way. kTooLarge. The store's error, then and ever after: the log has ended, and what was not written is lost.
+  /// their way. kTooLarge. The store's error, or kTimedOut, as it took longer than the log's patience, then and ever
+  /// after: the log has ended, and what was not written is lost.
   Result<LogRange> append(std::uint16_t kind, std::span<const std::byte> head,
                           std::span<const std::span<const std::byte>> data);
   /// Memory of a bulk record.
@@ -92,7 +97,7 @@ class Log {
   /// … until it outlives a power failure. Of several who wait, one sync serves all.
   Status await_synced(Lsn until);
   /// Suspends the fiber until nothing is on its way.
-  Status flush() { return await_written(end()); }
+  Status flush();
 
   /// Where the next record will begin, or later.
   Lsn end() const;

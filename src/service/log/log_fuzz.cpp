@@ -61,16 +61,16 @@ Found replay(Log &log, bool skims) {
 /// Those of a block's header, and of its first record.
 void put_right(std::span<std::byte> bytes, Lsn at) {
   if (bytes.size() < kLogAlignment) return;
-  const auto checksum = nessie::crc32c(bytes.first(68));
-  std::memcpy(bytes.data() + 68, &checksum, sizeof(checksum));
+  const auto checksum = nessie::crc32c(bytes.first(52));
+  std::memcpy(bytes.data() + 52, &checksum, sizeof(checksum));
   log_format::RecordHeader record;
-  std::memcpy(&record.data_checksum, bytes.data() + 76, 4);
-  std::memcpy(&record.data_bytes, bytes.data() + 80, 8);
-  std::memcpy(&record.kind, bytes.data() + 88, 2);
-  std::memcpy(&record.head_bytes, bytes.data() + 90, 2);
+  std::memcpy(&record.data_checksum, bytes.data() + 60, 4);
+  std::memcpy(&record.data_bytes, bytes.data() + 64, 8);
+  std::memcpy(&record.kind, bytes.data() + 72, 2);
+  std::memcpy(&record.head_bytes, bytes.data() + 74, 2);
   std::uint64_t id = 0;
   std::memcpy(&id, bytes.data() + 8, 8);
-  if (record.head_bytes < 4000) log_format::encode(record, id, at + 72, bytes.data() + 72);
+  if (record.head_bytes < 4000) log_format::encode(record, id, at + 56, bytes.data() + 56);
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ class Recovery {
   Result<RecoveredLog> recover() {
     for (const auto &run : runs_)
       if (auto status = find_headers(run); !status.ok()) return status.error();
-    leave_out_what_was_cut();
-    for (const auto &block : blocks_) log_.synced = std::max(log_.synced, block.synced);
+    leave_out_what_does_not_count();
     if (auto status = find_end(); !status.ok()) return status.error();
     note_segments();
     return std::move(log_);
@@ -55,11 +54,11 @@ class Recovery {
   }
 
   /// The log that counts is the last one's.
-  void leave_out_what_was_cut() {
+  void leave_out_what_does_not_count() {
     log_.id = blocks_.empty() ? random_u64() : blocks_.back().log_id;
     std::erase_if(blocks_, [&](const BlockHeader &block) { return block.log_id != log_.id; });
-    for (const auto &block : blocks_) log_.gaps.add(interval_of({block.cut, block.begun}));
-    std::erase_if(blocks_, [&](const BlockHeader &block) { return log_.gaps.overlaps(interval_of(block.records())); });
+    for (const auto &block : blocks_) synced_ = std::max(synced_, block.synced);
+    std::erase_if(blocks_, [](const BlockHeader &block) { return block.is_erased; });
   }
 
   Status find_end() {
@@ -68,16 +67,17 @@ class Recovery {
     for (; count < blocks_.size(); ++count) {
       const auto &block = blocks_[count];
       const auto expected = std::max(log_.end, run_of(block.lsn).begin);
-      if (block.before > std::max(expected, log_.synced)) break;
-      if (block.end() > log_.synced) {
+      if (block.before > std::max(expected, synced_)) break;
+      if (block.end() > synced_) {
         const auto bytes = reader.view(block.lsn, block.used_bytes);
         if (!bytes.ok()) return bytes.error();
         if (bytes->size() < block.used_bytes || !log_format::is_whole(block, *bytes)) break;
       }
       log_.end = block.end();
     }
+    log_.cut.assign(blocks_.begin() + static_cast<std::ptrdiff_t>(count), blocks_.end());
     blocks_.resize(count);
-    log_.end = std::max(log_.end, log_.synced);
+    log_.end = std::max(log_.end, synced_);
     return {};
   }
 
@@ -93,14 +93,18 @@ class Recovery {
         log_.segments[number];
     }
     log_.next = log_format::round_up(log_.next, segment_bytes());
-    log_.gaps.add(interval_of({log_.end, log_.next}));
-    for (const auto &block : blocks_) log_.segments[block.lsn / segment_bytes()].add(interval_of(block.records()));
+    for (const auto &block : blocks_) {
+      auto &segment = log_.segments[block.lsn / segment_bytes()];
+      segment.live.add(interval_of(block.records()));
+      segment.end = block.end();
+    }
   }
 
   nssi::Runtime &runtime_;
   const std::shared_ptr<LogStore> store_;
   const std::vector<LogRange> runs_;
   std::vector<BlockHeader> blocks_;
+  Lsn synced_ = 0;  ///< all before this was synced
   RecoveredLog log_;
 };
 

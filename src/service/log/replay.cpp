@@ -16,11 +16,11 @@ using namespace log_format;
 /// One replay.
 class LogWalk {
  public:
-  LogWalk(Log::Impl &log, Lsn from, const Log::Visitor &visitor)
+  /// All that lies before `end` was written.
+  LogWalk(Log::Impl &log, Lsn from, Lsn end, const Log::Visitor &visitor)
       : log_(log),
         from_(from),
-        end_(log.end()),
-        last_end_(log.before),
+        end_(end),
         visitor_(visitor),
         reader_(log.runtime, log.store, visitor.skims ? LogReader::Way::kHops : LogReader::Way::kAhead) {}
 
@@ -30,7 +30,7 @@ class LogWalk {
       if (!next.ok()) return next.error();
       at = *next;
     }
-    tell_of_missing(last_end_);
+    tell_of_missing(end_);
     return {};
   }
 
@@ -43,13 +43,10 @@ class LogWalk {
       const auto begin = segment->first * log_.segment_bytes;
       if (begin > at || at % log_.segment_bytes == 0) expect_in(begin);
       at = std::max(at, begin);
-      const auto behind_gap = end_of_gap(at);
-      if (behind_gap == at) return at;
-      at = behind_gap;
+      if (at < segment->second.end) return at;
+      at = begin + log_.segment_bytes;
     }
   }
-
-  Lsn end_of_gap(Lsn at) const { return static_cast<Lsn>(log_.gaps.end_of_run(static_cast<std::int64_t>(at))); }
 
   /// A segment that others, which are gone, lie in front of.
   void expect_in(Lsn segment) {
@@ -62,7 +59,8 @@ class LogWalk {
     const auto front = reader_.view(at, kLogAlignment);
     if (!front.ok()) return front.error();
     const auto block = decode_block(*front, at, log_.segment_bytes);
-    if (!block || block->log_id != log_.id) return at + kLogAlignment;
+    if (!block) return at + kLogAlignment;
+    if (block->is_erased || block->log_id != log_.id) return block->end();
     tell_of_missing(block->before);
     expected_ = block->end();
     if (!is_wanted(block->records())) return expected_;
@@ -95,12 +93,12 @@ class LogWalk {
 
   bool is_wanted(const LogRange &range) const {
     const auto segment = log_.segments.find(range.begin / log_.segment_bytes);
-    return segment != log_.segments.end() && segment->second.overlaps(interval_of(range));
+    return segment != log_.segments.end() && segment->second.live.overlaps(interval_of(range));
   }
 
   /// Of blocks before one that says where the one before it ended.
   void tell_of_missing(Lsn before) {
-    const auto begin = end_of_gap(std::max(expected_, from_));
+    const auto begin = std::max(expected_, from_);
     if (begin < before) tell_of({begin, before}, "a block cannot be read");
   }
 
@@ -110,16 +108,17 @@ class LogWalk {
   }
 
   Log::Impl &log_;
-  const Lsn from_, end_, last_end_;
+  const Lsn from_, end_;
   const Log::Visitor &visitor_;
   LogReader reader_;
   Lsn expected_ = 0;
 };
 
 Status Log::Impl::replay(Lsn from, const Visitor &visitor) {
-  if (auto written = await_written(end()); !written.ok()) return written;
+  const auto until = end();
+  if (auto written = await_written(until); !written.ok()) return written;
   blocks.account().take(LogReader::memory_bytes());
-  auto result = LogWalk(*this, from, visitor).walk();
+  auto result = LogWalk(*this, from, std::min(until, end_of_written()), visitor).walk();
   blocks.account().give_back(LogReader::memory_bytes());
   return result;
 }

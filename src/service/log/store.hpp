@@ -45,9 +45,10 @@ class LogStore {
 
   /// No block crosses a multiple of this.
   virtual std::uint64_t segment_bytes() const = 0;
-  /// When it returns, the block outlives this process.
+  /// When it returns, the block outlives this process. A segment's first block is written when the segment itself
+  /// outlives a power failure, so that one which is not there was released.
   virtual Status write(Lsn at, std::span<const std::byte> block) = 0;
-  /// When it returns, all blocks whose write() has returned outlive a power failure.
+  /// When it returns, all blocks whose write() has returned, or that were there already, outlive a power failure.
   virtual Status sync() = 0;
   /// Nobody will read what lies there. Its space is given back as soon as that is possible.
   virtual void release(const LogRange &range) = 0;

@@ -31,11 +31,15 @@ struct MemoryDisk {
 
   std::uint64_t segment_bytes;
   std::map<std::uint64_t, Bytes> segments;  ///< as this process sees them
-  std::map<std::uint64_t, Bytes> durable;   ///< as they are after a power failure, at least
+  std::map<std::uint64_t, Bytes> durable;   ///< what of them, and of those removed, outlives a power failure
   std::vector<std::shared_ptr<Write>> unsynced;
   std::size_t writes = 0, syncs = 0;
   std::uint64_t written_bytes = 0, read_bytes = 0;
 
+  /// It outlives a power failure from now on.
+  void make_segment(std::uint64_t number) {
+    if (!segments.contains(number)) durable[number] = segment(number);
+  }
   Bytes &segment(std::uint64_t number) {
     auto &bytes = segments[number];
     bytes.resize(segment_bytes);
@@ -50,7 +54,7 @@ struct MemoryDisk {
   }
 
   /// What is there after a power failure now: of what was not synced, each write whole, or not at all, or some of its
-  /// sectors; segments that were made or removed since, or not.
+  /// sectors; segments that were removed since, or not.
   MemoryDisk after_power_cut(std::mt19937 &random) const {
     MemoryDisk disk(segment_bytes);
     const auto coin = [&] { return random() % 2 == 0; };
@@ -58,6 +62,7 @@ struct MemoryDisk {
       if (segments.contains(number) || coin()) disk.segments[number] = bytes;
     for (const auto &write : unsynced) {
       const auto how = random() % 3;
+      if (!disk.segments.contains(write->at / segment_bytes)) continue;
       for (std::size_t sector = 0; sector < write->bytes.size() && how != 0; sector += 512)
         if (how == 1 || coin())
           put(disk.segments, segment_bytes, write->at + sector, std::span(write->bytes).subspan(sector, 512));
@@ -112,6 +117,7 @@ class MemoryStore final : public LogStore {
   std::uint64_t segment_bytes() const override { return disk_.segment_bytes; }
   Status write(Lsn at, std::span<const std::byte> block) override {
     auto write = std::make_shared<MemoryDisk::Write>(MemoryDisk::Write{at, {block.begin(), block.end()}});
+    disk_.make_segment(at / disk_.segment_bytes);
     disk_.unsynced.push_back(write);
     ++disk_.writes;
     if (auto status = on_write(at); !status.ok()) return status;
@@ -124,16 +130,19 @@ class MemoryStore final : public LogStore {
   Status sync() override {
     ++disk_.syncs;
     std::vector<std::shared_ptr<MemoryDisk::Write>> covered;
+    std::vector<std::uint64_t> removed;
     for (const auto &write : disk_.unsynced)
       if (write->has_ended) covered.push_back(write);
+    for (const auto &[number, bytes] : disk_.durable)
+      if (!disk_.segments.contains(number)) removed.push_back(number);
     if (auto status = on_sync(); !status.ok()) return status;
     runtime_.sleep_until(Deadline::now());
+    for (const auto number : removed) disk_.durable.erase(number);
     for (const auto &write : covered) {
-      if (disk_.segments.contains(write->at / disk_.segment_bytes))
+      if (disk_.durable.contains(write->at / disk_.segment_bytes))
         MemoryDisk::put(disk_.durable, disk_.segment_bytes, write->at, write->bytes);
       std::erase(disk_.unsynced, write);
     }
-    std::erase_if(disk_.durable, [&](const auto &segment) { return !disk_.segments.contains(segment.first); });
     return {};
   }
   void release(const LogRange &range) override {
