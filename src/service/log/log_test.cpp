@@ -264,6 +264,24 @@ TEST_F(LogTest, AFlippedBit_IsNamed_AndWhatLiesBehindIsRead) {
   });
 }
 
+TEST_F(LogTest, WhatLiesBehindAHoleWithinASegment_IsNotFound_AsItsBlocksMayBeMissing) {
+  run([&] {
+    std::vector<Kept> appended;
+    {
+      auto log = open();
+      for (unsigned i = 0; i < 100; ++i) appended.push_back(append(*log, 1, {}, some_data(1000, i)));
+      ASSERT_TRUE(log->flush().ok());
+    }
+    ASSERT_GE(disk_.segments.size(), 2u);
+    disk_.segments[0].resize(kSegment / 2);
+    const auto rest = std::ranges::find_if(appended, [](const Kept &kept) { return kept.at.end > kSegment / 2; });
+    const auto found = replay(*open());
+    EXPECT_EQ(found.damage.size(), 0u);
+    EXPECT_LE(found.records.size(), static_cast<std::size_t>(rest - appended.begin()));
+    EXPECT_TRUE(std::equal(found.records.begin(), found.records.end(), appended.begin()));
+  });
+}
+
 TEST_F(LogTest, ReadingWhatIsNotThatRecord_IsRefused) {
   run([&] {
     auto log = open();

@@ -27,7 +27,14 @@ std::vector<LogRange> joined(std::vector<LogRange> ranges) {
 class Recovery {
  public:
   Recovery(nssi::Runtime &runtime, const std::shared_ptr<LogStore> &store)
-      : runtime_(runtime), store_(store), runs_(joined(store->contents())) {}
+      : runtime_(runtime), store_(store), runs_(joined(store->contents())) {
+    auto segments = runs_;
+    for (auto &[begin, end] : segments) {
+      begin = begin / segment_bytes() * segment_bytes();
+      end = log_format::round_up(end, segment_bytes());
+    }
+    segment_runs_ = joined(std::move(segments));
+  }
 
   Result<RecoveredLog> recover() {
     for (const auto &run : runs_)
@@ -66,7 +73,7 @@ class Recovery {
     std::size_t count = 0;
     for (; count < blocks_.size(); ++count) {
       const auto &block = blocks_[count];
-      const auto expected = std::max(log_.end, run_of(block.lsn).begin);
+      const auto expected = std::max(log_.end, released_before(block.lsn));
       if (block.before > std::max(expected, synced_)) break;
       if (block.end() > synced_) {
         const auto bytes = reader.view(block.lsn, block.used_bytes);
@@ -81,8 +88,9 @@ class Recovery {
     return {};
   }
 
-  const LogRange &run_of(Lsn at) const {
-    return *std::ranges::find_if(runs_, [&](const LogRange &run) { return at < run.end; });
+  /// Where the segments begin that lie in front of `at` without one missing. A hole within a segment was not released.
+  Lsn released_before(Lsn at) const {
+    return std::ranges::find_if(segment_runs_, [&](const LogRange &run) { return at < run.end; })->begin;
   }
 
   void note_segments() {
@@ -103,6 +111,7 @@ class Recovery {
   nssi::Runtime &runtime_;
   const std::shared_ptr<LogStore> store_;
   const std::vector<LogRange> runs_;
+  std::vector<LogRange> segment_runs_;  ///< of whole segments
   std::vector<BlockHeader> blocks_;
   Lsn synced_ = 0;  ///< all before this was synced
   RecoveredLog log_;
