@@ -14,6 +14,9 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0)
 /// The same, without such instructions.
 std::uint32_t crc32c_by_tables(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
+/// The same, by the instructions of older processors.
+std::uint32_t crc32c_without_folding(std::span<const std::byte> bytes, std::uint32_t before = 0);
+
 /// Copies, as memcpy() does, and returns the checksum of what it has copied, in one pass over memory.
 std::uint32_t copy_crc32c(void *to, const void *from, std::size_t size_bytes, std::uint32_t before = 0);
 

@@ -54,10 +54,12 @@ TEST(Crc32c, AllSizesAndAlignments_AreAsTheTablesHaveThem_AndTheDefinition) {
     const auto right = by_definition(part);
     ASSERT_EQ(crc32c(part), right) << size;
     ASSERT_EQ(crc32c_by_tables(part), right) << size;
+    ASSERT_EQ(crc32c_without_folding(part), right) << size;
   }
   for (const std::size_t size : {12239, 12240, 12241, 24487, 100003, 1 << 20}) {
     const auto more = random_bytes_of(size);
     ASSERT_EQ(crc32c(more), by_definition(more)) << size;
+    ASSERT_EQ(crc32c_without_folding(more), by_definition(more)) << size;
     ASSERT_EQ(crc32c_by_tables(more), by_definition(more)) << size;
   }
 }
