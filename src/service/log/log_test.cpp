@@ -229,6 +229,20 @@ TEST_F(LogTest, Segments_ComeBackWhenAllOfThemIsReleased_InAnyOrder) {
   });
 }
 
+TEST_F(LogTest, BeforeASegmentGoes_AllThatLiesBeforeItsEndIsSynced) {
+  run([&] {
+    auto log = open();
+    for (unsigned i = 0; i < 200; ++i) (void)append(*log, 1, {}, some_data(1000, i));
+    ASSERT_TRUE(log->flush().ok());
+    EXPECT_EQ(disk_.syncs, 0u);
+    const auto held = log->held_bytes();
+    log->release({kSegment, 2 * kSegment});
+    ASSERT_TRUE(comes_to_hold(*log, held - kSegment));
+    EXPECT_EQ(disk_.syncs, 1u);
+    EXPECT_EQ(disk_.durable[0], disk_.segments[0]);
+  });
+}
+
 TEST_F(LogTest, AFlippedBit_IsNamed_AndWhatLiesBehindIsRead) {
   run([&] {
     std::vector<Kept> appended;
