@@ -358,18 +358,18 @@ TEST_F(LogTest, AnErrorOfASync_IsToldToAll) {
 TEST_F(LogTest, ADiskThatDoesNotAnswer_IsToldToAll_WhenTheLogHasNoMorePatience) {
   const LogOptions impatient{.block_bytes = 16 << 10, .most_blocks = 2, .patience = std::chrono::milliseconds(20)};
   for (const bool hangs_in_sync : {true, false, true}) {
-    nssi::Event gate(runtime());
-    const auto hang = [&] { return gate.wait(Deadline::in(std::chrono::seconds(20))); };
+    const auto gate = std::make_shared<nssi::Event>(runtime());  // of fibers that are left behind
+    const auto hang = [gate] { return gate->wait(Deadline::in(std::chrono::seconds(20))); };
     run([&] {
       auto hanging = store();
       if (hangs_in_sync)
         hanging->on_sync = hang;
       else
-        hanging->on_write = [&](Lsn) { return hang(); };
+        hanging->on_write = [hang](Lsn) { return hang(); };
       auto log = Log::open(runtime(), budget_, std::move(hanging), impatient);
       if (!log.ok()) {  // as there is something that its first sync is to cover
         EXPECT_EQ(log.code(), Code::kTimedOut);
-        return gate.set();
+        return gate->set();
       }
       run_many(20, [&](std::size_t) {
         const auto data = some_data(5000, 1);
@@ -380,7 +380,7 @@ TEST_F(LogTest, ADiskThatDoesNotAnswer_IsToldToAll_WhenTheLogHasNoMorePatience) 
       });
       EXPECT_EQ((*log)->status().code(), Code::kTimedOut);
       log->reset();
-      gate.set();
+      gate->set();
     });
   }
   run([&] { EXPECT_TRUE(Log::open(runtime(), budget_, store(), impatient).ok()); });
