@@ -24,7 +24,7 @@ using Stub = STAGING::CURRENT::Client;
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
-constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 40;  // blocks lie where they lie: no border matters
+constexpr std::uint64_t kSegmentBytes = 8 << 20;  // memory comes back by so much
 constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
 
 }  // namespace
