@@ -192,9 +192,7 @@ void Server::keep_done(nssi::PeerId caller, const OpenFile &file, const Transfer
 
 Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes) {
   auto &request = arriving.request;
-  const auto put = [&](std::span<const std::byte> data) -> Status {
-    if (write.is_last && !arriving.is_right())
-      return Error{Code::kBadMessage, "data of a write are not as they were sent"};
+  const auto put = [&](std::span<const std::byte> data, bool is_pulled) -> Status {
     const auto *from = data.data();
     Piece piece;
     for (PieceReader pieces(write.pieces); pieces.next(piece);) {
@@ -202,23 +200,24 @@ Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite 
       drainer_.put(cached, piece, from);
       from += piece.elements() * cached.variable.element_bytes;
     }
+    if (!is_pulled) arriving.note(data);
+    if (write.is_last && !arriving.is_right())
+      return Error{Code::kBadMessage, "data of a write are not as they were sent"};
     (void)file.journal->note(write, data);  // await_kept() tells
     return Status();
   };
-  if (size_bytes == 0) return put({});
+  if (size_bytes == 0) return put({}, false);
   if (const auto *view = request.view_data()) {
     count(request.caller(), &ReportResult::bytes_pulled, size_bytes);
     statistics_.last_pull_s = seconds_now();
-    const auto data = view->bytes().subspan(arriving.offset, size_bytes);
-    arriving.note(data);
-    return put(data);
+    return put(view->bytes().subspan(arriving.offset, size_bytes), false);
   }
   take_turns();
   const auto bounce = bounces_.take(request.caller());
   if (!bounce.ok()) return bounce.error();
   const std::span<std::byte> data(bounce->data(), size_bytes);
   if (auto status = pull(arriving, data); !status.ok()) return status;
-  return put(data);
+  return put(data, true);
 }
 
 /// Suspends the fiber until what was noted of the file outlives this server. If the log has failed, until all of it is

@@ -208,14 +208,15 @@ Status Server::bring_once(Arriving &arriving, OpenFile &file, const Asked &asked
 /// Puts pieces into pages from where they lie in the client's memory.
 void Server::take_in(Arriving &arriving, OpenFile &file, const Asked &asked, std::span<const std::byte> data) {
   const auto before = seconds_now();
-  arriving.note(data.first(asked.checked.bytes));
   auto pieces = asked.pieces();
   Piece piece;
   const std::byte *from = data.data();
   while (pieces.next(piece)) {
     auto &cached = *file.find(piece.varid)->cached;
+    const auto size = static_cast<std::size_t>(piece.elements() * cached.variable.element_bytes);
     drainer_.put(cached, piece, from);
-    from += piece.elements() * cached.variable.element_bytes;
+    arriving.note({from, size});  // who waits for room has touched nothing of the client's memory yet
+    from += size;
   }
   count(arriving.request.caller(), &ReportResult::bytes_pulled, asked.checked.bytes);
   statistics_.last_pull_s = seconds_now();
