@@ -56,7 +56,10 @@ Result<LogFolder> LogFolder::choose(const std::string &base, bool is_needed) {
 bool LogFolder::remove() const { return path_.empty() || ::rmdir(path_.c_str()) == 0 || errno == ENOENT; }
 
 std::string describe_left(const std::string &folder) {
-  return fmt::format("what is not in the files is kept in {0}; `nessie recover {0}` puts it there", printable(folder));
+  return fmt::format(
+      "what is not in the files is kept in {0}; for each server.N in it, `nessied --index N --log {0} "
+      "--parent 0 </dev/null` puts it there",
+      printable(folder));
 }
 
 }  // namespace nessie::cli

@@ -28,9 +28,9 @@ TEST(StagingWire, AGreetingIsThis) {
   expect_bytes(HelloArgs{4, "model", 5, {"a"}},
                "00000004000000056d6f64656c00000000000000000000050000000100000001"
                "61000000");
-  expect_bytes(HelloResult{4, 1, 2, Mode::kAuto, "1.14", true},
+  expect_bytes(HelloResult{4, 1, 2, Mode::kAuto, "1.14", true, true},
                "0000000400000001000000020000000200000004312e3134"
-               "00000001");
+               "0000000100000001");
 }
 
 TEST(StagingWire, AJobIsNamedLikeThis) { expect_bytes(Text("job17"), "000000056a6f623137000000"); }

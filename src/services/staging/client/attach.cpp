@@ -39,7 +39,8 @@ Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home
 void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
   auto &file = opened[args.file];
   file.home = home;
-  if (std::ranges::none_of(servers, &Server::returns)) return;
+  const bool is_kept = args.durability == Durability::kInherited ? keeps : args.durability != Durability::kMemory;
+  if (!is_kept) return;  // a descriptor for each file is much
   file.args = args;
   file.file = nessie::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }

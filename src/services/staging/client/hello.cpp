@@ -105,6 +105,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     if (auto status = check_place(*answer, s, impl->count()); !program.empty() && !status.ok()) return status.error();
     impl->mode = answer->mode;
     impl->at(s).returns = answer->returns && !program.empty();
+    impl->keeps = impl->keeps || answer->keeps;
   }
   for (int s = 0; s < impl->count() && !impl->job.empty(); ++s)
     if (auto belongs = impl->ask(s, &Stub::belong_async, impl->job); !belongs.ok()) return belongs.error();

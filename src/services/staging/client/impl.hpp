@@ -214,6 +214,7 @@ struct Client::Impl {
   std::uint32_t copy(std::byte *to, std::span<const std::byte> from, std::uint32_t before = 0) const;
 
   Mode mode = Mode::kCaching;
+  bool keeps = false;                                 ///< files that say nothing else outlive their servers
   bool checks = true;                                 ///< data are sent with their checksums
   const std::uint64_t id = nessie::random_u64() | 1;  ///< of this process, for servers that come back
   std::string program;

@@ -20,7 +20,13 @@ Result<HelloResult> Server::hello(Request &request, const HelloArgs &args) {
   if (const auto process = runtime_.process_of(request.caller()); process.ok())
     processes_[request.caller().value] = {*process, args.application};
   if (args.client != 0 && may_be_kept()) note_client(request.caller(), args.client);
-  return HelloResult{Op::kVersion, options_.index, options_.servers, options_.mode, native_version(), may_be_kept()};
+  return HelloResult{Op::kVersion,
+                     options_.index,
+                     options_.servers,
+                     options_.mode,
+                     native_version(),
+                     may_be_kept(),
+                     may_be_kept() && !options_.durability.keeps_nothing()};
 }
 
 void Server::note_client(nssi::PeerId caller, std::uint64_t client) {
