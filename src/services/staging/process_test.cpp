@@ -138,7 +138,7 @@ TEST_F(StagingProcess, WhoIsStoppedIsWaitedFor_AndWhoOnlyHangsIsGivenUp) {
       const pid_t pid = ::fork();
       if (pid != 0) return programs_.emplace_back(pid);
       ::alarm(120);
-      ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
+      testing::move_data_by_own_doing();
       std::signal(SIGSEGV, when_stuck);
       auto client = connect();
       create(*client, path, 1, kZ, token);

@@ -135,6 +135,12 @@ inline void stop_then_go_on(int) {
 /// A server gives up at once what it cannot write.
 inline void have_no_patience() { ::setenv("NESSIE_STAGING_PATIENCE", "0", 1); }
 
+/// In a process of a program: its data move only while it makes progress, and it touches them only then.
+inline void move_data_by_own_doing() {
+  ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
+  ::setenv("NESSIE_STAGING_CHECKSUMS", "off", 1);
+}
+
 class StagingProcess : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -221,8 +227,7 @@ class StagingProcess : public ::testing::Test {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::alarm(120);
-      ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
-      ::setenv("NESSIE_STAGING_CHECKSUMS", "off", 1);  // it would touch everything itself
+      move_data_by_own_doing();
       std::signal(SIGSEGV, [](int) { ::raise(SIGSTOP); });
       if (const auto client = connect()) work(*client);
       ::_exit(1);

@@ -69,7 +69,7 @@ class ShortMemory : public testing::StagingProcess {
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::alarm(60);
-      if (!has_cma) ::setenv("NESSIE_NNTI_SHM_CMA", "off", 1);
+      if (!has_cma) testing::move_data_by_own_doing();
       auto client = connect();
       order_.emplace(client->servers());
       ::raise(SIGSTOP);

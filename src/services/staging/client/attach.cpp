@@ -23,16 +23,8 @@ Result<FileHandle> Client::Impl::hand_over(int server, int descriptor) {
 /// Has the other servers hold a file, until they attach it.
 Result<int> Client::Impl::hold_by_others(OpenArgs args, int descriptor, int home) {
   Answers answers;
-  for (int server = 0; server < count(); ++server) {
-    if (server == home) continue;
-    const auto hold = [=, this, args = args]() mutable {
-      auto handle = hand_over(server, descriptor);
-      if (!handle.ok()) return nssi::Future<NcResult>(handle.error());
-      args.handle = *handle;
-      return at(server).stub.hold_async(args, kPatient);
-    };
-    answers.emplace_back(server, start<NcResult>(server, hold));
-  }
+  for (int server = 0; server < count(); ++server)
+    if (server != home) answers.emplace_back(server, start_with(descriptor, server, &Stub::hold_async, args));
   return first_error(answers);
 }
 

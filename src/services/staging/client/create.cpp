@@ -17,12 +17,7 @@ Result<int> Client::create(const CreateArgs &args, int descriptor, const std::fu
   const OpenArgs as_opened{args.file, args.path, kNcWrite, args.hints, {}, args.processes, args.durability};
   auto created = [&]() -> Result<int> {
     if (auto held = impl_->hold_by_others(as_opened, descriptor, home); !held.ok()) return held.error();
-    auto asked = impl_->start<NcResult>(home, [=, this, args = args]() mutable {
-      auto handle = impl_->hand_over(home, descriptor);
-      if (!handle.ok()) return nssi::Future<NcResult>(handle.error());
-      args.handle = *handle;
-      return impl_->at(home).stub.create_async(args, Impl::kPatient);
-    });
+    auto asked = impl_->start_with(descriptor, home, &Stub::create_async, args);
     if (meanwhile) {
       const Unlocked others_go_on(impl_->mutex);
       meanwhile();

@@ -123,6 +123,17 @@ struct Client::Impl {
   Asked<T> start(int server, nssi::Future<T> (Stub::*op)(Parameters...), const Args &...args) {
     return start<T>(server, [=, this] { return (at(server).stub.*op)(args..., kPatient); });
   }
+  /// The same, of an operation on a file that is opened: it is given its descriptor, each time anew.
+  template <class T, class Args>
+  Asked<T> start_with(int descriptor, int server, nssi::Future<T> (Stub::*op)(const Args &, const nssi::CallOptions &),
+                      Args args) {
+    return start<T>(server, [=, this]() mutable {
+      auto handle = hand_over(server, descriptor);
+      if (!handle.ok()) return nssi::Future<T>(handle.error());
+      args.handle = *handle;
+      return (at(server).stub.*op)(args, kPatient);
+    });
+  }
   template <class T> Asked<T> start(int server, std::function<nssi::Future<T>()> ask) {
     auto answer = ask();
     return {std::move(answer), std::move(ask), at(server).peer};

@@ -10,13 +10,7 @@ Result<HeaderResult> Client::open(const OpenArgs &args, int descriptor) {
   const int home = impl_->home_of(identity_of(descriptor));
   auto result = [&]() -> Result<HeaderResult> {
     if (auto held = impl_->hold_by_others(args, descriptor, home); !held.ok()) return held.error();
-    auto asked = impl_->start<HeaderResult>(home, [=, this, args = args]() mutable {
-      auto handle = impl_->hand_over(home, descriptor);
-      if (!handle.ok()) return nssi::Future<HeaderResult>(handle.error());
-      args.handle = *handle;
-      return impl_->at(home).stub.open_async(args, Impl::kPatient);
-    });
-    return impl_->answer(std::move(asked), home);
+    return impl_->answer(impl_->start_with(descriptor, home, &Stub::open_async, args), home);
   }();
   if (!result.ok() || result->header.empty()) {
     impl_->release_by_others(args.file, home);

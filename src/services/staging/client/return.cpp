@@ -3,8 +3,6 @@
 // sends once more what had no answer. Whoever asks meanwhile waits, and gets his answer later than otherwise.
 #include <services/staging/client/impl.hpp>
 
-#include <services/staging/handle.hpp>
-
 #include <base/log.hpp>
 
 #include <algorithm>
@@ -93,12 +91,8 @@ Status Client::Impl::give_again(int index) {
   for (const auto token : tokens) {
     const auto file = opened.find(token);
     if (file == opened.end()) continue;
-    auto args = file->second.args;
-    auto handle = hand_over(index, file->second.file.get());
-    if (!handle.ok()) return handle.error();
-    args.handle = *handle;
-    auto held = at(index).stub.hold_async(args, kPatient);
-    if (auto answer = answer_of(held, index, Deadline::never()); !answer.ok()) return answer.error();
+    auto held = start_with(file->second.file.get(), index, &Stub::hold_async, file->second.args);
+    if (auto answer = answer_of(held.answer, index, Deadline::never()); !answer.ok()) return answer.error();
   }
   return {};
 }

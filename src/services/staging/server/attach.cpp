@@ -55,10 +55,7 @@ Result<NcResult> Server::attach(Request &request, const FileToken &token) {
   if (error == NC_NOERR && file) error = read_header(*file, unused, [] { return NC_NOERR; });
   if (error != NC_NOERR && file) close_unused(file);
   if (error == NC_NOERR && file)
-    if (auto kept = keep_file(*file, as, false, request.caller()); !kept.ok()) {
-      close_unused(file);
-      return kept.error();
-    }
+    if (auto kept = keep_file(file, as, false, request.caller()); !kept.ok()) return kept.error();
   return NcResult{error};
 }
 

@@ -79,11 +79,8 @@ Result<NcResult> Server::create(Request &request, const CreateArgs &args) {
   const auto created = find(args.file);
   if (error != NC_NOERR || !created) return NcResult{error};
   const OpenArgs as{args.file, args.path, args.cmode, args.hints, {}, args.processes, args.durability};
-  if (auto kept = keep_file(*created, as, true, request.caller()); !kept.ok()) {
-    close_unused(created);
-    return kept.error();
-  }
-  return NcResult{};
+  const auto kept = keep_file(created, as, true, request.caller());
+  return kept.ok() ? Result<NcResult>(NcResult{}) : kept.error();
 }
 
 }  // namespace staging

@@ -10,9 +10,6 @@ namespace staging {
 
 class Done {
  public:
-  Done() = default;
-  Done(std::uint64_t answered, std::set<std::uint64_t> later) : answered_(answered), later_(std::move(later)) {}
-
   bool has(std::uint64_t number) const { return number <= answered_ || later_.contains(number); }
   /// `answered`: all up to this one have their answers.
   void add(std::uint64_t number, std::uint64_t answered) {
@@ -21,8 +18,6 @@ class Done {
     answered_ = answered;
     later_.erase(later_.begin(), later_.upper_bound(answered));
   }
-  std::uint64_t answered() const { return answered_; }
-  const std::set<std::uint64_t> &later() const { return later_; }
 
  private:
   std::uint64_t answered_ = 0;

@@ -95,9 +95,6 @@ class Journal {
   nessie::Status await_written() { return log_->await_written(log_->end()); }
   nessie::Status await_synced() { return log_->await_synced(log_->end()); }
 
-  std::uint64_t held_bytes() const { return log_->held_bytes(); }
-  /// Empty: it is in no folder.
-  const std::string &folder() const { return folder_; }
   /// Whether it has noted the client already; from now on it has.
   bool has_noted(std::uint64_t client) { return !noted_clients_.insert(client).second; }
   bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
@@ -114,7 +111,7 @@ class Journal {
   void release();
 
   std::unique_ptr<Log> log_;
-  std::string folder_;
+  std::string folder_;  ///< empty: it is in none
   std::uint64_t notes_ = 0;
   std::set<std::uint64_t> noted_clients_;
   std::map<FileToken, Lsn> needed_since_;

@@ -67,9 +67,15 @@ Server::Returning *Server::returning(nssi::PeerId caller) {
   return found != returning_.end() ? &found->second : nullptr;
 }
 
-/// From now on the file outlives this server, if that is asked for.
-Status Server::keep_file(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
-  if (!file.is_kept()) return {};
+/// From now on the file outlives this server, if that is asked for. One that cannot is closed.
+Status Server::keep_file(const File &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
+  if (!file->is_kept()) return {};
+  auto status = begin_keeping(*file, args, is_created, owner);
+  if (!status.ok()) close_unused(file);
+  return status;
+}
+
+Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
   const auto journal = journal_for(file.durability);
   if (!journal.ok()) return journal.error();
   file.journal = *journal;
@@ -142,15 +148,26 @@ Status Server::keep_defined(OpenFile &file, std::uint64_t number, int nc_error) 
   return file.journal->await_written();
 }
 
+/// What the journal says of a write, but for its pieces.
+LoggedWrite Server::note_of(nssi::PeerId caller, OpenFile &file, const TransferArgs &args) {
+  if (auto *client = returning(caller)) keep_client(*file.journal, *client);
+  LoggedWrite write;
+  write.file = file.token, write.client = client_of(caller);
+  write.number = args.number, write.answered = args.answered, write.call = args.call;
+  return write;
+}
+
+/// With the last note of it: whoever sends it again has had no answer.
+void Server::note_done(nssi::PeerId caller, const TransferArgs &args) {
+  auto *client = returning(caller);
+  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+}
+
 /// Puts what a write has into pages and into the journal, a part at a time. With the last part the write counts.
 Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
   const auto &request = arriving.request;
   const auto &args = arriving.args;
-  auto *client = returning(request.caller());
-  if (client != nullptr) keep_client(*file.journal, *client);
-  LoggedWrite write;
-  write.file = file.token, write.client = client_of(request.caller());
-  write.number = args.number, write.answered = args.answered, write.call = args.call;
+  auto write = note_of(request.caller(), file, args);
   write.num_records = std::max(args.num_records, asked.checked.records);
   PieceList group;
   std::uint64_t group_bytes = 0;
@@ -175,31 +192,22 @@ Status Server::keep_in(Arriving &arriving, OpenFile &file, const Asked &asked) {
     }
   }
   if (auto status = put_group(true); !status.ok()) return status;
-  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+  note_done(request.caller(), args);
   return {};
 }
 
 /// Of a write that is in the file.
-void Server::keep_done(nssi::PeerId caller, const OpenFile &file, const TransferArgs &args) {
-  LoggedWrite write;
-  write.file = file.token, write.client = client_of(caller), write.number = args.number;
-  write.answered = args.answered, write.call = args.call, write.num_records = file.num_records, write.is_last = true;
-  auto *client = returning(caller);
-  if (client != nullptr) keep_client(*file.journal, *client);
+void Server::keep_done(nssi::PeerId caller, OpenFile &file, const TransferArgs &args) {
+  auto write = note_of(caller, file, args);
+  write.num_records = file.num_records, write.is_last = true;
   (void)file.journal->note(write, {});
-  if (client != nullptr && args.number != 0) client->done.add(args.number, args.answered);
+  note_done(caller, args);
 }
 
 Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes) {
   auto &request = arriving.request;
   const auto put = [&](std::span<const std::byte> data, bool is_pulled) -> Status {
-    const auto *from = data.data();
-    Piece piece;
-    for (PieceReader pieces(write.pieces); pieces.next(piece);) {
-      auto &cached = *file.find(piece.varid)->cached;
-      drainer_.put(cached, piece, from);
-      from += piece.elements() * cached.variable.element_bytes;
-    }
+    put_pieces(file, write.pieces, data);
     if (!is_pulled) arriving.note(data);
     if (write.is_last && !arriving.is_right())
       return Error{Code::kBadMessage, "data of a write are not as they were sent"};

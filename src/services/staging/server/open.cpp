@@ -30,10 +30,7 @@ Result<HeaderResult> Server::open(Request &request, const OpenArgs &args) {
   if (file) result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
   if (file && result.nc_error != NC_NOERR) close_unused(file);
   if (file && result.nc_error == NC_NOERR)
-    if (auto kept = keep_file(*file, args, false, request.caller()); !kept.ok()) {
-      close_unused(file);
-      return kept.error();
-    }
+    if (auto kept = keep_file(file, args, false, request.caller()); !kept.ok()) return kept.error();
   if (result.nc_error == NC_NOERR) result.nc_error = harmless;
   return result;
 }

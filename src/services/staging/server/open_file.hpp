@@ -70,6 +70,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void forget_clean();
   FileVariable *find(std::int32_t varid);
   std::vector<FileVariable> &variables() { return variables_; }
+  /// Finds the shape of a variable, for check_pieces().
+  auto shapes() {
+    return [this](std::int32_t varid) -> const Variable * {
+      const auto *variable = find(varid);
+      return variable == nullptr ? nullptr : &variable->cached->variable;
+    };
+  }
 
   /// Pieces have been sent, and can be read here; later they are in pages.
   void arrived(FileVariable &variable, const Part &part);

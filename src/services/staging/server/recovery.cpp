@@ -7,6 +7,8 @@
 // waits for all clients that are alive, who send again what had no answer: so nothing overtakes what was sent before.
 #include <services/staging/server/server.hpp>
 
+#include <services/staging/server/opening.hpp>
+
 #include <services/staging/handle.hpp>
 
 #include <base/file.hpp>
@@ -46,8 +48,7 @@ Result<NcResult> Server::unknown(FileToken token) const {
 
 /// Of a file that is open already: whoever opened it asks again, as he had no answer.
 Result<NcResult> Server::adopt(Request &request, OpenFile &file) {
-  if (!has_recovered_ || !file.is_kept())
-    return Error{Code::kExists, "a file with this token is open: a fault of the client"};
+  if (!has_recovered_ || !file.is_kept()) return token_taken();
   file.owner = request.caller();
   return NcResult{};
 }
@@ -218,25 +219,13 @@ NativeFile::Opened Server::reopen_native(const std::string &undo, const LeftFile
 
 /// Puts everything that was written into pages once more.
 Status Server::replay(Journal &journal, const Left &left) {
-  const auto find_in = [](OpenFile &file) {
-    return [&file](std::int32_t varid) -> const Variable * {
-      const auto *variable = file.find(varid);
-      return variable == nullptr ? nullptr : &variable->cached->variable;
-    };
-  };
   const auto on_write = [&](const LoggedWrite &write, std::span<const std::byte> data) -> Status {
     const auto file = find(write.file);
     if (!file || write.pieces.empty()) return {};
-    if (auto checked = check_pieces(write.pieces, data.size(), find_in(*file)); !checked.ok()) return checked.error();
-    const auto *from = data.data();
-    Piece piece;
-    for (PieceReader pieces(write.pieces); pieces.next(piece);) {
-      auto &cached = *file->find(piece.varid)->cached;
-      drainer_.put(cached, piece, from);
-      const auto size = piece.elements() * cached.variable.element_bytes;
-      file->acknowledge(*file->find(piece.varid), static_cast<std::uint64_t>(size), false);
-      from += size;
-    }
+    const auto checked = check_pieces(write.pieces, data.size(), file->shapes());
+    if (!checked.ok()) return checked.error();
+    put_pieces(*file, write.pieces, data);
+    for (const auto &part : checked->parts) file->acknowledge(*file->find(part.varid), part.bytes, false);
     return {};
   };
   const auto on_fill = [&](const LoggedFill &fill) -> Status {

@@ -35,8 +35,6 @@ class Replicas {
   /// Pushes what there is from `block.at` on.
   nessie::Result<std::uint64_t> read(nssi::Request &request, const BlockArgs &block) const;
   void release(const BlockArgs &block);
-  std::uint64_t held_bytes() const { return held_bytes_; }
-  bool has_any_of(std::uint32_t server) const { return logs_.contains(server); }
 
  private:
   struct Memory {

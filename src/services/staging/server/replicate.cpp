@@ -2,8 +2,6 @@
 // A second copy of what has been acknowledged, with another server.
 #include <services/staging/server/server.hpp>
 
-#include <base/url.hpp>
-
 #include <algorithm>
 
 namespace staging {

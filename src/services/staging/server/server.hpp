@@ -161,6 +161,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   };
   Status bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
   Status bring_once(Arriving &arriving, OpenFile &file, const Asked &asked);
+  void put_pieces(OpenFile &file, std::span<const std::byte> list, std::span<const std::byte> data);
   void take_in(Arriving &arriving, OpenFile &file, const Asked &asked, std::span<const std::byte> data);
   Status pull_in(Arriving &arriving, OpenFile &file, const Asked &asked);
   Status pull_group(Arriving &arriving, OpenFile &file, std::span<const Piece> group, std::size_t size_bytes);
@@ -178,7 +179,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<Journal *> journal_for(Durability durability);
   Status open_logged();
   Status open_replicated();
-  Status keep_file(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
+  Status keep_file(const File &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
+  Status begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status note_file(OpenFile &file);
   void mark(const File &file);
   void keep_client(Journal &journal, Returning &client);
@@ -192,7 +194,9 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status keep_closed(OpenFile &file, const WritesBefore &after);
   void end_keeping(const File &file);
   void keep_gone(OpenFile &file);
-  void keep_done(nssi::PeerId caller, const OpenFile &file, const TransferArgs &args);
+  LoggedWrite note_of(nssi::PeerId caller, OpenFile &file, const TransferArgs &args);
+  void note_done(nssi::PeerId caller, const TransferArgs &args);
+  void keep_done(nssi::PeerId caller, OpenFile &file, const TransferArgs &args);
   void forget_client(nssi::PeerId peer);
   Returning *returning(nssi::PeerId caller);
   std::uint64_t client_of(nssi::PeerId caller) const;

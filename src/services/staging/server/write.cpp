@@ -21,14 +21,6 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 48 << 10;  // up to here a pull of its own costs more than copying once more
 
-/// Finds variables of a file.
-auto find_in(OpenFile &file) {
-  return [&file](std::int32_t varid) -> const Variable * {
-    const auto *variable = file.find(varid);
-    return variable == nullptr ? nullptr : &variable->cached->variable;
-  };
-}
-
 constexpr std::uint32_t kMostListBytes = 16 << 20;
 
 Error list_outside() {
@@ -160,7 +152,7 @@ Result<Server::Asked> Server::look_at(Request &request, OpenFile &file, const Tr
     else if (auto status = pull(request, asked.list, args.listed_at); !status.ok())
       return status.error();
   }
-  auto checked = check_pieces(asked.list, data_bytes(request, args), find_in(file));
+  auto checked = check_pieces(asked.list, data_bytes(request, args), file.shapes());
   if (!checked.ok()) return checked.error();
   asked.checked = std::move(*checked);
   return asked;
@@ -203,6 +195,17 @@ Status Server::bring_once(Arriving &arriving, OpenFile &file, const Asked &asked
   if (view == nullptr) return pull_in(arriving, file, asked);
   take_in(arriving, file, asked, view->bytes());
   return {};
+}
+
+/// Puts pieces into pages whose data are here, one after the other.
+void Server::put_pieces(OpenFile &file, std::span<const std::byte> list, std::span<const std::byte> data) {
+  const auto *from = data.data();
+  Piece piece;
+  for (PieceReader pieces(list); pieces.next(piece);) {
+    auto &cached = *file.find(piece.varid)->cached;
+    drainer_.put(cached, piece, from);
+    from += piece.elements() * cached.variable.element_bytes;
+  }
 }
 
 /// Puts pieces into pages from where they lie in the client's memory.
