@@ -57,8 +57,8 @@ bool LogFolder::remove() const { return path_.empty() || ::rmdir(path_.c_str()) 
 
 std::string describe_left(const std::string &folder) {
   return fmt::format(
-      "what is not in the files is kept in {0}; for each server.N in it, `nessied --index N --log {0} "
-      "--parent 0 </dev/null` puts it there",
+      "what is not in the files is kept in {0}; for each server.N in it, start `nessied --index N --log {0}` "
+      "and end it with Ctrl-C: it puts there what it finds",
       printable(folder));
 }
 

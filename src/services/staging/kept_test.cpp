@@ -51,6 +51,7 @@ class Kept : public StagingProcess {
   /// Ends a server in order.
   void end(int index = 0) {
     auto &daemon = *daemons_[static_cast<std::size_t>(index)];
+    (void)daemon.url();  // who is told to end before it listens begins nothing
     daemon.cut_life_line();
     EXPECT_EQ(daemon.wait_end(), 0);
   }

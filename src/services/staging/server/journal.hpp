@@ -98,6 +98,8 @@ class Journal {
   /// Whether it has noted the client already; from now on it has.
   bool has_noted(std::uint64_t client) { return !noted_clients_.insert(client).second; }
   bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
+  /// Suspends the fiber until nothing is on its way.
+  nessie::Status flush() { return log_->flush(); }
   /// Whether it holds nothing that is needed.
   bool is_empty() const { return needed_since_.empty(); }
   /// Whether it could note all that it was to.

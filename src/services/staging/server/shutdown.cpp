@@ -23,6 +23,8 @@ void Server::quiesce() {
     finish_orphan(closing_.back());
   }
   drainer_.end_spilling();
+  for (auto *journal : {logged_.get(), replicated_.get()})
+    if (journal != nullptr) (void)journal->flush();
 }
 
 }  // namespace staging
