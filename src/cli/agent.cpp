@@ -35,6 +35,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr auto kAnswer = seconds(30);  // the run's, to what it is told
+constexpr auto kOthers = seconds(5);   // which all have joined the run before there is anything to recover
 
 /// The folder of boards, where `nessie run` has not made it: on another node.
 class BoardFolder {
@@ -92,6 +93,11 @@ class Run {
   Status tell_of_mpi(unsigned index, launch::stage now) { return client_.MPI_IS(index, now, within(kAnswer)); }
   Status tell_end(const launch::ending &end) { return client_.ENDED(end, within(kAnswer)); }
   Status tell_restart(const launch::ending &end) { return client_.RESTARTED(end, within(kAnswer)); }
+  /// Where all servers are; empty: not known.
+  std::vector<std::string> servers() {
+    const auto told = client_.SERVERS(within(kOthers));
+    return told.ok() ? std::vector<std::string>(told->urls.begin(), told->urls.end()) : std::vector<std::string>();
+  }
   Status tell_return(unsigned index) { return client_.IS_BACK(index, within(kAnswer)); }
 
  private:
@@ -169,6 +175,7 @@ class Agent {
     options.log_folder = log_.path();
     options.patience = patience;
     options.before_restart = [this](int) { tell_restart(); };
+    options.all_urls = [this] { return run_ ? run_->servers() : std::vector<std::string>(); };
     options.credential = config_.get_or("credential", "");
     options.board_directory = options_.board_directory;
     if (!options_.listen.empty()) options.arguments = {"--listen", options_.listen};
@@ -280,7 +287,7 @@ int agent(const AgentOptions &options) {
   if (!signals) return fail(signals.error().message);
   auto folder = RunDirectory::make();
   if (!folder) return fail(folder.error().message);
-  auto log = LogFolder::choose(options.log_base, !options.log_base.empty() || needs_log(options.durability));
+  auto log = LogFolder::choose(options.log_base, options.durability);
   if (!log) return fail(log.error().message);
   nnti::prepare_environment();
   return Agent(options, *config, index, std::move(*signals), std::move(*folder), std::move(*log))

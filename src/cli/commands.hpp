@@ -17,7 +17,7 @@ struct RunOptions {
   bool embedded = false;   ///< the servers are threads of the program's processes
   std::string mode;        ///< empty: the setting staging.mode, or auto
   std::string memory;      ///< of each server; empty: the setting staging.memory, or a quarter of what is free, shared
-  std::string durability;  ///< empty: the setting staging.durability, or memory
+  std::string durability;  ///< rules (staging::DurabilityRules); empty: the setting durability, or memory
   std::string log_base;    ///< where servers keep logs, in a folder of the run's own; empty: the setting staging.log
   std::string json_file;   ///< where to write the summary as JSON; empty: nowhere
   bool quiet = false;      ///< say nothing unless something went wrong

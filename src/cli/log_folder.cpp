@@ -3,6 +3,7 @@
 
 #include <base/printable.hpp>
 #include <base/random.hpp>
+#include <services/staging/durability.hpp>
 
 #include <fmt/format.h>
 #include <linux/magic.h>
@@ -38,9 +39,15 @@ std::string default_base() {
 
 }  // namespace
 
-bool needs_log(std::string_view durability) { return !durability.empty() && durability != kDefaultDurability; }
+bool keeps_files(std::string_view durability) {
+  const auto rules = staging::DurabilityRules::parse(durability);
+  return rules.ok() && !rules->keeps_nothing();
+}
 
-Result<LogFolder> LogFolder::choose(const std::string &base, bool is_needed) {
+Result<LogFolder> LogFolder::choose(const std::string &base, std::string_view durability) {
+  const auto rules = staging::DurabilityRules::parse(durability);
+  if (!rules.ok()) return rules.error();
+  const bool is_needed = !base.empty() || !rules->keeps_nothing();
   std::error_code ignored;
   const auto in = base.empty() ? default_base() : std::filesystem::absolute(base, ignored).string();
   if (!is_needed) return LogFolder(fmt::format("{}{}{:016x}", in, kPrefix, random_u64()));

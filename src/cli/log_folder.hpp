@@ -12,15 +12,16 @@ namespace nessie::cli {
 
 /// What a file survives that says nothing else: `memory`.
 inline constexpr const char *kDefaultDurability = "memory";
-/// Whether servers keep logs for it. Empty: nothing was said.
-bool needs_log(std::string_view durability);
+/// Whether any file outlives its server by these rules (staging::DurabilityRules).
+bool keeps_files(std::string_view durability);
 
 class LogFolder {
  public:
   /// In `base`; if that is empty, in the first of $TMPDIR, /var/tmp that can be written and is not in memory, or else
-  /// in $TMPDIR or /tmp. Made at once if `is_needed`, with mode 0700; otherwise the first server makes it that needs
-  /// it. kIo: it cannot be made.
-  static Result<LogFolder> choose(const std::string &base, bool is_needed);
+  /// in $TMPDIR or /tmp. Made at once, with mode 0700, if `base` was said, or these rules (staging::DurabilityRules)
+  /// keep any file; otherwise the first server makes it that needs it. kIo: it cannot be made. kInvalidArgument: these
+  /// are no rules.
+  static Result<LogFolder> choose(const std::string &base, std::string_view durability);
   LogFolder(LogFolder &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   LogFolder &operator=(LogFolder &&) = delete;
   /// Removes it, if nothing is left in it.

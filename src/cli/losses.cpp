@@ -23,6 +23,7 @@ Remains read_remains(const std::string &run_directory, const std::string &board_
   std::memcpy(&board, bytes->data(), sizeof board);
   if (board.magic != NESSIE_BOARD_MAGIC) return remains;
   remains.had_files = board.used > 0 || board.overflow > 0;
+  remains.has_kept_files = board.kept > 0;
   remains.natives = board.natives;
   return remains;
 }

@@ -20,8 +20,9 @@ Losses read_losses(const std::string &run_directory, int index);
 
 struct Remains {
   Losses lost;
-  bool had_files = true;      ///< that the program may write; unless it is known that there were none
-  std::uint64_t natives = 0;  ///< files that went native
+  bool had_files = true;        ///< that the program may write; unless it is known that there were none
+  bool has_kept_files = false;  ///< that outlive the server
+  std::uint64_t natives = 0;    ///< files that went native
 };
 Remains read_remains(const std::string &run_directory, const std::string &board_directory, int index);
 

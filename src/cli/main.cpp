@@ -9,6 +9,7 @@
 #include <base/config.hpp>
 #include <base/descriptors.hpp>
 #include <base/nearest.hpp>
+#include <services/staging/durability.hpp>
 #include <xdr/idl/command.hpp>
 
 #include <fmt/format.h>
@@ -174,6 +175,11 @@ std::string check_size(const std::string &text) {
   return size ? std::string() : size.error().message;
 }
 
+std::string check_durability(const std::string &text) {
+  const auto rules = staging::DurabilityRules::parse(text);
+  return rules ? std::string() : rules.error().message;
+}
+
 std::string check_place(const std::string &text) {
   const auto wish = parse_place(text);
   return wish ? std::string() : wish.error().message;
@@ -194,8 +200,10 @@ void add_server_options(CLI::App *run, RunOptions &options) {
          "--durability", options.durability,
          "What a file survives that says nothing else. memory (default): its program's death; replicated: that of a "
          "server, too, since another one has its data; logged: of all servers, since a log on this node's storage has "
-         "them; durable: a power failure. In all but memory a server that dies is started again and goes on")
-      ->check(CLI::IsMember({"memory", "replicated", "logged", "durable"}));
+         "them; durable: a power failure. In all but memory a server that dies is started again and goes on. Before "
+         "it, for files whose names match: \"*.rst=replicated logged\"")
+      ->type_name("RULES")
+      ->check(check_durability);
   run->add_option(
          "--log", options.log_base,
          "Folder for the servers' logs, on storage of this node (the first of $TMPDIR and /var/tmp that is not "

@@ -102,7 +102,7 @@ class Job {
         memory_(chosen(options.memory, "staging.memory", default_memory_of_each(plan_.servers_of_a_node()))),
         // A network that nobody will use costs a third of a second to look for.
         listen_(config.get("staging.listen") || other_nodes_ ? "" : "shm"),
-        durability_(chosen(options.durability, "staging.durability", kDefaultDurability)),
+        durability_(chosen(options.durability, "durability", kDefaultDurability)),
         log_base_(chosen(options.log_base, "staging.log", "")),
         credential_(Credential::generate().to_hex()),
         folders_(std::move(folder), std::move(log), other_nodes_, credential_) {}
@@ -666,8 +666,7 @@ Result<LogFolder> choose_log_folder(const RunOptions &options, const Config &con
   const auto said = [&](const std::string &flag, const char *setting) {
     return flag.empty() ? config.get_or(setting, "") : flag;
   };
-  const auto base = said(options.log_base, "staging.log"), durability = said(options.durability, "staging.durability");
-  return LogFolder::choose(base, !base.empty() || needs_log(durability));
+  return LogFolder::choose(said(options.log_base, "staging.log"), said(options.durability, "durability"));
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "servers.hpp"
 
+#include "losses.hpp"
+
 #include <base/file.hpp>
 #include <base/host.hpp>
 #include <nssi/drive/pool.hpp>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -100,12 +103,17 @@ ChildServers::~ChildServers() {
   }
 }
 
-/// Where the last one was reached, if there was one.
+/// Where the last one was reached, if there was one. What that one has left elsewhere is with other servers.
 Result<pid_t> ChildServers::start_one(std::size_t place) const {
   auto spawned = server_command(options_, folder_, index(place), servers_end_.get());
   if (const auto &url = servers_[place].url; !url.empty())
-    spawned.command.insert(spawned.command.end(), {"--set", "nnti.listen_at=" + url});
+    spawned.command.insert(spawned.command.end(),
+                           {"--set", "nnti.listen_at=" + url, "--set", "staging.servers_at=" + all_urls()});
   return spawn(std::move(spawned), signals_);
+}
+
+std::string ChildServers::all_urls() const {
+  return fmt::format("{}", fmt::join(options_.all_urls ? options_.all_urls() : urls(), " "));
 }
 
 void ChildServers::end() { life_line_.reset(); }
@@ -166,10 +174,11 @@ std::string ChildServers::file_of(std::size_t place, const char *suffix) const {
 /// One that has told what it did has finished, however it ended then.
 bool ChildServers::may_go_on(std::size_t place, int wait_status) const {
   const bool may = wait_status != 0 && !rests_[place].is_final && !servers_[place].url.empty();
-  if (!may || options_.log_folder.empty()) return false;
   std::error_code ignored;
+  if (!may || options_.log_folder.empty() || std::filesystem::exists(file_of(place, "report"), ignored)) return false;
   const auto log = fmt::format("{}/server.{}", options_.log_folder, index(place));
-  return std::filesystem::exists(log, ignored) && !std::filesystem::exists(file_of(place, "report"), ignored);
+  return keeps_files_ || std::filesystem::exists(log, ignored) ||
+         read_remains(folder_.path(), options_.board_directory, index(place)).has_kept_files;
 }
 
 void ChildServers::start_again(std::size_t place) {

@@ -3,6 +3,7 @@
 // launcher has started (agents.hpp).
 #pragma once
 
+#include "log_folder.hpp"
 #include "process.hpp"
 #include "restarts.hpp"
 #include "run_directory.hpp"
@@ -35,6 +36,8 @@ struct ServerOptions {
   std::vector<std::string> arguments = {};
   /// Called with its index before one is started again, while what the last one left is still there.
   std::function<void(int index)> before_restart = {};
+  /// Where all servers of the run are, in their order, if not all of them are started here; empty: not known.
+  std::function<std::vector<std::string>()> all_urls = {};
 };
 
 class Servers {
@@ -132,14 +135,19 @@ class ChildServers final : public Servers {
     bool is_final = false;               ///< it was killed here
   };
   ChildServers(ServerOptions options, const RunDirectory &folder, const Signals &signals)
-      : options_(std::move(options)), folder_(folder), signals_(signals) {}
+      : options_(std::move(options)),
+        keeps_files_(cli::keeps_files(options_.durability)),
+        folder_(folder),
+        signals_(signals) {}
   Result<pid_t> start_one(std::size_t place) const;
   bool may_go_on(std::size_t place, int wait_status) const;
   void start_again(std::size_t place);
   int index(std::size_t place) const { return options_.first + static_cast<int>(place); }
   std::string file_of(std::size_t place, const char *suffix) const;
+  std::string all_urls() const;
 
   const ServerOptions options_;
+  const bool keeps_files_;  ///< whatever files say of themselves
   const RunDirectory &folder_;
   const Signals &signals_;
   std::vector<Rest> rests_;

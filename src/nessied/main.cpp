@@ -96,8 +96,10 @@ void describe(CLI::App &app, Options &options) {
   add_setting(app, options, "--mode", "staging.mode",
               "When the staging service answers a write: auto, caching, direct");
   add_setting(app, options, "--memory", "staging.memory", "Staging: memory for data on their way to files, e.g. 2G");
-  add_setting(app, options, "--durability", "staging.durability",
-              "Staging: what a file survives that says nothing else: memory, replicated, logged, durable");
+  add_setting(
+      app, options, "--durability", "durability",
+      "Staging: what a file survives that says nothing else: memory, replicated, logged, durable; before it, for\n"
+      "files whose names match, *.rst=logged");
   add_setting(app, options, "--log", "staging.log", "Staging: the folder in which it keeps its log, as server.N");
   add_setting(app, options, "--index", "staging.index", "Staging: which server this is (its rank)");
   add_setting(app, options, "--servers", "staging.servers", "Staging: how many there are (as many as processes)");

@@ -5,7 +5,7 @@ import os
 import signal
 import unittest
 
-from harness import NESSIE, ProcessTestCase, checkpoint, read_file, wait_until
+from harness import BUILD, NESSIE, ProcessTestCase, checkpoint, mpiexec, read_file, wait_until
 
 AGAIN = "it was started again and goes on from its log"
 
@@ -96,15 +96,29 @@ class Restart(ProcessTestCase):
         self.check_restart(self.start_waiting(env={"NESSIE_STAGING_LISTEN": "shm,tcp",
                                                    "NESSIE_NNTI_TCP_ADDRESS": "127.0.0.1"}), [0])
 
-    def test_while_it_drains(self):
-        job = self.start_waiting("--servers", "2", then="exit 0")
-        os.mkdir(self.log_of(0))
-        victim = self.server(job, 0)
+    def test_of_one_that_has_no_log_as_another_one_has_its_data(self):
+        """It is told where the others are."""
+        job = self.start_waiting("--servers", "2", durability="replicated")
+        self.kill_and_await(job, 1)
+        with open(self.path("urls"), encoding="utf-8") as file:
+            self.assertIn(f"staging.servers_at={file.read().strip()}", self.server(job, 1).words)
+        code, out, err = self.go(job)
+        self.assert_written(code, out, err)
+        self.assertIn(AGAIN, err)
+
+    def stop_in_drain(self, job, index):
+        """Kills one of two servers when the program, and the other server, have ended."""
+        victim = self.server(job, index)
         os.kill(victim.pid, signal.SIGSTOP)   # so that the drain does not end
         self.let_go()
         wait_until(lambda: not job.descendants("sh"), "the program's end")
         wait_until(lambda: len(job.descendants("nessied")) == 1, "the other server's end")
         os.kill(victim.pid, signal.SIGKILL)
+
+    def test_while_it_drains(self):
+        job = self.start_waiting("--servers", "2", then="exit 0")
+        os.mkdir(self.log_of(0))
+        self.stop_in_drain(job, 0)
         code, out, err = job.finish()
         os.rmdir(self.log_of(0))
         self.assertEqual(code, 74, out + err)   # for the log that this test has left
@@ -149,7 +163,7 @@ class Restart(ProcessTestCase):
         self.assert_nothing_left()
 
     def test_not_of_one_without_a_log(self):
-        job = self.start_waiting()
+        job = self.start_waiting(durability="memory")
         self.kill(job, 0)
         code, out, err = self.go(job)
         self.assertNotIn(AGAIN, err)
@@ -202,17 +216,59 @@ class Restart(ProcessTestCase):
         wait_until(lambda: os.listdir(self.path("logs")), "the folder")
         os.mkdir(self.log_of(0))
         self.kill_and_await(job, 0)
+        self.assertTrue(any(word.startswith("staging.servers_at=") and "://" in word for word in self.server(job, 0).words))
         os.rmdir(self.log_of(0))
         code, out, err = job.finish()
         self.assert_written(code, out, err)
         self.assertIn(f"staging server 0 was killed by signal 9 (Killed); {AGAIN}", err)
         self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 1)
 
+    def test_who_looks_at_a_file_meanwhile_sees_it_whole(self):
+        """Its program, which has it open, has it read by another one, and does nothing else."""
+        job = self.start(mpiexec(1, os.path.join(BUILD, "tests", "setups", "visible"), "held"),
+                         env={"NESSIE_STAGING_TIMEOUT": "5s"})
+        wait_until(lambda: self.run_command(["sh", "-c", "test -p ready && cat ready"])[0] == 0, "the file to be held")
+        self.kill(job, 0)
+        self.run_command(["sh", "-c", "echo > go"])
+        code, out, err = job.finish()
+        self.assertEqual(code, 0, out + err)
+        self.assertIn(f"{os.path.getsize(self.path('step0.nc'))} bytes", out)
+        self.assertNotIn("before it is whole", err)
+        self.assertNotIn("incomplete", err)
+        self.assert_nothing_left()
+
     def test_a_folder_for_logs_that_is_none(self):
         code, _, err = self.nessie_run(["true"], ["--log", self.path("nowhere")])
         self.assertEqual(code, 1)
         self.assertIn("--log", err)
-        self.assertEqual(self.nessie_run(["true"], ["--durability", "forever"])[0], 2)
+
+    def test_a_durability_that_is_none(self):
+        code, _, err = self.nessie_run(["true"], ["--durability", "*.rst=logged forever"])
+        self.assertEqual(code, 2)
+        self.assertIn("'forever' is no durability", err)
+        code, _, err = self.nessie_run(["true"], env={"NESSIE_DURABILITY": "forever"})
+        self.assertEqual(code, 1)
+        self.assertIn("'forever' is no durability", err)
+
+    def check_rules(self, *options, **job_options):
+        """Files that match are kept: their server is killed while one is open."""
+        command = " ".join(checkpoint(2, self.path("staged"), steps=1))
+        script = f"{command}; touch written; until [ -e go ]; do sleep 0.02; done"
+        job = self.start_nessie_run(["sh", "-c", script], ["--log", self.path("logs"), *options], **job_options)
+        wait_until(lambda: os.path.exists(self.path("written")), "the program")
+        self.assertTrue(os.path.exists(self.log_of(0)))
+        self.kill_and_await(job, 0)
+        code, out, err = self.go(job)
+        self.assert_written(code, out, err)
+        self.assertIn(AGAIN, err)
+
+    def test_of_one_that_keeps_only_files_of_some_names(self):
+        self.check_rules("--durability", "staged.*=logged memory")
+
+    def test_of_one_whose_rules_a_file_has(self):
+        with open(self.path("nessie.toml"), "w", encoding="utf-8") as file:
+            file.write('durability = ["staged.*=logged", "memory"]\n')
+        self.check_rules(env={"NESSIE_CONFIG": self.path("nessie.toml")})
 
 
 if __name__ == "__main__":

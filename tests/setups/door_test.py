@@ -11,26 +11,23 @@ import setups
 from harness import BUILD, wait_until
 
 PRELOAD = f"{os.environ.get('NESSIE_TEST_PRELOAD', '')}:{os.path.join(BUILD, 'lib', 'libnessie_pnetcdf.so')}"
-HEAD = struct.Struct("=QIIIIQQQ104s")   # board.h
+HEAD = struct.Struct("=QIIIIQQQI100s")   # board.h
 PLACE = struct.Struct("=QQ")
 PLACES, WRITES_BYTES = 4096, 8 * 4096 + 2 * (1 << 18) // 8 + (1 << 17) // 8
-MAGIC = 0x3644524253534e45
+MAGIC = 0x3744524253534e45
 OWN_NETWORK = os.stat("/proc/self/ns/net").st_ino
 PATIENCE_MS = 1000
 GIVEN_UP = "gave no sign of life"
 
 
 class PlayedServer:
-    """Its board shows `files` until they are taken away."""
+    """Its board shows `files` until they are taken away; `kept` of them outlive it."""
 
-    def __init__(self, folder, files, patience_ms=PATIENCE_MS, network=OWN_NETWORK, backlog=16):
+    def __init__(self, folder, files, patience_ms=PATIENCE_MS, network=OWN_NETWORK, backlog=16, kept=0):
         self.name = f"nessie-door-{os.path.basename(folder)}-{os.getpid()}"
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.listener.bind("\0" + self.name)
-        self.listener.listen(backlog)
-        self.listener.settimeout(60)
+        self.listen(backlog)
         self.environment = {"LD_PRELOAD": PRELOAD, "NESSIE_BOARDS": f"1 {folder}"}
-        head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, self.name.encode())
+        head = HEAD.pack(MAGIC, len(files), len(files), 0, 0, 0, network, patience_ms, kept, self.name.encode())
         places = b"".join(PLACE.pack(status.st_dev, status.st_ino) for status in map(os.stat, files))
         with open(os.path.join(folder, "board.0.writes"), "wb") as counts:
             counts.write(bytes(WRITES_BYTES))
@@ -38,6 +35,18 @@ class PlayedServer:
             board.write((head + places).ljust(HEAD.size + PLACES * PLACE.size, b"\0"))
             board.flush()
             self.board = mmap.mmap(board.fileno(), 0)
+
+    def listen(self, backlog=16):
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind("\0" + self.name)
+        self.listener.listen(backlog)
+        self.listener.settimeout(60)
+
+    def follow(self):
+        """Takes the place of one that has died."""
+        self.name += "-again"
+        self.listen()
+        struct.pack_into("=100s", self.board, HEAD.size - 100, self.name.encode())
 
     def show_life(self):
         alive, = struct.unpack_from("=I", self.board, 20)
@@ -138,6 +147,23 @@ class Door(setups.SetupCase):
         server = self.play(patience_ms=3600 * 1000)
         server.listener.close()
         self.assert_ends(self.look(server), 0)
+
+    def test_a_server_that_another_one_follows_is_waited_for(self):
+        server = self.play(patience_ms=60 * 1000, kept=1)
+        job = self.look(server)
+        server.listener.accept()[0].close()
+        server.listener.close()
+        with self.assertRaises(subprocess.TimeoutExpired):
+            job.process.wait(timeout=0.3)
+        server.follow()
+        visitor, _ = server.listener.accept()
+        visitor.send(b"+")
+        self.assert_ends(job, 0)
+
+    def test_a_server_that_none_follows_is_given_up(self):
+        server = self.play(kept=1)
+        server.listener.close()
+        self.assert_ends(self.look(server), 1)
 
     def test_from_another_network_the_board_is_watched(self):
         server = self.play(patience_ms=3600 * 1000, network=1)

@@ -3,6 +3,9 @@
  * maps it, to read, so that opening any other file costs nothing; who opens one that is on the board asks at the
  * server's door, and goes on when the file is whole. C, because the library that is preloaded into programs reads it.
  *
+ * Another server may take the place of one that has died. It has the same board, with its own door; what its
+ * predecessor had stays on it until it is known what of that is kept.
+ *
  * In the machine's byte order. Only the server writes. A place is taken by its device first, and counts from when its
  * inode is there; it is given back by its inode being 0.
  *
@@ -15,7 +18,7 @@
 
 #include <stdint.h>
 
-#define NESSIE_BOARD_MAGIC 0x3644524253534e45u /* changes with the layout */
+#define NESSIE_BOARD_MAGIC 0x3744524253534e45u /* changes with the layout */
 #define NESSIE_BOARD_PLACES 4096
 #define NESSIE_MOST_SERVERS 64                /* of one run: each program maps a board of each */
 #define NESSIE_BOARD_VARIABLE "NESSIE_BOARDS" /* "2 /folder": boards board.0 and board.1 in /folder */
@@ -33,7 +36,8 @@ typedef struct nessie_board {
   uint64_t natives;     /* how many files went native: they are written without being counted */
   uint64_t network;     /* inode of the network name space in which the door can be reached; 0: not known */
   uint64_t patience_ms; /* whoever has waited for so long, with `alive` as it was, gives the server up */
-  char door[104];       /* name of the abstract socket, ending in a zero */
+  uint32_t kept;        /* of `files`, those that outlive the server: if it is gone, another one takes its place soon */
+  char door[100];       /* name of the abstract socket, ending in a zero */
   nessie_board_place places[NESSIE_BOARD_PLACES];
 } nessie_board;
 

@@ -11,7 +11,7 @@ namespace {
 class Kept : public StagingProcess {
  protected:
   Daemon &start_kept(const std::string &durability, int index = 0, int servers = 1) {
-    flags_ = {"--set", "staging.durability=" + durability,
+    flags_ = {"--set", "durability=" + durability,
               "--set", "staging.log=" + folder_ + "/logs",
               "--set", "staging.timeout=5s"};
     return start(flags_, index, servers);
@@ -148,7 +148,8 @@ TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
   std::filesystem::rename(path_, file("moved.nc"));
   std::ofstream(path_) << "another one";
   bring_back(0, url);
-  end();
+  daemons_[0]->cut_life_line();
+  EXPECT_EQ(daemons_[0]->wait_end(), 1) << "it says that it could not finish it";
   EXPECT_EQ(contents(path_), "another one");
   EXPECT_TRUE(has_log()) << "it cannot be put where it belongs";
 }

@@ -3,7 +3,7 @@
  * it is whole, whether the server answers or not. The server may have so many visitors that it does not hear this one
  * yet; as long as it works, which the board shows as well, there is hope. It is given up when it has shown no sign of
  * life for the time that the board says, and is not waited for again for as long: `ls -l` of a thousand files waits
- * once.
+ * once. One that has died is waited for as long, if another one is to go on with what it had.
  *
  * Two things may be missing that a visit takes and opening or asking for a size does not. Without a descriptor left, a
  * child that shares our memory, but not our descriptors, goes to the door. From another network name space nobody comes
@@ -108,9 +108,10 @@ static bool connect_to(const nessie_board *board, int fd) {
 }
 
 static Answer why_not_connected(const nessie_board *board) {
-  if (errno == EAGAIN || errno == EINTR) return kAgain;                /* many are before us */
-  if (errno == ECONNREFUSED && is_in_its_network(board)) return kOver; /* it has ended, and has nothing any more */
-  return kNoWay;
+  if (errno == EAGAIN || errno == EINTR) return kAgain; /* many are before us */
+  if (errno != ECONNREFUSED || !is_in_its_network(board)) return kNoWay;
+  return nessie_look(&board->kept) != 0 ? kAgain
+                                        : kOver; /* it has ended; nobody has what it had, or another one soon */
 }
 
 static Answer wait_for_answer(Visit *visit, int fd) {

@@ -88,12 +88,10 @@ nessie::Result<Files> make_files(const std::string &path) {
   return error;
 }
 
-/// Nothing: no board was prepared, or a server has it already.
+/// Nothing: there is no board.
 std::optional<Files> find_files(const std::string &path) {
   const Files found{find<nessie_board>(path), find<nessie_board_writes>(path + NESSIE_BOARD_COUNTS_SUFFIX)};
-  if (found.board != nullptr && found.writes != nullptr && found.board->magic == NESSIE_BOARD_MAGIC &&
-      found.board->door[0] == '\0')
-    return found;
+  if (found.board != nullptr && found.writes != nullptr && found.board->magic == NESSIE_BOARD_MAGIC) return found;
   found.unmap();
   return std::nullopt;
 }
@@ -117,23 +115,60 @@ nessie::Status Board::prepare(const std::string &path) {
 nessie::Result<std::unique_ptr<Board>> Board::create(const std::string &path, const std::string &door,
                                                      std::chrono::milliseconds patience) {
   const auto prepared = find_files(path);
-  const nessie::Result<Files> files = prepared ? *prepared : make_files(path);
-  if (!files.ok()) return files.error();
-  auto *board = files->board;
+  if (prepared && prepared->board->door[0] == '\0') return put_up(prepared->board, prepared->writes, door, patience);
+  if (prepared) prepared->unmap();
+  const auto made = make_files(path);
+  if (!made.ok()) return made.error();
+  return put_up(made->board, made->writes, door, patience);
+}
+
+nessie::Result<std::unique_ptr<Board>> Board::take_over(const std::string &path, const std::string &door,
+                                                        std::chrono::milliseconds patience) {
+  const auto left = find_files(path);
+  if (!left) return create(path, door, patience);
+  auto board = put_up(left->board, left->writes, door, patience);
+  board->take_over_places();
+  return board;
+}
+
+std::unique_ptr<Board> Board::put_up(nessie_board *board, nessie_board_writes *writes, const std::string &door,
+                                     std::chrono::milliseconds patience) {
   board->network = own_network();
   board->patience_ms = static_cast<std::uint64_t>(std::clamp(patience, kLeastPatience, kMostPatience).count());
+  std::ranges::fill(board->door, '\0');
   door.copy(board->door, sizeof board->door - 1);
   shared(board->magic).store(NESSIE_BOARD_MAGIC, std::memory_order_release);
-  return std::unique_ptr<Board>(new Board(board, files->writes));
+  return std::unique_ptr<Board>(new Board(board, writes));
+}
+
+/// The dead one may have been killed between any two of its stores. What somebody has read from it is to be read again.
+void Board::take_over_places() {
+  const auto kept = board_->kept;
+  std::uint32_t files = 0;
+  const auto add = [&](std::uint32_t place) { predecessors_.emplace_back(this, place, files++ < kept); };
+  for (std::uint32_t place = 0; place < kNoPlace; ++place)
+    if (board_->places[place].inode != 0) add(place);
+  for (std::uint32_t left = board_->overflow; left > 0; --left) add(kNoPlace);
+  shared(board_->kept).store(std::min(files, kept));
+  shared(board_->files).store(files);
+  for (auto &count : writes_->counts) shared(count).fetch_add(1);
+}
+
+void Board::forget_predecessor() {
+  predecessors_.clear();
+  auto used = board_->used;
+  while (used > 0 && board_->places[used - 1].inode == 0) --used;
+  shared(board_->used).store(used);
 }
 
 Board::~Board() {
+  forget_predecessor();
   std::ranges::fill(board_->door, '\0');  // the next server at this path may have it
   ::munmap(board_, sizeof *board_);
   ::munmap(writes_, sizeof *writes_);
 }
 
-Board::Entry Board::enter(const FileIdentity &identity) {
+Board::Entry Board::enter(const FileIdentity &identity, bool is_kept) {
   std::uint32_t place = 0;
   while (place < kNoPlace && board_->places[place].inode != 0) ++place;
   if (place == kNoPlace) {
@@ -143,8 +178,9 @@ Board::Entry Board::enter(const FileIdentity &identity) {
     shared(board_->places[place].inode).store(identity.inode, std::memory_order_release);
     if (place >= board_->used) shared(board_->used).store(place + 1);
   }
+  if (is_kept) shared(board_->kept).fetch_add(1);
   shared(board_->files).fetch_add(1);
-  return {this, place};
+  return {this, place, is_kept};
 }
 
 void Board::note_write(const FileIdentity &identity) {
@@ -166,11 +202,12 @@ void Board::note_beside(const FileIdentity &identity) {
 
 void Board::show_life() { shared(board_->alive).fetch_add(1); }
 
-void Board::leave(std::uint32_t place) {
+void Board::leave(std::uint32_t place, bool is_kept) {
   if (place == kNoPlace)
     shared(board_->overflow).fetch_sub(1);
   else
     shared(board_->places[place].inode).store(0);
+  if (is_kept) shared(board_->kept).fetch_sub(1);
   shared(board_->files).fetch_sub(1);
 }
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
@@ -54,6 +55,23 @@ class BoardTest : public ::testing::Test {
       if (seen_->places[i].inode == file.inode && seen_->places[i].device == file.device) return true;
     return false;
   }
+  /// A server's process does something with the board, and is killed.
+  void die_with(const std::function<void(Board &)> &what) {
+    const auto server = ::fork();
+    if (server == 0) {
+      what(*board_);
+      ::_exit(0);
+    }
+    ASSERT_EQ(::waitpid(server, nullptr, 0), server);
+  }
+  template <class T> T *map_to_write(const std::string &path) const {
+    const nessie::Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    return static_cast<T *>(::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0));
+  }
+  const nessie_board_writes *writes_seen() const {
+    return map_to_write<nessie_board_writes>(path_ + NESSIE_BOARD_COUNTS_SUFFIX);
+  }
+
   std::string path_;
   std::unique_ptr<Board> board_;
   const nessie_board *seen_ = nullptr;
@@ -72,6 +90,64 @@ TEST_F(BoardTest, ShowsFilesAsLongAsTheyHaveAPlace) {
   }
   EXPECT_EQ(seen_->files, 0u);
   EXPECT_FALSE(shows({3, 7}));
+}
+
+TEST_F(BoardTest, SaysWhetherAnyFileOutlivesTheServer) {
+  {
+    const auto kept = board_->enter({3, 7}, true);
+    auto moved = board_->enter({3, 8}, true);
+    const auto other = std::move(moved), lost = board_->enter({3, 9});
+    EXPECT_EQ(seen_->kept, 2u);
+  }
+  EXPECT_EQ(seen_->kept, 0u);
+}
+
+TEST_F(BoardTest, WhatADeadServerHadStays_UntilItIsKnownWhatIsKept) {
+  die_with([](Board &board) {
+    static std::vector<Board::Entry> entries;
+    entries.push_back(board.enter({3, 7}, true));
+    entries.push_back(board.enter({3, 8}));
+  });
+  const auto counted = writes_seen()->counts[5];
+  auto made = Board::take_over(path_, "elsewhere", std::chrono::seconds(30));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_STREQ(seen_->door, "elsewhere");
+  EXPECT_EQ(seen_->files, 2u);
+  EXPECT_EQ(seen_->kept, 1u);
+  EXPECT_EQ(writes_seen()->counts[5], counted + 1) << "what was read may have been lost";
+  {
+    const auto again = (*made)->enter({3, 7}, true);
+    (*made)->forget_predecessor();
+    EXPECT_TRUE(shows({3, 7}));
+    EXPECT_FALSE(shows({3, 8}));
+    EXPECT_EQ(seen_->files, 1u);
+    EXPECT_EQ(seen_->kept, 1u);
+  }
+  EXPECT_EQ(seen_->files, 0u);
+  EXPECT_EQ(seen_->kept, 0u);
+}
+
+TEST_F(BoardTest, AServerThatDiedBetweenTwoStoresLeavesNothingThatStays) {
+  die_with([this](Board &) {
+    auto *board = map_to_write<nessie_board>(path_);
+    board->places[2] = {3, 7};
+    board->used = 1, board->files = 5, board->kept = 4, board->overflow = 1;
+  });
+  auto made = Board::take_over(path_, "elsewhere", std::chrono::seconds(30));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(seen_->files, 2u);
+  EXPECT_EQ(seen_->kept, 2u);
+  (*made)->forget_predecessor();
+  EXPECT_EQ(seen_->files, 0u);
+  EXPECT_EQ(seen_->kept, 0u);
+  EXPECT_EQ(seen_->overflow, 0u);
+}
+
+TEST_F(BoardTest, WhereADeadServerHadNone_ItsSuccessorMakesOne) {
+  clean_up();
+  auto made = Board::take_over(path_, "elsewhere", std::chrono::seconds(30));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(map_to_write<nessie_board>(path_)->files, 0u);
 }
 
 TEST_F(BoardTest, TellsWhereItsDoorIs_AndWhenToGiveUp) {

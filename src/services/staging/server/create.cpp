@@ -61,7 +61,7 @@ Server::File Server::make_file(FileToken token, const std::string &path, std::un
   file->defined = !file->in_define_mode;
   file->native = std::move(native);
   note_handle(*file);
-  if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity);
+  if (board_ && file->native->writable()) file->on_board = board_->enter(file->identity, file->is_kept());
   files_.emplace(token, file);
   return file;
 }

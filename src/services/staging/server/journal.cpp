@@ -180,10 +180,9 @@ class Gathering {
 Result<Left> Journal::look() {
   Left left;
   Gathering gathering(left);
-  const auto status =
-      log_->replay(0, {.on_record = [&](const LogRecord &record) { return gathering.take(record); },
-                       .on_damage = [&](const LogDamage &damage) { left.damage.push_back(damage.what); },
-                       .skims = true});
+  const auto status = log_->replay(0, {.on_record = [&](const LogRecord &record) { return gathering.take(record); },
+                                       .on_damage = [&](const LogDamage &damage) { left.damage.push_back(damage); },
+                                       .skims = true});
   if (!status.ok()) return status.error();
   for (const auto &[token, file] : left.files) needed_since_[token] = file.since;
   release();

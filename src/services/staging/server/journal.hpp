@@ -49,7 +49,7 @@ struct Left {
   std::map<FileToken, LeftFile> files;
   std::map<std::uint64_t, LoggedClient> clients;
   std::set<FileToken> gone;
-  std::vector<std::string> damage;  ///< what cannot be read any more, in sentences
+  std::vector<nessie::service::LogDamage> damage;  ///< what cannot be read any more
 };
 
 class Journal {

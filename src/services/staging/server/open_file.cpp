@@ -2,6 +2,7 @@
 #include <services/staging/server/open_file.hpp>
 
 #include <fmt/format.h>
+#include <pnetcdf.h>
 
 #include <algorithm>
 
@@ -96,6 +97,11 @@ void OpenFile::remember(int nc_error, int system_error, bool is_told) {
   if (!is_told) untold_error_ = nc_error;
 }
 
+void OpenFile::note_damage(const std::string &what) {
+  remember(NC_EREAD);
+  damage_ = what;
+}
+
 int OpenFile::take_error() { return std::exchange(untold_error_, 0); }
 
 void OpenFile::note_ledger(FileVariable &variable) {
@@ -126,6 +132,7 @@ FileReport OpenFile::report() const {
   report.path = path;
   report.nc_error = first_error_;
   if (first_error_ != 0) report.message = native_message(first_error_, system_error_);
+  if (!damage_.empty()) report.message = "some of what was acknowledged may be missing: " + damage_;
   for (const auto &variable : variables_) {
     report.bytes_acknowledged += variable.acknowledged;
     report.bytes_in_file += variable.in_file;

@@ -91,6 +91,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void remember(int nc_error, int system_error = 0, bool is_told = false);
   /// The next call on this file is told of a drain that has not failed for good.
   void tell(int nc_error) { untold_error_ = nc_error; }
+  /// What is kept of it cannot be read: some of it may be missing.
+  void note_damage(const std::string &what);
   /// The error that no call has been told of yet; told once.
   int take_error();
   void note_ledger(FileVariable &variable);
@@ -160,6 +162,7 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   Ledger *ledger_;
   std::vector<FileVariable> variables_;
   int first_error_ = 0, system_error_ = 0, untold_error_ = 0;
+  std::string damage_;
 };
 
 }  // namespace staging

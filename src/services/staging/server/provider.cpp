@@ -117,7 +117,7 @@ Result<ServerOptions> server_options(const Config &config) {
   ServerOptions options;
   nessie::ConfigReader read(config);
   read.take(mode_of(config), options.mode);
-  read.take(DurabilityRules::parse(config.get_or("staging.durability", "")), options.durability);
+  read.take(DurabilityRules::parse(config.get_or("durability", "")), options.durability);
   read.size("staging.memory", options.memory_bytes);
   read.duration("staging.timeout", options.client_timeout);
   read.duration("staging.patience", options.drain.patience);

@@ -19,6 +19,8 @@
 
 #include <fcntl.h>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 namespace staging {
 
@@ -30,12 +32,33 @@ namespace {
 
 constexpr std::chrono::milliseconds kGlance{20};
 
+Error why_not_found(int cause) {
+  if (cause == 0)
+    return {Code::kNotFound, "another file has its name now: rename the one that was written to this name again"};
+  if (cause == ENOENT) return {Code::kNotFound, "it was renamed, or removed: give it the name again that it had"};
+  return {Code::kIo, fmt::format("it cannot be opened: {}", std::strerror(cause)), nessie::Scope::kOperation, cause};
+}
+
+Status count_unopened(const LoggedWrite &write, std::size_t size_bytes, std::map<FileToken, FileReport> &unopened) {
+  const auto file = unopened.find(write.file);
+  if (file != unopened.end()) file->second.bytes_acknowledged += size_bytes;
+  return {};
+}
+
 }  // namespace
 
 Status Server::await_recovered() {
   while (is_recovering_)
     if (auto status = recovered_.wait(); !status.ok()) return status;
   return {};
+}
+
+/// Suspends the fiber until what another server has left of such files is here: of those that are open, also what their
+/// programs send again. Others need not wait for programs.
+void Server::await_left(const std::function<bool(const OpenFile &)> &same) {
+  while (is_reopening_ && recovered_.wait().ok()) continue;
+  const bool is_open = std::ranges::any_of(files_, [&](const auto &file) { return same(*file.second); });
+  if (is_open) (void)await_recovered();
 }
 
 /// Of a file that is not open here.
@@ -61,10 +84,14 @@ Status Server::returned(Request &request) {
 
 void Server::recover() {
   if (auto status = recover_from_log(); !status.ok())
-    nessie::log::error("what a staging server has left in {} stays there, and cannot be used now: {}",
-                       options_.log_path, status.error().message);
+    note_left({options_.log_path, 0,
+               "what a staging server has left there stays there, and cannot be used now: " + status.error().message});
   if (auto status = recover_from_replica(); !status.ok())
-    nessie::log::error("what another staging server keeps of this one's cannot be used: {}", status.error().message);
+    note_left({options_.log_path, 0,
+               "what another staging server keeps of this one's cannot be used: " + status.error().message});
+  is_reopening_ = false;
+  recovered_.notify_all();
+  if (board_) board_->forget_predecessor();
   await_returning();
   end_orphans();
   is_recovering_ = false;
@@ -84,8 +111,12 @@ Status Server::recover_from_replica() {
   while (options_.is_successor && options_.servers > 1 && servers_.size() != options_.servers && !deadline.passed())
     if (auto status = recovered_.wait(deadline); status.code() == Code::kCancelled) return status;
   if (!options_.is_successor || partner().empty()) return {};
-  if (auto status = open_replicated(); !status.ok()) return status;
-  return recover_files(*replicated_);
+  for (;;) {
+    const auto opened = open_replicated();
+    if (opened.ok()) return recover_files(*replicated_);
+    if (opened.code() != Code::kPeerLost || deadline.passed() || finishing_) return opened;
+    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));  // it may be about to be started again, too
+  }
 }
 
 Status Server::recover_files(Journal &journal) {
@@ -99,9 +130,14 @@ Status Server::recover_files(Journal &journal) {
     known.is_expected = !known.is_back && may_return(known.who);
     (void)journal.has_noted(id);
   }
-  for (const auto &damage : left->damage) nessie::log::error("{}", damage);
-  for (const auto &[token, file] : left->files) reopen(journal, file);
-  if (auto status = replay(journal, *left); !status.ok()) return status;
+  std::map<FileToken, FileReport> unopened;
+  for (const auto &[token, file] : left->files)
+    if (auto opened = reopen(journal, file); !opened.ok())
+      unopened[token] = {file.file.path, NC_EFILE, opened.error().message};
+  for (const auto &damage : left->damage) note_damage(*left, damage);
+  const auto replayed = replay(journal, *left, unopened);
+  for (const auto &[token, file] : unopened) note_left(file);
+  if (!replayed.ok()) return replayed;
   for (const auto &[token, file] : left->files) {
     auto open = files_.find(token);
     if (open == files_.end() || !file.file.is_closed) continue;
@@ -112,22 +148,59 @@ Status Server::recover_files(Journal &journal) {
   return {};
 }
 
-/// The files of a client that is back are its own again; those of programs that have ended are finished.
+/// What stays in a log, as it cannot be put where it belongs.
+void Server::note_left(const FileReport &file) {
+  nessie::log::error("{}: {}", file.path, file.message);
+  note_failed(total_, file);
+}
+
+/// Each file may have lost something that was in the log before.
+void Server::note_damage(const Left &left, const nessie::service::LogDamage &damage) {
+  bool is_of_a_file = false;
+  for (const auto &[token, file] : left.files) {
+    const auto open = find(token);
+    if (!open || file.since > damage.at.begin) continue;
+    open->note_damage(damage.what);
+    is_of_a_file = true;
+  }
+  if (is_of_a_file) return nessie::log::error("{}", damage.what);
+  note_left({options_.log_path, 0, "some of what was acknowledged may be missing: " + damage.what});
+}
+
+/// The files of a client that is back are its own again; those of programs that have ended are finished. A process of
+/// this node that lives, and has not called for long, may yet come.
 void Server::end_orphans() {
-  std::vector<File> orphans;
-  for (const auto &[token, file] : files_) {
-    const auto is_owner = [&](const auto &client) { return client.second == file->logged.owner; };
-    if (!file->is_kept() || file->owner != kNobody) continue;
-    if (const auto owner = std::ranges::find_if(clients_, is_owner); owner != clients_.end())
-      file->owner = nssi::PeerId{owner->first};
-    else
-      orphans.push_back(file);
+  std::vector<File> left;
+  for (const auto &[token, file] : files_)
+    if (file->is_kept() && file->owner == kNobody) left.push_back(file);
+  for (const auto &file : left) {
+    const auto owner = returning_.find(file->logged.owner);
+    if (owner != returning_.end() && owner->second.who.pid > 0)
+      runtime_.spawn([this, file] { await_owner(file); });
+    else if (!find_owner(*file))
+      end_orphan(file);
   }
-  for (const auto &file : orphans) {
-    files_.erase(file->token);
-    closing_.push_back(file);
-    runtime_.spawn([this, file] { finish_orphan(file); });
+}
+
+bool Server::find_owner(OpenFile &file) const {
+  const auto is_owner = [&](const auto &client) { return client.second == file.logged.owner; };
+  const auto owner = std::ranges::find_if(clients_, is_owner);
+  if (owner != clients_.end()) file.owner = nssi::PeerId{owner->first};
+  return owner != clients_.end();
+}
+
+void Server::await_owner(const File &file) {
+  while (find(file->token) == file && !finishing_ && !find_owner(*file)) {
+    const auto owner = returning_.find(file->logged.owner);
+    if (owner == returning_.end() || !may_return(owner->second.who)) return end_orphan(file);
+    runtime_.sleep_until(Deadline::in(kGlance));
   }
+}
+
+void Server::end_orphan(const File &file) {
+  files_.erase(file->token);
+  closing_.push_back(file);
+  runtime_.spawn([this, file] { finish_orphan(file); });
 }
 
 /// A client of this node that has not ended. Of another node it may be that it lives.
@@ -158,25 +231,21 @@ Result<nessie::Fd> Server::find_left(const LeftFile &left) {
       if (copy) return copy;
     }
     nessie::Fd found(::open(file.path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+    const int cause = found ? 0 : errno;
     if (found && identity_of(found.get()) == file.identity) return found;
     const bool may_come = owner != returning_.end() && may_return(owner->second.who) && !deadline.passed();
-    if (!may_come || finishing_)
-      return Error{Code::kNotFound,
-                   fmt::format("{} does not lead to the file any more that the program had open", file.path)};
+    if (!may_come || finishing_) return why_not_found(cause);
     (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));
   }
 }
 
-/// Opens a file as it was; null: it cannot be. What is left of it stays in the journal then.
-Server::File Server::reopen(Journal &journal, const LeftFile &left) {
+/// Opens a file as it was. What is left of one for which that fails stays in the journal.
+Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   auto found = find_left(left);
+  if (!found.ok()) return found.error();
   const auto undo = undo_path(options_.log_path, left.file.file);
-  auto opened = found.ok() ? reopen_native(undo, left, *std::move(found)) : NativeFile::Opened{};
-  if (!opened.file) {
-    nessie::log::error("{}: what was acknowledged of it stays in {}: {}", left.file.path, options_.log_path,
-                       found.ok() ? ncmpi_strerror(opened.nc_error) : found.error().message);
-    return nullptr;
-  }
+  auto opened = reopen_native(undo, left, *std::move(found));
+  if (!opened.file) return Error{Code::kIo, ncmpi_strerror(opened.nc_error)};
   const auto &logged = left.file;
   const auto held = held_.find(logged.file);
   const auto owner = held != held_.end() ? held->second.owner : kNobody;
@@ -190,9 +259,8 @@ Server::File Server::reopen(Journal &journal, const LeftFile &left) {
   if (!file->defined) return file;
   HeaderResult unused;
   if (const int error = read_header(*file, unused, [] { return NC_NOERR; }); error != NC_NOERR) {
-    nessie::log::error("{}: {}", logged.path, ncmpi_strerror(error));
     files_.erase(logged.file);
-    return nullptr;
+    return Error{Code::kIo, ncmpi_strerror(error)};
   }
   file->raise_num_records(logged.num_records);
   return file;
@@ -217,11 +285,12 @@ NativeFile::Opened Server::reopen_native(const std::string &undo, const LeftFile
   });
 }
 
-/// Puts everything that was written into pages once more.
-Status Server::replay(Journal &journal, const Left &left) {
+/// Puts everything that was written into pages once more; counts what there is of files that could not be opened.
+Status Server::replay(Journal &journal, const Left &left, std::map<FileToken, FileReport> &unopened) {
   const auto on_write = [&](const LoggedWrite &write, std::span<const std::byte> data) -> Status {
     const auto file = find(write.file);
-    if (!file || write.pieces.empty()) return {};
+    if (!file) return count_unopened(write, data.size(), unopened);
+    if (write.pieces.empty()) return {};
     const auto checked = check_pieces(write.pieces, data.size(), file->shapes());
     if (!checked.ok()) return checked.error();
     put_pieces(*file, write.pieces, data);

@@ -43,7 +43,7 @@ Result<std::unique_ptr<nessie::Provider>> Server::start(const nessie::ProviderCo
   server->ledger_ = *std::move(ledger);
   if (auto status = server->add_to(context.runtime, context.number); !status.ok()) return status.error();
   if (server->options_.is_successor || (server->may_be_kept() && Journal::is_in(server->options_.log_path))) {
-    server->is_recovering_ = true;
+    server->is_recovering_ = server->is_reopening_ = true;
     context.runtime.spawn([server = server.get()] { server->recover(); });
   }
   const auto &path = server->options_.url_path;

@@ -203,17 +203,23 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
 
   // recovery.cpp
   Status await_recovered();
+  void await_left(const std::function<bool(const OpenFile &)> &same);
   Result<NcResult> unknown(FileToken token) const;
   Result<NcResult> adopt(Request &request, OpenFile &file);
   void recover();
   Status recover_from_log();
   Status recover_from_replica();
   Status recover_files(Journal &journal);
-  File reopen(Journal &journal, const LeftFile &left);
+  void note_left(const FileReport &file);
+  void note_damage(const Left &left, const nessie::service::LogDamage &damage);
+  Result<File> reopen(Journal &journal, const LeftFile &left);
   NativeFile::Opened reopen_native(const std::string &undo, const LeftFile &left, nessie::Fd file);
   Result<nessie::Fd> find_left(const LeftFile &left);
-  Status replay(Journal &journal, const Left &left);
+  Status replay(Journal &journal, const Left &left, std::map<FileToken, FileReport> &unopened);
   void end_orphans();
+  bool find_owner(OpenFile &file) const;
+  void await_owner(const File &file);
+  void end_orphan(const File &file);
   static std::uint64_t started_of(pid_t process);
   static bool may_return(const LoggedClient &client);
   void await_returning();
@@ -315,6 +321,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::map<std::uint64_t, std::uint64_t> clients_;  ///< by peer
   std::set<FileToken> gone_;                        ///< that a server before this one has put where they belong
   bool is_recovering_ = false, has_recovered_ = false, has_told_of_log_ = false;
+  bool is_reopening_ = false;     ///< files are yet to be reopened that another server has left
   std::unique_ptr<Board> board_;  ///< goes after the files on it
   Account total_;
   ReportResult &statistics_ = total_.counted;                   ///< what was counted, and noted, so far

@@ -54,7 +54,9 @@ void Server::await_closed(const File &file) {
 void Server::open_door() {
   const auto settle = [this](const FileIdentity &identity, std::function<void()> done) {
     runtime_.spawn([this, identity, done = std::move(done)] {
-      settle_files([&](const OpenFile &file) { return identity.inode == 0 || file.identity == identity; });
+      const auto same = [&](const OpenFile &file) { return identity.inode == 0 || file.identity == identity; };
+      await_left(same);
+      settle_files(same);
       done();
     });
   };
@@ -65,7 +67,8 @@ void Server::open_door() {
     });
   };
   auto door = Door::open(settle, pulse);
-  auto board = door.ok() ? Board::create(options_.board_path, (*door)->name(), options_.client_timeout)
+  const auto put_up = options_.is_successor ? Board::take_over : Board::create;
+  auto board = door.ok() ? put_up(options_.board_path, (*door)->name(), options_.client_timeout)
                          : nessie::Result<std::unique_ptr<Board>>(door.error());
   if (!board.ok())
     return nessie::log::warning("files may be seen incomplete right after they were closed: {}", board.error().message);
