@@ -125,6 +125,15 @@ struct CleanOptions {
 /// Non-zero if something cannot be removed.
 int clean(const CleanOptions &options);
 
+/// nessie recover: puts what dead staging servers have left in logs where it belongs.
+struct RecoverOptions {
+  std::string folder;  ///< of a run's logs, or server.N in it
+  bool json = false;
+};
+/// 0: all that was acknowledged is in the files. 74 (kExitDataLost): not all of it. 2: there is no such folder. 1: a
+/// server has the log, or none can be started.
+int recover(const RecoverOptions &options);
+
 /// nessie slurm: a job script whose parallel programs run under `nessie run`.
 struct SlurmOptions {
   std::string script;

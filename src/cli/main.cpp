@@ -38,6 +38,7 @@ constexpr const char *kIntroduction =
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie doctor                                    what is wrong with this machine, and what to type\n"
     "  nessie clean                                     remove what runs that were killed left behind\n"
+    "  nessie recover DIR                               finish files from the logs of a run that was killed\n"
     "  nessie slurm job.sh                              a job script of Slurm's, with nessie run in it\n"
     "  nessie directory list                            which services there are, and where\n"
     "  nessie bench                                     list the measurements\n"
@@ -110,6 +111,18 @@ constexpr const char *kCleanFooter =
     "Examples:\n"
     "  nessie clean --dry-run\n"
     "  nessie clean\n";
+
+constexpr const char *kRecoverFooter =
+    "With --durability logged or durable, what programs have written is in logs until it is in the files. A run of\n"
+    "which all processes were killed, or whose node was, leaves them; so does one that could not write a file. This\n"
+    "puts what is there into the files, and removes it. DIR is the folder that nessie run names at its end, beside\n"
+    "others in the folder of --log, in $TMPDIR or /var/tmp: nessie-log.XXXXXX.\n"
+    "A file is found by its name, if it is still the same file: one that was renamed, removed or replaced meanwhile\n"
+    "is left alone, and what is kept of it stays. It can be killed at any moment, and done again.\n"
+    "The exit code is 0 if all is in the files, 74 if something is missing, which is then said.\n\n"
+    "Examples:\n"
+    "  nessie recover /var/tmp/nessie-log.k3Jx9A\n"
+    "  nessie recover --json /var/tmp/nessie-log.k3Jx9A | jq -r '.files[] | select(.complete | not).path'\n";
 
 constexpr const char *kSlurmFooter =
     "The script is read, not run; nessie run -- is put in front of each srun, mpiexec and mpirun that starts a "
@@ -402,6 +415,13 @@ void add_clean(CLI::App &app, CleanOptions &options) {
   clean->add_flag("--json", options.json, "Print JSON");
 }
 
+void add_recover(CLI::App &app, RecoverOptions &options) {
+  auto *recover = app.add_subcommand("recover", "Finish files from the logs that a run has left which was killed");
+  recover->footer(kRecoverFooter);
+  recover->add_option("DIR", options.folder, "The folder of its logs, or server.N in it")->required();
+  recover->add_flag("--json", options.json, "Print JSON");
+}
+
 void add_slurm(CLI::App &app, SlurmOptions &options) {
   auto *slurm = app.add_subcommand("slurm", "Put nessie run into a job script of Slurm's");
   slurm->footer(kSlurmFooter);
@@ -502,6 +522,7 @@ struct Options {
   TraceOptions trace;
   DoctorOptions doctor;
   CleanOptions clean;
+  RecoverOptions recover;
   SlurmOptions slurm;
   DirectoryOptions directory;
   xdr::idl::Command interfaces;
@@ -532,6 +553,7 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
   if (*app.get_subcommand("trace")) return trace(options.trace);
   if (*app.get_subcommand("doctor")) return doctor(options.doctor);
   if (*app.get_subcommand("clean")) return clean(options.clean);
+  if (*app.get_subcommand("recover")) return recover(options.recover);
   if (*app.get_subcommand("slurm")) {
     if (const auto doubt = doubt_about_run_options(command); !doubt.empty()) {
       fmt::print(stderr, "nessie slurm: behind '--' are options of nessie run: {}\n", doubt);
@@ -564,6 +586,7 @@ int main(int argc, char **argv) {
   add_info(app, options.info);
   add_doctor(app, options.doctor);
   add_clean(app, options.clean);
+  add_recover(app, options.recover);
   add_slurm(app, options.slurm);
   add_directory(app, options.directory);
   add_idl(app, options.interfaces);
