@@ -11,8 +11,7 @@ namespace {
 class Kept : public StagingProcess {
  protected:
   Daemon &start_kept(const std::string &durability, int index = 0, int servers = 1) {
-    flags_ = {"--set", "durability=" + durability,
-              "--set", "staging.log=" + folder_ + "/logs",
+    flags_ = {"--set", "durability=" + durability, "--set", "staging.log=" + folder_ + "/logs",
               "--set", "staging.timeout=5s"};
     return start(flags_, index, servers);
   }
@@ -49,11 +48,11 @@ class Kept : public StagingProcess {
     for (int v = 0; v < variables; ++v) EXPECT_TRUE(in_file(v, variables - 1 - v)) << "variable " << v;
   }
   /// Ends a server in order.
-  void end(int index = 0) {
+  void end(int index = 0, int expected = 0) {
     auto &daemon = *daemons_[static_cast<std::size_t>(index)];
     (void)daemon.url();  // who is told to end before it listens begins nothing
     daemon.cut_life_line();
-    EXPECT_EQ(daemon.wait_end(), 0);
+    EXPECT_EQ(daemon.wait_end(), expected);
   }
 
   std::vector<std::string> flags_;
@@ -148,8 +147,7 @@ TEST_F(Kept, AnotherFileOfTheSameNameIsLeftAlone) {
   std::filesystem::rename(path_, file("moved.nc"));
   std::ofstream(path_) << "another one";
   bring_back(0, url);
-  daemons_[0]->cut_life_line();
-  EXPECT_EQ(daemons_[0]->wait_end(), 1) << "it says that it could not finish it";
+  end(0, 1);  // it says that it could not finish it
   EXPECT_EQ(contents(path_), "another one");
   EXPECT_TRUE(has_log()) << "it cannot be put where it belongs";
 }

@@ -67,6 +67,12 @@ staging::Durability durability_hint(const Hints &hints) {
   return staging::Durability::kInherited;
 }
 
+bool is_kept_by_hint(const Hints &hints) {
+  const auto *hint = find_hint(hints, "nessie_durability");
+  const auto named = hint != nullptr ? staging::durability_named(*hint) : staging::Durability::kMemory;
+  return named.ok() && *named != staging::Durability::kMemory;
+}
+
 Hints collect_hints(MPI_Info info) {
   Hints hints = hints_of(info);
   if (const char *text = std::getenv("PNETCDF_HINTS"))

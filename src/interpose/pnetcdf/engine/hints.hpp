@@ -19,6 +19,8 @@ Hints collect_hints(MPI_Info info);
 Hints parse_hints(std::string_view text);
 /// What a file is to survive, by the hint `nessie_durability`; kInherited: it says nothing, or nothing that there is.
 staging::Durability durability_hint(const Hints &hints);
+/// Whether it says that the file is to outlive its servers.
+bool is_kept_by_hint(const Hints &hints);
 /// nullptr if there is none of that name.
 const std::string *find_hint(const Hints &hints, std::string_view key);
 

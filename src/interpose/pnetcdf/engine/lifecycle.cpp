@@ -109,6 +109,11 @@ bool is_loss(const nessie::Error &error) {
 
 constexpr char kNoRegularFile[] = "it is no regular file that a server could be given";
 
+/// On each rank: any of them may be asked for what it has sent.
+void expect_return(const File &file) {
+  if (is_kept_by_hint(file.opened_as().hints)) Session::get().client()->expect_return();
+}
+
 std::string not_at_server(int error) {
   return std::string("the staging server cannot open it: ") + ncmpi_strerror(error);
 }
@@ -205,6 +210,7 @@ int on_create(MPI_Comm comm, const char *path, int cmode, MPI_Info info, int *nc
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
   file->safe = proposal.is_safe();
   file->may_be_left = proposal.may_be_left();
+  if (reason.empty()) expect_return(*file);
   const Creation creation(*file, info, reason, is_different);
   if (!creation.everywhere) {
     const int native_mode = creation.made ? cmode & ~NC_NOCLOBBER : cmode;
@@ -282,6 +288,7 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
       file->ranks().max(std::array<std::int64_t, 2>{reason.empty() ? 0 : 1, is_different ? 1 : 0});
   if (cannot != 0) return open_natively(*file, comm, omode, info, ncidp, {why(reason)});
   file->safe = proposal.is_safe();
+  expect_return(*file);
   staging::HeaderResult opened;
   if (file->ranks().is_root()) opened = open_as_root(*file, info, reason);
   share(file->ranks(), opened);

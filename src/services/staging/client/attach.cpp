@@ -33,6 +33,7 @@ void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
   file.home = home;
   const bool is_kept = args.durability == Durability::kInherited ? keeps : args.durability != Durability::kMemory;
   if (!is_kept) return;  // a descriptor for each file is much
+  expect_return();
   file.args = args;
   file.file = nessie::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }

@@ -129,6 +129,10 @@ class Client {
   /// Returns when the servers have carried out all writes of this process to the file: with the code of one that
   /// failed.
   Result<int> finish_writes(FileToken file);
+  /// A file outlives its servers. From now on, if one of them dies, this process waits until another one has taken its
+  /// place, and comes back to it at once, whatever else it does. Where servers keep files by themselves it does so from
+  /// the beginning.
+  void expect_return();
   /// Reads all items, after this process's own writes. ok with native PnetCDF's code (0 for success).
   Result<int> read(FileToken file, std::int64_t num_records, const Order &order, std::span<const Item> items);
 

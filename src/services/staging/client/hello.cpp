@@ -94,7 +94,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     auto peer = connect_to(*impl->runtime, url, Deadline::in(*timeout), stop);
     if (!peer.ok()) return peer.error();
     impl->servers.push_back({url, *peer, Stub(*impl->runtime, *peer), impl->runtime->max_inline_args(*peer),
-                             impl->runtime->can_view(*peer)});
+                             impl->runtime->can_view(*peer), impl->runtime->can_give_descriptors(*peer)});
   }
   impl->stopped.emplace(stop, [everything = impl.get()] { everything->give_all_up(); });
   const std::lock_guard lock(impl->mutex);
@@ -107,6 +107,7 @@ Result<std::unique_ptr<Client>> Client::connect(const nessie::Config &config, co
     impl->at(s).returns = answer->returns && !program.empty();
     impl->keeps = impl->keeps || answer->keeps;
   }
+  if (impl->keeps && !program.empty()) impl->expect_return();
   for (int s = 0; s < impl->count() && !impl->job.empty(); ++s)
     if (auto belongs = impl->ask(s, &Stub::belong_async, impl->job); !belongs.ok()) return belongs.error();
   return std::unique_ptr<Client>(new Client(std::move(impl)));
@@ -122,6 +123,7 @@ Client::~Client() {
     if (auto result = outcome->take(); !result.ok() || *result != 0)
       nessie::log::error("something that this process has written may not be in its file: {}",
                          result.ok() ? fmt::format("PnetCDF's error {}", *result) : result.error().to_string());
+  impl_->end_watch();
 }
 
 int Client::servers() const { return impl_->count(); }

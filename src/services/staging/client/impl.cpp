@@ -35,13 +35,14 @@ int Client::Impl::home_of(const FileIdentity &identity) const {
   return static_cast<int>((identity.inode * 0x9E3779B97F4A7C15u >> 32) % servers.size());
 }
 
-Status Client::Impl::await(nssi::Call &call, int server, Deadline deadline) {
-  for (;;) {
+Status Client::Impl::await(const std::function<Status(Deadline)> &settle, int server, Deadline deadline) {
+  for (const auto asked = at(server).peer;;) {
     auto status = [&] {
       const Unlocked others_go_on(mutex);
-      return call.wait(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
+      return settle(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
     }();
     if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
+    if (at(server).peer != asked) return Error{Code::kPeerLost, "another server has taken its place"};
     if (alive(server)) continue;
     give_up(server);
     return no_sign_of_life(at(server).url, timeout);
@@ -93,10 +94,10 @@ void Client::Impl::finish_one() {
 void Client::Impl::finish(std::unique_ptr<Message> message) {
   awaited.push_back(message.get());
   auto &outcome = *message->outcome;
-  auto answered = answer_of(message->answer, message->server, Deadline::never());
+  auto answered = answer_of(*message);
   while (is_lost(answered) && await_return(message->server, message->of)) {
     if (message->of != at(message->server).peer) send(*message);
-    answered = answer_of(message->answer, message->server, Deadline::never());
+    answered = answer_of(*message);
   }
   at(message->server).unanswered.erase(message->args.number);
   outcome.note_answer(answered);
@@ -110,6 +111,14 @@ void Client::Impl::finish(std::unique_ptr<Message> message) {
   if (message->is_copy) copy_buffers->give_back(std::move(message->buffer));
   std::erase(awaited, message.get());
   changed.notify_all();
+}
+
+nssi::Outcome<NcResult> Client::Impl::answer_of(Message &message) {
+  message.is_waited_for = true;
+  auto answered = answer_of(message.answer, message.server, Deadline::never());
+  message.is_waited_for = false;
+  if (at(message.server).is_returning) changed.notify_all();
+  return answered;
 }
 
 void Client::Impl::finish(const int &left) {

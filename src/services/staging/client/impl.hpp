@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <stop_token>
+#include <thread>
 
 namespace staging {
 
@@ -77,10 +78,12 @@ struct Client::Impl {
     nssi::PeerId peer;
     Stub stub;
     std::size_t max_inline_args = 0;
-    bool views = false;  ///< finds copied data where they are
+    bool views = false;    ///< finds copied data where they are
+    bool is_here = false;  ///< on this node: is given files
     bool lost = false;
     bool returns = false;           ///< if it dies another one goes on, at the same place
     bool is_returning = false;      ///< a thread waits for that
+    bool is_sent_again = false;     ///< and sends what had no answer
     std::uint64_t last_number = 0;  ///< of the requests to it
     std::set<std::uint64_t> unanswered = {};
   };
@@ -111,7 +114,8 @@ struct Client::Impl {
     std::vector<std::span<std::byte>> destinations;  ///< of a packed read
     std::shared_ptr<Outcome> outcome;
     TransferArgs args;
-    nssi::PeerId of;  ///< who was asked
+    nssi::PeerId of;             ///< who was asked
+    bool is_waited_for = false;  ///< by a thread that has given up the mutex
     nssi::Future<NcResult> answer;
   };
 
@@ -141,7 +145,7 @@ struct Client::Impl {
   /// Waits for an answer as long as the server lives, however long it takes: a write may have to wait for a disk. A
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
   /// The mutex, which the caller holds, is free meanwhile.
-  Status await(nssi::Call &call, int server, nessie::Deadline deadline = nessie::Deadline::never());
+  Status await(const std::function<Status(nessie::Deadline)> &settle, int server, nessie::Deadline deadline);
   bool alive(int server);
   void give_up(int server);
   void give_all_up();
@@ -157,7 +161,8 @@ struct Client::Impl {
     }
   }
   template <class T> nssi::Outcome<T> answer_of(nssi::Future<T> &asked, int server, nessie::Deadline deadline) {
-    if (auto status = await(asked.call(), server, deadline); !status.ok()) return status.error();
+    const auto settle = [&](nessie::Deadline until) { return asked.settle(until); };
+    if (auto status = await(settle, server, deadline); !status.ok()) return status.error();
     return asked.wait();
   }
   template <class Outcome> static bool is_lost(const Outcome &outcome) {
@@ -171,12 +176,18 @@ struct Client::Impl {
   /// Waits until a server that has died, `lost` of which he knew, is back, and knows again what this
   /// process has open there, and has been sent what it had not answered. False: it does not come back.
   bool await_return(int server, nssi::PeerId lost);
+  void expect_return();
+  void watch();
+  bool is_gone(int server);
+  void end_watch();
   HelloArgs hello() const;
   Status come_back(int server);
+  Result<nssi::PeerId> connect_again(int server, nessie::Deadline deadline);
   Status greet(int server);
   Status give_again(int server);
   Status send_again(int server);
   void send(Message &message);
+  nssi::Outcome<NcResult> answer_of(Message &message);
   /// A file that was opened: kept for servers that come back.
   void note_opened(const OpenArgs &args, int descriptor, int home);
   template <class Args>
@@ -226,6 +237,7 @@ struct Client::Impl {
 
   Mode mode = Mode::kCaching;
   bool keeps = false;                                 ///< files that say nothing else outlive their servers
+  bool expects_return = false;                        ///< a server that dies is waited for
   bool checks = true;                                 ///< data are sent with their checksums
   const std::uint64_t id = nessie::random_u64() | 1;  ///< of this process, for servers that come back
   std::string program;
@@ -237,6 +249,9 @@ struct Client::Impl {
   std::deque<std::unique_ptr<Message>> messages;  ///< without an answer, oldest first, but those that a thread awaits
   std::vector<Message *> awaited;                 ///< those
   std::map<FileToken, std::shared_ptr<Outcome>> written;
+  bool is_ending = false;
+  nessie::Fd watch_ends;  ///< wakes the watcher
+  std::thread watcher;
   std::optional<std::stop_callback<std::function<void()>>> stopped;  ///< goes first: it uses the rest
 };
 

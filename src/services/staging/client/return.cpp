@@ -18,13 +18,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{2}, kLongestPause{50};
 constexpr std::chrono::seconds kAttempt{2};
+constexpr nssi::PeerId kNobody{~std::uint64_t{0}};
 
 }  // namespace
 
 bool Client::Impl::await_return(int index, nssi::PeerId lost) {
   auto &server = at(index);
   while (server.is_returning) changed.wait(mutex);
-  if (!server.returns || server.lost) return false;
+  if (!server.returns || server.lost || !expects_return) return false;
   if (server.peer != lost) return true;
   server.is_returning = true;
   const auto status = come_back(index);
@@ -43,10 +44,7 @@ Status Client::Impl::come_back(int index) {
   auto deadline = Deadline::in(timeout);
   auto pause = kFirstPause;
   for (;;) {
-    auto peer = [&]() -> Result<nssi::PeerId> {
-      const Unlocked others_go_on(mutex);
-      return runtime->connect(server.url, Deadline::in(kAttempt).earlier(deadline));
-    }();
+    auto peer = connect_again(index, Deadline::in(kAttempt).earlier(deadline));
     auto status = peer.ok() ? Status() : Status(peer.error());
     if (peer.ok()) {
       deadline = Deadline::in(timeout);  // one that dies again and again is waited for
@@ -60,11 +58,21 @@ Status Client::Impl::come_back(int index) {
       if (status.ok()) return status;
     }
     const bool may_come = status.code() == Code::kPeerLost || status.code() == Code::kTimedOut;
-    if (!may_come || deadline.passed() || server.lost) return status;
+    if (!may_come || deadline.passed() || server.lost || is_ending) return status;
     const Unlocked others_go_on(mutex);
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLongestPause);
   }
+}
+
+/// One that is about to listen may be reached over a network before it is within this node, where files are given.
+Result<nssi::PeerId> Client::Impl::connect_again(int index, Deadline deadline) {
+  const bool was_here = at(index).is_here;
+  const Unlocked others_go_on(mutex);
+  auto peer = runtime->connect(at(index).url, deadline);
+  if (!peer.ok() || !was_here || runtime->can_give_descriptors(*peer)) return peer;
+  runtime->disconnect(*peer);
+  return nessie::Error{nessie::Code::kPeerLost, "it does not listen within this node yet"};
 }
 
 HelloArgs Client::Impl::hello() const {
@@ -97,23 +105,35 @@ Status Client::Impl::give_again(int index) {
   return {};
 }
 
-/// In the order in which it was sent first.
+/// In the order in which it was sent first. Threads that wait for answers of the one that has died are about to be
+/// told so.
 Status Client::Impl::send_again(int index) {
+  const auto is_waited_for = [=](const Message *message) { return message->server == index && message->is_waited_for; };
+  while (std::ranges::any_of(awaited, is_waited_for)) changed.wait(mutex);
   std::vector<Message *> unanswered;
   for (auto *message : awaited) unanswered.push_back(message);
   for (const auto &message : messages) unanswered.push_back(message.get());
-  std::erase_if(unanswered, [=](const Message *message) { return message->server != index; });
+  std::erase_if(unanswered, [=](Message *message) {
+    return message->server != index || (message->answer.test() && message->answer.wait().ok());
+  });
   std::ranges::sort(unanswered, {}, [](const Message *message) { return message->args.number; });
+  at(index).is_sent_again = true;
   for (auto *message : unanswered) {
     message->is_urgent = true;
     send(*message);
   }
+  at(index).is_sent_again = false;
   auto returned = at(index).stub.returned_async(kPatient);
   return answer_of(returned, index, Deadline::never());
 }
 
 void Client::Impl::send(Message &message) {
   auto &server = at(message.server);
+  if (server.is_returning && !server.is_sent_again) {  // it is to be sent in its turn
+    message.answer = nssi::Future<NcResult>(Error{nessie::Code::kPeerLost, "the server is about to be back"});
+    message.of = kNobody;
+    return;
+  }
   auto options = kPatient;
   if (message.buffer.valid()) options.data = &message.buffer;
   const auto op = !message.is_write   ? &Stub::read_async

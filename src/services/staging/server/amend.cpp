@@ -10,12 +10,14 @@ Result<NcResult> Server::amend(Request &, const AmendArgs &args) {
   const auto file = find(args.file);
   if (!file) return unknown(args.file);
   const FileGate::Alone alone(file->gate);
-  if (args.number != 0 && args.number <= file->definitions) return NcResult{};  // carried out, but not answered
-  EndDefArgs as;
+  if (args.number != 0 && args.number <= file->definitions)
+    return NcResult{file->defined_as};  // carried out, but not answered
+  LoggedDefinition definition{true, {}};
+  auto &as = definition.args;
   as.file = args.file, as.definitions = args.definitions, as.number = args.number;
-  if (auto kept = keep_definition(*file, true, as); !kept.ok()) return kept.error();
+  if (auto kept = keep_definition(*file, definition); !kept.ok()) return kept.error();
   const int error = on_io([&] { return file->native->amend(args.definitions); });
-  if (auto kept = keep_defined(*file, args.number, error); !kept.ok()) return kept.error();
+  if (auto kept = keep_defined(*file, definition, error); !kept.ok()) return kept.error();
   return NcResult{error};
 }
 

@@ -10,6 +10,9 @@ namespace staging {
 
 class Done {
  public:
+  std::uint64_t answered() const { return answered_; }
+  /// Those that were carried out, and may not have their answers.
+  const std::set<std::uint64_t> &later() const { return later_; }
   bool has(std::uint64_t number) const { return number <= answered_ || later_.contains(number); }
   /// `answered`: all up to this one have their answers.
   void add(std::uint64_t number, std::uint64_t answered) {

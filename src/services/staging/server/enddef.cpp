@@ -17,7 +17,8 @@ Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
   const FileGate::Alone alone(file->gate);
   if (args.number != 0 &&
       args.number <= file->definitions) {  // it was carried out before this server was started again
-    result.nc_error = read_header(*file, result, [] { return NC_NOERR; });
+    result.nc_error =
+        file->defined_as != NC_NOERR ? file->defined_as : read_header(*file, result, [] { return NC_NOERR; });
     return result;
   }
   file->writes = {};  // all are done; clients count anew
@@ -26,10 +27,11 @@ Result<HeaderResult> Server::enddef(Request &, const EndDefArgs &args) {
   file->forget_clean();
   file->raise_num_records(args.num_records);
   const auto undo = keep_undo(*file);
-  if (auto kept = keep_definition(*file, false, args); !kept.ok()) return kept.error();
+  const LoggedDefinition definition{false, args};
+  if (auto kept = keep_definition(*file, definition); !kept.ok()) return kept.error();
   result.nc_error = read_header(*file, result, [&] { return file->native->end_define(args); });
   note_write(*file);
-  if (auto kept = keep_defined(*file, args.number, result.nc_error); !kept.ok()) return kept.error();
+  if (auto kept = keep_defined(*file, definition, result.nc_error); !kept.ok()) return kept.error();
   if (!undo.empty()) ::unlink(undo.c_str());
   file->in_define_mode = result.nc_error != NC_NOERR;
   file->defined = file->defined || !file->in_define_mode;

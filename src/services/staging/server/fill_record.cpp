@@ -11,13 +11,12 @@ Result<NcResult> Server::fill_record(Request &, const FillRecordArgs &args) {
   if (!file) return unknown(args.file);
   const FileGate::Alone alone(file->gate);
   drainer_.flush(*file, PageState::kUrgent);
-  if (file->is_kept()) (void)file->journal->note(LoggedFill{args.file, args.varid, args.record});
   file->native->allow_records(args.record + 1);
   file->forget_clean();
   const int error = on_io([&] { return file->native->fill_record(args.varid, args.record); });
   note_write(*file);
   if (file->is_kept())
-    if (auto kept = await_kept(*file); !kept.ok()) return kept.error();
+    if (auto kept = keep_filled(*file); !kept.ok()) return kept.error();
   return NcResult{error};
 }
 

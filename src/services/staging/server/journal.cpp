@@ -19,6 +19,25 @@ using nessie::service::LogRecord;
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr std::size_t kMostGone = 256;  // that clients have no answer of, at most
+constexpr std::uint64_t kGoneSpan = 4 << 20;
+
+}  // namespace
+
+void note_fill_modes(LoggedFile &file, const std::vector<Definition> &definitions) {
+  auto &modes = file.fill_modes;
+  for (const auto &definition : definitions) {
+    const bool is_of_all = definition.kind == DefinitionKind::kSetFill;
+    if (!is_of_all && definition.kind != DefinitionKind::kDefVarFill) continue;
+    std::erase_if(modes, [&](const Definition &mode) {
+      return is_of_all || (mode.kind == definition.kind && mode.varid == definition.varid);
+    });
+    modes.push_back(definition);
+  }
+}
+
 bool Journal::is_in(const std::string &folder) {
   std::error_code ignored;
   return fs::exists(fs::path(folder) / "lock", ignored);
@@ -79,12 +98,29 @@ Status Journal::note(const LoggedWrite &write, std::span<const std::byte> data) 
 Status Journal::note_gone(FileToken token) {
   auto noted = append(Logged::kGone, token);
   needed_since_.erase(token);
+  gone_.push_back(token);
+  if (gone_.size() > kMostGone) gone_.pop_front();
   release();
   return noted;
 }
 
+/// Whoever has had no answer to the close of a file asks for it again: what is released must not take with it that the
+/// file is gone.
+void Journal::note_gone_again() {
+  if (log_->end() - gone_since_ < kGoneSpan) return;
+  gone_before_ = std::exchange(gone_since_, log_->end());
+  for (const auto token : gone_) (void)append(Logged::kGone, token);
+}
+
+bool Journal::has_noted(std::uint64_t client, FileToken token) const {
+  const auto noted = noted_clients_.find(client);
+  const auto needed = needed_since_.find(token);
+  return noted != noted_clients_.end() && needed != needed_since_.end() && noted->second >= needed->second;
+}
+
 void Journal::release() {
-  auto needed = log_->end();
+  note_gone_again();
+  auto needed = gone_.empty() ? log_->end() : gone_before_;  // what was noted again last may be on its way yet
   for (const auto &[token, since] : needed_since_) needed = std::min(needed, since);
   log_->release({0, needed});
 }
@@ -107,7 +143,7 @@ class Gathering {
       case Logged::kClose: return with<LoggedClose>(record, [&](const auto &one) { add(one); });
       case Logged::kGone: return with<FileToken>(record, [&](FileToken token) { end(token); });
       case Logged::kClient: return with<LoggedClient>(record, [&](const auto &one) { add(one); });
-      case Logged::kFill: return {};
+      case Logged::kFill: return with<FileToken>(record, [&](FileToken token) { filled(token, record.at.begin); });
     }
     return Error{Code::kUnsupported, fmt::format("the log has a record of kind {}, of a later version", record.kind)};
   }
@@ -125,7 +161,7 @@ class Gathering {
   }
   void add(const LoggedFile &file, Lsn at) {
     left_.gone.erase(file.file);
-    left_.files.try_emplace(file.file, LeftFile{file, at, {}, {}}).first->second.file = file;
+    left_.files.try_emplace(file.file, LeftFile{file, at, at, {}, {}, {}}).first->second.file = file;
   }
   void add(const LoggedDefinition &definition) {
     auto *file = find(definition.args.file);
@@ -138,8 +174,10 @@ class Gathering {
     if (file == nullptr || !file->unfinished) return;
     auto definition = *std::exchange(file->unfinished, std::nullopt);
     file->file.definitions = defined.number;
+    file->defined_as = defined.nc_error;
+    note_fill_modes(file->file, definition.args.definitions);
     file->file.is_defined = file->file.is_defined || (!definition.is_amend && defined.nc_error == 0);
-    file->definitions.push_back(std::move(definition));
+    file->definitions.push_back({std::move(definition), defined.nc_error});
   }
   void add(const LoggedWrite &write) {
     auto *file = find(write.file);
@@ -156,6 +194,9 @@ class Gathering {
       later.push_back({write.call, 1});
     else
       ++call->writes;
+  }
+  void filled(FileToken token, Lsn at) {
+    if (auto *file = find(token)) file->in_file = at;
   }
   void add(const LoggedClose &close) {
     auto *file = find(close.file);
@@ -185,28 +226,25 @@ Result<Left> Journal::look() {
                                        .skims = true});
   if (!status.ok()) return status.error();
   for (const auto &[token, file] : left.files) needed_since_[token] = file.since;
+  for (const auto &[client, known] : left.clients) noted_clients_.try_emplace(client, 0);
+  gone_.assign(left.gone.begin(), left.gone.end());
   release();
   return left;
 }
 
-Status Journal::replay(const Left &left, const Visitor &visitor) {
+Status Journal::replay(const Left &left,
+                       const std::function<Status(const LoggedWrite &, std::span<const std::byte>)> &on_write) {
   auto from = log_->end();
-  for (const auto &[token, file] : left.files) from = std::min(from, file.since);
+  for (const auto &[token, file] : left.files) from = std::min(from, file.in_file);
   const auto is_left = [&](FileToken token, Lsn at) {
     const auto found = left.files.find(token);
-    return found != left.files.end() && found->second.since <= at;
+    return found != left.files.end() && found->second.in_file <= at;
   };
   return log_->replay(from, {.on_record = [&](const LogRecord &record) -> Status {
-                        if (record.kind == static_cast<std::uint16_t>(Logged::kWrite)) {
-                          const auto write = xdr::decode<LoggedWrite>(record.head);
-                          if (write.ok() && is_left(write->file, record.at.begin))
-                            return visitor.on_write(*write, record.data);
-                        }
-                        if (record.kind == static_cast<std::uint16_t>(Logged::kFill)) {
-                          const auto fill = xdr::decode<LoggedFill>(record.head);
-                          if (fill.ok() && is_left(fill->file, record.at.begin)) return visitor.on_fill(*fill);
-                        }
-                        return {};
+                        if (record.kind != static_cast<std::uint16_t>(Logged::kWrite)) return {};
+                        const auto write = xdr::decode<LoggedWrite>(record.head);
+                        if (!write.ok() || !is_left(write->file, record.at.begin)) return {};
+                        return on_write(*write, record.data);
                       }});
 }
 

@@ -9,6 +9,7 @@
 #include <staging.hpp>
 #include <xdr/codec.hpp>
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,17 +31,25 @@ enum class Logged : std::uint16_t {
   kDefinition,  ///< LoggedDefinition
   kDefined,     ///< LoggedDefined
   kWrite,       ///< LoggedWrite, and the data of its pieces
-  kFill,        ///< LoggedFill
+  kFill,        ///< FileToken: a record of it was filled, and all that was noted of it before is in it
   kClose,       ///< LoggedClose
   kGone,        ///< FileToken: all of it is in the file
   kClient,      ///< LoggedClient
+};
+
+/// A definition, and what came of it: a native code.
+struct CarriedOut {
+  LoggedDefinition definition;
+  int nc_error = 0;
 };
 
 /// A file that a server has left.
 struct LeftFile {
   LoggedFile file;
   Lsn since = 0;                               ///< of its first record
-  std::vector<LoggedDefinition> definitions;   ///< that were carried out, also those that failed
+  Lsn in_file = 0;                             ///< what was written before this is in it
+  std::vector<CarriedOut> definitions;         ///< also those that failed
+  int defined_as = 0;                          ///< what came of the last of them: a native code
   std::optional<LoggedDefinition> unfinished;  ///< begun, and perhaps carried out
 };
 
@@ -51,6 +60,9 @@ struct Left {
   std::set<FileToken> gone;
   std::vector<nessie::service::LogDamage> damage;  ///< what cannot be read any more
 };
+
+/// Notes of a file what its definitions say of fill modes: each replaces what it overrides.
+void note_fill_modes(LoggedFile &file, const std::vector<Definition> &definitions);
 
 class Journal {
  public:
@@ -66,20 +78,20 @@ class Journal {
 
   // --- what somebody has left ---------------------------------------------------------------------------------------
   nessie::Result<Left> look();
-  struct Visitor {
-    std::function<nessie::Status(const LoggedWrite &, std::span<const std::byte> data)> on_write;
-    std::function<nessie::Status(const LoggedFill &)> on_fill;
-  };
-  /// All writes and fills of files that look() found, in their order.
-  nessie::Status replay(const Left &left, const Visitor &visitor);
+  /// All writes to files that look() found, in their order, but those that are in the files for certain.
+  nessie::Status replay(const Left &left,
+                        const std::function<nessie::Status(const LoggedWrite &, std::span<const std::byte>)> &on_write);
 
   // --- what is to be kept. In the log on return, and on its way; see await_written(). Errors as Log::append(). -------
   /// A file as it is when `look` is called, which is called again if something else is noted meanwhile.
   nessie::Status note_file(FileToken token, const std::function<LoggedFile()> &look);
-  nessie::Status note(const LoggedClient &client) { return append(Logged::kClient, client); }
+  nessie::Status note(const LoggedClient &client) {
+    noted_clients_[client.client] = end();
+    return append(Logged::kClient, client);
+  }
   nessie::Status note(const LoggedDefinition &definition) { return append(Logged::kDefinition, definition); }
   nessie::Status note(const LoggedDefined &defined) { return append(Logged::kDefined, defined); }
-  nessie::Status note(const LoggedFill &fill) { return append(Logged::kFill, fill); }
+  nessie::Status note_filled(FileToken token) { return append(Logged::kFill, token); }
   nessie::Status note(const LoggedClose &close) { return append(Logged::kClose, close); }
   nessie::Status note(const LoggedWrite &write, std::span<const std::byte> data);
   /// How much has been noted since the file was.
@@ -95,8 +107,10 @@ class Journal {
   nessie::Status await_written() { return log_->await_written(log_->end()); }
   nessie::Status await_synced() { return log_->await_synced(log_->end()); }
 
-  /// Whether it has noted the client already; from now on it has.
-  bool has_noted(std::uint64_t client) { return !noted_clients_.insert(client).second; }
+  /// Whether the client was noted since the file was: what was noted earlier may be released.
+  bool has_noted(std::uint64_t client, FileToken token) const;
+  /// Whether the client was ever noted here, or by somebody who has left this.
+  bool knows(std::uint64_t client) const { return noted_clients_.contains(client); }
   bool forgets(std::uint64_t client) { return noted_clients_.erase(client) > 0; }
   /// Suspends the fiber until nothing is on its way.
   nessie::Status flush() { return log_->flush(); }
@@ -111,12 +125,15 @@ class Journal {
   explicit Journal(std::unique_ptr<Log> log) : log_(std::move(log)) {}
   template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
   void release();
+  void note_gone_again();
 
   std::unique_ptr<Log> log_;
   std::string folder_;  ///< empty: it is in none
   std::uint64_t notes_ = 0;
-  std::set<std::uint64_t> noted_clients_;
+  std::map<std::uint64_t, Lsn> noted_clients_;  ///< where, the last time
   std::map<FileToken, Lsn> needed_since_;
+  std::deque<FileToken> gone_;            ///< the last ones
+  Lsn gone_since_ = 0, gone_before_ = 0;  ///< where they were noted again, the last time and the one before
 };
 
 template <class T> nessie::Status Journal::append(Logged kind, const T &what, std::span<const std::byte> data) {

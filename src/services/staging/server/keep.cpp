@@ -31,10 +31,18 @@ Durability Server::durability_of(Durability asked, const std::string &path) cons
   return asked == Durability::kInherited ? options_.durability.of(path) : asked;
 }
 
-Result<Journal *> Server::journal_for(Durability durability) {
-  const bool is_replicated = durability == Durability::kReplicated;
-  if (auto status = is_replicated ? open_replicated() : open_logged(); !status.ok()) return status.error();
-  return (is_replicated ? replicated_ : logged_).get();
+/// Where nobody keeps a second copy, files are logged.
+Result<Journal *> Server::journal_of(OpenFile &file) {
+  if (file.durability == Durability::kReplicated) {
+    auto status = open_replicated(nessie::Deadline::in(options_.client_timeout));
+    if (status.ok()) return replicated_.journal.get();
+    if (status.code() == Code::kUnsupported) return status.error();
+    nessie::log::warning("{}: no other server keeps a second copy of it now ({}); it is logged in {} instead",
+                         file.path, status.error().message, options_.log_path);
+    file.durability = Durability::kLogged;
+  }
+  if (auto status = open_logged(); !status.ok()) return status.error();
+  return logged_.get();
 }
 
 Status Server::open_logged() {
@@ -56,7 +64,7 @@ void Server::forget_client(nssi::PeerId peer) {
   clients_.erase(peer.value);
   if (known == returning_.end() || is_recovering_) return;
   known->second.who.pid = -1;
-  for (auto *journal : {logged_.get(), replicated_.get()})
+  for (auto *journal : {logged_.get(), replicated_.journal.get()})
     if (journal != nullptr && journal->forgets(known->first)) (void)journal->note(known->second.who);
   returning_.erase(known);
 }
@@ -76,16 +84,16 @@ Status Server::keep_file(const File &file, const OpenArgs &args, bool is_created
 }
 
 Status Server::begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner) {
-  const auto journal = journal_for(file.durability);
+  const auto journal = journal_of(file);
   if (!journal.ok()) return journal.error();
   file.journal = *journal;
-  if (auto *client = returning(owner)) keep_client(*file.journal, *client);
   auto &logged = file.logged;
   logged.file = file.token, logged.path = file.path, logged.is_created = is_created, logged.mode = args.omode;
   logged.hints = args.hints, logged.identity = file.identity, logged.owner = client_of(owner);
   logged.processes = file.processes, logged.durability = file.durability;
-  if (auto status = note_file(file); !status.ok()) return status;
-  return file.journal->await_written();
+  (void)note_file(file);  // await_kept() tells
+  if (auto *client = returning(owner)) keep_client(file, *client);
+  return await_kept(file);
 }
 
 Status Server::note_file(OpenFile &file) {
@@ -103,23 +111,34 @@ Status Server::note_file(OpenFile &file) {
 void Server::mark(const File &file) {
   if (!file->defined || file->ended || std::exchange(file->is_being_marked, true)) return;
   runtime_.spawn([this, file] {
-    const auto since = file->journal->end();
+    auto *journal = file->journal;
+    const auto since = journal->end();
     const bool is_marked = note_file(*file).ok() && drainer_.flush(*file, PageState::kUrgent) == NC_NOERR &&
                            !file->lost_anything() && !file->native->is_closed() &&
                            on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR;
-    if (is_marked) file->journal->need_since(file->token, since);
+    if (is_marked && file->journal == journal) {
+      for (auto &[id, client] : returning_)
+        if (journal->knows(id)) note_again(*journal, client);
+      journal->need_since(file->token, since);
+    }
     file->is_being_marked = false;
   });
 }
 
-void Server::keep_client(Journal &journal, Returning &client) {
-  if (!journal.has_noted(client.who.client)) (void)journal.note(client.who);  // await_kept() tells
+void Server::keep_client(OpenFile &file, Returning &client) {
+  if (!file.journal->has_noted(client.who.client, file.token)) note_again(*file.journal, client);
 }
 
-Status Server::keep_definition(OpenFile &file, bool is_amend, const EndDefArgs &args) {
+void Server::note_again(Journal &journal, Returning &client) {
+  client.who.answered = client.done.answered();
+  client.who.done.assign(client.done.later().begin(), client.done.later().end());
+  (void)journal.note(client.who);  // await_kept() tells
+}
+
+Status Server::keep_definition(OpenFile &file, const LoggedDefinition &definition) {
   if (!file.is_kept()) return {};
-  if (auto status = file.journal->note(LoggedDefinition{is_amend, args}); !status.ok()) return status;
-  return file.journal->await_written();
+  (void)file.journal->note(definition);  // await_kept() tells
+  return await_kept(file);
 }
 
 /// Native PnetCDF moves the data of a file whose definitions change, and when it is interrupted the file is neither as
@@ -141,16 +160,37 @@ std::string Server::undo_path(const std::string &folder, FileToken token) {
   return fmt::format("{}/undo.{:016x}", folder, token);
 }
 
-Status Server::keep_defined(OpenFile &file, std::uint64_t number, int nc_error) {
+/// Where there is no log, nobody goes on with what there are copies for.
+void Server::remove_undo() const {
+  std::error_code ignored;
+  if (may_be_kept() && !Journal::is_in(options_.log_path)) std::filesystem::remove_all(options_.log_path, ignored);
+}
+
+Status Server::keep_defined(OpenFile &file, const LoggedDefinition &definition, int nc_error) {
+  const auto number = definition.args.number;
   file.definitions = std::max(file.definitions, number);
+  file.defined_as = nc_error;
+  if (!definition.is_amend && nc_error == NC_NOERR)
+    file.made.clear();
+  else if (file.is_kept() && !file.defined)
+    file.made.push_back({definition, nc_error});
   if (!file.is_kept()) return {};
-  if (auto status = file.journal->note(LoggedDefined{file.token, number, nc_error}); !status.ok()) return status;
-  return file.journal->await_written();
+  note_fill_modes(file.logged, definition.args.definitions);
+  (void)file.journal->note(LoggedDefined{file.token, number, nc_error});  // await_kept() tells
+  return await_kept(file);
+}
+
+/// A record was filled natively. It is not filled once more by whoever goes on after this server: other servers may
+/// have written to it since.
+Status Server::keep_filled(OpenFile &file) {
+  if (!file.lost_anything() && on_io([&] { return file.native->sync_to_disk(); }) == NC_NOERR)
+    (void)file.journal->note_filled(file.token);  // await_kept() tells
+  return await_kept(file);
 }
 
 /// What the journal says of a write, but for its pieces.
 LoggedWrite Server::note_of(nssi::PeerId caller, OpenFile &file, const TransferArgs &args) {
-  if (auto *client = returning(caller)) keep_client(*file.journal, *client);
+  if (auto *client = returning(caller)) keep_client(file, *client);
   LoggedWrite write;
   write.file = file.token, write.client = client_of(caller);
   write.number = args.number, write.answered = args.answered, write.call = args.call;
@@ -234,7 +274,9 @@ Status Server::await_kept(OpenFile &file) {
   auto written = file.journal->await_written();
   if (file.journal->bytes_since(file.token) > kMostKept) mark(file.shared_from_this());
   if (written.ok()) return {};
-  if (!std::exchange(has_told_of_log_, true))
+  if (file.durability == Durability::kReplicated)
+    renew_replicated();
+  else if (!std::exchange(has_told_of_log_, true))
     nessie::log::error("{}; writes go right to the files from now on", written.error().message);
   drainer_.flush(file, PageState::kUrgent);
   if (file.lost_anything()) return {};  // the program is told by its next call
@@ -258,7 +300,9 @@ void Server::end_keeping(const File &file) {
 
 /// All of the file is where it belongs; or it is not to be kept any more.
 void Server::keep_gone(OpenFile &file) {
-  if (file.journal != nullptr) (void)file.journal->note_gone(file.token);
+  if (file.journal == nullptr) return;
+  (void)file.journal->note_gone(file.token);
+  gone_.insert(file.token);  // who has had no answer asks again
 }
 
 }  // namespace staging

@@ -266,6 +266,7 @@ int NativeFile::end_define(const EndDefArgs &args) {
   if (!new_ && !defining_) {
     if (int error = see_records(args.num_records); error != NC_NOERR) return error;
     if (int error = ncmpi_redef(ncid_); error != NC_NOERR) return error;
+    if (int error = find_fill_modes(); error != NC_NOERR) return error;
   }
   defining_ = true;  // and stays so if an error follows, as natively
   if (int error = amend(args.definitions); error != NC_NOERR) return error;
@@ -274,6 +275,9 @@ int NativeFile::end_define(const EndDefArgs &args) {
   if (error == NC_NOERR) new_ = defining_ = false;
   return error;
 }
+
+/// Of one in define mode.
+int NativeFile::find_fill_modes() { return amend(std::exchange(lost_fill_modes_, {})); }
 
 int NativeFile::describe(HeaderResult &result) const {
   MPI_Offset size = 0;
@@ -527,7 +531,11 @@ int NativeFile::read_present(const Variable &variable, const Box &box, std::byte
 }
 
 int NativeFile::fill_record(int varid, std::int64_t record) {
-  return put([&] { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); });
+  const auto fill = [&] { return put([&] { return ncmpi_fill_var_rec(ncid_, varid, offset(record)); }); };
+  const int error = fill();
+  if (error != NC_ENOTFILL || lost_fill_modes_.empty()) return error;
+  if (int failed = end_define({}); failed != NC_NOERR) return failed;
+  return fill();
 }
 
 int NativeFile::raise_num_records(std::int64_t num_records) {

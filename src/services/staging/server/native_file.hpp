@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace staging {
@@ -46,6 +47,9 @@ class NativeFile {
 
   /// Ends define mode after replaying the definitions; enters it before if need be.
   int end_define(const EndDefArgs &args);
+  /// Of a file that has been opened once more: what the handle before this one knew of fill modes, as the file does not
+  /// tell them. They hold again as soon as they matter.
+  void lose_fill_modes(std::vector<Definition> modes) { lost_fill_modes_ = std::move(modes); }
   /// Definitions that are legal in data mode.
   int amend(const std::vector<Definition> &definitions);
   /// The header's bytes as they are in the file, and what goes with them.
@@ -109,6 +113,7 @@ class NativeFile {
 
  private:
   class Changing;
+  int find_fill_modes();
   NativeFile(int ncid, nessie::Fd file, std::vector<Hint> withheld, bool writable, bool is_new)
       : ncid_(ncid),
         fd_(std::move(file)),
@@ -137,6 +142,7 @@ class NativeFile {
   std::atomic<std::int64_t> allowed_records_{0};
   bool writable_ = false, new_ = false, has_records_ = false;
   bool defining_ = false;  ///< in define mode; always so when new
+  std::vector<Definition> lost_fill_modes_;
   std::mutex stamp_mutex_;
   FileStamp stamp_;
   int changing_ = 0;  ///< the I/O thread is about to

@@ -122,11 +122,13 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   std::unique_ptr<NativeFile> native;
   FileIdentity identity;
   Durability durability = Durability::kMemory;
-  std::uint64_t definitions = 0;   ///< the number of the last that was carried out
-  LoggedFile logged;               ///< of one that is kept: how it was opened
-  Journal *journal = nullptr;      ///< of one that is kept
-  bool is_being_marked = false;    ///< so that its log gets shorter
-  bool is_direct = false;          ///< who writes waits until it is in the file, and hears what came of it
+  std::uint64_t definitions = 0;      ///< the number of the last that was carried out
+  int defined_as = 0;                 ///< what came of that: a native code
+  std::vector<CarriedOut> made = {};  ///< of one that is kept, and is new: its definitions so far
+  LoggedFile logged;                  ///< of one that is kept: how it was opened
+  Journal *journal = nullptr;         ///< of one that is kept
+  bool is_being_marked = false;       ///< so that its log gets shorter
+  bool is_direct = false;             ///< who writes waits until it is in the file, and hears what came of it
   std::uint64_t failed_pages = 0;  ///< direct: pages that could not be written, also those that left before their turn
   int failed_page_error = 0;       ///< the native code of the last of them
   bool was_given = false;          ///< to this server, its home, which has not opened it by its name

@@ -31,6 +31,7 @@ using nessie::Error;
 namespace {
 
 constexpr std::chrono::milliseconds kGlance{20};
+constexpr std::chrono::seconds kPartner{1};  // one that is started again has nothing for this server
 
 Error why_not_found(int cause) {
   if (cause == 0)
@@ -111,12 +112,8 @@ Status Server::recover_from_replica() {
   while (options_.is_successor && options_.servers > 1 && servers_.size() != options_.servers && !deadline.passed())
     if (auto status = recovered_.wait(deadline); status.code() == Code::kCancelled) return status;
   if (!options_.is_successor || partner().empty()) return {};
-  for (;;) {
-    const auto opened = open_replicated();
-    if (opened.ok()) return recover_files(*replicated_);
-    if (opened.code() != Code::kPeerLost || deadline.passed() || finishing_) return opened;
-    (void)recovered_.wait(Deadline::in(kGlance).earlier(deadline));  // it may be about to be started again, too
-  }
+  if (auto status = open_replicated(Deadline::in(kPartner)); !status.ok()) return status;
+  return recover_files(*replicated_.journal);
 }
 
 Status Server::recover_files(Journal &journal) {
@@ -126,9 +123,9 @@ Status Server::recover_files(Journal &journal) {
   for (const auto &[id, client] : left->clients) {
     auto &known = returning_[id];
     if (known.who.client == 0) known.who = client;
+    known.done.add(client.answered, client.answered);
     for (const auto number : client.done) known.done.add(number, client.answered);
     known.is_expected = !known.is_back && may_return(known.who);
-    (void)journal.has_noted(id);
   }
   std::map<FileToken, FileReport> unopened;
   for (const auto &[token, file] : left->files)
@@ -252,6 +249,8 @@ Result<Server::File> Server::reopen(Journal &journal, const LeftFile &left) {
   const auto file =
       make_file(logged.file, logged.path, std::move(opened.file), owner, logged.processes, logged.durability);
   file->definitions = logged.definitions;
+  file->defined_as = left.defined_as;
+  if (!file->defined) file->made = left.definitions;
   file->logged = logged;
   file->journal = &journal;
   file->writes = WriteCount(logged.settled);
@@ -280,7 +279,10 @@ NativeFile::Opened Server::reopen_native(const std::string &undo, const LeftFile
       (void)(definition.is_amend ? opened.file->amend(definition.args.definitions)
                                  : opened.file->end_define(definition.args));
     };
-    if (is_new) std::ranges::for_each(left.definitions, carry_out);
+    if (is_new)
+      for (const auto &[definition, nc_error] : left.definitions) carry_out(definition);
+    else
+      opened.file->lose_fill_modes(logged.fill_modes);
     return opened;
   });
 }
@@ -293,19 +295,12 @@ Status Server::replay(Journal &journal, const Left &left, std::map<FileToken, Fi
     if (write.pieces.empty()) return {};
     const auto checked = check_pieces(write.pieces, data.size(), file->shapes());
     if (!checked.ok()) return checked.error();
+    if (file->takes_turns) drain_others(*file);
     put_pieces(*file, write.pieces, data);
     for (const auto &part : checked->parts) file->acknowledge(*file->find(part.varid), part.bytes, false);
     return {};
   };
-  const auto on_fill = [&](const LoggedFill &fill) -> Status {
-    const auto file = find(fill.file);
-    if (!file) return {};
-    drainer_.flush(*file, PageState::kUrgent);
-    file->native->allow_records(fill.record + 1);
-    (void)on_io([&] { return file->native->fill_record(fill.varid, fill.record); });
-    return {};
-  };
-  return journal.replay(left, {on_write, on_fill});
+  return journal.replay(left, on_write);
 }
 
 }  // namespace staging

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/replica.hpp>
 
-#include <service/connection.hpp>
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 namespace staging {
@@ -116,10 +115,14 @@ namespace {
 
 class Replica final : public LogStore {
  public:
-  Replica(nssi::Runtime &runtime, std::uint32_t of, std::string url, nssi::PeerId peer)
-      : runtime_(runtime), of_(of), url_(std::move(url)), peer_(peer), stub_(runtime, peer) {}
+  Replica(nssi::Runtime &runtime, const ReplicaOptions &options)
+      : runtime_(runtime), of_(options.of), url_(options.url), peer_(options.peer), stub_(runtime, options.peer) {}
   ~Replica() override { runtime_.disconnect(peer_); }
 
+  Status drop() {
+    auto asked = stub_.release_block_async({of_, 0, std::numeric_limits<std::uint64_t>::max()}, options());
+    return asked.wait();
+  }
   Status look() {
     auto asked = stub_.kept_async(of_, options());
     const auto kept = asked.wait();
@@ -185,11 +188,10 @@ class Replica final : public LogStore {
 
 }  // namespace
 
-Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, std::uint32_t of, const std::string &url,
-                                               Deadline deadline) {
-  auto peer = nessie::service::connect_in_fiber(runtime, url, deadline);
-  if (!peer.ok()) return peer.error();
-  auto replica = std::make_unique<Replica>(runtime, of, url, *peer);
+Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options) {
+  auto replica = std::make_unique<Replica>(runtime, options);
+  if (options.anew)
+    if (auto status = replica->drop(); !status.ok()) return status.error();
   if (auto status = replica->look(); !status.ok()) return status.error();
   return std::unique_ptr<LogStore>(std::move(replica));
 }

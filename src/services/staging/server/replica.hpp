@@ -53,8 +53,14 @@ class Replicas {
   std::uint64_t held_bytes_ = 0;
 };
 
-/// The log of server `of`, kept by the one at `url`. Within a fiber. Errors as nnti::Endpoint::connect().
-nessie::Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, std::uint32_t of, const std::string &url,
-                                                       nessie::Deadline deadline);
+struct ReplicaOptions {
+  std::uint32_t of = 0;  ///< whose log it is
+  std::string url;       ///< of the server that keeps it,
+  nssi::PeerId peer;     ///< and the connection to it, which goes with the store
+  bool anew = false;     ///< what it has kept so far is dropped
+};
+
+/// The log of a server, kept by another one. Within a fiber. Errors as calls'.
+nessie::Result<std::unique_ptr<LogStore>> open_replica(nssi::Runtime &runtime, const ReplicaOptions &options);
 
 }  // namespace staging

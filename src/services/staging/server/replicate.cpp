@@ -2,6 +2,10 @@
 // A second copy of what has been acknowledged, with another server.
 #include <services/staging/server/server.hpp>
 
+#include <service/connection.hpp>
+
+#include <pnetcdf.h>
+
 #include <algorithm>
 
 namespace staging {
@@ -9,6 +13,8 @@ namespace staging {
 using nessie::Code;
 using nessie::Deadline;
 using nessie::Error;
+using nessie::service::connect_in_fiber;
+using nessie::service::pause;
 
 Status Server::keep_block(Request &request, const BlockArgs &block) { return replicas_.keep(request, block); }
 
@@ -24,6 +30,8 @@ Status Server::release_block(Request &, const BlockArgs &block) {
 }
 
 namespace {
+
+constexpr std::chrono::milliseconds kAttemptPause{20};
 
 /// What of a URL says which node it is: that of its network, or, where there is none, of its shared memory.
 std::string node_of(const std::string &url) {
@@ -49,18 +57,68 @@ std::string Server::partner() const {
   return {};
 }
 
-Status Server::open_replicated() {
-  if (replicated_ && replicated_->is_whole()) return {};
+/// The journal that the partner keeps; as long as that is about to be started again, until the deadline.
+Result<Server::Copy> Server::open_copy(Deadline deadline, bool anew) {
   const auto url = partner();
   if (url.empty())
     return Error{Code::kUnsupported,
                  "'replicated' needs two staging servers at least: run with --servers 2, or keep files 'logged'"};
-  auto store = open_replica(runtime_, options_.index, url, Deadline::in(options_.client_timeout));
+  for (;;) {
+    auto copy = try_to_open_copy(url, anew);
+    if (copy.ok() || copy.code() != Code::kPeerLost || deadline.passed() || finishing_) return copy;
+    if (auto status = pause(runtime_, Deadline::in(kAttemptPause)); !status.ok()) return status.error();
+  }
+}
+
+Result<Server::Copy> Server::try_to_open_copy(const std::string &url, bool anew) {
+  const auto peer = connect_in_fiber(runtime_, url, Deadline::in(options_.client_timeout));
+  if (!peer.ok()) return peer.error();
+  auto store = open_replica(runtime_, {options_.index, url, *peer, anew});
   if (!store.ok()) return store.error();
-  auto opened = Journal::open(runtime_, budget_, *std::move(store));
+  auto journal = Journal::open(runtime_, budget_, *std::move(store));
+  if (!journal.ok()) return journal.error();
+  return Copy{*std::move(journal), *peer};
+}
+
+Status Server::open_replicated(Deadline deadline) {
+  if (replicated_.journal) return {};
+  auto opened = open_copy(deadline, false);
   if (!opened.ok()) return opened.error();
-  if (!replicated_) replicated_ = *std::move(opened);
+  if (!replicated_.journal) replicated_ = *std::move(opened);
   return {};
+}
+
+/// The partner is gone, with all that it kept: as soon as it is back it keeps a new copy.
+void Server::renew_replicated() {
+  if (!replicated_.journal || finishing_ || std::exchange(is_renewing_, true)) return;
+  runtime_.spawn([this] {
+    auto opened = open_copy(Deadline::in(options_.client_timeout), true);
+    is_renewing_ = false;
+    if (!opened.ok()) return;  // the next write tries again
+    former_.push_back(std::exchange(replicated_, *std::move(opened)).journal);
+    std::vector<File> files;
+    for (const auto &[token, file] : files_) files.push_back(file);
+    for (const auto &file : closing_) drainer_.hasten(*file);
+    for (const auto &file : files) keep_anew(*file);
+  });
+}
+
+/// Puts what a file has into it, and what comes into the new copy.
+void Server::keep_anew(OpenFile &file) {
+  const FileGate::Alone alone(file.gate);
+  auto *journal = replicated_.journal.get();
+  const bool is_elsewhere = file.journal != nullptr && file.durability == Durability::kReplicated;
+  if (!is_elsewhere || file.journal == journal || file.ended) return;
+  drainer_.flush(file, PageState::kUrgent);
+  (void)on_io([&] { return file.native->sync_to_disk(); });
+  file.journal = journal;
+  (void)note_file(file);  // whoever writes is told
+  for (const auto &[definition, nc_error] : file.made) {
+    (void)journal->note(definition);
+    (void)journal->note(LoggedDefined{file.token, definition.args.number, nc_error});
+  }
+  for (auto &[id, client] : returning_) note_again(*journal, client);
+  (void)journal->await_written();
 }
 
 }  // namespace staging

@@ -87,7 +87,9 @@ void Server::stop() {
   drainer_.end_touching();
   if (logged_ && logged_->is_empty() && logged_->is_whole()) Journal::remove(std::move(logged_));
   logged_.reset();
-  replicated_.reset();
+  remove_undo();
+  replicated_.journal.reset();
+  former_.clear();
   if (options_.on_end) options_.on_end(report());
 }
 
@@ -118,6 +120,7 @@ void Server::peer_lost(nssi::PeerId peer) {
   note_crowd();
   processes_.erase(peer.value);
   forget_client(peer);
+  if (replicated_.journal && peer == replicated_.peer) renew_replicated();
   accounts_.erase(peer.value);
   std::erase_if(held_, [&](const auto &held) { return held.second.owner == peer; });
   std::vector<File> orphans;

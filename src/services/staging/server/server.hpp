@@ -176,18 +176,20 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   // keep.cpp
   Durability durability_of(Durability asked, const std::string &path) const;
   bool may_be_kept() const { return !options_.log_path.empty(); }
-  Result<Journal *> journal_for(Durability durability);
+  Result<Journal *> journal_of(OpenFile &file);
   Status open_logged();
-  Status open_replicated();
   Status keep_file(const File &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status begin_keeping(OpenFile &file, const OpenArgs &args, bool is_created, nssi::PeerId owner);
   Status note_file(OpenFile &file);
   void mark(const File &file);
-  void keep_client(Journal &journal, Returning &client);
-  Status keep_definition(OpenFile &file, bool is_amend, const EndDefArgs &args);
+  void keep_client(OpenFile &file, Returning &client);
+  static void note_again(Journal &journal, Returning &client);
+  Status keep_definition(OpenFile &file, const LoggedDefinition &definition);
   std::string keep_undo(OpenFile &file);
   static std::string undo_path(const std::string &folder, FileToken token);
-  Status keep_defined(OpenFile &file, std::uint64_t number, int nc_error);
+  void remove_undo() const;
+  Status keep_defined(OpenFile &file, const LoggedDefinition &definition, int nc_error);
+  Status keep_filled(OpenFile &file);
   Status keep_in(Arriving &arriving, OpenFile &file, const Asked &asked);
   Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
@@ -234,6 +236,16 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<std::uint64_t> read_block(Request &request, const BlockArgs &block) override;
   Status release_block(Request &request, const BlockArgs &block) override;
   std::string partner() const;
+  /// A journal with another server.
+  struct Copy {
+    std::unique_ptr<Journal> journal;
+    nssi::PeerId peer;
+  };
+  Result<Copy> open_copy(nessie::Deadline deadline, bool anew);
+  Result<Copy> try_to_open_copy(const std::string &url, bool anew);
+  Status open_replicated(nessie::Deadline deadline);
+  void renew_replicated();
+  void keep_anew(OpenFile &file);
 
   // read.cpp
   Result<NcResult> read(Request &request, const TransferArgs &args) override;
@@ -316,11 +328,13 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Worker &io_;
   const std::function<void()> end_process_;
   std::unique_ptr<Ledger> ledger_;
-  std::unique_ptr<Journal> logged_, replicated_;    ///< null: nothing has had to be kept there yet
+  std::unique_ptr<Journal> logged_;                 ///< null: nothing has had to be kept there yet
+  Copy replicated_;                                 ///< the same
+  std::vector<std::unique_ptr<Journal>> former_;    ///< with servers that are gone
   std::map<std::uint64_t, Returning> returning_;    ///< by client
   std::map<std::uint64_t, std::uint64_t> clients_;  ///< by peer
-  std::set<FileToken> gone_;                        ///< that a server before this one has put where they belong
-  bool is_recovering_ = false, has_recovered_ = false, has_told_of_log_ = false;
+  std::set<FileToken> gone_;                        ///< that this server, or one before it, has put where they belong
+  bool is_recovering_ = false, has_recovered_ = false, has_told_of_log_ = false, is_renewing_ = false;
   bool is_reopening_ = false;     ///< files are yet to be reopened that another server has left
   std::unique_ptr<Board> board_;  ///< goes after the files on it
   Account total_;

@@ -23,7 +23,7 @@ void Server::quiesce() {
     finish_orphan(closing_.back());
   }
   drainer_.end_spilling();
-  for (auto *journal : {logged_.get(), replicated_.get()})
+  for (auto *journal : {logged_.get(), replicated_.journal.get()})
     if (journal != nullptr) (void)journal->flush();
 }
 
