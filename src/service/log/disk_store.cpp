@@ -8,6 +8,7 @@
 #include <service/interval_set.hpp>
 #include <service/log/reader.hpp>
 #include <service/log/store.hpp>
+#include <service/log/written_mark.hpp>
 #include <service/wait_queue.hpp>
 #include <service/worker.hpp>
 
@@ -76,12 +77,13 @@ bool reserve(const File &file, std::uint64_t size_bytes) {
 
 class DiskStore final : public LogStore {
  public:
-  DiskStore(nssi::Runtime &runtime, DiskStoreOptions options, Fd directory, Fd lock,
+  DiskStore(nssi::Runtime &runtime, DiskStoreOptions options, Fd directory, Fd lock, WrittenMark mark,
             std::unique_ptr<nssi::FileIo> files)
       : runtime_(runtime),
         options_(std::move(options)),
         directory_(std::move(directory)),
         lock_(std::move(lock)),
+        mark_(std::move(mark)),
         files_(std::move(files)),
         changed_(runtime) {}
 
@@ -95,6 +97,8 @@ class DiskStore final : public LogStore {
   Result<std::size_t> read(Lsn at, std::span<std::byte> into) override;
   std::uint64_t segment_bytes() const override { return options_.segment_bytes; }
   Status write(Lsn at, std::span<const std::byte> block) override;
+  void note_written(Lsn end) override { mark_.raise(end); }
+  Lsn written_before() const override { return mark_.left(); }
   Status sync() override;
   void release(const LogRange &range) override;
   std::uint64_t held_bytes() const override {
@@ -132,6 +136,7 @@ class DiskStore final : public LogStore {
   nssi::Runtime &runtime_;
   DiskStoreOptions options_;
   const Fd directory_, lock_;
+  WrittenMark mark_;
   const std::unique_ptr<nssi::FileIo> files_;
   Worker worker_{1};
   WaitQueue changed_;
@@ -404,10 +409,12 @@ Result<std::unique_ptr<LogStore>> open_disk_store(nssi::Runtime &runtime, DiskSt
   if (!directory.ok()) return directory.error();
   auto lock = lock_directory(options.directory);
   if (!lock.ok()) return lock.error();
+  auto mark = WrittenMark::open(options.directory + "/written");
+  if (!mark.ok()) return mark.error();
   auto files = nssi::FileIo::open(runtime);
   if (!files.ok()) return files.error();
   auto store = std::make_unique<DiskStore>(runtime, std::move(options), *std::move(directory), *std::move(lock),
-                                           *std::move(files));
+                                           *std::move(mark), *std::move(files));
   if (auto status = store->find_files(); !status.ok()) return status.error();
   return std::unique_ptr<LogStore>(std::move(store));
 }

@@ -187,6 +187,38 @@ TEST_F(DiskStoreTest, AFlippedBit_IsNamedWithItsFile) {
   });
 }
 
+TEST_F(DiskStoreTest, AFlippedBitInTheLastBlock_IsNamed_UnlessThePowerFailedSince) {
+  for (const bool power_failed : {false, true})
+    run([&] {
+      std::filesystem::remove_all(directory_);
+      auto log = open();
+      (void)append(*log, 1, {}, data_of(100, 1));
+      ASSERT_TRUE(log->await_written(log->end()).ok());
+      const auto last = append(*log, 2, {}, data_of(100, 2));
+      ASSERT_TRUE(log->await_written(log->end()).ok());
+      log.reset();
+      flip("log.0", static_cast<std::streamoff>(last.at.begin) + 60);
+      if (power_failed) flip("written", 0);
+      log = open();
+      const auto found = replay(*log);
+      ASSERT_EQ(found.records.size(), 1u);
+      EXPECT_EQ(found.records[0].kind, 1);
+      EXPECT_EQ(found.damage.size(), power_failed ? 0u : 1u);
+    });
+}
+
+TEST_F(DiskStoreTest, ALogThatIsShorterThanItWas_IsNamed) {
+  run([&] {
+    auto log = open();
+    (void)append_some(*log, 30);
+    ASSERT_TRUE(log->await_written(log->end()).ok());
+    log.reset();
+    for (const auto *name : {"log.1", "log.2", "log.3"}) std::filesystem::remove(directory_ + "/" + name);
+    log = open();
+    EXPECT_EQ(replay(*log).damage.size(), 1u);
+  });
+}
+
 TEST_F(DiskStoreTest, SegmentsOfAnotherSize_KeepIt) {
   run([&] {
     auto log = open();
@@ -206,7 +238,7 @@ TEST_F(DiskStoreTest, WhatIsNoSegment_IsLeftAlone_AndWhatWasNotFinishedIsRemoved
     (void)open();
     for (const auto *name : {"log.x", "log.", "notes", "spare.7"}) std::ofstream(directory_ + "/" + name) << "x";
     auto log = open();
-    EXPECT_EQ(files(), (std::set<std::string>{"lock", "log.", "log.x", "notes"}));
+    EXPECT_EQ(files(), (std::set<std::string>{"lock", "log.", "log.x", "notes", "written"}));
     std::ofstream(directory_ + "/log.9") << "x";
     log.reset();
     EXPECT_TRUE(open_store().ok() || open_store().code() == Code::kIo);

@@ -147,6 +147,7 @@ std::unique_ptr<Log::Impl::Block> Log::Impl::next_to_write() {
 
 void Log::Impl::note_written(Lsn block) {
   unwritten.erase(block);
+  store->note_written(end_of_written());
   newest_segment = std::max(newest_segment, block / segment_bytes);
   release_dead();
 }

@@ -62,6 +62,7 @@ class Recovery {
 
   /// The log that counts is the last one's.
   void leave_out_what_does_not_count() {
+    synced_ = store_->written_before();
     log_.id = blocks_.empty() ? random_u64() : blocks_.back().log_id;
     std::erase_if(blocks_, [&](const BlockHeader &block) { return block.log_id != log_.id; });
     for (const auto &block : blocks_) synced_ = std::max(synced_, block.synced);
@@ -113,7 +114,7 @@ class Recovery {
   const std::vector<LogRange> runs_;
   std::vector<LogRange> segment_runs_;  ///< of whole segments
   std::vector<BlockHeader> blocks_;
-  Lsn synced_ = 0;  ///< all before this was synced
+  Lsn synced_ = 0;  ///< all before this was synced, or is known to have been written
   RecoveredLog log_;
 };
 

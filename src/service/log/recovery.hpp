@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Where a log ended that somebody has left, and what of it counts.
 //
-// Design notes. What was synced is there; of what was written after that, any part may be missing after a power
-// failure. So the log goes up to the first block that is missing or not whole, and of which no block that counts says
-// that it was synced (`synced`). What is missing before that is damage, and told of by whoever reads it (replay()).
-// A segment that is not there was released, as each is on the disk before it is written to (store.hpp), and as it is
+// Design notes. What was synced is there, and after the end of a process all that was written; of what was written
+// after the last sync, any part may be missing after a power failure. So the log goes up to the first block that is
+// missing or not whole, and of which no block that counts says that it was synced (`synced`), nor the store that it was
+// written (`written_before()`). What is missing before that is damage, and told of by whoever reads it (replay()). A
+// segment that is not there was released, as each is on the disk before it is written to (store.hpp), and as it is
 // released only when all before its end is synced. What lies behind the end is erased before anything is appended.
 //
 // That is right, as (1) a block is sealed with what was synced by then, so no mark is higher than what a sync has

@@ -48,6 +48,11 @@ class LogStore {
   /// When it returns, the block outlives this process. A segment's first block is written when the segment itself
   /// outlives a power failure, so that one which is not there was released.
   virtual Status write(Lsn at, std::span<const std::byte> block) = 0;
+  /// All before `end` was written, but for what was released.
+  virtual void note_written(Lsn end) = 0;
+  /// What note_written() of whoever left this was told last, if everything that was written by then is to be found;
+  /// 0: that is not known, as after a power failure.
+  virtual Lsn written_before() const = 0;
   /// When it returns, all blocks whose write() has returned, or that were there already, outlive a power failure.
   virtual Status sync() = 0;
   /// Nobody will read what lies there. Its space is given back as soon as that is possible.

@@ -127,6 +127,8 @@ class MemoryStore final : public LogStore {
     write->has_ended = true;
     return {};
   }
+  void note_written(Lsn) override {}
+  Lsn written_before() const override { return 0; }
   Status sync() override {
     ++disk_.syncs;
     std::vector<std::shared_ptr<MemoryDisk::Write>> covered;

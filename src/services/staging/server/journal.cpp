@@ -232,8 +232,7 @@ Result<Left> Journal::look() {
   return left;
 }
 
-Status Journal::replay(const Left &left,
-                       const std::function<Status(const LoggedWrite &, std::span<const std::byte>)> &on_write) {
+Status Journal::replay(const Left &left, const Visitor &visitor) {
   auto from = log_->end();
   for (const auto &[token, file] : left.files) from = std::min(from, file.in_file);
   const auto is_left = [&](FileToken token, Lsn at) {
@@ -241,11 +240,12 @@ Status Journal::replay(const Left &left,
     return found != left.files.end() && found->second.in_file <= at;
   };
   return log_->replay(from, {.on_record = [&](const LogRecord &record) -> Status {
-                        if (record.kind != static_cast<std::uint16_t>(Logged::kWrite)) return {};
-                        const auto write = xdr::decode<LoggedWrite>(record.head);
-                        if (!write.ok() || !is_left(write->file, record.at.begin)) return {};
-                        return on_write(*write, record.data);
-                      }});
+                               if (record.kind != static_cast<std::uint16_t>(Logged::kWrite)) return {};
+                               const auto write = xdr::decode<LoggedWrite>(record.head);
+                               if (!write.ok() || !is_left(write->file, record.at.begin)) return {};
+                               return visitor.on_write(*write, record.data);
+                             },
+                             .on_damage = visitor.on_damage});
 }
 
 }  // namespace staging

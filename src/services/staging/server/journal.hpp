@@ -78,9 +78,12 @@ class Journal {
 
   // --- what somebody has left ---------------------------------------------------------------------------------------
   nessie::Result<Left> look();
+  struct Visitor {
+    std::function<nessie::Status(const LoggedWrite &, std::span<const std::byte> data)> on_write;
+    std::function<void(const nessie::service::LogDamage &)> on_damage;
+  };
   /// All writes to files that look() found, in their order, but those that are in the files for certain.
-  nessie::Status replay(const Left &left,
-                        const std::function<nessie::Status(const LoggedWrite &, std::span<const std::byte>)> &on_write);
+  nessie::Status replay(const Left &left, const Visitor &visitor);
 
   // --- what is to be kept. In the log on return, and on its way; see await_written(). Errors as Log::append(). -------
   /// A file as it is when `look` is called, which is called again if something else is noted meanwhile.

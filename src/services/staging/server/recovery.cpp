@@ -300,7 +300,7 @@ Status Server::replay(Journal &journal, const Left &left, std::map<FileToken, Fi
     for (const auto &part : checked->parts) file->acknowledge(*file->find(part.varid), part.bytes, false);
     return {};
   };
-  return journal.replay(left, on_write);
+  return journal.replay(left, {on_write, [&](const auto &damage) { note_damage(left, damage); }});
 }
 
 }  // namespace staging
