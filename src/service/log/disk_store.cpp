@@ -36,6 +36,7 @@ constexpr std::size_t kMostSpares = 2;
 /// Of a read that is not aligned.
 constexpr std::size_t kBounceBytes = std::size_t{1} << 20;
 constexpr auto kMostWaitForLock = std::chrono::seconds(10);
+constexpr auto kInstant = std::chrono::milliseconds(100);
 constexpr std::string_view kSegment = "log.", kSpare = "spare.";
 
 Error failed(const char *what, const std::string &path, int cause) {
@@ -54,7 +55,7 @@ struct File {
 /// Tells past the kernel's cache where the file system can do that. Null: errno says why.
 std::shared_ptr<File> open_file(const std::string &path, int flags) {
   auto file = std::make_shared<File>();
-  flags |= O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+  flags |= O_CLOEXEC | O_NOFOLLOW;
   file->fd.reset(::open(path.c_str(), flags | O_DIRECT, 0600));
   file->is_direct = file->fd.valid();
   if (!file->fd && errno == EINVAL) file->fd.reset(::open(path.c_str(), flags & ~O_EXCL, 0600));
@@ -130,6 +131,9 @@ class DiskStore final : public LogStore {
   Status start_making(std::uint64_t number, bool is_ahead);
   Status make(Making &making) const;
   Status await_made();
+  Status refuse_to_write() const {
+    return Error{Code::kIo, fmt::format("the log in {} is only read", options_.directory), Scope::kService, EROFS};
+  }
   void free_released();
   void set_aside(std::uint64_t number);
 
@@ -166,6 +170,7 @@ Status DiskStore::find_files() {
   for (const auto &name : names)
     if (const auto number = number_in(name, kSegment))
       if (auto status = adopt(kSegment, *number); !status.ok()) return status;
+  if (options_.is_read_only) return {};
   for (const auto &name : names)
     if (const auto number = number_in(name, kSpare))
       if (auto status = adopt(kSpare, *number); !status.ok()) return status;
@@ -175,10 +180,11 @@ Status DiskStore::find_files() {
 /// The size of those that are there goes before what is asked for. A spare one of another size was not finished.
 Status DiskStore::adopt(std::string_view kind, std::uint64_t number) {
   const auto name = path(kind, number);
-  const auto file = open_file(name, 0);
+  const auto file = open_file(name, options_.is_read_only ? O_RDONLY : O_RDWR);
   struct stat status {};
   if (!file || ::fstat(file->fd.get(), &status) != 0) return failed("open", name, errno);
-  if (auto locked = wait_for_lock(*file, name); !locked.ok()) return locked;
+  if (!options_.is_read_only)
+    if (auto locked = wait_for_lock(*file, name); !locked.ok()) return locked;
   const auto size_bytes = static_cast<std::uint64_t>(status.st_size);
   if (kind == kSegment && segments_.empty() && size_bytes > 0 && size_bytes % kLogAlignment == 0)
     options_.segment_bytes = size_bytes;
@@ -258,6 +264,7 @@ Result<std::size_t> DiskStore::bounce(const std::shared_ptr<File> &file, std::ui
 // --- writing ----------------------------------------------------------------------------------------------------------
 
 Status DiskStore::write(Lsn at, std::span<const std::byte> block) {
+  if (options_.is_read_only) return refuse_to_write();
   const auto segment = segment_for(at);
   if (!segment.ok()) return segment.error();
   const auto file = *segment;
@@ -309,7 +316,7 @@ Status DiskStore::start_making(std::uint64_t number, bool is_ahead) {
 Status DiskStore::make(Making &making) const {
   const auto spare = path(kSpare, making.spare), segment = path(kSegment, making.number);
   auto &file = making.file;
-  if (!file) file = open_file(spare, O_CREAT | O_EXCL);
+  if (!file) file = open_file(spare, O_RDWR | O_CREAT | O_EXCL);
   if (file && ::flock(file->fd.get(), LOCK_EX | LOCK_NB) == 0 && reserve(*file, segment_bytes()) &&
       ::fsync(file->fd.get()) == 0 && ::rename(spare.c_str(), segment.c_str()) == 0 && ::fsync(directory_.get()) == 0)
     return {};
@@ -330,6 +337,7 @@ Status DiskStore::await_made() {
 }
 
 Status DiskStore::sync() {
+  if (options_.is_read_only) return refuse_to_write();
   std::vector<std::pair<std::uint64_t, std::shared_ptr<File>>> dirty;
   for (const auto &[number, file] : segments_)
     if (std::exchange(file->is_dirty, false)) dirty.emplace_back(number, file);
@@ -343,6 +351,7 @@ Status DiskStore::sync() {
 // --- releasing --------------------------------------------------------------------------------------------------------
 
 void DiskStore::release(const LogRange &range) {
+  if (options_.is_read_only) return;
   for (auto at = segments_.lower_bound(range.begin / segment_bytes());
        at != segments_.end() && at->first * segment_bytes() < range.end; ++at) {
     const auto segment = range_of(at->first);
@@ -374,9 +383,9 @@ void DiskStore::set_aside(std::uint64_t number) {
 
 // --- the directory ----------------------------------------------------------------------------------------------------
 
-/// Made, if it is not there; this user's, and nobody else's.
-Result<Fd> open_directory(const std::string &path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", path, errno);
+/// This user's, and nobody else's.
+Result<Fd> open_directory(const std::string &path, bool makes_it) {
+  if (makes_it && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed("make", path, errno);
   Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!directory || ::fstat(directory.get(), &status) != 0) return failed("open", path, errno);
@@ -385,15 +394,18 @@ Result<Fd> open_directory(const std::string &path) {
   return directory;
 }
 
-Result<Fd> lock_directory(const std::string &directory) {
+/// Whoever looks whether a log is in use has the lock for an instant.
+Result<Fd> lock_directory(nssi::Runtime &runtime, const std::string &directory) {
   const auto path = directory + "/lock";
   Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return failed("open", path, errno);
+  const auto deadline = Deadline::in(kInstant);
   while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK)
+    if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path, errno);
+    if (deadline.passed())
       return Error{Code::kExists,
                    fmt::format("another process has the log in {} open: end it, or name another directory", directory)};
-    if (errno != EINTR) return failed("lock", path, errno);
+    runtime.sleep_until(Deadline::in(std::chrono::milliseconds(1)));
   }
   return lock;
 }
@@ -405,11 +417,12 @@ Result<std::unique_ptr<LogStore>> open_disk_store(nssi::Runtime &runtime, DiskSt
       options.segment_bytes < 2 * kLogAlignment)
     return Error{Code::kInvalidArgument,
                  fmt::format("segments of {} bytes: take a multiple of {}", options.segment_bytes, kLogAlignment)};
-  auto directory = open_directory(options.directory);
+  auto directory = open_directory(options.directory, !options.is_read_only);
   if (!directory.ok()) return directory.error();
-  auto lock = lock_directory(options.directory);
+  auto lock = options.is_read_only ? Fd() : lock_directory(runtime, options.directory);
   if (!lock.ok()) return lock.error();
-  auto mark = WrittenMark::open(options.directory + "/written");
+  const auto mark_path = options.directory + "/written";
+  auto mark = options.is_read_only ? WrittenMark::look(mark_path) : WrittenMark::open(mark_path);
   if (!mark.ok()) return mark.error();
   auto files = nssi::FileIo::open(runtime);
   if (!files.ok()) return files.error();

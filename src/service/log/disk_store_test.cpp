@@ -3,6 +3,8 @@
 #include <service/log/log.hpp>
 #include <service/log/testing/log_test_base.hpp>
 
+#include <base/file.hpp>
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 namespace nessie::service::testing {
@@ -277,6 +280,39 @@ TEST_F(DiskStoreTest, AfterKill9_EverythingThatWasAcknowledgedIsThere) {
     ASSERT_GT(found.records.size(), last);
     for (std::size_t i = 0; i < found.records.size(); ++i)
       EXPECT_EQ(found.records[i].data, data_of(i % 9000, static_cast<unsigned>(i)));
+  });
+}
+
+/// Each file with what is in it.
+std::map<std::string, std::string> contents_of(const std::string &directory) {
+  std::map<std::string, std::string> contents;
+  for (const auto &entry : std::filesystem::directory_iterator(directory))
+    contents[entry.path().filename()] = *read_file(entry.path());
+  return contents;
+}
+
+TEST_F(DiskStoreTest, WhoOnlyLooks_FindsTheSame_AndChangesNothing_WhoeverHasIt) {
+  run([&] {
+    const auto read_only = [&] { return *open_disk_store(runtime(), {.directory = directory_, .is_read_only = true}); };
+    std::vector<Kept> appended;
+    {
+      auto log = open();
+      appended = append_some(*log, 60);
+      EXPECT_TRUE(log->await_synced(log->end()).ok());
+      EXPECT_EQ(look(read_only()).records, appended);
+      for (auto &kept : append_some(*log, 60)) appended.push_back(std::move(kept));  // they say what was synced
+      EXPECT_TRUE(log->flush().ok());
+    }
+    flip("log.1", 5000);
+    const auto before = contents_of(directory_);
+    const auto found = look(read_only());
+    EXPECT_LT(found.records.size(), appended.size());
+    EXPECT_EQ(found.damage.size(), 1u);
+    EXPECT_EQ(contents_of(directory_), before);
+    EXPECT_EQ(read_only()->write(0, {}).code(), Code::kIo);
+    std::filesystem::remove_all(directory_);
+    EXPECT_EQ(open_disk_store(runtime(), {.directory = directory_, .is_read_only = true}).code(), Code::kIo);
+    EXPECT_FALSE(std::filesystem::exists(directory_));
   });
 }
 

@@ -68,6 +68,8 @@ class Log {
   /// Tells of all records from `from` on that nobody has released, in their order; of none that were appended
   /// meanwhile.
   Status replay(Lsn from, const Visitor &visitor);
+  /// The same of what is in a store now, which is not opened: nothing is changed there, whoever else has it.
+  static Status look(nssi::Runtime &runtime, std::shared_ptr<LogStore> store, const Visitor &visitor);
   /// The data of one record, whose size is known, checked: `at` as append() or replay() said it. kBadMessage: they are
   /// not what was appended.
   Status read(const LogRange &at, std::span<std::byte> data);

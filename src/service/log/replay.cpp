@@ -13,19 +13,31 @@ namespace nessie::service {
 
 using namespace log_format;
 
+namespace {
+
+/// What is read, all before its end was written.
+struct Written {
+  nssi::Runtime &runtime;
+  const std::shared_ptr<LogStore> store;
+  const std::uint64_t log_id;
+  const std::map<std::uint64_t, LogSegment> &segments;
+  const Lsn end;
+  const std::function<void(const LogRange &)> release;
+};
+
 /// One replay.
 class LogWalk {
  public:
-  /// All that lies before `end` was written.
-  LogWalk(Log::Impl &log, Lsn from, Lsn end, const Log::Visitor &visitor)
+  LogWalk(const Written &log, Lsn from, const Log::Visitor &visitor)
       : log_(log),
+        segment_bytes_(log.store->segment_bytes()),
         from_(from),
-        end_(end),
+        end_(log.end),
         visitor_(visitor),
         reader_(log.runtime, log.store, visitor.skims ? LogReader::Way::kHops : LogReader::Way::kAhead) {}
 
   Status walk() {
-    for (auto at = go_to(from_ / log_.segment_bytes * log_.segment_bytes); at < end_; at = go_to(at)) {
+    for (auto at = go_to(from_ / segment_bytes_ * segment_bytes_); at < end_; at = go_to(at)) {
       const auto next = look_at(at);
       if (!next.ok()) return next.error();
       at = *next;
@@ -38,19 +50,19 @@ class LogWalk {
   /// From `at` on, where there is something.
   Lsn go_to(Lsn at) {
     for (;;) {
-      const auto segment = log_.segments.lower_bound(at / log_.segment_bytes);
+      const auto segment = log_.segments.lower_bound(at / segment_bytes_);
       if (segment == log_.segments.end()) return end_;
-      const auto begin = segment->first * log_.segment_bytes;
-      if (begin > at || at % log_.segment_bytes == 0) expect_in(begin);
+      const auto begin = segment->first * segment_bytes_;
+      if (begin > at || at % segment_bytes_ == 0) expect_in(begin);
       at = std::max(at, begin);
       if (at < segment->second.end) return at;
-      at = begin + log_.segment_bytes;
+      at = begin + segment_bytes_;
     }
   }
 
   /// A segment that others, which are gone, lie in front of.
   void expect_in(Lsn segment) {
-    const auto number = segment / log_.segment_bytes;
+    const auto number = segment / segment_bytes_;
     if (number == 0 || !log_.segments.contains(number - 1)) expected_ = std::max(expected_, segment);
   }
 
@@ -58,9 +70,9 @@ class LogWalk {
   Result<Lsn> look_at(Lsn at) {
     const auto front = reader_.view(at, kLogAlignment);
     if (!front.ok()) return front.error();
-    const auto block = decode_block(*front, at, log_.segment_bytes);
+    const auto block = decode_block(*front, at, segment_bytes_);
     if (!block) return at + kLogAlignment;
-    if (block->is_erased || block->log_id != log_.id) return block->end();
+    if (block->is_erased || block->log_id != log_.log_id) return block->end();
     tell_of_missing(block->before);
     expected_ = block->end();
     if (!is_wanted(block->records())) return expected_;
@@ -92,7 +104,7 @@ class LogWalk {
   }
 
   bool is_wanted(const LogRange &range) const {
-    const auto segment = log_.segments.find(range.begin / log_.segment_bytes);
+    const auto segment = log_.segments.find(range.begin / segment_bytes_);
     return segment != log_.segments.end() && segment->second.live.overlaps(interval_of(range));
   }
 
@@ -107,20 +119,36 @@ class LogWalk {
     log_.release(range);
   }
 
-  Log::Impl &log_;
+  const Written &log_;
+  const std::uint64_t segment_bytes_;
   const Lsn from_, end_;
   const Log::Visitor &visitor_;
   LogReader reader_;
   Lsn expected_ = 0;
 };
 
+}  // namespace
+
 Status Log::Impl::replay(Lsn from, const Visitor &visitor) {
   const auto until = end();
   if (auto written = await_written(until); !written.ok()) return written;
   blocks.account().take(LogReader::memory_bytes());
-  auto result = LogWalk(*this, from, std::min(until, end_of_written()), visitor).walk();
+  const Written written_log{runtime,
+                            store,
+                            id,
+                            segments,
+                            std::min(until, end_of_written()),
+                            [this](const LogRange &range) { release(range); }};
+  auto result = LogWalk(written_log, from, visitor).walk();
   blocks.account().give_back(LogReader::memory_bytes());
   return result;
+}
+
+Status Log::look(nssi::Runtime &runtime, std::shared_ptr<LogStore> store, const Visitor &visitor) {
+  const auto found = recover_log(runtime, store);
+  if (!found.ok()) return found.error();
+  const Written written{runtime, store, found->id, found->segments, found->end, [](const LogRange &) {}};
+  return LogWalk(written, 0, visitor).walk();
 }
 
 namespace {

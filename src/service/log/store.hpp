@@ -68,6 +68,9 @@ struct DiskStoreOptions {
   std::uint64_t segment_bytes = std::uint64_t{64} << 20;
   /// The most that all segments take; 0: as much as there is. write() fails beyond it, with ENOSPC.
   std::uint64_t most_bytes = 0;
+  /// It is there, and nothing of it is locked, made, changed or removed: also while another process has it open, which
+  /// may use a segment again that is being read. write() and sync() fail.
+  bool is_read_only = false;
 };
 
 /// Segments of a directory, `log.N`, each preallocated, written past the kernel's cache where the file system can do

@@ -19,6 +19,17 @@ namespace nessie::service {
 struct WrittenMark::Page {
   char boot_id[48];
   std::uint64_t first, second;
+
+  /// 0: it is of an earlier start of the machine.
+  Lsn left() const {
+    char now[sizeof boot_id];
+    name_boot(now);
+    return std::memcmp(boot_id, now, sizeof now) == 0 ? std::min(first, second) : 0;
+  }
+  static void name_boot(char (&name)[48]) {
+    std::ranges::fill(name, '\0');
+    nessie::boot_id().copy(name, sizeof name - 1);
+  }
 };
 
 Result<WrittenMark> WrittenMark::open(const std::string &path) {
@@ -31,13 +42,17 @@ Result<WrittenMark> WrittenMark::open(const std::string &path) {
                  fmt::format("cannot make {}: {}; see to that, or name another directory", path, std::strerror(errno)),
                  Scope::kService, errno};
   auto *page = static_cast<Page *>(memory);
-  char now[sizeof page->boot_id] = {};
-  boot_id().copy(now, sizeof now - 1);
-  const bool is_of_now = std::memcmp(page->boot_id, now, sizeof now) == 0;
-  const auto left = is_of_now ? std::min(page->first, page->second) : 0;
+  const auto left = page->left();
   page->first = page->second = left;
-  std::ranges::copy(now, page->boot_id);
+  Page::name_boot(page->boot_id);
   return WrittenMark(page, left);
+}
+
+WrittenMark WrittenMark::look(const std::string &path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  Page page{};
+  const bool is_whole = file && ::pread(file.get(), &page, sizeof page, 0) == ssize_t{sizeof page};
+  return WrittenMark(nullptr, is_whole ? page.left() : 0);
 }
 
 WrittenMark::~WrittenMark() {

@@ -15,6 +15,8 @@ class WrittenMark {
  public:
   /// In the file `path`, which is made if it is not there. kIo: it cannot be.
   static Result<WrittenMark> open(const std::string &path);
+  /// Only to look: the file stays as it is, and is not raised.
+  static WrittenMark look(const std::string &path);
   WrittenMark(WrittenMark &&other) noexcept : page_(std::exchange(other.page_, nullptr)), left_(other.left_) {}
   WrittenMark &operator=(WrittenMark &&) = delete;
   ~WrittenMark();

@@ -3,6 +3,9 @@
 
 #include <base/printable.hpp>
 
+#include <algorithm>
+#include <cstddef>
+
 namespace staging {
 
 using nlohmann::json;
@@ -40,6 +43,37 @@ json to_json(const ReportResult &it) {
           {"why_left", nessie::to_utf8(it.why_left)},
           {"files", to_json(it.drained)},
           {"failures", to_json(it.failures)}};
+}
+
+namespace {
+
+FileReport report_of(const json &it) {
+  FileReport file;
+  file.path = it.value("path", "");
+  file.nc_error = it.value("nc_error", 0);
+  file.message = it.value("message", "");
+  file.bytes_acknowledged = it.value("bytes_acknowledged", std::uint64_t{0});
+  file.bytes_in_file = it.value("bytes_in_file", std::uint64_t{0});
+  for (const auto &range : it.value("missing", json::array())) file.missing.push_back(range.get<std::string>());
+  return file;
+}
+
+}  // namespace
+
+std::optional<std::vector<FileReport>> reports_in(const json &report) {
+  if (!report.is_object() || !report.contains("files") || !report.contains("failures")) return std::nullopt;
+  std::vector<FileReport> reports;
+  try {
+    for (const auto &failure : report["failures"]) reports.push_back(report_of(failure));
+    const auto failures = reports.size();
+    for (const auto &file : report["files"]) {
+      auto done = report_of(file);
+      const auto end = reports.begin() + static_cast<std::ptrdiff_t>(failures);
+      if (std::ranges::count(reports.begin(), end, done.path, &FileReport::path) == 0)
+        reports.push_back(std::move(done));
+    }
+  } catch (const json::exception &) { return std::nullopt; }
+  return reports;
 }
 
 }  // namespace staging

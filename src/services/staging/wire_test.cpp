@@ -75,6 +75,7 @@ TEST(StagingWire, AReportIsThis) {
   report.drained = {{"/a.nc", -61, "full", 3, 2, {"t[0]"}}};
   report.native = {"n"}, report.left_native = 4, report.why_left = "w";
   report.stuck = {{"/b.nc", "full", 0.5, 2}}, report.bytes_spilled = 6, report.spill_bytes = 7;
+  report.restarts = 8, report.restarted_at = 9;
   expect_bytes(report,
                "0000000000000001" + std::string(7 * 16, '0') + "00000000000000023fe0000000000000" +
                    std::string(4 * 16, '0') +
@@ -83,7 +84,16 @@ TEST(StagingWire, AReportIsThis) {
                    "000005"
                    "00000001000000052f622e6e63000000"
                    "0000000466756c6c3fe00000000000004000000000000000"
-                   "00000000000000060000000000000007");
+                   "00000000000000060000000000000007"
+                   "000000080000000000000009");
+}
+
+TEST(StagingWire, TheStateOfFilesIsThis) {
+  expect_bytes(FilesResult{{{{"/a.nc", -61, "full", 3, 2, {"t[0]"}}, Durability::kLogged, FileStage::kClosing, 1}}, 5},
+               "00000001000000052f612e6e63000000ffffffc30000000466756c6c00000000000000030000000000000002"
+               "0000000100000004745b305d"
+               "00000003000000010000000000000001"
+               "0000000000000005");
 }
 
 }  // namespace

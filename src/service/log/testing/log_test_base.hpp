@@ -79,16 +79,25 @@ class LogTestBase : public ::testing::Test {
     std::vector<Kept> records;
     std::vector<LogDamage> damage;
   };
+  static Log::Visitor noting(Found &found, bool skims = false) {
+    return {[&](const LogRecord &record) {
+              found.records.push_back({record.kind,
+                                       record.at,
+                                       {record.head.begin(), record.head.end()},
+                                       {record.data.begin(), record.data.end()}});
+              return Status();
+            },
+            [&](const LogDamage &damage) { found.damage.push_back(damage); }, skims};
+  }
   static Found replay(Log &log, Lsn from = 0, bool skims = false) {
     Found found;
-    const auto status = log.replay(from, {[&](const LogRecord &record) {
-                                            found.records.push_back({record.kind,
-                                                                     record.at,
-                                                                     {record.head.begin(), record.head.end()},
-                                                                     {record.data.begin(), record.data.end()}});
-                                            return Status();
-                                          },
-                                          [&](const LogDamage &damage) { found.damage.push_back(damage); }, skims});
+    const auto status = log.replay(from, noting(found, skims));
+    EXPECT_TRUE(status.ok()) << status.error().to_string();
+    return found;
+  }
+  Found look(std::unique_ptr<LogStore> store) {
+    Found found;
+    const auto status = Log::look(runtime(), std::move(store), noting(found));
     EXPECT_TRUE(status.ok()) << status.error().to_string();
     return found;
   }

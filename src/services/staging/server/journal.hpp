@@ -4,7 +4,7 @@
 #pragma once
 
 #include <service/log/log.hpp>
-#include <services/staging/server/done.hpp>
+#include <services/staging/server/left.hpp>
 
 #include <staging.hpp>
 #include <xdr/codec.hpp>
@@ -13,56 +13,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace staging {
 
 using nessie::service::Log;
 using nessie::service::LogRange;
-using nessie::service::Lsn;
-
-/// The kinds of its records, and what each holds.
-enum class Logged : std::uint16_t {
-  kFile = 1,    ///< LoggedFile
-  kDefinition,  ///< LoggedDefinition
-  kDefined,     ///< LoggedDefined
-  kWrite,       ///< LoggedWrite, and the data of its pieces
-  kFill,        ///< FileToken: a record of it was filled, and all that was noted of it before is in it
-  kClose,       ///< LoggedClose
-  kGone,        ///< FileToken: all of it is in the file
-  kClient,      ///< LoggedClient
-};
-
-/// A definition, and what came of it: a native code.
-struct CarriedOut {
-  LoggedDefinition definition;
-  int nc_error = 0;
-};
-
-/// A file that a server has left.
-struct LeftFile {
-  LoggedFile file;
-  Lsn since = 0;                               ///< of its first record
-  Lsn in_file = 0;                             ///< what was written before this is in it
-  std::vector<CarriedOut> definitions;         ///< also those that failed
-  int defined_as = 0;                          ///< what came of the last of them: a native code
-  std::optional<LoggedDefinition> unfinished;  ///< begun, and perhaps carried out
-};
-
-/// What a server has left.
-struct Left {
-  std::map<FileToken, LeftFile> files;
-  std::map<std::uint64_t, LoggedClient> clients;
-  std::set<FileToken> gone;
-  std::vector<nessie::service::LogDamage> damage;  ///< what cannot be read any more
-};
-
-/// Notes of a file what its definitions say of fill modes: each replaces what it overrides.
-void note_fill_modes(LoggedFile &file, const std::vector<Definition> &definitions);
 
 class Journal {
  public:

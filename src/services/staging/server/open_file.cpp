@@ -70,8 +70,10 @@ void OpenFile::acknowledge(FileVariable &variable, std::uint64_t bytes, bool had
   note_ledger(variable);
 }
 
-bool OpenFile::has_arrived() const {
-  return std::any_of(variables_.begin(), variables_.end(), [](const auto &v) { return v.arrived > 0; });
+std::uint64_t OpenFile::arrived_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto &variable : variables_) sum += variable.arrived;
+  return sum;
 }
 
 // Bytes that are overwritten while they are in memory count once more when they are acknowledged, but reach the file

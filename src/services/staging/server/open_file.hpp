@@ -82,7 +82,8 @@ class OpenFile : public std::enable_shared_from_this<OpenFile> {
   void arrived(FileVariable &variable, const Part &part);
   /// Bytes are in pages; of those that had arrived, or of others.
   void acknowledge(FileVariable &variable, std::uint64_t bytes, bool had_arrived);
-  bool has_arrived() const;
+  std::uint64_t arrived_bytes() const;
+  bool has_arrived() const { return arrived_bytes() > 0; }
   /// What is dirty in a page is in the file, or is not; note_ledger() follows when the page is gone.
   void reached_file(FileVariable &variable, const Page &page);
   void failed(FileVariable &variable, const Page &page, const PageOutcome &outcome, bool is_told);

@@ -94,6 +94,7 @@ Result<ServerOptions> options_of_process(const Config &config, const Mpi &mpi) {
   nessie::ConfigReader read(config);
   read.count("staging.index", options.index);
   read.count("staging.servers", options.servers);
+  read.count("staging.restarts", options.restarts);
   if (!read.status().ok()) return read.status().error();
   const auto folder = config.get_or("staging.run_dir", ".");
   if (const auto logs = config.get_or("staging.log", ""); !logs.empty())

@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace staging {
 
@@ -32,13 +31,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kGlance{20};
 constexpr std::chrono::seconds kPartner{1};  // one that is started again has nothing for this server
-
-Error why_not_found(int cause) {
-  if (cause == 0)
-    return {Code::kNotFound, "another file has its name now: rename the one that was written to this name again"};
-  if (cause == ENOENT) return {Code::kNotFound, "it was renamed, or removed: give it the name again that it had"};
-  return {Code::kIo, fmt::format("it cannot be opened: {}", std::strerror(cause)), nessie::Scope::kOperation, cause};
-}
 
 Status count_unopened(const LoggedWrite &write, std::size_t size_bytes, std::map<FileToken, FileReport> &unopened) {
   const auto file = unopened.find(write.file);

@@ -21,12 +21,34 @@ ReportResult Server::report() const {
   auto r = statistics_;
   r.bytes_pending = drainer_.pending_bytes(), r.memory_high_bytes = drainer_.memory_high_bytes();
   r.stuck = drainer_.stuck(), r.spill_bytes = drainer_.spill_bytes();
-  r.drained.assign(closed_.begin(), closed_.end());
+  for (const auto &file : closed_) r.drained.push_back(file.report);
   for (const auto &[token, file] : files_)
     if (file->lost_anything()) r.failures.push_back(file->report());
   for (const auto &file : closing_)
     if (file->lost_anything()) r.failures.push_back(file->report());
   if (more_native_ > 0) r.native.push_back(fmt::format("{} more files, says server {}", more_native_, options_.index));
+  return r;
+}
+
+FileState Server::state_of(const OpenFile &file, FileStage stage) {
+  FileState state{file.report(), file.durability, stage, file.dirty_bytes() + file.arrived_bytes()};
+  state.report.bytes_acknowledged += file.arrived_bytes();
+  if (!file.lost_anything() && file.course.since_s != 0)
+    state.report.message = native_message(file.course.why.nc_error, file.course.why.system_error);
+  return state;
+}
+
+Result<FilesResult> Server::files(Request &) {
+  FilesResult r;
+  for (const auto &[token, file] : files_)
+    if (file->wrote_anything() || file->has_arrived()) r.files.push_back(state_of(*file, FileStage::kOpen));
+  for (const auto &file : closing_)
+    if (file->wrote_anything() || file->has_arrived()) r.files.push_back(state_of(*file, FileStage::kClosing));
+  r.files.insert(r.files.end(), closed_.begin(), closed_.end());
+  for (const auto &failure : statistics_.failures)
+    if (std::ranges::none_of(closed_, [&](const auto &file) { return file.report == failure; }))
+      r.files.push_back({failure, Durability::kInherited, FileStage::kClosed, 0});
+  r.others = more_closed_;
   return r;
 }
 
@@ -90,8 +112,11 @@ Result<NcResult> Server::note_native(Request &, const NativeNote &args) {
 }
 
 void Server::note_closed(const File &file) {
-  if (file->wrote_anything()) closed_.push_back(file->report());
-  if (closed_.size() > kMostReported) closed_.pop_front();
+  if (file->wrote_anything()) closed_.push_back(state_of(*file, FileStage::kClosed));
+  if (closed_.size() > kMostReported) {
+    more_closed_ += closed_.front().report.nc_error == 0 ? 1 : 0;  // of the others there is the report of a failure
+    closed_.pop_front();
+  }
   if (!file->lost_anything()) return;
   note_failed(total_, file->report());
   if (file->job) note_failed(*file->job, file->report());

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
 #include <sstream>
 #include <thread>
 
@@ -69,6 +70,8 @@ Server::Server(const nessie::ProviderContext &context, ServerOptions options)
       bounces_(runtime_, context.budget, {"staging.bounce", kBounceBytes, kBounces, [this](nssi::PeerId client) {
                                             return moves_.is_slow(client);
                                           }}) {
+  statistics_.restarts = options_.restarts;
+  if (options_.restarts > 0) statistics_.restarted_at = static_cast<std::uint64_t>(std::time(nullptr));
   if (options_.mode == Mode::kDirect)
     drainer_.drain_at_once();
   else

@@ -8,6 +8,7 @@
 #include <service/buffers.hpp>
 #include <service/moves.hpp>
 #include <services/staging/durability.hpp>
+#include <services/staging/server/done.hpp>
 #include <services/staging/server/door.hpp>
 #include <services/staging/server/drainer.hpp>
 #include <services/staging/server/journal.hpp>
@@ -42,8 +43,9 @@ struct ServerOptions {
   DurabilityRules durability;           ///< of files that say nothing else
   std::vector<std::string> servers_at;  ///< where all servers are, of one that takes another one's place
   bool is_successor = false;
-  std::string log_path;  ///< the folder of its log, which is made when it is needed; empty: nothing is kept
-  std::string url_path;  ///< where the URL is written as soon as the server can be reached; empty: nowhere
+  std::uint32_t restarts = 0;  ///< of such a one: which it is
+  std::string log_path;        ///< the folder of its log, which is made when it is needed; empty: nothing is kept
+  std::string url_path;        ///< where the URL is written as soon as the server can be reached; empty: nowhere
   DrainOptions drain;
   std::function<void(const ReportResult &)> on_end;  ///< is told the report when the server stops; null: nobody is
   /// How long one pull or push may take before the client is given up: no fiber waits for ever on a client.
@@ -294,6 +296,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<NcResult> note_native(Request &request, const NativeNote &args) override;
   void note_closed(const File &file);
   void note_failed(Account &account, FileReport report) const;
+  Result<FilesResult> files(Request &request) override;
+  static FileState state_of(const OpenFile &file, FileStage stage);
 
   // shutdown.cpp
   Result<ReportResult> shutdown(Request &request) override;
@@ -347,8 +351,8 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   std::map<FileToken, File> files_;  ///< open, by token
   std::vector<File> closing_;        ///< closed by the program, not yet in the file
   std::map<FileToken, Held> held_;   ///< for Attach
-  std::deque<FileReport> closed_;
-  std::uint64_t more_native_ = 0;  ///< files that have no place there
+  std::deque<FileState> closed_;
+  std::uint64_t more_closed_ = 0, more_native_ = 0;  ///< files that have no place there
   std::vector<nssi::PeerId> peers_;
   std::map<std::uint64_t, Process> processes_;  ///< those that the kernel shows, by peer
   Replicas replicas_;                           ///< of others

@@ -3,7 +3,9 @@
 
 #include <base/log.hpp>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -33,6 +35,8 @@ Spill::Spill(nssi::Runtime &runtime, nessie::Budget &budget, const std::string &
     return;
   }
   folder_ = std::move(made);
+  lock_ = nessie::Fd(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock_) (void)::flock(lock_.get(), LOCK_EX | LOCK_NB);
   takes_ = true;
 }
 

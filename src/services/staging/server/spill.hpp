@@ -6,6 +6,7 @@
 #include <services/staging/server/page_cache.hpp>
 
 #include <base/budget.hpp>
+#include <base/fd.hpp>
 #include <service/log/log.hpp>
 
 #include <memory>
@@ -41,6 +42,7 @@ class Spill {
   nssi::Runtime &runtime_;
   nessie::Budget &budget_;
   std::string folder_;
+  nessie::Fd lock_;  ///< of the folder: so that `nessie clean` knows it for that of a server that lives
   std::unique_ptr<nessie::service::Log> log_;
   nessie::service::WaitQueue opened_;
   bool takes_ = false, is_opening_ = false;
