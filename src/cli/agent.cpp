@@ -178,7 +178,10 @@ class Agent {
     options.all_urls = [this] { return run_ ? run_->servers() : std::vector<std::string>(); };
     options.credential = config_.get_or("credential", "");
     options.board_directory = options_.board_directory;
-    if (!options_.listen.empty()) options.arguments = {"--listen", options_.listen};
+    auto &words = options.arguments;
+    if (!options_.listen.empty()) words.insert(words.end(), {"--listen", options_.listen});
+    if (!options_.spill.empty()) words.insert(words.end(), {"--spill", options_.spill});
+    if (!options_.fail_fast.empty()) words.insert(words.end(), {"--set", "staging.fail_fast=" + options_.fail_fast});
     return options;
   }
 
@@ -268,6 +271,8 @@ std::vector<std::string> agent_command(const std::string &nessie, const AgentOpt
       "--mode", options.mode, "--memory", options.memory, "--boards",  options.board_directory};
   if (!options.durability.empty()) words.insert(words.end(), {"--durability", options.durability});
   if (!options.log_base.empty()) words.insert(words.end(), {"--log", options.log_base});
+  if (!options.spill.empty()) words.insert(words.end(), {"--spill", options.spill});
+  if (!options.fail_fast.empty()) words.insert(words.end(), {"--fail-fast", options.fail_fast});
   if (!options.listen.empty()) words.insert(words.end(), {"--listen", options.listen});
   if (!options.cores.empty()) words.insert(words.end(), {"--cores", options.cores});
   if (options.is_rank) words.emplace_back("--rank");

@@ -298,6 +298,8 @@ void add_agent(CLI::App &app, AgentOptions &options) {
   agent->add_option("--memory", options.memory, "As nessie run's");
   agent->add_option("--durability", options.durability, "As nessie run's");
   agent->add_option("--log", options.log_base, "As nessie run's");
+  agent->add_option("--spill", options.spill, "As nessie run's");
+  agent->add_option("--fail-fast", options.fail_fast, "yes or no, as nessie run's");
   agent->add_option("--boards", options.board_directory, "The folder of boards");
   agent->add_option("--listen", options.listen, "Transports");
   agent->add_option("--cores", options.cores, "Of each server, as 6-7/8-9");

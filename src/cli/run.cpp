@@ -47,6 +47,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -320,8 +321,12 @@ Status Job::launch_agents() {
 }
 
 std::vector<std::string> Job::agent_words(bool is_rank) const {
+  std::error_code ignored;
+  const auto spill = config_.get_or("staging.spill", "");
   return agent_command(own_path(), {agents_->url(), server_count_, mode_, memory_, durability_, log_base_,
-                                    folders_.open(), listen_, cores_by_index(plan_.placement.servers), is_rank});
+                                    spill.empty() ? spill : std::filesystem::absolute(spill, ignored).string(),
+                                    config_.get_or("staging.fail_fast", ""), folders_.open(), listen_,
+                                    cores_by_index(plan_.placement.servers), is_rank});
 }
 
 Status Job::await_urls() {

@@ -108,7 +108,8 @@ Result<pid_t> ChildServers::start_one(std::size_t place) const {
   auto spawned = server_command(options_, folder_, index(place), servers_end_.get());
   if (const auto &url = servers_[place].url; !url.empty())
     spawned.command.insert(spawned.command.end(),
-                           {"--set", "nnti.listen_at=" + url, "--set", "staging.servers_at=" + all_urls()});
+                           {"--set", "nnti.listen_at=" + url, "--set", "staging.servers_at=" + all_urls(), "--set",
+                            fmt::format("staging.restarts={}", servers_[place].deaths.size() + 1)});
   return spawn(std::move(spawned), signals_);
 }
 

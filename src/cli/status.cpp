@@ -15,8 +15,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <thread>
 
 namespace nessie::cli {
@@ -32,6 +34,12 @@ std::string describe_staging(int index, const std::string &url, const staging::R
                       format_size(report.bytes_pushed), counted(report.reads, "read"));
   text += fmt::format("  {} in the files, {} on the way; {} of memory at most\n", format_size(report.bytes_drained),
                       format_size(report.bytes_pending), format_size(report.memory_high_bytes));
+  if (report.restarts > 0)
+    text += fmt::format("  started again {}, the last time {} s ago\n", counted(report.restarts, "time"),
+                        std::max<std::int64_t>(0, std::time(nullptr) - static_cast<std::int64_t>(report.restarted_at)));
+  for (const auto &file : report.stuck)
+    text += fmt::format("  trying again: {}: {} ({:.0f} s left)\n", printable(file.path), printable(file.message),
+                        file.left_s);
   for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
   if (report.left_native > 0)
     text += fmt::format("  left to native PnetCDF: {}; {}\n", counted(report.left_native, "file"),
@@ -89,6 +97,8 @@ class Status {
       const auto report = client_->report(index);
       if (!report) return report.error();
       head.update(staging::to_json(*report));
+      head.update({{"restarts", report->restarts},
+                   {"restarted_at", report->restarts > 0 ? Json(report->restarted_at) : Json()}});
       text = describe_staging(index, url, *report);
     }
     auto counted = inspector_->ask(url);

@@ -96,6 +96,17 @@ class Placement(HostsCase):
         os.rmdir(log)
         self.assertGreater(self.assert_started_again(job, log)["bytes_drained"], 0)
 
+    def test_a_server_elsewhere_is_told_what_the_run_was_told(self):
+        self.make_hosts(user=NOBODY, env=NOTICE)
+        options = ["--place", "host:b", "--fail-fast", "--spill", self.make("spill")]
+        command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", "sleep", "2")]
+        job = self.job([*self.hosts["a"].enter(), *command], cwd=self.make("staged"))
+        words = job.wait_for("nessied")[0].words
+        self.assertIn("staging.fail_fast=yes", words)
+        self.assertEqual(words[words.index("--spill") + 1], self.path("spill"))
+        self.assertEqual(job.finish()[0], 0)
+        self.assert_nothing_left()
+
     def test_a_server_elsewhere_that_has_a_log_is_started_again_while_it_drains(self):
         job, log = self.run_with_log("sleep", "2")
         os.kill(job.descendants("nessied")[0].pid, signal.SIGSTOP)   # so that the drain does not end

@@ -2,9 +2,12 @@
 """nessie status and nessie trace: what processes have counted, and what they have traced."""
 import json
 import os
+import signal
+import subprocess
+import time
 import unittest
 
-from harness import NESSIE, ProcessTestCase, checkpoint
+from harness import NESSIE, ProcessTestCase, checkpoint, wait_until
 
 ASK = f'{NESSIE} status --json $NESSIE_SERVERS'
 
@@ -23,8 +26,24 @@ class Status(ProcessTestCase):
         code, out, err = self.nessie_run([NESSIE, "status", "--json"])
         self.assertEqual(code, 0, err)
         status = json.loads(out)
-        self.assertEqual(status["index"], 0)
+        self.assertEqual((status["index"], status["restarts"], status["restarted_at"]), (0, 0, None))
         self.assertIn("operations", status["nssi"])
+
+    def test_of_a_server_that_was_started_again_says_how_often_and_when(self):
+        script = (f"echo ready; read _; {NESSIE} status --json; {NESSIE} status")
+        job = self.start_nessie_run(["sh", "-c", script], ["--durability", "logged"], stdin=subprocess.PIPE)
+        job.process.stdout.readline()
+        victim = job.descendants("nessied")[0].pid
+        before = time.time()
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: [each for each in job.descendants("nessied") if each.pid != victim], "the next one")
+        code, out, err = job.finish(text="go\n")
+        self.assertEqual(code, 0, out + err)
+        status, text = out.split("\n", 1)
+        status = json.loads(status)
+        self.assertEqual(status["restarts"], 1)
+        self.assertLess(abs(status["restarted_at"] - before), 90)
+        self.assertRegex(text, r"  started again 1 time, the last time \d+ s ago\n")
 
     def test_as_a_table_names_operations_limits_and_callers(self):
         code, out, err = self.nessie_run(["sh", "-c", f"{NESSIE} status > /dev/null; {NESSIE} status $NESSIE_SERVERS"])
