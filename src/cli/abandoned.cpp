@@ -35,16 +35,6 @@ std::uint64_t size_of(const std::string &path) {
   return ::lstat(path.c_str(), &status) == 0 ? static_cast<std::uint64_t>(status.st_blocks) * 512 : 0;
 }
 
-std::uint64_t size_of_all_in(const std::string &folder) {
-  std::uint64_t size = size_of(folder);
-  std::error_code error;
-  const auto options = fs::directory_options::skip_permission_denied;
-  for (fs::recursive_directory_iterator entry(folder, options, error), end; !error && entry != end;
-       entry.increment(error))
-    size += size_of(entry->path().string());
-  return size;
-}
-
 /// Each once, whatever links there are.
 std::set<std::string> all_bases() {
   std::set<std::string> found;
@@ -70,7 +60,7 @@ void find_in(const std::string &base, std::vector<AbandonedFolder> &found) {
     // The mark is not the whole path: a link may lead there, too. The name is unique.
     if (auto lock = lock_abandoned_run_folder(path))
       found.push_back({path, path.substr(path.rfind('/')), std::move(lock), size_of_all_in(path), {}});
-    else if (auto split_lock = lock_abandoned_split_folder(path))
+    else if (auto split_lock = lock_abandoned_folder(path, kSplitFolderPrefix))
       found.push_back({path, variable_of_job(path), std::move(split_lock), size_of_all_in(path), {}});
   }
 }
@@ -101,6 +91,16 @@ void note_user(pid_t pid, AbandonedFolder &folder, const Beginning &beginning) {
 }
 
 }  // namespace
+
+std::uint64_t size_of_all_in(const std::string &folder) {
+  std::uint64_t size = size_of(folder);
+  std::error_code error;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator entry(folder, options, error), end; !error && entry != end;
+       entry.increment(error))
+    size += size_of(entry->path().string());
+  return size;
+}
 
 std::vector<AbandonedFolder> find_abandoned_folders() {
   std::vector<AbandonedFolder> folders;

@@ -28,6 +28,9 @@ struct AbandonedFolder {
   std::vector<FolderUser> users;
 };
 
+/// What removing a folder gives back.
+std::uint64_t size_of_all_in(const std::string &folder);
+
 /// The folders, wherever `nessie run` may make them, that are this user's and whose run and janitor are gone; and those
 /// of CommSplitter in /dev/shm whose job is.
 std::vector<AbandonedFolder> find_abandoned_folders();

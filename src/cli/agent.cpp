@@ -139,7 +139,9 @@ class Agent {
         signals_(std::move(signals)),
         folder_(std::move(folder)),
         log_(std::move(log)),
-        boards_(options.board_directory) {}
+        boards_(options.board_directory) {
+    log_.note_in(folder_.path());
+  }
 
   int execute(const Installation &installation) {
     const auto timeout = launch::start_timeout(config_);

@@ -90,6 +90,17 @@ struct StatusOptions {
 /// Non-zero if one does not answer.
 int status(const StatusOptions &options);
 
+/// nessie files: how it is with each file of a run.
+struct FilesOptions {
+  /// A process that serves, as nssi::find() takes it; or what is left: a folder of logs, a run's folder, a run's
+  /// summary. Empty: the run whose servers NESSIE_SERVERS names.
+  std::string what;
+  bool json = false;
+};
+/// 0: all is in the files, or on its way there. 74 (kExitDataLost): something is in a log only, or lost. 2: there is no
+/// such run. 1: a server does not answer.
+int files(const FilesOptions &options);
+
 /// nessie trace: the traces of several processes, put together.
 struct TraceOptions {
   std::string folder;

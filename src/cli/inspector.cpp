@@ -5,6 +5,7 @@
 #include <services/discovery/directory/client/find.hpp>
 
 #include <inspect_rpc.hpp>
+#include <staging_rpc.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -54,6 +55,16 @@ Result<nlohmann::json> Inspector::ask(const std::string &url) {
     return Error{Code::kUnsupported,
                  fmt::format("the process at {} answers what this version does not understand", url)};
   return json;
+}
+
+Result<staging::FilesResult> Inspector::files(const std::string &url, Deadline deadline) {
+  const auto peer = runtime_->connect(url, deadline);
+  if (!peer) return peer.error();
+  nssi::CallOptions options;
+  options.deadline = deadline;
+  auto told = staging::STAGING::CURRENT::Client(*runtime_, *peer).files(options);
+  runtime_->disconnect(*peer);
+  return told;
 }
 
 }  // namespace nessie::cli

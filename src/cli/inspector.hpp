@@ -2,7 +2,9 @@
 // Asks processes that serve by NSSI what they have counted, and shows it.
 #pragma once
 
+#include <base/clock.hpp>
 #include <nessie/result.hpp>
+#include <staging.hpp>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -30,6 +32,8 @@ class Inspector {
   /// What to_json() of <nssi/statistics.hpp> makes, of the process at `url`. Errors as nssi::Runtime::connect and
   /// nssi::Call::wait; kUnsupported: what it answers is not that.
   Result<nlohmann::json> ask(const std::string &url);
+  /// What the staging server at `url` has of files. Errors as ask(); kTimedOut.
+  Result<staging::FilesResult> files(const std::string &url, Deadline deadline);
 
  private:
   Inspector(const Config &config, std::unique_ptr<nssi::Runtime> runtime);

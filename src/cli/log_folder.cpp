@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "log_folder.hpp"
 
+#include "run_lock.hpp"
+
+#include <base/file.hpp>
 #include <base/printable.hpp>
 #include <base/random.hpp>
 #include <services/staging/durability.hpp>
@@ -21,7 +24,7 @@ namespace nessie::cli {
 
 namespace {
 
-constexpr const char *kPrefix = "/nessie-log.";
+constexpr const char *kNote = "/log.folder";
 
 bool is_on_storage(const std::string &folder) {
   struct statfs system {};
@@ -50,9 +53,13 @@ Result<LogFolder> LogFolder::choose(const std::string &base, std::string_view du
   const bool is_needed = !base.empty() || !rules->keeps_nothing();
   std::error_code ignored;
   const auto in = base.empty() ? default_base() : std::filesystem::absolute(base, ignored).string();
-  if (!is_needed) return LogFolder(fmt::format("{}{}{:016x}", in, kPrefix, random_u64()));
-  auto path = in + kPrefix + "XXXXXX";
-  if (mkdtemp(path.data()) != nullptr) return LogFolder(std::move(path));
+  if (!is_needed) return LogFolder(fmt::format("{}/{}{:016x}", in, kLogFolderPrefix, random_u64()));
+  auto path = fmt::format("{}/{}XXXXXX", in, kLogFolderPrefix);
+  if (mkdtemp(path.data()) != nullptr) {
+    LogFolder made(std::move(path));
+    made.lock_ = lock_folder(made.path_);
+    return made;
+  }
   const int cause = errno;
   return Error{Code::kIo,
                fmt::format("cannot make a folder for logs in {}: {}; --log says where else", printable(in),
@@ -62,11 +69,12 @@ Result<LogFolder> LogFolder::choose(const std::string &base, std::string_view du
 
 bool LogFolder::remove() const { return path_.empty() || ::rmdir(path_.c_str()) == 0 || errno == ENOENT; }
 
+void LogFolder::note_in(const std::string &run_directory) const { (void)write_file(run_directory + kNote, path_); }
+
+std::string logged_in(const std::string &run_directory) { return first_line_of(run_directory + kNote); }
+
 std::string describe_left(const std::string &folder) {
-  return fmt::format(
-      "what is not in the files is kept in {0}; for each server.N in it, start `nessied --index N --log {0}` "
-      "and end it with Ctrl-C: it puts there what it finds",
-      printable(folder));
+  return fmt::format("what is not in the files is kept in {0}: `nessie recover {0}` puts it there", printable(folder));
 }
 
 }  // namespace nessie::cli

@@ -3,6 +3,7 @@
 // storage of this node that outlives them.
 #pragma once
 
+#include <base/fd.hpp>
 #include <nessie/result.hpp>
 
 #include <string>
@@ -15,6 +16,9 @@ inline constexpr const char *kDefaultDurability = "memory";
 /// Whether any file outlives its server by these rules (staging::DurabilityRules).
 bool keeps_files(std::string_view durability);
 
+/// How a run's folder of logs is called; behind it stands what is its own.
+inline constexpr char kLogFolderPrefix[] = "nessie-log.";
+
 class LogFolder {
  public:
   /// In `base`; if that is empty, in the first of $TMPDIR, /var/tmp that can be written and is not in memory, or else
@@ -22,7 +26,9 @@ class LogFolder {
   /// keep any file; otherwise the first server makes it that needs it. kIo: it cannot be made. kInvalidArgument: these
   /// are no rules.
   static Result<LogFolder> choose(const std::string &base, std::string_view durability);
-  LogFolder(LogFolder &&other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
+  LogFolder(LogFolder &&other) noexcept : path_(std::move(other.path_)), lock_(std::move(other.lock_)) {
+    other.path_.clear();
+  }
   LogFolder &operator=(LogFolder &&) = delete;
   /// Removes it, if nothing is left in it.
   ~LogFolder() { (void)remove(); }
@@ -30,11 +36,17 @@ class LogFolder {
   const std::string &path() const { return path_; }
   /// False: something is left in it that is not in the files.
   bool remove() const;
+  /// Notes in a run's private folder where it is, for logged_in().
+  void note_in(const std::string &run_directory) const;
 
  private:
   explicit LogFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
+  Fd lock_;  ///< of a folder that was made: as long as a process of the run lives that has it
 };
+
+/// Where the servers of a run have their logs, of which this is the private folder; empty: nowhere.
+std::string logged_in(const std::string &run_directory);
 
 /// Of a folder in which something is left: "what is not in the files is kept in …".
 std::string describe_left(const std::string &folder);

@@ -38,6 +38,7 @@ constexpr const char *kIntroduction =
     "  nessie info                                      which transports there are, and which one is chosen\n"
     "  nessie doctor                                    what is wrong with this machine, and what to type\n"
     "  nessie clean                                     remove what runs that were killed left behind\n"
+    "  nessie files                                     which files are complete, and what to do about others\n"
     "  nessie recover DIR                               finish files from the logs of a run that was killed\n"
     "  nessie slurm job.sh                              a job script of Slurm's, with nessie run in it\n"
     "  nessie directory list                            which services there are, and where\n"
@@ -123,6 +124,24 @@ constexpr const char *kRecoverFooter =
     "Examples:\n"
     "  nessie recover /var/tmp/nessie-log.k3Jx9A\n"
     "  nessie recover --json /var/tmp/nessie-log.k3Jx9A | jq -r '.files[] | select(.complete | not).path'\n";
+
+constexpr const char *kFilesFooter =
+    "Of each file: its state, how much of what was acknowledged is in it, what it survives, its path.\n"
+    "  complete       all that was acknowledged is in the file\n"
+    "  draining       a server is putting it there; (open): its program may write more\n"
+    "  logged only    it is in a log, and all servers are gone: nessie recover DIR, as is said, puts it there\n"
+    "  incomplete     something did not reach it, or is lost: which variables, and which regions of them\n"
+    "WHAT is a run that goes on, as nessie status takes it; or what is left of one that does not: a folder of logs\n"
+    "(nessie-log.XXXXXX, or server.N in it), its own folder (nessie-XXXXXX), or its summary (nessie run --json). Of\n"
+    "logs nothing is changed, and a server may have them open. A server that does not answer within two seconds is\n"
+    "named.\n"
+    "The exit code is 0; 74 if a file is incomplete, or logged only; 2 if there is no such run or folder; 1 if a "
+    "server\n"
+    "does not answer.\n\n"
+    "Examples:\n"
+    "  nessie files                                   under nessie run: of this run\n"
+    "  nessie files /var/tmp/nessie-log.k3Jx9A        after all its processes were killed\n"
+    "  nessie files --json summary.json | jq -r '.files[] | select(.state != \"complete\").path'\n";
 
 constexpr const char *kSlurmFooter =
     "The script is read, not run; nessie run -- is put in front of each srun, mpiexec and mpirun that starts a "
@@ -397,6 +416,15 @@ void add_status(CLI::App &app, StatusOptions &options) {
       ->default_str("2");
 }
 
+void add_files(CLI::App &app, FilesOptions &options) {
+  auto *files = app.add_subcommand("files", "Say which files of a run are complete, and what to do about the others");
+  files->footer(kFilesFooter);
+  files->add_option("WHAT", options.what,
+                    "URL, file:PATH, pmix:NAME, dir:NAME or env:VARIABLE of a server; or a folder that is left, or a "
+                    "summary\n(the staging servers that NESSIE_SERVERS names)");
+  files->add_flag("--json", options.json, "Print JSON");
+}
+
 void add_trace(CLI::App &app, TraceOptions &options) {
   auto *trace = app.add_subcommand("trace", "Put the traces of several processes together");
   trace->footer(kTraceFooter);
@@ -521,6 +549,7 @@ struct Options {
   CheckOptions check;
   InfoOptions info;
   StatusOptions status;
+  FilesOptions files;
   TraceOptions trace;
   DoctorOptions doctor;
   CleanOptions clean;
@@ -552,6 +581,7 @@ int dispatch(const CLI::App &app, Options &options, std::vector<std::string> com
   if (*app.get_subcommand("agent")) return agent(options.agent);
   if (*app.get_subcommand("info")) return info(options.info);
   if (*app.get_subcommand("status")) return status(options.status);
+  if (*app.get_subcommand("files")) return files(options.files);
   if (*app.get_subcommand("trace")) return trace(options.trace);
   if (*app.get_subcommand("doctor")) return doctor(options.doctor);
   if (*app.get_subcommand("clean")) return clean(options.clean);
@@ -593,6 +623,7 @@ int main(int argc, char **argv) {
   add_directory(app, options.directory);
   add_idl(app, options.interfaces);
   add_status(app, options.status);
+  add_files(app, options.files);
   add_trace(app, options.trace);
   app.add_subcommand("bench", "Measure Nessie beside its baselines; alone, lists the measurements")
       ->prefix_command()

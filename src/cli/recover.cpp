@@ -7,6 +7,7 @@
 #include "installation.hpp"
 #include "janitor.hpp"
 #include "log_folder.hpp"
+#include "logs.hpp"
 #include "run_directory.hpp"
 #include "servers.hpp"
 #include "signals.hpp"
@@ -19,16 +20,12 @@
 #include <base/printable.hpp>
 #include <services/staging/report_json.hpp>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <optional>
 
 namespace nessie::cli {
 
@@ -37,58 +34,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view kServerPrefix = "server.";
-constexpr std::string_view kRunPrefix = "nessie-log.";
 constexpr auto kTurn = std::chrono::milliseconds(200), kGlance = std::chrono::milliseconds(5);
-
-/// The N of "server.N".
-std::optional<int> index_in(const std::string &name) {
-  int index = 0;
-  if (!name.starts_with(kServerPrefix)) return std::nullopt;
-  const auto *begin = name.data() + kServerPrefix.size(), *end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(begin, end, index);
-  return error == std::errc() && rest == end && index >= 0 ? std::optional(index) : std::nullopt;
-}
-
-/// The logs of one run, or one of them.
-struct Logs {
-  std::string folder;
-  std::vector<int> servers;  ///< which of them have left one
-  int of = 1;                ///< how many there were at least
-  std::string path(int server) const { return fmt::format("{}/{}{}", folder, kServerPrefix, server); }
-};
-
-Result<Logs> find_logs(const std::string &given) {
-  std::error_code error;
-  auto path = fs::absolute(given, error).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  const auto name = path.filename().string();
-  const auto only = index_in(name);
-  Logs logs{only ? path.parent_path().string() : path.string(), {}, 1};
-  if (!fs::is_directory(path, error)) {
-    if (!fs::exists(path, error) && (only || name.starts_with(kRunPrefix))) return logs;  // it was recovered before
-    return Error{Code::kNotFound, fmt::format("{} is no folder of logs: `nessie run` says where a run has left one",
-                                              printable(path.string()))};
-  }
-  for (fs::directory_iterator entry(logs.folder, error), end; !error && entry != end; entry.increment(error))
-    if (const auto index = index_in(entry->path().filename().string())) {
-      logs.of = std::max(logs.of, *index + 1);
-      if (!only || *only == *index) logs.servers.push_back(*index);
-    }
-  if (error) return Error{Code::kIo, fmt::format("cannot read {}: {}", printable(logs.folder), error.message())};
-  if (logs.servers.empty() && !name.starts_with(kRunPrefix))
-    return Error{Code::kNotFound,
-                 fmt::format("there is no log in {}: what a run has left is named nessie-log.…, and has "
-                             "a folder server.N for each server",
-                             printable(path.string()))};
-  std::ranges::sort(logs.servers);
-  return logs;
-}
-
-bool is_in_use(const std::string &log) {
-  const Fd lock(::open((log + "/lock").c_str(), O_RDONLY | O_CLOEXEC));
-  return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
 
 /// What has become of all files that were in the logs.
 struct Recovered {
@@ -98,17 +44,6 @@ struct Recovered {
     return broken.empty() && std::ranges::all_of(files, [](const auto &file) { return file.second.message.empty(); });
   }
 };
-
-staging::FileReport file_of(const json &it) {
-  staging::FileReport file;
-  file.path = it.value("path", "");
-  file.nc_error = it.value("nc_error", 0);
-  file.message = it.value("message", "");
-  file.bytes_acknowledged = it.value("bytes_acknowledged", std::uint64_t{0});
-  file.bytes_in_file = it.value("bytes_in_file", std::uint64_t{0});
-  for (const auto &range : it.value("missing", json::array())) file.missing.push_back(range.get<std::string>());
-  return file;
-}
 
 void add(const staging::FileReport &file, Recovered &recovered) {
   auto &known = recovered.files[file.path];
@@ -123,15 +58,9 @@ void add(const staging::FileReport &file, Recovered &recovered) {
 /// False: it is no report.
 bool add_report(const std::string &path, Recovered &recovered) {
   const auto text = read_file(path);
-  const auto report = text.ok() ? json::parse(*text, nullptr, false) : json();
-  if (!report.is_object()) return false;
-  std::vector<staging::FileReport> failures;
-  for (const auto &file : report.value("failures", json::array())) failures.push_back(file_of(file));
-  for (const auto &file : report.value("files", json::array())) {
-    const auto done = file_of(file);
-    if (std::ranges::count(failures, done.path, &staging::FileReport::path) == 0) add(done, recovered);
-  }
-  for (const auto &failure : failures) add(failure, recovered);
+  const auto reports = staging::reports_in(text.ok() ? json::parse(*text, nullptr, false) : json());
+  if (!reports) return false;
+  for (const auto &file : *reports) add(file, recovered);
   return true;
 }
 
@@ -239,7 +168,7 @@ int recover(const RecoverOptions &options) {
   const auto logs = find_logs(options.folder);
   if (!logs.ok()) return (void)say_failure("recover", logs.error().message), 2;
   for (const int index : logs->servers)
-    if (is_in_use(logs->path(index)))
+    if (is_log_in_use(logs->path(index)))
       return say_failure("recover", fmt::format("a staging server has {} open, and puts what is in it into the files "
                                                 "itself: wait for its end",
                                                 printable(logs->path(index))));

@@ -33,6 +33,7 @@ RunFolders::RunFolders(RunDirectory own, std::optional<LogFolder> log_folder, bo
   std::vector<std::string> all = {own_.path()};
   for (const auto *folder : {&in_memory_, &for_others_})
     if (*folder) all.push_back((*folder)->path());
+  if (log_) log_->note_in(own_.path());
   janitor_.emplace(all, log(), credential);
 }
 

@@ -50,12 +50,15 @@ Fd lock_abandoned_run_folder(const std::string &folder) {
   return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
 }
 
-Fd lock_abandoned_split_folder(const std::string &folder) {
-  if (!std::filesystem::path(folder).filename().string().starts_with(kSplitFolderPrefix)) return {};
+Fd lock_folder(const std::string &folder) {
   Fd file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0 || !is_mine(status, S_IFDIR)) return {};
   return lock(file, LOCK_EX | LOCK_NB) ? std::move(file) : Fd();
+}
+
+Fd lock_abandoned_folder(const std::string &folder, std::string_view prefix) {
+  return std::filesystem::path(folder).filename().string().starts_with(prefix) ? lock_folder(folder) : Fd();
 }
 
 bool is_run_folder_name(const std::string &name) {

@@ -7,6 +7,7 @@
 #include <base/fd.hpp>
 
 #include <string>
+#include <string_view>
 #include <system_error>
 
 namespace nessie::cli {
@@ -28,9 +29,13 @@ std::error_code remove_run_folder(const std::string &folder);
 /// As CommSplitter calls the folders for shared memory of programs that share a job, of no run; behind it stands the
 /// job.
 inline constexpr char kSplitFolderPrefix[] = "nessie-split-";
-/// The lock of one of this user's whose processes are gone. Invalid: some hold it, in whatever PID name space, or it is
-/// none.
-Fd lock_abandoned_split_folder(const std::string &folder);
+/// As a staging server calls the folder of what it has spilled (src/services/staging/server/spill.cpp).
+inline constexpr char kSpillFolderPrefix[] = "nessie-spill-";
+/// The lock on a folder of this user's that its processes hold themselves. Invalid: some do, in whatever PID name
+/// space, or it is none.
+Fd lock_folder(const std::string &folder);
+/// The same, if it is called so.
+Fd lock_abandoned_folder(const std::string &folder, std::string_view prefix);
 
 /// Whether a run may have made a folder of that name.
 bool is_run_folder_name(const std::string &name);

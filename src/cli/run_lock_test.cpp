@@ -105,17 +105,17 @@ TEST_F(RunLock, IsThereOnlyInAFolderThatARunMade) {
 
 TEST_F(RunLock, OfAJobOfSeveralPrograms_IsItsFolderItself) {
   const auto path = base_->file("nessie-split-job7-12ab");
-  EXPECT_FALSE(lock_abandoned_split_folder(path));
+  EXPECT_FALSE(lock_abandoned_folder(path, kSplitFolderPrefix));
   fs::create_directory(path);
   {
     const Fd program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     ASSERT_EQ(::flock(program.get(), LOCK_SH), 0);
-    EXPECT_FALSE(lock_abandoned_split_folder(path));
+    EXPECT_FALSE(lock_abandoned_folder(path, kSplitFolderPrefix));
   }
-  EXPECT_TRUE(lock_abandoned_split_folder(path));
+  EXPECT_TRUE(lock_abandoned_folder(path, kSplitFolderPrefix));
   const auto another = base_->file("nessie-abc123");
   fs::create_directory(another);
-  EXPECT_FALSE(lock_abandoned_split_folder(another));
+  EXPECT_FALSE(lock_abandoned_folder(another, kSplitFolderPrefix));
 }
 
 TEST_F(RunLock, IsNotFollowedThroughALink) {

@@ -106,7 +106,7 @@ TEST(Summary, OfServersThatWereStartedAgain_SaysSo_AndIsNotTroubled) {
 TEST(Summary, WhereALogIsLeft_SaysWhereItIsAndWhatToDo) {
   auto record = two_servers();
   record.kept_log = "/scratch/nessie-log.1";
-  EXPECT_TRUE(contains(describe_trouble(record), "--log /scratch/nessie-log.1"));
+  EXPECT_TRUE(contains(describe_trouble(record), "`nessie recover /scratch/nessie-log.1`"));
   EXPECT_EQ(to_json(record)["log"], "/scratch/nessie-log.1");
   EXPECT_EQ(exit_code(record), kExitDataLost);
 }

@@ -6,39 +6,13 @@ import os
 import signal
 import unittest
 
-import setups
-from harness import NESSIE, ProcessTestCase, checkpoint, mpiexec, read_file, wait_until
+from harness import NESSIE, checkpoint, read_file, wait_until
+from killed_runs import KilledRunCase
 
 SEGMENT = "log.0"
 
 
-class Recover(ProcessTestCase):
-    def setUp(self):
-        super().setUp()
-        os.mkdir(self.path("logs"))
-
-    def killed_run(self, durability="logged", servers=1):
-        """A run that is killed as a whole while a file that it has written to is open. Returns the folder of its logs."""
-        self.native()
-        job = self.start_nessie_run(self.writer(), ["--durability", durability, "--log", self.path("logs"), "--servers",
-                                                    str(servers)])
-        wait_until(lambda: self.run_command(["sh", "-c", "test -p ready && cat ready"])[0] == 0, "the file to be held")
-        self.kill_marked()
-        job.finish()
-        self.run_command([NESSIE, "clean"])   # as if the node had been started anew
-        folder, = os.listdir(self.path("logs"))
-        return os.path.join(self.path("logs"), folder)
-
-    @staticmethod
-    def writer():
-        return mpiexec(1, setups.program("visible"), "held", "0.1")
-
-    def native(self):
-        os.mkdir(self.path("native"))
-        job = self.job(self.writer(), cwd=self.path("native"))
-        self.run_command(["sh", "-c", "until [ -p go ]; do sleep 0.02; done; cat ready; echo > go"], cwd=self.path("native"))
-        self.assertEqual(job.finish()[0], 0)
-
+class Recover(KilledRunCase):
     def recover(self, folder, *options):
         return self.run_command([NESSIE, "recover", folder, *options])
 
@@ -48,9 +22,6 @@ class Recover(ProcessTestCase):
         said = json.loads(out)
         self.assertEqual(said["exit_code"], code)
         return said
-
-    def assert_equal_files(self, name="step0.nc"):
-        self.assertEqual(read_file(self.path("native/step0.nc")), read_file(self.path(name)))
 
     def assert_gone(self, folder):
         self.assertFalse(os.path.exists(folder))

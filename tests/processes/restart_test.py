@@ -138,7 +138,7 @@ class Restart(ProcessTestCase):
         self.assertIn("was killed by signal 9 (Killed), again and again", err)
         self.assertEqual(code, 74, out + err)
         kept = os.path.dirname(self.log_of(0))
-        self.assertIn(f"what is not in the files is kept in {kept}; for each server.N in it, start `nessied --index N --log {kept}`", err)
+        self.assertIn(f"what is not in the files is kept in {kept}: `nessie recover {kept}` puts it there", err)
         self.assertEqual(self.summary()["log"], kept)
         self.assertEqual(self.summary()["placement"]["servers"][0]["restarts"], 5)
         self.assert_nothing_left()
