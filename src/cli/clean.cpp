@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "abandoned.hpp"
+#include "abandoned_logs.hpp"
 #include "commands.hpp"
+#include "log_folder.hpp"
 #include "losses.hpp"
+#include "run_directory.hpp"
 #include "run_lock.hpp"
 #include "speech.hpp"
 #include "summary.hpp"
@@ -15,6 +18,8 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
+#include <string>
 #include <vector>
 
 namespace nessie::cli {
@@ -66,12 +71,36 @@ void remove(const AbandonedFolder &folder, Cleaning &cleaning) {
   cleaning.kept.push_back({folder.path, "it cannot be removed: " + error.message()});
 }
 
-Cleaning clean_up(bool is_rehearsal) {
+void remove(const AbandonedLogs &logs, Cleaning &cleaning) {
+  if (!logs.why_kept.empty()) return cleaning.kept.push_back({logs.path, logs.why_kept});
+  const auto failure = cleaning.is_rehearsal ? std::string() : remove_abandoned_logs(logs);
+  if (failure.empty()) return cleaning.removed.push_back({logs.path, logs.size_bytes});
+  cleaning.failed = true;
+  cleaning.kept.push_back({logs.path, "it cannot be removed: " + failure});
+}
+
+/// Where runs may have had logs, or have spilled: where they do it by themselves, where the settings say, where the
+/// folders that are left say, and where the user does.
+std::vector<std::string> folders_of_logs(const std::vector<AbandonedFolder> &runs, std::vector<std::string> folders) {
+  const auto own = run_folder_bases();
+  folders.insert(folders.end(), own.begin(), own.end());
+  const auto config = Config::load();
+  for (const auto *setting : {"staging.log", "staging.spill"})
+    if (config) folders.push_back(config->get_or(setting, ""));
+  for (const auto &run : runs)
+    if (const auto logs = logged_in(run.path); !logs.empty())
+      folders.push_back(std::filesystem::path(logs).parent_path().string());
+  return folders;
+}
+
+Cleaning clean_up(const CleanOptions &options) {
   Cleaning cleaning;
-  cleaning.is_rehearsal = is_rehearsal;
+  cleaning.is_rehearsal = options.dry_run;
   auto folders = find_abandoned_folders();
-  cleaning.ended = is_rehearsal ? servers_of(folders) : end_servers(folders);
+  const auto logs_in = folders_of_logs(folders, options.folders);
+  cleaning.ended = options.dry_run ? servers_of(folders) : end_servers(folders);
   for (const auto &folder : folders) remove(folder, cleaning);
+  for (const auto &logs : find_abandoned_logs(logs_in)) remove(logs, cleaning);
   return cleaning;
 }
 
@@ -114,7 +143,7 @@ void print_json(const Cleaning &cleaning) {
 }  // namespace
 
 int clean(const CleanOptions &options) {
-  const auto cleaning = clean_up(options.dry_run);
+  const auto cleaning = clean_up(options);
   options.json ? print_json(cleaning) : print_text(cleaning);
   return cleaning.failed ? 1 : 0;
 }

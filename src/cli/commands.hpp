@@ -130,7 +130,8 @@ int doctor(const DoctorOptions &options);
 
 /// nessie clean: removes what a run of this user left behind that was killed together with its janitor.
 struct CleanOptions {
-  bool dry_run = false;  ///< only say what would be removed
+  std::vector<std::string> folders;  ///< where logs and what was spilled may be, besides
+  bool dry_run = false;              ///< only say what would be removed
   bool json = false;
 };
 /// Non-zero if something cannot be removed.

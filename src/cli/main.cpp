@@ -108,9 +108,14 @@ constexpr const char *kCleanFooter =
     "left where both were killed: the run's folders, with shared memory, sockets, ledgers and contact files in them,\n"
     "in $XDG_RUNTIME_DIR, $TMPDIR, /tmp, /var/tmp and /dev/shm. Its servers are asked to end, and write first what\n"
     "programs gave them; ten seconds are waited for that.\n"
+    "Of logs (nessie-log.XXXXXX) those go of which all is in the files; the others are named, with what to do, and\n"
+    "no data are removed. What servers have spilled (nessie-spill-XXXXXX) goes with them. Where --log and --spill "
+    "were\n"
+    "is in NESSIE_STAGING_LOG and NESSIE_STAGING_SPILL, in the folders that are left, or is said here.\n"
     "Never touched are runs that live, which hold a lock, what processes still use, and what is not yours.\n\n"
     "Examples:\n"
     "  nessie clean --dry-run\n"
+    "  nessie clean /local/ssd                        also what is left there of --log and --spill\n"
     "  nessie clean\n";
 
 constexpr const char *kRecoverFooter =
@@ -441,6 +446,7 @@ void add_doctor(CLI::App &app, DoctorOptions &options) {
 void add_clean(CLI::App &app, CleanOptions &options) {
   auto *clean = app.add_subcommand("clean", "Remove what runs of yours that were killed left behind");
   clean->footer(kCleanFooter);
+  clean->add_option("DIR", options.folders, "Folders in which runs had their logs (--log), or have spilled (--spill)");
   clean->add_flag("-n,--dry-run", options.dry_run, "Only say what would be removed");
   clean->add_flag("--json", options.json, "Print JSON");
 }

@@ -179,6 +179,52 @@ class Clean(ProcessTestCase):
         self.assertLessEqual(ours, {each["path"] for each in self.clean()["removed"]})
         self.assertEqual(folders() & ours, set())
 
+    def logged_run(self, script):
+        """One that was killed after it had done that, and written the file `done`. Returns the folder of its logs."""
+        os.mkdir(self.path("logs"))
+        job = self.start_nessie_run(["sh", "-c", f"{script}; touch done; exec sleep 300"],
+                                    ["--durability", "logged", "--log", self.path("logs")], env={"NESSIE_CLOSE": "durable"})
+        wait_until(lambda: os.path.exists(self.path("done")), "the program")
+        self.kill_all_of(job, self.folders_of(job))
+        return self.path(os.path.join("logs", os.listdir(self.path("logs"))[0]))
+
+    def test_removes_logs_of_which_all_is_in_the_files(self):
+        log = self.logged_run(" ".join(checkpoint(1, self.path("s3d"))))
+        self.assertTrue(os.path.exists(f"{log}/server.0/lock"))
+        self.assertIn(log, {each["path"] for each in self.clean("--dry-run")["removed"]})
+        self.assertTrue(os.path.exists(f"{log}/server.0/lock"))
+        self.assertIn(log, {each["path"] for each in self.clean()["removed"]})
+        self.assertFalse(os.path.exists(log))
+        self.assert_nothing_left()
+
+    def test_names_logs_with_data_and_what_to_do(self):
+        log = self.logged_run(f"{compile_job(self.folder)} linger out.nc > said & until grep -q . said; do sleep 0.05; done")
+        segment = read_file(f"{log}/server.0/log.0")
+        for options in ([], [self.path("logs")]):
+            left = {each["path"]: each["why"] for each in self.clean(*options)["left"]}
+            self.assertIn("data of 1 file that are not in the files: `nessie recover", left[log])
+            self.assertEqual(read_file(f"{log}/server.0/log.0"), segment)
+        self.assertEqual(self.run_command([NESSIE, "recover", log])[0], 0)
+        self.assertFalse(os.path.exists(log))
+
+    def test_removes_empty_logs_and_what_dead_servers_have_spilled(self):
+        os.mkdir(self.path("logs"))
+        job = self.start(options=["--durability", "logged", "--log", self.path("logs"), "--spill", self.path("spill")])
+        living = {self.path(f"{name}/{each}") for name in ("logs", "spill") for each in os.listdir(self.path(name))}
+        self.assertEqual(len(living), 2)
+        dead = {self.path("nessie-log.abc123"), self.path("spill/nessie-spill-abc123")}
+        for folder in dead:
+            os.mkdir(folder, 0o700)
+        with open(self.path("spill/nessie-spill-abc123/log.0"), "w"):
+            pass
+        removed = {each["path"] for each in self.clean(self.path("logs"), self.path("spill"))["removed"]}
+        self.assertLessEqual(dead, removed)
+        self.assertEqual(living & removed, set())
+        self.assertTrue(all(os.path.isdir(folder) for folder in living))
+        os.kill(job.process.pid, signal.SIGTERM)
+        job.finish()
+        self.assert_nothing_left()
+
     def test_leaves_what_only_looks_like_a_runs_folder(self):
         for name in ("nessie-abc123", "nessie-1000", "another"):
             os.mkdir(os.path.join(self.runtime, name))
