@@ -6,6 +6,7 @@
 #include "testing/folder_case.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 

@@ -8,6 +8,7 @@
 #include <base/budget.hpp>
 #include <base/fd.hpp>
 #include <service/log/log.hpp>
+#include <service/wait_queue.hpp>
 
 #include <memory>
 #include <string>
