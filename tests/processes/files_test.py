@@ -82,7 +82,7 @@ class Files(KilledRunCase):
     def test_of_what_no_log_keeps(self):
         job = self.start_nessie_run([compile_job(self.folder), "linger", "out.nc"], ["-m", "caching"])
         self.assertEqual(job.process.stdout.readline(), "written\n")
-        self.kill_marked()
+        self.kill_all_of(job)
         own = os.path.join(self.runtime, os.listdir(self.runtime)[0])
         said = self.files_json(own, expected=74)
         file, = said["files"]

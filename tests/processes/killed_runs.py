@@ -3,7 +3,7 @@
 import os
 
 import setups
-from harness import NESSIE, ProcessTestCase, mpiexec, read_file, wait_until
+from harness import NESSIE, ProcessTestCase, marked_processes, mpiexec, read_file, wait_until
 
 
 class KilledRunCase(ProcessTestCase):
@@ -30,11 +30,16 @@ class KilledRunCase(ProcessTestCase):
     def killed_run(self, durability="logged", servers=1, is_cleaned=True):
         """One that is killed as a whole. Returns the folder of its logs."""
         job = self.held_run(durability, servers)
-        self.kill_marked()
-        job.finish()
+        self.kill_all_of(job)
         if is_cleaned:
             self.run_command([NESSIE, "clean"])   # as if the node had been started anew
         return self.log_folder()
+
+    def kill_all_of(self, job):
+        """Returns when nobody is left who holds a lock."""
+        self.kill_marked()
+        job.finish()
+        wait_until(lambda: not marked_processes(self.mark), "their end")
 
     @staticmethod
     def writer():
