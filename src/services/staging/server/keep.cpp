@@ -22,6 +22,7 @@ using nessie::Error;
 namespace {
 
 constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30;  // of a log, for one file that stays open
+constexpr std::uint64_t kShareKept = 4;  // of the memory of who keeps the second copy, one in so many
 
 }  // namespace
 
@@ -272,7 +273,9 @@ Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite 
 /// in the file instead.
 Status Server::await_kept(OpenFile &file) {
   auto written = file.journal->await_written();
-  if (file.journal->bytes_since(file.token) > kMostKept) mark(file.shared_from_this());
+  const bool is_replicated = file.durability == Durability::kReplicated;
+  const auto most = is_replicated ? std::min(kMostKept, options_.memory_bytes / kShareKept) : kMostKept;
+  if (file.journal->bytes_since(file.token) > most) mark(file.shared_from_this());
   if (written.ok()) return {};
   if (file.durability == Durability::kReplicated)
     renew_replicated();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
 #include <ctime>
@@ -88,6 +89,7 @@ Server::~Server() = default;
 void Server::stop() {
   door_.reset();
   drainer_.end_touching();
+  if (replicated_ && !logged_) ::rmdir(options_.log_path.c_str());  // there were copies, while definitions changed
   if (logged_ && logged_->is_empty() && logged_->is_whole()) Journal::remove(std::move(logged_));
   logged_.reset();
   remove_undo();
