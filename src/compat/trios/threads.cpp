@@ -19,7 +19,7 @@ int kind_of(int mutex_type) {
 
 timespec in_ms(uint64_t timeout_ms) {
   timespec when{};
-  ::clock_gettime(CLOCK_REALTIME, &when);
+  ::clock_gettime(CLOCK_MONOTONIC, &when);
   const uint64_t ns = static_cast<uint64_t>(when.tv_nsec) + timeout_ms % 1000 * 1'000'000;
   when.tv_sec += static_cast<time_t>(std::min<uint64_t>(timeout_ms / 1000, 1u << 30) + ns / 1'000'000'000);
   when.tv_nsec = static_cast<long>(ns % 1'000'000'000);
@@ -69,7 +69,7 @@ int nthread_cond_signal(nthread_cond_t *cond) { return nthread_signal(cond); }
 int nthread_wait(nthread_cond_t *cond, nthread_lock_t *lock) { return ::pthread_cond_wait(&cond->cond, &lock->mutex); }
 int nthread_timedwait(nthread_cond_t *cond, nthread_lock_t *lock, uint64_t timeout_ms) {
   const timespec when = in_ms(timeout_ms);
-  return ::pthread_cond_timedwait(&cond->cond, &lock->mutex, &when);
+  return ::pthread_cond_clockwait(&cond->cond, &lock->mutex, CLOCK_MONOTONIC, &when);
 }
 int nthread_cond_wait(nthread_cond_t *cond, nthread_mutex_t *mutex) { return nthread_wait(cond, mutex); }
 int nthread_cond_timedwait(nthread_cond_t *cond, nthread_mutex_t *mutex, const struct timespec *abstime) {
