@@ -4,7 +4,7 @@ import filecmp
 import os
 import unittest
 
-from harness import BUILD, NESSIE, ProcessTestCase, unsanitized  # noqa: F401
+from harness import BUILD, DEADLINE_S, NESSIE, ProcessTestCase, unsanitized  # noqa: F401
 
 PROGRAMS = os.path.join(BUILD, "tests", "setups")
 MODES = {
@@ -74,12 +74,12 @@ class SetupCase(ProcessTestCase):
         """As make(), for AS_NOBODY."""
         os.chown(self.make(label), NOBODY, NOBODY)
 
-    def run_in(self, label, command, env=None, **popen):
+    def run_in(self, label, command, env=None, deadline_s=DEADLINE_S, **popen):
         """Runs `command` in a new folder called `label`; its stdout and stderr are decoded with escapes."""
         folder = self.make(label)
         job = self.job(command, env={"OMPI_MCA_rmaps_base_oversubscribe": "1", **(env or {})}, errors="backslashreplace",
                        **{"cwd": folder, **popen})
-        return Outcome(folder, *job.finish())
+        return Outcome(folder, *job.finish(deadline_s))
 
     def native(self, command, label="native", **options):
         return self.run_in(label, command, **options)
