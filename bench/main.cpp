@@ -126,6 +126,13 @@ constexpr Entry kWorkloads[] = {
      "S3D's checkpoints of 64^3 on two processes, kept in the memory of one server, of two, in a log, or written "
      "through; beside `memory`, and the log's disk by itself",
      "Nessie (CUG 2012), section 7: the resilience of data services"},
+    {"staging-spill", bench::staging_spill,
+     "output of a hundred times a server's memory, spilled to a disk; beside native PnetCDF and that disk by itself",
+     "PnetCDF staging (PDSW 2011), section 3.2: bursts of I/O, larger than the servers' memory"},
+    {"staging-recovery", bench::staging_recovery,
+     "how long a program waits whose server is killed, and how fast the next one has what a log holds, or another "
+     "server; beside the log's disk by itself, and memcpy",
+     "Nessie (CUG 2012), section 7: the resilience of data services"},
     {"launch", bench::launch,
      "what `nessie run` adds to a program that does nothing, beside the program alone; what a program perceives whose "
      "server is on another host, beside TCP through the same cable; the first write of 256 processes with 16 servers, "

@@ -59,6 +59,8 @@ nessie::Status staging_flash(const Options &options, Report &report);
 nessie::Status staging_restart(const Options &options, Report &report);
 nessie::Status staging_overlap(const Options &options, Report &report);
 nessie::Status staging_durability(const Options &options, Report &report);
+nessie::Status staging_spill(const Options &options, Report &report);
+nessie::Status staging_recovery(const Options &options, Report &report);
 nessie::Status launch(const Options &options, Report &report);
 
 /// Shows on a terminal how far a long run is.

@@ -1,48 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // staging-durability: what it costs a program that its files survive a server, or its node: the S3D I/O kernel under
 // `nessie run --durability`, each beside `memory`; and the log's disk by itself.
-#include "page_aligned.hpp"
+#include "disk.hpp"
 #include "staging_comparison.hpp"
 
-#include <base/clock.hpp>
-#include <base/fd.hpp>
-
 #include <fmt/format.h>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <array>
 
 namespace bench {
 namespace {
 
-using nessie::Code;
-using nessie::Error;
-using nessie::Result;
 using nessie::Status;
 
 /// Of `nessie run --durability`; the first is what the others are compared with.
 constexpr std::array kDurabilities{"memory", "replicated", "logged", "durable"};
 constexpr int kServers = 2;  // a second copy needs another server
-constexpr std::size_t kBlockBytes = 2 << 20;
 constexpr auto kLimit = std::chrono::seconds(180);
-
-/// Writes as much past the kernel's cache as the program does, and has it on the disk.
-Result<double> write_to_disk(const std::string &folder, std::uint64_t size_bytes) {
-  const auto path = folder + "/bandwidth";
-  const nessie::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT | O_CLOEXEC, 0600));
-  if (!file) return Error{Code::kIo, "cannot write past the cache in " + folder, {}, errno};
-  const PageAligned<std::byte> block(kBlockBytes);
-  const auto begun = nessie::Clock::now();
-  for (std::uint64_t at = 0; at < size_bytes; at += kBlockBytes)
-    if (::pwrite(file.get(), block.data(), kBlockBytes, static_cast<off_t>(at)) != static_cast<ssize_t>(kBlockBytes))
-      return Error{Code::kIo, "cannot write to " + path, {}, errno};
-  if (::fdatasync(file.get()) != 0) return Error{Code::kIo, "cannot sync " + path, {}, errno};
-  const std::chrono::duration<double> took = nessie::Clock::now() - begun;
-  ::unlink(path.c_str());
-  return took.count();
-}
 
 }  // namespace
 

@@ -61,6 +61,7 @@ Result<Figures> native_figures(const StagingRun &run) {
     figures["read_s"] = said["read_s"];
     figures["read_MBps"] = bytes / figures["read_s"] / 1e6;
   }
+  if (said["wait_s"] > 0) figures["wait_s"] = said["wait_s"];
   return figures;
 }
 

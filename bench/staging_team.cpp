@@ -148,8 +148,10 @@ Result<Figures> StagingTeam::run_staged(const StagingCase &c, const std::string 
   words.insert(words.end(), more.begin(), more.end());
   words.emplace_back("--");
   const auto program = command(c.processes, c.program, mpi_io);
+  if (!c.between.empty()) words.insert(words.end(), {"sh", "-c", "NESSIE_BENCH_RUN=$PPID exec \"$@\"", "sh"});
   words.insert(words.end(), program.begin(), program.end());
-  auto finished = run(words);
+  auto finished =
+      run(words, c.between.empty() ? std::vector<std::string>{} : std::vector{"NESSIE_BENCH_BETWEEN=" + c.between});
   if (!finished) return finished.error();
   std::ifstream file(summary_path);
   auto summary = nlohmann::json::parse(file, nullptr, false);

@@ -30,6 +30,7 @@ struct StagingCase {
   std::vector<std::string> before{};   ///< likewise: runs natively before each run, and does not count; empty: nothing
   std::string decisive = "perceived_s";  ///< the MPI-IO layer that has less of this counts
   bool overlaps = false;                 ///< whether the share of the I/O in the run is of interest
+  std::string between{};  ///< a shell's command that a staged program is to carry out, which knows NESSIE_BENCH_RUN
 };
 
 /// A folder for files that goes when we go, however that is: a process of its own sees to it.

@@ -103,8 +103,8 @@ void pattern_end(Pattern *p, MPI_Offset differing) {
   if (all != 0) die("values read back differ from those written", "");
   if (p->rank == 0 && p->verify) printf("verified: every value is as it must be\n");
   if (p->rank == 0)
-    printf("result bytes=%.0f io_s=%.6f run_s=%.6f read_bytes=%.0f read_s=%.6f\n", p->written.bytes, p->written.s,
-           p->run_s, p->read.bytes, p->read.s);
+    printf("result bytes=%.0f io_s=%.6f run_s=%.6f read_bytes=%.0f read_s=%.6f wait_s=%.6f\n", p->written.bytes,
+           p->written.s, p->run_s, p->read.bytes, p->read.s, p->longest_s);
   fflush(stdout);
   MPI_Finalize();
 }

@@ -21,6 +21,7 @@ typedef struct {
   double began, io_began;
   Moved written, read; /* so far */
   double run_s;
+  double longest_s; /* of a call, where that is of interest */
 } Pattern;
 
 /* Begins MPI. `steps`: where the arguments do not say. Takes the options of all patterns. */
