@@ -262,6 +262,39 @@ std::uint32_t copy_crc32c(void *to, const void *from, std::size_t size_bytes, st
   return crc32c_by_tables({static_cast<const std::byte *>(to), size_bytes}, before);
 }
 
+#if defined(__x86_64__)
+namespace {
+
+/// What the processor makes of two factors has x^33 more than their product: one as they are bits of a word each, and
+/// 32 as its instruction for checksums puts as many zeros behind.
+constexpr auto kLess = [] {
+  auto power = kOne;
+  for (int i = 0; i < 33; ++i)
+    power = (power & kOne) != 0 ? ((power ^ kPolynomial) << 1) | 1 : power << 1;  // divided by x
+  return power;
+}();
+
+bool can_multiply() { return __builtin_cpu_supports("pclmul") != 0 && has_instructions(); }
+
+__attribute__((target("sse4.2,pclmul"))) std::uint32_t multiply_at_once(std::uint32_t a, std::uint32_t b_less) {
+  const auto product =
+      _mm_clmulepi64_si128(_mm_cvtsi32_si128(static_cast<int>(a)), _mm_cvtsi32_si128(static_cast<int>(b_less)), 0);
+  return static_cast<std::uint32_t>(step(0, static_cast<std::uint64_t>(_mm_cvtsi128_si64(product))));
+}
+
+}  // namespace
+
+Crc32cShift::Crc32cShift(std::uint64_t zero_bytes)
+    : power_(can_multiply() ? multiply(power_of(zero_bytes), kLess) : power_of(zero_bytes)) {}
+
+std::uint32_t Crc32cShift::operator()(std::uint32_t checksum) const {
+  return can_multiply() ? multiply_at_once(checksum, power_) : multiply(checksum, power_);
+}
+#else
+Crc32cShift::Crc32cShift(std::uint64_t zero_bytes) : power_(power_of(zero_bytes)) {}
+std::uint32_t Crc32cShift::operator()(std::uint32_t checksum) const { return multiply(checksum, power_); }
+#endif
+
 std::uint32_t join_crc32c(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
   return multiply(first, power_of(second_bytes)) ^ second;
 }

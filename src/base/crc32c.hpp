@@ -23,4 +23,15 @@ std::uint32_t copy_crc32c(void *to, const void *from, std::size_t size_bytes, st
 /// The checksum of two sequences joined, from theirs.
 std::uint32_t join_crc32c(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes);
 
+/// What so many bytes of zeros behind a sequence make of its checksum: join_crc32c(first, second, second_bytes) is
+/// Crc32cShift(second_bytes)(first) ^ second. For many at the same distance.
+class Crc32cShift {
+ public:
+  explicit Crc32cShift(std::uint64_t zero_bytes);
+  std::uint32_t operator()(std::uint32_t checksum) const;
+
+ private:
+  std::uint32_t power_;
+};
+
 }  // namespace nessie

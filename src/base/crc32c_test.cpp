@@ -99,6 +99,9 @@ TEST(Crc32c, OfTwoJoined_IsThatOfTheWhole) {
     EXPECT_EQ(join_crc32c(crc32c(front), crc32c(back), back.size()), whole) << first;
   }
   EXPECT_EQ(join_crc32c(0, 0, 0), 0u);
+  for (const std::uint64_t bytes : {0ull, 1ull, 3ull, 4ull, 5ull, 400ull, 1ull << 20, (1ull << 40) + 7})
+    for (const std::uint32_t checksum : {0u, 1u, 0x80000000u, 0x12345678u, ~0u})
+      EXPECT_EQ(Crc32cShift(bytes)(checksum), join_crc32c(checksum, 0, bytes)) << bytes;
 }
 
 TEST(Crc32c, OfMoreThanFourGigabytes_IsJoinedInAnyOrder) {

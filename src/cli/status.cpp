@@ -40,6 +40,9 @@ std::string describe_staging(int index, const std::string &url, const staging::R
   for (const auto &file : report.stuck)
     text += fmt::format("  trying again: {}: {} ({:.0f} s left)\n", printable(file.path), printable(file.message),
                         file.left_s);
+  if (report.damaged_pages > 0)
+    text += fmt::format("  {} damaged in memory: see the log; have this node's memory checked\n",
+                        counted(report.damaged_pages, "page"));
   for (const auto &note : report.native) text += fmt::format("  native: {}\n", note);
   if (report.left_native > 0)
     text += fmt::format("  left to native PnetCDF: {}; {}\n", counted(report.left_native, "file"),

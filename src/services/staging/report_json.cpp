@@ -38,6 +38,7 @@ json to_json(const ReportResult &it) {
           {"writes", it.writes},
           {"reads", it.reads},
           {"memory_high_bytes", it.memory_high_bytes},
+          {"damaged_pages", it.damaged_pages},
           {"native", to_json(it.native)},
           {"left_native", it.left_native},
           {"why_left", nessie::to_utf8(it.why_left)},

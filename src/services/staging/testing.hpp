@@ -64,7 +64,7 @@ class Service {
  public:
   Service(int servers, Mode mode, std::uint64_t memory_bytes, const std::string &transport = "inproc",
           std::chrono::milliseconds client_timeout = std::chrono::seconds(30), bool has_boards = false,
-          const DrainOptions &drain = {}) {
+          const DrainOptions &drain = {}, const std::string &durability = {}) {
     std::string folder = ::testing::TempDir() + "staging-XXXXXX";
     folder_ = ::mkdtemp(folder.data());
     for (int index = 0; index < servers; ++index) {
@@ -77,6 +77,10 @@ class Service {
       options.ledger_path = file("ledger." + std::to_string(index));
       options.client_timeout = client_timeout;
       if (has_boards) options.board_path = board(index);
+      if (!durability.empty()) {
+        options.durability = *DurabilityRules::parse(durability);
+        options.log_path = file("log." + std::to_string(index));
+      }
       nessie::service::HostOptions process;
       process.runtime.endpoint.transports = {transport};
       process.main_thread = &IoThread::get().queue();
@@ -111,6 +115,7 @@ class Service {
   }
   std::string file(const std::string &name) const { return folder_ + "/" + name; }
   std::string board(int server) const { return file("board." + std::to_string(server)); }
+  Server &server(int index) { return *servers_[static_cast<std::size_t>(index)]; }
   /// After stop().
   ReportResult report(int server) const { return servers_[static_cast<std::size_t>(server)]->report(); }
 

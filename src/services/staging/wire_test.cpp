@@ -75,7 +75,7 @@ TEST(StagingWire, AReportIsThis) {
   report.drained = {{"/a.nc", -61, "full", 3, 2, {"t[0]"}}};
   report.native = {"n"}, report.left_native = 4, report.why_left = "w";
   report.stuck = {{"/b.nc", "full", 0.5, 2}}, report.bytes_spilled = 6, report.spill_bytes = 7;
-  report.restarts = 8, report.restarted_at = 9;
+  report.restarts = 8, report.restarted_at = 9, report.damaged_pages = 10;
   expect_bytes(report,
                "0000000000000001" + std::string(7 * 16, '0') + "00000000000000023fe0000000000000" +
                    std::string(4 * 16, '0') +
@@ -85,7 +85,7 @@ TEST(StagingWire, AReportIsThis) {
                    "00000001000000052f622e6e63000000"
                    "0000000466756c6c3fe00000000000004000000000000000"
                    "00000000000000060000000000000007"
-                   "000000080000000000000009");
+                   "000000080000000000000009000000000000000a");
 }
 
 TEST(StagingWire, TheStateOfFilesIsThis) {

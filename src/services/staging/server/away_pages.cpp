@@ -57,10 +57,14 @@ void PageCache::prepare_return(Page &page) {
 void PageCache::note_loss(Page &page) {
   const auto bounds = page.bounds_;
   const auto dirty = page.dirty_;
+  const auto sum = page.sum_;
+  const bool is_summed = page.is_summed_;
   page.empty();
   note_present(page, bounds);
   page.dirty_ = dirty;
   page.bounds_ = bounds;
+  page.sum_ = sum;
+  page.is_summed_ = is_summed;
 }
 
 }  // namespace staging

@@ -19,6 +19,8 @@ namespace staging {
 struct PageOutcome {
   int nc_error = 0, system_error = 0;
   bool was_tried = true;
+  bool is_damaged = false;    ///< what is in the page is not what was put there, so that it was not written
+  bool is_elsewhere = false;  ///< of one that is damaged: what was put there may be found elsewhere
 };
 
 /// Pages in the order of a file, those of one place in the order in which they were taken out of the cache.

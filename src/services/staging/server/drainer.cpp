@@ -176,18 +176,30 @@ Page &Drainer::page_of(Page &filled, std::int64_t element) {
   }
 }
 
-Filling::Filling(Drainer &drainer, Page &page) : drainer_(drainer), page_(page) { drainer_.hold(page_); }
+Filling::Filling(Drainer &drainer, Page &page, Interval elements)
+    : drainer_(drainer), page_(page), elements_(elements) {
+  page_.begin_filling(elements_);
+  drainer_.hold(page_);
+}
 
-Filling::~Filling() { drainer_.let_go(page_); }
+Filling::~Filling() {
+  page_.end_filling(elements_);
+  drainer_.let_go(page_);
+}
 
-void Filling::wrote(Interval elements) {
+std::span<std::byte> Filling::data() const {
+  return {page_.at(elements_.begin), static_cast<std::size_t>(elements_.size() * page_.owner().variable.element_bytes)};
+}
+
+void Filling::wrote(std::uint32_t sum) {
   auto &variable = page_.owner();
-  auto *page = &drainer_.page_of(page_, elements.begin);
+  auto *page = &drainer_.page_of(page_, elements_.begin);
   if (page != &page_)
-    std::memcpy(page->at(elements.begin), at(elements.begin),
-                static_cast<std::size_t>(elements.size() * variable.variable.element_bytes));
+    page->put({elements_}, data().data());
+  else
+    page->note_put(elements_, sum);
   const auto before = variable.dirty_bytes;
-  drainer_.cache_.wrote(*page, {elements});
+  drainer_.cache_.wrote(*page, {elements_});
   drainer_.note_dirty(variable, before);
 }
 
@@ -312,11 +324,14 @@ void Drainer::finish(DrainTask &task) {
     const auto &outcome = task.outcomes[i];
     const bool may_come = !outcome.was_tried || (task.is_patient && may_pass(outcome));
     has_failed = has_failed || (may_come && outcome.was_tried);
+    statistics_.damaged_pages += outcome.is_damaged ? 1 : 0;
+    if (outcome.is_damaged) note_damage(*task.file, *task.pages[i], !may_come);
+    const bool stays_spilled = may_come && !outcome.is_damaged;
     if (may_come)
-      wait_with(*task.file, std::move(task.pages[i]), outcome, task.spilled);
+      wait_with(*task.file, std::move(task.pages[i]), outcome, stays_spilled ? task.spilled : std::nullopt);
     else
       finish(*task.file, std::move(task.pages[i]), outcome);
-    if (!may_come && task.spilled) spill_->release(*task.spilled);
+    if (!stays_spilled && task.spilled) spill_->release(*task.spilled);
   }
   if (!task.file->course.is_stopped) drained_.add(task.bytes, task.ended_s - task.started_s);
   look_at_course(task.file, has_failed);

@@ -24,21 +24,21 @@ double seconds_now();
 class Drainer;
 struct DrainTask;
 
-/// A page that is being filled from elsewhere, which holds up nobody who drains it: its memory stays until this goes.
+/// Elements of a page that are being filled from elsewhere, which holds up nobody who drains it: its memory stays until
+/// this goes.
 class Filling {
  public:
-  Filling(Drainer &drainer, Page &page);
+  Filling(Drainer &drainer, Page &page, Interval elements);
   ~Filling();
   Filling(const Filling &) = delete;
-  /// The end of the page's elements.
-  std::int64_t end() const { return page_.range().end; }
-  std::byte *at(std::int64_t element) const { return page_.at(element); }
-  /// The elements are there now. May suspend the fiber, as Drainer::put().
-  void wrote(Interval elements);
+  std::span<std::byte> data() const;
+  /// They are there now. `sum`: sum_of() their data. May suspend the fiber, as Drainer::put().
+  void wrote(std::uint32_t sum);
 
  private:
   Drainer &drainer_;
   Page &page_;
+  const Interval elements_;
 };
 
 struct DrainOptions {
@@ -46,6 +46,7 @@ struct DrainOptions {
   std::chrono::milliseconds patience{60'000};
   std::string spill;        ///< a folder for what memory has no room for; empty: writers wait
   bool fails_fast = false;  ///< who waits for it is told at once that it is being tried again
+  bool checks = true;       ///< pages have checksums, which are looked at before they are written
 };
 
 class Drainer {
@@ -58,7 +59,7 @@ class Drainer {
         statistics_(statistics),
         options_(std::move(options)),
         account_(budget, "staging.pages", {.on_room = [this] { look_again(); }, .on_shortage = [this] { shrink(); }}),
-        cache_(most_bytes, account_),
+        cache_(most_bytes, account_, options_.checks),
         memory_freed_(runtime) {
     if (!options_.spill.empty()) begin_to_spill(budget);
   }
@@ -142,6 +143,10 @@ class Drainer {
   void try_again(const std::shared_ptr<OpenFile> &file);
   void give_up(OpenFile &file);
   bool start_what_waited();
+  // --- what is not as it was put there: damage.cpp
+  void note_damage(OpenFile &file, const Page &page, bool is_lost);
+  bool remake(OpenFile &file, Page &page);
+  bool make_sound(OpenFile &file, Page &page);
   // --- what memory has no room for: spilling.cpp
   using Spilled = std::map<PagePlace, SpilledPage>::iterator;
   void begin_to_spill(nessie::Budget &budget);

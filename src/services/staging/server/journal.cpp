@@ -127,10 +127,22 @@ Status Journal::replay(const Left &left, const Visitor &visitor) {
     const auto found = left.files.find(token);
     return found != left.files.end() && found->second.in_file <= at;
   };
+  return replay(from, is_left, visitor);
+}
+
+Status Journal::replay(FileToken file, const Visitor &visitor) {
+  const auto since = needed_since_.find(file);
+  if (since == needed_since_.end()) return {};
+  if (auto status = await_written(); !status.ok()) return status;
+  return replay(
+      since->second, [=](FileToken token, Lsn) { return token == file; }, visitor);
+}
+
+Status Journal::replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor) {
   return log_->replay(from, {.on_record = [&](const LogRecord &record) -> Status {
                                if (record.kind != static_cast<std::uint16_t>(Logged::kWrite)) return {};
                                const auto write = xdr::decode<LoggedWrite>(record.head);
-                               if (!write.ok() || !is_left(write->file, record.at.begin)) return {};
+                               if (!write.ok() || !is_wanted(write->file, record.at.begin)) return {};
                                return visitor.on_write(*write, record.data);
                              },
                              .on_damage = visitor.on_damage});

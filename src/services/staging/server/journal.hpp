@@ -42,6 +42,8 @@ class Journal {
   };
   /// All writes to files that look() found, in their order, but those that are in the files for certain.
   nessie::Status replay(const Left &left, const Visitor &visitor);
+  /// The writes of one file that has been noted here, as far as they are needed.
+  nessie::Status replay(FileToken file, const Visitor &visitor);
 
   // --- what is to be kept. In the log on return, and on its way; see await_written(). Errors as Log::append(). -------
   /// A file as it is when `look` is called, which is called again if something else is noted meanwhile.
@@ -85,6 +87,7 @@ class Journal {
  private:
   explicit Journal(std::unique_ptr<Log> log) : log_(std::move(log)) {}
   template <class T> nessie::Status append(Logged kind, const T &what, std::span<const std::byte> data = {});
+  nessie::Status replay(Lsn from, const std::function<bool(FileToken, Lsn)> &is_wanted, const Visitor &visitor);
   void release();
   void note_gone_again();
 

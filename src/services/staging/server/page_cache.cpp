@@ -77,6 +77,8 @@ void Page::empty() {
   std::memset(bits_, 0, words(elements_) * sizeof *bits_);
   dirty_ = 0;
   bounds_ = {};
+  sum_ = 0;
+  is_summed_ = owner_->cache->sums();
 }
 
 void Page::mark_dirty(const Rows &rows) {
@@ -87,6 +89,13 @@ void Page::mark_dirty(const Rows &rows) {
 
 void PageCache::note_present(Page &page, Interval elements) {
   page.set_bits({elements.begin - page.first(), elements.end - page.first()});
+}
+
+bool Page::has_dirty(Interval elements) const {
+  const auto begin = elements.begin - first_, end = elements.end - first_;
+  for (auto at = begin / kWordBits * kWordBits; at < end; at += kWordBits)
+    if ((bits_[at / kWordBits] & mask(begin - at, end - at)) != 0) return true;
+  return false;
 }
 
 bool Page::covers(Interval run) const {
@@ -124,8 +133,9 @@ Interval CachedVariable::dirty_bounds() const {
   return hull(all, hull(pages.begin()->second->dirty_bounds(), pages.rbegin()->second->dirty_bounds()));
 }
 
-PageCache::PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account)
+PageCache::PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account, bool sums)
     : memory_(budget_bytes, most_bytes(page_bytes_for(budget_bytes)), account),
+      sums_(sums),
       page_bytes_(page_bytes_for(budget_bytes)) {}
 
 PageCache::~PageCache() = default;
@@ -369,10 +379,8 @@ bool Scatter::advance(PageCache &cache, bool grows) {
     if (page == nullptr || !page->has_place_for(at)) page = cache.writable(variable_, at, grows);
     if (page == nullptr) return false;
     const auto rows = cursor_.rows_within(page->range());
-    const auto row_bytes = static_cast<std::size_t>(rows.first.size() * element_bytes);
-    auto *to = page->at(at);
-    for (std::int64_t row = 0; row < rows.count; ++row, to += rows.step * element_bytes, data_ += row_bytes)
-      std::memcpy(to, data_, row_bytes);
+    page->put(rows, data_);
+    data_ += rows.size() * element_bytes;
     cache.wrote(*page, rows);
     cursor_.consume(rows);
   }

@@ -9,6 +9,9 @@
 // drained later. What is in the file may stay for readers, as a clean page, and pages are read from there for them:
 // these are the first to go when memory is wanted, those that nobody has read for longest before the others, and
 // whoever writes to one has an empty page in its place.
+//
+// A page has a checksum of what was written to it, made when it is written, and looked at before it goes to the file
+// (page_sum.cpp).
 #pragma once
 
 #include <services/staging/index_space.hpp>
@@ -65,6 +68,18 @@ class Page {
   inline std::byte *at(std::int64_t element) const;
   std::uint64_t charged_bytes() const { return memory_.size_bytes; }
   void mark_dirty(const Rows &rows);  ///< element numbers of the variable
+  /// Puts the elements of `rows`, whose data lie one after the other, in their place; mark_dirty() follows.
+  void put(const Rows &rows, const std::byte *data);
+  /// Elements have come to their place otherwise; mark_dirty() follows. `sum`: sum_of() their data.
+  void note_put(Interval elements, std::uint32_t sum);
+  /// Whether its elements may be put there without put(): none is dirty, or about to be put there by somebody else.
+  bool is_free(Interval elements) const;
+  void begin_filling(Interval elements) { filling_.push_back(elements); }
+  void end_filling(Interval elements);
+  /// Whether what is dirty is what was put there, as far as that is known.
+  bool is_sound() const;
+  /// What is dirty is right as it is now.
+  void note_sound() { sum_ = sum_of_dirty(); }
   /// All of `run`, which lies in the page, is dirty; of a clean page: is there.
   bool covers(Interval run) const;
   /// The first run of dirty elements at or behind `from`, an element number of the variable; empty if there is none.
@@ -89,9 +104,14 @@ class Page {
  private:
   friend class PageCache;
   void set_bits(Interval bits);
+  bool has_dirty(Interval elements) const;
+  std::uint32_t sum_of_dirty() const;
+  void take_out(Interval elements);
+  std::uint64_t bytes_behind(std::int64_t element) const;
   void empty();
   void take_place(PageMemory::Block memory);
   bool is_one_run() const { return bounds_.size() == dirty_; }
+  bool is_being_filled(const Rows &rows) const;
   CachedVariable *owner_;
   std::int64_t index_, first_, elements_, dirty_ = 0;
   Interval bounds_;           ///< of what is dirty
@@ -102,9 +122,15 @@ class Page {
   bool is_in_reserve_ = false;  ///< its memory is
   PageState state_ = PageState::kPartial, held_state_ = PageState::kPartial;
   std::uint64_t number_ = 0;
+  std::uint32_t sum_ = 0;          ///< of what is dirty, as if there were zeros besides
+  bool is_summed_ = false;         ///< sum_ is known
+  std::vector<Interval> filling_;  ///< elements that somebody is putting there
   std::list<Page *>::iterator in_order_;
   std::vector<std::shared_ptr<DrainWatch>> watches_;
 };
+
+/// The CRC32C of data as polynomials have it, where those of parts add up: nothing is before it, nor inverted.
+std::uint32_t sum_of(std::span<const std::byte> data);
 
 /// A page whose data are on their way from the file.
 struct Loading {
@@ -139,8 +165,10 @@ std::byte *Page::at(std::int64_t element) const { return data() + (element - fir
 
 class PageCache {
  public:
-  PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account);
+  /// `sums`: pages have checksums.
+  PageCache(std::uint64_t budget_bytes, nessie::Budget::Account &account, bool sums = true);
   ~PageCache();
+  bool sums() const { return sums_; }
 
   /// Prepares a variable to have pages.
   std::unique_ptr<CachedVariable> adopt(Variable variable);
@@ -238,6 +266,7 @@ class PageCache {
   std::list<Page *> &order(PageState state) { return order_[static_cast<std::size_t>(state)]; }
 
   PageMemory memory_;
+  const bool sums_;
   std::size_t page_bytes_;
   std::list<Page *> order_[kPageStates];  ///< oldest first
   std::uint64_t clean_bytes_ = 0, loaded_bytes_ = 0, wanted_bytes_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/page_writer.hpp>
 
+#include <services/staging/server/open_file.hpp>
+
 #include <pnetcdf.h>
 
 #include <algorithm>
@@ -108,6 +110,15 @@ int write_page(NativeFile &file, const Page &page, bool is_only_writer) {
   return write_scattered(file, page);
 }
 
+PageOutcome look_at(const Page &page) {
+  if (page.is_sound()) return {};
+  const auto *file = page.owner().file;
+  return {.nc_error = NC_EREAD,
+          .system_error = EIO,
+          .is_damaged = true,
+          .is_elsewhere = file != nullptr && file->journal != nullptr};
+}
+
 PageOutcome write_alone(NativeFile &file, const Page &page, bool is_only_writer) {
   PageOutcome outcome{.nc_error = write_page(file, page, is_only_writer)};
   if (outcome.nc_error != 0) outcome.system_error = file.write_errno();
@@ -132,6 +143,7 @@ std::vector<NativeFile::Block> blocks_of(std::span<const std::unique_ptr<Page>> 
 }  // namespace
 
 bool may_pass(const PageOutcome &outcome) {
+  if (outcome.is_damaged) return outcome.is_elsewhere;
   constexpr std::array native = {NC_EWRITE, NC_EREAD, NC_EFILE, NC_ENO_SPACE, NC_EQUOTA};
   constexpr std::array system = {ENOSPC, EDQUOT, EIO, ESTALE, ENETDOWN, ETIMEDOUT};
   if (std::ranges::find(native, outcome.nc_error) == native.end()) return false;
@@ -141,11 +153,16 @@ bool may_pass(const PageOutcome &outcome) {
 
 std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,
                                      bool is_only_writer, bool stops) {
-  std::vector<PageOutcome> outcomes(pages.size());
-  if (pages.size() > 1 && file.write(blocks_of(pages)) == 0) return outcomes;
+  std::vector<PageOutcome> outcomes;
+  for (const auto &page : pages) outcomes.push_back(look_at(*page));
+  const bool any_is_damaged = std::ranges::any_of(outcomes, &PageOutcome::is_damaged);
+  if (pages.size() > 1 && !any_is_damaged && file.write(blocks_of(pages)) == 0) return outcomes;
   bool is_stopped = false;
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    outcomes[i] = is_stopped ? PageOutcome{.was_tried = false} : write_alone(file, *pages[i], is_only_writer);
+    if (is_stopped)
+      outcomes[i] = {.was_tried = false};
+    else if (!outcomes[i].is_damaged)
+      outcomes[i] = write_alone(file, *pages[i], is_only_writer);
     is_stopped = is_stopped || (stops && may_pass(outcomes[i]));
   }
   return outcomes;

@@ -15,10 +15,10 @@ namespace staging {
 /// Whether it may be written when it is tried again.
 bool may_pass(const PageOutcome &outcome);
 
-/// Writes what is dirty of pages of one file. Of several each is one run: they go in one call; if that fails, each goes
-/// alone, so that it is known which of them failed. `is_only_writer`: nobody else writes to the file meanwhile, and
-/// what lies between the runs of a page may be written as it was read. `stops`: behind one that failed, and may_pass(),
-/// none is tried.
+/// Writes what is dirty of pages of one file, but of none that is not sound. Of several each is one run: they go in one
+/// call; if that fails, each goes alone, so that it is known which of them failed. `is_only_writer`: nobody else writes
+/// to the file meanwhile, and what lies between the runs of a page may be written as it was read. `stops`: behind one
+/// that failed, and may_pass(), none is tried.
 std::vector<PageOutcome> write_pages(NativeFile &file, std::span<const std::unique_ptr<Page>> pages,
                                      bool is_only_writer, bool stops);
 

@@ -11,7 +11,10 @@
 
 #include <base/log.hpp>
 
+#include <pnetcdf.h>
+
 #include <algorithm>
+#include <cerrno>
 
 namespace staging {
 
@@ -58,7 +61,7 @@ void Drainer::note_failure(OpenFile &file, const PageOutcome &outcome) {
   course.since_s = seconds_now();
   course.pause = kFirstPause;
   if (options_.fails_fast) file.tell(outcome.nc_error);
-  if (course.stage == Course::Stage::kFine)
+  if (course.stage == Course::Stage::kFine && !outcome.is_damaged)
     nessie::log::warning("cannot write {} now: {}; this is tried again for {} s (NESSIE_STAGING_PATIENCE)", file.path,
                          native_message(outcome.nc_error, outcome.system_error), seconds(options_.patience));
 }
@@ -107,8 +110,15 @@ void Drainer::try_again(const std::shared_ptr<OpenFile> &file) {
   if (spilled != course.spilled.end() && !may_start(course, spilled)) return try_again_later(file);
   course.stage = Course::Stage::kTries;
   if (spilled != course.spilled.end()) return start_spilled(file, spilled);
+  auto page = std::move(course.waiting.extract(first).mapped());
+  if (!make_sound(*file, *page)) {
+    finish(*file, std::move(page), {.nc_error = NC_EREAD, .system_error = EIO});
+    look_at_course(file, false);
+    memory_freed_.notify_all();
+    return pump();
+  }
   auto task = std::make_shared<DrainTask>();
-  task->add(std::move(course.waiting.extract(first).mapped()));
+  task->add(std::move(page));
   start(task);
 }
 

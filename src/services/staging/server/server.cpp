@@ -89,7 +89,6 @@ Server::~Server() = default;
 void Server::stop() {
   door_.reset();
   drainer_.end_touching();
-  if (replicated_ && !logged_) ::rmdir(options_.log_path.c_str());  // there were copies, while definitions changed
   if (logged_ && logged_->is_empty() && logged_->is_whole()) Journal::remove(std::move(logged_));
   logged_.reset();
   remove_undo();

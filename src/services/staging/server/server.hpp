@@ -75,6 +75,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   ReportResult report() const;
 
  private:
+  friend class ServerInside;  ///< a test's
   class Counted;
   class Running;
   class Reading;
@@ -159,6 +160,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
     std::uint64_t offset = 0;
     std::uint32_t checksum = 0;
     void note(std::span<const std::byte> data);
+    std::uint32_t note_sum(std::span<const std::byte> data);
     bool is_right() const { return !args.is_checked || checksum == args.checksum; }
   };
   Status bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args);
@@ -171,6 +173,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status pull_piece(Arriving &arriving, CachedVariable &variable, const Piece &piece);
   Status pull_boxes(Arriving &arriving, CachedVariable &variable, Interval run);
   Status pull_run(Arriving &arriving, CachedVariable &variable, Interval run);
+  Status pull_part(Arriving &arriving, Page &found, Interval part);
   Status pull(Arriving &arriving, std::span<std::byte> bytes);
   Status pull(Request &request, std::span<std::byte> bytes, std::uint64_t offset);
   void note_records(OpenFile &file, std::int64_t records);

@@ -176,6 +176,14 @@ void Server::Arriving::note(std::span<const std::byte> data) {
   if (args.is_checked) checksum = nessie::crc32c(data, checksum);
 }
 
+/// The same, and returns sum_of() the data.
+std::uint32_t Server::Arriving::note_sum(std::span<const std::byte> data) {
+  const auto sum = sum_of(data);
+  offset += data.size();
+  if (args.is_checked) checksum = ~nessie::join_crc32c(~checksum, sum, data.size());
+  return sum;
+}
+
 /// Puts what is written into pages, and into the journal of a file that is kept. What arrives with another checksum
 /// than it was sent with is fetched once more.
 Status Server::bring_in(Request &request, OpenFile &file, const Asked &asked, const TransferArgs &args) {
@@ -308,19 +316,23 @@ Status Server::pull_boxes(Arriving &arriving, CachedVariable &variable, Interval
   return {};
 }
 
-/// A run of elements goes right into pages, unless too many of them wait for clients.
+/// A run of elements goes right into pages, but where too many of them wait for clients, or something is already.
 Status Server::pull_run(Arriving &arriving, CachedVariable &variable, Interval run) {
-  const auto element_bytes = variable.variable.element_bytes;
   while (run.size() > 0) {
     auto *found = drainer_.page_to_fill(variable, run.begin);
     if (found == nullptr) return pull_boxes(arriving, variable, run);
-    Filling page(drainer_, *found);
-    const Interval part{run.begin, std::min(run.end, page.end())};
-    const auto size = static_cast<std::size_t>(part.size() * element_bytes);
-    if (auto status = pull(arriving, {page.at(part.begin), size}); !status.ok()) return status;
-    page.wrote(part);
+    const Interval part{run.begin, std::min(run.end, found->range().end)};
+    auto status = found->is_free(part) ? pull_part(arriving, *found, part) : pull_boxes(arriving, variable, part);
+    if (!status.ok()) return status;
     run.begin = part.end;
   }
+  return {};
+}
+
+Status Server::pull_part(Arriving &arriving, Page &found, Interval part) {
+  Filling page(drainer_, found, part);
+  if (auto status = pull(arriving.request, page.data(), arriving.offset); !status.ok()) return status;
+  page.wrote(arriving.note_sum(page.data()));
   return {};
 }
 
