@@ -11,7 +11,10 @@ namespace interpose {
 namespace {
 
 void settle(const File &file, bool to_write) {
-  if (auto settled = Session::get().client()->settle({file.identity, {}, to_write}); !settled)
+  auto &session = Session::get();
+  if (session.servers_died()) return;
+  auto settled = session.client()->settle({file.identity, {}, to_write});
+  if (!settled && !(is_loss(settled.error()) && session.look_for_servers()))
     nessie::log::error("waiting for what was put through other handles: {}", settled.error().to_string());
 }
 

@@ -124,6 +124,7 @@ int complete_collectively(File &file, Selection &selection, int error) {
   }
   int status = NC_NOERR;
   if (all[kWrites] > 0) {
+    file.note_unsettled();
     file.raise_records(all[kRecords]);
     status = carry_out_puts(file, selection);
     file.ranks().note_written(Communicator::kAnyVariable, file.num_records);

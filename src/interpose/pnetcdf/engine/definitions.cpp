@@ -194,6 +194,7 @@ int on_fill_var_rec(File &file, int varid, MPI_Offset record) {
   const int error = check_fill_record(file, varid);
   if (int differs = agree_on_fill_var_rec(file, varid, record, error)) return differs;
   if (error != NC_NOERR) return error;
+  file.note_unsettled();
   const auto records = file.ranks().max(record + 1);
   file.ranks().await_notes();
   const int status = file.ranks().from_root([&] {

@@ -32,6 +32,12 @@ struct OpenedAs {
   std::vector<staging::Hint> hints;  ///< the program's, and PNETCDF_HINTS
 };
 
+/// The arguments of ncmpi__enddef.
+struct EndDefLayout {
+  bool given = false;
+  MPI_Offset h_minfree = 0, v_align = 0, v_minfree = 0, r_align = 0;
+};
+
 class File {
  public:
   /// A staged file.
@@ -112,6 +118,11 @@ class File {
   bool independent = false;
   bool safe = false;         ///< PNETCDF_SAFE_MODE
   bool may_be_left = false;  ///< to native PnetCDF, by the first collective read or write (leaving.hpp)
+  /// All that was written is in the file: if the servers have died, native PnetCDF may have it (fallback.hpp). The same
+  /// on all ranks, like whether that is yet to be looked at.
+  bool is_settled = false, awaits_look = false;
+  void note_settled() { is_settled = awaits_look = true; }
+  void note_unsettled() { is_settled = awaits_look = false; }
   std::optional<std::uint64_t> writes_when_made;  ///< to the file, of all programs, when it left define mode (Boards)
   int fill_mode = NC_NOFILL;
   int format = 0;  ///< 1, 2 or 5

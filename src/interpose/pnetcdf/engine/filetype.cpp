@@ -262,6 +262,7 @@ int get_together(File &file, Plan &plan) {
 }
 
 int transfer_together(File &file, const FiletypeAccess &access, int error) {
+  if (!access.is_read()) file.note_unsettled();
   file.ranks().await_notes();
   file.raise_records(file.ranks().records());
   Plan plan;

@@ -4,6 +4,8 @@
 #include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/beside.hpp>
 #include <interpose/pnetcdf/engine/completion.hpp>
+#include <interpose/pnetcdf/engine/enddef.hpp>
+#include <interpose/pnetcdf/engine/fallback.hpp>
 #include <interpose/pnetcdf/engine/file_table.hpp>
 #include <interpose/pnetcdf/engine/functions.hpp>
 #include <interpose/pnetcdf/engine/hints.hpp>
@@ -102,11 +104,6 @@ struct Attempt {
   staging::FileIdentity identity = {};
 };
 
-/// Whether an error means that the server is gone, and not that it will not have this file.
-bool is_loss(const nessie::Error &error) {
-  return error.code == nessie::Code::kPeerLost || error.code == nessie::Code::kTimedOut;
-}
-
 constexpr char kNoRegularFile[] = "it is no regular file that a server could be given";
 
 /// On each rank: any of them may be asked for what it has sent.
@@ -126,8 +123,10 @@ Attempt create_as_root(File &file, MPI_Info info, const std::function<void()> &m
   auto result = Session::get().client()->create(
       {file.token(), program.name, as.mode, as.hints, {}, processes_of(file), durability_hint(as.hints)},
       program.file.get(), meanwhile);
-  if (!result && is_loss(result.error()))
+  if (!result && is_loss(result.error())) {
+    if (Session::get().look_for_servers()) return {.made = true, .why = kServersDied};
     return {.error = file.lost(result.error(), "ncmpi_create", NC_EOFILE), .made = true};
+  }
   if (!result) return {.made = true, .why = result.error().message};
   if (*result != NC_NOERR) return {.made = true, .why = not_at_server(*result)};
   const auto identity = staging::identity_of(program.file.get());
@@ -243,13 +242,25 @@ staging::HeaderResult open_as_root(File &file, MPI_Info info, std::string &why) 
   auto result = Session::get().client()->open(
       {file.token(), program.name, as.mode, as.hints, {}, processes_of(file), durability_hint(as.hints)},
       program.file.get());
-  if (!result && is_loss(result.error())) return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
+  if (!result && is_loss(result.error())) {
+    if (Session::get().look_for_servers() && !may_have_lost(as)) return why = kServersDied, failure(kGoNative);
+    return failure(file.lost(result.error(), "ncmpi_open", NC_EOFILE));
+  }
   if (!result) return why = result.error().message, failure(kGoNative);
   if (!is_harmless(result->nc_error)) return why = not_at_server(result->nc_error), failure(kGoNative);
   if ((as.mode & NC_WRITE) != 0)
     Session::get().settle_at_exit({staging::identity_of(program.file.get()), program.name});
   file.get_bytes = result->bytes_read;
   return std::move(*result);
+}
+
+/// When a process has found that all servers have died.
+int refuse_what_may_be_lost(File &file) {
+  const nessie::Error error{nessie::Code::kPeerLost,
+                            "all staging servers have died, and may have had something of it in their memory only",
+                            nessie::Scope::kService};
+  const bool is_refused = Session::get().look_for_servers() && may_have_lost(file.opened_as());
+  return is_refused ? file.lost(error, "ncmpi_open", NC_EOFILE) : NC_NOERR;
 }
 
 /// Makes the rank's mirror of an open file, on all ranks. False: one of them cannot have it.
@@ -269,6 +280,7 @@ int open_staged(std::unique_ptr<File> file, staging::HeaderResult opened, int *n
   file->hints_in_use = std::move(opened.hints);
   ncmpi_inq_format(file->id(), &file->format);
   file->may_be_left = may_be_left(*file);
+  file->note_settled();
   const int full = register_file(std::move(file), ncidp);
   return full != NC_NOERR ? full : opened.nc_error;
 }
@@ -284,8 +296,13 @@ int on_open(MPI_Comm comm, const char *path, int omode, MPI_Info info, int *ncid
   OpenedAs as{path, absolute_names(path), proposal.mode(), collect_hints(info)};
   std::string reason = why_not_staged(0);
   auto file = std::make_unique<File>(std::move(ranks), std::move(as), proposal.token());
-  const auto [cannot, differs] =
-      file->ranks().max(std::array<std::int64_t, 2>{reason.empty() ? 0 : 1, is_different ? 1 : 0});
+  const auto [cannot, differs, died] = file->ranks().max(
+      std::array<std::int64_t, 3>{reason.empty() ? 0 : 1, is_different ? 1 : 0, Session::get().servers_died() ? 1 : 0});
+  if (died != 0)
+    if (const int lost = file->ranks().from_root([&] { return refuse_what_may_be_lost(*file); }); lost != NC_NOERR) {
+      *ncidp = -1;
+      return lost;
+    }
   if (cannot != 0) return open_natively(*file, comm, omode, info, ncidp, {why(reason)});
   file->safe = proposal.is_safe();
   expect_return(*file);
@@ -330,9 +347,13 @@ int close_on_servers(File &file) {
   await_all(file);
   return file.ranks().from_root([&] {
     auto &session = Session::get();
-    return file.code_of(
-        session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order()), "ncmpi_close",
-        NC_EWRITE);
+    const auto closed =
+        session.client()->close(file.token(), file.num_records, session.closing(), file.ranks().order());
+    if (!closed && file.is_settled && is_loss(closed.error()) && session.look_for_servers())
+      return session.settle_no_more(file.identity), NC_NOERR;
+    if (closed && *closed == NC_NOERR && session.closing() == staging::Closing::kDurable)
+      session.settle_no_more(file.identity);
+    return file.code_of(closed, "ncmpi_close", NC_EWRITE);
   });
 }
 
@@ -355,8 +376,16 @@ int leave_mode(File &file) {
   return status;
 }
 
+int close_natively(const File &file) {
+  return write_natively(file, [&] {
+    const auto turn = turn_for(file);
+    return ncmpi_close(file.id());
+  });
+}
+
 int close_staged(File &file) {
   int status = file.is_inherited() ? NC_NOERR : leave_mode(file);
+  if (file.is_native()) return first(status, close_natively(file));
   status = first(status, cancel_pending(file, file.requests.gets, "get", NC_GET_REQ_ALL));
   status = first(status, cancel_pending(file, file.requests.puts, "put", NC_PUT_REQ_ALL));
   if (!file.is_inherited()) status = first(status, close_on_servers(file));
@@ -369,13 +398,6 @@ int abort_staged(File &file) {
   if (file.independent) leave_independent_mode(file);
   const int status = file.in_define_mode ? abort_on_servers(file) : close_on_servers(file);
   return first(status, file.take_error());
-}
-
-int close_natively(const File &file) {
-  return write_natively(file, [&] {
-    const auto turn = turn_for(file);
-    return ncmpi_close(file.id());
-  });
 }
 
 int abort_natively(const File &file) {

@@ -26,10 +26,12 @@ namespace {
 /// Says once that the file is native, and tells the servers, for their report.
 void announce(File &file, const Reason &reason) {
   if (!file.ranks().is_root()) return;
+  auto &session = Session::get();
   const auto text =
       fmt::format("{} is not staged, but read and written by native PnetCDF: {}", file.opened_as().path, reason.why);
-  reason.is_choice ? nessie::log::info("{}", text) : nessie::log::warning("{}", text);
-  if (!Session::get().connected()) return;
+  const bool is_known = session.servers_died() && !session.is_first_to_tell();
+  reason.is_choice || is_known ? nessie::log::info("{}", text) : nessie::log::warning("{}", text);
+  if (!session.connected() || session.servers_died()) return;
   auto told = Session::get().client()->note_native(file.opened_as().names.front(), reason.why, reason.is_choice);
   if (!told) nessie::log::info("the staging server does not know: {}", told.error().to_string());
 }
@@ -47,6 +49,7 @@ constexpr int kUntouched = -2;
 void take(File &file, int native_id, int *ncidp) {
   if (native_id >= 0) {
     auto native = std::make_unique<File>(native_id, file.ranks(), identity_of_open(file.opened_as()));
+    if (Session::get().servers_died()) Session::get().settle_no_more(native->identity);
     *ncidp = files().add(native);
   } else if (native_id != kUntouched) {
     *ncidp = native_id;
@@ -58,6 +61,7 @@ void take(File &file, int native_id, int *ncidp) {
 std::string why_not_staged(int cmode) {
   constexpr int kTwoFormats = NC_64BIT_OFFSET | NC_64BIT_DATA;
   if (!Session::get().connected()) return Session::get().reason();
+  if (Session::get().servers_died()) return kServersDied;
   if ((cmode & NC_NETCDF4) != 0) return "it is a netCDF-4 file";
   // What native PnetCDF refuses before it makes a file.
   if ((cmode & kTwoFormats) == kTwoFormats) return "it is of two formats at once";
@@ -152,15 +156,28 @@ bool is_as_made(File &file) {
   return file.ranks().max_now(is_it ? 1 : 0) != 0;
 }
 
+int copy_fill_modes(File &file, int id) {
+  int error = NC_NOERR;
+  for (int varid = 0; error == NC_NOERR && file.variable(varid) != nullptr; ++varid)
+    if (!file.no_fill(varid)) error = ncmpi_def_var_fill(id, varid, 0, nullptr);
+  return error;
+}
+
+int end_define(int id, const EndDefLayout &layout) {
+  if (!layout.given) return ncmpi_enddef(id);
+  return ncmpi__enddef(id, layout.h_minfree, layout.v_align, layout.v_minfree, layout.r_align);
+}
+
 /// What the program did before, natively.
-int make_again(File &file, NativeHandle &handle) {
+int make_again(File &file, NativeHandle &handle, const EndDefLayout &layout = {}) {
   const OpenedAs &as = file.opened_as();
   const Info info(as.hints);
   auto turn = turn_for(file);
   int error =
       ncmpi_create(file.ranks().get(), as.names.front().c_str(), as.mode & ~NC_NOCLOBBER, info.get(), &handle.id);
   if (error == NC_NOERR) error = copy_header(file.mirror.id(), handle.id);
-  if (error == NC_NOERR) error = ncmpi_enddef(handle.id);
+  if (error == NC_NOERR) error = copy_fill_modes(file, handle.id);
+  if (error == NC_NOERR) error = end_define(handle.id, layout);
   turn.reset();
   file.mirror.drop();
   file.put_bytes = file.get_bytes = 0;
@@ -175,6 +192,27 @@ int open_again(File &file, NativeHandle &handle) {
 }
 
 }  // namespace
+
+int open_natively_again(File &file, const Reason &reason) {
+  announce(file, reason);
+  file.ranks().await_notes();
+  file.ranks().wait_until_read();
+  NativeHandle handle;
+  const int back = open_again(file, handle);
+  if (handle.id < 0) return back;
+  if (file.attached_buffer) ncmpi_buffer_attach(handle.id, file.attached_buffer->size());
+  file.become_native(handle.id, std::move(handle.named));
+  forget_sizes_of_opening(file);
+  return back;
+}
+
+int make_natively_again(File &file, const EndDefLayout &layout, const Reason &reason) {
+  announce(file, reason);
+  NativeHandle handle;
+  const int back = make_again(file, handle, layout);
+  if (handle.id >= 0) file.become_native(handle.id, std::move(handle.named));
+  return back;
+}
 
 int hand_back(File &file, const Reason &reason, Again again) {
   announce(file, reason);

@@ -38,4 +38,8 @@ enum class Again { kOpened, kMade };
 /// the file is of no more use.
 int hand_back(File &file, const Reason &reason, Again again = Again::kOpened);
 
+/// The same, of a file whose servers have died: all of it is there; it is new, and yet to leave define mode.
+int open_natively_again(File &file, const Reason &reason);
+int make_natively_again(File &file, const EndDefLayout &layout, const Reason &reason);
+
 }  // namespace interpose

@@ -91,6 +91,7 @@ ProgramFile open_as_program(const OpenedAs &as, MPI_Info info) {
 
 // A file that does not exist, or is on no board, has nothing to be settled: that saves it a question.
 void settle(const OpenedAs &as) {
+  if (Session::get().servers_died()) return;
   for (const auto &name : as.names) {
     const auto identity = staging::identity_of(name);
     if (identity.inode == 0 || !boards().may_hold(identity)) continue;

@@ -43,6 +43,17 @@ void Session::settle_at_exit(const staging::SettleArgs &file) {
   if (std::ranges::none_of(to_settle_, same)) to_settle_.push_back(file);
 }
 
+void Session::settle_no_more(const staging::FileIdentity &file) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(to_settle_, [&](const staging::SettleArgs &other) { return other.identity == file; });
+  if (servers_died_) native_since_death_.push_back(file);
+}
+
+bool Session::is_native_since_death(const staging::FileIdentity &file) {
+  std::lock_guard lock(mutex_);
+  return std::ranges::find(native_since_death_, file) != native_since_death_.end();
+}
+
 void Session::settle_files() {
   std::unique_lock lock(mutex_);
   const auto files = std::exchange(to_settle_, {});
@@ -62,6 +73,11 @@ bool Session::connected() {
     connect();
   }
   return client_ != nullptr;
+}
+
+bool Session::look_for_servers() {
+  if (!servers_died_ && connected() && client_->all_died()) note_servers_died();
+  return servers_died_;
 }
 
 namespace {

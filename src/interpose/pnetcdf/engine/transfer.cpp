@@ -4,6 +4,7 @@
 #include <interpose/pnetcdf/engine/arguments.hpp>
 #include <interpose/pnetcdf/engine/check.hpp>
 #include <interpose/pnetcdf/engine/completion.hpp>
+#include <interpose/pnetcdf/engine/fallback.hpp>
 #include <interpose/pnetcdf/engine/file.hpp>
 #include <interpose/pnetcdf/engine/leaving.hpp>
 #include <interpose/pnetcdf/engine/movement.hpp>
@@ -154,6 +155,9 @@ int transfer_list(File &file, const Access &access) {
 
 int transfer(File &file, const Access &access) {
   if (!access.is_blocking()) return post(file, access);
+  if (access.is_collective() && file.awaits_look && !file.in_define_mode)
+    if (const int left = look_for_servers(file); left != NC_NOERR) return left;
+  if (access.is_collective() && !access.is_read()) file.note_unsettled();
   if (access.shape == Shape::kVarN) return transfer_list(file, access);
   int error = check(file, access);
   if (is_over(file, access.is_collective(), error)) return error;

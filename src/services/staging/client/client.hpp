@@ -82,6 +82,9 @@ class Client {
   /// Whether the program's processes leave no core of this node to its servers.
   bool is_crowded() const;
   const std::string &server_url(int index) const;
+  /// Whether all servers have died, and none has taken their place: they hold nothing any more. Asks them, unless one
+  /// has answered just now. One that is stopped, or hangs, has not died.
+  bool all_died();
 
   // --- by rank 0 of the file's communicator only ---------------------------------------------------------------------
   // Results hold native PnetCDF's code (in nc_error, or as the int itself); errors are the transport's.

@@ -16,6 +16,7 @@ using nessie::Error;
 
 namespace {
 
+constexpr std::chrono::milliseconds kMoment{5};
 constexpr int kSignsInTimeout = 3;  // a server is asked for a sign of life this often within the timeout
 
 Error no_sign_of_life(const std::string &url, std::chrono::milliseconds timeout) {
@@ -41,6 +42,7 @@ Status Client::Impl::await(const std::function<Status(Deadline)> &settle, int se
       const Unlocked others_go_on(mutex);
       return settle(Deadline::in(timeout / kSignsInTimeout).earlier(deadline));
     }();
+    heard = status.ok() ? Deadline::in(kMoment) : Deadline::now();
     if (status.ok() || status.code() != Code::kTimedOut || deadline.passed()) return status;
     if (at(server).peer != asked) return Error{Code::kPeerLost, "another server has taken its place"};
     if (alive(server)) continue;
@@ -56,6 +58,29 @@ bool Client::Impl::alive(int server) {
   auto ping = at(server).stub.ping_async(options);
   const Unlocked others_go_on(mutex);
   return ping.settle(*options.deadline).code() != Code::kTimedOut;
+}
+
+bool Client::Impl::has_died(int server) {
+  auto &asked = at(server);
+  if (asked.died || asked.lost) return asked.died;
+  nssi::CallOptions options;
+  options.deadline = Deadline::in(timeout);
+  const auto of = asked.peer;
+  auto ping = asked.stub.ping_async(options);
+  const auto status = [&] {
+    const Unlocked others_go_on(mutex);
+    return ping.settle(*options.deadline);
+  }();
+  asked.died = status.code() == Code::kPeerLost && !await_return(server, of);
+  return asked.died;
+}
+
+bool Client::all_died() {
+  const std::lock_guard lock(impl_->mutex);
+  if (!impl_->heard.passed()) return false;
+  for (int server = 0; server < impl_->count(); ++server)
+    if (!impl_->has_died(server)) return false;
+  return true;
 }
 
 void Client::Impl::give_up(int server) {

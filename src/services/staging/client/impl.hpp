@@ -82,6 +82,7 @@ struct Client::Impl {
     bool is_here = false;  ///< on this node: is given files
     bool lost = false;
     bool returns = false;           ///< if it dies another one goes on, at the same place
+    bool died = false;              ///< and none goes on
     bool is_returning = false;      ///< a thread waits for that
     bool is_sent_again = false;     ///< and sends what had no answer
     std::uint64_t last_number = 0;  ///< of the requests to it
@@ -147,6 +148,7 @@ struct Client::Impl {
   /// The mutex, which the caller holds, is free meanwhile.
   Status await(const std::function<Status(nessie::Deadline)> &settle, int server, nessie::Deadline deadline);
   bool alive(int server);
+  bool has_died(int server);
   void give_up(int server);
   void give_all_up();
 
@@ -242,6 +244,7 @@ struct Client::Impl {
   const std::uint64_t id = nessie::random_u64() | 1;  ///< of this process, for servers that come back
   std::string program;
   std::string job;
+  nessie::Deadline heard = nessie::Deadline::now();  ///< until then servers are taken to live: one has just answered
   bool is_crowded = false;  ///< there is no core for the servers of this node but those that the program uses
   std::chrono::milliseconds timeout{30000};
   std::map<FileToken, Opened> opened;  ///< by rank 0

@@ -31,6 +31,7 @@ bool Client::Impl::await_return(int index, nssi::PeerId lost) {
   const auto status = come_back(index);
   server.is_returning = false;
   if (!status.ok()) {
+    server.died = status.code() == Code::kPeerLost;
     server.lost = true;
     nessie::log::error("the staging server {} has died, and none has taken its place: {}", server.url,
                        status.error().message);
