@@ -148,8 +148,13 @@ std::string describe_untold(const RunRecord &record) {
   return text;
 }
 
+bool was_restarted(const ServersRecord &placement) {
+  return std::ranges::any_of(placement.servers, [](const auto &server) { return !server.deaths.empty(); });
+}
+
 std::string describe_staged(const RunRecord &record, const Totals &totals) {
-  if (moved_nothing(totals) && record.broken_at_work > 0) return "nessie: what was staged is not known\n";
+  if (moved_nothing(totals) && (record.broken_at_work > 0 || was_restarted(record.placement)))
+    return "nessie: what was staged is not known\n";
   if (moved_nothing(totals))
     return fmt::format("nessie: nothing was staged: {}\n", why_nothing_was_staged(record, totals));
   std::string text =
@@ -232,8 +237,10 @@ std::string describe_restarts(const ServersRecord &placement) {
   std::string text;
   for (std::size_t index = 0; index < placement.servers.size(); ++index)
     if (const auto &deaths = placement.servers[index].deaths; !deaths.empty())
-      text += fmt::format("nessie: staging server {} was started again{}, and went on from its log\n", index,
-                          deaths.size() == 1 ? "" : fmt::format(" {} times", deaths.size()));
+      text += fmt::format(
+          "nessie: staging server {} was started again{}, and went on from its log; what was done before that is not "
+          "counted here\n",
+          index, deaths.size() == 1 ? "" : fmt::format(" {} times", deaths.size()));
   return text;
 }
 

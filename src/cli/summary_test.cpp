@@ -97,7 +97,8 @@ TEST(Summary, ListsManyRangesBrieflyButAllOfThemAsJson) {
 TEST(Summary, OfServersThatWereStartedAgain_SaysSo_AndIsNotTroubled) {
   auto record = two_servers();
   record.placement.servers = {{"c", "shm://x/y", "", {"was killed"}}, {"c", "shm://x/z", "", {"was killed", "failed"}}};
-  EXPECT_TRUE(contains(describe_work(record), "staging server 0 was started again, and went on from its log\n"));
+  EXPECT_TRUE(contains(describe_work(record),
+                       "staging server 0 was started again, and went on from its log; what was done before"));
   EXPECT_TRUE(contains(describe_work(record), "staging server 1 was started again 2 times"));
   EXPECT_EQ(describe_trouble(record), "");
   EXPECT_EQ(exit_code(record), 0);

@@ -9,7 +9,7 @@ from harness import CHECKPOINT, wait_until
 from hosts_case import NOTICE, WRITER, HostsCase, main
 
 NOBODY = setups.NOBODY
-LONG = [CHECKPOINT, "--grid", "24,20,16", "--steps", "400", "--compute-ms", "50", "--prefix", "out"]
+LONG = [CHECKPOINT, "--grid", "24,20,16", "--compute-ms", "50", "--prefix", "out"]
 
 
 class Placement(HostsCase):
@@ -45,16 +45,16 @@ class Placement(HostsCase):
         self.make_hosts(user=NOBODY)
         self.compare_on_hosts("a:2,b:2", flags=["--mpmd", "--place", "node"])
 
-    def long_run(self, *options, env=None):
+    def long_run(self, *options, env=None, steps=400):
         self.make_hosts(user=NOBODY, env={**NOTICE, **(env or {})})
         folder = self.make("staged")
-        command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *LONG)]
+        command = [*setups.nessie_run("caching", options), *self.hosts.mpiexec("a:2,b:2", *LONG, "--steps", str(steps))]
         job = self.job([*self.hosts["a"].enter(), *command], cwd=folder)
         wait_until(lambda: os.path.exists(os.path.join(folder, "out.0002.nc")), "the second checkpoint")
         return job
 
     def test_a_server_elsewhere_that_is_killed(self):
-        job = self.long_run("--place", "host:b")
+        job = self.long_run("--place", "host:b", steps=10)
         os.kill(job.wait_for("nessied")[0].pid, signal.SIGKILL)
         code, _, err = job.finish()
         self.assertNotEqual(code, 0, err)

@@ -64,9 +64,10 @@ class Fill(setups.SetupCase):
 
     def test_when_servers_have_been_killed(self):
         native = self.native_files()
-        for place in ("data",):
+        for place in ("data", "redef", "again"):
             with self.subTest(place=place):
-                self.assert_same(native, self.run_killed(place, "logged"))
+                self.assert_same(native, self.run_killed(place, "logged"), must_be_staged=False)
+        self.assert_same(native, self.run_killed("data", "replicated", servers=(1,)), must_be_staged=False)
 
 
 if __name__ == "__main__":

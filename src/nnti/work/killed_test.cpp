@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Over, Killed, testing::ValuesIn(subjects_here()), testi
 }  // namespace nnti::engine_test
 
 int main(int argc, char **argv) {
-  if (argc == 4 && std::string_view(argv[1]) == "--child") return nnti::engine_test::run_echo(argv[2], argv[3]);
+  if (argc > 3 && std::string_view(argv[1]) == "--child") return nnti::engine_test::run_echo(argv[2], argv[3]);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -7,6 +7,7 @@
 
 #include <nessie/result.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -30,6 +31,7 @@ class Board {
       std::swap(is_kept_, other.is_kept_);
       return *this;
     }
+    bool is_kept() const { return is_kept_; }
     ~Entry() {
       if (board_ != nullptr) board_->leave(place_, is_kept_);
     }
@@ -55,6 +57,8 @@ class Board {
 
   /// From now on whoever opens this file asks at the door first. One that is kept outlives the server.
   Entry enter(const FileIdentity &identity, bool is_kept = false);
+  /// Whether the dead one had files that outlive it.
+  bool had_kept_files() const { return std::ranges::any_of(predecessors_, &Entry::is_kept); }
   /// What is kept of a dead server's files has been entered: nobody need wait for others any more.
   void forget_predecessor();
   /// Something of this file is another than before: what was read of it is to be read again.

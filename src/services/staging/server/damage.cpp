@@ -68,8 +68,7 @@ bool Drainer::remake(OpenFile &file, Page &page) {
     }
     return {};
   };
-  const auto replayed =
-      file.journal->replay(file.token, {on_write, {}});
+  const auto replayed = file.journal->replay(file.token, {on_write, {}});
   if (!replayed.ok() || !missing.empty()) return false;
   page.note_sound();
   return true;

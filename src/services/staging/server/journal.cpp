@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <services/staging/server/journal.hpp>
 
+#include <base/crc32c.hpp>
+
 #include <xdr/codec.hpp>
 
 #include <algorithm>
@@ -76,6 +78,14 @@ void Journal::need_since(FileToken token, Lsn since) {
 
 Status Journal::note(const LoggedWrite &write, std::span<const std::byte> data) {
   return append(Logged::kWrite, write, data);
+}
+
+Status Journal::note(const LoggedWrite &write, Log::Bulk data, std::uint64_t size_bytes, std::uint32_t sum) {
+  const auto head = xdr::encode(write);
+  auto at = log_->append(static_cast<std::uint16_t>(Logged::kWrite), head, std::move(data), size_bytes,
+                         ~nessie::join_crc32c(~std::uint32_t{0}, sum, size_bytes));
+  ++notes_;
+  return at.ok() ? Status() : at.error();
 }
 
 Status Journal::note_gone(FileToken token) {

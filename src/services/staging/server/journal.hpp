@@ -57,6 +57,10 @@ class Journal {
   nessie::Status note_filled(FileToken token) { return append(Logged::kFill, token); }
   nessie::Status note(const LoggedClose &close) { return append(Logged::kClose, close); }
   nessie::Status note(const LoggedWrite &write, std::span<const std::byte> data);
+  /// The same of data that were brought into the log's own memory. `sum`: sum_of() them.
+  nessie::Status note(const LoggedWrite &write, Log::Bulk data, std::uint64_t size_bytes, std::uint32_t sum);
+  /// Suspends the fiber while there is none; nothing, if the log has failed.
+  nessie::Result<Log::Bulk> take_bulk() { return log_->take_bulk(); }
   /// How much has been noted since the file was.
   std::uint64_t bytes_since(FileToken token) const;
   /// Where the next record will be.

@@ -22,7 +22,10 @@ using nessie::Error;
 namespace {
 
 constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30;  // of a log, for one file that stays open
+constexpr std::uint64_t kWorthBulk = 256 << 10;              // a block of the log of their own
 constexpr std::uint64_t kShareKept = 4;  // of the memory of who keeps the second copy, one in so many
+
+Error not_as_sent() { return {Code::kBadMessage, "data of a write are not as they were sent"}; }
 
 }  // namespace
 
@@ -250,8 +253,7 @@ Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite 
   const auto put = [&](std::span<const std::byte> data, bool is_pulled) -> Status {
     put_pieces(file, write.pieces, data);
     if (!is_pulled) arriving.note(data);
-    if (write.is_last && !arriving.is_right())
-      return Error{Code::kBadMessage, "data of a write are not as they were sent"};
+    if (write.is_last && !arriving.is_right()) return not_as_sent();
     (void)file.journal->note(write, data);  // await_kept() tells
     return Status();
   };
@@ -262,11 +264,31 @@ Status Server::keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite 
     return put(view->bytes().subspan(arriving.offset, size_bytes), false);
   }
   take_turns();
+  if (is_worth_bulk(request.caller(), write, size_bytes))
+    if (auto bulk = file.journal->take_bulk(); bulk.ok())
+      return keep_bulk(arriving, file, write, *std::move(bulk), size_bytes);
   const auto bounce = bounces_.take(request.caller());
   if (!bounce.ok()) return bounce.error();
   const std::span<std::byte> data(bounce->data(), size_bytes);
   if (auto status = pull(arriving, data); !status.ok()) return status;
   return put(data, true);
+}
+
+/// A slow client would keep the log's memory from the others.
+bool Server::is_worth_bulk(nssi::PeerId caller, const LoggedWrite &write, std::uint64_t size_bytes) const {
+  return size_bytes >= kWorthBulk && !moves_.is_slow(caller) && xdr::encoded_size(write) <= Log::kMostBulkHead;
+}
+
+/// Pulls data to where they are written to the log from.
+Status Server::keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &write, Log::Bulk bulk,
+                         std::uint64_t size_bytes) {
+  const std::span<std::byte> data(bulk.data(), size_bytes);
+  if (auto status = pull(arriving.request, data, arriving.offset); !status.ok()) return status;
+  const auto sum = arriving.note_sum(data);
+  put_pieces(file, write.pieces, data);
+  if (write.is_last && !arriving.is_right()) return not_as_sent();
+  (void)file.journal->note(write, std::move(bulk), size_bytes, sum);  // await_kept() tells
+  return {};
 }
 
 /// Suspends the fiber until what was noted of the file outlives this server. If the log has failed, until all of it is

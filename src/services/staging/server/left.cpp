@@ -123,6 +123,7 @@ void note_fill_modes(LoggedFile &file, const std::vector<Definition> &definition
       return is_of_all || (mode.kind == definition.kind && mode.varid == definition.varid);
     });
     modes.push_back(definition);
+    modes.back().value.clear();  // it is an attribute of the file
   }
 }
 

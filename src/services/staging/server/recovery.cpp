@@ -79,9 +79,11 @@ void Server::recover() {
   if (auto status = recover_from_log(); !status.ok())
     note_left({options_.log_path, 0,
                "what a staging server has left there stays there, and cannot be used now: " + status.error().message});
-  if (auto status = recover_from_replica(); !status.ok())
+  const auto from_replica = recover_from_replica();
+  const bool had_copies = from_replica.code() != Code::kPeerLost || (!logged_ && board_ && board_->had_kept_files());
+  if (!from_replica.ok() && had_copies)
     note_left({options_.log_path, 0,
-               "what another staging server keeps of this one's cannot be used: " + status.error().message});
+               "what another staging server keeps of this one's cannot be used: " + from_replica.error().message});
   is_reopening_ = false;
   recovered_.notify_all();
   if (board_) board_->forget_predecessor();
@@ -98,7 +100,8 @@ Status Server::recover_from_log() {
   return recover_files(*logged_);
 }
 
-/// Where the other servers are, whoever is asked first tells: who has started this one, or a client.
+/// A server that has ended in order had no copies of this one's any more (give_copies_up()). Where the other servers
+/// are, whoever is asked first tells: who has started this one, or a client.
 Status Server::recover_from_replica() {
   const auto deadline = Deadline::in(options_.client_timeout);
   while (options_.is_successor && options_.servers > 1 && servers_.size() != options_.servers && !deadline.passed())

@@ -23,6 +23,7 @@ using Stub = STAGING::CURRENT::Client;
 namespace {
 
 constexpr std::chrono::seconds kPatience{30};
+constexpr std::chrono::milliseconds kLookForOwners{50};
 constexpr std::uint64_t kSegmentBytes = 8 << 20;  // memory comes back by so much
 constexpr std::uint64_t kLargestBlock = std::uint64_t{64} << 20;
 
@@ -57,7 +58,9 @@ Status Replicas::keep(nssi::Request &request, const BlockArgs &block) {
     give_back();
     return status;
   }
-  auto &place = logs_[block.of][block.at];
+  auto &log = logs_[block.of];
+  log.owner = request.caller();
+  auto &place = log.blocks[block.at];
   if (place.memory) {
     held_bytes_ -= place.size_bytes;
     account_.give_back(place.size_bytes);
@@ -66,11 +69,12 @@ Status Replicas::keep(nssi::Request &request, const BlockArgs &block) {
   return {};
 }
 
-KeptResult Replicas::kept(std::uint32_t of) const {
+KeptResult Replicas::kept(const nssi::Request &request, std::uint32_t of) {
   KeptResult result;
   const auto log = logs_.find(of);
   if (log == logs_.end()) return result;
-  for (const auto &[at, block] : log->second)
+  log->second.owner = request.caller();
+  for (const auto &[at, block] : log->second.blocks)
     if (!result.parts.empty() && result.parts.back().end == at)
       result.parts.back().end += block.size_bytes;
     else
@@ -83,8 +87,8 @@ Result<std::uint64_t> Replicas::read(nssi::Request &request, const BlockArgs &wa
   std::uint64_t done = 0;
   while (log != logs_.end() && done < wanted.bytes) {
     const auto at = wanted.at + done;
-    const auto after = log->second.upper_bound(at);
-    if (after == log->second.begin()) break;
+    const auto after = log->second.blocks.upper_bound(at);
+    if (after == log->second.blocks.begin()) break;
     const auto &[begin, block] = *std::prev(after);
     if (at >= begin + block.size_bytes) break;
     const auto size = std::min(begin + block.size_bytes - at, wanted.bytes - done);
@@ -98,7 +102,7 @@ Result<std::uint64_t> Replicas::read(nssi::Request &request, const BlockArgs &wa
 void Replicas::release(const BlockArgs &range) {
   const auto log = logs_.find(range.of);
   if (log == logs_.end()) return;
-  auto &blocks = log->second;
+  auto &blocks = log->second.blocks;
   const auto end = range.at + range.bytes;
   for (auto at = blocks.lower_bound(range.at); at != blocks.end() && at->first + at->second.size_bytes <= end;) {
     held_bytes_ -= at->second.size_bytes;
@@ -107,6 +111,16 @@ void Replicas::release(const BlockArgs &range) {
   }
   if (blocks.empty()) logs_.erase(log);
   released_.notify_all();
+}
+
+void Replicas::await_unneeded(const std::function<bool(nssi::PeerId)> &is_connected,
+                              std::chrono::milliseconds patience) {
+  auto deadline = Deadline::in(patience);
+  while (!logs_.empty() && !deadline.passed()) {
+    const auto has_owner = [&](const auto &log) { return is_connected(log.second.owner); };
+    if (std::ranges::any_of(logs_, has_owner)) deadline = Deadline::in(patience);
+    if (released_.wait(Deadline::in(kLookForOwners).earlier(deadline)).code() == Code::kCancelled) return;
+  }
 }
 
 // --- what a server has others keep --------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@
 #include <nssi/nssi.hpp>
 #include <staging_rpc.hpp>
 
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -31,10 +33,14 @@ class Replicas {
 
   /// Pulls a block from its server's memory. Suspends the fiber while there is no room. kNoMemory: none has come.
   nessie::Status keep(nssi::Request &request, const BlockArgs &block);
-  KeptResult kept(std::uint32_t of) const;
+  /// From now on the caller is the one whose it is.
+  KeptResult kept(const nssi::Request &request, std::uint32_t of);
   /// Pushes what there is from `block.at` on.
   nessie::Result<std::uint64_t> read(nssi::Request &request, const BlockArgs &block) const;
   void release(const BlockArgs &block);
+  /// Suspends the fiber until nobody needs anything of it: as long as those whose it is are connected, and for
+  /// `patience` after that, in which whoever takes the place of one may come for it. `is_connected`: whether a peer is.
+  void await_unneeded(const std::function<bool(nssi::PeerId)> &is_connected, std::chrono::milliseconds patience);
 
  private:
   struct Memory {
@@ -44,12 +50,15 @@ class Replicas {
     std::unique_ptr<std::byte[], Memory> memory;
     std::uint64_t size_bytes = 0;
   };
-  using Blocks = std::map<Lsn, Block>;
+  struct Kept {
+    nssi::PeerId owner;
+    std::map<Lsn, Block> blocks;
+  };
 
   const std::uint64_t most_bytes_;
   nessie::Budget::Account account_;
   nessie::service::WaitQueue released_;
-  std::map<std::uint32_t, Blocks> logs_;
+  std::map<std::uint32_t, Kept> logs_;
   std::uint64_t held_bytes_ = 0;
 };
 

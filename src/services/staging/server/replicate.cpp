@@ -7,6 +7,7 @@
 #include <pnetcdf.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace staging {
 
@@ -18,7 +19,7 @@ using nessie::service::pause;
 
 Status Server::keep_block(Request &request, const BlockArgs &block) { return replicas_.keep(request, block); }
 
-Result<KeptResult> Server::kept(Request &, std::uint32_t of) { return replicas_.kept(of); }
+Result<KeptResult> Server::kept(Request &request, std::uint32_t of) { return replicas_.kept(request, of); }
 
 Result<std::uint64_t> Server::read_block(Request &request, const BlockArgs &block) {
   return replicas_.read(request, block);
@@ -86,6 +87,20 @@ Status Server::open_replicated(Deadline deadline) {
   if (!opened.ok()) return opened.error();
   if (!replicated_.journal) replicated_ = *std::move(opened);
   return {};
+}
+
+/// What this server has had another one keep is not needed any more; what it keeps for others stays until that is so
+/// for them, too.
+void Server::give_copies_up() {
+  if (replicated_.journal && replicated_.journal->is_empty()) {
+    nssi::CallOptions options;
+    options.deadline = Deadline::in(options_.client_timeout);
+    auto asked = STAGING::CURRENT::Client(runtime_, replicated_.peer)
+                     .release_block_async({options_.index, 0, std::numeric_limits<std::uint64_t>::max()}, options);
+    (void)asked.wait();  // one that is gone has none
+  }
+  const auto is_connected = [this](nssi::PeerId peer) { return std::ranges::find(peers_, peer) != peers_.end(); };
+  replicas_.await_unneeded(is_connected, options_.client_timeout);
 }
 
 /// The partner is gone, with all that it kept: as soon as it is back it keeps a new copy.

@@ -197,6 +197,9 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Status keep_filled(OpenFile &file);
   Status keep_in(Arriving &arriving, OpenFile &file, const Asked &asked);
   Status keep_group(Arriving &arriving, OpenFile &file, const LoggedWrite &write, std::uint64_t size_bytes);
+  bool is_worth_bulk(nssi::PeerId caller, const LoggedWrite &write, std::uint64_t size_bytes) const;
+  Status keep_bulk(Arriving &arriving, OpenFile &file, const LoggedWrite &write, Log::Bulk bulk,
+                   std::uint64_t size_bytes);
   Status await_kept(OpenFile &file);
   Status keep_closed(OpenFile &file, const WritesBefore &after);
   void end_keeping(const File &file);
@@ -250,6 +253,7 @@ class Server final : public nessie::Provider, private STAGING::CURRENT::Server {
   Result<Copy> try_to_open_copy(const std::string &url, bool anew);
   Status open_replicated(nessie::Deadline deadline);
   void renew_replicated();
+  void give_copies_up();
   void keep_anew(OpenFile &file);
 
   // read.cpp

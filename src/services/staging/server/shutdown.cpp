@@ -25,6 +25,7 @@ void Server::quiesce() {
   drainer_.end_spilling();
   for (auto *journal : {logged_.get(), replicated_.journal.get()})
     if (journal != nullptr) (void)journal->flush();
+  give_copies_up();
 }
 
 }  // namespace staging
