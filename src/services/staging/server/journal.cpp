@@ -90,6 +90,7 @@ Status Journal::note(const LoggedWrite &write, Log::Bulk data, std::uint64_t siz
 
 Status Journal::note_gone(FileToken token) {
   auto noted = append(Logged::kGone, token);
+  if (noted.ok()) noted = await_written();  // before anything is released that tells of the file
   needed_since_.erase(token);
   gone_.push_back(token);
   if (gone_.size() > kMostGone) gone_.pop_front();

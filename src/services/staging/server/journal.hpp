@@ -65,9 +65,11 @@ class Journal {
   std::uint64_t bytes_since(FileToken token) const;
   /// Where the next record will be.
   Lsn end() const { return log_->end(); }
-  /// What was noted of the file before `since`, where note_file() was begun again, is in it, on the disk.
+  /// What was noted of the file before `since`, where note_file() was begun again, is in it, on the disk; and what was
+  /// noted since has been written, as far as it tells of the file.
   void need_since(FileToken token, Lsn since);
-  /// All of the file is where it belongs: what is here of it is not needed any more.
+  /// All of the file is where it belongs: what is here of it is not needed any more. Suspends the fiber until that has
+  /// been written.
   nessie::Status note_gone(FileToken token);
 
   /// Suspends the fiber until all that has been noted outlives this process; a power failure.

@@ -120,11 +120,10 @@ void Server::mark(const File &file) {
     const bool is_marked = note_file(*file).ok() && drainer_.flush(*file, PageState::kUrgent) == NC_NOERR &&
                            !file->lost_anything() && !file->native->is_closed() &&
                            on_io([&] { return file->native->sync_to_disk(); }) == NC_NOERR;
-    if (is_marked && file->journal == journal) {
+    if (is_marked)
       for (auto &[id, client] : returning_)
         if (journal->knows(id)) note_again(*journal, client);
-      journal->need_since(file->token, since);
-    }
+    if (is_marked && journal->await_written().ok() && file->journal == journal) journal->need_since(file->token, since);
     file->is_being_marked = false;
   });
 }
@@ -326,8 +325,8 @@ void Server::end_keeping(const File &file) {
 /// All of the file is where it belongs; or it is not to be kept any more.
 void Server::keep_gone(OpenFile &file) {
   if (file.journal == nullptr) return;
-  (void)file.journal->note_gone(file.token);
   gone_.insert(file.token);  // who has had no answer asks again
+  (void)file.journal->note_gone(file.token);
 }
 
 }  // namespace staging
