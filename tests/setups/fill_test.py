@@ -60,7 +60,10 @@ class Fill(setups.SetupCase):
         url = os.path.join(victim.words[victim.words.index("--run-dir") + 1], f"server.{index}.url")
         wait_until(lambda: os.path.exists(url), url)
         os.kill(victim.pid, signal.SIGKILL)
-        wait_until(lambda: server() and server().pid != victim.pid and os.path.exists(url), "the next one")
+        def next_one():
+            found = server()
+            return found and found.pid != victim.pid and os.path.exists(url)
+        wait_until(next_one, "the next one")
 
     def test_when_servers_have_been_killed(self):
         native = self.native_files()
