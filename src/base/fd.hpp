@@ -34,6 +34,7 @@ class Fd {
 };
 
 /// Another one of the same open file. Nothing: there is none left.
-inline Fd duplicate(const Fd &fd) { return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0)); }
+inline Fd duplicate(int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
+inline Fd duplicate(const Fd &fd) { return duplicate(fd.get()); }
 
 }  // namespace nessie

@@ -2,7 +2,6 @@
 // Pages of the bootstrap conversation, and the socket that carries them. Layout: src/nnti/README.md.
 #include "nnti/bootstrap/bootstrap.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 
@@ -42,7 +41,7 @@ Error lost(std::string_view what, int cause) {
 /// False: this process has no descriptors left.
 bool keep(std::span<const int> descriptors, std::vector<nessie::Fd> &kept) {
   for (const int descriptor : descriptors) {
-    kept.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    kept.push_back(nessie::duplicate(descriptor));
     if (!kept.back()) return false;
   }
   return true;

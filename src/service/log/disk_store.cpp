@@ -52,6 +52,18 @@ struct File {
   IntervalSet released;
 };
 
+/// `what`: that another process has, and what to do about it, if the lock does not come in time.
+Status wait_for_lock(nssi::Runtime &runtime, const Fd &file, const std::string &path,
+                     std::chrono::milliseconds patience, const std::string &what) {
+  const auto deadline = Deadline::in(patience);
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path, errno);
+    if (deadline.passed()) return Error{Code::kExists, "another process has " + what};
+    runtime.sleep_until(Deadline::in(std::chrono::milliseconds(1)));
+  }
+  return {};
+}
+
 /// Tells past the kernel's cache where the file system can do that. Null: errno says why.
 std::shared_ptr<File> open_file(const std::string &path, int flags) {
   auto file = std::make_shared<File>();
@@ -123,7 +135,6 @@ class DiskStore final : public LogStore {
     return fmt::format("{}/{}{}", options_.directory, kind, number);
   }
   Status adopt(std::string_view kind, std::uint64_t number);
-  Status wait_for_lock(const File &file, const std::string &path);
 
   Result<std::size_t> read_of(const std::shared_ptr<File> &file, std::uint64_t offset, std::span<std::byte> into);
   Result<std::size_t> bounce(const std::shared_ptr<File> &file, std::uint64_t offset, std::span<std::byte> into);
@@ -184,7 +195,8 @@ Status DiskStore::adopt(std::string_view kind, std::uint64_t number) {
   struct stat status {};
   if (!file || ::fstat(file->fd.get(), &status) != 0) return failed("open", name, errno);
   if (!options_.is_read_only)
-    if (auto locked = wait_for_lock(*file, name); !locked.ok()) return locked;
+    if (auto locked = wait_for_lock(runtime_, file->fd, name, kMostWaitForLock, name + " open: end it"); !locked.ok())
+      return locked;
   const auto size_bytes = static_cast<std::uint64_t>(status.st_size);
   if (kind == kSegment && segments_.empty() && size_bytes > 0 && size_bytes % kLogAlignment == 0)
     options_.segment_bytes = size_bytes;
@@ -194,16 +206,6 @@ Status DiskStore::adopt(std::string_view kind, std::uint64_t number) {
     return Error{Code::kIo, fmt::format("{} has {} bytes, and other files of the log have {}: it is none of them", name,
                                         size_bytes, segment_bytes())};
   (kind == kSegment ? segments_ : spares_)[number] = file;
-  return {};
-}
-
-Status DiskStore::wait_for_lock(const File &file, const std::string &path) {
-  const auto deadline = Deadline::in(kMostWaitForLock);
-  while (::flock(file.fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path, errno);
-    if (deadline.passed()) return Error{Code::kExists, fmt::format("another process has {} open: end it", path)};
-    runtime_.sleep_until(Deadline::in(std::chrono::milliseconds(1)));
-  }
   return {};
 }
 
@@ -399,14 +401,9 @@ Result<Fd> lock_directory(nssi::Runtime &runtime, const std::string &directory) 
   const auto path = directory + "/lock";
   Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!lock) return failed("open", path, errno);
-  const auto deadline = Deadline::in(kInstant);
-  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return failed("lock", path, errno);
-    if (deadline.passed())
-      return Error{Code::kExists,
-                   fmt::format("another process has the log in {} open: end it, or name another directory", directory)};
-    runtime.sleep_until(Deadline::in(std::chrono::milliseconds(1)));
-  }
+  auto locked = wait_for_lock(runtime, lock, path, kInstant,
+                              fmt::format("the log in {} open: end it, or name another directory", directory));
+  if (!locked.ok()) return locked.error();
   return lock;
 }
 

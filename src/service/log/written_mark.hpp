@@ -5,7 +5,6 @@
 
 #include <service/log/store.hpp>
 
-#include <atomic>
 #include <string>
 #include <utility>
 

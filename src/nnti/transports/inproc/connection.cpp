@@ -6,7 +6,6 @@
 
 #include <nessie/copy.hpp>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -84,7 +83,7 @@ std::optional<Result<std::uint64_t>> InprocConnection::try_atomic(const RemoteBu
 
 Status InprocConnection::give_descriptor(std::uint64_t key, int descriptor) {
   if (!open_) return Error{Code::kPeerLost, "the peer has left", nessie::Scope::kPeer};
-  nessie::Fd copy(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  auto copy = nessie::duplicate(descriptor);
   if (!copy) return Error{Code::kIo, "a descriptor cannot be given", nessie::Scope::kOperation, errno};
   link_->given[static_cast<std::size_t>(other())].add(key, std::move(copy));
   return {};

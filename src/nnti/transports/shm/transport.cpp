@@ -4,7 +4,6 @@
 #include "nnti/transports/shm/memory.hpp"
 #include "nnti/transports/shm/transport_impl.hpp"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -306,7 +305,7 @@ Result<bootstrap::Hello> ShmTransport::hello_of(const HelloBlob &blob, std::init
   bootstrap::Hello hello{{bytes.begin(), bytes.end()}, {}};
   for (int fd : descriptors) {
     if (fd < 0) continue;
-    hello.descriptors.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    hello.descriptors.push_back(nessie::duplicate(fd));
     if (!hello.descriptors.back()) return bootstrap::no_descriptors();
   }
   return hello;

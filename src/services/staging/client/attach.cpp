@@ -2,7 +2,6 @@
 // A file on the servers that are not its home: they hold the descriptor until they attach the file.
 #include <services/staging/client/impl.hpp>
 
-#include <fcntl.h>
 #include <base/credential.hpp>
 #include <services/staging/handle.hpp>
 
@@ -35,7 +34,7 @@ void Client::Impl::note_opened(const OpenArgs &args, int descriptor, int home) {
   if (!is_kept) return;  // a descriptor for each file is much
   expect_return();
   file.args = args;
-  file.file = nessie::Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  file.file = nessie::duplicate(descriptor);
 }
 
 void Client::Impl::release_by_others(FileToken token, int home) {

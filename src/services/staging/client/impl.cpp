@@ -51,27 +51,24 @@ Status Client::Impl::await(const std::function<Status(Deadline)> &settle, int se
   }
 }
 
-bool Client::Impl::alive(int server) {
-  if (at(server).lost) return false;
+Status Client::Impl::ping(int server, std::chrono::milliseconds patience) {
   nssi::CallOptions options;
-  options.deadline = Deadline::in(timeout * (kSignsInTimeout - 1) / kSignsInTimeout);
+  options.deadline = Deadline::in(patience);
   auto ping = at(server).stub.ping_async(options);
   const Unlocked others_go_on(mutex);
-  return ping.settle(*options.deadline).code() != Code::kTimedOut;
+  return ping.settle(*options.deadline);
+}
+
+bool Client::Impl::alive(int server) {
+  if (at(server).lost) return false;
+  return ping(server, timeout * (kSignsInTimeout - 1) / kSignsInTimeout).code() != Code::kTimedOut;
 }
 
 bool Client::Impl::has_died(int server) {
   auto &asked = at(server);
   if (asked.died || asked.lost) return asked.died;
-  nssi::CallOptions options;
-  options.deadline = Deadline::in(timeout);
   const auto of = asked.peer;
-  auto ping = asked.stub.ping_async(options);
-  const auto status = [&] {
-    const Unlocked others_go_on(mutex);
-    return ping.settle(*options.deadline);
-  }();
-  asked.died = status.code() == Code::kPeerLost && !await_return(server, of);
+  asked.died = ping(server, timeout).code() == Code::kPeerLost && !await_return(server, of);
   return asked.died;
 }
 

@@ -147,6 +147,8 @@ struct Client::Impl {
   /// server that gives no sign of life for the time `staging.timeout` is given up, with all that is pending at it.
   /// The mutex, which the caller holds, is free meanwhile.
   Status await(const std::function<Status(nessie::Deadline)> &settle, int server, nessie::Deadline deadline);
+  /// What comes of asking a server for a sign of life. The mutex is free meanwhile.
+  Status ping(int server, std::chrono::milliseconds patience);
   bool alive(int server);
   bool has_died(int server);
   void give_up(int server);

@@ -7,12 +7,12 @@
 // now and then, as long as it has something unanswered.
 #include <services/staging/client/impl.hpp>
 
+#include <base/thread.hpp>
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <csignal>
 
 namespace staging {
 
@@ -25,21 +25,6 @@ nessie::Fd open_process(const Result<pid_t> &process) {
   return nessie::Fd(process.ok() ? static_cast<int>(::syscall(SYS_pidfd_open, *process, 0)) : -1);
 }
 
-/// Threads that start in its scope leave signals to the program's.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked &) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 void Client::expect_return() {
@@ -51,8 +36,7 @@ void Client::Impl::expect_return() {
   if (std::exchange(expects_return, true)) return;
   watch_ends = nessie::Fd(::eventfd(0, EFD_CLOEXEC));
   if (!watch_ends) return;  // this process comes back with its next call
-  const SignalsBlocked blocked;
-  watcher = std::thread([this] { watch(); });
+  watcher = nessie::start_thread([this] { watch(); });
 }
 
 void Client::Impl::end_watch() {
@@ -100,11 +84,7 @@ void Client::Impl::watch() {
 /// Whether a server of another node has died that has something unanswered.
 bool Client::Impl::is_gone(int server) {
   if (at(server).unanswered.empty() || at(server).is_returning) return false;
-  nssi::CallOptions options;
-  options.deadline = nessie::Deadline::in(timeout);
-  auto ping = at(server).stub.ping_async(options);
-  const Unlocked others_go_on(mutex);
-  return ping.settle(*options.deadline).code() == nessie::Code::kPeerLost;
+  return ping(server, timeout).code() == nessie::Code::kPeerLost;
 }
 
 }  // namespace staging
